@@ -1,8 +1,7 @@
 //! The one error type: what went wrong, where, and what a caller can do about it.
 //!
 //! Few kinds, chosen by what the caller can do; a stable dotted code for machines; the file and the
-//! position where bytes were at fault; the cause kept. Python's exception classes follow from
-//! [`ErrorKind`] alone.
+//! position of corrupt bytes; the cause. Python's exception classes follow from [`ErrorKind`] alone.
 
 use std::fmt;
 
@@ -10,22 +9,22 @@ mod printable;
 
 pub use printable::{is_invisible, printable};
 
-/// The result of everything in this crate.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The kind of an error, by the remedy of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No Delta table at this place.
+    /// There is no Delta table at this location.
     TableNotFound,
-    /// The table is there, the version or timestamp that was requested is not.
+    /// The table exists, but not the requested version or timestamp.
     VersionNotFound,
     /// The request contradicts itself or the table.
     InvalidArgument,
-    /// The table is fine; this build lacks a feature that it needs.
+    /// The table is valid; this build lacks a feature that it needs.
     Unsupported,
-    /// The table is not fine: its bytes break the protocol.
+    /// The table is invalid: its bytes violate the protocol.
     Corrupt,
     /// Another writer won; read again, then retry.
     Conflict,
@@ -51,7 +50,7 @@ struct Inner {
 }
 
 impl Error {
-    /// A new error: its kind, a stable dotted code such as `commit.json`, and one sentence that says
+    /// Creates an error: its kind, a stable dotted code such as `commit.json`, and one sentence that says
     /// what is wrong and what to do about it.
     pub fn new(kind: ErrorKind, code: &'static str, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
@@ -67,27 +66,27 @@ impl Error {
         }))
     }
 
-    /// Bytes that break the protocol.
+    /// Creates an error for bytes that violate the protocol.
     pub fn corrupt(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corrupt, code, message)
     }
 
-    /// A request that contradicts itself or the table.
+    /// Creates an error for a request that contradicts itself or the table.
     pub fn invalid(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidArgument, code, message)
     }
 
-    /// A feature that this build lacks.
+    /// Creates an error for a feature that this build lacks.
     pub fn unsupported(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, code, message)
     }
 
-    /// A failure of the storage below.
+    /// Creates an error for a failure of the storage.
     pub fn storage(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Storage, code, message)
     }
 
-    /// The caller asked to stop.
+    /// Creates the error for an interrupt by the caller.
     pub fn interrupted() -> Self {
         Self::new(
             ErrorKind::Interrupted,
@@ -96,35 +95,35 @@ impl Error {
         )
     }
 
-    /// Names the file at fault; the innermost name, set first, stays.
+    /// Sets the file, unless it is set already.
     #[must_use]
     pub fn at_path(mut self, path: impl Into<String>) -> Self {
         self.0.path.get_or_insert_with(|| path.into());
         self
     }
 
-    /// Names the table version at fault; the first one set stays.
+    /// Sets the table version, unless it is set already.
     #[must_use]
     pub fn at_version(mut self, version: u64) -> Self {
         self.0.version.get_or_insert(version);
         self
     }
 
-    /// Names the line at fault (1-based); the first one set stays.
+    /// Sets the line (1-based), unless it is set already.
     #[must_use]
     pub fn at_line(mut self, line: u64) -> Self {
         self.0.line.get_or_insert(line);
         self
     }
 
-    /// Names the byte at fault (0-based, in the file); the first one set stays.
+    /// Sets the byte offset in the file (0-based), unless it is set already.
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
         self.0.offset.get_or_insert(offset);
         self
     }
 
-    /// Adds to line and byte: for a decoder that was given a piece of the file.
+    /// Adds to line and byte offset, for a decoder of a piece of the file.
     #[must_use]
     pub fn shift(mut self, lines: u64, bytes: u64) -> Self {
         self.0.line = self.0.line.map(|line| line.saturating_add(lines));
@@ -132,14 +131,14 @@ impl Error {
         self
     }
 
-    /// Names the operation of the commit that was in the way.
+    /// Sets the operation of the conflicting commit.
     #[must_use]
     pub fn of_operation(mut self, operation: impl Into<String>) -> Self {
         self.0.operation = Some(operation.into());
         self
     }
 
-    /// The same where a caller has passed what is wrong, and no table has it: corrupt becomes invalid.
+    /// Converts an error about a table to one about an argument: corrupt becomes invalid.
     #[must_use]
     pub fn of_argument(mut self) -> Self {
         if self.0.kind == ErrorKind::Corrupt {
@@ -148,14 +147,14 @@ impl Error {
         self
     }
 
-    /// Keeps the error that led to this one.
+    /// Sets the cause.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.0.cause = Some(cause.into());
         self
     }
 
-    /// The same error for another who waits for the same thing; its cause as text.
+    /// Copies the error for another waiting caller; the cause becomes text.
     #[must_use]
     pub fn again(&self) -> Self {
         let inner = &self.0;
@@ -178,50 +177,50 @@ impl Error {
         self.0.kind
     }
 
-    /// A stable, dotted code, e.g. `checkpoint.parquet`.
+    /// Returns the stable, dotted code, e.g. `checkpoint.parquet`.
     pub fn code(&self) -> &'static str {
         self.0.code
     }
 
-    /// The sentence, without path and position.
+    /// Returns the sentence, without path and position.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The file at fault, relative to the table root where it is below it.
+    /// Returns the file, relative to the table root if it is below it.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }
 
-    /// The table version at fault.
+    /// Returns the table version.
     pub fn version(&self) -> Option<u64> {
         self.0.version
     }
 
-    /// The line at fault, 1-based.
+    /// Returns the line, 1-based.
     pub fn line(&self) -> Option<u64> {
         self.0.line
     }
 
-    /// The operation of the commit that was in the way.
+    /// Returns the operation of the conflicting commit.
     pub fn operation(&self) -> Option<&str> {
         self.0.operation.as_deref()
     }
 
-    /// The byte at fault, 0-based in the file.
+    /// Returns the byte offset, 0-based in the file.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
 }
 
-/// As a person reads it: text of strangers is made safe here, and nowhere before.
+/// Formats the error for display: untrusted text is escaped here only.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inner = &self.0;
         f.write_str(&printable(&inner.message))?;
         let mut locations = Vec::new();
         if let Some(path) = &inner.path {
-            // no line of a path is the caller's text
+            // a line break in a path is not part of the caller's text
             locations.push(format!("file: {}", printable(path).replace('\n', "\\n")));
         }
         if let Some(line) = inner.line {

@@ -1,4 +1,4 @@
-//! A Delta table: holds where it is, offers the verbs.
+//! A Delta table: its location and options, and the operations on it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::log::history::{
 use crate::log::{Catalog, LogListing, VersionedFile};
 use crate::replay::Source;
 use crate::snapshot::load::load_ahead;
-use crate::storage::{Remembered, beside};
+use crate::storage::{Remembered, in_background};
 use arrow_array::RecordBatch;
 
 mod alter;
@@ -46,15 +46,15 @@ pub use crate::snapshot::file_batches::FileBatches;
 pub use crate::snapshot::files::FileTable;
 pub use crate::snapshot::pieces::{PieceRows, ReplayPiece, ReplayPlan, ReplayTail};
 
-/// The options by which a table is reached and read.
+/// The options for accessing and reading a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableOptions {
-    /// Options of the store, as `object_store` names them.
+    /// Options of the store, with `object_store`'s keys.
     pub storage_options: Vec<(String, String)>,
-    /// Roots beside the table's own below which the log may point to files. Where they are given, even
-    /// as none, local links that lead elsewhere are refused.
+    /// Roots, in addition to the table's own, below which the log may refer to files. If set, even if
+    /// empty, local links that lead elsewhere are refused.
     pub allowed_roots: Option<Vec<String>>,
-    /// Refuse what could be passed over with a warning.
+    /// Treat warnings as errors.
     pub strict: bool,
     /// The catalog that manages the table's commits.
     pub catalog: Option<Arc<dyn Catalog>>,
@@ -63,11 +63,11 @@ pub struct TableOptions {
 /// A version of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
-    /// The newest one.
+    /// The newest version.
     Latest,
-    /// This one.
+    /// The version of this number.
     Version(u64),
-    /// The one that was current at this instant: milliseconds since the epoch, UTC.
+    /// The version that was current at this timestamp: milliseconds since the epoch, UTC.
     Timestamp(i64),
 }
 
@@ -80,7 +80,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// The table at `uri`; nothing is read yet.
+    /// Creates a table at `uri`; nothing is read yet.
     ///
     /// # Errors
     ///
@@ -95,12 +95,12 @@ impl Table {
         })
     }
 
-    /// The table root as a URI.
+    /// Returns the table root as a URI.
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// Returns the source that the table's log is read with.
+    /// Returns the source of the table's log.
     pub fn source(&self) -> &Source {
         &self.source
     }
@@ -122,12 +122,12 @@ impl Table {
         Ok(has_versions(begin)? || (begin > 0 && has_versions(0)?))
     }
 
-    /// A version of the table; `strict` overrides the table's own setting.
+    /// Returns a version of the table; `strict` overrides the table's own setting.
     pub fn snapshot(&self, at: At, strict: Option<bool>) -> Result<Snapshot> {
         self.load(at, strict, false)
     }
 
-    /// The same if its files will probably be read, too.
+    /// Returns a version whose files will probably be read, too.
     ///
     /// # Errors
     ///
@@ -162,7 +162,7 @@ impl Table {
         }
     }
 
-    /// The newest version, from an older one; reads the new commits only.
+    /// Returns the newest version, from an older one; reads only the new commits.
     pub fn update(&self, snapshot: &Snapshot) -> Result<Snapshot> {
         snapshot
             .advance(&self.source)
@@ -171,7 +171,7 @@ impl Table {
 
     /// Returns the `commitInfo` of each version, newest first.
     pub fn history(&self, limit: Option<usize>) -> Result<RecordBatch> {
-        let listing = beside(&self.source.storage, move |storage| {
+        let listing = in_background(&self.source.storage, move |storage| {
             let listing = LogListing::read(&**storage, 0)?;
             prefetch_history(&**storage, &listing, limit);
             Ok(listing)
@@ -191,7 +191,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// `version.not_found` when the version, or its commit, is not in the log any more.
+    /// `version.not_found` if the version, or its commit, is no longer in the log.
     pub fn history_of(&self, version: u64) -> Result<RecordBatch> {
         let snapshot = self.snapshot(At::Version(version), None)?;
         let segment = snapshot.segment();
@@ -211,7 +211,7 @@ impl Table {
         history_batch(&entries)
     }
 
-    /// Returns the changes of rows from `start` to `end`, both included; `None` is the newest
+    /// Returns the changes of rows from `start` to `end`, both inclusive; `end` defaults to the newest
     /// version.
     pub fn changes(
         &self,
@@ -223,12 +223,12 @@ impl Table {
             .map_err(|error| self.named(error))
     }
 
-    /// The table as a stream.
+    /// Returns a stream of the table's changes.
     pub fn follow(&self, options: FollowOptions) -> Result<Follow> {
         Follow::new(&self.source, self.strict, options).map_err(|error| self.named(error))
     }
 
-    /// The raw actions of the commits `start..=end`, oldest first.
+    /// Returns the raw actions of the commits `start..=end`, oldest first.
     pub fn actions(&self, start: u64, end: Option<u64>) -> Result<ActionBatches> {
         ActionBatches::new(Arc::clone(&self.source.storage), start, end)
     }

@@ -1,7 +1,8 @@
 //! The differences between two versions of a table: files and their vectors, and the table's
 //! definition.
 //!
-//! Two states are compared, not the commits between them: a file that was added and removed is in neither.
+//! Compares the two states, not the commits between them: a file that was added and removed again is in
+//! neither.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
 use crate::snapshot::row_count::live_rows;
 
-/// Deeper parts of a schema are compared as one.
+/// Schemas are compared down to this depth; anything deeper is compared as a whole.
 const MAX_DEPTH: usize = 32;
 
 /// The kind of difference of a file.
@@ -26,17 +27,17 @@ const MAX_DEPTH: usize = 32;
 enum FileDifference {
     Added,
     Removed,
-    /// The same file with another deletion vector.
+    /// The file is in both versions, with different deletion vectors.
     Vector,
 }
 
-/// Something of the definition that differs.
+/// A difference in the table definition.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
     /// `column`, `partition columns`, `protocol`, `reader feature`, `writer feature`, `property`,
     /// `domain` or `metadata`.
     pub what: &'static str,
-    /// Its name.
+    /// The name of the column, property or feature.
     pub name: String,
     /// The value before; `None` if there was none.
     pub before: Option<String>,
@@ -49,33 +50,33 @@ pub struct Difference {
 pub struct Totals {
     /// Live files.
     pub files: u64,
-    /// Their rows; `None` if a file does not state it.
+    /// Their rows; `None` if the number of rows of a file is unknown.
     pub rows: Option<u64>,
-    /// Their sizes together.
+    /// The sum of their sizes in bytes.
     pub bytes: u64,
 }
 
 /// The differences between two versions.
 #[derive(Clone, Debug)]
 pub struct SnapshotDiff {
-    /// One row a file that differs.
+    /// One row for each file that differs.
     pub files: RecordBatch,
     /// The differences of the definition, sorted.
     pub definition: Vec<Difference>,
-    /// The totals of both.
+    /// The totals of both versions.
     pub totals: [Totals; 2],
 }
 
-/// A live file and how many of its rows are live.
+/// A live file and its number of live rows.
 struct LiveFile {
     file: ScanFile,
     rows: Option<u64>,
 }
 
-/// A file that differs: how, what it was, what it is.
+/// A file that differs: the kind of difference, the file before, and the file after.
 type Differing = (FileDifference, Option<LiveFile>, Option<LiveFile>);
 
-/// Takes what it was, or what it is.
+/// Selects the file before or the file after.
 type BeforeOrAfter = fn(&Differing) -> &Option<LiveFile>;
 
 /// Compares two versions of a table.
@@ -204,7 +205,7 @@ fn definition(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Ve
     Ok(differences)
 }
 
-/// Everything that a definition has, by its name.
+/// Returns the parts of a table definition by kind and name.
 fn named(source: &Source, snapshot: &Snapshot) -> Result<Named> {
     let mut facts = Named::new();
     let mut add = |what, name: &str, value: String| {
@@ -251,7 +252,7 @@ fn named(source: &Source, snapshot: &Snapshot) -> Result<Named> {
     Ok(facts)
 }
 
-/// The columns of a struct in the log's JSON, those of structs in it by their dotted names.
+/// Collects the columns of a struct type in the log's JSON; nested columns have dotted names.
 fn fields(prefix: &str, schema: &Value, depth: usize, texts: &mut Vec<(String, String)>) {
     let list = schema.get("fields").and_then(Value::as_array);
     for field in list.into_iter().flatten() {

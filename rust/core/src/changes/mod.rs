@@ -1,11 +1,11 @@
-//! The changes to the rows of a table between two versions, as rows.
+//! Changes of rows between two versions of a table, as rows.
 //!
-//! [`range`] determines the commits, [`range::commits`] reads them, [`range::derive`] finds which rows of which files each
-//! of them removed and added, [`rows::read`] returns those rows. If files were rewritten, [`net::compare`] separates
-//! rows that changed from rows that were copied; [`net`] follows rows through all of the
-//! commits, on one machine or by a [`net::shuffle`]; [`net::endpoints`] compares the bounds of a range where that is
-//! enough. Full changes stream: commits and rows are read as they are pulled. Everything is planned in
-//! plain values, so that other processes may read.
+//! [`range`] determines the commits, [`range::commits`] reads them, [`range::derive`] determines which rows
+//! of which files each commit removed and added, and [`rows::read`] reads these rows. If files were
+//! rewritten, [`net::compare`] separates changed rows from copied rows. [`net`] follows rows through all
+//! commits, in one process or by a [`net::shuffle`]; [`net::endpoints`] compares the first and the last
+//! version if that suffices. Commits and rows of full changes are read as they are pulled. Plans are plain
+//! values, so that other processes can read the rows.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking", "Deletion Vectors".
 
@@ -25,7 +25,7 @@ mod range;
 mod rows;
 
 pub use net::Net;
-pub use net::shuffle::{OutcomeBatches, RowEvents, ShownRows, Shuffle, Shuffled};
+pub use net::shuffle::{OutcomeBatches, ReportedRows, RowEvents, Shuffle, Shuffled};
 pub use range::Edge;
 pub use range::derive::Way;
 pub use rows::explain::Explained;
@@ -47,26 +47,26 @@ pub enum Kind {
     Net(Net),
 }
 
-/// The changes that are requested, and their form.
+/// The requested changes and their form.
 #[derive(Clone, Debug, Default)]
 pub struct ChangeOptions {
     /// The kind of changes.
     pub kind: Kind,
-    /// Logical names of the table's columns in the order wanted; `None` for all.
+    /// Logical names of the requested columns, in order; `None` for all.
     pub columns: Option<Vec<String>>,
     /// A filter of the changed rows; `None` for all.
     pub filter: Option<Predicate>,
-    /// Columns that identify rows, where the table itself does not.
+    /// Columns that identify rows, for tables without row tracking.
     pub key: Vec<String>,
-    /// The number of rows that may be held to be compared; `None` for four million.
+    /// The maximum number of rows held for comparison; `None` for four million.
     pub most_rows: Option<usize>,
-    /// Refuse versions at which the change data feed was off, as the reference does.
+    /// Fail at versions at which the change data feed was disabled, as delta-spark does.
     pub require_feed: bool,
-    /// A range that is after the newest version is empty rather than an error.
+    /// Return no rows for a range after the newest version, instead of an error.
     pub allow_out_of_range: bool,
 }
 
-/// The changes of a range of versions; the log of the range is not read yet. Cheap to clone.
+/// The changes of a range of versions. The log of the range is read later. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Changes {
     source: Source,
@@ -78,7 +78,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The changes from `start` to `end`, both included; `None` is the newest version.
+    /// Creates the changes from `start` to `end`, both inclusive; `end` defaults to the newest version.
     ///
     /// # Errors
     ///
@@ -110,18 +110,18 @@ impl Changes {
         })
     }
 
-    /// The schema of the rows.
+    /// Returns the schema of the rows.
     pub fn schema(&self) -> SchemaRef {
         self.reading.schema()
     }
 
-    /// First and last version; `None` where the range has no commit.
+    /// Returns the first and the last version; `None` if the range has no commit.
     pub fn versions(&self) -> Option<(u64, u64)> {
         self.range.versions
     }
 
-    /// The rows: commits in their order, in each the removed rows before the added ones. Net
-    /// changes come in the order of the files that hold them.
+    /// Returns the rows: commits in order, removed rows of a commit before its added rows. Net changes are
+    /// in the order of the files that contain them.
     pub fn rows(&self) -> Result<ChangeRows> {
         ChangeRows::of_changes(self)
     }

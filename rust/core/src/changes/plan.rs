@@ -1,4 +1,4 @@
-//! The work of a range: commit by commit for every change, or as one whole for the net of them.
+//! The work for a range: commit by commit for full changes, as a whole for net changes.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use crate::replay::{Keys, Source};
 /// A step towards changed rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Task {
-    /// Rows that are changed as they are.
+    /// Pieces whose rows need no comparison.
     Pieces(Vec<Piece>),
-    /// Rows of one commit that must be compared; some of them.
+    /// A share of the rows of one commit that must be compared.
     Compare(#[serde(with = "shared")] Arc<Item>, Share),
-    /// Rows of all commits that must be followed; some of them.
+    /// A share of the rows of all commits that must be followed.
     Net(#[serde(with = "shared")] Arc<NetPlan>, Share),
 }
 
-/// Values that are shared in memory are written out in full.
+/// Serializes shared values in full.
 pub(super) mod shared {
     use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl IdentityOptions {
     }
 }
 
-/// The commits of a range with what held for them, oldest first.
+/// The commits of a range with the definition at each, oldest first.
 struct CommitsWithFacts {
     reading: Arc<Reading>,
     options: ChangeOptions,
@@ -131,7 +131,7 @@ impl Iterator for CommitsWithFacts {
     }
 }
 
-/// The reference's refusal.
+/// Returns the error for a version at which the change data feed was disabled, as in delta-spark.
 pub(super) fn feed_disabled(version: u64) -> Error {
     let message = "the change data feed was off at this version, so no changes were recorded: read versions \
         at which `delta.enableChangeDataFeed` was true, or derive the changes from the files";
@@ -172,14 +172,14 @@ impl Iterator for DerivedCommits {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NetPlan {
     pub kind: Net,
-    /// The same for all commits: a row must be known from one to the next.
+    /// The same for all commits, since rows must be matched across them.
     pub way: Way,
     #[serde(skip)]
     pub reason: &'static str,
     /// The changes of each commit, oldest first.
     pub commits: Vec<(Stamp, Item)>,
-    /// Files whose rows were moved and not changed, oldest first; `None` where what the range comes to
-    /// does not follow from its bounds.
+    /// Files whose rows were moved but not changed, oldest first; `None` if the endpoints of the range do
+    /// not suffice.
     pub moves: Option<Vec<(Stamp, Item)>>,
 }
 
@@ -196,7 +196,7 @@ impl NetPlan {
         Self::of(&commits, &changes.source.keys, has_key, kind)
     }
 
-    /// The bounds of the range, where rows have ids and these decide it; else the reason.
+    /// Returns the endpoints of the range if rows have ids and the endpoints suffice; otherwise the reason.
     pub(super) fn range_bounds(&self, keys: &Keys) -> Result<RangeBounds, &'static str> {
         let moves = match &self.moves {
             Some(moves) => moves,
@@ -206,14 +206,14 @@ impl NetPlan {
         RangeBounds::of(&self.commits, moves, keys)
     }
 
-    /// All pieces that may be read.
+    /// Returns all pieces that may be read.
     pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
         let moves = self.moves.iter().flatten();
         let steps = self.commits.iter().chain(moves);
         steps.flat_map(|(_, item)| item.pieces())
     }
 
-    /// For these commits.
+    /// Plans the net outcome of these commits.
     ///
     /// # Errors
     ///
@@ -246,8 +246,7 @@ impl NetPlan {
     }
 }
 
-/// The files that commits rewrote without a change. `None` if the log
-/// does not identify the rows of all of them by ids.
+/// Returns the files that commits rewrote without a change; `None` if not all of their rows have ids.
 fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, Item)>> {
     let mut items = Vec::new();
     for (commit, facts) in commits {
@@ -275,7 +274,7 @@ fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, I
     Some(items)
 }
 
-/// The best way to know rows in all of the commits.
+/// Returns the best way to identify rows in all of the commits.
 fn common_way(
     commits: &[(Commit, CommitFacts)],
     keys: &Keys,
@@ -311,7 +310,7 @@ fn common_way(
     } else {
         (
             Way::Rows,
-            "files were rewritten in the range, and nothing says which row is which",
+            "files were rewritten in the range, and rows cannot be matched",
         )
     })
 }

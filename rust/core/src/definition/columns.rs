@@ -329,12 +329,12 @@ fn mapped_column<'a>(
         );
         return Err(Error::invalid("alter.column_mapping", message));
     }
-    refuse_if_spoken_of(old, &schema, path)?;
+    refuse_if_referenced(old, &schema, path)?;
     Ok((schema, parent, name))
 }
 
 /// Refuses to change a column that a constraint or a generated column references.
-pub fn refuse_if_spoken_of(old: &Metadata, schema: &StructType, path: &[String]) -> Result<()> {
+pub fn refuse_if_referenced(old: &Metadata, schema: &StructType, path: &[String]) -> Result<()> {
     let constraints = old.configuration.iter().filter_map(|(key, text)| {
         key.to_ascii_lowercase()
             .starts_with("delta.constraints.")

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::columns::{no_way_into, position, refuse_if_spoken_of};
+use super::columns::{no_way_into, position, refuse_if_referenced};
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
@@ -14,9 +14,9 @@ pub const TYPE_WIDENING: &str = "delta.enableTypeWidening";
 /// The metadata key of a field's type changes.
 pub const CHANGES: &str = "delta.typeChanges";
 
-/// Returns the old metadata with a wider type for a column or nested field; a `void` one, which is in no file,
-/// takes any type without parts, but no interval. `path` leads into structs by field name, into arrays by `element`, into maps
-/// by `key` and `value`.
+/// Returns the old metadata with a wider type for a column or nested field. A void column, which no file has,
+/// can get any type except nested types and intervals. `path` leads into structs by field name, into arrays
+/// by `element`, into maps by `key` and `value`.
 ///
 /// # Errors
 ///
@@ -28,7 +28,7 @@ pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Me
         return Err(Error::invalid("alter.column", "no column is named"));
     };
     let at = position(&schema, first)?;
-    refuse_if_spoken_of(old, &schema, path)?;
+    refuse_if_referenced(old, &schema, path)?;
     let mut fields = schema.fields().to_vec();
     if let Some(field) = fields.get_mut(at) {
         widen_field(field, rest, to, old.is_on(TYPE_WIDENING))?;
@@ -39,7 +39,7 @@ pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Me
     })
 }
 
-/// Whether a void column takes the type: it has no parts and is no interval.
+/// Returns `true` if a void column can get the type: neither a nested type nor an interval.
 fn is_plain(data_type: &DataType) -> bool {
     use PrimitiveType::{IntervalDayTime, IntervalYearMonth};
     match data_type {

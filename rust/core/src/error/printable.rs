@@ -1,12 +1,12 @@
-//! Text of strangers, as it may be printed.
+//! Untrusted text, escaped for display.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text with nothing that a terminal would obey, that would forge another line of a log, or that is
-/// invisible: control characters, separators of lines, marks that reorder text, and characters without width are
-/// written as escapes. Joiners stay, which some scripts need; so does a line break before two spaces, by
-/// which messages quote a line of the caller's own text.
+/// Escapes everything that a terminal would interpret, that would forge another line of a log, or that is
+/// invisible: control characters, line separators, marks that reorder text, and zero-width characters.
+/// Joiners are kept, since some scripts need them; so is a line break before two spaces, by which messages
+/// quote a line of the caller's own text.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find(is_invisible) else {
         return text.into();
@@ -35,8 +35,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     safe.into()
 }
 
-/// Returns `true` if this character is invisible, or a terminal obeys it: as `INVISIBLE` of the Python
-/// package, and what is below the space.
+/// Returns `true` if this character is invisible, or interpreted by terminals: `INVISIBLE` of the Python
+/// package, and everything below the space.
 pub fn is_invisible(letter: char) -> bool {
     letter.is_control()
         || matches!(

@@ -1,4 +1,4 @@
-//! The equalities of a join condition between columns of its two sides.
+//! Extracts the equalities between both sides of a join condition.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
@@ -13,23 +13,23 @@ pub(crate) enum Side {
     Source,
 }
 
-/// Two values that have to be equal.
+/// Two values that must be equal.
 #[derive(Clone, Debug)]
 pub(crate) struct Equality {
-    /// An expression of columns of the target.
+    /// An expression over columns of the target.
     pub(crate) target: Formula,
-    /// An expression of columns of the source.
+    /// An expression over columns of the source.
     pub(crate) source: Formula,
-    /// The column, where the value of the one side is a plain one.
+    /// The column, if the value of one side is a plain column.
     pub(crate) column: Option<String>,
-    /// A null equals a null.
+    /// True if nulls are equal.
     pub(crate) null_safe: bool,
 }
 
-/// Whose columns a name leads to, where it is known, and whether it is that of the side itself.
+/// Returns the side of a name, if known, and whether the name is the alias of that side.
 type SideOf<'a> = &'a dyn Fn(&str) -> Option<(Side, bool)>;
 
-/// The equalities between the sides, and what else there is.
+/// Splits a join condition into the equalities between the sides, and the rest.
 pub(crate) fn equalities(on: &Formula, side_of: SideOf<'_>) -> (Vec<Equality>, Option<Formula>) {
     let mut parts = Vec::new();
     split(on.root(), &mut parts);
@@ -103,7 +103,7 @@ fn equality(part: &Expr, side_of: SideOf<'_>) -> Option<Equality> {
     })
 }
 
-/// The names of a column, where the expression is one.
+/// Returns the names of a column; empty if the expression is not a column.
 fn names_of(expr: &Expr) -> &[Ident] {
     match expr {
         Expr::Identifier(name) => std::slice::from_ref(name),
@@ -112,7 +112,7 @@ fn names_of(expr: &Expr) -> &[Ident] {
     }
 }
 
-/// The sides whose columns an expression names; false where that is not known.
+/// Collects the sides whose columns an expression uses; returns `false` if one is unknown.
 fn sides_of(expr: &Expr, side_of: SideOf<'_>, sides: &mut Vec<Side>) -> bool {
     let mut all = |parts: &[&Expr]| parts.iter().all(|part| sides_of(part, side_of, sides));
     match expr {

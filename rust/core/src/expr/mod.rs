@@ -1,11 +1,11 @@
-//! Predicates over columns: parsed, bound to a schema, evaluated on rows and on bounds of rows.
+//! Predicates over columns: parsed, bound to a schema, evaluated on rows and on bounds.
 //!
-//! A [`Predicate`] comes from SQL text or from tuples and knows no types. [`Predicate::bind`] finds
-//! its columns in a schema and makes the types agree, as Spark does. A [`BoundPredicate`] then says of
-//! each row whether it is true, false or unknown, and of each file, row group or page whether any of
-//! its rows can be true. Nothing here knows where rows or bounds come from.
+//! A [`Predicate`] is parsed from SQL text or from tuples, and is untyped. [`Predicate::bind`] resolves its
+//! columns in a schema and coerces types, as Spark does. A [`BoundPredicate`] then returns for each row
+//! whether it is true, false or unknown, and for each file, row group or page whether any of its rows can
+//! be true. This module does not know where rows or bounds come from.
 //!
-//! Texts may come from anywhere: length and nesting are bounded, so that predicates may be walked,
+//! Predicate texts are not trusted: length and nesting are bounded, so that predicates can be walked,
 //! printed and dropped by plain recursion.
 
 mod bind;

@@ -1,10 +1,10 @@
-//! Expressions of a table as SQL for Spark: parsed, and printed again.
+//! Expressions of a table as SQL for Spark: parsed and printed again.
 //!
-//! The writer of the log chose a table's constraints, generated columns and defaults. Spark would
-//! evaluate any text: one that calls Java methods, reads files by a subquery, or asks for variables of the
-//! environment. So Spark gets no text of a log, but what is printed here from the parsed expression: columns
-//! of the table, literals, operators, casts, `CASE`, and the functions of [`functions`]. Anything else is
-//! refused by its name.
+//! The writer of the log controls a table's constraints, generated columns and defaults. Spark would
+//! evaluate any text: method calls of Java, subqueries that read files, environment variables. So Spark
+//! never gets text of a log, but only what is printed here from the parsed expression: columns of the
+//! table, literals, operators, casts, `CASE`, and the functions of [`functions`]. Anything else is refused
+//! by its name.
 
 mod calls;
 mod functions;
@@ -31,24 +31,24 @@ use crate::spec::json::clipped;
 /// An expression of a table, ready for Spark.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SparkExpression {
-    /// SQL that Spark reads as one operand in any context.
+    /// SQL that Spark parses as one operand in any context.
     pub sql: String,
     /// The names of the functions that it calls, in lower case.
     pub functions: BTreeSet<String>,
 }
 
-/// The names by which functions are called.
+/// The form of references to functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// By their names, of which the session may have made others.
+    /// By their plain names, which the session may have redefined.
     Bare,
-    /// As `system.builtin.name`, which is always Spark's own; from Spark 4.2 on.
+    /// As `system.builtin.name`, which is always Spark's own; requires Spark 4.2.
     Qualified,
 }
 
 /// Prints an expression of a table for Spark.
 ///
-/// `what` says in errors whose expression it is; `columns` are those of the table.
+/// `what` describes the expression in errors; `columns` are those of the table.
 ///
 /// # Errors
 ///
@@ -89,7 +89,7 @@ pub fn for_spark(
     }
 }
 
-/// The reason why an expression is refused, as the words after its name in a sentence.
+/// The reason why an expression is refused, as the end of a sentence about it.
 struct Refused(String);
 
 type Printed = std::result::Result<(), Refused>;
@@ -102,7 +102,7 @@ struct Printer {
     sql: String,
     /// In lower case.
     columns: HashSet<String>,
-    /// Variables of the lambda functions around.
+    /// The variables of enclosing lambda functions.
     variables: Vec<String>,
     functions: BTreeSet<String>,
     naming: Naming,
@@ -114,13 +114,13 @@ impl Printer {
     }
 
     fn string(&mut self, text: &str) {
-        // Writing to a string does not fail.
+        // writing to a string does not fail
         let _ = write!(self.sql, "{}", Quoted(text));
     }
 
     fn name(&mut self, name: &str) -> Printed {
         if name.contains("${") {
-            // Spark puts settings and variables of the environment there, before it parses
+            // Spark substitutes settings and environment variables there, before parsing
             return refused("names a column with ${");
         }
         self.sql.push('`');
@@ -139,7 +139,7 @@ impl Printer {
         Ok(())
     }
 
-    /// In parentheses, so that it is one value.
+    /// Prints in parentheses, so that it is one operand.
     fn whole(&mut self, print: impl FnOnce(&mut Self) -> Printed) -> Printed {
         self.sql.push('(');
         print(self)?;
@@ -147,8 +147,8 @@ impl Printer {
         Ok(())
     }
 
-    /// Prints an operand of an operator other than AND, OR and NOT. Spark allows no condition there
-    /// without parentheses, or reads it in another way than our parser.
+    /// Prints an operand of an operator other than AND, OR and NOT. A condition needs parentheses there:
+    /// Spark refuses it, or parses it differently than our parser.
     fn operand(&mut self, root: &Expr) -> Printed {
         let is_condition = match root {
             Expr::BinaryOp { op, .. } => matches!(op, BinaryOperator::And | BinaryOperator::Or),
@@ -178,7 +178,7 @@ impl Printer {
         self.value(root)
     }
 
-    /// An expression as one value.
+    /// Prints an expression as one value.
     #[recursive]
     fn value(&mut self, root: &Expr) -> Printed {
         match root {
@@ -246,7 +246,7 @@ impl Printer {
                 })
             }
             Expr::Function(function) => self.function(function),
-            Expr::Lambda(_) => refused("has a lambda function that is no argument"),
+            Expr::Lambda(_) => refused("has a lambda function that is not an argument"),
             _ => self.condition(root).unwrap_or_else(|| self.special(root)),
         }
     }

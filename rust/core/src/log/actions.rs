@@ -1,7 +1,7 @@
-//! The raw actions of a range of commits as columns: one row an action, one struct column a kind.
+//! The raw actions of a range of commits as columns: one row per action, one struct column per kind.
 //!
-//! Actions as they are in the log: nothing is reconciled, and compacted files and checkpoints
-//! play no part.
+//! Actions are returned as in the log: nothing is reconciled, and compacted files and checkpoints are not
+//! used.
 
 use std::sync::{Arc, LazyLock};
 
@@ -24,11 +24,12 @@ use crate::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, FileField, REMOVE_FIELD
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{Storage, interrupt};
 
-/// A batch holds about this many bytes of commits, and at most this many commits.
+/// The approximate maximum size of the commits in a batch in bytes, and their maximum number.
 const RUN_BYTES: u64 = 4 << 20;
 const RUN_COMMITS: usize = 256;
 
-/// Fields of `commitInfo` that the protocol or the reference names, and all of it as JSON text.
+/// Returns the fields of `commitInfo` that the protocol or the reference defines, and all of it as JSON
+/// text.
 fn commit_info_fields() -> Fields {
     vec![
         long("timestamp"),
@@ -71,11 +72,11 @@ pub struct ActionBatches {
 }
 
 impl ActionBatches {
-    /// The commits `start..=end`; without `end`, up to the newest.
+    /// Reads the commits `start..=end`; `end` defaults to the newest.
     ///
     /// # Errors
     ///
-    /// `version.range` when the range is empty or its ends are not in the log; `log.gap`.
+    /// `version.range` if the range is empty or its ends are not in the log; `log.gap`.
     pub fn new(storage: Arc<dyn Storage>, start: u64, end: Option<u64>) -> Result<Self> {
         let listing = LogListing::read(&*storage, start)?;
         let commits: Vec<VersionedFile> = listing
@@ -116,7 +117,7 @@ impl ActionBatches {
         })
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&SCHEMA)
     }
@@ -166,7 +167,7 @@ fn columns_error(cause: ArrowError) -> Error {
     .because(cause)
 }
 
-/// One row for each place that holds an action of a known kind.
+/// Builds one row for each action of a known kind.
 fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordBatch, ArrowError> {
     let files = |side: &Option<FileActions>| {
         side.as_ref()
@@ -205,7 +206,7 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
         Arc::new(domain_rows(actions.domains.iter().map(action))?),
         commit_infos(&actions.commit_infos)?,
     ];
-    // a line that holds two kinds gives two rows, in the order of the columns
+    // a line with two kinds becomes two rows, in the order of the columns
     let mut order: Vec<(u32, usize)> = Vec::new();
     for (kind, positions) in positions.iter().enumerate() {
         order.extend(positions.iter().map(|position| (*position, kind)));

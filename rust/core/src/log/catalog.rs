@@ -1,7 +1,6 @@
-//! The interface to the catalog that manages a table: it lists the commits that count, and takes
-//! one more.
+//! The interface to the catalog that manages a table: it lists the ratified commits, and ratifies new ones.
 //!
-//! The trait and its nouns; [`super::managed`] reads and writes a log with them.
+//! The trait and its types; [`super::managed`] reads and writes a log with them.
 //!
 //! Protocol: "Catalog-managed tables".
 
@@ -16,34 +15,34 @@ use crate::storage::Vending;
 
 /// The catalog of one table.
 pub trait Catalog: Vending {
-    /// Returns the commits that count beside the published ones.
+    /// Returns the ratified commits that may not be published.
     fn load(&self) -> Result<LogTail>;
 
     /// Requests that a staged commit becomes its version.
     ///
-    /// After any error of the kind Storage it is unknown whether the catalog took it: [`Self::load`]
-    /// tells, and asking again for the same version and file is safe.
+    /// After any error of the kind Storage it is unknown whether the catalog ratified it: [`Self::load`]
+    /// returns whether it did, and repeating the request with the same version and file is safe.
     fn commit(&self, staged: &StagedCommit) -> Result<Ratification>;
 
     /// Reports that the commits up to this version are published.
     fn published(&self, version: u64) -> Result<()>;
 }
 
-/// The newest commits, as the catalog knows them.
+/// The newest commits, according to the catalog.
 #[derive(Clone, Debug, Default)]
 pub struct LogTail {
     /// Ratified commits that may not be published yet: without a gap, up to the newest version.
     pub commits: Vec<RatifiedCommit>,
-    /// The newest version that counts; `None` where the catalog does not manage the table's commits.
+    /// The newest version; `None` if the catalog does not manage the table's commits.
     pub max_version: Option<u64>,
     /// The catalog's id of the table.
     pub table_id: Option<String>,
-    /// The operations that the catalog allows beside commits, checkpoints, compacted files and
+    /// The operations that the catalog allows in addition to commits, checkpoints, compacted files and
     /// checksums.
     pub allowed: Vec<Permission>,
 }
 
-/// A commit that the catalog has ratified.
+/// A ratified commit.
 #[derive(Clone, Debug)]
 pub struct RatifiedCommit {
     /// The version.
@@ -59,47 +58,47 @@ pub enum Content {
     File {
         /// Its base name.
         name: String,
-        /// Its length in bytes, if the catalog knows.
+        /// Its length in bytes, if known to the catalog.
         size: Option<u64>,
-        /// In milliseconds since the epoch, if the catalog knows.
+        /// In milliseconds since the epoch, if known to the catalog.
         modification_time: Option<i64>,
     },
-    /// With the catalog.
+    /// Stored by the catalog.
     Inline(Bytes),
 }
 
-/// A commit that is staged and waits for the catalog.
+/// A staged commit that is not ratified yet.
 #[derive(Clone, Debug)]
 pub struct StagedCommit {
-    /// The version that it would be.
+    /// Its prospective version.
     pub version: u64,
     /// The base name of its file below `_staged_commits`.
     pub file_name: String,
     /// Its length in bytes.
     pub size: u64,
-    /// When it was staged, in milliseconds since the epoch.
+    /// The time of staging in milliseconds since the epoch.
     pub modification_time: i64,
     /// Its in-commit timestamp.
     pub timestamp: i64,
-    /// The protocol, where the commit changes it.
+    /// The protocol, if the commit changes it.
     pub protocol: Option<Protocol>,
-    /// The metadata, where the commit changes it.
+    /// The metadata, if the commit changes it.
     pub metadata: Option<Metadata>,
     /// The domains that the commit changes or removes.
     pub domains: Vec<DomainMetadata>,
-    /// The newest version that is known to be published.
+    /// The newest version known to be published.
     pub published: Option<u64>,
 }
 
-/// The answer of a catalog to a staged commit.
+/// The response of a catalog to a staged commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ratification {
-    /// It is the version now.
+    /// The commit is the version now.
     Ratified,
     /// Another commit is that version.
     Taken,
-    /// Too many commits wait for their publication: publish, then ask again.
+    /// Too many commits are not published: publish them, then repeat the request.
     PublishFirst,
 }
 
@@ -107,18 +106,18 @@ pub enum Ratification {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// Taking over a new table, or one that the catalog does not manage yet: it manages the table from the
-    /// version on that [`Catalog::published`] names.
+    /// version on that is passed to [`Catalog::published`].
     TakeOver,
     /// Deleting data files that no version needs.
     Vacuum,
-    /// Packing and ordering data files again.
+    /// Rewriting data files to compact and order them.
     Optimize,
-    /// Deleting expired files of the log.
+    /// Deleting expired log files.
     CleanupLog,
 }
 
 impl Permission {
-    /// Every one.
+    /// All operations.
     pub const ALL: [Self; 4] = [
         Self::TakeOver,
         Self::Vacuum,
@@ -126,7 +125,7 @@ impl Permission {
         Self::CleanupLog,
     ];
 
-    /// As users and catalogs spell it.
+    /// Returns the name, as users and catalogs spell it.
     pub fn name(self) -> &'static str {
         match self {
             Self::TakeOver => "take_over",

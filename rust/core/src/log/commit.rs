@@ -1,6 +1,6 @@
-//! Files of action lines, from storage into a decoder: large ones piece by piece.
+//! Reads files of action lines from storage into a decoder: large ones piece by piece.
 //!
-//! A commit of any size is read; what is held at once is one piece, and one line that spans pieces.
+//! Commits of any size can be read; memory holds one piece, and one line that spans pieces.
 
 use bytes::Bytes;
 
@@ -8,16 +8,16 @@ use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::error::{Error, Result};
 use crate::storage::{FileMeta, Storage, check_whole};
 
-/// Files up to this length are read at once.
+/// The maximum length of files that are read as a whole.
 pub const WHOLE_FILE: u64 = 64 << 20;
 
-/// Longer ones in pieces of this length.
+/// The length of the pieces of longer files.
 const PIECE: u64 = 16 << 20;
 
-/// A line longer than this is refused: the longest of real logs have some ten megabytes.
+/// The maximum length of a line: the longest lines of real logs have tens of megabytes.
 const MAX_LINE: usize = 128 << 20;
 
-/// Decodes files of one table, side by side where they are small; oldest first.
+/// Decodes files of one table, small ones in parallel; oldest first.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn decode_file(
     decode_files(storage, &[(file, version)], decoder)
 }
 
-/// The text of the first `commitInfo` of a commit, if there is one.
+/// Returns the text of the first `commitInfo` of a commit, if there is one.
 pub fn read_commit_info(
     storage: &dyn Storage,
     file: &FileMeta,

@@ -1,4 +1,4 @@
-//! `_last_checkpoint`: where a listing may begin. Never an authority.
+//! `_last_checkpoint`: a hint where to begin a listing, never authoritative.
 //!
 //! Protocol: "Last Checkpoint File".
 
@@ -10,31 +10,31 @@ use crate::codec::last_checkpoint::LastCheckpoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileMeta, Storage};
 
-/// A larger hint is not read. Most have some hundred bytes; a copy of the checkpoint's schema is the
-/// longest part.
+/// The maximum size of a hint. Most have a few hundred bytes; the longest part is a copy of the checkpoint's
+/// schema.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Errors of a hint's bytes, which the log does not need. A link out of the table is refused.
 const IGNORED: [&str; 2] = ["storage.file_too_large", "storage.truncated"];
 
-/// The path of the hint, relative to the table root.
+/// Returns the path of the hint, relative to the table root.
 pub fn hint_path() -> String {
     format!("{LOG_DIRECTORY}/_last_checkpoint")
 }
 
-/// The content of the hint: nothing, something, or something that cannot be trusted.
+/// The content of the hint.
 #[derive(Clone, Debug)]
 pub enum Hint {
-    /// There is none.
+    /// There is no hint.
     Missing,
     /// It does not decode, or its checksum is wrong.
     Corrupt(LogWarning),
-    /// A checkpoint was written.
+    /// The newest checkpoint when it was written.
     Checkpoint(Box<LastCheckpoint>),
 }
 
 impl Hint {
-    /// Reads the hint. Only storage can fail.
+    /// Reads the hint. Only the storage can cause an error.
     pub fn read(storage: &dyn Storage) -> Result<Self> {
         let path = hint_path();
         let bytes = match storage.read_at_most(&path, MAX_BYTES) {
@@ -62,7 +62,7 @@ impl Hint {
         })
     }
 
-    /// The version of the checkpoint, if there is one.
+    /// Returns the version of the checkpoint, if there is one.
     pub fn version(&self) -> Option<u64> {
         match self {
             Self::Checkpoint(hint) => Some(hint.version),
@@ -70,7 +70,7 @@ impl Hint {
         }
     }
 
-    /// The checkpoint as the listing will probably show it: one file whose length the hint knows.
+    /// Returns the checkpoint that the listing will probably contain: one file of the size in the hint.
     pub fn checkpoint(&self) -> Option<CheckpointInstance> {
         let Self::Checkpoint(hint) = self else {
             return None;
@@ -111,7 +111,7 @@ impl Hint {
         Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
     }
 
-    /// Returns a warning if it is wrong about the newest version's segment.
+    /// Returns a warning if it contradicts the newest version's segment.
     pub fn check(&self, newest: &LogSegment) -> Option<LogWarning> {
         let checkpoint = newest
             .checkpoint

@@ -1,7 +1,6 @@
-//! When each version was committed, which version was current at an instant, and what every commit
-//! says of itself.
+//! Commit timestamps, the version at a timestamp, and the `commitInfo` of every commit.
 //!
-//! Takes listings and the bytes of single commits; gives versions, instants and history rows.
+//! Takes listings and the bytes of single commits; returns versions, timestamps and history rows.
 //!
 //! Protocol: "Commit Provenance Information", "In-Commit Timestamps".
 
@@ -21,16 +20,17 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::spec::json::{Cursor, JsonError};
 use crate::storage::{FileMeta, Storage, interrupt};
 
-/// From which version on commits carry their own timestamp.
+/// The version from which on commits have their own timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InCommitTimestamps {
-    /// The enabling version; 0 when they were there from the beginning.
+    /// The version that enabled them; 0 if the table had them from the beginning.
     pub version: u64,
-    /// The enabling commit's timestamp in milliseconds; `i64::MIN` when there from the beginning.
+    /// The enabling commit's timestamp in milliseconds; `i64::MIN` if the table had them from the
+    /// beginning.
     pub timestamp: i64,
 }
 
-/// The value of `inCommitTimestamp` in a `commitInfo`, in milliseconds, if it has one.
+/// Returns `inCommitTimestamp` of a `commitInfo`, in milliseconds, if it has one.
 pub fn in_commit_timestamp(commit_info: &str) -> Result<Option<i64>> {
     let read = |cursor: &mut Cursor<'_>| {
         cursor.begin_object()?;
@@ -51,7 +51,7 @@ pub fn in_commit_timestamp(commit_info: &str) -> Result<Option<i64>> {
     })
 }
 
-/// The same, where the protocol demands one.
+/// Returns the in-commit timestamp of a commit that must have one by the protocol; an error if it does not.
 pub fn required_in_commit_timestamp(
     commit_info: Option<&str>,
     commit: &FileMeta,
@@ -71,24 +71,22 @@ pub fn required_in_commit_timestamp(
     })
 }
 
-/// The position of an instant among the versions that can be read, each with the time of its
-/// commit.
+/// The position of a timestamp among the readable versions, each with its commit timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Before the oldest one.
+    /// Before the oldest version.
     Before(u64, i64),
-    /// When this one was current.
+    /// This version was current.
     At(u64, i64),
-    /// Later than the commit of the newest one.
+    /// After the commit of the newest version.
     After(u64, i64),
 }
 
-/// The version that was current at `timestamp` (milliseconds).
+/// Returns the version that was current at `timestamp` (milliseconds).
 ///
 /// # Errors
 ///
-/// `version.timestamp` when the instant is before the first or after the last version that can be
-/// read.
+/// `version.timestamp` if it is before the first or after the last readable version.
 pub fn version_at(
     storage: &dyn Storage,
     listing: &LogListing,
@@ -102,7 +100,7 @@ pub fn version_at(
 }
 
 impl Moment {
-    /// Why no version is meant by an instant that is outside.
+    /// Returns the error for a timestamp outside of the history.
     pub fn refused(self, timestamp: i64) -> Error {
         let (what, version, time) = match self {
             Self::Before(version, time) => {
@@ -121,7 +119,7 @@ impl Moment {
     }
 }
 
-/// Finds the position of an instant (milliseconds).
+/// Returns the position of a timestamp (milliseconds).
 pub fn moment(
     storage: &dyn Storage,
     listing: &LogListing,
@@ -160,7 +158,7 @@ pub fn moment(
             ),
             (None, None) => (times, &|(_, time)| Ok(time)),
         };
-    // the last one that is not later than the instant; times ascend with versions
+    // the last version that is not later; timestamps ascend with versions
     let (mut low, mut high) = (0, candidates.len());
     while low < high {
         let middle = low + (high - low) / 2;
@@ -189,7 +187,7 @@ pub fn moment(
 
 type TimeOf<'a> = &'a dyn Fn((&VersionedFile, i64)) -> Result<i64>;
 
-/// An instant as people read it.
+/// Formats a timestamp for display.
 pub(crate) fn render(milliseconds: i64) -> String {
     chrono::DateTime::from_timestamp_millis(milliseconds).map_or_else(
         || format!("{milliseconds} ms"),
@@ -197,14 +195,14 @@ pub(crate) fn render(milliseconds: i64) -> String {
     )
 }
 
-/// One version of the history: when it was committed and what its `commitInfo` says.
+/// A row of the history: the commit timestamp and the content of `commitInfo`.
 pub struct HistoryEntry {
     version: u64,
     timestamp: i64,
     info: Map<String, Value>,
 }
 
-/// Begins to fetch what [`read_history`] reads first.
+/// Starts to fetch what [`read_history`] reads first.
 pub fn prefetch_history(storage: &dyn Storage, listing: &LogListing, limit: Option<usize>) {
     let Some(memory) = storage.memory() else {
         return;
@@ -217,7 +215,7 @@ pub fn prefetch_history(storage: &dyn Storage, listing: &LogListing, limit: Opti
     memory.prefetch(&newest);
 }
 
-/// Commits that are fetched before anybody reads them.
+/// The number of commits that are fetched ahead.
 const AHEAD: usize = 64;
 
 /// Reads the history, newest first, at most `limit` versions.
@@ -239,7 +237,7 @@ pub fn read_history(
     read_entries(storage, &newest, in_commit)
 }
 
-/// Reads the entries of commits, each with the time of its file.
+/// Reads the rows of commits, each with the timestamp of its file.
 pub fn read_entries(
     storage: &dyn Storage,
     commits: &[(&VersionedFile, i64)],
@@ -311,7 +309,7 @@ fn text_struct(names: &[&str]) -> Fields {
         .collect()
 }
 
-/// The columns of the history: those of `DESCRIBE HISTORY`.
+/// Returns the schema of the history: the columns of `DESCRIBE HISTORY`.
 pub fn history_schema() -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     Arc::new(Schema::new(vec![
@@ -341,7 +339,7 @@ pub fn history_schema() -> SchemaRef {
     ]))
 }
 
-/// History rows as columns.
+/// Converts history rows to columns.
 pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
     let version = entries
         .iter()
@@ -374,7 +372,8 @@ fn columns_error(cause: arrow_schema::ArrowError) -> Error {
     .because(cause)
 }
 
-/// JSON values as a column of this type: those of another type are null, text takes any value.
+/// Converts JSON values to a column of this type: values of another type become null, strings accept any
+/// value.
 pub(super) fn column(
     data_type: &DataType,
     values: &mut dyn Iterator<Item = Option<&Value>>, // dyn: structs go down with another kind
@@ -433,7 +432,7 @@ pub(super) fn column(
     })
 }
 
-/// Strings bare, everything else as JSON.
+/// Returns strings bare, other values as JSON.
 fn as_text(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::Null => None,

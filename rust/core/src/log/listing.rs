@@ -1,7 +1,7 @@
-//! The content of `_delta_log`: one listing, sorted into commits, compacted files, complete
-//! checkpoints and checksums.
+//! The content of `_delta_log`: one listing, sorted into commits, compacted files, complete checkpoints and
+//! checksums.
 //!
-//! Takes a storage and the version to begin with; gives a [`LogListing`]. Nothing is opened.
+//! Takes a storage and the first version; returns a [`LogListing`]. No file is opened.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use super::warning::LogWarning;
 use crate::error::Result;
 use crate::storage::{FileMeta, Storage};
 
-/// A file of the log and the version in its name.
+/// A log file and the version in its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VersionedFile {
-    /// The version; of a compacted file, the last one.
+    /// The version; the last one of a compacted file.
     pub version: u64,
-    /// Its location.
+    /// Its path and metadata.
     pub file: FileMeta,
 }
 
@@ -26,23 +26,23 @@ pub struct CompactedFile {
     pub start: u64,
     /// The last version.
     pub end: u64,
-    /// Its location.
+    /// Its path and metadata.
     pub file: FileMeta,
 }
 
 /// A complete checkpoint: all of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointInstance {
-    /// The version that it holds.
+    /// The version.
     pub version: u64,
     /// The name of its (first) file.
     pub name: CheckpointName,
-    /// Its parts in order; one file unless it is multi-part.
+    /// Its parts in order; a single file unless it is multi-part.
     pub files: Vec<FileMeta>,
 }
 
 impl CheckpointInstance {
-    /// By version, then as the reference prefers: V2, then more parts, then the greater name.
+    /// Returns the rank by version, then as in the reference: V2, then more parts, then the greater name.
     fn rank(&self) -> (u64, u8, u32, &str) {
         let (ordinal, parts) = match self.name {
             CheckpointName::Classic => (0, 0),
@@ -52,16 +52,16 @@ impl CheckpointInstance {
         (self.version, ordinal, parts, self.path())
     }
 
-    /// The path of its (first) file.
+    /// Returns the path of its (first) file.
     pub fn path(&self) -> &str {
         self.files.first().map_or("", |file| &file.path)
     }
 }
 
-/// The log's files from one version on, each kind in ascending order.
+/// The log files from one version on, each kind in ascending order.
 #[derive(Clone, Debug, Default)]
 pub struct LogListing {
-    /// The version with which the listing begins.
+    /// The first version of the listing.
     pub from: u64,
     /// Commits.
     pub commits: Vec<VersionedFile>,
@@ -81,7 +81,8 @@ impl LogListing {
         Self::files(storage, from).map(|files| Self::of(files, from))
     }
 
-    /// The files of `_delta_log` from version `from` on, also those that are no part of a version.
+    /// Returns the files of `_delta_log` from version `from` on, including those that are not part of a
+    /// version.
     ///
     /// # Errors
     ///
@@ -95,7 +96,7 @@ impl LogListing {
         }
     }
 
-    /// Sorts files that are already listed.
+    /// Creates a listing from files.
     pub fn of(files: Vec<FileMeta>, from: u64) -> Self {
         let mut listing = Self {
             from,
@@ -110,7 +111,7 @@ impl LogListing {
                 LogFileKind::Commit => listing.commits.push(VersionedFile { version, file }),
                 LogFileKind::Checksum => listing.checksums.push(VersionedFile { version, file }),
                 LogFileKind::Compacted { .. } | LogFileKind::Checkpoint(_) if file.size == 0 => {
-                    let message = "the file is empty, so it was passed over: a write was cut off";
+                    let message = "the file is empty, so it was skipped: a write was interrupted";
                     listing.passed_over.push(LogWarning::new(
                         "log.empty_file",
                         file.path,
@@ -174,21 +175,21 @@ impl LogListing {
         listing
     }
 
-    /// The newest version that a commit or a complete checkpoint names.
+    /// Returns the newest version of all commits and complete checkpoints.
     pub fn latest(&self) -> Option<u64> {
         let commit = self.commits.last().map(|commit| commit.version);
         commit.max(self.checkpoints.last().map(|checkpoint| checkpoint.version))
     }
 
-    /// The oldest version that a commit or a complete checkpoint names.
+    /// Returns the oldest version of all commits and complete checkpoints.
     pub fn earliest(&self) -> Option<u64> {
         let commit = self.commits.first().map(|commit| commit.version);
         let checkpoint = self.checkpoints.first().map(|first| first.version);
         commit.into_iter().chain(checkpoint).min()
     }
 
-    /// The oldest version that can be rebuilt: 0 with commit 0, else the oldest checkpoint from which
-    /// the commits continue.
+    /// Returns the oldest version that can be reconstructed: 0 with commit 0, otherwise the oldest
+    /// checkpoint that is followed by its next commits.
     pub fn earliest_recreatable(&self) -> Option<u64> {
         let first = self.commits.first().map(|commit| commit.version);
         if first == Some(0) {

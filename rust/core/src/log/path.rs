@@ -1,14 +1,14 @@
-//! The names of log files: a base name in, its version and kind out.
+//! Names of log files: parses a base name to its version and kind.
 //!
-//! Matches whole names only, so that hidden checksum files (`.<name>.crc`), temporary files and
-//! strangers in `_delta_log` are none of ours.
+//! Matches whole names only, so that hidden checksum files (`.<name>.crc`), temporary files and foreign
+//! files in `_delta_log` are ignored.
 //!
 //! Protocol: "Delta Table Storage Format".
 
 /// The directory of the log, relative to the table root.
 pub const LOG_DIRECTORY: &str = "_delta_log";
 
-/// The directory of commits that only the table's catalog can judge, relative to the table root.
+/// The directory of commits that only the table's catalog can ratify, relative to the table root.
 pub const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
 
 /// The directory of the sidecars, relative to the table root.
@@ -21,7 +21,7 @@ pub enum LogFileKind {
     Commit,
     /// `<start>.<v>.compacted.json`
     Compacted {
-        /// The first version it holds.
+        /// The first version that it contains.
         start: u64,
     },
     /// A checkpoint, or one part of it.
@@ -30,7 +30,7 @@ pub enum LogFileKind {
     Checksum,
 }
 
-/// The three ways to name a checkpoint, in the order in which one is preferred to those before it.
+/// The three forms of checkpoint names, in ascending order of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CheckpointName {
     /// `<v>.checkpoint.parquet`; its content may be V1 or V2.
@@ -44,12 +44,12 @@ pub enum CheckpointName {
     },
     /// `<v>.checkpoint.<unique>.json` or `.parquet`: V2 content.
     Uuid {
-        /// JSON lines rather than Parquet.
+        /// True for JSON lines, false for Parquet.
         json: bool,
     },
 }
 
-/// The version and kind that a base name says, or `None` when it is none of the log's.
+/// Parses the version and kind of a base name; `None` if it is not that of a log file.
 pub fn parse(name: &str) -> Option<(u64, LogFileKind)> {
     let (version, rest) = name.split_once('.')?;
     let version = version_of(version)?;
@@ -93,7 +93,7 @@ fn version_of(digits: &str) -> Option<u64> {
     if digits.len() != 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // versions are signed 64-bit numbers in every other implementation
+    // versions are signed 64-bit numbers in all other implementations
     digits
         .parse()
         .ok()
@@ -108,8 +108,8 @@ fn number(digits: &str) -> Option<u32> {
         .flatten()
 }
 
-/// The version and kind that the path of a listed file says; a staged commit is listed only where the
-/// table's catalog has ratified it.
+/// Parses the version and kind of a listed path; a staged commit is only listed if the table's catalog has
+/// ratified it.
 pub fn parse_path(path: &str) -> Option<(u64, LogFileKind)> {
     match staged_version(path) {
         Some(version) => Some((version, LogFileKind::Commit)),
@@ -117,7 +117,7 @@ pub fn parse_path(path: &str) -> Option<(u64, LogFileKind)> {
     }
 }
 
-/// The version in the path of a staged commit, `_staged_commits/<v>.<unique>.json`.
+/// Returns the version in the path of a staged commit, `_staged_commits/<v>.<unique>.json`.
 pub fn staged_version(path: &str) -> Option<u64> {
     let name = path.strip_prefix(STAGED_DIRECTORY)?.strip_prefix('/')?;
     let (version, rest) = name.split_once('.')?;
@@ -126,12 +126,12 @@ pub fn staged_version(path: &str) -> Option<u64> {
     (!unique.is_empty() && unique.bytes().all(plain)).then(|| version_of(version))?
 }
 
-/// The path of a staged commit, relative to the table root.
+/// Returns the path of a staged commit, relative to the table root.
 pub fn staged_path(version: u64, unique: &str) -> String {
     format!("{STAGED_DIRECTORY}/{version:020}.{unique}.json")
 }
 
-/// The path of a commit, relative to the table root.
+/// Returns the path of a commit, relative to the table root.
 pub fn commit_path(version: u64) -> String {
     format!("{LOG_DIRECTORY}/{version:020}.json")
 }

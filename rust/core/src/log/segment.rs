@@ -1,6 +1,6 @@
-//! The files that make up one version: a checkpoint, if there is one, and the commits after it.
+//! The files of one version: a checkpoint, if there is one, and the commits after it.
 //!
-//! Takes a [`LogListing`]; gives a [`LogSegment`] or says which file is missing. Nothing is opened.
+//! Takes a [`LogListing`]; returns a [`LogSegment`], or an error with the missing file. No file is opened.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use crate::storage::FileMeta;
 /// One layer of the tail: a commit, or a compacted file that replaces several.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TailFile {
-    /// The first version it holds.
+    /// The first version that it contains.
     pub start: u64,
-    /// The last version it holds.
+    /// The last version that it contains.
     pub end: u64,
     /// True for a compacted file.
     pub compacted: bool,
-    /// Its location.
+    /// Its path and metadata.
     pub file: FileMeta,
 }
 
-/// The files to leave aside when a segment is chosen, because they turned out to be unreadable.
+/// Unreadable files that a segment must not use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Avoid {
     /// Paths of (the first files of) checkpoints.
@@ -43,25 +43,25 @@ pub struct LogSegment {
     pub checkpoint: Option<CheckpointInstance>,
     /// Commits and compacted files after the checkpoint, oldest first, without a gap.
     pub tail: Vec<TailFile>,
-    /// The commits after the checkpoint, oldest first, whether compacted or not.
+    /// The commits after the checkpoint, oldest first, including compacted ones.
     pub commits: Vec<VersionedFile>,
-    /// The commit of the version itself; `None` when only a checkpoint is left of it.
+    /// The commit of the version itself; `None` if only a checkpoint of it is left.
     pub last_commit: Option<FileMeta>,
     /// The checksum of exactly this version.
     pub checksum: Option<FileMeta>,
-    /// The commit's timestamp in milliseconds: modification times made strictly ascending.
+    /// The commit's timestamp in milliseconds: modification times, adjusted to ascend strictly.
     pub file_timestamp: i64,
-    /// The problems that were passed over.
+    /// The problems that were skipped.
     pub warnings: Vec<LogWarning>,
 }
 
 impl LogSegment {
-    /// Chooses the files of version `target`, or of the newest version.
+    /// Selects the files of version `target`, or of the newest version.
     ///
     /// # Errors
     ///
-    /// `version.not_found` when the listing ends before `target`; Corrupt: `log.gap`,
-    /// `log.truncated` with the first missing file.
+    /// `version.not_found` if the listing ends before `target`; Corrupt: `log.gap`, `log.truncated` with
+    /// the first missing file.
     pub fn choose(listing: &LogListing, target: Option<u64>, avoid: &Avoid) -> Result<Self> {
         let newest = listing
             .latest()
@@ -149,7 +149,7 @@ impl LogSegment {
         })
     }
 
-    /// All of the segment's files but the checksum, for messages and tests.
+    /// Returns all files of the segment except the checksum, for messages and tests.
     pub fn paths(&self) -> Vec<&str> {
         let checkpoint = self
             .checkpoint
@@ -206,7 +206,7 @@ fn check_contiguous(
     }
 }
 
-/// Compacted files instead of the commits that they contain; plain commits where none fits.
+/// Returns the tail: compacted files instead of the commits that they contain, and the remaining commits.
 fn tail(
     listing: &LogListing,
     commits: &[VersionedFile],
@@ -214,7 +214,7 @@ fn tail(
     version: u64,
     avoid: &Avoid,
 ) -> Vec<TailFile> {
-    // of several that begin at one version the shortest counts, as names sort
+    // of several that begin at one version, the shortest is used, which sorts first
     let mut usable: BTreeMap<u64, &CompactedFile> = BTreeMap::new();
     for file in &listing.compacted {
         if file.start >= begin && file.end <= version && !avoid.compacted.contains(&file.file.path)
@@ -256,7 +256,7 @@ fn tail(
     tail
 }
 
-/// The commit's modification time, raised where an earlier commit is not older.
+/// Returns the commit's modification time, increased if an earlier commit is not older.
 fn file_timestamp(listing: &LogListing, version: u64) -> Option<i64> {
     let times = monotonised(&listing.commits);
     times
@@ -265,7 +265,7 @@ fn file_timestamp(listing: &LogListing, version: u64) -> Option<i64> {
         .map(|(_, time)| *time)
 }
 
-/// Commits with their modification times in milliseconds, each later than the one before it.
+/// Returns commits with their modification times in milliseconds, adjusted to ascend strictly.
 pub fn monotonised(commits: &[VersionedFile]) -> Vec<(u64, i64)> {
     let mut last = i64::MIN;
     let ascending = |commit: &VersionedFile| {

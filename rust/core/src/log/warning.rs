@@ -1,8 +1,8 @@
-//! Problems that were passed over on the way to a snapshot, with their reasons.
+//! Problems that were skipped when a snapshot was loaded, with their reasons.
 
 use std::fmt;
 
-/// Something in the log that was not as it should be, and did not stop the reading.
+/// A problem in the log that did not prevent reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogWarning {
     /// Stable and dotted, e.g. `hint.corrupt`.
@@ -16,7 +16,7 @@ pub struct LogWarning {
 }
 
 impl LogWarning {
-    /// A warning about one file.
+    /// Creates a warning about one file.
     pub fn new(
         code: &'static str,
         path: impl Into<String>,

@@ -98,15 +98,15 @@ pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
 }
 
 fn gain(source: &Source, version: u64, make: impl FnOnce(&Source) -> Result<u64>) -> Result<Gain> {
-    let laid_over = source.with_storage(Arc::new(Overlay {
+    let overlaid = source.with_storage(Arc::new(Overlay {
         below: Arc::clone(&source.storage),
         written: Mutex::default(),
     }));
     let begin = Instant::now();
-    let size_in_bytes = make(&laid_over)?;
+    let size_in_bytes = make(&overlaid)?;
     let seconds_to_make = begin.elapsed().as_secs_f64();
     Ok(Gain {
-        seconds: measured(&laid_over, version)?.0,
+        seconds: measured(&overlaid, version)?.0,
         seconds_to_make,
         size_in_bytes,
     })

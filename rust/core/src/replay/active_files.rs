@@ -1,8 +1,8 @@
-//! The live files of a version, kept so that the next version costs only its own commits.
+//! The live files of a version, kept so that the next version only costs its own commits.
 //!
-//! Rows are in immutable chunks that versions share. A newer version masks the rows that its
-//! commits name and adds a chunk of its own; a mask that frays is folded into a new chunk. Each
-//! row's key is kept beside it, so that nothing is decoded or hashed again.
+//! Rows are in immutable chunks that versions share. A newer version masks the rows of the files in its
+//! commits and adds its own chunk; a chunk whose mask has too many ranges is rewritten. The key of each row
+//! is kept, too, so that nothing is decoded or hashed again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::storage::pool::ordered;
 
-/// A chunk with more pieces than this is rewritten.
+/// A chunk with more ranges than this is rewritten.
 const MAX_PIECES: usize = 24;
 
-/// Chunks smaller than this are joined with the one before them as they grow in number.
+/// Chunks smaller than this are joined with the previous one as their number grows.
 const SMALL_ROWS: usize = 8 * 1024;
 
 /// Live `add` rows.
@@ -33,7 +33,7 @@ pub struct ActiveFiles {
 struct Chunk {
     rows: RecordBatch,
     keys: Arc<[FileActionKey]>,
-    /// Some bits of each key: what a newer version's search runs over.
+    /// Some bits of each key, which a newer version searches first.
     tags: Arc<[u16]>,
     live: Arc<[Range<usize>]>,
 }
@@ -58,7 +58,7 @@ impl Chunk {
             .map(|range| self.rows.slice(range.start, range.len()))
     }
 
-    /// The live rows of these chunks as one.
+    /// Joins the live rows of these chunks.
     fn join(chunks: &[Self], columns: &FileColumns) -> Result<Self> {
         let pieces: Vec<RecordBatch> = chunks.iter().flat_map(Chunk::pieces).collect();
         let rows = concat_batches(&columns.schema(), &pieces).map_err(columns_mismatch)?;
@@ -73,7 +73,7 @@ impl Chunk {
 }
 
 impl ActiveFiles {
-    /// No files, with these columns.
+    /// Creates an empty list with these columns.
     pub fn new(columns: FileColumns) -> Self {
         Self {
             columns,
@@ -81,12 +81,12 @@ impl ActiveFiles {
         }
     }
 
-    /// The columns of each row.
+    /// Returns the columns of each row.
     pub fn columns(&self) -> &FileColumns {
         &self.columns
     }
 
-    /// The number of live files.
+    /// Returns the number of live files.
     pub fn num_rows(&self) -> usize {
         self.chunks.iter().map(Chunk::num_rows).sum()
     }
@@ -105,7 +105,7 @@ impl ActiveFiles {
         Ok(())
     }
 
-    /// The same files with these columns; `None` where something is missing that they are made from.
+    /// Returns the same files with these columns; `None` if a source column is missing.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl ActiveFiles {
         }
         let (before, selected) = (self.columns.clone(), columns.clone());
         let work = move |chunk: Chunk| {
-            // nothing is said of files that are gone
+            // skip deleted files
             let chunk = if chunk.num_rows() < chunk.rows.num_rows() {
                 Chunk::join(&[chunk], &before)?
             } else {
@@ -136,12 +136,12 @@ impl ActiveFiles {
         }))
     }
 
-    /// The rows, chunk by chunk, without a copy.
+    /// Returns the rows, chunk by chunk, without a copy.
     pub fn batches(&self) -> Vec<RecordBatch> {
         self.chunks.iter().flat_map(Chunk::pieces).collect()
     }
 
-    /// The files after newer commits: without those in `seen`, with `added`.
+    /// Returns the files after newer commits: without those in `seen`, with `added`.
     pub fn advance(
         &self,
         seen: &KeySet,
@@ -176,8 +176,8 @@ impl ActiveFiles {
         Ok(next)
     }
 
-    /// Joins the last chunks while the last is at least half as large as a small one before it: small
-    /// commits cost a logarithm of their number.
+    /// Joins the last chunks while the last is at least half as large as a small one before it, so that
+    /// small commits cost a logarithm of their number.
     fn join_small(&mut self) -> Result<()> {
         while let [.., before, last] = self.chunks.as_slice() {
             let (before, last) = (before.num_rows(), last.num_rows());
@@ -191,8 +191,7 @@ impl ActiveFiles {
     }
 }
 
-/// A set of keys, preceded by a bitmap that fits into the first-level cache: one look excludes nearly every
-/// row.
+/// A set of keys with a bitmap that fits into the first-level cache, which excludes nearly every row.
 struct Filter<'a> {
     seen: &'a KeySet,
     bits: Vec<u64>,
@@ -230,7 +229,8 @@ impl<'a> Filter<'a> {
         self.bits.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// The live ranges of the chunk without the hits; `None` when there is no hit.
+    /// Returns the live ranges of the chunk without the rows in the set; `None` if it contains none of
+    /// them.
     fn mask(&self, chunk: &Chunk) -> Option<Vec<Range<usize>>> {
         let mut ranges: Option<Vec<Range<usize>>> = None;
         for (number, range) in chunk.live.iter().enumerate() {

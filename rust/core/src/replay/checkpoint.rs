@@ -1,8 +1,8 @@
-//! A whole checkpoint as one value: classic, multi-part, V2 manifests and their sidecars.
+//! A checkpoint as one value: classic, multi-part, V2 manifests and their sidecars.
 //!
-//! Opening reads footers and the few control actions. File actions come later, from all files in
-//! parallel, without the rows that the tail hides: a checkpoint is reconciled, so each row needs only one
-//! lookup in the keys of the tail.
+//! Opening reads footers and the few control actions. File actions are read later, from all files in
+//! parallel, without the rows that the tail hides: a checkpoint is reconciled, so that each row needs only
+//! one lookup in the keys of the tail.
 //!
 //! Protocol: "Checkpoints", "V2 Spec", "Sidecar Files".
 
@@ -37,14 +37,14 @@ mod parts;
 pub use ahead::{Grain, RowsAhead, heads};
 pub use parts::CheckpointPart;
 
-/// Batches that wait to be taken while others are decoded.
+/// The number of batches that wait to be taken while others are decoded.
 const WAITING_BATCHES: usize = 2;
 
-/// Units of a file that is far away whose bytes are fetched while one is decoded, as far as the memory of the log
-/// takes them.
+/// The number of units of a remote file that are fetched while one is decoded, as far as the cache of the
+/// log has room.
 const UNITS_AHEAD: usize = 8;
 
-/// Units of a file that is far away that are filtered at a time.
+/// The number of units of a remote file that are filtered at a time.
 const FILTERS_AT_ONCE: usize = 8;
 
 /// An opened checkpoint.
@@ -61,52 +61,53 @@ pub struct Checkpoint {
 struct OpenFile {
     path: String,
     file: CheckpointFile,
-    /// The range in which units have to begin to be read; `None`: anywhere.
+    /// The byte range in which units to read begin; `None` for all.
     bytes: Option<Range<u64>>,
 }
 
 /// Some live rows and their keys.
 #[derive(Clone, Debug)]
 pub struct KeyedRows {
-    /// The rows, with the fields that were requested.
+    /// The rows, with the requested fields.
     pub rows: RecordBatch,
     /// The key of each row; empty unless keys were requested.
     pub keys: Vec<FileActionKey>,
 }
 
-/// The file actions to read of a checkpoint, and those to leave out.
+/// The file actions of a checkpoint to read and to skip.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// `add` or `remove`.
     pub action: FileAction,
     /// The columns of each row.
     pub columns: FileColumns,
-    /// The keys of the tail: rows with one of them are left out.
+    /// The keys of the tail: rows with one of them are skipped.
     pub hidden: Arc<KeySet>,
-    /// True if the keys of the rows are wanted.
+    /// True to return the keys of the rows.
     pub with_keys: bool,
-    /// The type of `stats_parsed`, for statistics that have to be made into text.
+    /// The type of `stats_parsed`, for statistics that must be converted to text.
     pub stats_shape: Fields,
-    /// In what pieces.
+    /// The size of batches and units.
     pub grain: Grain,
-    /// A filter: rows may be left out by their statistics and partition values.
+    /// A filter that may skip rows by their statistics and partition values.
     pub filter: Option<Arc<FileFilter>>,
-    /// On how many threads; `None` for as many as the pool has.
+    /// The number of threads; `None` for the size of the pool.
     pub threads: Option<usize>,
 }
 
 impl Checkpoint {
-    /// Opens all files of the checkpoint, sidecars too, and reads the control actions.
+    /// Opens all files of the checkpoint, including sidecars, and reads the control actions.
     ///
     /// # Errors
     ///
-    /// The file that is missing or does not decode is named; `path.*` when a sidecar's path leads out
-    /// of the table.
+    /// An error about a file that is missing or does not decode has its path; `path.*` if a sidecar's path
+    /// leads out of the table.
     pub fn open(source: &Source, instance: &CheckpointInstance) -> Result<Self> {
         Self::open_for(source, instance, None)
     }
 
-    /// The same, where it is known which rows will be read: these are fetched with the control actions.
+    /// Opens a checkpoint as [`Checkpoint::open`], and fetches the rows to read first together with the
+    /// control actions.
     ///
     /// # Errors
     ///
@@ -120,7 +121,7 @@ impl Checkpoint {
         Self::open_all(source, instance, rows).map_err(located)
     }
 
-    /// Reads the control actions alone: nothing of the sidecars, and no footer is kept.
+    /// Reads only the control actions: no sidecar is opened, and no footer is kept.
     ///
     /// # Errors
     ///
@@ -153,12 +154,12 @@ impl Checkpoint {
         })
     }
 
-    /// The control actions.
+    /// Returns the control actions.
     pub fn control(&self) -> &Control {
         &self.control
     }
 
-    /// The file actions in a JSON manifest itself.
+    /// Returns the file actions of a JSON manifest.
     pub fn inline_rows(&self, selection: &Selection) -> Result<Option<KeyedRows>> {
         let Some((path, bytes)) = &self.manifest else {
             return Ok(None);
@@ -205,8 +206,8 @@ impl Checkpoint {
         Ok(Some(KeyedRows { rows, keys }))
     }
 
-    /// Streams the file actions of all Parquet files, in no order; each result has the number of its
-    /// unit, which ascend with the files and their rows.
+    /// Streams the file actions of all Parquet files, in no defined order; each result has the index of its
+    /// unit, which ascends with files and rows.
     pub fn rows(&self, selection: &Selection) -> Result<Unordered<KeyedRows>> {
         let mut units: Vec<(usize, Unit)> = Vec::new();
         for (number, open) in self.files.iter().enumerate() {
@@ -216,7 +217,7 @@ impl Checkpoint {
         let source = self.source.clone();
         let mut threads = selection.threads;
         if selection.filter.is_some() && source.storage.memory().is_some() {
-            // which bytes a unit needs shows when those of its filter are there
+            // the bytes of a unit are only known once those of its filter have arrived
             threads = Some(threads.unwrap_or_else(pool::threads).max(FILTERS_AT_ONCE));
         }
         let selection = selection.clone();
@@ -281,7 +282,7 @@ impl OpenFile {
         units
     }
 
-    /// Returns the ranges that a unit needs first: of a filter, where there is one.
+    /// Returns the ranges that a unit needs first: those of its filter, if there is one.
     fn first_ranges(
         &self,
         unit: &Unit,
@@ -297,8 +298,8 @@ impl OpenFile {
         ranges.map(|range| (self.path.clone(), Some(range)))
     }
 
-    /// Begins to decode the rows of a unit that may pass the filter; `None` if there are none. Bytes that
-    /// the filter was tried on are not fetched again.
+    /// Starts to decode the rows of a unit that may pass the filter; `None` if there are none. Bytes
+    /// fetched for the filter are not fetched again.
     fn read(
         &self,
         storage: &dyn Storage,
@@ -332,7 +333,7 @@ impl OpenFile {
     }
 }
 
-/// Decoded rows that are not a batch yet.
+/// Decoded rows that do not fill a batch yet.
 #[derive(Default)]
 struct PendingBatch {
     parts: Vec<(FileRows, SelectedRows)>,
@@ -341,7 +342,7 @@ struct PendingBatch {
 }
 
 impl PendingBatch {
-    /// Leaves out rows of other actions and rows that the tail hides.
+    /// Adds rows, without those of other actions and those that the tail hides.
     fn push(&mut self, rows: FileRows, selection: &Selection, keys: &Keys) -> Result<()> {
         let present = rows.present();
         let live = if selection.hidden.is_empty() && !selection.with_keys {
@@ -376,8 +377,8 @@ impl PendingBatch {
     }
 }
 
-/// The control actions of the checkpoint's own files, each of which is given to `opened`; a JSON
-/// manifest comes with its path and its bytes.
+/// Reads the control actions of the checkpoint's own files and passes each opened file to `opened`; a JSON
+/// manifest is passed as its path and its bytes.
 fn head(
     source: &Source,
     instance: &CheckpointInstance,
@@ -406,14 +407,14 @@ fn head(
     Ok((control, None))
 }
 
-/// A larger JSON manifest is not read: file actions beyond that are in sidecars, or in Parquet.
+/// The maximum size of a JSON manifest: further file actions are in sidecars or in Parquet.
 const MAX_MANIFEST_BYTES: u64 = 512 << 20;
 
 fn read_manifest(storage: &dyn Storage, path: &str) -> Result<Bytes> {
     storage.read_at_most(path, MAX_MANIFEST_BYTES)
 }
 
-/// The control actions of a JSON manifest.
+/// Decodes the control actions of a JSON manifest.
 fn manifest_control(bytes: &[u8]) -> Result<Control> {
     let mut decoder = ActionDecoder::new(ActionSelection {
         control: true,
@@ -454,7 +455,7 @@ fn merge(control: &mut Control, part: Control) {
     control.sidecars.extend(part.sidecars);
 }
 
-/// Returns the paths of the sidecars and the sizes that they claim; each file once.
+/// Returns the paths of the sidecars and the sizes in the manifest; each file once.
 fn sidecar_paths(
     source: &Source,
     sidecars: &[Sidecar],
@@ -507,7 +508,7 @@ fn open_file(
     };
     let file = match size.map(open) {
         Some(Ok(file)) => file,
-        // the manifest may say a wrong size: ask the storage before the file is given up
+        // the size in the manifest may be wrong: ask the storage before giving up
         Some(Err(error)) => match storage.head(path)?.size {
             actual if Some(actual) == size => return Err(error),
             actual => open(actual)?,

@@ -1,7 +1,7 @@
-//! Bounds of the columns of files: partition values and statistics from the log.
+//! The bounds of the columns of files: partition values and statistics from the log.
 //!
-//! Names are those of the log (physical ones where columns are mapped), values those of the schema.
-//! A value that is missing, malformed or of another type is unknown, and its file is kept.
+//! Columns have physical names; values have the types of the schema. A value that is missing, malformed or
+//! of another type is unknown, and its file is kept.
 //!
 //! Protocol: "Partition Value Serialization", "Per-file Statistics".
 
@@ -23,12 +23,11 @@ use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, nested};
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// The statistic by which a file marks its bounds as exact: false if rows were deleted since they
+/// The statistic that states whether the bounds of a file are exact: false if rows were deleted since they
 /// were collected.
 const TIGHT_BOUNDS: &str = "tightBounds";
 
-/// A predicate that leaves out files by what the log knows of them, before the rest of their columns is
-/// decoded.
+/// A predicate that skips files by their statistics, before the rest of their columns is decoded.
 #[derive(Clone, Debug)]
 pub struct FileFilter {
     predicate: BoundPredicate,
@@ -36,19 +35,19 @@ pub struct FileFilter {
     columns: Vec<FilterColumn>,
 }
 
-/// The source in the log of the bounds of a column.
+/// The position of the bounds of a column in the log.
 #[derive(Clone, Debug)]
 struct FilterColumn {
     column: BoundColumn,
-    /// The names in the log, outermost first.
+    /// The physical path, outermost name first.
     path: Vec<String>,
     partition: bool,
-    /// The column was of single precision once, and the statistics of old files still are.
+    /// True if the column once was of single precision, as the statistics of old files still are.
     was_single: bool,
 }
 
 impl FileFilter {
-    /// The predicate for files of a table with this schema.
+    /// Creates the filter for files of a table with this schema.
     ///
     /// # Errors
     ///
@@ -108,8 +107,7 @@ impl FileFilter {
         })
     }
 
-    /// With the column in which files say whether their statistics are exact, if the predicate looks at
-    /// statistics at all.
+    /// Adds the column that states whether statistics are exact, if the predicate uses statistics.
     #[must_use]
     pub fn with_tight_bounds(mut self) -> Self {
         if self.parsed.stats().is_some() {
@@ -125,13 +123,13 @@ impl FileFilter {
         &self.parsed
     }
 
-    /// One bit for each row: unset only where no row of the file can match.
+    /// Returns one bit for each row: unset only if no row of the file can match.
     pub fn may_match(&self, parsed: &RecordBatch) -> Result<BooleanBuffer> {
         self.predicate.may_match(&self.bounds(parsed))
     }
 
-    /// As [`FileFilter::may_match`], by the parts of the predicate that refer to partition columns
-    /// alone.
+    /// Returns the same as [`FileFilter::may_match`], from the parts of the predicate that refer to
+    /// partition columns only.
     pub fn partitions_may_match(&self, parsed: &RecordBatch) -> Result<BooleanBuffer> {
         let partition = |column: &BoundColumn| {
             self.columns
@@ -147,7 +145,7 @@ impl FileFilter {
         Ok(passed)
     }
 
-    /// The bounds in these parsed columns, one row for each file.
+    /// Returns the bounds in these parsed columns, one row for each file.
     pub fn bounds<'a>(&'a self, parsed: &'a RecordBatch) -> FileBounds<'a> {
         FileBounds {
             columns: &self.columns,
@@ -157,7 +155,7 @@ impl FileFilter {
     }
 }
 
-/// Returns `true` if the statistics of each file are exact, as far as they state it.
+/// Returns for each file whether its statistics are exact.
 pub fn tight_bounds(parsed: &RecordBatch) -> Result<Vec<bool>> {
     let tight = match parsed.column_by_name(STATS) {
         Some(stats) => nested(stats, &[TIGHT_BOUNDS.to_owned()])?,
@@ -168,7 +166,7 @@ pub fn tight_bounds(parsed: &RecordBatch) -> Result<Vec<bool>> {
     Ok((0..parsed.num_rows()).map(is_tight).collect())
 }
 
-/// The bounds of columns in files, out of parsed columns.
+/// The bounds of columns in files, from parsed columns.
 pub struct FileBounds<'a> {
     columns: &'a [FilterColumn],
     parsed: &'a RecordBatch,
@@ -176,7 +174,7 @@ pub struct FileBounds<'a> {
 }
 
 impl FileBounds<'_> {
-    /// The same as writers wrote them, which may be rounded.
+    /// Returns the bounds as written, which may be rounded.
     #[must_use]
     pub fn without_widening(self) -> Self {
         Self {
@@ -204,7 +202,7 @@ impl ColumnBounds for FileBounds<'_> {
 }
 
 impl FileBounds<'_> {
-    /// All rows of a file have the one value.
+    /// Returns the value of a partition column, which all rows of a file share, as bounds.
     fn of_partition(&self, known: &FilterColumn) -> Result<Option<Bounds>> {
         let Some(all) = self.parsed.column_by_name(PARTITION_VALUES) else {
             return Ok(None);
@@ -214,7 +212,7 @@ impl FileBounds<'_> {
         };
         let null_as_count = |row| i64::from(values.is_null(row));
         let counts: Vec<i64> = (0..values.len()).map(null_as_count).collect();
-        // a file whose partition values are not there has unknown ones
+        // a file without partition values has unknown bounds
         let nulls: Option<NullBuffer> = all.nulls().cloned();
         Ok(Some(Bounds {
             null_count: Some(Int64Array::new(counts.into(), nulls)),
@@ -225,7 +223,7 @@ impl FileBounds<'_> {
         }))
     }
 
-    /// Statistics. Deleted rows count in them, and so they do in both counts.
+    /// Returns bounds from statistics. Both counts include deleted rows.
     fn of_data(&self, known: &FilterColumn) -> Result<Option<Bounds>> {
         let Some(stats) = self.parsed.column_by_name(STATS) else {
             return Ok(None);
@@ -255,7 +253,7 @@ impl FileBounds<'_> {
     }
 }
 
-/// The fields that logical names lead through.
+/// Returns the fields along a logical path.
 fn fields_along<'a>(schema: &'a StructType, path: &[String]) -> Vec<&'a StructField> {
     let mut fields = Vec::with_capacity(path.len());
     let mut inside = Some(schema);
@@ -272,8 +270,8 @@ fn fields_along<'a>(schema: &'a StructType, path: &[String]) -> Vec<&'a StructFi
     fields
 }
 
-/// The fields that logical paths lead to, under the names of the log, in the schema's order.
-/// Recurses along the schema, which has a bounded depth.
+/// Returns the fields of logical paths with physical names, in the schema's order. Recurses along the
+/// schema, whose depth is bounded.
 fn used_fields(schema: &StructType, used: &[&[String]], mode: ColumnMappingMode) -> Result<Fields> {
     let mut fields = Vec::new();
     for field in schema.fields() {
@@ -295,14 +293,14 @@ fn used_fields(schema: &StructType, used: &[&[String]], mode: ColumnMappingMode)
     Ok(fields.into())
 }
 
-/// Returns `true` if a column of doubles held single-precision numbers before its type was widened.
+/// Returns `true` if a column of doubles was widened from single precision.
 fn was_single(field: &StructField) -> bool {
     let changes = field.metadata.get("delta.typeChanges");
     field.data_type == DataType::Primitive(PrimitiveType::Double)
         && changes.is_some_and(|changes| changes.to_string().contains("float"))
 }
 
-/// Counts; one below zero is none.
+/// Converts counts; negative ones become null.
 fn count(values: Option<ArrayRef>) -> Result<Option<Int64Array>> {
     let Some(values) = values.filter(|values| *values.data_type() == ArrowType::Int64) else {
         return Ok(None);

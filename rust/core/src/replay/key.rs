@@ -1,8 +1,8 @@
-//! The key of a logical file, which file actions share: `(path, deletion vector id)`.
+//! The key of a logical file, which identifies it across file actions: `(path, deletion vector id)`.
 //!
-//! A key is a 128-bit hash of both, so that a tail of any size costs 16 bytes an action and a
-//! checkpoint row costs no allocation at all. The seed is drawn once per process, so that no one can
-//! craft paths that collide.
+//! A key is a 128-bit hash of both, so that a tail of any size costs 16 bytes per action and a checkpoint
+//! row costs no allocation. The seed is drawn once per process, so that no one can craft paths that
+//! collide.
 //!
 //! Protocol: "Action Reconciliation".
 
@@ -25,12 +25,12 @@ use crate::spec::DeletionVectorDescriptor;
 pub struct FileActionKey(pub(crate) u128);
 
 impl FileActionKey {
-    /// The key as bytes, to send it elsewhere.
+    /// Returns the key as bytes, to send it to another process.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
     }
 
-    /// The key of these bytes.
+    /// Restores a key from its bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_le_bytes(bytes))
     }
@@ -39,7 +39,7 @@ impl FileActionKey {
 /// A set of keys.
 pub type KeySet = hashbrown::HashSet<FileActionKey, BuildHasherDefault<Folded>>;
 
-/// The keys are hashes already.
+/// A hasher of keys, which are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Folded(u64);
 
@@ -59,7 +59,7 @@ impl Hasher for Folded {
     }
 }
 
-/// The low half of a key.
+/// Returns the low half of a key.
 #[allow(clippy::cast_possible_truncation)] // meant
 pub(crate) fn low(key: u128) -> u64 {
     key as u64
@@ -70,16 +70,16 @@ fn seed() -> u64 {
     *SEED.get_or_init(|| RandomState::new().hash_one(0))
 }
 
-/// Computes keys below one table root. Another process finds the same ones with the same value.
+/// Computes keys below one table root. A copy in another process computes the same keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
-    /// Scheme and authority of the root, which a path with neither gets.
+    /// Scheme and authority of the root, for absolute paths without them.
     base: String,
     seed: u64,
 }
 
 impl Keys {
-    /// For a table root such as `file:///data/t` or `s3://bucket/t`.
+    /// Creates a value for a table root such as `file:///data/t` or `s3://bucket/t`.
     pub fn below(root: &str) -> Self {
         let base = match root.split_once("://") {
             Some(("file", _)) | None => "file:".to_owned(),
@@ -90,7 +90,7 @@ impl Keys {
         Self { base, seed: seed() }
     }
 
-    /// The key of a path and, if it has a vector, the vector's storage type, path and offset.
+    /// Returns the key of a path and, if it has a vector, the vector's storage type, path and offset.
     pub fn key(&self, path: &str, vector: Option<(&str, &str, Option<i32>)>) -> FileActionKey {
         let path = canonical(path, &self.base);
         let key = xxh3_128_with_seed(path.as_bytes(), self.seed);
@@ -102,7 +102,7 @@ impl Keys {
             .unwrap_or_default();
         let id = [storage_type, path_or_inline, &offset].concat();
         let id = xxh3_128_with_seed(id.as_bytes(), self.seed);
-        // odd, so that the path still decides when the ids are equal
+        // odd, so that the path still counts if the ids are equal
         FileActionKey(
             key.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
                 .wrapping_add(id)
@@ -110,7 +110,7 @@ impl Keys {
         )
     }
 
-    /// The key of a path and, if it has a vector, the vector's descriptor.
+    /// Returns the key of a path and, if it has a vector, the vector's descriptor.
     pub fn of_file(&self, path: &str, vector: Option<&DeletionVectorDescriptor>) -> FileActionKey {
         let vector = vector.map(|vector| {
             (
@@ -122,7 +122,7 @@ impl Keys {
         self.key(path, vector)
     }
 
-    /// Gives the key of every row whose path is not null, in order.
+    /// Calls `visit` with the key of every row whose path is not null, in order.
     pub fn visit(
         &self,
         path: &dyn Array,
@@ -136,7 +136,7 @@ impl Keys {
         self.visit_texts(path.iter(), vector, visit)
     }
 
-    /// The keys of the rows of a batch that has `path` and `deletionVector`.
+    /// Returns the keys of the rows of a batch with `path` and `deletionVector`.
     pub fn of_batch(&self, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
         let path = rows.array("path")?;
         let vector = rows
@@ -192,9 +192,9 @@ fn text<'a>(column: &'a ArrayRef, row: usize, name: &'static str) -> Result<&'a 
         .ok_or_else(|| missing(name))
 }
 
-/// One spelling for all that the reference takes for the same file. It normalises the URI and
-/// decodes nothing, but for absolute paths without a scheme, which it decodes, qualifies with the
-/// table's file system and encodes again.
+/// Returns a canonical spelling of all paths that the reference treats as the same file. It normalizes the
+/// URI and decodes nothing, except for absolute paths without a scheme, which it decodes, qualifies with
+/// the table's file system and encodes again.
 fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     if is_plain(path.as_bytes()) {
         return Cow::Borrowed(path);
@@ -216,7 +216,7 @@ fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     Cow::Owned(format!("{scheme}:{slashes}{authority}{}", normalized(path)))
 }
 
-/// Returns `true` if a path is relative and has nothing to normalise, as nearly all have.
+/// Returns `true` if a path is relative and needs no normalization, like nearly all paths.
 fn is_plain(path: &[u8]) -> bool {
     if has_no_marks(path) {
         return true;
@@ -230,9 +230,8 @@ fn is_plain(path: &[u8]) -> bool {
     !matches!(path.first(), Some(b'/' | b'.')) && plain.all(|plain| plain)
 }
 
-/// Returns `true` if a path of some length begins with a name and has no escape, no colon, and no
-/// slash before a slash or a dot. It is asked of every row of a checkpoint: 16 bytes at a time,
-/// without a branch.
+/// Returns `true` if a path of some length begins with a name and has no escape, no colon, and no slash
+/// before a slash or a dot. Called for every row of a checkpoint: 16 bytes at a time, without a branch.
 fn has_no_marks(path: &[u8]) -> bool {
     let (Some((first, next)), Some((last, this))) = (path.split_first(), path.split_last()) else {
         return false;
@@ -247,7 +246,7 @@ fn has_no_marks(path: &[u8]) -> bool {
     marks == 0 && !matches!(first, b'/' | b'.') && !matches!(last, b'%' | b':')
 }
 
-/// Not 0 if any of these bytes, each given with the one that follows it, asks for a closer look.
+/// Returns a number other than 0 if one of these bytes, each with its successor, requires normalization.
 fn marks(this: &[u8; 16], next: &[u8; 16]) -> u8 {
     this.iter().zip(next).fold(0, |all, (this, next)| {
         let dots = (*this == b'/') & ((*next == b'/') | (*next == b'.'));
@@ -255,7 +254,7 @@ fn marks(this: &[u8; 16], next: &[u8; 16]) -> u8 {
     })
 }
 
-/// Without empty segments, `.` and `..` where they lead somewhere, and with escapes in capitals.
+/// Removes empty segments, `.` and `..`, and writes escapes in capitals.
 fn normalized(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path
@@ -295,7 +294,7 @@ fn normalized(path: &str) -> String {
         .collect()
 }
 
-/// With what a URI does not allow in a path as escapes; what is not ASCII stays.
+/// Encodes characters that a URI does not allow in a path, except for non-ASCII ones.
 fn encoded(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for char in path.chars() {
@@ -325,7 +324,7 @@ fn encoded(path: &str) -> String {
     text
 }
 
-/// The scheme of an absolute URI and what follows its colon.
+/// Splits an absolute URI into its scheme and the text after the colon.
 fn split_scheme(path: &str) -> Option<(&str, &str)> {
     let end = path
         .bytes()

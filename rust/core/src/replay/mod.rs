@@ -1,4 +1,4 @@
-//! From log files to state: what is live at a version.
+//! Replays log files to the live files of a version.
 
 pub mod active_files;
 pub mod checkpoint;

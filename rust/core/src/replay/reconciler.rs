@@ -1,7 +1,7 @@
-//! Newest action wins: which of a tail's file actions are live, and what they hide below them.
+//! The newest action wins: decides which file actions of a tail are live, and what they hide below.
 //!
-//! Takes [`ActionBatch`]es newest first; gives the live adds and tombstones of each. What remains in
-//! the key set is all that the checkpoint below needs to know.
+//! Takes [`ActionBatch`]es newest first; returns the live adds and tombstones of each. The resulting key
+//! set is all that is needed to filter the checkpoint.
 //!
 //! Protocol: "Action Reconciliation".
 
@@ -32,7 +32,7 @@ pub struct LiveActions {
 }
 
 impl Reconciler {
-    /// Has seen nothing yet.
+    /// Creates a reconciler without any actions.
     pub fn new(keys: Keys) -> Self {
         Self {
             keys,
@@ -40,7 +40,7 @@ impl Reconciler {
         }
     }
 
-    /// Takes the batch that is older than all before it.
+    /// Adds a batch that is older than all previous ones.
     pub fn older(&mut self, batch: &ActionBatch) -> Result<LiveActions> {
         let mut adds = ActionStack::new(batch.adds.as_ref(), &self.keys)?;
         let mut removes = ActionStack::new(batch.removes.as_ref(), &self.keys)?;
@@ -61,13 +61,13 @@ impl Reconciler {
         })
     }
 
-    /// Every file that an action so far spoke of.
+    /// Returns the keys of all files in the actions.
     pub fn into_seen(self) -> KeySet {
         self.seen
     }
 }
 
-/// One kind of action, taken from its end.
+/// The rows of one kind of action, consumed from the end.
 struct ActionStack<'a> {
     rows: Option<&'a RecordBatch>,
     sequence: &'a [u32],
@@ -93,7 +93,7 @@ impl<'a> ActionStack<'a> {
         })
     }
 
-    /// The place of the newest action that is left; `None` is less than any.
+    /// Returns the position of the newest remaining action; `None` sorts before any.
     fn position(&self) -> Option<u32> {
         self.sequence.get(self.left.checked_sub(1)?).copied()
     }

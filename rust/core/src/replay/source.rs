@@ -19,18 +19,19 @@ use crate::storage::{
 pub struct Source {
     /// Everything below the table root.
     pub storage: Arc<dyn Storage>,
-    /// Paths in the log to paths of the storage.
+    /// Converts paths in the log to storage paths.
     pub resolver: Arc<PathResolver>,
-    /// File actions to keys.
+    /// Computes the keys of file actions.
     pub keys: Keys,
-    /// The table's log as its catalog defines it, if there is one; `storage` is it, or is below it.
+    /// The table's log as its catalog defines it, if there is one; equal to `storage`, or below it.
     catalog: Option<Arc<ManagedLog>>,
     /// The bytes of files that are read again.
     kept: Option<Arc<KeptFiles>>,
 }
 
 impl Source {
-    /// For the table at `uri`; with `allowed_roots` confined to them and its own. No I/O yet.
+    /// Creates the source of the table at `uri`; with `allowed_roots`, confined to them and its own root.
+    /// No I/O.
     pub fn new(
         uri: &str,
         storage_options: &[(String, String)],
@@ -66,7 +67,7 @@ impl Source {
         })
     }
 
-    /// The same for one call that reads files more than once: their bytes are kept as far as memory allows.
+    /// Returns a source for a call that reads files more than once: their bytes are kept, up to a limit.
     #[must_use]
     pub fn keeping(&self) -> Self {
         Self {
@@ -75,8 +76,8 @@ impl Source {
         }
     }
 
-    /// The bytes of a data file that is far away, by its path and its size in the log; `None` for a local one,
-    /// and for a path that leads out of the table.
+    /// Returns the bytes of a remote data file, by its path and its size in the log; `None` for a local
+    /// file, and for a path that leads out of the table.
     pub fn file_bytes(&self, path: &str, size: i64) -> Option<Arc<FileBytes>> {
         self.storage.max_requests()?;
         let size = u64::try_from(size).ok()?;
@@ -87,7 +88,7 @@ impl Source {
         })
     }
 
-    /// Reads the footer of a file by its path in the storage.
+    /// Reads the footer of a file, by its storage path.
     ///
     /// # Errors
     ///
@@ -104,7 +105,7 @@ impl Source {
         footer_of(&bytes, rules)
     }
 
-    /// Lets go of the bytes of a data file that is not read again.
+    /// Releases the bytes of a data file that is not read again.
     pub fn forget(&self, path: &str) {
         if let Some(kept) = &self.kept
             && let Ok(path) = self.resolver.resolve("", path)
@@ -113,7 +114,7 @@ impl Source {
         }
     }
 
-    /// The same with keys that were made elsewhere.
+    /// Returns the source with other keys.
     #[must_use]
     pub fn with_keys(&self, keys: Keys) -> Self {
         Self {
@@ -122,7 +123,7 @@ impl Source {
         }
     }
 
-    /// The same through another storage.
+    /// Returns the source with another storage.
     #[must_use]
     pub fn with_storage(&self, storage: Arc<dyn Storage>) -> Self {
         Self {
@@ -131,12 +132,12 @@ impl Source {
         }
     }
 
-    /// Lets a table through that this build reads correctly, the way it was opened.
+    /// Checks that this build reads tables of this protocol correctly, with this access.
     ///
     /// # Errors
     ///
     /// As [`Protocol::check_readable`]; Unsupported: `catalog.required` for a table whose newest commits
-    /// only its catalog knows.
+    /// are only known to its catalog.
     pub fn admit(&self, protocol: &Protocol) -> Result<()> {
         protocol.check_readable()?;
         if protocol.is_catalog_managed() && !self.check_catalog()?.is_managed()? {
@@ -147,7 +148,7 @@ impl Source {
         Ok(())
     }
 
-    /// The table's catalog.
+    /// Returns the table's catalog, or an error.
     ///
     /// # Errors
     ///
@@ -160,7 +161,7 @@ impl Source {
         })
     }
 
-    /// Publishes the commits up to a version, where a catalog ratified them.
+    /// Publishes the commits up to a version, if a catalog ratified them.
     ///
     /// # Errors
     ///
@@ -171,12 +172,11 @@ impl Source {
             .map_or(Ok(()), |catalog| catalog.publish(version))
     }
 
-    /// Begins to do so in the background; `None` where no catalog manages
-    /// the table.
+    /// Starts to publish in the background; `None` if no catalog manages the table.
     ///
     /// # Errors
     ///
-    /// `storage.threads`; those of publishing come out of waiting for it.
+    /// `storage.threads`; waiting for the result returns those of publishing.
     pub fn publish_aside(&self, version: u64) -> Result<Option<Aside<()>>> {
         let Some(catalog) = self.catalog.clone() else {
             return Ok(None);
@@ -187,7 +187,7 @@ impl Source {
         aside(move || catalog.publish(version)).map(Some)
     }
 
-    /// Reports to the catalog a version that begins what it manages.
+    /// Reports to the catalog the version from which on it manages the table.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ impl Source {
             .map_or(Ok(()), |catalog| catalog.hand_over(version))
     }
 
-    /// Returns `true` if the table's catalog allows this; always if no catalog manages the table.
+    /// Returns `true` if the table's catalog allows the operation; always if no catalog manages the table.
     ///
     /// # Errors
     ///
@@ -209,7 +209,7 @@ impl Source {
             .map_or(Ok(true), |catalog| catalog.allows(what))
     }
 
-    /// Refuses what the table's catalog does not allow.
+    /// Checks that the table's catalog allows the operation.
     ///
     /// # Errors
     ///

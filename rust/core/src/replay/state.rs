@@ -1,4 +1,4 @@
-//! The state of a table beside files: the latest protocol, metadata, transactions and domains.
+//! The state of a table without its files: the latest protocol, metadata, transactions and domains.
 //!
 //! Protocol: "Action Reconciliation".
 
@@ -8,7 +8,7 @@ use crate::codec::checkpoint::Control;
 use crate::codec::commit::ActionBatch;
 use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
-/// The control actions in force at one version.
+/// The effective control actions at one version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogState {
     /// The protocol.
@@ -22,7 +22,7 @@ pub struct LogState {
 }
 
 impl LogState {
-    /// As a checkpoint has it.
+    /// Creates the state of a checkpoint.
     pub fn of_checkpoint(control: &Control) -> Self {
         let mut state = Self {
             protocol: control.protocol.clone(),
@@ -40,7 +40,7 @@ impl LogState {
         state
     }
 
-    /// Continues with newer actions.
+    /// Applies newer actions.
     pub fn newer(&mut self, batch: &ActionBatch) {
         if let Some(protocol) = batch.protocol() {
             self.protocol = Some(protocol.clone());

@@ -1,5 +1,5 @@
-//! The tail of a segment: its commits and compacted files, read side by side and decoded into a few
-//! large batches.
+//! The tail of a segment: its commits and compacted files, read in parallel and decoded into a few large
+//! batches.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::spec::file_size::runs;
 use crate::storage::Storage;
 use crate::storage::pool::ordered;
 
-/// A run of files has at most this many bytes or one file; a small file counts as [`MIN_BYTES`].
+/// The maximum size of a run of several files in bytes; a file counts as at least [`MIN_BYTES`].
 const RUN_BYTES: u64 = 4 << 20;
 const MIN_BYTES: u64 = RUN_BYTES / 512;
 
@@ -34,7 +34,7 @@ pub fn decode_tail(
     Ok(batches)
 }
 
-/// The same on the caller's own thread alone.
+/// Decodes in the same way, in the caller's own thread.
 pub fn decode_in_turn(
     storage: &dyn Storage,
     tail: &[TailFile],

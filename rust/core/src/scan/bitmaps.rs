@@ -1,8 +1,7 @@
-//! Deletion vectors as bits, for engines that test bits and know nothing of Roaring.
+//! Deletion vectors as bitmaps, for engines that do not support Roaring.
 //!
-//! Descriptors in; out comes one row for each chunk of a vector that has a deleted row: which vector,
-//! which chunk, and the chunk's bits as words of 64, the lowest bit first. Vectors are loaded some at a
-//! time, and what is given out is bounded by what is pulled.
+//! Takes descriptors; returns one row for each chunk of a vector with a deleted row: the vector, the chunk,
+//! and the chunk's bits as words of 64, lowest bit first. Vectors are loaded in windows, on demand.
 //!
 //! Protocol: "Deletion Vectors".
 
@@ -19,11 +18,11 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::DeletionVectorDescriptor;
 
-/// Vectors that are loaded together.
+/// The number of vectors loaded together.
 const WINDOW: usize = 256;
 /// A word has `2^6` rows.
 pub(super) const WORD_BITS: u32 = 6;
-/// A chunk takes no more than 2 MiB.
+/// Chunks have at most `2^24` rows: 2 MiB.
 pub(super) const MAX_BITS: u32 = 24;
 
 /// The chunks of some deletion vectors, batch by batch.
@@ -35,7 +34,8 @@ pub struct Bitmaps {
 }
 
 impl Bitmaps {
-    /// The vectors of these descriptors, in chunks of `2^chunk_bits` rows: of one word at least.
+    /// Creates the chunks of the vectors of these descriptors, with `2^chunk_bits` rows each: at least one
+    /// word.
     pub fn new(
         source: &Source,
         descriptors: Vec<DeletionVectorDescriptor>,
@@ -49,8 +49,8 @@ impl Bitmaps {
         }
     }
 
-    /// `vector` (int64: place in the list of descriptors), `chunk` (int64: row >> chunk bits),
-    /// `words` (list of int64; those after the last deleted row are left out).
+    /// Returns the schema: `vector` (int64: index of the descriptor), `chunk` (int64: row >> chunk bits),
+    /// `words` (list of int64, up to the last deleted row).
     pub fn schema() -> SchemaRef {
         let words = Field::new_list_field(DataType::Int64, false);
         Arc::new(Schema::new(vec![
@@ -84,7 +84,7 @@ impl Iterator for Bitmaps {
     }
 }
 
-/// Rows under construction: one a chunk.
+/// Rows under construction: one per chunk.
 pub(super) struct Chunks {
     bits: u32,
     vectors: Int64Builder,

@@ -1,5 +1,5 @@
-//! Data files that are read one after the other: opened with their deletion vectors, read unit by unit, far
-//! ahead of the caller.
+//! Reads many data files in order: opens them with their deletion vectors, and reads their units ahead of
+//! the caller.
 
 use std::sync::Arc;
 
@@ -15,18 +15,18 @@ use crate::spec::DeletionVectorDescriptor;
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Rows, Work};
 
-/// The files to read, and the result for their rows.
+/// The files to read, and a function of their rows.
 pub(crate) trait FileRows: Send + Sync + 'static {
-    /// The rows as they are returned.
+    /// A result.
     type Batch: Rows;
 
     /// Returns the number of files.
     fn len(&self) -> usize;
 
-    /// The path in the log and the size of a file; `None` where nothing is read of it.
+    /// Returns the path in the log and the size of a file; `None` if it is not read.
     fn file(&self, number: usize) -> Option<(&str, i64)>;
 
-    /// Opens a file, whose bytes may be on their way.
+    /// Opens a file, whose bytes may still be arriving.
     fn open(
         &self,
         files: &Opener,
@@ -34,7 +34,7 @@ pub(crate) trait FileRows: Send + Sync + 'static {
         bytes: Option<Arc<FileBytes>>,
     ) -> Result<Vec<Step<Self::Batch>>>;
 
-    /// Gives the rows of a batch as they are returned.
+    /// Passes on the result for a batch of rows.
     fn give(
         &self,
         number: usize,
@@ -42,7 +42,7 @@ pub(crate) trait FileRows: Send + Sync + 'static {
         give: &mut Give<'_, Self::Batch>,
     ) -> Result<()>;
 
-    /// Names the file in an error.
+    /// Adds the file to an error.
     fn blame(&self, number: usize, error: Error) -> Error {
         match self.file(number) {
             Some((path, _)) => error.at_path(path),
@@ -50,17 +50,17 @@ pub(crate) trait FileRows: Send + Sync + 'static {
         }
     }
 
-    /// Returns `true` if the others are read although this file failed.
+    /// Returns `true` if reading continues with the other files after this one failed.
     fn passes_over(&self, _number: usize, _error: &Error) -> bool {
         false
     }
 }
 
-/// A step of the read of a file.
+/// A step in reading a file.
 pub(crate) enum Step<B> {
-    /// Returns this.
+    /// A result to return.
     Give(B),
-    /// Rows that were read before.
+    /// Rows that are in memory already.
     Rows(RecordBatch),
     /// A unit to read.
     Unit(FileUnit),
@@ -73,12 +73,12 @@ pub(crate) struct Opener {
 }
 
 impl Opener {
-    /// A deletion vector by its number, if there is one; each is taken once.
+    /// Returns a deletion vector by its index, if there is one; each is taken once.
     pub(crate) fn vector(&self, number: usize) -> Result<Option<Arc<DeletionVector>>> {
         self.vectors.take(number)
     }
 
-    /// The units of a file, without the rows of the vector.
+    /// Returns the units of a file, without the rows of the vector.
     pub(crate) fn units(
         &self,
         plan: &ReadPlan,
@@ -91,13 +91,13 @@ impl Opener {
     }
 }
 
-/// Data files to be read.
+/// Data files to read.
 pub(crate) struct DataFiles<F> {
     opener: Opener,
     files: F,
 }
 
-/// Reads files; `vectors` are the deletion vectors that [`Opener::vector`] gives.
+/// Reads files; `vectors` are the deletion vectors that [`Opener::vector`] returns.
 pub(crate) fn read_files<F: FileRows>(
     source: &Source,
     vectors: Vec<Option<DeletionVectorDescriptor>>,
@@ -111,7 +111,7 @@ pub(crate) fn read_files<F: FileRows>(
     OrderedRows::new(DataFiles { opener, files }, look)
 }
 
-/// Opens a file to read all of its rows, deleted ones too.
+/// Opens a file to read all of its rows, including deleted ones.
 pub(crate) fn open_with_deleted_rows(
     plan: &ReadPlan,
     source: &Source,

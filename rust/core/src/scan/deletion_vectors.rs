@@ -1,8 +1,8 @@
 //! Loads the deletion vectors of many data files.
 //!
-//! Descriptors in, vectors out. The vectors of one file are read by merged ranges, once, whatever the
-//! number of descriptors that point to it; files are read side by side. What is in flight is bounded;
-//! what is given out holds the bytes of its own vectors and little more.
+//! Takes descriptors; returns vectors. The vectors of one file are read once, by merged ranges, whatever
+//! the number of descriptors; files are read in parallel. The number of pending reads is bounded; a
+//! returned vector holds little more than its own bytes.
 //!
 //! Protocol: "Deletion Vectors".
 
@@ -21,18 +21,18 @@ use crate::storage::{PathResolver, Storage, interrupt, pool};
 
 /// The bytes before and after a bitmap in its file.
 const FRAME: u64 = 8;
-/// Vectors that lie nearer to each other than this are read in one go.
+/// Vectors with fewer bytes between them are read together.
 const NEAR: u64 = 16 << 10;
-/// One read takes no more vectors once it has this many bytes.
+/// A read gets no more vectors once it has this many bytes.
 const READ_BYTES: u64 = 16 << 20;
-/// Vectors that wait to be taken.
+/// The number of vectors that wait to be taken.
 const RESULTS_AHEAD: usize = 256;
 
-/// One vector, as often as it is requested: it may differ by path and offset only.
+/// A vector, or the error for it; shared by all descriptors of the same vector.
 pub type Loaded = Result<Arc<DeletionVector>>;
 
-/// Loads the vectors of these descriptors, in their order. An error is one result among others, and
-/// names the file and the offset: the other vectors of the file still come.
+/// Loads the vectors of these descriptors, in order. An error is one result among others, with the file and
+/// the offset: the other vectors of the file are still returned.
 pub fn load(
     storage: &Arc<dyn Storage>,
     resolver: &PathResolver,
@@ -60,7 +60,7 @@ pub fn load(
 struct StoredVector {
     position: u64,
     size: u32,
-    /// Index in the list of descriptors, and the number of rows that the descriptor promises.
+    /// The index in the list of descriptors, and the number of rows according to the descriptor.
     askers: Vec<(usize, u64)>,
 }
 
@@ -70,13 +70,13 @@ impl StoredVector {
     }
 }
 
-/// Some vectors of one file, ascending, that are read together.
+/// Vectors of one file that are read together, ascending.
 struct VectorRead {
     path: String,
     vectors: Vec<StoredVector>,
 }
 
-/// Inline vectors are given at once; all others become reads.
+/// Returns inline vectors at once; plans reads for all others.
 fn plan(
     resolver: &PathResolver,
     descriptors: &[DeletionVectorDescriptor],
@@ -151,13 +151,13 @@ fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) 
     reads
 }
 
-/// Does the reads, some at once, and gives the vectors as they come.
+/// Executes the reads, some of them in parallel, and returns the vectors as they arrive.
 fn run(
     storage: &Arc<dyn Storage>,
     reads: Vec<VectorRead>,
     give: &mut dyn FnMut(usize, Loaded),
 ) -> Result<()> {
-    // each read waits for a network where one is between
+    // on a remote store, each read waits for the network
     let most = storage.max_requests().unwrap_or_else(pool::threads);
     let threads = most.min(reads.len());
     if threads < 2 || rayon::current_thread_index().is_some() {
@@ -184,7 +184,7 @@ fn run(
     Ok(())
 }
 
-/// Reads the vectors of one read, and decodes them.
+/// Executes one read, and decodes its vectors.
 fn read_vectors(storage: &dyn Storage, read: &VectorRead, give: &mut dyn FnMut(usize, Loaded)) {
     match fetch(storage, &read.path, &read.vectors) {
         Ok(pieces) => {
@@ -192,7 +192,7 @@ fn read_vectors(storage: &dyn Storage, read: &VectorRead, give: &mut dyn FnMut(u
                 decode(&read.path, vector, framed, give);
             }
         }
-        // One vector that points beyond its file leaves the others whole.
+        // a vector that points beyond its file must not affect the others
         Err(error) if read.vectors.len() > 1 && error.code() == "storage.truncated" => {
             for vector in &read.vectors {
                 match fetch(storage, &read.path, std::slice::from_ref(vector)) {
@@ -211,7 +211,7 @@ fn read_vectors(storage: &dyn Storage, read: &VectorRead, give: &mut dyn FnMut(u
     }
 }
 
-/// The bytes of each vector with its frame.
+/// Fetches the framed bytes of each vector.
 fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<Vec<Bytes>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     let version_byte = std::iter::once(0..1);
@@ -235,7 +235,7 @@ fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<
         .last()
         .map_or(0, |last| last.end)
         .saturating_sub(begin);
-    // A slice keeps all alive that was read with it, which may be more than the vectors.
+    // a slice would keep everything alive that was read with it, which may be much more
     let shared = needed.saturating_mul(2) >= span;
     let piece = |vector: &StoredVector| {
         let range = vector.range();
@@ -266,7 +266,7 @@ fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<
         .collect()
 }
 
-/// A file that is not there is the table's fault, not the storage's.
+/// Converts a missing file to an error of the table, not of the storage.
 fn missing(error: Error) -> Error {
     if error.code() != "storage.not_found" {
         return error;

@@ -1,4 +1,4 @@
-//! The files that each step of a scan leaves.
+//! The files that remain after each step of a scan.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
@@ -10,7 +10,7 @@ use arrow_buffer::BooleanBuffer;
 pub struct FilesAndBytes {
     /// The number of files.
     pub files: u64,
-    /// Their sizes together, as in the log.
+    /// The sum of their sizes in the log.
     pub bytes: u64,
 }
 
@@ -34,13 +34,13 @@ impl FilesAndBytes {
     }
 }
 
-/// The files that are left after each step.
+/// The files that remain after each step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
     /// All live files.
     pub all: FilesAndBytes,
     /// After pruning by partition values.
     pub partitions: FilesAndBytes,
-    /// After skipping by statistics: what is read.
+    /// After skipping by statistics: the files to read.
     pub statistics: FilesAndBytes,
 }

@@ -1,4 +1,4 @@
-//! The rows of a scan: those of data files, or of parts of them, in their order.
+//! The rows of a scan: those of data files, or of parts of them, in order.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,50 +15,50 @@ use crate::replay::Source;
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Give, Look, OrderedRows};
 
-/// A file, or the row groups of it whose middle is in a range of bytes.
+/// A file, or its row groups whose middle is in a byte range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FilePart {
     /// The file.
     pub file: ScanFile,
-    /// The bytes in which its row groups begin; `None` for all.
+    /// The byte range of its row groups; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Range<u64>>,
 }
 
 impl FilePart {
-    /// All of a file.
+    /// Returns a whole file.
     pub(super) fn whole(file: ScanFile) -> Self {
         Self { file, bytes: None }
     }
 }
 
-/// A file that was left out, for it could not be read.
+/// A file that was skipped because it could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SkippedFile {
-    /// The path as the log has it.
+    /// The path as in the log.
     pub path: String,
     /// The code of the error.
     pub code: &'static str,
-    /// The error in words.
+    /// The error message.
     pub message: String,
 }
 
-/// The list of files that are passed over.
+/// The list of skipped files.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Skipped(Arc<Mutex<Vec<SkippedFile>>>);
 
 impl Skipped {
-    /// The files so far, each once.
+    /// Returns the distinct files so far.
     pub(super) fn list(&self) -> Vec<SkippedFile> {
         self.lock().clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<SkippedFile>> {
-        // a push leaves nothing half done
+        // a push cannot leave the list inconsistent
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns `true` if a file with this error may be passed over; if so, it is listed.
+    /// Returns `true` if a file with this error can be skipped; if so, it is added to the list.
     pub(super) fn takes(&self, path: &str, error: &Error) -> bool {
         let takes = matches!(
             error.kind(),
@@ -79,7 +79,7 @@ impl Skipped {
     }
 }
 
-/// Parts of files that are read by one plan.
+/// Parts of files to read by one plan.
 struct PlannedFiles {
     plan: ReadPlan,
     parts: Vec<FilePart>,
@@ -142,7 +142,7 @@ pub struct ScanBatches {
 }
 
 impl ScanBatches {
-    /// Reads these parts in this order; `skipped` lists files that are passed over.
+    /// Reads these parts in order; `skipped` collects the files that are skipped.
     pub(super) fn new(
         plan: ReadPlan,
         source: &Source,
@@ -164,7 +164,7 @@ impl ScanBatches {
         }
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

@@ -1,7 +1,7 @@
-//! Rows of data files that another engine has found, as one set for each file.
+//! Rows of data files that another engine has selected, as one set for each file.
 //!
-//! Words of 64 rows in, as an engine without Roaring aggregates them; sets of rows out, and the same as
-//! bits for a broadcast join.
+//! Takes words of 64 rows, as an engine without Roaring aggregates them; returns sets of rows, also as
+//! bitmaps for a broadcast join.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 
-/// Files whose bits are put in one batch.
+/// The number of files per batch of bitmaps.
 const WINDOW: usize = 256;
 
-/// Sets of rows, by the number of the file.
+/// Sets of rows by the index of the file.
 #[derive(Clone, Debug, Default)]
 pub struct MarkedRows {
     files: BTreeMap<i32, DeletionVector>,
 }
 
 impl MarkedRows {
-    /// From the columns `file` (int32), `word` (int64: row >> 6) and `bits` (int64: bit i is row
-    /// `word * 64 + i`), in any order; a word may come more than once.
+    /// Builds the sets from the columns `file` (int32), `word` (int64: row >> 6) and `bits` (int64: bit i
+    /// is row `word * 64 + i`), in any order; a word may occur more than once.
     ///
     /// # Errors
     ///
@@ -64,17 +64,17 @@ impl MarkedRows {
         })
     }
 
-    /// The files with marked rows, by ascending number.
+    /// Returns the files with marked rows, by ascending index.
     pub fn files(&self) -> impl Iterator<Item = (i32, &DeletionVector)> {
         self.files.iter().map(|(file, rows)| (*file, rows))
     }
 
-    /// The rows of one file, if any.
+    /// Returns the rows of one file, if any.
     pub fn rows(&self, file: i32) -> Option<&DeletionVector> {
         self.files.get(&file)
     }
 
-    /// As [`super::bitmaps::Bitmaps`]; `vector` is the number of the file.
+    /// Returns bitmaps as [`super::bitmaps::Bitmaps`]; `vector` is the index of the file.
     pub fn bitmaps(&self, chunk_bits: u32) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         let bits = chunk_bits.clamp(WORD_BITS, MAX_BITS);
         let files: Vec<_> = self.files.clone().into_iter().collect();
@@ -94,7 +94,7 @@ impl MarkedRows {
     }
 }
 
-/// The rows of one word.
+/// Returns the rows of one word.
 fn rows_of(word_index: u64, mut bits: u64) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || {
         if bits == 0 {

@@ -1,8 +1,8 @@
-//! The smallest and the largest value of a column, from the log alone.
+//! The minimum and the maximum of a column, from the log alone.
 //!
-//! Statistics are bounds: of strings they are cut, of timestamps and long decimals rounded, of
-//! floating-point numbers silent about NaN, and where rows were deleted they may be too wide. An answer
-//! is given only where none of that can be so.
+//! Statistics are bounds: of strings they may be truncated, of timestamps and long decimals rounded, of
+//! floating-point numbers without NaN, and of files with deleted rows too wide. A result is only returned
+//! if none of that applies.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -29,11 +29,11 @@ use crate::replay::file_filter::tight_bounds;
 use crate::snapshot::Snapshot;
 use crate::snapshot::row_count::live_rows;
 
-/// The least and the greatest value.
+/// The minimum and the maximum.
 type MinMax = (ArrayRef, ArrayRef);
 
-/// The columns `min` and `max`, one row, of a column that is named or the path to one through structs;
-/// nulls where no row has a value. `None` if the log does not state it: a warning then says why.
+/// Returns the columns `min` and `max`, one row, of a column or a nested field; nulls if no row has a
+/// value. `None` if it does not follow from the log: a warning then states the reason.
 ///
 /// # Errors
 ///
@@ -102,7 +102,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     batch.map(Some).map_err(columns_mismatch)
 }
 
-/// Returns `true` if writers give the values themselves.
+/// Returns `true` if bounds of this type are always values themselves.
 fn is_exact(data_type: &DataType) -> bool {
     data_type.is_integer()
         || matches!(
@@ -111,7 +111,7 @@ fn is_exact(data_type: &DataType) -> bool {
         )
 }
 
-/// The files whose statistics cover all their rows and no others.
+/// Returns the files whose statistics cover exactly their live rows.
 fn exact(files: &RecordBatch, parsed: &RecordBatch) -> Result<Vec<bool>> {
     let mut exact = tight_bounds(parsed)?;
     if let Some(vectors) = files.column_by_name("deletionVector") {
@@ -122,8 +122,8 @@ fn exact(files: &RecordBatch, parsed: &RecordBatch) -> Result<Vec<bool>> {
     Ok(exact)
 }
 
-/// The first file with a bound that was perhaps a double before it was written: one that a double may
-/// stand for, and that is not written out to the scale of the column.
+/// Returns the first file with a bound that may have been rounded to a double when it was written: not
+/// written out to the scale of the column.
 fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<Option<usize>> {
     let decimals = |bound: &Option<ArrayRef>| {
         let values = bound.as_ref()?.as_primitive_opt::<Decimal128Type>()?;
@@ -163,8 +163,8 @@ fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<O
     Ok(None)
 }
 
-/// The same statistics with decimals as they are written. Recurses along the shape, which has a bounded
-/// depth.
+/// Returns the type of the statistics with decimals as text. Recurses along the shape, whose depth is
+/// bounded.
 fn digits(shape: &Fields) -> Fields {
     let written = |field: &FieldRef| {
         let data_type = match field.data_type() {
@@ -177,7 +177,7 @@ fn digits(shape: &Fields) -> Fields {
     shape.iter().map(written).collect()
 }
 
-/// The one leaf of structs that have one field each.
+/// Returns the leaf of structs that have one field each.
 fn leaf(column: &ArrayRef) -> Option<ArrayRef> {
     let mut column = Arc::clone(column);
     while let Some(parts) = column.as_struct_opt() {
@@ -187,7 +187,7 @@ fn leaf(column: &ArrayRef) -> Option<ArrayRef> {
     Some(column)
 }
 
-/// Returns `true` if a number is written as Java writes a decimal of this scale, and no double is.
+/// Returns `true` if a number is written as Java writes a decimal of this scale, and never a double.
 fn is_in_full(text: &str, scale: i8) -> bool {
     let Some((_, fraction)) = text.split_once('.') else {
         return scale == 0 && !text.contains(['e', 'E']);
@@ -196,7 +196,7 @@ fn is_in_full(text: &str, scale: i8) -> bool {
     scale >= 2 && digits == usize::from(scale.unsigned_abs()) && fraction.ends_with('0')
 }
 
-/// The files that have values; or the first one without them, and why.
+/// Returns the files that have values; or the first one without them, and the reason.
 fn with_values(
     bounds: &Bounds,
     live: &[Option<u64>],
@@ -225,7 +225,7 @@ fn with_values(
     files.map(has_values).collect()
 }
 
-/// Joins the bounds so far with those of these files.
+/// Combines the bounds so far with those of these files.
 fn both(before: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax, ArrowError> {
     let least = |before: &ArrayRef, more: &Option<ArrayRef>, descending| {
         let Some(more) = more else {

@@ -1,8 +1,7 @@
 //! From the live files of a snapshot to their rows.
 //!
-//! A [`Scan`] holds what is to be read. Its files come from the snapshot; its rows from the files, in
-//! their order, each file opened once; its splits are plain values that another process reads without
-//! the log.
+//! A [`Scan`] has the options. Its files come from the snapshot; its rows from the files, in order, each
+//! file opened once; its splits are plain values that another process reads without the log.
 
 use std::sync::Arc;
 
@@ -44,15 +43,15 @@ use split::{ScanSpec, cut};
 /// The options of a scan.
 #[derive(Clone, Debug, Default)]
 pub struct ScanOptions {
-    /// Logical names in the order wanted; `None` for all columns of the schema.
+    /// Logical names of the requested columns, in order; `None` for all columns of the schema.
     pub columns: Option<Vec<String>>,
-    /// A filter of the rows; `None` for all.
+    /// A filter on the rows; `None` for all.
     pub filter: Option<Predicate>,
-    /// Columns beside those of the schema.
+    /// Columns in addition to those of the schema.
     pub extras: Extras,
-    /// Pass over files that cannot be read, and list them, rather than fail.
+    /// Skip files that cannot be read, and list them, instead of failing.
     pub skip_errors: bool,
-    /// Decoded bytes that may wait to be taken; `None` for 64 MiB.
+    /// The maximum number of decoded bytes that wait to be taken; `None` for 64 MiB.
     pub look_ahead: Option<usize>,
 }
 
@@ -69,7 +68,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// A scan of `snapshot`.
+    /// Creates a scan of `snapshot`.
     ///
     /// # Errors
     ///
@@ -104,12 +103,12 @@ impl Scan {
         })
     }
 
-    /// The schema of the rows.
+    /// Returns the schema of the rows.
     pub fn schema(&self) -> SchemaRef {
         self.plan.schema()
     }
 
-    /// The files that are left to read, as `snapshot.files()` shows them.
+    /// Returns the files to read, as `snapshot.files()`.
     pub fn files(&self, columns: Option<&[String]>) -> Result<FileTable> {
         let columns = FileColumns::of_names(columns, &self.snapshot)?;
         self.snapshot
@@ -130,7 +129,7 @@ impl Scan {
         Ok(files)
     }
 
-    /// `None` for a file whose action is bad, where such are to be passed over.
+    /// Returns `None` for a file with an invalid action if errors are skipped.
     fn or_passed_over(&self, file: Result<ScanFile>) -> Result<Option<ScanFile>> {
         file.map(Some).or_else(|error| match &self.skipped {
             Some(skipped) if skipped.takes(error.path().unwrap_or_default(), &error) => Ok(None),
@@ -138,7 +137,7 @@ impl Scan {
         })
     }
 
-    /// The rows: files in the order of the log, rows in the order of their file.
+    /// Returns the rows: files in the order of the log, rows in the order of their file.
     pub fn rows(&self) -> Result<ScanBatches> {
         Ok(self.read(self.plan.clone(), self.scan_files()?))
     }
@@ -148,8 +147,8 @@ impl Scan {
         ScanBatches::new(plan, &self.source, parts, self.skipped.clone(), self.look)
     }
 
-    /// The scan in pieces of about `target_size` bytes of data files; together they are the scan, in
-    /// its order.
+    /// Splits the scan into pieces of about `target_size` bytes of data files; together, in order, they are
+    /// the scan.
     ///
     /// # Errors
     ///
@@ -168,13 +167,12 @@ impl Scan {
             .collect())
     }
 
-    /// The files that were passed over so far; none unless [`ScanOptions::skip_errors`] is set.
+    /// Returns the files that were skipped so far; empty unless [`ScanOptions::skip_errors`] is set.
     pub fn skipped(&self) -> Vec<SkippedFile> {
         self.skipped.as_ref().map(Skipped::list).unwrap_or_default()
     }
 
-    /// Returns the number of rows: from the log if it has the number for a file, else counted in
-    /// the file.
+    /// Returns the number of rows: of each file from the log if possible, otherwise from the file.
     pub fn count(&self) -> Result<u64> {
         let plan = self.spec.counting()?;
         if self.filter.is_some() {
@@ -185,7 +183,7 @@ impl Scan {
         let columns = FileColumns::of_names(Some(&names), &self.snapshot)?;
         let mut total = 0_u64;
         let mut unknown = Vec::new();
-        // streamed: counting is no reason to keep the statistics of all files
+        // streamed: counting does not justify keeping the statistics of all files
         for batch in self.snapshot.file_batches(&self.source, columns, None)? {
             let batch = batch?;
             let live = live_rows(&batch)?;
@@ -202,7 +200,7 @@ impl Scan {
         Ok(total.saturating_add(self.read(plan, unknown).count_rows()?))
     }
 
-    /// Explains the files that the filter leaves, step by step, without reading data files.
+    /// Returns the files that remain after each step of the filter, without reading data files.
     pub fn explain(&self) -> Result<Explanation> {
         let mut explanation = Explanation::default();
         let mut fields = vec![FileField::Size];

@@ -1,4 +1,4 @@
-//! A live data file as plain values: what a task needs to read it, without the log.
+//! A live data file as a plain value: what a task needs to read it, without the log.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, Int64Array, MapArray, RecordBatch, StringArray};
@@ -24,9 +24,9 @@ pub const SCAN_FIELDS: [FileField; 6] = [
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ScanFile {
-    /// The path as the log has it.
+    /// The path as in the log.
     pub path: String,
-    /// Values of the partition columns, by their names in the log.
+    /// Values of the partition columns, by physical name.
     pub partition_values: Vec<(String, Option<String>)>,
     /// The length in bytes from the log.
     pub size: i64,
@@ -36,17 +36,17 @@ pub struct ScanFile {
     /// The row id of the first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
-    /// The version that gave the rows their values, where the file does not say otherwise.
+    /// The row commit version of the rows, unless the file has a column of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
 }
 
 impl ScanFile {
-    /// The files of rows that have at least [`SCAN_FIELDS`], one by one.
+    /// Returns the files of rows that have at least [`SCAN_FIELDS`], each or its error.
     ///
     /// # Errors
     ///
-    /// Corrupt, in place of a file: a deletion vector that is no valid descriptor; the file is named.
+    /// Corrupt, in place of a file: a deletion vector with an invalid descriptor; the file is named.
     pub fn of(rows: &RecordBatch) -> Result<Vec<Result<Self>>> {
         let paths: &StringArray = rows.typed(FileField::Path.name())?;
         let sizes = rows.typed(FileField::Size.name())?;

@@ -16,7 +16,7 @@ use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 use crate::storage::pool::rows::Look;
 
-/// The way that the rows of a table at one version are read, in values that serialise.
+/// The options for reading the rows of a table at one version, as serializable values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct ScanSpec {
     schema: String,
@@ -100,7 +100,7 @@ impl ScanSpec {
         self.plan_with(schema, filter)
     }
 
-    /// The plan that decodes least.
+    /// Returns the plan that decodes least.
     pub(super) fn counting(&self) -> Result<ReadPlan> {
         let counting = Self {
             columns: Some(Vec::new()),
@@ -138,8 +138,8 @@ impl Split {
         }
     }
 
-    /// These files of a snapshot in pieces of about `target_size` bytes: all columns, and those beside the
-    /// schema.
+    /// Splits files of a snapshot into pieces of about `target_size` bytes, with all columns, including
+    /// those that are not in the schema.
     pub fn of_files(
         snapshot: &Snapshot,
         files: Vec<ScanFile>,
@@ -153,17 +153,17 @@ impl Split {
             .collect()
     }
 
-    /// The files that were passed over so far.
+    /// Returns the files that were skipped so far.
     pub fn skipped(&self) -> Vec<SkippedFile> {
         self.skipped.list()
     }
 
-    /// The files as the log has them.
+    /// Returns the paths of the files, as in the log.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().map(|part| part.file.path.as_str())
     }
 
-    /// About how many bytes of data files it covers.
+    /// Returns the approximate size of its data files in bytes.
     pub fn size_in_bytes(&self) -> u64 {
         let size = |part: &FilePart| {
             let size = u64::try_from(part.file.size).unwrap_or_default();
@@ -173,17 +173,17 @@ impl Split {
         self.parts.iter().map(size).sum()
     }
 
-    /// The schema of its rows.
+    /// Returns the schema of its rows.
     pub fn schema(&self) -> Result<SchemaRef> {
         self.spec.plan().map(|plan| plan.schema())
     }
 
-    /// Its rows; `source` is the table's.
+    /// Reads its rows; `source` is that of the table.
     pub fn rows(&self, source: &Source) -> Result<ScanBatches> {
         self.rows_with(source, Look::default())
     }
 
-    /// The same, with these threads, and this far ahead.
+    /// Reads its rows with these limits on threads and memory.
     pub fn rows_with(&self, source: &Source, look: Look) -> Result<ScanBatches> {
         let skipped = self.skip_errors.then(|| self.skipped.clone());
         let (plan, parts) = (self.spec.plan()?, self.parts.clone());
@@ -191,10 +191,10 @@ impl Split {
     }
 }
 
-/// Files are not cut finer than this: no row group is smaller by much.
+/// The minimum size of a piece of a file: row groups are rarely smaller.
 const MIN_PIECE: u64 = 4096;
 
-/// Runs of files of about `target_size` bytes; larger files are cut by bytes.
+/// Groups files into runs of about `target_size` bytes; larger files are split by bytes.
 pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<FilePart>> {
     let size = |file: ScanFile| {
         let size = u64::try_from(file.size).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Deletion vectors of files that are read one after the other, loaded some time before they are needed.
+//! Deletion vectors of files that are read in order, loaded ahead of the reads.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage};
 
-/// Vectors that are loaded together: at most this many, and at most this many bytes.
+/// The maximum number of vectors that are loaded together, and of their bytes.
 const WINDOW_VECTORS: usize = 1024;
 const WINDOW_BYTES: u64 = 32 << 20;
 
@@ -37,7 +37,7 @@ impl fmt::Debug for VectorWindows {
 }
 
 impl VectorWindows {
-    /// For the descriptors of files in the order in which they are read; nothing is loaded yet.
+    /// Creates windows for the descriptors of files in reading order; nothing is loaded yet.
     pub fn new(
         storage: &Arc<dyn Storage>,
         resolver: &Arc<PathResolver>,
@@ -51,7 +51,7 @@ impl VectorWindows {
         }
     }
 
-    /// The vector of a file, if it has one.
+    /// Returns the vector of a file, if it has one.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
-//! The newest version from the one before: only the new commits are read.
+//! The newest version from an older snapshot: only the new commits are read.
 //!
-//! Protocol and metadata, the live files and everything else that did not change is shared with the
-//! older snapshot.
+//! Protocol, metadata, live files and everything else that did not change are shared with the older
+//! snapshot.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use crate::replay::{ActiveFiles, Reconciler, Source, decode_tail};
 use crate::storage::FileMeta;
 
 impl Snapshot {
-    /// The newest version of the table; the same snapshot when there is no newer one. Verified if this
-    /// one is.
+    /// Returns the newest version of the table; the same snapshot if there is no newer one. Verified if
+    /// this one is.
     ///
     /// # Errors
     ///
-    /// As for loading; `log.gap` when a commit is missing between this version and a later one.
+    /// The errors of loading; `log.gap` if a commit is missing between this version and a later one.
     pub fn advance(&self, source: &Source) -> Result<Self> {
         let next = self.advanced(source)?;
         if self.is_verified() && !next.is_verified() {
@@ -45,7 +45,7 @@ impl Snapshot {
             .iter()
             .any(|checkpoint| checkpoint.version > self.version());
         if !same || (checkpointed && self.0.cache.files().is_none()) {
-            // rewritten, cleaned up, or a shorter tail is to be had
+            // rewritten, cleaned up, or a shorter tail is available
             return load(source, None, self.0.strict);
         }
         let Some(newest) = listing
@@ -93,7 +93,7 @@ impl Snapshot {
                 TableDefinition::new(source, protocol, metadata, &mut warnings).map_err(located)?,
             )
         };
-        // typed columns are those of the old schema
+        // typed columns have the types of the old schema
         let outlived =
             |kept: &&Arc<ActiveFiles>| metadata.is_some() && kept.columns().depend_on_schema();
         let files = match kept.as_ref().filter(|kept| !outlived(kept)) {
@@ -133,7 +133,7 @@ impl Snapshot {
             self.verify_state(&state)?;
         }
         match self.0.cache.files() {
-            // the sizes are the table's to add up, the count is not
+            // the table sums up sizes itself, but not the count
             Some(files) => self.verify_totals(files.num_rows() as u64, None),
             None => Ok(()),
         }
@@ -156,7 +156,7 @@ fn in_commit_time(
     required_in_commit_timestamp(info.as_deref(), commit, segment.version).map(Some)
 }
 
-/// The older segment with the newer commits of the listing after it.
+/// Returns the older segment with the newer commits of the listing.
 fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<LogSegment> {
     let mut next = segment.clone();
     for commit in listing
@@ -194,8 +194,8 @@ fn extended(segment: &LogSegment, listing: &LogListing, version: u64) -> Result<
     Ok(next)
 }
 
-/// Returns `true` if two listings show the same commit; one that a catalog has ratified moves when
-/// it is published.
+/// Returns `true` if two listings show the same commit; a commit that a catalog ratified moves when it is
+/// published.
 fn is_same(now: &FileMeta, then: &FileMeta) -> bool {
     let staged = |file: &FileMeta| path::staged_version(&file.path).is_some();
     now == then || (staged(now) != staged(then) && now.size == then.size)

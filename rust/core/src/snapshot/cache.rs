@@ -1,12 +1,11 @@
-//! The data of a version that was read since it was opened.
+//! The data of a version that was read so far.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::log::{LogSegment, LogWarning};
 use crate::replay::{ActiveFiles, LogState};
 
-/// The data that a snapshot has read so far: it only saves work, and never changes what the version
-/// is.
+/// The data that a snapshot has read so far: it only saves work, and never changes results.
 #[derive(Debug)]
 pub(super) struct ReplayCache(Mutex<Cached>);
 
@@ -40,24 +39,25 @@ impl ReplayCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, Cached> {
-        // every value in here is replaced whole, so a panic elsewhere cannot have left half of one
+        // every value in here is replaced as a whole, so that a panic elsewhere cannot leave it
+        // inconsistent
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The files of the log that the version is replayed from.
+    /// Returns the log files that the version is replayed from.
     pub(super) fn segment(&self) -> Arc<LogSegment> {
         Arc::clone(&self.lock().segment)
     }
 
-    /// Another segment of the same version, where a file of the first proved unreadable, and the state
-    /// that it gives.
+    /// Sets another segment of the same version after a file of the first one proved unreadable, and its
+    /// state.
     pub(super) fn replace_segment(&self, segment: LogSegment, state: Option<LogState>) {
         let mut cached = self.lock();
         cached.segment = Arc::new(segment);
         cached.state = state.map(Arc::new);
     }
 
-    /// Returns the problems that were passed over.
+    /// Returns the problems that were skipped.
     pub(super) fn warnings(&self) -> Vec<LogWarning> {
         self.lock().warnings.clone()
     }
@@ -70,7 +70,7 @@ impl ReplayCache {
         }
     }
 
-    /// The live files, with the columns that were requested so far.
+    /// Returns the live files with the columns requested so far.
     pub(super) fn files(&self) -> Option<Arc<ActiveFiles>> {
         self.lock().files.clone()
     }
@@ -79,7 +79,7 @@ impl ReplayCache {
         Arc::clone(self.lock().files.insert(Arc::new(files)))
     }
 
-    /// The number and the total size of the live files, where they were counted.
+    /// Returns the number and the total size of the live files, if they were counted.
     pub(super) fn totals(&self) -> Option<(u64, u64)> {
         self.lock().totals
     }
@@ -88,7 +88,7 @@ impl ReplayCache {
         self.lock().totals = Some(totals);
     }
 
-    /// Protocol, metadata, transactions and domains.
+    /// Returns protocol, metadata, transactions and domains.
     pub(super) fn state(&self) -> Option<Arc<LogState>> {
         self.lock().state.clone()
     }
@@ -98,7 +98,7 @@ impl ReplayCache {
         Arc::clone(self.lock().state.get_or_insert_with(|| Arc::new(state)))
     }
 
-    /// Returns `true` if the checksum was found to be wrong: then it answers nothing any more.
+    /// Returns `true` if the checksum was found to be wrong: it is not used any more.
     pub(super) fn is_contradicted(&self) -> bool {
         self.lock().contradicted
     }

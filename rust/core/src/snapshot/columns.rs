@@ -1,4 +1,4 @@
-//! The columns of the live files that a caller names.
+//! The columns of live files, selected by name.
 
 use std::sync::Arc;
 
@@ -13,21 +13,21 @@ use crate::error::{Error, Result};
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{self, StructField, StructType};
 
-/// Columns made from others.
+/// Derived columns.
 const MADE: [&str; 3] = [STATS, PARTITION_VALUES, NUM_RECORDS];
 
 impl FileColumns {
-    /// The columns of these names, for the files of `snapshot`; `None` for all fields of `add`.
+    /// Returns the columns of these names, for the files of `snapshot`; `None` for all fields of `add`.
     ///
     /// # Errors
     ///
-    /// `columns.unknown`, `columns.twice`; `schema.physical_name` where typed columns are requested
-    /// and the schema does not say how the log names them.
+    /// `columns.unknown`, `columns.twice`; `schema.physical_name` if typed columns are requested and a
+    /// column of the schema has no physical name.
     pub fn of_names(names: Option<&[String]>, snapshot: &Snapshot) -> Result<Self> {
         Self::named(names, &Naming::of(snapshot))
     }
 
-    /// The same without a snapshot.
+    /// Returns the columns of these names, as [`Self::of_names`], for a table with these column names.
     pub(super) fn named(names: Option<&[String]>, table: &Naming<'_>) -> Result<Self> {
         let Some(names) = names else {
             return Ok(Self::all());
@@ -82,7 +82,7 @@ impl FileColumns {
     }
 }
 
-/// The facts by which the log names the columns of a table.
+/// The names of a table's columns in its log.
 pub(super) struct Naming<'a> {
     pub(super) schema: &'a StructType,
     pub(super) partition_columns: &'a [String],
@@ -98,7 +98,7 @@ impl<'a> Naming<'a> {
         }
     }
 
-    /// The type of the table's parsed statistics, under the names that the log uses.
+    /// Returns the type of the table's parsed statistics, with physical names.
     pub(super) fn stats_shape(&self) -> Result<Fields> {
         let data = self
             .schema
@@ -110,7 +110,7 @@ impl<'a> Naming<'a> {
     }
 }
 
-/// The field in Arrow's types under the names that the log uses, down through structs.
+/// Converts a field to Arrow with its physical name, including nested fields.
 fn physical(field: &StructField, mode: ColumnMappingMode) -> Result<FieldRef> {
     let name = field.name_in_files(mode)?;
     let data_type = match &field.data_type {

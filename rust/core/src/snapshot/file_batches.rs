@@ -1,4 +1,4 @@
-//! The live files of a snapshot, streamed: nothing is kept.
+//! Streams the live files of a snapshot without keeping them.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use crate::replay::{FileFilter, KeyedRows, Source};
 use crate::storage::pool::Unordered;
 
 impl Snapshot {
-    /// The live files with these columns, batch by batch, nothing kept; without those that `filter`
-    /// leaves out. The order is not defined.
+    /// Returns the live files with these columns, batch by batch, without those that `filter` skips, and
+    /// keeps none. The order is not defined.
     pub fn file_batches(
         &self,
         source: &Source,
@@ -80,18 +80,18 @@ impl Snapshot {
 /// Live files, batch by batch.
 pub struct FileBatches {
     schema: SchemaRef,
-    /// The columns that rows out of the cache are still to be turned into.
+    /// The columns to compute from cached rows.
     kept_as: Option<FileColumns>,
     snapshot: Snapshot,
     ready: VecDeque<RecordBatch>,
     stream: Option<Unordered<KeyedRows>>,
-    /// Number and, where it is known, size of all files so far; `None` when a filter leaves some out.
+    /// Number and, if known, size of all files so far; `None` if a filter skips some.
     totals: Option<(u64, Option<u64>)>,
     done: bool,
 }
 
 impl FileBatches {
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

@@ -1,7 +1,7 @@
-//! The live files of a snapshot: kept, streamed, or only counted; and its tombstones.
+//! The live files of a snapshot, kept, streamed, or only counted; and its tombstones.
 //!
-//! The tail is decoded into keys and columns, newest first; the checkpoint's rows then need one look
-//! each. Nothing here is as large as the table but the rows that the caller asked to keep.
+//! The tail is decoded into keys and columns, newest first; each row of the checkpoint is then looked up
+//! once. Only the rows that the caller keeps take memory in proportion to the table.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub struct FileTable {
 }
 
 impl Snapshot {
-    /// The live files with these columns. Those that `filter` leaves out are not among them; without
-    /// one all are kept, so that asking again costs nothing.
+    /// Returns the live files with these columns, without those that `filter` skips. Without a filter, all
+    /// of them are kept, so that further calls cost nothing.
     pub fn files(
         &self,
         source: &Source,
@@ -68,7 +68,7 @@ impl Snapshot {
         Ok(FileTable { schema, batches })
     }
 
-    /// The files in the cache that pass the filter; `None` when none are cached. The columns of the filter
+    /// Returns the cached files that pass the filter; `None` if none are cached. The columns of the filter
     /// are added to the cache, so that the next filter on them decodes nothing.
     pub(super) fn kept_and_filtered(
         &self,
@@ -93,7 +93,7 @@ impl Snapshot {
         Ok(Some(batches))
     }
 
-    /// The kept files, if they have these columns.
+    /// Returns the cached files, if they have these columns.
     pub(super) fn kept_files(&self, columns: &FileColumns) -> Option<Arc<ActiveFiles>> {
         self.0
             .cache
@@ -145,7 +145,7 @@ impl Snapshot {
             .map_err(|error| self.located(error))
     }
 
-    /// The number of live files: from the checksum, from what is kept, or by replay.
+    /// Returns the number of live files: from the checksum, from the cache, or by replay.
     pub fn num_files(&self, source: &Source) -> Result<u64> {
         match self.known_num_files() {
             Some(known) => Ok(known),
@@ -153,7 +153,7 @@ impl Snapshot {
         }
     }
 
-    /// The total size of the live files in bytes, likewise.
+    /// Returns the total size of the live files in bytes, likewise.
     pub fn size_in_bytes(&self, source: &Source) -> Result<u64> {
         if let Some(kept) = self.kept_files(&FileColumns::fields_only(&[FileField::Size])) {
             return Ok(kept.batches().iter().filter_map(total_size).sum());
@@ -164,7 +164,7 @@ impl Snapshot {
         }
     }
 
-    /// The number of live files where it is known without reading them.
+    /// Returns the number of live files, if it is known without reading them.
     pub fn known_num_files(&self) -> Option<u64> {
         match self.kept_files(&FileColumns::default()) {
             Some(kept) => Some(kept.num_rows() as u64),
@@ -172,7 +172,7 @@ impl Snapshot {
         }
     }
 
-    /// The version checksum, where there is one and the log does not contradict it.
+    /// Returns the version checksum, if there is one and the log does not contradict it.
     pub fn checksum(&self) -> Option<VersionChecksum> {
         self.checksum_answers(|values| Some(values.clone()))
     }
@@ -198,14 +198,14 @@ impl Snapshot {
         Ok(totals)
     }
 
-    /// The live tombstones: removed files that the retention period still protects.
+    /// Returns the live tombstones: removed files that the retention period still protects.
     pub fn tombstones(&self, source: &Source) -> Result<FileTable> {
         let cutoff = now().saturating_sub(self.properties().deleted_file_retention);
         self.tombstones_since(source, cutoff)
     }
 
-    /// Removed files whose `deletionTimestamp` is later than an instant, as far as the log still has
-    /// them: a checkpoint has those that the retention period protected when it was written.
+    /// Returns removed files with a later `deletionTimestamp` than this, as far as the log still has them:
+    /// a checkpoint has those that the retention period protected when it was written.
     pub fn tombstones_since(&self, source: &Source, cutoff: i64) -> Result<FileTable> {
         let batches = self.recovering(source, |segment| {
             let fields = &REMOVE_FIELDS;
@@ -240,7 +240,7 @@ impl Snapshot {
         })
     }
 
-    /// The latest transaction of each application, without those that have expired.
+    /// Returns the latest transaction of each application, without expired ones.
     pub fn transactions(&self, source: &Source) -> Result<Vec<SetTransaction>> {
         let known = self.checksum_answers(|values| values.set_transactions.clone());
         let all = match known {
@@ -257,7 +257,7 @@ impl Snapshot {
             .collect())
     }
 
-    /// The live domains.
+    /// Returns the live domains.
     pub fn domain_metadata(&self, source: &Source) -> Result<Vec<DomainMetadata>> {
         match self.checksum_answers(|values| values.domain_metadata.clone()) {
             Some(known) if self.0.cache.state().is_none() => {
@@ -268,7 +268,7 @@ impl Snapshot {
     }
 }
 
-/// Rows out of the cache with these columns.
+/// Computes these columns from cached rows.
 fn with_derived_columns(
     batches: Vec<RecordBatch>,
     columns: &FileColumns,
@@ -281,7 +281,7 @@ fn with_derived_columns(
     .collect()
 }
 
-/// Tombstones younger than the cutoff; one without a time counts as expired.
+/// Returns the tombstones younger than the cutoff; those without a timestamp count as expired.
 pub(super) fn unexpired(rows: &RecordBatch, cutoff: i64) -> Result<RecordBatch> {
     let times: &Int64Array = rows.typed("deletionTimestamp")?;
     let mask: BooleanArray = times

@@ -1,7 +1,7 @@
-//! A version of a table out of its log: hint, listing, segment, protocol and metadata.
+//! Loads a version of a table from its log: hint, listing, segment, protocol and metadata.
 //!
-//! One read of the hint and one listing, then the checksum and the newest commit side by side; the
-//! tail and the checkpoint only where the checksum does not answer. No `add` is decoded.
+//! Reads the hint and lists the log once, then reads the checksum and the newest commit in parallel; reads
+//! the tail and the checkpoint only if the checksum does not suffice. Decodes no `add`.
 
 use std::sync::Arc;
 
@@ -20,29 +20,29 @@ use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, CheckpointInstance, LogListing, LogSegment, LogWarning};
 use crate::replay::{Source, decode_tail, heads};
-use crate::storage::{Early, FileMeta, Remembered, beside, check_size, check_whole};
+use crate::storage::{Early, FileMeta, Remembered, check_size, check_whole, in_background};
 
-/// A listing begins this many versions before the hint's, so that modification times are made
-/// ascending as the reference does it.
+/// A listing begins this many versions before the hint's, so that modification times are adjusted to ascend
+/// as in delta-spark.
 const LOOK_BACK: u64 = 100;
 
-/// Commits after the checkpoint that are fetched before the files are requested have at most this many bytes.
+/// The maximum size of the commits after the checkpoint that are fetched ahead, in bytes.
 const TAIL_BYTES: u64 = 8 << 20;
-/// The most bytes of a checkpoint that are fetched before a listing shows it.
+/// The maximum number of bytes of a checkpoint that are fetched before a listing confirms it.
 const MAX_EARLY: u64 = 1 << 20;
 
 /// Loads version `target`, or the newest one.
 ///
 /// # Errors
 ///
-/// `table.not_found`, `version.not_found`; Unsupported with all missing features; Corrupt with the
-/// file when no way to the version is left.
+/// `table.not_found`, `version.not_found`; Unsupported with all missing features; Corrupt with the file if
+/// the version cannot be reconstructed.
 pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapshot> {
     load_ahead(source, target, strict, false)
 }
 
-/// The same if the files will probably be read, too: with `tail`, the commits after the checkpoint are fetched
-/// beside the newest one.
+/// Loads a version whose files will probably be read, too: with `tail`, the commits after the checkpoint
+/// are fetched together with the newest one.
 ///
 /// # Errors
 ///
@@ -53,14 +53,14 @@ pub fn load_ahead(
     strict: bool,
     tail: bool,
 ) -> Result<Snapshot> {
-    // a table that was opened before is listed from where it was then, while the hint is read
+    // the listing of a known table begins at its version, while the hint is read
     let begin = source.storage.memory().and_then(Remembered::begin);
     let begin = begin.filter(|begin| {
         let most = begin.saturating_add(LOOK_BACK);
         target.is_none_or(|target| *begin == 0 || most <= target)
     });
     let ahead = begin.map(|begin| {
-        let listing = beside(&source.storage, move |storage| {
+        let listing = in_background(&source.storage, move |storage| {
             LogListing::read(&**storage, begin)
         });
         (begin, listing)
@@ -120,8 +120,8 @@ pub fn load_ahead(
     }
 }
 
-/// The newest version that this process knows, if it can be opened without asking the store: a later one may be
-/// there.
+/// Returns the newest version that this process knows, if it can be opened without a request; the table may
+/// have a later one.
 pub fn remembered(source: &Source) -> Option<Snapshot> {
     let memory = source.storage.memory()?;
     let begin = memory.begin()?;
@@ -181,7 +181,7 @@ fn open(
     if let Some((protocol, metadata)) = known {
         match TableDefinition::new(source, protocol, metadata, &mut warnings) {
             Ok(known) => definition = Some(known),
-            // the log says whether it is the table or the checksum
+            // the log decides whether the table or the checksum is wrong
             Err(error) => {
                 warnings.extend(segment.checksum.as_ref().map(|file| {
                     let message = format!("the version checksum was ignored: {error}");
@@ -224,17 +224,17 @@ fn open(
     })))
 }
 
-/// Begins to fetch the range with which the hint's checkpoint is opened, before a listing shows it.
+/// Starts to fetch the range with which the hint's checkpoint is opened, before a listing confirms it.
 fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Early> {
     let memory = source.storage.memory()?;
     let (path, range) = heads(checkpoint).into_iter().next()?;
     let range = range.unwrap_or(0..checkpoint.files.first()?.size);
-    // the hint may claim any length, and nothing else bounds what is fetched before the listing
+    // the hint may claim any size, and nothing else limits what is fetched before the listing
     let is_small = range.end - range.start <= MAX_EARLY;
     is_small.then(|| memory.fetch_early(&path, range)).flatten()
 }
 
-/// Begins to fetch what the checkpoint is opened with, and commits after it.
+/// Starts to fetch the first range of the checkpoint, and commits after it.
 fn prefetch_opened(source: &Source, segment: &LogSegment, early: Option<&Early>, tail: bool) {
     let Some(memory) = source.storage.memory() else {
         return;
@@ -252,16 +252,15 @@ fn prefetch_opened(source: &Source, segment: &LogSegment, early: Option<&Early>,
     memory.prefetch_after(&ranges, early);
 }
 
-/// The commits that are fetched beside the newest one, so that it, its checksum and the checkpoint do not wait for
-/// them.
+/// Returns the number of commits to fetch together with the newest one, so that it, its checksum and the
+/// checkpoint are not delayed.
 fn tail_requests(most: usize) -> usize {
     most - most / 8 - 1
 }
 
 type Content = Option<Result<Bytes>>;
 
-/// The version's own commit and its checksum, requested at once. A commit that is read in pieces is left
-/// out.
+/// Requests the version's own commit and its checksum at once. A commit that is read in pieces is omitted.
 fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
     let commit = segment.last_commit.as_ref();
     let commit = commit.filter(|file| file.size <= WHOLE_FILE);
@@ -286,7 +285,7 @@ fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
     (commit, checksum_content.or(refused))
 }
 
-/// Decodes the version's own commit: a torn one is found before anything is said about the version.
+/// Decodes the version's own commit: a torn one is detected before anything about the version is returned.
 fn newest_commit(source: &Source, segment: &LogSegment, read: Content) -> Result<ActionBatch> {
     let Some(file) = &segment.last_commit else {
         return Ok(ActionBatch::default());
@@ -312,8 +311,8 @@ pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
         .iter()
         .filter(|commit| commit.file.size == 0);
     let warning = |path: &str, version| {
-        let message = "the commit has no bytes and was taken as a version without actions: if a write was \
-            cut off, what it did is lost; restore the file";
+        let message = "the commit is empty and was read as a version without actions: if a write was \
+            interrupted, its changes are lost; restore the file";
         LogWarning::new("commit.empty", path, Some(version), message)
     };
     empty
@@ -321,7 +320,7 @@ pub(super) fn empty_commits(segment: &LogSegment) -> Vec<LogWarning> {
         .collect()
 }
 
-/// The version's checksum; one that does not decode is passed over with a warning.
+/// Reads the version's checksum; one that does not decode is skipped with a warning.
 pub(super) fn read_checksum(
     source: &Source,
     segment: &LogSegment,
@@ -369,7 +368,7 @@ fn parsed_checksum(
     }
 }
 
-/// Names the file whose protocol or metadata is at fault: the newest that has one.
+/// Adds the file with the invalid protocol or metadata to an error: the newest that has one.
 fn defined_in(source: &Source, segment: &LogSegment, error: Error) -> Error {
     let selection = ActionSelection {
         control: true,
@@ -395,7 +394,7 @@ fn defined_in(source: &Source, segment: &LogSegment, error: Error) -> Error {
     }
 }
 
-/// The commit's own timestamp, where the table keeps one.
+/// Returns the commit's own timestamp, if the table has in-commit timestamps.
 fn in_commit_time(
     definition: &TableDefinition,
     segment: &LogSegment,

@@ -1,7 +1,7 @@
-//! One version of a table: a value that never changes, found by `load`, carried on by `advance`.
+//! One version of a table: an immutable value, created by `load` and `advance`.
 //!
-//! A snapshot knows its files of the log, its protocol and its metadata. The live data files are
-//! replayed when they are requested, and then kept in its `ReplayCache`: `files` has that.
+//! A snapshot has its log segment, its protocol and its metadata. The live data files are replayed on
+//! request, see `files`, and then kept in its `ReplayCache`.
 
 use std::sync::Arc;
 
@@ -47,11 +47,11 @@ struct Inner {
     timestamp: i64,
     in_commit_timestamp: Option<i64>,
     checksum: Option<Checksum>,
-    /// All that changes: what was read since.
+    /// The only mutable part: what was read so far.
     cache: ReplayCache,
 }
 
-/// Protocol and metadata, and what follows from them; versions share it until one of them changes.
+/// Protocol and metadata, and what is derived from them; versions share it until one of them changes.
 #[derive(Debug)]
 struct TableDefinition {
     protocol: Protocol,
@@ -61,17 +61,18 @@ struct TableDefinition {
     properties: TableProperties,
 }
 
-/// The version checksum and its source.
+/// The version checksum and its file.
 #[derive(Clone, Debug)]
 struct Checksum {
     path: String,
     values: VersionChecksum,
-    /// False where the log has an oddity that the checksum may contradict: then it only verifies.
+    /// False if the log has an anomaly that the checksum may contradict: then it is only used to verify.
     answers: bool,
 }
 
 impl TableDefinition {
-    /// Refuses what this build cannot read, or not the way the table was opened.
+    /// Creates a snapshot; refuses features that this build cannot read, or that the access to the table
+    /// does not allow.
     fn new(
         source: &Source,
         protocol: Protocol,
@@ -108,7 +109,7 @@ impl TableDefinition {
         })
     }
 
-    /// Returns `true` if commits of this version carry their own timestamp.
+    /// Returns `true` if commits of this version have in-commit timestamps.
     fn in_commit_timestamps_at(&self, version: u64) -> bool {
         let enabled = self.properties.in_commit_timestamp_enablement.as_ref();
         self.properties.in_commit_timestamps
@@ -117,23 +118,23 @@ impl TableDefinition {
 }
 
 impl Snapshot {
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> u64 {
         self.0.version
     }
 
-    /// When it was committed, in milliseconds since the epoch: the commit's own timestamp where the
-    /// table keeps one, else the file's, made strictly ascending.
+    /// Returns the commit timestamp in milliseconds since the epoch: the in-commit timestamp if the table
+    /// has one, otherwise that of the file, adjusted to be strictly ascending.
     pub fn timestamp(&self) -> i64 {
         self.0.timestamp
     }
 
-    /// The commit's own timestamp in milliseconds, where the table keeps one.
+    /// Returns the in-commit timestamp in milliseconds, if the table has one.
     pub fn in_commit_timestamp(&self) -> Option<i64> {
         self.0.in_commit_timestamp
     }
 
-    /// From which version on the commits carry their own timestamp.
+    /// Returns the version from which on commits have in-commit timestamps.
     pub fn in_commit_timestamps(&self) -> Option<InCommitTimestamps> {
         let properties = self.properties();
         let enabled = properties.in_commit_timestamp_enablement.as_ref();
@@ -143,32 +144,32 @@ impl Snapshot {
         })
     }
 
-    /// The metadata.
+    /// Returns the metadata.
     pub fn metadata(&self) -> &Metadata {
         &self.0.definition.metadata
     }
 
-    /// The protocol.
+    /// Returns the protocol.
     pub fn protocol(&self) -> &Protocol {
         &self.0.definition.protocol
     }
 
-    /// The properties that the protocol defines, typed.
+    /// Returns the properties defined by the protocol, typed.
     pub fn properties(&self) -> &TableProperties {
         &self.0.definition.properties
     }
 
-    /// The logical schema.
+    /// Returns the logical schema.
     pub fn schema(&self) -> &StructType {
         &self.0.definition.schema
     }
 
-    /// The logical schema in Arrow's types.
+    /// Returns the logical schema in Arrow types.
     pub fn arrow_schema(&self) -> SchemaRef {
         Arc::clone(&self.0.definition.arrow_schema)
     }
 
-    /// The filter that leaves out files of this version in which no row can satisfy a predicate.
+    /// Returns the filter that skips files of this version in which no row can satisfy a predicate.
     ///
     /// # Errors
     ///
@@ -179,7 +180,7 @@ impl Snapshot {
         FileFilter::new(predicate, self.schema(), partition_columns, mode)
     }
 
-    /// The same for a predicate that is not bound yet.
+    /// Binds a predicate and returns its filter.
     ///
     /// # Errors
     ///
@@ -189,17 +190,17 @@ impl Snapshot {
         self.file_filter(bound).map(Arc::new)
     }
 
-    /// Returns the problems that were passed over so far; more are added when files are replayed.
+    /// Returns the problems that were skipped so far; more are added when files are replayed.
     pub fn warnings(&self) -> Vec<LogWarning> {
         self.0.cache.warnings()
     }
 
-    /// The files of the log that it is replayed from.
+    /// Returns the log files that it is replayed from.
     pub fn segment(&self) -> Arc<LogSegment> {
         self.0.cache.segment()
     }
 
-    /// Keeps a warning, each once; an error where the snapshot is strict.
+    /// Adds a warning, once; returns an error if the snapshot is strict.
     fn warn(&self, warning: LogWarning) -> Result<()> {
         if self.0.strict {
             return Err(refused(&warning));
@@ -208,13 +209,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Names the snapshot's version in an error.
+    /// Adds the snapshot's version to an error.
     fn located(&self, error: Error) -> Error {
         error.at_version(self.0.version)
     }
 }
 
-/// The error of a strict reader for a warning.
+/// Returns the error of a strict reader for a warning.
 fn refused(warning: &LogWarning) -> Error {
     let mut error = Error::corrupt(
         warning.code,

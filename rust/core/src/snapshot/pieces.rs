@@ -1,9 +1,9 @@
-//! The live files of a snapshot in pieces, which other processes replay side by side.
+//! The live files of a snapshot in pieces, which other processes replay in parallel.
 //!
-//! The tail is replayed here: it gives its own live files, and the keys of all that it hides. A
-//! checkpoint is reconciled, so each of its pieces needs no more than those keys: nothing of its rows
-//! is read here, and what is held is bounded by the tail. Where even the tail is too long, its commits
-//! become pieces too; rows then come with their keys, and of each key the newest counts.
+//! The tail is replayed here: its own live files, and the keys of all files that it hides. A checkpoint is
+//! reconciled, so that its pieces need only those keys: its rows are not read here, and memory is bounded
+//! by the tail. If even the tail is too long, its commits become pieces, too; rows then come with their
+//! keys, and the newest row of each key counts.
 //!
 //! Protocol: "Action Reconciliation", "Checkpoints", "Sidecar Files".
 
@@ -32,36 +32,35 @@ pub use tail::ReplayTail;
 
 use tail::PieceSpec;
 
-/// The part of the live files that is to be replayed elsewhere.
+/// The part of the live files to replay elsewhere.
 #[derive(Clone, Debug)]
 pub struct PieceOptions {
     /// Columns of the files; `None` for all fields of `add`.
     pub columns: Option<Vec<String>>,
-    /// A filter by which files may be left out.
+    /// A filter that may skip files.
     pub filter: Option<Predicate>,
-    /// About how many bytes of the log make a piece.
+    /// The approximate size of a piece in bytes of the log.
     pub target_size: u64,
-    /// True if commits become pieces too, and rows come with their keys.
+    /// True if commits become pieces, too, and rows come with their keys.
     pub keyed: bool,
-    /// Tombstones are requested as well, those younger than this instant, in milliseconds since the
-    /// epoch. Not with `keyed`.
+    /// Also return tombstones younger than this, in milliseconds since the epoch. Not with `keyed`.
     pub tombstones_since: Option<i64>,
 }
 
-/// A snapshot's live files, still to be replayed.
+/// A plan to replay a snapshot's live files.
 #[derive(Clone, Debug)]
 pub struct ReplayPlan {
     /// The pieces to read elsewhere.
     pub pieces: Vec<ReplayPiece>,
-    /// The values that each piece is read with.
+    /// The values that are needed to read each piece.
     pub tail: ReplayTail,
-    /// The live files that the tail itself adds; none where rows come with their keys.
+    /// The live files that the tail adds; empty if rows come with their keys.
     pub files: FileTable,
-    /// The tombstones that the tail itself has, where they are wanted.
+    /// The tombstones of the tail, if requested.
     pub tombstones: FileTable,
 }
 
-/// Some files of the log, or some bytes of one: plain values.
+/// Some files of the log, or a range of one: a plain value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReplayPiece {
     /// Distinguishes the pieces and the tail of one plan from those of another.
@@ -79,11 +78,11 @@ enum Work {
 }
 
 impl Snapshot {
-    /// Cuts the replay of the live files into pieces.
+    /// Splits the replay of the live files into pieces.
     ///
     /// # Errors
     ///
-    /// As [`Snapshot::files`], for what is read: the tail, and the checkpoint's control actions.
+    /// As [`Snapshot::files`], for the tail and the checkpoint's control actions.
     pub fn replay_plan(&self, source: &Source, options: &PieceOptions) -> Result<ReplayPlan> {
         let filter = options.filter.as_ref();
         let filter = filter.map(|filter| self.filter_of(filter)).transpose()?;
@@ -134,7 +133,7 @@ impl PlainValue for ReplayPiece {
 }
 
 impl ReplayPiece {
-    /// The files of the log that it reads, relative to the table root.
+    /// Returns the log files that it reads, relative to the table root.
     pub fn paths(&self) -> Vec<&str> {
         match &self.work {
             Work::Checkpoint(_, parts) => parts.iter().map(|part| part.path.as_str()).collect(),
@@ -142,7 +141,7 @@ impl ReplayPiece {
         }
     }
 
-    /// About how many bytes of them.
+    /// Returns their approximate size in bytes.
     pub fn size_in_bytes(&self) -> u64 {
         match &self.work {
             Work::Checkpoint(_, parts) => parts.iter().map(CheckpointPart::size_in_bytes).sum(),
@@ -150,7 +149,8 @@ impl ReplayPiece {
         }
     }
 
-    /// Its live files, on this many threads, or as many as the process may use; `source` is the table's.
+    /// Reads its live files, on this many threads, or as many as the process may use; `source` is that of
+    /// the table.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl ReplayPiece {
         }
     }
 
-    /// Its tombstones, if the plan selects them.
+    /// Reads its tombstones, if the plan selects them.
     ///
     /// # Errors
     ///
@@ -214,7 +214,7 @@ fn checkpoint_work(source: &Source, segment: &LogSegment, target_size: u64) -> R
     Ok(runs.into_iter().map(work).collect())
 }
 
-/// Runs of the tail's files of about `target_size` bytes.
+/// Splits the files of the tail into runs of about `target_size` bytes.
 fn commit_work(segment: &LogSegment, target_size: u64) -> Vec<Work> {
     let files = segment.tail.iter().cloned();
     let runs = runs(files, target_size, |file| file.file.size);

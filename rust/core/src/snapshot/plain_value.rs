@@ -1,29 +1,29 @@
-//! Values that cross to other processes as JSON.
+//! Values that are sent to other processes as JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// A value that goes to another process, and is the same there.
+/// A value that can be sent to another process.
 pub trait PlainValue: Serialize + DeserializeOwned {
-    /// The code of the error for a text that is something else.
+    /// The code of the error for a text that does not parse.
     const CODE: &'static str;
-    /// The name of the value in that error's message.
+    /// The name of the value in the error's message.
     const WHAT: &'static str;
 
-    /// The value as JSON; [`PlainValue::from_json`] takes it in any process.
+    /// Serializes the value to JSON, for [`PlainValue::from_json`] in any process.
     ///
     /// # Errors
     ///
-    /// None that can be brought about from outside.
+    /// No input can cause one.
     fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|cause| {
             Error::invalid(Self::CODE, "the value does not serialise").because(cause)
         })
     }
 
-    /// The value that [`PlainValue::to_json`] wrote.
+    /// Restores the value from [`PlainValue::to_json`].
     ///
     /// # Errors
     ///

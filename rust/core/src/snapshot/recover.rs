@@ -1,4 +1,4 @@
-//! The next best way when a file of the log cannot be read: an older checkpoint, or the commits.
+//! The fallback when a file of the log cannot be read: an older checkpoint, or the commits.
 
 use super::Snapshot;
 use super::state::read_state;
@@ -7,14 +7,15 @@ use crate::log::path::SIDECAR_DIRECTORY;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
 use crate::replay::Source;
 
-/// Adds the file that the error names to the avoided ones and returns a warning about it, if the
-/// segment can do without it.
+/// Adds the file of the error to the avoided ones and returns a warning about it, if the segment can be
+/// replaced.
 pub(super) fn pass_over(
     error: &Error,
     segment: &LogSegment,
     avoid: &mut Avoid,
 ) -> Option<LogWarning> {
-    // a path that leads out of the table is an attack, and a log without a protocol no file's fault
+    // a path that leads out of the table is an attack, and a log without a protocol is not the fault of one
+    // file
     let broken = error.kind() == ErrorKind::Corrupt
         && !["path.", "log."]
             .iter()
@@ -57,7 +58,7 @@ pub(super) fn pass_over(
     ))
 }
 
-/// A sidecar that is not there is the checkpoint's fault, not the storage's.
+/// Attributes a missing sidecar to the checkpoint instead of the storage.
 pub(super) fn missing_sidecar(error: Error) -> Error {
     let Some(path) = error
         .path()
@@ -74,8 +75,8 @@ pub(super) fn missing_sidecar(error: Error) -> Error {
 }
 
 impl Snapshot {
-    /// Does `work` on the segment; when a checkpoint or a compacted file proves to be unreadable, on
-    /// the next best segment of the same version.
+    /// Runs `work` on the segment; if a checkpoint or a compacted file is unreadable, on the next best
+    /// segment of the same version.
     pub(super) fn recovering<T>(
         &self,
         source: &Source,
@@ -97,7 +98,7 @@ impl Snapshot {
             let Ok(next) = LogSegment::choose(&listing, Some(self.version()), &avoid) else {
                 return Err(first.unwrap_or(error));
             };
-            // what was read of the broken file is worth nothing, its protocol and metadata included
+            // nothing that was read from the broken file is used, not even its protocol and metadata
             let state = read_state(source, &next).ok();
             let definition = &self.0.definition;
             let differs = state.as_ref().is_some_and(|state| {

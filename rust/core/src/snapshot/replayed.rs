@@ -1,4 +1,5 @@
-//! A segment replayed for one snapshot: the tail's live rows, and what the checkpoint's rows need.
+//! A segment replayed for one snapshot: the tail's live rows, and the state needed for the checkpoint's
+//! rows.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::replay::{
     RowsAhead, Selection, Source, decode_tail, heads,
 };
 
-/// Fields with what a key needs.
+/// Returns the fields together with those of the key.
 pub(super) fn keyed(fields: &[FileField], order: &[FileField]) -> Vec<FileField> {
     let needed = |field: &FileField| {
         fields.contains(field) || matches!(field, FileField::Path | FileField::DeletionVector)
@@ -29,8 +30,8 @@ pub(super) fn keyed(fields: &[FileField], order: &[FileField]) -> Vec<FileField>
     order.iter().copied().filter(needed).collect()
 }
 
-/// Live rows as a snapshot has them: that an `add` changed data is news of its commit, not of the
-/// state, so `dataChange` is false throughout, as in the reference's snapshots and checkpoints.
+/// Sets `dataChange` of live rows to false, as in the reference's snapshots and checkpoints: it describes
+/// the commit, not the state.
 pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
     let Ok(column) = rows.schema_ref().index_of(FileField::DataChange.name()) else {
         return Ok(rows);
@@ -45,7 +46,7 @@ pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
     RecordBatch::try_new(rows.schema(), columns).map_err(columns_mismatch)
 }
 
-/// The live files that are requested, and their columns.
+/// The requested live files, and their columns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LiveRequest {
     pub(super) columns: FileColumns,
@@ -60,7 +61,7 @@ impl LiveRequest {
         }
     }
 
-    /// The fields to decode in the tail, whose rows are filtered after they are decoded.
+    /// Returns the fields to decode in the tail, whose rows are filtered after decoding.
     pub(super) fn decoded(&self) -> Vec<FileField> {
         match &self.filter {
             Some(filter) => self.columns.merged(filter.columns()).fields(),
@@ -68,7 +69,7 @@ impl LiveRequest {
         }
     }
 
-    /// Returns the part of a checkpoint that is read first.
+    /// Returns the part of a checkpoint to read first.
     fn ahead(&self, removes: &[FileField], grain: Grain) -> RowsAhead {
         let (action, columns, filters) = match &self.filter {
             Some(filter) => (FileAction::Add, filter.columns().clone(), true),
@@ -83,7 +84,7 @@ impl LiveRequest {
         }
     }
 
-    /// The wanted ones of the tail's live rows.
+    /// Selects the requested rows of the tail's live rows.
     fn of_tail(
         &self,
         rows: &RecordBatch,
@@ -100,12 +101,12 @@ impl LiveRequest {
     }
 }
 
-/// The rows whose bit is set.
+/// Returns the rows whose bit is set.
 pub(super) fn chosen(rows: &RecordBatch, bits: BooleanBuffer) -> Result<RecordBatch> {
     filter_rows(rows, &BooleanArray::new(bits, None))
 }
 
-/// Begins to fetch the files of a tail, and what its checkpoint is opened with.
+/// Starts to fetch the files of a tail, and the first range of its checkpoint.
 pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
     let Some(memory) = source.storage.memory() else {
         return;
@@ -119,7 +120,7 @@ pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
     memory.prefetch(&paths);
 }
 
-/// A segment replayed down to its checkpoint, whose rows are still to come.
+/// A segment replayed down to its checkpoint, whose rows follow.
 pub(super) struct Replay {
     /// Live adds of the tail, newest batch first.
     pub(super) adds: Vec<(RecordBatch, Vec<FileActionKey>)>,
@@ -150,7 +151,8 @@ impl Replay {
         Self::over_checkpoint(checkpoint, snapshot, source, segment, request, removes)
     }
 
-    /// The tail alone: the rows below it are read elsewhere, and the state is what the tail says.
+    /// Replays the tail alone: the rows of the checkpoint are read elsewhere, and the state is that of the
+    /// tail.
     pub(super) fn of_tail(
         snapshot: &Snapshot,
         source: &Source,
@@ -188,7 +190,7 @@ impl Replay {
             checkpoint,
             hidden: Arc::default(),
             state,
-            // a schema that does not say how the log names its columns has no typed statistics
+            // there are no typed statistics if the schema lacks physical names
             stats_shape: Naming::of(snapshot).stats_shape().unwrap_or_default(),
         };
         for batch in batches.into_iter().rev() {
@@ -223,12 +225,12 @@ impl Replay {
         }
     }
 
-    /// Every file that the tail names.
+    /// Returns the keys of all files in the tail.
     pub(super) fn into_hidden(self) -> Arc<KeySet> {
         self.hidden
     }
 
-    /// All wanted rows: the checkpoint's in its order, then the tail's, oldest first.
+    /// Returns all requested rows: the checkpoint's in their order, then the tail's, oldest first.
     pub(super) fn rows(
         &self,
         request: &LiveRequest,
@@ -249,18 +251,18 @@ impl Replay {
     }
 }
 
-/// Rows that stay in memory come in few large batches.
+/// Returns the batch size: rows that stay in memory come in few large batches.
 pub(super) fn grain_of(kept: bool) -> Grain {
     if kept { Grain::KEPT } else { Grain::STREAMED }
 }
 
-/// Adds files and bytes of a batch to those of others.
+/// Adds the number and size of the files of a batch to the totals.
 pub(super) fn add_totals((files, bytes): &mut (u64, u64), rows: &RecordBatch) {
     *files += rows.num_rows() as u64;
     *bytes = bytes.saturating_add(total_size(rows).unwrap_or_default());
 }
 
-/// The sum of a column of sizes; `None` when the column is not there.
+/// Returns the sum of a column of sizes; `None` if the column does not exist.
 pub(super) fn total_size(rows: &RecordBatch) -> Option<u64> {
     let sizes: &Int64Array = rows.typed("size").ok()?;
     Some(

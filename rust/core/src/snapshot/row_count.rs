@@ -14,8 +14,8 @@ use crate::log::LogWarning;
 use crate::replay::Source;
 
 impl Snapshot {
-    /// The number of rows: those that each file has by its statistics, without those that its vector
-    /// deletes. `None` if a file does not state it: a warning then names the first one.
+    /// Returns the number of rows: those of each file according to its statistics, minus those that its
+    /// vector deletes. `None` if it is unknown for a file: a warning then names the first such file.
     pub fn num_rows(&self, source: &Source) -> Result<Option<u64>> {
         let names = ["path", "size", "numRecords", "deletionVector"].map(str::to_owned);
         let columns = FileColumns::of_names(Some(&names), self)?;
@@ -36,7 +36,7 @@ impl Snapshot {
         Ok(Some(total))
     }
 
-    /// A strict reader does not refuse this.
+    /// Adds a warning about missing row counts, which strict readers accept, too.
     fn lacks_rows(&self, rows: &RecordBatch, row: usize) {
         let path = rows
             .column_by_name("path")
@@ -54,13 +54,13 @@ impl Snapshot {
         self.note(warning);
     }
 
-    /// Adds what a question to the snapshot has shown; once.
+    /// Adds a warning that a query produced; once.
     pub(crate) fn note(&self, warning: LogWarning) {
         self.0.cache.warn(warning);
     }
 }
 
-/// The live rows of each file whose statistics have a row count. The batch has `numRecords` and
+/// Returns the live rows of each file whose statistics have a row count. The batch has `numRecords` and
 /// `deletionVector`.
 pub(crate) fn live_rows(files: &RecordBatch) -> Result<Vec<Option<u64>>> {
     let records: &Int64Array = files.typed("numRecords")?;

@@ -1,4 +1,4 @@
-//! The state of a version beside its files: protocol, metadata, transactions and domains.
+//! The state of a version without its files: protocol, metadata, transactions and domains.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ impl Snapshot {
     }
 }
 
-/// Protocol, metadata, transactions and domains from the checkpoint and the tail.
+/// Reads protocol, metadata, transactions and domains from the checkpoint and the tail.
 pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogState> {
     let mut state = match &segment.checkpoint {
         Some(checkpoint) => LogState::of_checkpoint(&Checkpoint::read_control(source, checkpoint)?),
@@ -37,7 +37,7 @@ pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogSta
     Ok(state)
 }
 
-/// Protocol and metadata of a replayed state; a log without them is damaged.
+/// Returns protocol and metadata of a replayed state; a log without them is corrupt.
 pub(super) fn definition_of(
     state: &LogState,
     segment: &LogSegment,

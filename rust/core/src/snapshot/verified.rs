@@ -1,8 +1,8 @@
-//! A version replayed whole, and compared with everything that its checksum says.
+//! Replays a version completely, and compares it with all fields of its checksum.
 //!
-//! Takes a strict snapshot, and returns only an error: all files of the log
-//! are decoded now and not when they are needed, each file is named once, and every field of
-//! the version checksum that the log determines is compared.
+//! Takes a strict snapshot, and returns only an error: all files of the log are decoded now instead of on
+//! demand, each data file must occur once, and every field of the version checksum that the log determines
+//! is compared.
 //!
 //! Protocol: "Version Checksum File".
 
@@ -26,10 +26,10 @@ use crate::log::commit::read_commit_info;
 use crate::replay::{FileActionKey, KeySet, LogState, Source};
 use crate::storage::interrupt;
 
-/// With this property a checkpoint keeps the statistics, and not the text that they were.
+/// With this property, checkpoints have the statistics in a different form than the original text.
 const STATS_AS_JSON: &str = "delta.checkpoint.writeStatsAsJson";
 
-/// The fields of a file that a checksum may leave out, though the file has them.
+/// The fields of a file that a checksum may omit.
 const OPTIONAL: [FileField; 5] = [
     FileField::Stats,
     FileField::Tags,
@@ -39,7 +39,7 @@ const OPTIONAL: [FileField; 5] = [
 ];
 
 impl Snapshot {
-    /// Replays the version whole: every action is decoded, and what the checksum says is compared.
+    /// Replays the version completely: decodes every action, and compares the result with the checksum.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Returns `true` if it was replayed whole and found to be as its checksum says.
+    /// Returns `true` if it was replayed completely and agrees with its checksum.
     pub fn is_verified(&self) -> bool {
         self.0.cache.is_verified()
     }
@@ -67,7 +67,7 @@ impl Snapshot {
         self.tombstones(source).map(drop)
     }
 
-    /// Protocol, metadata, transactions and domains.
+    /// Checks protocol, metadata, transactions and domains.
     fn check_state(&self, checksum: &Checksum, state: &LogState) -> Result<()> {
         let expected = &checksum.values;
         check_protocol(
@@ -91,7 +91,7 @@ impl Snapshot {
             let expected: BTreeMap<_, _> = expected.iter().map(|txn| (&txn.app_id, txn)).collect();
             let expire = self.properties().set_transaction_retention.is_some();
             let actual = state.transactions.iter();
-            // those that have expired since may be in the one and not in the other
+            // those that have expired since may be in only one of the two
             let actual: BTreeMap<_, _> = actual
                 .filter(|(app, _)| !expire || expected.contains_key(app))
                 .collect();
@@ -131,9 +131,10 @@ impl Snapshot {
         }
     }
 
-    /// The live files: each once, all that is said of them well-formed, and as the checksum has them.
+    /// Checks the live files: each occurs once, all its fields are well-formed, and it agrees with the
+    /// checksum.
     fn check_files(&self, source: &Source) -> Result<()> {
-        // it also checks whether the schema has the names of columns in the log
+        // this also checks that the schema has physical names
         let typed = FileColumns::of_names(Some(&[PARTITION_VALUES.to_owned()]), self)?;
         let mut seen = KeySet::default();
         let mut counted = Counted::new(self.0.checksum.as_ref(), source)?;
@@ -168,7 +169,7 @@ impl Snapshot {
     }
 }
 
-/// Statistics that are no JSON, and partition values that are none of their types, with the file.
+/// Checks for statistics that are not JSON, and partition values that do not parse; the error has the file.
 pub(crate) fn malformed_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -> Vec<Error> {
     let paths = match paths(rows) {
         Ok(paths) => paths,
@@ -203,7 +204,7 @@ fn paths(rows: &RecordBatch) -> Result<&StringArray> {
     rows.typed(FileField::Path.name())
 }
 
-/// The keys of the paths alone: a live file has one vector.
+/// Returns keys of the paths alone: a live file has only one vector.
 pub(crate) fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileActionKey>> {
     let mut keys = Vec::with_capacity(rows.num_rows());
     let paths = paths(rows)?;
@@ -216,14 +217,14 @@ pub(crate) fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileA
     }
 }
 
-/// The files of a checksum, and the totals counted so far.
+/// The files of a checksum, and the totals so far.
 struct Counted<'a> {
     checksum: Option<&'a Checksum>,
     by_size: Option<FileSizeHistogram>,
     by_deleted: Vec<u64>,
     vectors: u64,
     deleted: u64,
-    /// The checksum's own list, and its rows that were not met yet.
+    /// The checksum's own list, and its rows that were not matched yet.
     listed: Option<(RecordBatch, HashMap<FileActionKey, usize>)>,
 }
 
@@ -350,7 +351,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// Returns `true` if the checksum has a file as the log has it.
+/// Returns `true` if a file is the same in the checksum and in the log.
 fn same_file(
     checksum: &Checksum,
     (expected, position): (&RecordBatch, usize),
@@ -358,7 +359,7 @@ fn same_file(
     keeps_stats: bool,
 ) -> Result<()> {
     for field in ADD_FIELDS {
-        // the path may be spelled otherwise, and whether data changed is no matter of a state
+        // the spelling of the path may differ, and `dataChange` is not part of the state
         if matches!(field, FileField::Path | FileField::DataChange)
             || (field == FileField::Stats && !keeps_stats)
         {

@@ -1,4 +1,4 @@
-//! The comparison of a replayed state with the version checksum, if there is one.
+//! Compares a replayed state with the version checksum, if there is one.
 //!
 //! Protocol: "Version Checksum File".
 
@@ -39,7 +39,7 @@ pub(super) fn check<T: PartialEq + Debug>(
     }
 }
 
-/// Against the version's own commit, before the checksum is believed.
+/// Compares with the version's own commit, before the checksum is used.
 pub(super) fn check_definition(checksum: &Checksum, newest: &ActionBatch) -> Result<()> {
     let (protocol, metadata) = (newest.protocol(), newest.metadata());
     check_protocol(checksum, checksum.values.protocol.as_ref(), protocol)?;
@@ -51,7 +51,7 @@ pub(super) fn check_definition(checksum: &Checksum, newest: &ActionBatch) -> Res
     )
 }
 
-/// Feature lists are sets.
+/// Compares protocols; feature lists are sets.
 pub(super) fn check_protocol(
     checksum: &Checksum,
     expected: Option<&Protocol>,
@@ -76,7 +76,7 @@ pub(super) fn check_protocol(
 }
 
 impl Snapshot {
-    /// The replayed state: that it is one at all, and what the checksum says of it.
+    /// Checks that the replayed state is complete, and compares it with the checksum.
     pub(super) fn verify_state(&self, state: &LogState) -> Result<()> {
         let definition = &self.0.definition;
         definition_of(state, &self.segment())?;
@@ -96,10 +96,10 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The number of live files, and their total size where it is known, against the checksum.
+    /// Compares the number of live files, and their total size if known, with the checksum.
     ///
-    /// The log is the authority, so a checksum that disagrees is passed over with a warning; where a
-    /// commit is empty it is the only witness of what was lost, and the disagreement an error.
+    /// The log is authoritative, so that a checksum that disagrees is skipped with a warning. If a commit
+    /// is empty, the checksum is the only evidence of what was lost, and the difference is an error.
     pub(super) fn verify_totals(&self, num_files: u64, size_in_bytes: Option<u64>) -> Result<()> {
         let Some(checksum) = &self.0.checksum else {
             return Ok(());
@@ -121,7 +121,7 @@ impl Snapshot {
         match totals {
             Err(error) if checksum.answers => {
                 self.0.cache.set_contradicted();
-                let message = format!("the log was believed: {}", error.message());
+                let message = format!("the log was used: {}", error.message());
                 self.warn(LogWarning::new(
                     error.code(),
                     checksum.path.clone(),

@@ -1,7 +1,7 @@
-//! The actions of the log as plain data, one struct a kind.
+//! The actions of the log as plain data, one struct per kind.
 //!
-//! File actions (`add`, `remove`, `cdc`) live in Arrow columns (`codec::file_actions`), never in
-//! structs; these occur a few times in a snapshot. As JSON it is the body of its action.
+//! File actions (`add`, `remove`, `cdc`) are Arrow columns (`codec::file_actions`), never structs; these
+//! here are few in a snapshot. Their JSON is the body of the action.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct Metadata {
     pub description: Option<String>,
     /// The encoding of data files.
     pub format: Format,
-    /// The schema as the log has it (JSON); empty where the log has none.
+    /// The schema as in the log (JSON); empty if the log has none.
     pub schema_string: String,
     /// Logical names of the partition columns, in order.
     pub partition_columns: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Each partition column is a column of the schema, by its very name.
+    /// Checks that each partition column is a column of the schema, spelled identically.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ pub struct Protocol {
     pub writer_features: Option<Vec<String>>,
 }
 
-/// `txn`: the progress of one application.
+/// `txn`: the progress of an application.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetTransaction {
@@ -117,7 +117,7 @@ pub struct DomainMetadata {
     pub domain: String,
     /// Opaque text, usually JSON.
     pub configuration: String,
-    /// A tombstone.
+    /// True for a tombstone.
     pub removed: bool,
 }
 

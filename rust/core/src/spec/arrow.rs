@@ -1,8 +1,7 @@
-//! The table's schema as Arrow sees it: logical names, plain types, no views.
+//! The table's schema in Arrow: logical names, plain types, no views.
 //!
-//! Nullability comes from the schema; field metadata comes along as text, strings bare and other JSON
-//! as JSON. Variants are structs of `metadata` and `value`, shapes are WKB in binary columns that say so
-//! in their metadata.
+//! Nullability follows the schema; field metadata is kept as text, strings bare and other values as JSON.
+//! Variants are structs of `metadata` and `value`, geometries are WKB in binary columns marked by metadata.
 //!
 //! Protocol: "Schema Serialization Format", "Primitive Types".
 
@@ -24,12 +23,12 @@ pub(crate) use cut::{cut, longest_row, plain_bytes};
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 
 impl StructType {
-    /// This schema in Arrow, with logical names.
+    /// Converts the schema to Arrow, with logical names.
     pub fn arrow_schema(&self) -> SchemaRef {
         Arc::new(Schema::new(self.arrow_fields()))
     }
 
-    /// These fields in Arrow, with logical names.
+    /// Converts the fields to Arrow, with logical names.
     pub fn arrow_fields(&self) -> Fields {
         self.fields()
             .iter()
@@ -39,7 +38,7 @@ impl StructType {
 }
 
 impl StructField {
-    /// This field in Arrow, with its logical name.
+    /// Converts the field to Arrow, with its logical name.
     pub fn arrow_field(&self) -> Field {
         let text = |value: &Value| {
             value
@@ -58,7 +57,7 @@ impl StructField {
 }
 
 impl DataType {
-    /// A field of this type in Arrow.
+    /// Creates an Arrow field of this type.
     fn arrow_field(&self, name: &str, nullable: bool) -> Field {
         let field = Field::new(name, self.arrow_type(), nullable);
         match self {
@@ -67,7 +66,7 @@ impl DataType {
         }
     }
 
-    /// This type in Arrow.
+    /// Converts the type to Arrow.
     pub fn arrow_type(&self) -> ArrowType {
         match self {
             Self::Primitive(primitive) => primitive.arrow_type(),
@@ -88,7 +87,7 @@ impl DataType {
     }
 }
 
-/// The type with others in the place of parts for which `other` has one, at any depth.
+/// Replaces parts of a type, at any depth, for which `other` returns a type.
 pub(crate) fn retyped(
     data_type: &ArrowType,
     other: &dyn Fn(&ArrowType) -> Option<ArrowType>,
@@ -108,7 +107,7 @@ pub(crate) fn retyped(
     }
 }
 
-/// The values in another type. What does not fit is an error, not a null.
+/// Casts values to another type. Values that do not fit are an error, not null.
 pub(crate) fn strict_cast(
     values: &dyn Array,
     data_type: &ArrowType,
@@ -132,7 +131,7 @@ pub(crate) fn field_index(fields: &Fields, name: &str) -> Option<usize> {
 }
 
 impl PrimitiveType {
-    /// This type in Arrow.
+    /// Converts the type to Arrow.
     pub fn arrow_type(&self) -> ArrowType {
         match self {
             Self::String => ArrowType::Utf8,
@@ -142,7 +141,7 @@ impl PrimitiveType {
             Self::Byte => ArrowType::Int8,
             Self::Float => ArrowType::Float32,
             Self::Double => ArrowType::Float64,
-            // Arrow has no decimals of no digits; their only value, zero, has one
+            // Arrow has no decimals without digits; the only value, zero, has one
             Self::Decimal { precision, scale } => {
                 ArrowType::Decimal128((*precision).max(1), i8::try_from(*scale).unwrap_or(0))
             }

@@ -2,7 +2,7 @@
 //!
 //! Years are counted from March, so that the leap day comes last: 146,097 days make 400 years.
 
-/// Days since 1970-01-01; `None` where there is no such day.
+/// Returns the days since 1970-01-01; `None` if the date does not exist.
 pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
@@ -21,7 +21,7 @@ pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> Option<i64> {
     Some(era * 146_097 + day_of_era - 719_468)
 }
 
-/// Year, month and day of a day counted from 1970-01-01.
+/// Returns year, month and day from days since 1970-01-01.
 pub(crate) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

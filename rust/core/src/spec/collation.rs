@@ -1,6 +1,6 @@
-//! Texts that Spark compares by a collation: the metadata of a column names it.
+//! Strings that Spark compares by a collation, which is in the metadata of the column.
 //!
-//! Nothing here compares by one, so that such columns are read and written, and not compared.
+//! Collations are not implemented: such columns can be read and written, but not compared.
 //!
 //! Protocol: "Collations".
 
@@ -11,27 +11,27 @@ use crate::error::Error;
 use crate::spec::json::clipped;
 use crate::spec::schema::StructField;
 
-/// The key in a column's metadata: the paths of texts in it, with the collation of each.
+/// The key in a column's metadata: the paths of strings in it, with the collation of each.
 pub(crate) const COLLATIONS: &str = "__COLLATIONS";
 
 impl StructField {
-    /// The collation of the column, or of texts in it, such as `spark.UTF8_LCASE`; `None` where texts are
-    /// compared by their bytes.
+    /// Returns the collation of the column, or of strings in it, such as `spark.UTF8_LCASE`; `None` for
+    /// bytewise comparison.
     pub fn collation(&self) -> Option<String> {
         first(self.metadata.get(COLLATIONS)?)
     }
 }
 
-/// The collation of a column in Arrow.
+/// Returns the collation of a column in Arrow.
 pub(crate) fn collation(field: &Field) -> Option<String> {
     first(&serde_json::from_str(field.metadata().get(COLLATIONS)?).ok()?)
 }
 
-/// The error for a column whose texts would have to be compared by its collation.
+/// Returns the error for a comparison that would need the collation of a column.
 pub(crate) fn not_compared(column: &str, collation: &str) -> Error {
     let message = format!(
-        "the column {} has the collation {}, by which texts are not compared here: compare them in Spark, \
-         or select rows by other columns",
+        "the column {} has the collation {}, which is not supported in comparisons: compare its values in \
+         Spark, or select rows by other columns",
         clipped(column),
         clipped(collation)
     );

@@ -1,10 +1,9 @@
-//! Columns and parts of columns as text: names with dots between them, in backticks where they hold
-//! other signs.
+//! Paths of columns as text: names separated by dots, quoted by backticks if they contain other characters.
 
 use super::schema::{DataType, StructType};
 use crate::spec::schema::same_name;
 
-/// The paths of a list with commas between them.
+/// Parses a list of paths, separated by commas.
 pub fn parse_column_paths(text: &str) -> Vec<Vec<String>> {
     let (mut paths, mut path, mut name) = (Vec::new(), Vec::new(), String::new());
     let mut quoted = false;
@@ -26,7 +25,7 @@ pub fn parse_column_paths(text: &str) -> Vec<Vec<String>> {
     paths
 }
 
-/// A path as text that [`parse_column_paths`] reads.
+/// Formats a path for [`parse_column_paths`].
 pub fn column_path_text(path: &[String]) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let quoted = |name: &String| match name.chars().all(plain) {
@@ -36,7 +35,7 @@ pub fn column_path_text(path: &[String]) -> String {
     path.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
-/// The path that a name means: a column of just that name, else what its dots lead to.
+/// Returns the path of a name: the column of exactly this name, otherwise the name split at its dots.
 pub fn named_path(schema: &StructType, name: &str) -> Vec<String> {
     if schema.field(name).is_some() {
         return vec![name.to_owned()];
@@ -47,13 +46,13 @@ pub fn named_path(schema: &StructType, name: &str) -> Vec<String> {
     }
 }
 
-/// Returns `true` if a path is another, or leads into it; upper and lower case do not matter.
+/// Returns `true` if a path equals another, or leads into it; case-insensitive.
 pub fn leads_into(path: &[String], root: &[String]) -> bool {
     let same = |(name, other): (&String, &String)| same_name(name, other);
     path.len() >= root.len() && path.iter().zip(root).all(same)
 }
 
-/// The names in files of a path through structs; what is not there keeps its name.
+/// Converts a path to physical names; unknown names are unchanged.
 pub fn physical_path(schema: &StructType, path: &[String]) -> Vec<String> {
     let mut open = Some(schema);
     let mut physical_names = Vec::with_capacity(path.len());

@@ -1,5 +1,4 @@
-//! The descriptor of a deletion vector, as `add` and `remove` have it: where the vector is stored, how
-//! many bytes it takes, how many rows it deletes.
+//! The descriptor of a deletion vector in `add` and `remove`: its storage, its size, its number of rows.
 //!
 //! Protocol: "Deletion Vectors", "Deletion Vector Descriptor Schema".
 
@@ -12,7 +11,7 @@ use crate::error::{Error, Result};
 /// The storage of a deletion vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeletionVectorStorage {
-    /// `i`: the bytes themselves, in base 85.
+    /// `i`: in the descriptor, in base 85.
     Inline,
     /// `u`: in a file below the table root that is named by a UUID.
     Relative,
@@ -21,7 +20,7 @@ pub enum DeletionVectorStorage {
 }
 
 impl DeletionVectorStorage {
-    /// The protocol's letter.
+    /// Returns the protocol's letter.
     pub fn letter(self) -> &'static str {
         match self {
             Self::Inline => "i",
@@ -42,7 +41,7 @@ impl DeletionVectorStorage {
     }
 }
 
-/// A valid descriptor. What it points to may still turn out to be anything.
+/// A valid descriptor. The vector that it refers to may still be invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Fields", into = "Fields")]
 pub struct DeletionVectorDescriptor {
@@ -53,7 +52,7 @@ pub struct DeletionVectorDescriptor {
     cardinality: u64,
 }
 
-/// The descriptor as JSON has it.
+/// The JSON form of a descriptor.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Fields {
@@ -66,12 +65,12 @@ struct Fields {
 }
 
 impl DeletionVectorDescriptor {
-    /// From the fields of the protocol: `storageType`, `pathOrInlineDv`, `offset`, `sizeInBytes`,
-    /// `cardinality`.
+    /// Creates a descriptor from the fields of the protocol: `storageType`, `pathOrInlineDv`, `offset`,
+    /// `sizeInBytes`, `cardinality`.
     ///
     /// # Errors
     ///
-    /// Corrupt: `dv.storage_type` (another letter than `i`, `u`, `p`), `dv.path` (empty, or too short for
+    /// Corrupt: `dv.storage_type` (a different letter than `i`, `u`, `p`), `dv.path` (empty, or too short for
     /// a UUID), `dv.offset`, `dv.size`, `dv.cardinality` (negative numbers).
     pub fn new(
         storage_type: &str,
@@ -120,34 +119,34 @@ impl DeletionVectorDescriptor {
         self.storage
     }
 
-    /// `pathOrInlineDv`, exactly as the log has it.
+    /// Returns `pathOrInlineDv`, exactly as in the log.
     pub fn path_or_inline(&self) -> &str {
         &self.path_or_inline
     }
 
-    /// `offset` as the log has it; absent means the beginning of the file.
+    /// Returns `offset` as in the log; absent means the beginning of the file.
     pub fn offset(&self) -> Option<i32> {
         self.offset
     }
 
-    /// The byte of the file at which the vector's own size is.
+    /// Returns the offset of the vector's size field in the file.
     pub fn position(&self) -> u64 {
         self.offset
             .and_then(|offset| u64::try_from(offset).ok())
             .unwrap_or(0)
     }
 
-    /// The length of the bitmap, without its size word and its checksum.
+    /// Returns the length of the bitmap, without its size field and its checksum.
     pub fn size_in_bytes(&self) -> u32 {
         self.size_in_bytes
     }
 
-    /// The number of rows that the vector deletes.
+    /// Returns the number of rows that the vector deletes.
     pub fn cardinality(&self) -> u64 {
         self.cardinality
     }
 
-    /// Nothing is deleted, and there is nothing to decode: what an empty inline vector says.
+    /// Returns `true` if no row is deleted and there is nothing to decode: an empty inline vector.
     pub fn is_empty(&self) -> bool {
         self.storage == DeletionVectorStorage::Inline
             && self.size_in_bytes == 0

@@ -1,6 +1,5 @@
-//! The rules of each feature for writers: whether this build can commit to tables that have it,
-//! what in a table's metadata calls for it, what its arrival does to concurrent writers, whether it
-//! can go again.
+//! The rules of each feature for writers: whether this build can commit to tables with it, which metadata
+//! enables it, how adding it affects concurrent writers, whether it can be dropped.
 //!
 //! Protocol: "Table Features"; the lists are those of the reference implementation.
 
@@ -8,8 +7,8 @@ use crate::spec::actions::Metadata;
 use crate::spec::features::TableFeature;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// Features whose duties a commit of this build fulfils. Duties about the rows themselves (constraints,
-/// generated values, change files) apply to writers of data files.
+/// Features that this build can write. Duties about the rows themselves (constraints, generated values,
+/// change files) apply to writers of data files.
 const WRITABLE: [&str; 26] = [
     "appendOnly",
     "invariants",
@@ -39,7 +38,7 @@ const WRITABLE: [&str; 26] = [
     "catalogOwned-preview",
 ];
 
-/// Features that may appear beneath a running transaction.
+/// Features that may be added while a transaction runs.
 const HARMLESS_TO_CONCURRENT_WRITERS: [&str; 17] = [
     "appendOnly",
     "changeDataFeed",
@@ -87,7 +86,7 @@ impl TableFeature {
         WRITABLE.contains(&self.name)
     }
 
-    /// Returns `true` if transactions that run while it is added to the table must begin again.
+    /// Returns `true` if transactions that run while it is added to the table must be retried.
     pub fn stops_concurrent_writers(&self) -> bool {
         !HARMLESS_TO_CONCURRENT_WRITERS.contains(&self.name)
     }
@@ -97,13 +96,13 @@ impl TableFeature {
         REMOVABLE.contains(&self.name)
     }
 
-    /// Returns `true` if an existing table gets it as soon as its metadata calls for it; otherwise
-    /// it must be added by name first.
+    /// Returns `true` if an existing table gets it as soon as its metadata requires it; otherwise it must
+    /// be added by name first.
     pub fn joins_existing_tables(&self) -> bool {
         self.name != "timestampNtz"
     }
 
-    /// Returns `true` if the metadata of a table calls for it.
+    /// Returns `true` if the metadata of a table requires it.
     pub fn is_called_for(&self, metadata: &Metadata, schema: &StructType) -> bool {
         let on = |key: &str| metadata.is_on(key);
         let is = |key: &str, expected: &str| {
@@ -147,7 +146,7 @@ impl TableFeature {
             "v2Checkpoint" => is("delta.checkpointPolicy", "v2"),
             "typeWidening" => on("delta.enableTypeWidening"),
             "variantType" => typed(|primitive| matches!(primitive, PrimitiveType::Variant)),
-            // what delta-spark 4.3 lists; it does not know the later name yet
+            // the list of delta-spark 4.3, which does not know the later name yet
             "variantShredding-preview" => on("delta.enableVariantShredding"),
             "geospatial" => typed(|primitive| {
                 matches!(

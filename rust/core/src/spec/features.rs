@@ -1,33 +1,33 @@
-//! Every table feature that has a name, and what this build does about it.
+//! All named table features, and their support in this build.
 //!
-//! Versions and lists decide in [`crate::spec::protocol`]; this module has only the facts of each
-//! feature: its kind, the versions that introduced it, what it requires, what reading it takes.
+//! [`crate::spec::protocol`] evaluates versions and lists; this module only has the facts of each feature:
+//! its kind, the versions that introduced it, what it requires, how this build reads it.
 //!
 //! Protocol: "Table Features", "Requirements for Readers", the feature RFCs.
 
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 
-/// The clients that a feature binds, readers or writers, and the generation of protocols that
-/// introduced it.
+/// The clients that a feature concerns, readers or writers, and the generation of protocols that introduced
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureKind {
-    /// Implied by writer versions below 7; binds writers only.
+    /// Implied by writer versions below 7; concerns writers only.
     LegacyWriter,
-    /// Implied by reader and writer versions below 3 and 7; binds both.
+    /// Implied by reader and writer versions below 3 and 7; concerns both.
     LegacyReaderWriter,
-    /// Listed by name; binds both.
+    /// Listed by name; concerns both.
     ReaderWriter,
-    /// Listed by name; binds writers only.
+    /// Listed by name; concerns writers only.
     Writer,
 }
 
 /// The requirements of a read of a table with this feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// This build does what the feature asks of readers.
+    /// This build supports it.
     Supported,
-    /// The feature asks nothing of readers.
+    /// Readers need no support for it.
     NoDuty,
     /// This build cannot read it.
     Missing {
@@ -43,17 +43,17 @@ pub enum Reading {
 pub struct TableFeature {
     /// The name in canonical case.
     pub name: &'static str,
-    /// Whom it binds.
+    /// The clients that it concerns.
     pub kind: FeatureKind,
     /// Lowest reader version of a table that has it.
     pub min_reader_version: i32,
     /// Lowest writer version of a table that has it.
     pub min_writer_version: i32,
-    /// Features that a table with this one has too.
+    /// Features that a table with this one must have, too.
     pub requires: &'static [&'static str],
     /// The requirements of a read.
     pub reading: Reading,
-    /// The duty of a writer of a table that has the feature, or what it refuses.
+    /// The duty of a writer of a table with the feature.
     pub writer_duty: &'static str,
 }
 
@@ -75,14 +75,14 @@ impl TableFeature {
     }
 }
 
-/// The feature of this name; upper and lower case do not matter.
+/// Returns the feature of this name, case-insensitive.
 pub fn find_feature(name: &str) -> Option<&'static TableFeature> {
     TABLE_FEATURES
         .iter()
         .find(|feature| feature.name.eq_ignore_ascii_case(name))
 }
 
-/// The feature of this name.
+/// Returns the feature of this name, or an error.
 ///
 /// # Errors
 ///
@@ -153,7 +153,7 @@ const fn refused(
     }
 }
 
-/// The feature of tables that a catalog commits, and the names that it had before it was final.
+/// The feature of catalog-managed tables, and its names before it was final.
 pub const CATALOG_MANAGED: [&str; 3] = ["catalogManaged", "catalogOwned", "catalogOwned-preview"];
 
 const CATALOG_REQUIRES: &[&str] = &["inCommitTimestamp", "vacuumProtocolCheck"];

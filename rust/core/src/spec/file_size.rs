@@ -1,12 +1,12 @@
-//! Sizes of files: as table properties write them (`134217728`, `128mb`, `1 GB`), and files in runs of
-//! about a size.
+//! Sizes of files: parsing them in table properties (`134217728`, `128mb`, `1 GB`), and grouping files into
+//! runs of about a size.
 
 use std::ops::Range;
 
-/// A log may claim any size: no file is cut into more pieces than about this number.
+/// The maximum number of pieces of a file, since a log may claim any size.
 const MAX_PIECES: u64 = 10_000;
 
-/// The bytes; `None` for what is no size from 1 on.
+/// Parses a size in bytes; `None` unless it is at least 1.
 pub fn parse_file_size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -23,7 +23,7 @@ pub fn parse_file_size(text: &str) -> Option<u64> {
     (bytes > 0).then_some(bytes)
 }
 
-/// Runs of at most `most` bytes each, in order; what is larger is a run of its own.
+/// Groups items into runs of at most `most` bytes each, in order; a larger item is a run of its own.
 pub fn runs<T>(
     things: impl IntoIterator<Item = T>,
     most: u64,
@@ -45,9 +45,10 @@ pub fn runs<T>(
     runs
 }
 
-/// Runs of files of about `target` bytes each, in order. A larger file is cut by bytes, into pieces of at
-/// least `least` bytes, and each piece is a run; the last piece takes what the file has beyond the size
-/// that the log claims. `part` makes a part of a file from its bytes, `None` for all of them.
+/// Groups files into runs of about `target` bytes each, in order. A larger file is split by bytes, into
+/// pieces of at least `least` bytes, and each piece is a run; the last piece includes any bytes beyond the
+/// size that the log claims. `part` creates a part of a file from its byte range, `None` for the whole
+/// file.
 pub fn cut_files<F: Clone, P>(
     files: impl IntoIterator<Item = (F, u64)>,
     target: u64,

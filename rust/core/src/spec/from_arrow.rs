@@ -1,4 +1,4 @@
-//! Arrow's types as the table's: for tables that are created by an Arrow schema.
+//! Converts Arrow types to those of tables, for tables that are created from an Arrow schema.
 //!
 //! Protocol: "Schema Serialization Format", "Primitive Types".
 
@@ -22,8 +22,8 @@ const KEPT: [&str; 5] = [
 ];
 
 impl StructType {
-    /// The table's schema for an Arrow schema. Unsigned numbers become the next larger signed ones, those
-    /// of 64 bits decimals of 20 digits, as Spark reads them.
+    /// Converts an Arrow schema to a table's schema. Unsigned integers become the next larger signed type,
+    /// those of 64 bits decimals of 20 digits, as Spark reads them.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The extension type `geoarrow.wkb`, which marks bytes in Arrow data as shapes.
+//! The extension type `geoarrow.wkb`, which marks binary Arrow columns as geometries.
 //!
 //! Source: GeoArrow, "Extension types" and "Extension metadata".
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::spec::schema::PrimitiveType;
 
 impl PrimitiveType {
-    /// The metadata of Arrow fields of this type: nothing but for shapes.
+    /// Returns the metadata of Arrow fields of this type: empty except for geometries.
     pub(super) fn arrow_metadata(&self) -> HashMap<String, String> {
         let (crs, edges) = match self {
             Self::Geometry { crs } => (crs, None),
@@ -32,8 +32,8 @@ impl PrimitiveType {
     }
 }
 
-/// Delta's `authority:code`, `srid:number` and `projjson:property` in GeoArrow's words, which have none
-/// for the last one: it stays as it is, of no type.
+/// Converts Delta's `authority:code`, `srid:number` and `projjson:property` to GeoArrow's `crs`, which has
+/// no type for the last one.
 fn reference_system(crs: &str) -> Value {
     match crs.split_once(':') {
         Some(("srid", number)) => json!({"crs": number, "crs_type": "srid"}),

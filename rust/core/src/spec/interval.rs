@@ -1,9 +1,9 @@
-//! Lengths of time in table properties: `interval 1 week 12 hours`, the word `interval` optional.
+//! Intervals in table properties: `interval 1 week 12 hours`; the word `interval` is optional.
 //!
 //! Protocol: table properties hold Spark's calendar interval text; months and years have no fixed
 //! length and are refused.
 
-/// Microseconds of a day, which in UTC is always as long.
+/// Microseconds of a day in UTC.
 pub(crate) const MICROS_PER_DAY: i64 = 24 * 3_600 * 1_000_000;
 
 /// Milliseconds of a day.
@@ -19,14 +19,14 @@ const UNITS: [(&str, i64); 7] = [
     ("microsecond", 1),
 ];
 
-/// Microseconds of a unit of time, which is written in the singular and in lower case; `None` if it is
-/// none or, as months and years are, has no fixed length.
+/// Returns the microseconds of a unit of time, in singular and lower case; `None` if it is unknown or, like
+/// months and years, has no fixed length.
 pub(crate) fn micros_of_unit(unit: &str) -> Option<i64> {
     let known = UNITS.iter().find(|(name, _)| *name == unit);
     known.map(|(_, length)| *length)
 }
 
-/// Milliseconds of an interval, rounded down; what is wrong with it when it is none.
+/// Parses an interval as milliseconds, rounded down; the error is the reason why it is invalid.
 pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
     let lowered = text.to_ascii_lowercase();
     let mut words = lowered.split_ascii_whitespace().peekable();
@@ -51,7 +51,7 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
                     .map(|count| i128::from(count) * i128::from(length))
             }
         };
-        // each part stays below 2^63 weeks and there are fewer than 2^40 of them: no overflow
+        // each part is below 2^63 weeks and there are fewer than 2^40 of them: no overflow
         micros += part.ok_or_else(|| format!("{number} is not a number of {unit}"))?;
     }
     if micros < 0 {
@@ -60,7 +60,7 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
     i64::try_from(micros / 1_000).map_err(|_| "the interval is too long".to_owned())
 }
 
-/// Seconds may have a fraction of up to nine digits.
+/// Parses seconds with up to nine decimal places.
 fn seconds(text: &str) -> Option<i128> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let negative = whole.starts_with('-');

@@ -1,18 +1,18 @@
-//! Days and instants of the hybrid calendar, Julian before 1582-10-15, in the proleptic Gregorian one.
+//! Conversion of days and timestamps from the hybrid calendar, Julian before 1582-10-15, to the proleptic
+//! Gregorian one.
 //!
-//! Spark 2 counted days and instants by the calendar of `java.util`, and Spark 3 still does where a session
-//! asks for it. The same count is then another date, or another time of the day: `java.util`
-//! knows only the standard time of each zone before 1900, while local mean times differ from it by minutes.
-//! A value keeps its date and time of the day in its zone and gets the count that they have today, as
-//! Spark does when it reads such files.
+//! Spark 2 counted days and timestamps in the calendar of `java.util`, and Spark 3 still does if the
+//! session requests it. The same count is then another date, or another time of the day: `java.util` uses
+//! the standard time of each zone before 1900, while local mean time differs from it by minutes. A value
+//! keeps its date and time of the day in its zone and is recounted, as Spark does when it reads such files.
 
 use std::fmt;
 
 use super::interval::MICROS_PER_DAY;
 
-/// Zones as `standard local switch error ... | names`: the zone's standard time and the error of an instant
-/// before the first switch, then instants at which the error changes, all in seconds. The names of zones
-/// that have all of it in common end the line. `zones.py` makes it of Spark's own tables.
+/// Zones as `standard local switch error ... | names`: the zone's standard time and the error of timestamps
+/// before the first switch, then timestamps at which the error changes, all in seconds. A line ends with
+/// the names of the zones that it applies to. Generated from Spark's own tables by `zones.py`.
 const ZONES: &str = include_str!("legacy_calendar/zones.txt");
 
 /// 1582-10-15: the calendars agree from here on.
@@ -21,42 +21,42 @@ pub(crate) const GREGORIAN_DAY: i32 = -141_427;
 /// 1900-01-01, in seconds: all zones agree from here on.
 pub(crate) const MODERN_SECOND: i64 = -2_208_988_800;
 
-/// More than any zone is wrong by just before [`MODERN_SECOND`], in seconds. Where the date line has moved, that
-/// is a day and some minutes.
+/// An upper bound on the error of all zones just before [`MODERN_SECOND`], in seconds. Where the date line
+/// has moved, that is a day and some minutes.
 pub(crate) const GREATEST_LATE_ERROR: i64 = 2 * SECONDS_PER_DAY;
 
-/// No name of a zone is longer.
+/// The maximum length of a zone name in messages; no real name is longer.
 const SHOWN: usize = 60;
 
 const SECONDS_PER_DAY: i64 = MICROS_PER_DAY / 1_000_000;
 
-/// The time zone in which instants were counted.
+/// The time zone in which timestamps were counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LegacyZone {
     Known(KnownZone),
-    /// There is no such zone.
+    /// There is no zone of this name.
     Unknown(String),
-    /// It is not stated.
+    /// The file does not state it.
     Unnamed,
 }
 
-/// A zone whose past is known, in seconds.
+/// A zone with a known history, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KnownZone {
     /// Its standard time, east of UTC.
     standard: i64,
     /// The error before the first switch.
     error: i64,
-    /// When the error changes, and to what.
+    /// The times at which the error changes, and the new errors.
     switches: Vec<(i64, i64)>,
 }
 
-/// An instant that depends on its zone.
+/// A timestamp that depends on an unknown zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ZoneMissing(LegacyZone);
 
 impl LegacyZone {
-    /// The zone of a name, as Spark understands it.
+    /// Returns the zone of a name, as Spark interprets it.
     pub(crate) fn named(name: &str) -> Self {
         zone_of_table(name)
             .or_else(|| fixed_offset(name))
@@ -66,11 +66,11 @@ impl LegacyZone {
             )
     }
 
-    /// The number of seconds by which later the same date and time of the day is counted today.
+    /// Returns the seconds to add to the count for the same date and time of the day.
     ///
     /// # Errors
     ///
-    /// The instant is before 1900, and the zone is not known.
+    /// The timestamp is before 1900, and the zone is unknown.
     pub(crate) fn error_at(&self, second: i64) -> Result<i64, ZoneMissing> {
         if second >= MODERN_SECOND {
             return Ok(0);
@@ -88,23 +88,22 @@ impl LegacyZone {
     }
 }
 
-/// The day of the same date in the proleptic Gregorian calendar; one that has none, such as 1500-02-29, is
-/// the day after the last of its month.
+/// Converts a day to the same date in the proleptic Gregorian calendar; a date that it lacks, such as
+/// 1500-02-29, becomes the first day of the next month.
 pub(crate) fn rebase_day(day: i32) -> i32 {
     let rebased = i64::from(day) + julian_error(day.into());
     i32::try_from(rebased).unwrap_or(day) // days are added where there are fewest
 }
 
-/// The number of days by which later the date of a day is counted in the proleptic Gregorian
-/// calendar.
+/// Returns the days to add to the count for the same date in the proleptic Gregorian calendar.
 fn julian_error(day: i64) -> i64 {
     if day >= i64::from(GREGORIAN_DAY) {
         return 0;
     }
-    // days since March 1st of the year 0, by the Julian calendar: 1,461 make four years
+    // days since March 1st of the year 0, in the Julian calendar: 1,461 make four years
     let since_march = day + 719_470;
     let year = (4 * since_march + 3).div_euclid(1461);
-    // leap days that the Julian calendar has and the Gregorian one has not
+    // leap days that only the Julian calendar has
     2 - (year.div_euclid(100) - year.div_euclid(400))
 }
 
@@ -127,8 +126,8 @@ fn zone_of_table(name: &str) -> Option<KnownZone> {
     })
 }
 
-/// `GMT+5` and `GMT+05:30` are what they say. `java.util` takes other spellings of offsets for UTC, and Spark
-/// writes and reads by it.
+/// Parses `GMT+5` and `GMT+05:30`. `java.util` interprets other spellings of offsets as UTC, and Spark
+/// writes and reads accordingly.
 fn fixed_offset(name: &str) -> Option<KnownZone> {
     let known = |standard| KnownZone {
         standard,

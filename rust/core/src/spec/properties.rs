@@ -1,8 +1,7 @@
-//! Table properties that decide how a table is read, as typed values.
+//! Table properties that affect reading, as typed values.
 //!
 //! Reading is lenient: a property that does not parse counts as its default, and is reported. Keys are
-//! found without regard to case. A property that switches a feature on counts only where the protocol
-//! supports that feature.
+//! case-insensitive. A property that enables a feature counts only if the protocol supports that feature.
 //!
 //! Protocol: "Table Properties"; defaults as in the reference implementation.
 
@@ -18,7 +17,7 @@ use crate::spec::json::clipped;
 use crate::spec::schema::StructField;
 use crate::spec::variant_name::variant_named;
 
-/// The way in which columns of data files find their column of the schema.
+/// The method to match columns of data files to columns of the schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnMappingMode {
@@ -31,47 +30,47 @@ pub enum ColumnMappingMode {
     Id,
 }
 
-/// The version at which in-commit timestamps begin in a table that got them after its first
-/// version.
+/// The version from which on a table has in-commit timestamps, if not from its first version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InCommitTimestampEnablement {
-    /// First version that has one.
+    /// The first version with one.
     pub version: u64,
     /// The timestamp of that version, in milliseconds since the epoch.
     pub timestamp: i64,
 }
 
-/// The properties of one version of a table. Lengths of time are in milliseconds.
+/// The properties of one version of a table. Durations are in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableProperties {
-    /// `delta.deletedFileRetentionDuration`: how long tombstones stay; one week.
+    /// `delta.deletedFileRetentionDuration`: how long tombstones are kept; one week.
     pub deleted_file_retention: i64,
-    /// `delta.logRetentionDuration`: how long commits stay; 30 days.
+    /// `delta.logRetentionDuration`: how long commits are kept; 30 days.
     pub log_retention: i64,
-    /// `delta.enableExpiredLogCleanup`: commits older than that go when a checkpoint is written; true.
+    /// `delta.enableExpiredLogCleanup`: whether older commits are deleted when a checkpoint is written;
+    /// true.
     pub expired_log_cleanup: bool,
-    /// `delta.dropFeatureTruncateHistory.retentionDuration`: how long commits stay when a feature is
+    /// `delta.dropFeatureTruncateHistory.retentionDuration`: how long commits are kept when a feature is
     /// dropped with its history; 24 hours.
     pub truncated_history_retention: i64,
-    /// `delta.setTransactionRetentionDuration`: how long idle applications stay; for ever.
+    /// `delta.setTransactionRetentionDuration`: how long idle applications are kept; for ever.
     pub set_transaction_retention: Option<i64>,
     /// `delta.checkpointInterval`: commits from one checkpoint to the next; 10.
     pub checkpoint_interval: u64,
-    /// `delta.enableInCommitTimestamps`, where supported.
+    /// `delta.enableInCommitTimestamps`, if supported.
     pub in_commit_timestamps: bool,
-    /// Both `delta.inCommitTimestampEnablement…` properties; absent when the table had in-commit
-    /// timestamps from its first version, or has none.
+    /// Both `delta.inCommitTimestampEnablement…` properties; absent if the table had in-commit timestamps
+    /// from its first version, or has none.
     pub in_commit_timestamp_enablement: Option<InCommitTimestampEnablement>,
-    /// `delta.columnMapping.mode`, where supported.
+    /// `delta.columnMapping.mode`, if supported.
     pub column_mapping_mode: ColumnMappingMode,
-    /// `delta.appendOnly`, where supported.
+    /// `delta.appendOnly`, if supported.
     pub append_only: bool,
-    /// `delta.enableChangeDataFeed` (or its old name `delta.enableChangeDataCapture`), where supported.
+    /// `delta.enableChangeDataFeed` (or its old name `delta.enableChangeDataCapture`), if supported.
     pub change_data_feed: bool,
-    /// `delta.enableDeletionVectors`, where supported: writers may add them. Vectors that are there
-    /// count regardless.
+    /// `delta.enableDeletionVectors`, if supported: writers may add them. Existing vectors apply
+    /// regardless.
     pub deletion_vectors: bool,
-    /// `delta.enableRowTracking`, where supported: every row has a stable id.
+    /// `delta.enableRowTracking`, if supported: every row has a stable id.
     pub row_tracking: bool,
     /// `delta.rowTrackingSuspended`: new files get no row ids.
     pub row_tracking_suspended: bool,
@@ -81,12 +80,12 @@ pub struct TableProperties {
     pub materialized_row_commit_version_column: Option<String>,
 }
 
-/// A property that was passed over.
+/// A property that was ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PropertyProblem {
     /// The key in canonical case.
     pub key: &'static str,
-    /// The problem, and the value that counts instead.
+    /// The problem, and the value used instead.
     pub message: String,
 }
 
@@ -97,7 +96,8 @@ impl fmt::Display for PropertyProblem {
 }
 
 impl TableProperties {
-    /// The properties of a table with this metadata and protocol, and those that were passed over.
+    /// Parses the properties of a table with this metadata and protocol; returns those that were ignored,
+    /// too.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl TableProperties {
     }
 }
 
-/// The value of a property; upper and lower case of the key do not matter.
+/// Returns the value of a property; keys are case-insensitive.
 pub(crate) fn find_property<'a>(
     configuration: &'a BTreeMap<String, String>,
     key: &str,
@@ -158,7 +158,7 @@ pub(crate) fn find_property<'a>(
 }
 
 impl Metadata {
-    /// The value of a table property; upper and lower case of the key do not matter.
+    /// Returns the value of a table property; keys are case-insensitive.
     pub fn property(&self, key: &str) -> Option<&str> {
         find_property(&self.configuration, key)
     }
@@ -171,8 +171,8 @@ impl Metadata {
 }
 
 impl StructField {
-    /// The name of this column in data files, statistics and partition values of a table with this
-    /// mode.
+    /// Returns the name of this column in data files, statistics and partition values, for a table with
+    /// this mode.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! The table properties and the values that they take, which a writer checks before it stores one.
-//! Keys are matched without regard to case and stored in canonical case.
+//! The table properties and their valid values, which a writer checks before it stores one. Keys are
+//! case-insensitive and stored in canonical case.
 //!
 //! Protocol: "Table Properties"; names, defaults and rules as in the reference implementation.
 
@@ -12,19 +12,19 @@ use crate::spec::interval::parse_interval;
 use crate::spec::json::clipped;
 use crate::spec::properties::find_property;
 
-/// The values that a property takes.
+/// The valid values of a property.
 #[derive(Clone, Copy, Debug)]
 enum Takes {
     Boolean,
     Interval,
-    /// A whole number from this one on.
+    /// An integer of at least this value.
     Integer(i64),
     OneOf(&'static [&'static str]),
-    /// Names out of this list, separated by commas.
+    /// Values of this list, separated by commas.
     Among(&'static [&'static str]),
     Codec,
     FormatVersion,
-    /// Bytes of a file.
+    /// A file size in bytes.
     FileSize,
     Text,
     /// Set by writers, never by users.
@@ -33,7 +33,7 @@ enum Takes {
 
 const FEATURE: &str = "delta.feature.";
 
-/// Keys that say which protocol a table is to have; they are consumed, never stored.
+/// Keys that state the protocol of a table; they are consumed, never stored.
 const CONSUMED: [&str; 3] = [
     "delta.minReaderVersion",
     "delta.minWriterVersion",
@@ -55,7 +55,7 @@ use Takes::{
     Among, Boolean, Codec, FileSize, FormatVersion, Integer, Internal, Interval, OneOf, Text,
 };
 
-/// Every property, with its default where it has one.
+/// Every property, with its default if it has one.
 const PROPERTIES: &[(&str, Takes, Option<&str>)] = &[
     (
         "delta.logRetentionDuration",
@@ -188,7 +188,7 @@ const PROPERTIES: &[(&str, Takes, Option<&str>)] = &[
     ("delta.ignoreProtocolDefaults", Boolean, None),
 ];
 
-/// The default of a property that is not set; `None` where it has none.
+/// Returns the default of a property; `None` if it has none.
 pub fn default_of(key: &str) -> Option<&'static str> {
     PROPERTIES
         .iter()
@@ -196,19 +196,18 @@ pub fn default_of(key: &str) -> Option<&'static str> {
         .and_then(|(_, _, default)| *default)
 }
 
-/// Returns `true` if the key says which protocol a table is to have: such keys are consumed, never
-/// stored.
+/// Returns `true` if the key states the protocol of a table: such keys are consumed, never stored.
 pub fn is_consumed(key: &str) -> bool {
     CONSUMED.iter().any(|name| name.eq_ignore_ascii_case(key)) || feature_name(key).is_some()
 }
 
-/// The name in `delta.feature.<name>`.
+/// Returns the name in `delta.feature.<name>`.
 pub fn feature_name(key: &str) -> Option<&str> {
     let (prefix, name) = key.split_at_checked(FEATURE.len())?;
     prefix.eq_ignore_ascii_case(FEATURE).then_some(name)
 }
 
-/// Properties as they are stored: keys in canonical case, every value checked. Keys that do not begin
+/// Checks properties and returns them in the stored form: keys in canonical case. Keys that do not begin
 /// with `delta.` are the user's own.
 ///
 /// # Errors
@@ -224,7 +223,7 @@ pub fn checked_properties<'a>(
         .collect()
 }
 
-/// The canonical key of a property that a user may set to this value.
+/// Returns the canonical key of a property that a user may set to this value.
 ///
 /// # Errors
 ///

@@ -1,7 +1,6 @@
-//! May this build read the table, may it write it, and what prevents it?
+//! Checks that this build can read and write the table; gives the reasons if not.
 //!
-//! Decided from versions and feature lists alone, feature by feature; no other part of a table is
-//! looked at.
+//! Depends on versions and feature lists only, feature by feature.
 //!
 //! Protocol: "Protocol Evolution", "Table Features".
 
@@ -16,7 +15,7 @@ use crate::spec::json::clipped;
 const MAX_READER_VERSION: i32 = 3;
 const MAX_WRITER_VERSION: i32 = 7;
 
-/// One thing that keeps this build from reading or writing a table.
+/// A reason why this build cannot read or write a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obstacle {
     /// The feature's name, or the version field with its value, such as `minReaderVersion=4`.
@@ -49,7 +48,7 @@ impl fmt::Display for Obstacle {
 
 impl Protocol {
     /// Returns `true` if tables of this protocol may use the feature: listed by name, or implied by
-    /// versions from before table features. Upper and lower case do not matter.
+    /// versions before table features. Case-insensitive.
     pub fn is_supported(&self, feature: &str) -> bool {
         if self.listed().any(|name| name.eq_ignore_ascii_case(feature)) {
             return true;
@@ -63,12 +62,12 @@ impl Protocol {
             })
     }
 
-    /// Returns `true` if the table's commits count only by its catalog's word.
+    /// Returns `true` if the table's commits are ratified by a catalog.
     pub fn is_catalog_managed(&self) -> bool {
         CATALOG_MANAGED.iter().any(|name| self.is_supported(name))
     }
 
-    /// Everything that keeps this build from reading the table; empty when it can.
+    /// Returns the reasons why this build cannot read the table; empty if it can.
     pub fn why_not_readable(&self) -> Vec<Obstacle> {
         let mut obstacles: Vec<_> = self.reader_version_obstacle().into_iter().collect();
         let mut seen = HashSet::new();
@@ -91,7 +90,7 @@ impl Protocol {
         obstacles
     }
 
-    /// Everything that keeps this build from writing the table; empty when it can.
+    /// Returns the reasons why this build cannot write the table; empty if it can.
     pub fn why_not_writable(&self) -> Vec<Obstacle> {
         let mut obstacles = self.why_not_readable();
         if self.min_writer_version > MAX_WRITER_VERSION {
@@ -130,7 +129,7 @@ impl Protocol {
         obstacles
     }
 
-    /// Lets a table through that this build may commit to.
+    /// Checks that this build can commit to the table.
     ///
     /// # Errors
     ///
@@ -147,8 +146,8 @@ impl Protocol {
         Err(Error::unsupported("protocol.writer_features", message))
     }
 
-    /// Returns `true` if both ask the same of clients: equal versions, and equal lists where order
-    /// and repetition do not matter.
+    /// Returns `true` if both have the same requirements: equal versions, and equal lists, regardless of
+    /// order and repetition.
     pub fn is_equivalent(&self, other: &Self) -> bool {
         let sets = |protocol: &Self| {
             let protocol = protocol.clone().without_idle_lists();
@@ -160,7 +159,7 @@ impl Protocol {
             && sets(self) == sets(other)
     }
 
-    /// Lets a table through that this build reads correctly.
+    /// Checks that this build reads the table correctly.
     ///
     /// # Errors
     ///
@@ -198,7 +197,7 @@ impl Protocol {
         )
     }
 
-    /// The same with such lists absent.
+    /// Returns the protocol without such lists.
     pub fn without_idle_lists(mut self) -> Self {
         if self.min_reader_version < MAX_READER_VERSION {
             self.reader_features.take_if(|list| list.is_empty());
@@ -209,8 +208,8 @@ impl Protocol {
         self
     }
 
-    /// Versions and feature lists fit together, but for empty lists that say nothing. Versions above those
-    /// known here are not checked.
+    /// Checks that versions and feature lists are consistent, except for empty lists without meaning.
+    /// Unknown versions are not checked.
     ///
     /// # Errors
     ///
@@ -278,7 +277,7 @@ impl Protocol {
             let Some(feature) = find_feature(name).filter(|feature| feature.binds_readers()) else {
                 continue;
             };
-            // delta-spark up to 3.1 leaves a legacy feature out of readerFeatures at reader version 3, too
+            // delta-spark up to 3.1 omits legacy features from readerFeatures at reader version 3, too
             let implied = feature.kind == FeatureKind::LegacyReaderWriter
                 && feature.min_reader_version <= reader;
             if !implied && !readers.contains(&name.to_ascii_lowercase()) {

@@ -1,8 +1,7 @@
-//! The protocol that a table needs: for its metadata, for one more feature, for several at once,
-//! for one less.
+//! The protocol that a table needs: for its metadata, and with features added or removed.
 //!
-//! A protocol is thought of as a set of features; versions and lists follow from the set. The weakest
-//! form is taken: plain versions where they imply exactly the set, lists elsewhere.
+//! A protocol is treated as a set of features, from which versions and lists follow. The weakest form is
+//! chosen: plain versions if they imply exactly the set, otherwise lists.
 //!
 //! Protocol: "Protocol Evolution", "Table Features"; the rules of delta-spark's `Protocol`.
 
@@ -18,7 +17,7 @@ use crate::spec::schema::StructType;
 /// The protocol of a new table without features.
 const DEFAULT_VERSIONS: (i32, i32) = (1, 2);
 
-/// Features by canonical name, and whether readers must know them.
+/// Features by canonical name, and whether readers must support them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct FeatureSet(BTreeMap<String, bool>);
 
@@ -69,7 +68,7 @@ impl FeatureSet {
         self.0.keys().all(|name| other.0.contains_key(name))
     }
 
-    /// The weakest protocol that supports exactly these features.
+    /// Returns the weakest protocol that supports exactly these features.
     fn protocol(&self) -> Protocol {
         let known: Vec<_> = self.0.keys().map(|name| find_feature(name)).collect();
         let (mut reader, mut writer) = (1, 1);
@@ -100,14 +99,14 @@ impl FeatureSet {
 }
 
 impl Protocol {
-    /// The names of all features of such tables, implied and listed, in order.
+    /// Returns the names of all features of such tables, implied and listed, in order.
     pub fn features(&self) -> Vec<String> {
         FeatureSet::of(self).0.into_keys().collect()
     }
 
-    /// The protocol of a new table with this metadata: what its properties and its schema call for,
-    /// `delta.feature.<name>`, and what versions (1, 2) imply, or the versions that
-    /// `delta.minReaderVersion` and `delta.minWriterVersion` ask for.
+    /// Returns the protocol of a new table with this metadata: the features that its properties and its
+    /// schema require, `delta.feature.<name>`, and the features of versions (1, 2), or of
+    /// `delta.minReaderVersion` and `delta.minWriterVersion`.
     ///
     /// # Errors
     ///
@@ -118,7 +117,8 @@ impl Protocol {
             Some(text) => match text.trim().parse::<i32>() {
                 Ok(version) if (1..=most).contains(&version) => Ok(Some(version)),
                 _ => {
-                    let message = format!("{key} is {}: it goes from 1 to {most}", clipped(text));
+                    let message =
+                        format!("{key} is {}: it must be from 1 to {most}", clipped(text));
                     Err(Error::invalid("protocol.version", message))
                 }
             },
@@ -130,7 +130,7 @@ impl Protocol {
         let plain = metadata.is_on("delta.ignoreProtocolDefaults");
         let defaults = if plain { (1, 1) } else { DEFAULT_VERSIONS };
         let base = Self {
-            // version 3 alone lists nothing; version 2 is the last that implies
+            // version 3 implies no feature; version 2 is the last that does
             min_reader_version: reader.unwrap_or(defaults.0).min(2),
             min_writer_version: writer.unwrap_or(defaults.1),
             ..Self::default()
@@ -140,11 +140,11 @@ impl Protocol {
         Ok(set.protocol())
     }
 
-    /// The ordered rules of delta-spark before table features, and the features that were met: the
-    /// least versions (from 0) that a table with this metadata needs.
+    /// Applies the ordered rules of delta-spark before table features: returns the minimum versions (from
+    /// 0) of a table with this metadata, and the features that apply.
     ///
-    /// Append-only tables count with writer version 3 here, as those rules print it;
-    /// [`Protocol::for_new_table`] knows that version 2 is enough.
+    /// Append-only tables have writer version 3 here, as in the output of those rules;
+    /// [`Protocol::for_new_table`] uses version 2, which suffices.
     ///
     /// # Errors
     ///
@@ -185,8 +185,8 @@ impl Protocol {
         Ok((protocol, used))
     }
 
-    /// The features that metadata calls for, those that `protocol` lists for writers, and all that
-    /// they lean on.
+    /// Returns the features that metadata requires, those that `protocol` lists for writers, and their
+    /// dependencies.
     ///
     /// # Errors
     ///
@@ -208,7 +208,7 @@ impl Protocol {
         Ok(set.0.into_keys().collect())
     }
 
-    /// This protocol with one more feature, and those that it requires.
+    /// Adds a feature and its dependencies to this protocol.
     ///
     /// # Errors
     ///
@@ -219,7 +219,7 @@ impl Protocol {
         Ok(self.joined(added))
     }
 
-    /// This protocol without a feature.
+    /// Removes a feature from this protocol.
     ///
     /// # Errors
     ///
@@ -253,7 +253,7 @@ impl Protocol {
         Ok(set.protocol())
     }
 
-    /// The weakest protocol with the features of both.
+    /// Returns the weakest protocol with the features of both.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
         let mut set = FeatureSet::of(self);
@@ -261,8 +261,7 @@ impl Protocol {
         set.protocol()
     }
 
-    /// The protocol that a table of this one needs once it has this metadata; the same protocol where
-    /// it is enough.
+    /// Returns the protocol that a table of this one needs for this metadata; unchanged if it suffices.
     ///
     /// # Errors
     ///
@@ -292,8 +291,7 @@ impl Protocol {
         Ok(self.joined(needed))
     }
 
-    /// Returns `true` if every feature of this protocol is one of `new` too, so that clients
-    /// that support `new` support this one.
+    /// Returns `true` if `new` has all features of this protocol, so that its clients can use this one.
     pub fn can_upgrade_to(&self, new: &Self) -> bool {
         FeatureSet::of(self).is_within(&FeatureSet::of(new))
     }
@@ -308,7 +306,7 @@ impl Protocol {
     }
 }
 
-/// The features of `delta.feature.<name>`, and what they lean on.
+/// Returns the features of `delta.feature.<name>` and their dependencies.
 fn named(metadata: &Metadata) -> Result<FeatureSet> {
     let mut set = FeatureSet::default();
     for key in metadata.configuration.keys() {
@@ -319,7 +317,7 @@ fn named(metadata: &Metadata) -> Result<FeatureSet> {
     Ok(set)
 }
 
-/// The features that metadata calls for, and what they lean on.
+/// Returns the features that metadata requires and their dependencies.
 fn called_for(metadata: &Metadata, by_name: bool) -> Result<FeatureSet> {
     let schema = StructType::parse(&metadata.schema_string)?;
     let mut set = if by_name {

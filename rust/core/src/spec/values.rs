@@ -1,7 +1,7 @@
-//! Texts in, scalars out: the spellings that Delta writers use for bounds and partition values.
+//! Parses strings as scalars, in the spellings of Delta writers for bounds and partition values.
 //!
-//! `None` means that the text is no value of the type. Nothing here goes through a binary
-//! floating-point number on its way to a decimal.
+//! `None` means that the text is not a value of the type. Decimals are never parsed via a floating-point
+//! number.
 
 use arrow_schema::TimeUnit;
 
@@ -10,13 +10,13 @@ use crate::spec::calendar::days_from_civil;
 /// The treatment of digits beyond a decimal's scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Excess {
-    /// The text is no value of the type, unless these digits are zeros.
+    /// The text does not parse, unless these digits are zeros.
     Refuse,
-    /// Rounded half away from zero, as a cast does.
+    /// Round half away from zero, as a cast does.
     Round,
 }
 
-/// The unscaled value of a decimal, e.g. `12345` for `123.45` with scale 2.
+/// Parses the unscaled value of a decimal, e.g. `12345` for `123.45` with scale 2.
 pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: Excess) -> Option<i128> {
     let (negative, text) = match text.as_bytes() {
         [b'-', rest @ ..] => (true, rest),
@@ -36,7 +36,7 @@ pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: Excess) -> O
         .iter()
         .position(|byte| *byte == b'.')
         .unwrap_or(mantissa.len());
-    // The power of ten that the next digit counts, in units of the last place kept.
+    // the power of ten of the next digit, in units of the last digit kept
     let mut power = point as i64 - 1 + exponent + i64::from(scale);
     let mut value = 0i128;
     let (mut digits, mut round_up) = (0usize, false);
@@ -67,7 +67,8 @@ pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: Excess) -> O
     (value < limit).then_some(if negative { -value } else { value })
 }
 
-/// Days since 1970-01-01. Month and day may lack their leading zero; a time of day is ignored.
+/// Parses a date as days since 1970-01-01. Month and day may lack their leading zero; a time of day is
+/// ignored.
 pub(crate) fn date(text: &str) -> Option<i32> {
     let mut rest = Reader(text.as_bytes());
     let days = rest.date()?;
@@ -75,11 +76,11 @@ pub(crate) fn date(text: &str) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// The count of `unit`s since 1970-01-01T00:00:00, cut down to the unit.
+/// Parses a timestamp as the number of `unit`s since 1970-01-01T00:00:00, truncated.
 ///
-/// The date and the time of day are parted by `T` or a space; a date alone is its midnight. With
-/// `utc`, an offset (`Z`, `+01:00`, `UTC`) is applied and a text without one is in UTC. Else the
-/// text is a wall clock, and only an offset of zero is allowed.
+/// Date and time are separated by `T` or a space; a date alone is its midnight. With `utc`, an offset (`Z`,
+/// `+01:00`, `UTC`) is applied and a text without one is in UTC. Otherwise the text is a local time, and
+/// only an offset of zero is allowed.
 pub(crate) fn timestamp(text: &str, unit: TimeUnit, utc: bool) -> Option<i64> {
     let mut rest = Reader(text.as_bytes());
     let days = rest.date()?;
@@ -102,7 +103,7 @@ pub(crate) fn timestamp(text: &str, unit: TimeUnit, utc: bool) -> Option<i64> {
     i64::try_from(units).ok()
 }
 
-/// Returns `true` if the text of a timestamp names a time zone.
+/// Returns `true` if the text of a timestamp has a time zone.
 pub(crate) fn has_zone(text: &str) -> bool {
     let time = text.trim().split_once(['T', ' ']);
     let zone = |letter: char| letter.is_ascii_alphabetic() || matches!(letter, '+' | '-');
@@ -124,7 +125,7 @@ impl Reader<'_> {
         }
     }
 
-    /// All digits that follow: their value and number, which must be in `length`.
+    /// Parses all following digits: their value and number, which must be in `length`.
     #[inline]
     fn number(&mut self, length: std::ops::RangeInclusive<usize>) -> Option<(i64, usize)> {
         let mut value = 0;
@@ -154,7 +155,7 @@ impl Reader<'_> {
         days_from_civil(year, month, day)
     }
 
-    /// Second of the day, and nanoseconds.
+    /// Parses a time of day: its second, and nanoseconds.
     fn time(&mut self) -> Option<(i64, i64)> {
         let (hour, _) = self.number(1..=2)?;
         self.take(b':').then_some(())?;
@@ -171,7 +172,7 @@ impl Reader<'_> {
             .then_some((hour * 3600 + minute * 60 + second, nanos))
     }
 
-    /// Seconds east of Greenwich; 0 if there is none.
+    /// Parses an offset in seconds east of UTC; 0 if there is none.
     fn offset(&mut self) -> Option<i64> {
         while self.take(b' ') {}
         let sign = match self.0 {

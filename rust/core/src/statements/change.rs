@@ -1,9 +1,9 @@
 //! Changes to rows of live files: DELETE, UPDATE and MERGE.
 //!
-//! A file is read once to decide what happens to its rows, and updated rows are written to new files at
+//! Each file is read once to plan the changes to its rows, and updated rows are written to new files at
 //! once. If the table uses deletion vectors, the file stays and a vector marks the rows that left it.
-//! Otherwise the file is read again, and the rows that stay are copied with their row ids. A file without
-//! any remaining row is removed.
+//! Otherwise the file is read again, and its remaining rows are copied with their row ids. A file without
+//! remaining rows is removed.
 //!
 //! Protocol: "Deletion Vectors", "Row Tracking", "Change Data Files".
 
@@ -38,15 +38,15 @@ use crate::write::{DataWriter, table_layout};
 use crate::write::{Layout, Purpose};
 use crate::write::{RowWriter, WriteOptions, WrittenFiles};
 
-/// Files are copied this many at a time, so that rows of one partition mostly come together.
+/// The number of files that are copied together, so that rows of one partition are mostly written together.
 const COPIED_TOGETHER: usize = 64;
 
-/// A file, and the positions of the rows that leave it.
+/// A file, and the positions of the rows to remove from it.
 struct ChangedFile {
     file: AddFile,
     /// The rows that are deleted already.
     vector: Option<Arc<DeletionVector>>,
-    /// Its rows with those.
+    /// Its number of rows, including deleted ones.
     rows: u64,
     removed: Vec<u64>,
 }
@@ -57,10 +57,10 @@ pub struct Changer {
     pub(crate) source: Source,
     snapshot: Snapshot,
     options: WriteOptions,
-    /// The layout by which files are read.
+    /// The layout for reading files.
     pub(crate) table: TableLayout,
     tracked: bool,
-    /// True if deletion vectors mark the rows that leave a file.
+    /// True if deletion vectors mark removed rows.
     uses_vectors: bool,
     data: DataWriter,
     /// The writer of change data files, if this change needs them.
@@ -69,7 +69,7 @@ pub struct Changer {
     /// Files to remove without reading their rows.
     unread: Vec<AddFile>,
     removed: Vec<AddFile>,
-    /// Files of which rows stay, and the rows that do not.
+    /// Files to copy, and the rows to leave out.
     to_copy: Vec<(AddFile, Option<Arc<DeletionVector>>)>,
     vectors: Vec<(AddFile, Option<DeletionVector>, DeletionVector)>,
     /// The written files.
@@ -79,8 +79,8 @@ pub struct Changer {
 }
 
 impl Changer {
-    /// For a snapshot, and the metadata that the table will have. `feed`: change data files are written, if
-    /// the table has a change data feed.
+    /// Creates a changer for a snapshot, and the new metadata of the table. `feed`: write change data
+    /// files, if the table has a change data feed.
     ///
     /// # Errors
     ///
@@ -120,17 +120,17 @@ impl Changer {
         })
     }
 
-    /// Files are read as the snapshot's metadata says, whatever the table will have.
-    pub(super) fn read_as_it_is(&mut self) -> Result<()> {
+    /// Reads files with the snapshot's metadata instead of the new one.
+    pub(super) fn read_with_old_metadata(&mut self) -> Result<()> {
         self.table = table_layout(self.snapshot.metadata(), self.snapshot.properties())?;
         Ok(())
     }
 
-    /// The live files in which a row may satisfy a filter.
+    /// Returns the live files in which a row may satisfy a filter.
     ///
     /// # Errors
     ///
-    /// As those of the log.
+    /// The errors of the log.
     pub fn candidates(&self, filter: Option<Arc<FileFilter>>) -> Result<Vec<AddFile>> {
         let mut files = Vec::new();
         let (all, filter) = (FileColumns::all(), filter.as_ref());
@@ -140,11 +140,11 @@ impl Changer {
         Ok(files)
     }
 
-    /// The paths of the live files in which a row may satisfy a filter.
+    /// Returns the paths of the live files in which a row may satisfy a filter.
     ///
     /// # Errors
     ///
-    /// As those of the log.
+    /// The errors of the log.
     pub fn candidate_paths(&self, filter: Arc<FileFilter>) -> Result<HashSet<String>> {
         let mut paths = HashSet::new();
         let columns = FileColumns::fields_only(&[FileField::Path]);
@@ -164,13 +164,13 @@ impl Changer {
         self.unread.push(file);
     }
 
-    /// Returns `true` if a change data file has a row already: then the commit's change data files
-    /// need all changes.
+    /// Returns `true` if a row was written to a change data file: then the commit's change data files need
+    /// all changes.
     pub fn has_change_rows(&self) -> bool {
         self.change_rows > 0
     }
 
-    /// Changes the rows of files that satisfy `filter`, or all, as the planner says.
+    /// Changes the rows of files that satisfy `filter`, or all, as planned by `planner`.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl Changer {
         changed.map_or(Ok(()), |done| self.leave(done))
     }
 
-    /// Changes rows of one file, and gives the positions of those that leave it.
+    /// Changes rows of one file, and returns the positions of those to remove from it.
     fn change_rows(
         &mut self,
         rows: &RecordBatch,
@@ -240,7 +240,7 @@ impl Changer {
         Ok(removed)
     }
 
-    /// Plans the read of the rows of the table that satisfy `filter`, or of all.
+    /// Creates the plan for reading the rows that satisfy `filter`, or all.
     fn plan(&self, filter: Option<&BoundPredicate>, planner: &dyn RowPlanner) -> Result<ReadPlan> {
         let feed = self.changes.is_some(); // whose files have all columns
         let columns = planner.columns();
@@ -257,7 +257,8 @@ impl Changer {
         }
     }
 
-    /// Rows leave a file: it gets a vector, its other rows are to be copied, or it has none and is removed.
+    /// Removes rows from a file: it gets a vector, or its other rows will be copied, or it is removed
+    /// because none are left.
     fn leave(&mut self, changed: ChangedFile) -> Result<()> {
         let ChangedFile {
             file,
@@ -335,14 +336,14 @@ impl Changer {
         Ok(())
     }
 
-    /// The table's columns alone.
+    /// Selects the table's columns.
     fn columns(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let count = self.table.schema.fields().len();
         rows.project(&(0..count).collect::<Vec<_>>())
             .map_err(columns_mismatch)
     }
 
-    /// Writes rows of the table's columns to files of the table.
+    /// Writes rows with the table's columns to files of the table.
     ///
     /// # Errors
     ///
@@ -356,7 +357,8 @@ impl Changer {
         self.data.write(rows, ids, versions, &mut self.written)
     }
 
-    /// Writes rows of the table's columns to the change data feed, if there is one, with their change type.
+    /// Writes rows with the table's columns to the change data feed, if there is one, with their change
+    /// type.
     ///
     /// # Errors
     ///
@@ -408,7 +410,7 @@ impl Changer {
         Ok(())
     }
 
-    /// Copies what is to be copied, and closes the files that are open.
+    /// Copies the rows to copy, and closes open files.
     ///
     /// # Errors
     ///
@@ -422,14 +424,14 @@ impl Changer {
     }
 
     /// Returns `true` if nothing was changed.
-    pub fn nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.unread.is_empty()
             && self.removed.is_empty()
             && self.vectors.is_empty()
             && self.counts.updated == 0
     }
 
-    /// Writes what is still open, and stages everything in the transaction.
+    /// Writes open files, and stages all changes in the transaction.
     ///
     /// # Errors
     ///
@@ -438,7 +440,7 @@ impl Changer {
         self.staged(transaction, true)
     }
 
-    /// `data_change`: rows change, and are not only moved to other files.
+    /// `data_change`: true if rows change, false if they are only moved to other files.
     pub(super) fn staged(
         mut self,
         transaction: &mut Transaction,
@@ -446,7 +448,7 @@ impl Changer {
     ) -> Result<(WrittenFiles, Counts)> {
         let mut whole = std::mem::take(&mut self.unread);
         if self.change_rows > 0 {
-            // a commit with change data files needs all of its changes in them
+            // the change data files of a commit must have all of its changes
             self.change(std::mem::take(&mut whole), None, &mut DeleteAll)?;
         }
         for file in whole {

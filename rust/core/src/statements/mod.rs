@@ -1,4 +1,4 @@
-//! Rows deleted, updated and merged: what a statement stages in a transaction.
+//! Rows deleted, updated and merged, as staged in a transaction.
 //!
 //! Protocol: "Deletion Vectors", "Add CDC File", "Row Tracking".
 

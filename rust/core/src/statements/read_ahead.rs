@@ -1,4 +1,4 @@
-//! Rows of data files, read ahead of the work on them.
+//! Reads rows of data files ahead of the caller.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Give, Look, Rows};
 use crate::write::AddFile;
 
-/// The rows of a file without those of its own vector.
+/// Skip the rows of the file's own vector.
 pub(super) const OWN_VECTOR: Option<Arc<DeletionVector>> = None;
 
-/// A read of some files, one after the other.
+/// A step in reading several files in order.
 pub(super) enum FileRead {
-    /// A file begins: the vector of the rows that are left out, and the number of rows in the file, which counts them
-    /// and rows that are not read.
+    /// A file begins: the vector of the rows to skip, and the number of rows in the file, including rows
+    /// that are not read.
     Begin {
         file: Box<AddFile>,
         vector: Option<Arc<DeletionVector>>,
@@ -32,7 +32,7 @@ pub(super) enum FileRead {
 impl Rows for FileRead {
     fn bytes(&self) -> usize {
         match self {
-            // a vector is the only large part
+            // the vector is the only large part
             Self::Begin { file, .. } => {
                 let vector = file.deletion_vector.as_ref();
                 vector.map_or(0, |vector| vector.size_in_bytes() as usize)
@@ -42,7 +42,7 @@ impl Rows for FileRead {
     }
 }
 
-/// Files, each with the vector of the rows to leave out, or [`OWN_VECTOR`].
+/// Files, each with the vector of the rows to skip, or [`OWN_VECTOR`].
 type VectoredFiles = Vec<(AddFile, Option<Arc<DeletionVector>>)>;
 
 /// Reads files by a plan.
@@ -60,7 +60,7 @@ pub(super) fn read_ahead(
     read_files(source, own, files, Look::default())
 }
 
-/// Files to be changed.
+/// Files to change.
 struct ChangedFiles {
     plan: ReadPlan,
     files: VectoredFiles,
@@ -94,7 +94,7 @@ impl FileRows for ChangedFiles {
         let scan_file = file.scan_file();
         let data_file = scan_file.data_file(&files.source.resolver, vector.clone())?;
         let units = files.units(&self.plan, data_file, bytes)?;
-        // also those of row groups that the filter rules out: they stay in the file
+        // including row groups that the filter excludes: their rows stay in the file
         let rows = units.first().map_or(0, |unit| unit.file().num_rows());
         let begin = FileRead::Begin {
             file: Box::new(file.clone()),

@@ -1,4 +1,4 @@
-//! Files rewritten without a change to any row.
+//! Rewrites files without changing any row.
 
 use super::change::Changer;
 use super::read_ahead::OWN_VECTOR;
@@ -17,17 +17,17 @@ pub struct Rewrite {
 }
 
 impl Rewrite {
-    /// By what knows how files are written; they are read as the snapshot's metadata says.
+    /// Creates a rewrite with this changer; files are read with the snapshot's metadata.
     ///
     /// # Errors
     ///
     /// Corrupt: the snapshot's schema.
     pub fn new(mut changer: Changer) -> Result<Self> {
-        changer.read_as_it_is()?;
+        changer.read_with_old_metadata()?;
         Ok(Self { changer })
     }
 
-    /// Returns `true` if a column of the file has another type than the table's.
+    /// Returns `true` if a column of the file has a different type than the table's.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl Rewrite {
         Ok(open.has_other_types())
     }
 
-    /// Removes a file whose rows that are not deleted are written, with those of other files or as it is staged.
+    /// Removes a file and rewrites its live rows, together with those of other files or when it is staged.
     ///
     /// # Errors
     ///
@@ -48,11 +48,11 @@ impl Rewrite {
     }
 
     /// Returns `true` if no file was written.
-    pub fn nothing(&self) -> bool {
-        self.changer.nothing()
+    pub fn is_empty(&self) -> bool {
+        self.changer.is_empty()
     }
 
-    /// Stages what was done.
+    /// Stages the rewritten files.
     ///
     /// # Errors
     ///

@@ -1,5 +1,4 @@
-//! The change that a statement makes to each row that it reads, and the number of rows and files
-//! that it changed.
+//! The changes of a statement to the rows that it reads, and the numbers of changed rows and files.
 
 use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 
@@ -8,31 +7,31 @@ use crate::error::Result;
 /// The changes to the rows of one batch.
 #[derive(Debug)]
 pub struct RowPlan {
-    /// The rows that leave their file: deleted or updated.
+    /// The rows to remove from their file: deleted or updated.
     pub removed: BooleanArray,
-    /// The updated rows among them by position in the batch, and their new values: the table's columns.
+    /// The updated rows among them: their positions in the batch, and their new values of the table's
+    /// columns.
     pub updated: Option<(UInt32Array, RecordBatch)>,
 }
 
-/// Decides what happens to rows of live files.
+/// Plans the changes to rows of live files.
 pub trait RowPlanner {
-    /// The columns of the table that it looks at, in the table's order; `None` if it looks at nothing of a
-    /// row, not even at its id.
+    /// Returns the columns of the table that it needs, in the table's order; `None` if it needs nothing,
+    /// not even row ids.
     fn columns(&self) -> Option<Vec<String>>;
 
-    /// The number of rows that it takes at a time: what it makes of more may take too much memory.
+    /// Returns the maximum number of rows that it takes at a time, if its result may be large.
     fn most_rows(&self) -> usize {
         usize::MAX
     }
 
-    /// Returns `true` if a plan that failed leaves nothing behind: then it is made of fewer rows
-    /// where the values of all are too large together.
+    /// Returns `true` if a failed plan has no side effects: then it is repeated with fewer rows if the
+    /// values of all are too large.
     fn may_repeat(&self) -> bool {
         false
     }
 
-    /// Plans the changes to these rows, which have at least those columns first, and others after
-    /// them.
+    /// Plans the changes to these rows, which have at least those columns first.
     ///
     /// # Errors
     ///
@@ -57,12 +56,12 @@ impl RowPlanner for DeleteAll {
     }
 }
 
-/// The numbers of the rows that were changed so far.
+/// The numbers of changed rows and files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Deleted rows.
     pub deleted: u64,
-    /// True if there are more: of files that were removed unread, and whose statistics lack their number.
+    /// True if the number is incomplete: files were removed unread whose statistics lack it.
     pub deleted_unknown: bool,
     /// Updated rows.
     pub updated: u64,
@@ -76,8 +75,8 @@ pub struct Counts {
     pub vectors_added: u64,
     /// Files whose deletion vector was replaced.
     pub vectors_updated: u64,
-    /// Rows that are left in files that got a deletion vector.
+    /// Remaining rows in files that got a deletion vector.
     pub vectors_rows: u64,
-    /// Bytes of these files.
+    /// Bytes of files that got a deletion vector.
     pub vectors_bytes: u64,
 }

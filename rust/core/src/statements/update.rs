@@ -1,4 +1,4 @@
-//! Rows with other values in some of their columns.
+//! Sets new values in some columns of rows.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::write::Intake;
 use crate::write::coerce::{check, coerce, null_inside};
 use crate::write::columns::{columns_mismatch, nullable};
 
-/// Columns, or fields of structs, and the expressions that give them their values.
+/// Columns, or fields of structs, and the expressions of their values.
 pub type Assignments = [(String, String)];
 
-/// One of them: the indexes that lead to the field, and its name with those above it.
+/// An assignment: the indexes on the path to the field, and its dotted name.
 #[derive(Debug)]
 struct Assignment {
     indexes: Vec<usize>,
@@ -33,19 +33,20 @@ struct Assignment {
     formula: BoundFormula,
 }
 
-/// Gives some columns of rows other values.
+/// Sets columns of rows.
 #[derive(Debug)]
 pub(super) struct Setter {
     schema: StructType,
     values: Vec<Assignment>,
     partly: bool,
     intake: Intake,
-    /// The columns that the intake takes: the table's without those that are recomputed.
+    /// The columns that the intake takes: the table's without generated ones.
     taken: SchemaRef,
 }
 
 impl Setter {
-    /// `scope`: the columns that expressions see; `partly`: fields that a value for a struct lacks stay.
+    /// Creates a setter; `scope`: the columns that expressions use; `partly`: fields that a struct value
+    /// lacks are unchanged.
     pub(crate) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
@@ -75,7 +76,7 @@ impl Setter {
                 true => check_partly(formula.data_type(), &field.data_type, &name)?,
                 false => check(formula.data_type(), &field.data_type, &name)?,
             }
-            // what names no column is known before a row is read
+            // unknown columns are reported before any row is read
             if let Ok(constant) = Formula::parse(text)?.bind(&Fields::empty()) {
                 coerce(&constant.constant_value()?, &field.data_type, &name)?;
             }
@@ -97,12 +98,12 @@ impl Setter {
         })
     }
 
-    /// The formulas of the values.
+    /// Returns the formulas of the values.
     pub(super) fn formulas(&self) -> impl Iterator<Item = &BoundFormula> {
         self.values.iter().map(|assignment| &assignment.formula)
     }
 
-    /// The indexes of the columns whose old values, or parts of them, are in the rows with the new ones.
+    /// Returns the indexes of the columns whose old values are partly kept.
     pub(crate) fn kept(&self) -> impl Iterator<Item = usize> {
         let is_replaced = |at: usize, data_type: &DataType| {
             let is_overlaid = self.partly && matches!(data_type, DataType::Struct(_));
@@ -119,7 +120,7 @@ impl Setter {
         kept.map(|(at, _)| at)
     }
 
-    /// The rows with their new values; `scope` has what expressions see of the same rows.
+    /// Returns the rows with their new values; `scope` has the columns of expressions for the same rows.
     pub(crate) fn set(&mut self, rows: &RecordBatch, scope: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = rows.columns().to_vec();
         for assignment in &self.values {
@@ -148,7 +149,7 @@ impl Setter {
     }
 }
 
-/// The indexes that lead to a column, or to a field of a struct, and the fields on the way.
+/// Returns the indexes on the path to a column, or to a field of a struct, and the fields along it.
 fn field_path<'a>(
     schema: &'a StructType,
     name: &str,
@@ -183,8 +184,8 @@ fn field_path<'a>(
     Ok((indexes, way))
 }
 
-/// The values of a column with others in the part that indexes lead to. As in the reference, a struct that
-/// is null becomes one whose other fields are null.
+/// Replaces a part of a column's values, at these indexes. As in the reference, a null struct becomes one
+/// whose other fields are null.
 fn with_part(values: &ArrayRef, indexes: &[usize], part: ArrayRef, name: &str) -> Result<ArrayRef> {
     let Some((at, within)) = indexes.split_first() else {
         return Ok(part);
@@ -202,7 +203,7 @@ fn with_part(values: &ArrayRef, indexes: &[usize], part: ArrayRef, name: &str) -
     Ok(Arc::new(array.map_err(|_| null_inside(name))?))
 }
 
-/// The fields of a struct, null where it is.
+/// Returns the fields of a struct, null where the struct is.
 fn masked(whole: &StructArray) -> Result<Vec<ArrayRef>> {
     let masked = |column: &ArrayRef| {
         let nulls = NullBuffer::union(column.nulls(), whole.nulls());
@@ -212,7 +213,7 @@ fn masked(whole: &StructArray) -> Result<Vec<ArrayRef>> {
     whole.columns().iter().map(masked).collect()
 }
 
-/// Returns `true` if a struct has all fields of another, those of its structs too.
+/// Returns `true` if a struct has all fields of another, recursively.
 fn covers(source: &Fields, target: &StructType) -> bool {
     target.fields().iter().all(|part| {
         let field = field_index(source, &part.name).and_then(|at| source.get(at));
@@ -224,7 +225,7 @@ fn covers(source: &Fields, target: &StructType) -> bool {
     })
 }
 
-/// As [`check`], of the fields that a value has.
+/// Checks the fields that a value has, as [`check`].
 fn check_partly(source: &ArrowType, target: &DataType, name: &str) -> Result<()> {
     let (ArrowType::Struct(source_parts), DataType::Struct(parts)) = (source, target) else {
         return check(source, target, name);
@@ -242,8 +243,8 @@ fn check_partly(source: &ArrowType, target: &DataType, name: &str) -> Result<()>
     Ok(())
 }
 
-/// Other values for a column; fields that they lack keep theirs, and then a struct is null where both are,
-/// as with the reference.
+/// Sets new values of a column; fields that they lack are kept, and a struct is null if both are, as in the
+/// reference.
 fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Result<ArrayRef> {
     let (DataType::Struct(parts), Some(before), Some(after)) =
         (target, old.as_struct_opt(), new.as_struct_opt())
@@ -267,7 +268,7 @@ fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Re
     Ok(Arc::new(array.map_err(|_| null_inside(name))?))
 }
 
-/// All rows that are read get other values.
+/// Sets columns in all rows.
 #[derive(Debug)]
 pub struct Updated {
     setter: Setter,
@@ -275,7 +276,7 @@ pub struct Updated {
 }
 
 impl Updated {
-    /// For these assignments, whose expressions see the table's columns.
+    /// Creates a planner of these assignments, whose expressions refer to the table's columns.
     ///
     /// # Errors
     ///

@@ -1,6 +1,6 @@
-//! Deletion vectors for rows that another engine has found.
+//! Writes deletion vectors for rows that another engine has selected.
 //!
-//! Each file's rows are united with the vector that it has, and the new vectors are packed into few files.
+//! The rows of each file are added to its existing vector, and the new vectors are packed into few files.
 //!
 //! Protocol: "Deletion Vectors".
 
@@ -15,18 +15,18 @@ use crate::spec::DeletionVectorDescriptor;
 use crate::write::StagedFile;
 use crate::write::WrittenFiles;
 
-/// Vectors that are loaded together.
+/// The number of vectors loaded together.
 const WINDOW: usize = 256;
-/// A file of vectors gets no more of them once it has this many bytes.
+/// A file of vectors is closed at this size in bytes.
 const FILE_BYTES: usize = 2 << 20;
 
-/// Writes vectors for the marked rows of these files; their files go away again if anything fails. Gives those,
-/// too, which a transaction is to expect.
+/// Writes vectors for the marked rows of these files; deletes the new files if anything fails. Returns the
+/// files for the transaction, too.
 ///
 /// # Errors
 ///
-/// Invalid argument: `rows.marks` for a file without marked rows. Those of the vectors that are there;
-/// storage.
+/// Invalid argument: `rows.marks` for a file without marked rows. The errors of the existing vectors;
+/// storage errors.
 pub fn write_vectors(
     source: &Source,
     marked: &MarkedRows,

@@ -1,5 +1,5 @@
-//! The local files that may be opened if the caller has named the directories: every link is
-//! followed first, then the file behind it is checked.
+//! Confinement of local files to the directories that the caller named: links are followed first, then the
+//! target is checked.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -11,14 +11,14 @@ use super::location::{Location, StoreKind};
 use super::{platform, with_root};
 use crate::error::{Error, Result};
 
-/// The table's own root and those that the caller named; nothing outside of them is opened.
+/// The table root and the named directories; no file outside of them is opened.
 #[derive(Debug)]
 pub(super) struct Confinement {
     roots: Vec<PathBuf>,
 }
 
 impl Confinement {
-    /// For the table at `root`. Roots on other stores hold no local file.
+    /// Creates the confinement of the table at `root`. Roots on other stores contain no local files.
     pub(super) fn new(root: &Location, named: &[Location]) -> Self {
         let local = named
             .iter()
@@ -30,23 +30,22 @@ impl Confinement {
         }
     }
 
-    /// Returns the path that the absolute path `full` leads to. `path` is its name in the table,
-    /// for messages.
+    /// Returns the real path of the absolute path `full`. `path` is its name in the table, for messages.
     pub(super) fn resolve(&self, full: &str, path: &str, verb: &str) -> Result<PathBuf> {
         let real = fs::canonicalize(full).map_err(|cause| failed(verb, path, cause))?;
         self.check_inside(&real, path)?;
         Ok(real)
     }
 
-    /// Checks that something may be created or deleted at `full`: the link itself, if it is a
-    /// link.
+    /// Checks that a file may be created or deleted at `full`; a link counts as itself.
     pub(super) fn check_writable(&self, full: &str, path: &str) -> Result<()> {
         let above = Path::new(full).parent().unwrap_or(Path::new("/"));
         let real = canonical(above).map_err(|cause| failed("write", path, cause))?;
         self.check_inside(&real, path)
     }
 
-    /// Roots are followed again each time: the caller may move them, and they may not be there yet.
+    /// Checks that a real path is inside. Roots are resolved each time, since they may be moved or created
+    /// later.
     fn check_inside(&self, real: &Path, path: &str) -> Result<()> {
         let inside = |root: &PathBuf| canonical(root).is_ok_and(|root| real.starts_with(root));
         if self.roots.iter().any(inside) {
@@ -61,22 +60,20 @@ impl Confinement {
     }
 }
 
-/// Returns `true` if an opened file is the one that was checked: no link was put in between
-/// meanwhile.
+/// Returns `true` if an opened file is the checked one, and no link has replaced it in between.
 pub(super) fn is_same(real: &Path, file: &File, opened: &Metadata) -> bool {
     fs::canonicalize(real).is_ok_and(|again| again == real)
         && platform::is_same_file(real, file, opened)
 }
 
-/// Returns the path that the absolute path `full` leads to, if that is outside of the directory
-/// `root`.
+/// Returns the real path of the absolute path `full`, if it is outside of the directory `root`.
 pub(super) fn leads_out(root: &str, full: &str) -> Option<PathBuf> {
     let root = fs::canonicalize(&*with_root(root)).ok()?;
     let real = fs::canonicalize(full).ok()?;
     (!real.starts_with(root)).then_some(real)
 }
 
-/// The path without links, of which the last parts need not exist yet.
+/// Returns the path without links; its last components may not exist yet.
 fn canonical(path: &Path) -> io::Result<PathBuf> {
     let mut missing: Vec<OsString> = Vec::new();
     let mut there = path;

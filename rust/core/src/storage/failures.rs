@@ -6,12 +6,12 @@ use std::ops::Range;
 use super::platform::LINKS_IN_A_CIRCLE;
 use crate::error::{Error, Result};
 
-/// A directory, a pipe, or anything else that is not a file.
+/// Returns the error for a path that is not a regular file.
 pub(super) fn not_a_file(path: &str) -> Error {
     Error::storage("storage.not_a_file", "this path is not a file").at_path(path)
 }
 
-/// A range that the file does not have.
+/// Returns the error for a range beyond the end of the file.
 pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error {
     Error::corrupt(
         "storage.truncated",
@@ -25,7 +25,7 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
     .at_offset(range.start.min(size))
 }
 
-/// Refuses a file of `size` bytes where at most `most` are read as a whole.
+/// Checks that a file to be read as a whole has at most `most` bytes.
 pub(crate) fn check_size(path: &str, size: u64, most: u64) -> Result<()> {
     if size <= most {
         return Ok(());
@@ -37,7 +37,7 @@ pub(crate) fn check_size(path: &str, size: u64, most: u64) -> Result<()> {
     Err(Error::corrupt("storage.file_too_large", message).at_path(path))
 }
 
-/// Refuses what was read of a file, or of a range, that has more bytes.
+/// Checks that a file or a range was not read incompletely.
 pub(crate) fn check_whole(path: &str, read: usize, size: u64) -> Result<()> {
     if read as u64 >= size {
         return Ok(());
@@ -49,7 +49,7 @@ pub(crate) fn check_whole(path: &str, read: usize, size: u64) -> Result<()> {
     Err(Error::corrupt("storage.truncated", message).at_path(path))
 }
 
-/// The error for a system call that failed.
+/// Returns the error for a failed system call.
 pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
     let error = match cause.kind() {
         IoKind::NotADirectory if verb == "write" => Error::storage(
@@ -84,7 +84,7 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
         }
         IoKind::Unsupported | IoKind::CrossesDevices | IoKind::TooManyLinks => Error::storage(
             "storage.unsupported",
-            format!("this file system cannot {verb} files so: commits need hard links"),
+            format!("this file system cannot {verb} files in this way: commits need hard links"),
         ),
         _ => Error::storage("storage.io", format!("cannot {verb} this file")),
     };

@@ -1,8 +1,8 @@
-//! The bytes of one file for as long as somebody reads it.
+//! The bytes of one file while it is being read.
 //!
-//! A local file is read by plain calls, and nothing is kept of it. Of a file far away no byte is fetched
-//! twice: what was fetched once, or is on its way, is not fetched again. A small file is fetched whole, a
-//! larger one begins with its tail, which has the footer. Ranges that lie near each other are one request.
+//! Local files are read by system calls, and nothing is kept. No byte of a remote file is fetched twice:
+//! fetched bytes and pending requests are shared. A small file is fetched as a whole; of a larger one, the
+//! tail with the footer is fetched first. Ranges that are close to each other are fetched by one request.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,37 +15,37 @@ use super::request::Request;
 use super::{NEAR, Storage};
 use crate::error::Result;
 
-/// A file of at most this many bytes is one request.
+/// The maximum size of a file that is fetched by one request.
 pub(crate) const WHOLE: u64 = 1 << 20;
 
-/// The tail of a larger file that is fetched at first: footer, page index and perhaps columns.
+/// The size of the tail of a larger file that is fetched first: footer, page index, perhaps columns.
 const TAIL: u64 = 512 << 10;
 
-/// The bytes that are fetched at first of a file of which only the footer is read.
+/// The bytes fetched first from a file of which only the footer is read.
 const FOOTER: u64 = 64 << 10;
 
-/// The bytes that a stream has fetched, or begun to fetch, and not yet decoded.
+/// Counts the bytes that a stream has fetched or requested and not yet decoded.
 #[derive(Debug, Default)]
 pub struct Meter {
     bytes: AtomicUsize,
     requests: AtomicUsize,
-    /// Notified when a request has ended, and when bytes are let go.
+    /// Notified when a request ends, and when bytes are released.
     pub changed: Condvar,
 }
 
 impl Meter {
-    /// The bytes that are there or on their way.
+    /// Returns the number of bytes fetched or requested.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// The requests that have not ended.
+    /// Returns the number of pending requests.
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
     }
 }
 
-/// Bytes that a meter counts until they are let go.
+/// Bytes that a meter counts until they are dropped.
 #[derive(Debug)]
 struct Metered {
     meter: Arc<Meter>,
@@ -70,28 +70,28 @@ impl Drop for Metered {
     }
 }
 
-/// A range of the file that was fetched, or is on its way.
+/// A range of the file that was fetched or requested.
 #[derive(Debug)]
 struct Piece {
     range: Range<u64>,
-    /// The request, and which of its ranges this is.
+    /// The request, and the index of this range in it.
     request: Arc<Request>,
     number: usize,
-    /// True if it stays after it was taken.
+    /// True if it is kept after it was taken.
     stays: bool,
-    /// Counts it for as long as it is here.
+    /// Counts the piece in the meter.
     _metered: Option<Metered>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// In the order of their ranges, which do not overlap.
+    /// Sorted, without overlap.
     pieces: Vec<Piece>,
     /// The meter of the stream that reads the file.
     meter: Option<Arc<Meter>>,
-    /// Counts what stays for others than the stream.
+    /// Counts bytes that are kept for other readers.
     kept: Option<Metered>,
-    /// True if all that is fetched stays.
+    /// True if everything fetched is kept.
     keeps_all: bool,
 }
 
@@ -102,13 +102,13 @@ pub struct FileBytes {
     path: String,
     length: u64,
     is_far: bool,
-    /// True if nothing but the footer is read.
+    /// True if only the footer is read.
     footer_only: bool,
     state: Mutex<State>,
 }
 
 impl FileBytes {
-    /// Creates the bytes of a file of `length` bytes; nothing is read yet.
+    /// Creates the bytes of a file of `length` bytes, without reading.
     pub fn new(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
         Self {
             is_far: storage.max_requests().is_some(),
@@ -120,7 +120,7 @@ impl FileBytes {
         }
     }
 
-    /// The same for a file of which only the footer is read.
+    /// Creates the bytes of a file of which only the footer is read.
     pub fn footer_only(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
         Self {
             footer_only: true,
@@ -133,12 +133,12 @@ impl FileBytes {
         self.length
     }
 
-    /// Returns `true` if reading it waits for a network.
+    /// Returns `true` if reading requires network requests.
     pub fn is_far(&self) -> bool {
         self.is_far
     }
 
-    /// The range that is read first: the whole file, or its tail.
+    /// Returns the range to read first: the whole file, or its tail.
     pub fn first(&self) -> Range<u64> {
         let (whole, tail) = match self.footer_only {
             true => (FOOTER, FOOTER),
@@ -152,8 +152,9 @@ impl FileBytes {
         start..self.length
     }
 
-    /// Keeps all that is fetched, if the meter then counts no more than `most` bytes with the whole file; of a
-    /// larger one what is fetched first. False if there is no room for either.
+    /// Keeps everything that is fetched if the meter then counts at most `most` bytes with the whole file;
+    /// otherwise, for a large file, only what is fetched first. Returns `false` if there is no room for
+    /// either.
     pub fn keep(&self, meter: &Arc<Meter>, most: usize) -> bool {
         let first = self.first();
         let room = u64::try_from(most.saturating_sub(meter.bytes())).unwrap_or(u64::MAX);
@@ -171,19 +172,19 @@ impl FileBytes {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // no step under this lock leaves the pieces half done
+        // no operation under this lock can leave the pieces inconsistent
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to fetch what is not there of these ranges; a meter counts it from now on. `taken`: ranges that
-    /// were taken before, in their order.
+    /// Requests the missing parts of these ranges, counted by `meter` from now on. `taken`: ranges that
+    /// were taken before, in order.
     pub fn begin(&self, ranges: &[Range<u64>], taken: &[Range<u64>], meter: &Arc<Meter>) {
         let mut state = self.lock();
         state.meter = Some(Arc::clone(meter));
         self.ask(&mut state, ranges, taken);
     }
 
-    /// Returns `true` if all bytes of these ranges are there, or an error in their place.
+    /// Returns `true` if all bytes of these ranges have been fetched, or failed.
     pub fn has(&self, ranges: &[Range<u64>]) -> bool {
         let Ok(state) = self.state.try_lock() else {
             return false; // somebody begins to fetch
@@ -195,7 +196,8 @@ impl FileBytes {
         ranges.iter().all(ended)
     }
 
-    /// The bytes of these ranges, which stay; of a file of which only the footer is read, what was fetched first.
+    /// Returns the bytes of these ranges and keeps them; if only the footer is read, keeps what was fetched
+    /// first.
     ///
     /// # Errors
     ///
@@ -226,8 +228,8 @@ impl FileBytes {
             .collect()
     }
 
-    /// The bytes of these ranges, as pieces with the offsets at which they begin, which may have more. What
-    /// does not stay is let go. `before`: ranges that were taken before, in their order.
+    /// Returns pieces that contain these ranges, with their offsets, and releases those that are not kept.
+    /// `before`: ranges that were taken before, in order.
     ///
     /// # Errors
     ///
@@ -240,7 +242,7 @@ impl FileBytes {
         }
         self.ask(&mut self.lock(), ranges, before);
         let mut parts = self.parts(ranges)?;
-        // a range that is in several pieces becomes one
+        // merge a range that spans several pieces
         for range in ranges {
             let at = parts.partition_point(|(start, _)| *start <= range.start);
             let Some((start, bytes)) = at.checked_sub(1).and_then(|at| parts.get(at)) else {
@@ -262,7 +264,7 @@ impl FileBytes {
         Ok(parts)
     }
 
-    /// The pieces in which these ranges lie, once they are there.
+    /// Waits for these ranges, and returns the pieces that contain them.
     fn parts(&self, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
         let needed: Vec<(Range<u64>, Arc<Request>, usize)> = {
             let state = self.lock();
@@ -287,7 +289,7 @@ impl FileBytes {
         Ok(parts)
     }
 
-    /// Sends a request for what is not there of these ranges.
+    /// Requests the missing parts of these ranges.
     fn ask(&self, state: &mut State, ranges: &[Range<u64>], taken: &[Range<u64>]) {
         let pieces = &mut state.pieces;
         let first = self.first();
@@ -349,8 +351,8 @@ fn ranges_of(pieces: &[Piece]) -> impl Iterator<Item = &Range<u64>> + Clone {
     pieces.iter().map(|piece| &piece.range)
 }
 
-/// Returns the parts of these ranges that the pieces lack, in order and without overlap. The pieces are in the order
-/// in which they begin.
+/// Returns the parts of these ranges that the pieces lack, in order and without overlap. The pieces are
+/// sorted by their start.
 pub(super) fn gaps<'a>(
     ranges: &[Range<u64>],
     pieces: impl Iterator<Item = &'a Range<u64>> + Clone,
@@ -375,7 +377,7 @@ pub(super) fn gaps<'a>(
     gaps
 }
 
-/// Ranges with at most so many bytes between them as one, but for those that something is between.
+/// Merges ranges with at most this many bytes between them, unless another range is in between.
 pub(super) fn near(
     ranges: Vec<Range<u64>>,
     most: u64,
@@ -396,7 +398,7 @@ pub(super) fn near(
     merged
 }
 
-/// The bytes of a range out of pieces in order.
+/// Returns the bytes of a range from sorted pieces.
 pub(super) fn joined(parts: &[(u64, Bytes)], range: &Range<u64>, path: &str) -> Result<Bytes> {
     let size = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
     let length = size(range.start, range.end);

@@ -1,7 +1,7 @@
-//! Interruption by the caller (Ctrl-C), and the points at which long work checks for it.
+//! Interruption by the caller (Ctrl-C), and the checks for it in long-running work.
 //!
-//! The binding installs one hook; loops and waits of this crate ask [`check`] often, and the hook is
-//! called at most every 50 ms in each thread.
+//! The binding installs one hook. Loops and waits of this crate call [`check`] often; it calls the hook at
+//! most every 50 ms per thread.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 
-/// The longest time that a wait may last before it asks [`check`].
+/// The maximum time of a wait between two calls of [`check`].
 pub const INTERVAL: Duration = Duration::from_millis(50);
 
 static HOOK: OnceLock<fn() -> bool> = OnceLock::new();
@@ -20,22 +20,22 @@ thread_local! {
     static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Lets waits of this thread, which belongs to others, end once they set the flag.
+/// Makes waits of this thread, which belongs to another one, end once the flag is set.
 pub fn stop_by(flag: Arc<AtomicBool>) {
     STOP.set(Some(flag));
 }
 
-/// Installs the hook that says whether to stop. It is called in the thread that called into this
-/// crate, never in a pool's. The first hook stays; later ones are ignored.
+/// Installs the hook that returns whether to stop. It is called in the thread that called into this crate,
+/// never in a pool's thread. Later hooks are ignored.
 pub fn install(hook: fn() -> bool) {
     let _first_stays = HOOK.set(hook);
 }
 
-/// Asks the hook, at most every [`INTERVAL`] in one thread, so that it is cheap in any loop.
+/// Calls the hook, at most every [`INTERVAL`] per thread, so that it is cheap in any loop.
 ///
 /// # Errors
 ///
-/// `interrupted`, once the hook says so, or the flag of [`stop_by`] is set.
+/// `interrupted`, once the hook returns `true` or the flag of [`stop_by`] is set.
 pub fn check() -> Result<()> {
     let is_set = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
     if STOP.with_borrow(|stop| stop.as_ref().is_some_and(is_set)) {
@@ -62,7 +62,7 @@ pub fn check() -> Result<()> {
     }
 }
 
-/// Lets a test interrupt its own thread and no other.
+/// Lets a test interrupt its own thread only.
 #[cfg(test)]
 pub(crate) mod testing {
     use std::cell::Cell;
@@ -71,7 +71,7 @@ pub(crate) mod testing {
         static STOP: Cell<bool> = const { Cell::new(false) };
     }
 
-    /// From now on, work that this thread waits for is interrupted (or no longer).
+    /// Sets whether the waits of this thread are interrupted.
     pub(crate) fn stop_this_thread(stop: bool) {
         super::install(|| STOP.get());
         super::LAST.set(None);

@@ -1,14 +1,14 @@
-//! Files far away that are read more than once within one call.
+//! Remote files that are read several times within one call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{FileBytes, Meter, Storage};
 
-/// Bytes of files that stay, altogether.
+/// The maximum number of bytes kept.
 const KEPT_BYTES: usize = 32 << 20;
 
-/// Bytes of files, as far as memory allows.
+/// Kept bytes of files, up to a limit.
 #[derive(Debug, Default)]
 pub struct KeptFiles {
     meter: Arc<Meter>,
@@ -16,12 +16,12 @@ pub struct KeptFiles {
 }
 
 impl KeptFiles {
-    /// The bytes of a file, which stay if there is room.
+    /// Returns the bytes of a file, which are kept if there is room.
     pub fn file(&self, storage: &Arc<dyn Storage>, path: String, length: u64) -> Arc<FileBytes> {
         self.kept(FileBytes::new(storage, path.clone(), length), path)
     }
 
-    /// The same for a file of which only the footer is read.
+    /// Returns the bytes of a file of which only the footer is read.
     pub fn footer(&self, storage: &Arc<dyn Storage>, path: String, length: u64) -> Arc<FileBytes> {
         self.kept(FileBytes::footer_only(storage, path.clone(), length), path)
     }
@@ -40,13 +40,13 @@ impl KeptFiles {
         file
     }
 
-    /// Lets a file go that is not read again.
+    /// Releases a file that is not read again.
     pub fn forget(&self, path: &str) {
         self.lock().remove(path);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<FileBytes>>> {
-        // no step under this lock leaves it half done
+        // no operation under this lock can leave it inconsistent
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! A table on a local file system, by the system's own calls: no async, no runtime.
+//! A table on a local file system, accessed by system calls: no async, no runtime.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind as IoKind, Read, Seek, SeekFrom, Write};
@@ -19,23 +19,23 @@ mod directories;
 
 use directories::{make_directory, sync_directory};
 
-/// The most files that are read one after the other: a thread hop costs more than a small read.
+/// The maximum number of files read sequentially: starting a thread's work costs more than a small read.
 const FEW_FILES: usize = 8;
-/// The most small files in one unit of work.
+/// The maximum number of small files per unit of work.
 const FILES_PER_UNIT: usize = 64;
 
 /// Storage below one directory.
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
     root: Arc<str>,
-    /// Absolute as the system has it, without a slash at the end.
+    /// Absolute, in the form of the operating system, without a trailing slash.
     directory: Arc<str>,
-    /// The directories that links may lead to; None if the caller left that to the system.
+    /// The directories that links may lead to; `None` if links are not checked.
     confinement: Option<Arc<Confinement>>,
 }
 
 impl LocalStorage {
-    /// Storage below `directory`, a [`Location::path`](super::Location::path); `root` is its URI, for
+    /// Creates the storage below `directory`, a [`Location::path`](super::Location::path); `root` is its URI, for
     /// messages. No I/O.
     pub fn new(root: &str, directory: &str) -> Self {
         Self {
@@ -63,7 +63,7 @@ impl LocalStorage {
         Ok(full)
     }
 
-    /// Returns the path to read it at.
+    /// Returns the path for reading a file.
     fn readable(&self, path: &str, verb: &str) -> Result<PathBuf> {
         let full = self.full_path(path)?;
         match &self.confinement {
@@ -72,7 +72,7 @@ impl LocalStorage {
         }
     }
 
-    /// Returns the path to create or delete it at.
+    /// Returns the path for creating or deleting a file.
     fn writable(&self, path: &str) -> Result<String> {
         let full = self.full_path(path)?;
         if let Some(confinement) = &self.confinement {
@@ -97,7 +97,7 @@ impl LocalStorage {
         Ok((file, metadata))
     }
 
-    /// One entry of a directory as a listing shows it; None for what is no file, or has gone since.
+    /// Returns the metadata of a directory entry; `None` if it is not a file or no longer exists.
     fn entry(entry: &fs::DirEntry, path: &str) -> io::Result<Option<FileMeta>> {
         let file: io::Result<_> = (|| {
             let kind = entry.file_type()?;
@@ -117,7 +117,7 @@ impl LocalStorage {
         }
     }
 
-    /// Writes a temporary file beside `full`; gives its name.
+    /// Writes a temporary file in the directory of `full` and returns its path.
     fn write_beside(
         full: &str,
         sync: bool,
@@ -140,7 +140,7 @@ impl LocalStorage {
             {
                 Ok(file) => file,
                 Err(left_over) if left_over.kind() == IoKind::AlreadyExists => continue,
-                // a vacuum found the directory empty
+                // a vacuum removed the empty directory
                 Err(gone) if gone.kind() == IoKind::NotFound && tries < 3 => {
                     make_directory(directory, sync)?;
                     tries += 1;
@@ -181,7 +181,7 @@ impl Storage for LocalStorage {
             progress::listed(1);
             let entry = entry.map_err(|cause| failed("list", directory, cause))?;
             let name = entry.file_name();
-            // A name that is not UTF-8 belongs to no Delta file.
+            // no Delta file has a name that is not UTF-8
             let Some(name) = name.to_str().filter(|name| *name >= from) else {
                 continue;
             };
@@ -206,7 +206,7 @@ impl Storage for LocalStorage {
         check_size(path, metadata.len(), most)?;
         let size = usize::try_from(metadata.len()).map_err(|_| too_large(path, metadata.len()))?;
         let mut bytes = reserve(size, path)?;
-        // Not beyond the size seen: a file that grows meanwhile is read as it was.
+        // not beyond the size seen: a file that grows meanwhile is read as it was
         (&file)
             .take(metadata.len())
             .read_to_end(&mut bytes)
@@ -276,7 +276,7 @@ impl Storage for LocalStorage {
             match unit {
                 Ok(unit) => results.extend(unit),
                 Err(error) => {
-                    // An interrupt or a bug: one error for the unit, the same again for its others.
+                    // an interrupt or a bug: repeat the error for every file of the unit
                     let again = (error.kind(), error.code(), error.message().to_owned());
                     results.push(Err(error));
                     results.extend(paths_of_unit.iter().skip(1).map(|path| {
@@ -285,7 +285,7 @@ impl Storage for LocalStorage {
                 }
             }
         }
-        // After an interrupt the units end early; every path still gets its answer.
+        // after an interrupt, units end early; every path still gets a result
         results.resize_with(paths.len(), || Err(Error::interrupted()));
         results
     }
@@ -304,8 +304,8 @@ impl Storage for LocalStorage {
         self.readable(path, "look at").map(drop)
     }
 
-    /// The bytes are written to a temporary file beside it, synced, and linked to the name; then the
-    /// directory is synced. A reader sees the whole file or none, also after a power cut.
+    /// Writes the bytes to a temporary file in the same directory, syncs it, links it to the name, and
+    /// syncs the directory. Readers see the complete file or none, even after a power failure.
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         self.create(path, true, &mut |file| file.write_all(bytes))
     }
@@ -314,13 +314,13 @@ impl Storage for LocalStorage {
         self.create(path, false, &mut |file| file.write_all(bytes))
     }
 
-    /// The bytes are written to a temporary file beside it, synced, and renamed; then the directory is
-    /// synced.
+    /// Writes the bytes to a temporary file in the same directory, syncs it, renames it, and syncs the
+    /// directory.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         self.replace(path, &mut |file| file.write_all(bytes))
     }
 
-    /// The system copies, by reference where the file system can.
+    /// Lets the system copy, by reference if the file system supports it.
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         let (mut source, metadata) = self.open(from)?;
         let mut ended = None;
@@ -353,7 +353,7 @@ impl Storage for LocalStorage {
                 Ok(None) => return Ok(()),
                 Err(error) => {
                     broken = Some(error);
-                    return Err(io::Error::other("a piece could not be had"));
+                    return Err(io::Error::other("some bytes could not be read"));
                 }
             }
         });
@@ -423,7 +423,7 @@ impl Storage for LocalStorage {
 }
 
 impl LocalStorage {
-    /// Writes a file in the place of one that may be there.
+    /// Writes a file, replacing an existing one.
     fn replace(
         &self,
         path: &str,
@@ -439,7 +439,7 @@ impl LocalStorage {
         sync_directory_of(&full, path)
     }
 
-    /// Writes a file unless there is one.
+    /// Writes a file unless it exists.
     fn create(
         &self,
         path: &str,
@@ -460,7 +460,7 @@ impl LocalStorage {
     }
 }
 
-/// The last step of a write. If it fails, the file exists all the same.
+/// Syncs the directory of a file, the last step of a write. If it fails, the file exists nevertheless.
 fn sync_directory_of(full: &str, path: &str) -> Result<()> {
     let directory = full.rsplit_once('/').map_or("", |(directory, _)| directory);
     sync_directory(directory).map_err(|cause| {
@@ -481,7 +481,7 @@ fn meta(path: &str, metadata: &fs::Metadata) -> FileMeta {
     }
 }
 
-/// An empty buffer of exactly this capacity, or an error where there is no memory for it.
+/// Allocates an empty buffer of exactly this capacity; an error if there is not enough memory.
 fn reserve(length: usize, path: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes

@@ -1,7 +1,7 @@
-//! The location of a table: its URI taken apart, and put together again in one form.
+//! The location of a table: its URI, parsed and normalized.
 //!
-//! Takes what a user gives (a local path or a URI); gives the kind of store, the store's own name and
-//! the path within it. No I/O: nothing here asks whether the place exists.
+//! Takes a local path or a URI; returns the kind of store, the store's name and the path within it. No I/O:
+//! the location may not exist.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use url::Url;
 use super::platform;
 use crate::error::{Error, Result};
 
-/// The normalised URI leaves unencoded all that a URI path may hold as it is.
+/// The normalized URI leaves all characters unencoded that a URI path may contain.
 pub(crate) const URI_PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -32,7 +32,7 @@ pub(crate) const URI_PATH: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// Every scheme that names a store.
+/// All schemes of stores.
 const SCHEMES: &str =
     "file, memory, s3, s3a, az, azure, adl, abfs, abfss, gs, hdfs, http and https";
 
@@ -56,26 +56,26 @@ pub enum StoreKind {
     Http,
 }
 
-/// A place on a store.
+/// A location on a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     scheme: String,
     kind: StoreKind,
     /// Bucket, container (with account), memory name or host; empty for local.
     authority: String,
-    /// Decoded; parts joined by `/`. Local: absolute, empty for the file system's root, and `/C:/t` for
-    /// `C:\t` on Windows.
+    /// Decoded components joined by `/`. Local paths are absolute: empty for the file system's root, and
+    /// `/C:/t` for `C:\t` on Windows.
     path: String,
     root: String,
 }
 
 impl Location {
-    /// Takes a table's URI apart.
+    /// Parses the URI of a table.
     ///
-    /// Without a scheme, `uri` is a local path as the system knows it: nothing is decoded, `~` at its
-    /// beginning is the user's home, and a relative path counts from the working directory of this
-    /// moment. With a scheme, the path is percent-decoded once; a query or credentials in the URI are
-    /// refused. A local directory whose name begins like a URI or with `~` is written `./name`.
+    /// Without a scheme, `uri` is a local path in the form of the operating system: nothing is decoded, a
+    /// leading `~` is the user's home, and a relative path is resolved against the current working
+    /// directory. With a scheme, the path is percent-decoded once; a query or credentials in the URI are
+    /// refused. A local directory whose name begins like a URI or with `~` must be written as `./name`.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl Location {
     }
 
     fn local_path(path: &str) -> Result<Self> {
-        // Drops `.` and double slashes, but keeps `..`, which means the system's, links and all.
+        // drops `.` and double slashes, but keeps `..`, which the system resolves, links included
         let absolute = std::path::absolute(path).map_err(|cause| {
             form("the working directory is gone: give an absolute path", path).because(cause)
         })?;
@@ -115,7 +115,7 @@ impl Location {
         Ok(Self::assemble("file", StoreKind::Local, "", &absolute))
     }
 
-    /// A URI with its scheme already split off: `rest` begins after the colon.
+    /// Parses a URI whose scheme was split off: `rest` begins after the colon.
     pub(super) fn parse_uri(scheme: &str, rest: &str, uri: &str) -> Result<Self> {
         let (authority, path) = match rest.strip_prefix("//") {
             Some(rest) => match rest
@@ -238,39 +238,40 @@ impl Location {
         }
     }
 
-    /// The place as a URI in one form: absolute, percent-encoded, without a slash at the end.
+    /// Returns the normalized URI: absolute, percent-encoded, without a trailing slash.
     pub fn root(&self) -> &str {
         &self.root
     }
 
-    /// The URI's scheme in lower case; `file` for a local path.
+    /// Returns the scheme of the URI in lower case; `file` for a local path.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// The kind of store.
+    /// Returns the kind of store.
     pub fn kind(&self) -> StoreKind {
         self.kind
     }
 
-    /// Bucket, container (with its account, where the URI names it), memory name or host.
+    /// Returns the bucket, the container (with its account, if the URI has it), the memory name or the
+    /// host.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The decoded path within the store, without a slash at the end. A local one is absolute (empty
-    /// for `/` itself); any other has no slash at the start.
+    /// Returns the decoded path within the store, without a trailing slash. Local paths are absolute (empty
+    /// for `/` itself); others have no leading slash.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The path as the store counts it: for `https://` addresses that carry the bucket or container
-    /// in the path, without it.
+    /// Returns the path as a key of the store: without the bucket or container that `https://` addresses
+    /// have in their path.
     pub fn key(&self) -> &str {
         self.key_of(&self.path)
     }
 
-    /// As [`Location::key`], for another path on the same store.
+    /// Returns the key of another path on the same store, as [`Location::key`].
     pub(super) fn key_of<'p>(&self, path: &'p str) -> &'p str {
         let host = self.authority.split(':').next().unwrap_or_default();
         let bucket_in_path = self.scheme == "https"
@@ -288,7 +289,7 @@ impl Location {
         }
     }
 
-    /// A storage path below this place as an absolute one within the store.
+    /// Converts a storage path below this location to an absolute path within the store.
     pub fn within_store(&self, path: &str) -> String {
         match (path.starts_with('/'), self.kind, self.key()) {
             (true, ..) => path.to_owned(),
@@ -298,7 +299,7 @@ impl Location {
         }
     }
 
-    /// The URI of a storage path below this place, encoded as the log has it: as Hadoop writes it.
+    /// Returns the URI of a storage path below this location, encoded as in the log: as Hadoop writes it.
     pub fn uri_of(&self, path: &str) -> String {
         let encoded = |text: &str| utf8_percent_encode(text, URI_PATH).to_string();
         format!(
@@ -308,31 +309,31 @@ impl Location {
         )
     }
 
-    /// The same, not encoded: the text of a Hadoop path.
+    /// Returns the URI without percent-encoding: the text of a Hadoop path.
     pub fn hadoop_path(&self, path: &str) -> String {
         let plain = |text: &str| text.to_owned();
         format!("{}{}", self.store_uri(&plain), self.within_store(path))
     }
 
-    /// The place itself as the text of a Hadoop path.
+    /// Returns the location itself as the text of a Hadoop path.
     pub fn hadoop_root(&self) -> String {
         self.hadoop_path("").trim_end_matches('/').to_owned()
     }
 
-    /// Returns the URI up to a path within the store.
+    /// Returns the URI without the path within the store.
     fn store_uri(&self, form: &dyn Fn(&str) -> String) -> String {
         if self.kind == StoreKind::Local {
             return "file:".to_owned();
         }
-        // a bucket or container that an address has in its path belongs to the store
+        // a bucket or container in the path of an address belongs to the store
         let bucket = self.path.strip_suffix(self.key()).unwrap_or_default();
         let bucket = form(bucket.trim_matches('/'));
         let slash = if bucket.is_empty() { "" } else { "/" };
         format!("{}://{}{slash}{bucket}", self.scheme, self.authority)
     }
 
-    /// Returns `true` if both are on one store. `s3` and `s3a` are one scheme, so are Azure's;
-    /// an Azure container is the same one only where both name the account, or neither does.
+    /// Returns `true` if both are on one store. `s3` and `s3a` count as one scheme, and so do Azure's;
+    /// Azure containers are equal only if both URIs have the account, or neither has.
     pub fn same_store(&self, other: &Self) -> bool {
         self.kind == other.kind
             && (self.kind != StoreKind::Http || self.scheme == other.scheme)
@@ -355,7 +356,7 @@ impl fmt::Display for Location {
     }
 }
 
-/// A local path with the user's home in the place of `~`.
+/// Replaces a leading `~` of a local path by the user's home.
 fn expanded(path: &str) -> Result<Cow<'_, str>> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(path.into());
@@ -372,7 +373,7 @@ fn expanded(path: &str) -> Result<Cow<'_, str>> {
     }
 }
 
-/// The scheme of a URI in lower case, and what follows its colon; None where there is none.
+/// Splits a URI into its scheme in lower case and the text after the colon; `None` if it has no scheme.
 pub(super) fn split_scheme(text: &str) -> Option<(String, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     let valid = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -382,7 +383,7 @@ pub(super) fn split_scheme(text: &str) -> Option<(String, &str)> {
     valid.then(|| (scheme.to_ascii_lowercase(), rest))
 }
 
-/// Decodes once; an escape that is none stays as it is, as Delta's readers have it.
+/// Decodes once; an invalid escape is kept as it is, as Delta's readers do.
 pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
     percent_decode_str(text).decode_utf8().ok()
 }
@@ -395,7 +396,7 @@ fn normal_path(encoded: &str, uri: &str) -> Result<String> {
     for part in decoded.split('/') {
         match part {
             "" | "." => {}
-            ".." => return Err(form("a URI may not climb by `..`", uri)),
+            ".." => return Err(form("a URI must not contain `..`", uri)),
             part => {
                 normal.push('/');
                 normal.push_str(part);
@@ -406,7 +407,7 @@ fn normal_path(encoded: &str, uri: &str) -> Result<String> {
 }
 
 fn form(message: &str, uri: &str) -> Error {
-    // What follows a question mark may be a signature.
+    // the query may contain a signature
     let public = uri.split('?').next().unwrap_or_default();
     let public = public
         .rsplit_once('@')

@@ -1,9 +1,8 @@
 //! The only module that does I/O: list, read, read ranges, create, delete.
 //!
-//! A [`Storage`] is bound to one table root; every path it takes is relative to that root, with `/`
-//! between its parts and no encoding; [`PathResolver`] makes them from what the log says. The surface
-//! is synchronous; async and its runtime stay inside this module and belong to one process id, because
-//! PySpark forks its workers.
+//! A [`Storage`] is bound to one table root; all paths are relative to that root, separated by `/` and not
+//! encoded. [`PathResolver`] converts paths of the log to them. The interface is synchronous; async and its
+//! runtime are internal to this module and belong to one process id, because PySpark forks its workers.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-mod beside;
+mod background;
 mod clock;
 mod confined;
 mod failures;
@@ -39,7 +38,7 @@ mod temporary;
 pub mod transfer;
 mod vended;
 
-pub(crate) use beside::{Beside, beside};
+pub(crate) use background::{BackgroundWork, in_background};
 pub(crate) use clock::now;
 use confined::Confinement;
 pub(crate) use failures::{check_size, check_whole};
@@ -60,10 +59,11 @@ pub use scratch::Scratch;
 pub use temporary::TemporaryFile;
 pub use vended::{Access, Credentials, VendedStorage, Vending};
 
-/// Ranges of a file with less between them are fetched as one: a request costs more than these bytes.
+/// Ranges of a file with fewer bytes between them are fetched together: a request costs more than these
+/// bytes.
 const NEAR: u64 = 1 << 20;
 
-/// A file as a listing shows it.
+/// A file in a listing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FileMeta {
     /// Path relative to the table root, e.g. `_delta_log/00000000000000000000.json`.
@@ -72,12 +72,12 @@ pub struct FileMeta {
     pub size: u64,
     /// Modification time in milliseconds since the Unix epoch.
     pub modification_time: i64,
-    /// Another number for other content, by its ETag; 0 if the store has none.
+    /// Differs for different content, derived from the ETag; 0 if the store has none.
     #[serde(skip)]
     pub tag: u64,
 }
 
-/// A tag that is not known is no difference.
+/// An unknown tag equals every tag.
 impl PartialEq for FileMeta {
     fn eq(&self, other: &Self) -> bool {
         let known = self.tag != 0 && other.tag != 0;
@@ -92,20 +92,21 @@ impl Eq for FileMeta {}
 
 /// Storage below one table root.
 ///
-/// A path that begins with `/` is absolute within the same store: the [`PathResolver`] gives one for a
-/// file below an allowed root that is outside the table.
+/// A path that begins with `/` is absolute within the same store: [`PathResolver`] returns such paths for
+/// files below an allowed root outside of the table.
 pub trait Storage: Debug + Send + Sync {
-    /// The table root as a URI, for messages.
+    /// Returns the table root as a URI, for messages.
     fn root(&self) -> &str;
 
-    /// The files directly in `directory` whose base name is `>= from`, sorted by name. A directory
-    /// that does not exist is an empty list. Sub-directories are left out.
+    /// Lists the files directly in `directory` whose base name is `>= from`, sorted by name, without
+    /// sub-directories. A directory that does not exist is empty.
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>>;
 
-    /// The whole file. A missing file is an error with the code `storage.not_found`.
+    /// Reads the whole file. A missing file is an error with the code `storage.not_found`.
     fn read(&self, path: &str) -> Result<Bytes>;
 
-    /// As [`Storage::read`], of a file that has at most this many bytes; a larger one is not read.
+    /// Reads a file of at most this many bytes, as [`Storage::read`]; a larger one is an error, and not
+    /// read.
     ///
     /// # Errors
     ///
@@ -115,45 +116,46 @@ pub trait Storage: Debug + Send + Sync {
         self.read(path)
     }
 
-    /// Several byte ranges of one file, in the order asked; near ranges are fetched together.
+    /// Reads several byte ranges of one file, returned in the requested order; ranges that are close are
+    /// fetched together.
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
 
-    /// Returns the number of requests that may be in flight at a time; `None` if a read waits for
-    /// no network, and bytes are read when they are needed.
+    /// Returns the maximum number of pending requests; `None` if reads do not wait for a network, and bytes
+    /// are read on demand.
     fn max_requests(&self) -> Option<usize> {
         None
     }
 
-    /// Begins to read byte ranges of one file, each by requests of its own; `ended` is called once all bytes
-    /// are there, or an error. The call itself waits for no network where [`Storage::max_requests`] is some.
+    /// Starts to read byte ranges of one file, each by its own requests; calls `ended` once all bytes have
+    /// arrived, or an error. Does not block if [`Storage::max_requests`] is some.
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
         let request = Request::ended(self.read_ranges(path, ranges));
         ended();
         request
     }
 
-    /// Many whole files, fetched side by side; results in the order asked.
+    /// Reads many whole files in parallel; results are in the requested order.
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>>;
 
-    /// Returns the memory of this process for the log, if it is far away and something may be kept.
+    /// Returns this process's cache of the log, for a remote store with caching enabled.
     fn memory(&self) -> Option<&Remembered> {
         None
     }
 
-    /// Size and modification time of one file.
+    /// Returns size and modification time of one file.
     fn head(&self, path: &str) -> Result<FileMeta>;
 
-    /// Refuses a file that [`Storage::read`] would refuse for its place: for those who have it read by
-    /// somebody else. Object stores have no links, so a resolved path says it all.
+    /// Checks that [`Storage::read`] would not refuse the path, for files that another component reads.
+    /// Object stores have no links, so that a resolved path suffices.
     fn check_readable(&self, path: &str) -> Result<()> {
         let _resolved = path;
         Ok(())
     }
 
-    /// Creates the file with these bytes unless it exists: true when this call made it, false when
-    /// there was one. It becomes visible whole, and is durable when this returns.
+    /// Creates the file with these bytes unless it exists: returns `true` if this call created it, `false`
+    /// if it existed. It becomes visible as a whole, and is durable when this returns.
     ///
-    /// After any error but a refusal it is unknown whether the file was made: read it back.
+    /// After any error except a refusal, it is unknown whether the file was created: read it back.
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let _unwritten = bytes;
         Err(
@@ -162,13 +164,13 @@ pub trait Storage: Debug + Send + Sync {
         )
     }
 
-    /// As [`Storage::put_if_absent`], but a power cut soon after may undo it. The same thing where the
-    /// store gives no choice.
+    /// Creates a file as [`Storage::put_if_absent`], but a power failure soon afterwards may undo it.
+    /// Identical for stores without that choice.
     fn put_if_absent_unsynced(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         self.put_if_absent(path, bytes)
     }
 
-    /// Writes the file, whether or not there is one; readers see the old bytes or the new ones.
+    /// Writes the file, whether it exists or not; readers see either the old bytes or the new ones.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let _unwritten = bytes;
         Err(
@@ -177,9 +179,9 @@ pub trait Storage: Debug + Send + Sync {
         )
     }
 
-    /// Every file below a directory, which is the table root if it has no name, sorted by path; paths
-    /// count from the root. What is in a directory whose path `enter` refuses is left out; a local one
-    /// is not even looked into.
+    /// Lists all files below a directory, or below the table root if its name is empty, sorted by path;
+    /// paths are relative to the root. Directories whose path `enter` refuses are left out; local ones are
+    /// not even read.
     fn list_below(
         &self,
         directory: &str,
@@ -192,7 +194,8 @@ pub trait Storage: Debug + Send + Sync {
         )
     }
 
-    /// The directories directly in `directory`, sorted; also where directories are names of files only.
+    /// Lists the directories directly in `directory`, sorted, even if the store only has them as prefixes
+    /// of file names.
     fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
         let files = self.list_below(directory, &|_| true)?;
         let skipped = if directory.is_empty() {
@@ -211,15 +214,15 @@ pub trait Storage: Debug + Send + Sync {
         Ok(names)
     }
 
-    /// Copies a file within the store, where it is if the store can; both paths may be absolute. It
-    /// becomes visible whole: true when this call made it, false when there was one.
+    /// Copies a file within the store, server-side if supported; both paths may be absolute. It becomes
+    /// visible as a whole: returns `true` if this call created it, `false` if it existed.
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         let bytes = self.read(from)?;
         self.put_if_absent(to, &bytes)
     }
 
-    /// As [`Storage::put_if_absent`], of pieces that come one after the other: memory holds one or two of
-    /// them. If the store cannot check that, a file that appears meanwhile is overwritten.
+    /// Creates a file from consecutive pieces as [`Storage::put_if_absent`], with one or two of them in
+    /// memory. If the store cannot check the condition, a file created in the meantime is overwritten.
     fn put_pieces(
         &self,
         path: &str,
@@ -232,8 +235,8 @@ pub trait Storage: Debug + Send + Sync {
         self.put_if_absent(path, &whole)
     }
 
-    /// Every directory below the table root, each before what is in it; those that `enter` refuses
-    /// are left out with all below. None where directories are names of files only.
+    /// Lists all directories below the table root, parents first, without those that `enter` refuses. Empty
+    /// for stores that only have directories as prefixes of file names.
     fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
         let _none = enter;
         Ok(Vec::new())
@@ -245,22 +248,21 @@ pub trait Storage: Debug + Send + Sync {
         Ok(false)
     }
 
-    /// Returns `true` if this path itself is a link. Object stores have
-    /// none.
+    /// Returns `true` if the path itself is a link. Object stores have none.
     fn is_link(&self, path: &str) -> bool {
         let _no_links = path;
         false
     }
 
-    /// Returns the location of a file of the table that links put elsewhere; None for a file
+    /// Returns the location of a file of the table that is elsewhere because of links; `None` for a file
     /// inside.
     fn leads_out(&self, path: &str) -> Option<String> {
         let _no_links = path;
         None
     }
 
-    /// Deletes files, in the order given as far as the store keeps one; results likewise. A file that
-    /// is not there counts as deleted.
+    /// Deletes files, in the given order if the store preserves it, and returns a result for each. A file
+    /// that does not exist counts as deleted.
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
         let refuse = |path: &&str| {
             Err(
@@ -272,9 +274,9 @@ pub trait Storage: Debug + Send + Sync {
     }
 }
 
-/// Opens the storage below a table root. No I/O yet. `options` are those of `object_store`, and mean nothing for a
-/// local table. With `allowed_roots` a local table is confined to its own root and to them: what is elsewhere once
-/// links are followed is not opened.
+/// Opens the storage of a table root, without I/O. `options` are those of `object_store`, and have no
+/// effect on a local table. With `allowed_roots`, a local table is confined to its own root and to them:
+/// files that are elsewhere once links are followed are not opened.
 ///
 /// # Errors
 ///
@@ -296,8 +298,7 @@ pub fn open_location(
     })
 }
 
-/// Returns `true` if a path is below a directory; everything is below the root, which has no
-/// name.
+/// Returns `true` if a path is below a directory; every path is below the root, whose name is empty.
 pub(crate) fn is_below(path: &str, directory: &str) -> bool {
     directory.is_empty()
         || path
@@ -305,7 +306,7 @@ pub(crate) fn is_below(path: &str, directory: &str) -> bool {
             .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A local directory without a slash at the end, but the root (of a drive) has one again.
+/// Restores the slash of the root (of a drive), in a local directory without a trailing slash.
 fn with_root(directory: &str) -> Cow<'_, str> {
     if directory.contains('/') {
         directory.into()
@@ -314,7 +315,7 @@ fn with_root(directory: &str) -> Cow<'_, str> {
     }
 }
 
-/// The last line of defence for what a [`PathResolver`] has checked already.
+/// Refuses `..` in a path: a second check of what [`PathResolver`] guarantees.
 fn refuse_climbing(path: &str) -> Result<()> {
     if path.split('/').any(|part| part == "..") {
         let error = Error::invalid("path.escapes_root", "a storage path may not contain `..`");

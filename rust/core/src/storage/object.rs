@@ -1,7 +1,7 @@
-//! A table on an object store, or in memory: `object_store` behind the synchronous surface.
+//! A table on an object store or in memory: `object_store` behind the synchronous interface.
 //!
-//! The client is built on first use, and rebuilt in a forked child, whose parent's connections
-//! are not its own.
+//! The client is built on first use, and again in a forked child, which must not use its parent's
+//! connections.
 
 pub(super) mod ahead;
 mod config;
@@ -33,20 +33,20 @@ use super::{
 };
 use crate::error::{Error, Result};
 
-/// The number of files that are deleted, and of parts of a listing that are requested, side by
-/// side.
+/// The maximum number of parallel deletions, and of parallel requests of a listing.
 const AT_ONCE: usize = 16;
 
-/// Maximum size of a file that is read whole beside others: a file of the log, which a listing showed to be smaller.
+/// The maximum size of a file that is read whole in parallel with others: a log file that was smaller in
+/// the listing.
 const MAX_WHOLE_FILE: u64 = 512 << 20;
 
 /// The client of the store.
 #[derive(Clone)]
 struct Client {
     store: Arc<dyn ObjectStore>,
-    /// For listings by page, which can begin at a name and leave sub-directories out at once.
+    /// For paginated listings, which can begin at a name and skip sub-directories.
     pages: Option<Arc<dyn PaginatedListStore>>,
-    /// One for each request for bytes that may be in flight.
+    /// One permit for each request for bytes that may be pending.
     permits: Arc<Semaphore>,
 }
 
@@ -58,7 +58,7 @@ pub struct ObjectStorage {
 }
 
 impl fmt::Debug for ObjectStorage {
-    // Without the options: some are secret.
+    // without the options, some of which are secret
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ObjectStorage")
             .field("root", &self.location.root())
@@ -67,12 +67,12 @@ impl fmt::Debug for ObjectStorage {
 }
 
 impl ObjectStorage {
-    /// Storage at `location`, which is not a local one. No I/O yet.
+    /// Creates the storage at `location`, which is not a local one, without I/O.
     ///
-    /// `options` have `object_store`'s configuration keys, in either case; environment variables of
-    /// the usual names (`AWS_…`, `AZURE_…`, `GOOGLE_…`) are the defaults. In addition,
-    /// `max_retries` and `retry_timeout` bound the repetition of failed requests, and
-    /// `max_concurrent_requests` how many requests for bytes are in flight.
+    /// `options` have `object_store`'s configuration keys, in either case; environment
+    /// variables of the usual names (`AWS_…`, `AZURE_…`, `GOOGLE_…`) are the defaults. In addition,
+    /// `max_retries` and `retry_timeout` limit retries of failed requests, and `max_concurrent_requests`
+    /// the number of pending requests for bytes.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl ObjectStorage {
         client.cloned()
     }
 
-    /// As [`Storage::put_if_absent`]; returns the tag of the new file, 0 if the store has none.
+    /// Creates a file as [`Storage::put_if_absent`]; returns its tag, 0 if the store has none.
     pub(super) fn create(&self, path: &str, bytes: Bytes) -> Result<Option<u64>> {
         let (object, store) = (self.object(path)?, self.client()?.store);
         let payload = PutPayload::from(bytes);
@@ -106,7 +106,7 @@ impl ObjectStorage {
                 .await
             {
                 Ok(created) => Ok(Some(Some(created.e_tag.as_deref().map_or(0, tag)))),
-                // Some stores say the same while another writer is at it, and nothing may come of it.
+                // some stores return the same while another writer is uploading, which may fail
                 Err(object_store::Error::AlreadyExists { .. }) => match store.head(&object).await {
                     Ok(_) => Ok(Some(None)),
                     Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -119,7 +119,7 @@ impl ObjectStorage {
         outcome.ok_or_else(|| {
             Error::storage(
                 "storage.contended",
-                "another writer is at this file: try again",
+                "another writer is writing this file: try again",
             )
             .at_path(path)
         })
@@ -179,7 +179,7 @@ impl ObjectStorage {
                 }
                 Err(cause) => Some(cause),
             };
-            // Stores answer a range beyond the end in different ways: look at the size instead.
+            // stores treat a range beyond the end differently: compare with the size instead
             let size = match client.store.head(&object).await {
                 Ok(meta) => meta.size,
                 Err(cause) => return Err(failed(&settings, "read", &path, cause)),
@@ -208,7 +208,7 @@ fn failed(settings: &Settings, verb: &str, path: &str, cause: object_store::Erro
         ),
         Cause::NotSupported { .. } | Cause::NotImplemented { .. } => (
             "storage.unsupported",
-            format!("this store cannot {verb} files so"),
+            format!("this store cannot {verb} files in this way"),
         ),
         _ if connector::led_elsewhere(&cause) => (
             "storage.redirect",
@@ -387,7 +387,7 @@ impl Storage for ObjectStorage {
         runtime::block_on(async move {
             match store.copy_if_not_exists(&source, &target).await {
                 Err(AlreadyExists { .. }) => Ok(false),
-                // S3 cannot copy on a condition
+                // S3 has no conditional copy
                 Err(NotImplemented { .. } | NotSupported { .. }) => {
                     store.copy(&source, &target).await.map(|()| true)
                 }
@@ -465,7 +465,7 @@ impl Storage for ObjectStorage {
     }
 }
 
-/// One store for each name, for as long as the process lives.
+/// Returns the in-memory store of this name, which lives as long as the process.
 fn memory(name: &str) -> Arc<dyn ObjectStore> {
     static STORES: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -486,19 +486,19 @@ fn meta(path: String, object: &ObjectMeta) -> FileMeta {
         path,
         size: object.size,
         modification_time: object.last_modified.timestamp_millis(),
-        // size and time are no ETag: two files of one second may have as many bytes
+        // size and time are not an ETag: two files may agree in both within a second
         tag: object.e_tag.as_deref().map_or(0, tag),
     }
 }
 
-/// The tag of an object; some answers quote the ETag, others do not.
+/// Returns the tag of an object; some responses quote the ETag, others do not.
 fn tag(e_tag: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     e_tag.trim_matches('"').hash(&mut hasher);
     hasher.finish().max(1)
 }
 
-/// The ranges to fetch, near ones as one, in order and without overlap; empty ones left out.
+/// Returns the ranges to fetch: close ones merged, in order, without overlap and empty ones.
 fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
     sorted.sort_unstable_by_key(|range| range.start);
@@ -514,7 +514,7 @@ fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     merged
 }
 
-/// One range out of those fetched; None where the store sent less than requested.
+/// Returns one range from the fetched ones; `None` if the store sent fewer bytes than requested.
 fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<Bytes> {
     if range.is_empty() {
         return Some(Bytes::new());
@@ -528,7 +528,7 @@ fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<
     (end <= bytes.len()).then(|| bytes.slice(start..end))
 }
 
-/// The same error for every path.
+/// Returns the same error for every path.
 fn repeat<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
     let again =
         |path: &&str| Err(Error::new(error.kind(), error.code(), error.to_string()).at_path(*path));

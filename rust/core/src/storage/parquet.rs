@@ -1,4 +1,4 @@
-//! Parquet files, whose decoders say which bytes they need.
+//! Parquet files, read as their decoders request bytes.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::{FileBytes, Storage};
 use crate::codec::parquet_file::{FetchedBytes, FooterDecoder, FooterRules, RowGroupRequest};
 use crate::error::Result;
 
-/// A footer that was read and checked.
+/// A validated footer.
 pub(crate) struct Footer {
     /// The decoded footer.
     pub(crate) metadata: ParquetMetaData,
@@ -36,7 +36,7 @@ pub(crate) fn read_footer(
     decoded(decoder, |ranges| storage.read_ranges(path, ranges))
 }
 
-/// The same for a file that may be read further.
+/// Reads the footer of a file that may be read further.
 pub(crate) fn footer_of(bytes: &FileBytes, rules: FooterRules) -> Result<Footer> {
     let decoder = FooterDecoder::new(bytes.length(), rules)?;
     decoded(decoder, |ranges| bytes.read(ranges))
@@ -57,7 +57,7 @@ fn decoded(
     }
 }
 
-/// Fetches what a request needs and was not fetched before.
+/// Fetches the missing bytes of a request.
 pub(crate) fn fetch(
     storage: &dyn Storage,
     path: &str,

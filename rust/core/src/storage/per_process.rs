@@ -1,9 +1,8 @@
-//! A value that belongs to one process id: built on first use, rebuilt in a forked child.
+//! A value that belongs to one process id: built on first use, and again in a forked child.
 //!
-//! PySpark forks its workers. Threads do not survive a fork, so a thread pool, a runtime or an HTTP
-//! client of the parent is dead weight in the child: it is neither used nor dropped there, only left
-//! behind. Nothing is locked, because a lock that another thread holds during the fork never opens in
-//! the child.
+//! PySpark forks its workers. Threads do not survive a fork, so that a thread pool, a runtime or an HTTP
+//! client of the parent is useless in the child: it is neither used nor dropped there, but leaked. There
+//! are no locks, because a lock that another thread holds during the fork is never released in the child.
 
 #![allow(unsafe_code)] // an atomic pointer to the value: no lock, and a parent's value is left alone
 
@@ -34,13 +33,13 @@ impl<T> PerProcess<T> {
 }
 
 impl<T: Send + Sync> PerProcess<T> {
-    /// This process's value. `build` may run in two threads at once; one result wins, the other is
-    /// dropped.
+    /// Returns this process's value. `build` may run in two threads at once; one result is kept, the other
+    /// is dropped.
     pub(crate) fn get_or_try_init(&self, build: impl FnOnce() -> Result<T>) -> Result<&T> {
         let process = std::process::id();
         let seen = self.entry.load(Ordering::Acquire);
         // SAFETY: a non-null pointer here came from `Box::into_raw` below. An entry is freed only by
-        // `drop`, which has `&mut self`; one that is replaced (after a fork) is leaked.
+        // `drop`, which has `&mut self`; an entry that is replaced after a fork is leaked.
         if let Some(entry) = unsafe { seen.as_ref() }
             && entry.process == process
         {
@@ -57,13 +56,13 @@ impl<T: Send + Sync> PerProcess<T> {
             {
                 Ok(_parents_entry_or_null) => fresh,
                 Err(winner) => {
-                    // SAFETY: `fresh` was made above and never shared.
+                    // SAFETY: `fresh` was created above and never shared.
                     drop(unsafe { Box::from_raw(fresh) });
                     winner
                 }
             };
-        // SAFETY: `kept` is `fresh`, now shared, or the entry that another thread of this process
-        // put in since the load; both live until `drop`.
+        // SAFETY: `kept` is `fresh`, now shared, or an entry that another thread of this process stored
+        // since the load; both live until `drop`.
         Ok(unsafe { &(*kept).value })
     }
 }

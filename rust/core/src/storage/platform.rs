@@ -1,7 +1,7 @@
-//! Differences between operating systems: the form of a local path, and some calls.
+//! Differences between operating systems: the form of local paths, and some system calls.
 //!
-//! A [`Location`](super::Location) writes a local path as a URI does, with `/` before and between its
-//! parts, on every system: `/data/t`, and `/C:/data/t` on Windows.
+//! A [`Location`](super::Location) has local paths in the form of a URI, with `/` before and between their
+//! components, on every system: `/data/t`, and `/C:/data/t` on Windows.
 
 #[cfg(unix)]
 mod unix;

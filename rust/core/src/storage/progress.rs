@@ -1,8 +1,8 @@
-//! The progress of long work, to be shown to a person.
+//! The progress of long-running work, for display.
 //!
-//! The storage here counts what the process lists and reads; [`ordered`](super::pool::ordered)
-//! reports how many of its units are done. The binding looks at both when it is asked whether to stop
-//! ([`interrupt`](super::interrupt)), and nothing here costs more than an addition.
+//! This module counts what the process lists and reads; [`ordered`](super::pool::ordered) reports how many
+//! units are done. The binding reads both when it checks for an interrupt
+//! ([`interrupt`](super::interrupt)). The cost is one addition.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,25 +14,25 @@ thread_local! {
     static UNITS: Cell<Option<Units>> = const { Cell::new(None) };
 }
 
-/// The work of this process since it began.
+/// The total work of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Files that listings have shown.
+    /// The number of listed files.
     pub listed: u64,
-    /// Bytes read.
+    /// The number of bytes read.
     pub read: u64,
 }
 
-/// The number of equal parts of the calling thread's present work that are done.
+/// The progress of the calling thread's present work in units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
-    /// Parts whose results were given out.
+    /// Units whose results were returned.
     pub done: usize,
-    /// All of them.
+    /// All units.
     pub all: usize,
 }
 
-/// Returns the work of this process so far; other threads' calls count as well.
+/// Returns the total work of this process, including other threads' calls.
 pub fn totals() -> Totals {
     Totals {
         listed: LISTED.load(Ordering::Relaxed),
@@ -40,7 +40,7 @@ pub fn totals() -> Totals {
     }
 }
 
-/// The parts of what the calling thread waits for; None where it is not known.
+/// Returns the progress of the work that the calling thread waits for; `None` if it is unknown.
 pub fn units() -> Option<Units> {
     UNITS.get()
 }
@@ -53,7 +53,7 @@ pub(super) fn read(bytes: usize) {
     READ.fetch_add(bytes as u64, Ordering::Relaxed);
 }
 
-/// Says how far the calling thread has come; None at the end.
+/// Sets the progress of the calling thread; `None` at the end.
 pub(super) fn set_units(units: Option<Units>) {
     UNITS.set(units);
 }

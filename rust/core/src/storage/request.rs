@@ -1,4 +1,4 @@
-//! Byte ranges on their way.
+//! Pending requests for byte ranges.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,10 +9,10 @@ use tokio::task::AbortHandle;
 use super::interrupt;
 use crate::error::{Error, Result};
 
-/// Called when a request has ended, with bytes or with an error.
+/// Called when a request has ended, successfully or not.
 pub type Ended = Box<dyn FnOnce() + Send>;
 
-/// A request for some ranges of a file. It is given up when it is dropped.
+/// A request for ranges of a file. It is cancelled when it is dropped.
 #[derive(Debug)]
 pub struct Request {
     answer: Arc<Answer>,
@@ -39,14 +39,15 @@ impl Answer {
 }
 
 impl Request {
-    /// A request whose answer is known.
+    /// Creates a request whose response is known.
     pub fn ended(result: Result<Vec<Bytes>>) -> Self {
         let answer = Arc::new(Answer::default());
         answer.set(result);
         Self { answer, task: None }
     }
 
-    /// A request that `start` sends: it gets the promise of an answer, and returns what gives the request up.
+    /// Creates a request that `start` sends: it takes the promise of a response, and returns a value whose
+    /// drop cancels the request.
     pub(super) fn start(
         ended: Ended,
         start: impl FnOnce(Promise) -> Result<AbortHandle>,
@@ -60,12 +61,12 @@ impl Request {
         Ok(Self { answer, task })
     }
 
-    /// Returns `true` if the answer is there.
+    /// Returns `true` if the response has arrived.
     pub fn has_ended(&self) -> bool {
         self.answer.ended.load(Ordering::Acquire)
     }
 
-    /// The bytes of the ranges, once they are there.
+    /// Waits for the bytes of the ranges.
     ///
     /// # Errors
     ///
@@ -95,14 +96,14 @@ impl Drop for Request {
     }
 }
 
-/// The answer that a request will have; an error if this is dropped without one.
+/// The promise of a response; an error if it is dropped without one.
 pub(super) struct Promise {
     answer: Arc<Answer>,
     ended: Option<Ended>,
 }
 
 impl Promise {
-    /// Gives the answer.
+    /// Fulfils the promise.
     pub(super) fn keep(self, result: Result<Vec<Bytes>>) {
         self.answer.set(result);
     }

@@ -1,7 +1,7 @@
-//! The one way from a path in the log to a file: nothing else may turn one into the other.
+//! The only conversion from a path in the log to a file.
 //!
-//! The content of a log is not to be trusted. A path is decoded once and then checked as it is; it
-//! stays below the table root, or below a root that the caller allowed.
+//! The content of a log is not trusted. A path is decoded once and then validated; it must be below the
+//! table root, or below a root that the caller allowed.
 //!
 //! Protocol: "Add File and Remove File" (`path`), "Sidecar File Information", "Deletion Vectors".
 
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use super::location::{Location, StoreKind, decode, split_scheme};
 use crate::error::{Error, Result};
 
-/// Turns URI-encoded paths of one table's log into paths that its storage takes.
+/// Converts URI-encoded paths of one table's log to paths for its storage.
 #[derive(Clone, Debug)]
 pub struct PathResolver {
     root: Location,
@@ -18,8 +18,8 @@ pub struct PathResolver {
 }
 
 impl PathResolver {
-    /// For the table at `root`. Files below `allowed_roots`, on the same store, may be pointed to as
-    /// well.
+    /// Creates the resolver of the table at `root`. Files below `allowed_roots`, on the same store, are
+    /// accepted as well.
     pub fn new(root: &Location, allowed_roots: &[Location]) -> Self {
         Self {
             root: root.clone(),
@@ -27,15 +27,14 @@ impl PathResolver {
         }
     }
 
-    /// The storage path of a file that the log names by `encoded`.
+    /// Returns the storage path of a file that the log calls `encoded`.
     ///
-    /// A relative path counts from `directory` (empty for the table root, `_delta_log/_sidecars` for
-    /// sidecars); the result is relative to the table root. An absolute path or URI must lie on the
-    /// table's own store, below its root, and becomes relative to it; below an allowed root the
-    /// result is absolute within that store and begins with `/`. `.` and empty parts vanish, and `..`
-    /// removes the part before it, even if that is a link: other engines compare paths in this way, too.
-    /// Data is outside of the logs of tables: without a `directory`, no part of a path may be
-    /// `_delta_log`.
+    /// A relative path is relative to `directory` (empty for the table root, `_delta_log/_sidecars` for
+    /// sidecars); the result is relative to the table root. An absolute path or URI must be on the table's
+    /// own store and below its root, and becomes relative to it; below an allowed root, the result is
+    /// absolute within that store and begins with `/`. `.` and empty components are dropped, and `..`
+    /// removes the component before it, even if that is a link: other engines compare paths in this way,
+    /// too. Data files are outside of logs: without a `directory`, no component may be `_delta_log`.
     ///
     /// # Errors
     ///
@@ -44,7 +43,7 @@ impl PathResolver {
     pub fn resolve<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
         let path = self.located(directory, encoded)?;
         if directory.is_empty() && path.split('/').any(is_log) {
-            let message = "the log names a file of a table's log as one with data";
+            let message = "the log refers to a file of a table's log as a data file";
             return Err(Error::corrupt("path.in_log", message).at_path(encoded));
         }
         Ok(path)
@@ -94,7 +93,7 @@ impl PathResolver {
         })
     }
 
-    /// The place of the table.
+    /// Returns the location of the table.
     pub fn root(&self) -> &Location {
         &self.root
     }
@@ -114,7 +113,7 @@ impl PathResolver {
                 } else {
                     Err(Error::unsupported(
                         "path.other_store",
-                        "the file is on another store than the table, \
+                        "the file is on a different store than the table, \
                          which this version does not open",
                     )
                     .at_path(encoded))
@@ -129,13 +128,12 @@ impl PathResolver {
     }
 }
 
-/// Returns `true` if a directory has a table's log; some disks treat upper and lower case as the
-/// same.
+/// Returns `true` for the name of a log directory; some file systems are case-insensitive.
 fn is_log(name: &str) -> bool {
     name.eq_ignore_ascii_case("_delta_log")
 }
 
-/// Returns the rest of `path` below `root`; None outside, and for the root itself.
+/// Returns the part of `path` below `root`; `None` outside, and for the root itself.
 fn below<'p>(path: &'p str, root: &Location) -> Option<&'p str> {
     let root_path = match root.kind() {
         StoreKind::Local => without_climbing(root.path()),
@@ -149,7 +147,7 @@ fn below<'p>(path: &'p str, root: &Location) -> Option<&'p str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// A local root without the `..` that the user may have written.
+/// Returns a local root without `..`.
 fn without_climbing(path: &str) -> Cow<'_, str> {
     if !path.contains("..") {
         return Cow::Borrowed(path);
@@ -165,8 +163,7 @@ fn without_climbing(path: &str) -> Cow<'_, str> {
     Cow::Owned(parts.join("/"))
 }
 
-/// Returns the part after the scheme of a URI, with each `..` and the part before it gone; `None`
-/// above its root.
+/// Returns the part of a URI after its scheme, with each `..` resolved; `None` above its root.
 fn climbed(rest: &str) -> Option<Cow<'_, str>> {
     if !rest.contains("..") {
         return Some(Cow::Borrowed(rest));
@@ -190,8 +187,8 @@ fn climbed(rest: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(format!("{authority}{slash}{}", parts.join("/"))))
 }
 
-/// Decoded once, without a slash at either end, without `.`, `..` and empty parts; borrowed where the path
-/// is so already, which is nearly always.
+/// Decodes once and normalizes: no slash at either end, no `.`, `..` and empty components; borrowed if
+/// nothing changes, which is usual.
 fn normal<'p>(encoded: &'p str, original: &str) -> Result<Cow<'p, str>> {
     let decoded = decode(encoded).ok_or_else(|| encoding(original))?;
     if decoded.contains('\0') {
@@ -233,7 +230,7 @@ fn escapes(original: &str) -> Error {
 fn foreign(original: &str) -> Error {
     Error::corrupt(
         "path.foreign",
-        "the log points to another store than the table's own; \
+        "the log points to a different store than the table's own; \
          open the table by the same kind of URI, or name its location in allowed_roots",
     )
     .at_path(original)

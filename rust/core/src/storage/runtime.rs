@@ -1,4 +1,4 @@
-//! The runtime of async work: two threads for each process id, started on first use.
+//! The async runtime: two threads for each process id, started on first use.
 
 use std::future::Future;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -10,12 +10,12 @@ use super::interrupt;
 use super::per_process::PerProcess;
 use crate::error::{Error, Result};
 
-/// Waiting is nearly all that these threads do.
+/// These threads mostly wait.
 const WORKERS: usize = 2;
 
 static RUNTIME: PerProcess<Background> = PerProcess::new();
 
-/// Dropped only when two threads began at once and this one lost; then it must not block.
+/// Dropped only if two threads started it at once and this one lost; then it must not block.
 struct Background(Option<Runtime>);
 
 impl Drop for Background {
@@ -26,7 +26,7 @@ impl Drop for Background {
     }
 }
 
-/// This process's runtime, started on first use.
+/// Returns this process's runtime, started on first use.
 fn runtime() -> Result<&'static Runtime> {
     let background = RUNTIME.get_or_try_init(|| {
         Builder::new_multi_thread()
@@ -47,19 +47,19 @@ fn runtime() -> Result<&'static Runtime> {
     background.0.as_ref().ok_or_else(ending)
 }
 
-/// Begins `work`, which continues by itself until it is aborted.
+/// Starts `work`, which continues by itself until it is aborted.
 pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Result<AbortHandle> {
     Ok(runtime()?.spawn(work).abort_handle())
 }
 
-/// Runs `work` to its end while this thread waits, and asks [`interrupt::check`] meanwhile. An
-/// interrupt abandons the work.
+/// Runs `work` to its end while this thread waits, and calls [`interrupt::check`] meanwhile. An interrupt
+/// abandons the work.
 pub(super) fn block_on<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> Result<T> {
     let (sender, receiver) = sync_channel(1);
     let task = spawn(async move {
-        // The receiver is gone after an interrupt: fine.
+        // the receiver is gone after an interrupt
         let _nobody = sender.send(work.await);
     })?;
     loop {

@@ -1,4 +1,4 @@
-//! A directory of this machine for temporary files.
+//! A local directory for temporary files.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::failures::failed;
 use super::{LocalStorage, Storage, platform};
 use crate::error::Result;
 
-/// A directory below the system's own for temporary files (`TMPDIR`); it goes away with this value.
+/// A directory in the system's temporary directory (`TMPDIR`); it is deleted with this value.
 #[derive(Debug)]
 pub struct Scratch {
     directory: PathBuf,
@@ -18,7 +18,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A new one.
+    /// Creates a directory.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A temporary file for what does not fit into memory.
+//! A temporary file for data that does not fit into memory.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -12,9 +12,8 @@ use super::failures::failed;
 use super::platform;
 use crate::error::Result;
 
-/// A file in the system's directory for temporary files (`TMPDIR`), without a name, unlike those of a
-/// [`Scratch`](super::Scratch). It is deleted with its owner or
-/// its bytes, even if the process is killed.
+/// A nameless file in the system's temporary directory (`TMPDIR`), unlike those of a
+/// [`Scratch`](super::Scratch). It is deleted with its owner or its bytes, even if the process is killed.
 #[derive(Debug)]
 pub struct TemporaryFile {
     file: File,
@@ -22,7 +21,7 @@ pub struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// A new one.
+    /// Creates a file.
     ///
     /// # Errors
     ///
@@ -41,7 +40,7 @@ impl TemporaryFile {
         }
     }
 
-    /// Writes bytes after those that are there.
+    /// Appends bytes.
     ///
     /// # Errors
     ///
@@ -51,15 +50,14 @@ impl TemporaryFile {
         written.map_err(|cause| failed("write", &self.directory, cause))
     }
 
-    /// All bytes. The system reads them from the file when they are looked at, and takes the memory back
-    /// when it needs it.
+    /// Maps all bytes. The system reads them from the file on access, and reclaims the memory when needed.
     ///
     /// # Errors
     ///
     /// Storage.
     pub fn map(self) -> Result<Bytes> {
-        // SAFETY: the file under the map is not changed: it has no name that another process could open it
-        // by, or is opened for this process alone, and the only handle is not written to any more.
+        // SAFETY: the mapped file does not change: no other process can open it, since it has no name or is
+        // opened exclusively, and the only handle is not written to any more.
         #[allow(unsafe_code)]
         let map = unsafe { Mmap::map(&self.file) };
         let map = map.map_err(|cause| failed("map", &self.directory, cause))?;

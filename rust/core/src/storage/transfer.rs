@@ -1,4 +1,5 @@
-//! Files of one table copied into another: by the store itself where both lie on one, else piece by piece.
+//! Copies files of one table to another: by the store itself if both are on the same one, otherwise piece
+//! by piece.
 
 use std::ops::Range;
 
@@ -8,32 +9,32 @@ use serde::{Deserialize, Serialize};
 use super::Storage;
 use crate::error::{Error, Result};
 
-/// A piece that goes from one store to another: more than the least part that a store takes.
+/// The size of a piece in bytes: more than the minimum part size of stores.
 const PIECE: u64 = 16 << 20;
 
-/// Stores copy no larger file by one request.
+/// The maximum size of a file that stores copy by one request.
 const MAX_AT_ONCE: u64 = 5 << 30;
 
-/// One file, from where to where.
+/// A file to copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCopy {
     /// The storage path in the source.
     pub from: String,
-    /// The same, absolute within the store, where both tables lie on one.
+    /// The same as an absolute path within the store, if both tables are on it.
     pub within_store: Option<String>,
     /// The storage path in the target.
     pub to: String,
-    /// Bytes, as the log has them; `None` where it does not.
+    /// The size in bytes according to the log; `None` if unknown.
     pub size: Option<u64>,
 }
 
-/// Copies a file; it becomes visible whole. Returns its bytes. An existing file stays: those who copy
-/// chooses names that only copies of this file have.
+/// Copies a file, which becomes visible as a whole, and returns its size. An existing file is kept: callers
+/// choose names that only copies of this file have.
 ///
 /// # Errors
 ///
-/// `storage.not_found`; Corrupt: `clone.size` where the file has not the size that the log says; Storage:
-/// `clone.file_exists` where the file that is there has another.
+/// `storage.not_found`; Corrupt: `clone.size` if the file does not have the size in the log; Storage:
+/// `clone.file_exists` if an existing file has another size.
 pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> Result<u64> {
     source.check_readable(&copy.from)?;
     let size = source.head(&copy.from)?.size;
@@ -65,7 +66,7 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
     whole(target, &copy.to, size, created)
 }
 
-/// The bytes of a copy, which was made now or was there.
+/// Returns the size of a copy, new or existing, and checks it.
 fn whole(target: &dyn Storage, path: &str, size: u64, created: bool) -> Result<u64> {
     if created || target.head(path)?.size == size {
         return Ok(size);

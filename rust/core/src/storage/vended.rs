@@ -1,5 +1,4 @@
-//! A store whose credentials a catalog gives for a while: opened when it is first needed, and again
-//! before they expire.
+//! A store with temporary credentials of a catalog: opened on first use, and again before they expire.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,10 +9,10 @@ use bytes::Bytes;
 use super::{Ended, FileMeta, Location, Request, Storage, now, open_location};
 use crate::error::{Error, Result};
 
-/// New credentials are requested this long before the old ones expire, or after half of their life.
+/// New credentials are requested this long before the old ones expire, or after half of their lifetime.
 const MARGIN: i64 = 60_000;
 
-/// The access to a table's files that is requested.
+/// The requested access to a table's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// List and read.
@@ -22,12 +21,12 @@ pub enum Access {
     ReadWrite,
 }
 
-/// The credentials that open a store for a while. Never printed.
+/// Temporary credentials of a store. Never printed.
 #[derive(Clone)]
 pub struct Credentials {
-    /// Options of the store, as `object_store` names them; they win over those of the table.
+    /// Options of the store, with `object_store`'s keys; they take precedence over those of the table.
     pub storage_options: Vec<(String, String)>,
-    /// Milliseconds since the epoch; `None` for ever.
+    /// Milliseconds since the epoch; `None` if they do not expire.
     pub expires_at: Option<i64>,
 }
 
@@ -37,9 +36,9 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// Who gives credentials.
+/// A source of credentials.
 pub trait Vending: fmt::Debug + Send + Sync {
-    /// Credentials for a kind of access; `None` where those of the table are to be used.
+    /// Returns credentials for a kind of access; `None` to use those of the table.
     fn credentials(&self, access: Access) -> Result<Option<Credentials>>;
 }
 
@@ -49,7 +48,7 @@ pub struct VendedStorage {
     options: Vec<(String, String)>,
     allowed_roots: Option<Vec<Location>>,
     vending: Arc<dyn Vending>,
-    /// Without credentials of the catalog: its name, and what opens where it gives none.
+    /// The store without vended credentials: for its name, and if the catalog returns none.
     plain: Arc<dyn Storage>,
     opened: Mutex<[Option<Opened>; 2]>,
 }
@@ -70,7 +69,7 @@ impl fmt::Debug for VendedStorage {
 }
 
 impl VendedStorage {
-    /// The store below `location`; nothing is requested yet.
+    /// Creates the store at `location`; nothing is requested yet.
     ///
     /// # Errors
     ///
@@ -91,12 +90,12 @@ impl VendedStorage {
         })
     }
 
-    /// The store with credentials that are good for now. Nothing is locked while the catalog is asked.
+    /// Returns the store with valid credentials. No lock is held during the request to the catalog.
     fn open(&self, access: Access) -> Result<Arc<dyn Storage>> {
         let now = now();
         let opened = |slots: &[Option<Opened>; 2]| {
             let good = |slot: &&Opened| slot.renew_at.is_none_or(|at| now < at);
-            // permission to write includes reading
+            // write access includes read access
             let allowed = match access {
                 Access::Read => slots.as_slice(),
                 Access::ReadWrite => slots.get(1..).unwrap_or_default(),
@@ -143,7 +142,7 @@ impl VendedStorage {
     }
 }
 
-/// The same error for each of these files.
+/// Returns the same error for each of these files.
 fn repeated<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
     let same =
         |path: &&str| Err(Error::new(error.kind(), error.code(), error.message()).at_path(*path));

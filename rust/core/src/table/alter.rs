@@ -1,4 +1,4 @@
-//! Changes of what a table is.
+//! Changes of a table's definition.
 
 use std::collections::BTreeMap;
 
@@ -23,37 +23,37 @@ use crate::write::row_display;
 
 mod columns;
 
-/// One change of what a table is.
+/// A change of a table's definition.
 #[derive(Clone, Debug)]
 pub enum Alteration {
     /// Sets these properties; `comment` is the description.
     SetProperties(BTreeMap<String, String>),
-    /// Takes these properties away; true: also where one is not set.
+    /// Removes these properties; true: ignores those that are not set.
     UnsetProperties(Vec<String>, bool),
-    /// Adds columns, one after the other.
+    /// Adds columns, in order.
     AddColumns(Vec<NewColumn>),
-    /// Gives a column, or a part of one, another name.
+    /// Renames a column, or a field of a struct.
     RenameColumn(Vec<String>, String),
-    /// Takes columns, or parts of columns, away.
+    /// Drops columns, or fields of structs.
     DropColumns(Vec<Vec<String>>),
-    /// Changes columns, or parts of columns, one after the other; each is named once.
+    /// Changes columns, or fields of structs, in order; each occurs once.
     ChangeColumns(Vec<(Vec<String>, Vec<ColumnChange>)>),
-    /// Says something of the table, or nothing any more.
+    /// Sets or removes the description of the table.
     SetDescription(Option<String>),
     /// Adds a constraint: a name and an expression.
     AddConstraint(String, String),
-    /// Takes a constraint away; true: also where there is none.
+    /// Drops a constraint; true: unless it does not exist.
     DropConstraint(String, bool),
-    /// Names the columns that rows are clustered by.
+    /// Sets the clustering columns.
     ClusterBy(Vec<String>),
     /// Adds a table feature.
     AddFeature(String),
-    /// Takes a table feature away; true: also the history that needs it.
+    /// Drops a table feature; true: also truncates the history that needs it.
     DropFeature(String, bool),
 }
 
 impl Table {
-    /// Changes what the newest version of the table is.
+    /// Changes the definition of the newest version.
     ///
     /// # Errors
     ///
@@ -80,7 +80,7 @@ impl Table {
                 }
             },
             Alteration::AddConstraint(name, expression) => {
-                // rows that others add meanwhile were not looked at
+                // concurrently added rows were not checked
                 options.isolation = Some(IsolationLevel::Serializable);
                 let (new, broken) = add_constraint(old, &name, &expression)?;
                 let parameters = vec![("name", json!(name)), ("expr", json!(expression))];
@@ -153,7 +153,7 @@ impl Table {
         Ok(clustering.map(|domain| domain.configuration))
     }
 
-    /// Rows that are there must keep a new constraint.
+    /// Checks that existing rows satisfy a new constraint.
     fn check_constraint(
         &self,
         snapshot: &Snapshot,
@@ -174,8 +174,8 @@ impl Table {
             let rows = rows?;
             if rows.num_rows() > 0 {
                 let message = format!(
-                    "the constraint {} is broken by a row that is there: {} is not true of {}; delete or \
-                     mend such rows first",
+                    "an existing row violates the constraint {}: {} is not true for {}; delete or \
+                     correct such rows first",
                     clipped(name),
                     clipped(expression),
                     row_display(&rows, 0)
@@ -194,7 +194,7 @@ struct Altered {
     metadata: Metadata,
     protocol: Option<Protocol>,
     clustering: Option<String>,
-    /// The rows that break a new constraint, as a predicate, with its name and its expression.
+    /// The rows that violate a new constraint, as a predicate, with its name and its expression.
     broken: Option<(Predicate, String, String)>,
 }
 
@@ -215,7 +215,7 @@ impl Altered {
     }
 }
 
-/// JSON as a text, as the reference has some parameters.
+/// Returns JSON as a string, as in some parameters of the reference.
 fn text(value: Value) -> Value {
     json!(value.to_string())
 }
@@ -241,7 +241,7 @@ fn tracks_rows(properties: &BTreeMap<String, String>) -> bool {
     })
 }
 
-/// There is no such constraint: an error, or nothing to do.
+/// Returns an error for a constraint that does not exist, or accepts it.
 fn absent(snapshot: &Snapshot, name: &str, if_exists: bool) -> Result<Commit> {
     if if_exists {
         return Ok(Commit {

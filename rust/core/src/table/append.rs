@@ -1,4 +1,4 @@
-//! APPEND: rows of a stream join those of the table.
+//! APPEND: adds the rows of a stream to the table.
 
 use std::iter::empty;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::{At, Table};
 use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::remembered;
-use crate::storage::{beside, interrupt};
+use crate::storage::{in_background, interrupt};
 use crate::transaction::Transaction;
 use crate::write::{Intake, Layout, Purpose, RowWriter, WrittenFiles, each_step};
 
-/// Rows of at most this many bytes are written while the newest version is looked up.
+/// Rows of at most this many bytes are written while the newest version is loaded.
 const AHEAD_BYTES: usize = 32 << 20;
 
-/// Rows in files, and what was taken in with them.
+/// Rows written to files, and their intake.
 struct Appended {
     written: WrittenFiles,
     intake: Intake,
@@ -64,15 +64,15 @@ impl Table {
         self.settle_append(transaction, appended)
     }
 
-    /// Writes the rows for a version that is known, while the newest one is looked up. Where that has other
-    /// metadata, they are written again.
+    /// Writes the rows for a known version while the newest one is loaded. If that has other metadata, they
+    /// are written again.
     fn append_ahead(
         &self,
         known: &Snapshot,
         mut rows: RowSource,
         options: &RowsOptions,
     ) -> Result<RowsWritten> {
-        let newest = beside(&self.source.storage, {
+        let newest = in_background(&self.source.storage, {
             let table = self.clone();
             move |_| table.snapshot(At::Latest, None)
         });
@@ -148,10 +148,10 @@ impl Table {
     }
 }
 
-/// The rows after those that were taken already.
+/// The remaining rows.
 type Rest = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
-/// These rows, and then the rest.
+/// Returns a stream of these rows and the rest.
 fn source_of(schema: &SchemaRef, batches: Vec<RecordBatch>, rest: Rest) -> RowSource {
     let all = batches.into_iter().map(Ok).chain(rest);
     Box::new(RecordBatchIterator::new(all, Arc::clone(schema)))

@@ -1,4 +1,4 @@
-//! CLONE and GENERATE, as verbs of the table.
+//! CLONE and GENERATE, as methods of the table.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use super::At;
 /// The options of a clone.
 #[derive(Clone, Debug, Default)]
 pub struct CloneOptions {
-    /// Point to the source's files, instead of copying them.
+    /// Refer to the source's files, instead of copying them.
     pub shallow: bool,
-    /// Take the place of a table that is there.
+    /// Replace an existing table.
     pub replace: bool,
-    /// Properties beside those of the source.
+    /// Properties in addition to those of the source.
     pub properties: BTreeMap<String, String>,
 }
 
-/// A clone in the making: planned, not yet committed.
+/// A planned clone.
 #[derive(Debug)]
 pub struct Cloning {
     source: Table,
@@ -71,12 +71,12 @@ impl Cloning {
         })
     }
 
-    /// The files to copy before the commit.
+    /// Returns the files to copy before the commit.
     pub fn copies(&self) -> &[FileCopy] {
         &self.plan.copies
     }
 
-    /// Copies them all.
+    /// Copies all files; returns the number of bytes.
     ///
     /// # Errors
     ///
@@ -86,11 +86,11 @@ impl Cloning {
         copy_files(self.source.source(), self.target.source(), copies)
     }
 
-    /// Commits the clone; its version.
+    /// Commits the clone; returns its version.
     ///
     /// # Errors
     ///
-    /// As [`clone::transaction`]; Conflict: another writer was faster.
+    /// As [`clone::transaction`]; Conflict: another writer won.
     pub fn commit(self, options: TransactionOptions) -> Result<Option<u64>> {
         let of = Version {
             source: self.source.source(),
@@ -109,7 +109,7 @@ impl Cloning {
 }
 
 impl Table {
-    /// Writes the manifests of symbolic links of the newest version; how many.
+    /// Writes the symlink manifests of the newest version; returns their number.
     ///
     /// # Errors
     ///

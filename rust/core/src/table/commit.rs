@@ -1,4 +1,4 @@
-//! Commits, and what follows each commit.
+//! Commits, and the maintenance after each commit.
 
 use serde_json::{Map, Value};
 
@@ -12,10 +12,10 @@ use crate::snapshot::Snapshot;
 use crate::storage::pool::Aside;
 use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
-/// The most files of a table whose checksum is counted after each commit.
+/// The maximum number of files of a table whose checksum is computed in full after a commit.
 const SMALL_TABLE: u64 = 1_000;
 
-/// The result of a commit, and of the work after it.
+/// The result of a commit, and of the maintenance after it.
 #[derive(Debug)]
 pub struct Committed {
     /// The commit.
@@ -26,12 +26,12 @@ pub struct Committed {
 }
 
 impl Table {
-    /// Commits a transaction; then writes what its version calls for: a checkpoint, a checksum of a
-    /// table that is not large. After a checkpoint of its own it deletes what has expired of the log.
+    /// Commits a transaction; then writes the checkpoint that is due, and a checksum unless the table is
+    /// large. Deletes expired log files after such a checkpoint.
     ///
     /// # Errors
     ///
-    /// As [`Transaction::commit`]. What goes wrong afterwards is no error: the version is there.
+    /// As [`Transaction::commit`]. A failure afterwards is not an error: the version exists.
     pub fn commit(&self, transaction: Transaction) -> Result<Committed> {
         let read = transaction.snapshot().cloned();
         let commit = transaction.commit()?;
@@ -42,10 +42,9 @@ impl Table {
         Ok(Committed { commit, afterwards })
     }
 
-    /// The checksum is carried on from the version before, which the transaction has `read` unless
-    /// others were faster. It is counted where that cannot be done and
-    /// the table is small, and for versions that get a checkpoint: then everything is read anyway, and
-    /// an error in what was carried on ends there.
+    /// Derives the checksum from that of the previous version, which the transaction has `read` unless it
+    /// lost a race. Computes it in full if that is impossible and the table is small, and for versions that
+    /// get a checkpoint: then everything is read anyway, and errors do not accumulate.
     fn after(&self, version: u64, commit: &Commit, read: Option<&Snapshot>) -> Result<()> {
         if commit.hands_over {
             self.source.hand_over(version)?;
@@ -90,7 +89,7 @@ impl Table {
         Ok(())
     }
 
-    /// The number of files that a version has, if a checksum has it.
+    /// Returns the number of files of a version, if it has a checksum.
     fn known_files(&self, version: u64) -> Option<u64> {
         let path = checksum_path(version);
         let storage = &self.source.storage;
@@ -98,8 +97,8 @@ impl Table {
         VersionChecksum::parse(&bytes).ok()?.num_files
     }
 
-    /// A transaction that reads a snapshot of this table; without one it creates the table, and metadata
-    /// and protocol are staged in it.
+    /// Starts a transaction that reads a snapshot of this table; without one, it creates the table, and
+    /// metadata and protocol are staged in it.
     ///
     /// # Errors
     ///

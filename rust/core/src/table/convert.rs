@@ -1,4 +1,4 @@
-//! CONVERT, as a verb of the table.
+//! CONVERT, as a method of the table.
 
 use super::Table;
 use crate::error::{ErrorKind, Result};
@@ -10,12 +10,12 @@ use crate::write::AddFile;
 use crate::write::{FooterStatistics, encoded};
 
 impl Table {
-    /// Makes a table of the Parquet files below its root; `None` where there is a table already.
+    /// Creates a table from the Parquet files below its root; returns `None` if there is a table already.
     ///
     /// # Errors
     ///
     /// Invalid argument: `convert.no_files`, `convert.partition`, `convert.schema`, a property; Corrupt:
-    /// `data.footer` for a file that is no Parquet; Unsupported: a feature that this build cannot write.
+    /// `data.footer` for a file that is not Parquet; Unsupported: a feature that this build cannot write.
     pub fn convert(
         &self,
         conversion: &Conversion,
@@ -26,7 +26,7 @@ impl Table {
         }
         let files = conversion.files(&self.source)?;
         conversion.check_partitions(&files)?;
-        // footers are read for the schema, and again for statistics that follow it
+        // footers are read for the schema, and again for statistics, which depend on it
         let table = Self {
             source: self.source.keeping(),
             ..self.clone()
@@ -37,7 +37,7 @@ impl Table {
         self.commit_conversion(conversion, definition, adds, options)
     }
 
-    /// The `add` of each file, with statistics if they are wanted.
+    /// Returns the `add` of each file, with statistics if requested.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Table {
         })
     }
 
-    /// Commits the files of a conversion; `None` where another writer made the table meanwhile.
+    /// Commits the files of a conversion; returns `None` if another writer created the table meanwhile.
     ///
     /// # Errors
     ///

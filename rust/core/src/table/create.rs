@@ -1,4 +1,4 @@
-//! CREATE TABLE: version 0, or a version that replaces all there was.
+//! CREATE TABLE: version 0, or a version that replaces the table.
 
 use std::collections::BTreeMap;
 
@@ -20,20 +20,20 @@ use crate::transaction::{Transaction, TransactionOptions};
 pub struct TableDefinition {
     /// The columns.
     pub schema: StructType,
-    /// Names of those that the table is partitioned by.
+    /// The names of the partition columns.
     pub partition_columns: Vec<String>,
-    /// The columns by which its rows are clustered, parts of structs with dots between the names.
+    /// The clustering columns; dots separate the names of nested ones.
     pub clustering_columns: Vec<String>,
-    /// Table properties, and those that say which protocol the table gets.
+    /// Table properties, and keys that state the protocol.
     pub properties: BTreeMap<String, String>,
-    /// A name for people.
+    /// The name.
     pub name: Option<String>,
-    /// The purpose of the table.
+    /// The description.
     pub description: Option<String>,
 }
 
 impl TableDefinition {
-    /// The metadata of such a table.
+    /// Returns the metadata of such a table.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl TableDefinition {
         self.described(new_metadata)
     }
 
-    /// The same where the table takes the place of another.
+    /// Returns the metadata of a table that replaces another.
     fn replacing(self, old: &Metadata) -> Result<Metadata> {
         self.described(|schema, partition_columns, properties, created_time| {
             replaced_metadata(old, schema, partition_columns, properties, created_time)
@@ -67,18 +67,18 @@ impl TableDefinition {
     }
 }
 
-/// The treatment of a table that exists already.
+/// The treatment of an existing table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CreateMode {
-    /// It is an error.
+    /// Fail.
     #[default]
     New,
-    /// It stays as it is.
+    /// Keep the table.
     IfNotExists,
-    /// The new one takes its place.
+    /// Replace the table.
     OrReplace,
-    /// The same, and it is an error if there is none.
+    /// Replace the table, and fail if there is none.
     Replace,
 }
 
@@ -94,7 +94,7 @@ impl CreateMode {
 }
 
 impl Table {
-    /// Creates the table, version 0; or replaces the one that is there. `None` where it stays as it is.
+    /// Creates the table as version 0, or replaces the existing one. Returns `None` if it is kept.
     ///
     /// # Errors
     ///
@@ -121,12 +121,12 @@ impl Table {
         }
     }
 
-    /// A transaction that creates the table, or replaces the one that is there. `None` where it stays as
-    /// it is. `as_select`: the rows of a query are still to be added.
+    /// Starts a transaction that creates the table, or replaces the existing one. Returns `None` if it is
+    /// kept. `as_select`: the rows of a query will be added.
     ///
     /// # Errors
     ///
-    /// As [`Table::create`], but for conflicts.
+    /// As [`Table::create`], except for conflicts.
     pub fn define(
         &self,
         new: TableDefinition,
@@ -169,7 +169,7 @@ impl Table {
     }
 }
 
-/// Returns the parameters of the commit, from the definition as it will be in the log.
+/// Returns the parameters of the commit, from the definition in the log.
 fn parameters(metadata: &Metadata, clustering_columns: &[String]) -> Map<String, Value> {
     let text = |value: Value| value.to_string();
     let values = [

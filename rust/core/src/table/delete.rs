@@ -1,4 +1,4 @@
-//! DELETE: rows leave the table.
+//! DELETE: removes rows from the table.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ impl Table {
         let write = write_options(&options);
         let mut changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, feed)?;
         mark(&mut changer, &snapshot, condition)?;
-        if changer.nothing() && options.txn.is_none() {
+        if changer.is_empty() && options.txn.is_none() {
             return Ok(nothing_done([
                 "numDeletedRows",
                 "numRemovedFiles",
@@ -54,8 +54,8 @@ impl Table {
     }
 }
 
-/// Marks the rows that satisfy the condition as deleted. Where all rows of a file do by what the log knows,
-/// the file is not read.
+/// Marks the rows that satisfy the condition as deleted. A file is not read if the log shows that all of
+/// its rows do.
 pub(super) fn mark(
     changer: &mut Changer,
     snapshot: &Snapshot,
@@ -68,7 +68,7 @@ pub(super) fn mark(
         return Ok(());
     };
     let bound = condition.bind(snapshot.schema())?;
-    // the files with rows of which the condition may be false or unknown
+    // the files with rows for which the condition may be false or unknown
     let others = snapshot.filter_of(&condition.clone().not_true())?;
     let others = changer.candidate_paths(others)?;
     let partly_matching = changer.candidates(Some(snapshot.filter_of(condition)?))?;

@@ -1,8 +1,8 @@
-//! Table features taken away with what they leave behind, and row ids given to files that have none.
+//! Drops table features with their traces, and assigns row ids to files without them.
 //!
-//! The traces of a feature in the newest version go first, by commits that change no row. Older
-//! versions still hold it: checkpoints are put after them, so that clients without the feature
-//! never have to read them, and `checkpointProtection` keeps these checkpoints in place.
+//! The traces of a feature in the newest version are removed first, by commits that change no row. Older
+//! versions still have it: they are followed by checkpoints, so that clients without the feature never have
+//! to read them, and `checkpointProtection` preserves these checkpoints.
 //!
 //! Protocol: "Table Features", "Checkpoint Protection", "Row Tracking".
 
@@ -30,22 +30,21 @@ use crate::transaction::{Commit, IsolationLevel, ROW_TRACKING, Transaction, Tran
 use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile};
 
-/// Empty commits, each with a checkpoint, between versions with traces and the one without the feature; as
-/// many as the reference implementation makes.
+/// The number of empty commits, each with a checkpoint, between versions with traces and the one without
+/// the feature; as in the reference implementation.
 const BARRIERS: usize = 3;
 
-/// Files that get or lose their row ids in one commit.
+/// The maximum number of files that get or lose their row ids in one commit.
 const FILES_AT_ONCE: usize = 100_000;
 
 impl Table {
-    /// Takes a feature away.
+    /// Drops a feature.
     ///
     /// # Errors
     ///
     /// As [`crate::spec::actions::Protocol::without_feature`]. Invalid argument: `alter.feature_in_use`,
-    /// `alter.truncate_history` for `checkpointProtection`;
-    /// Unsupported: `alter.drop_feature`; Conflict: another writer changed the table meanwhile. What was
-    /// done before an error stays, and need not be done again.
+    /// `alter.truncate_history` for `checkpointProtection`; Unsupported: `alter.drop_feature`; Conflict:
+    /// another writer changed the table meanwhile. Steps completed before an error need not be repeated.
     pub(super) fn drop_feature(&self, name: &str, options: &TransactionOptions) -> Result<Commit> {
         let snapshot = self.snapshot(At::Latest, None)?;
         snapshot.protocol().without_feature(name)?;
@@ -53,7 +52,7 @@ impl Table {
         let name = feature.map_or(name, |feature| feature.name);
         if name == PROTECTION {
             let message = format!(
-                "{PROTECTION} goes only with the history that it protects: pass truncate_history=True"
+                "{PROTECTION} can only be dropped with the history that it protects: pass truncate_history=True"
             );
             return Err(Error::invalid("alter.truncate_history", message));
         }
@@ -71,7 +70,7 @@ impl Table {
         self.leave(&snapshot, name, false, options)
     }
 
-    /// The commit that drops the feature; its history is protected unless it is `truncated`.
+    /// Commits the drop of the feature; its history is protected unless it is `truncated`.
     pub(super) fn leave(
         &self,
         snapshot: &Snapshot,
@@ -116,7 +115,7 @@ impl Table {
         Ok(commit)
     }
 
-    /// From here on a client need not read earlier commits.
+    /// Writes a checkpoint of the commit, so that clients need not read earlier commits.
     pub(super) fn checkpoint_of(&self, commit: &Commit) -> Result<()> {
         let Some(version) = commit.version else {
             return Ok(());
@@ -128,7 +127,8 @@ impl Table {
         Ok(())
     }
 
-    /// Commits after which the newest version has nothing of the feature but what its last commit takes.
+    /// Removes all traces of the feature from the newest version, except those that its last commit
+    /// removes.
     pub(super) fn take_traces_away(
         &self,
         feature: &str,
@@ -187,7 +187,7 @@ impl Table {
         }
     }
 
-    /// The metadata without what is left of the feature in it.
+    /// Returns the metadata without traces of the feature.
     pub(super) fn without_traces(&self, snapshot: &Snapshot, feature: &str) -> Result<Metadata> {
         let old = snapshot.metadata();
         let refused = |message: String| Err(Error::invalid("alter.feature_in_use", message));
@@ -240,7 +240,7 @@ impl Table {
         self.alter(change, options.clone()).map(drop)
     }
 
-    /// Writes files again, with the rows that they have; `new`: as this metadata says.
+    /// Rewrites files with the same rows; `new`: with this metadata.
     fn rewrite(
         &self,
         operation: &str,
@@ -273,7 +273,7 @@ impl Table {
         })? {
             rewrite.file(file)?;
         }
-        if rewrite.nothing() && !defines {
+        if rewrite.is_empty() && !defines {
             return Ok(());
         }
         let (written, counts) = rewrite.stage(&mut transaction)?;
@@ -286,7 +286,7 @@ impl Table {
         self.settle_files(transaction, written).map(drop)
     }
 
-    /// Gives row ids to all files, so that rows can be tracked.
+    /// Assigns row ids to all files, so that rows can be tracked.
     ///
     /// # Errors
     ///
@@ -309,7 +309,7 @@ impl Table {
         )
     }
 
-    /// Adds live files again, changed in what the log says of them; some at a time.
+    /// Adds live files again with changed actions, a limited number at a time.
     fn add_again(
         &self,
         operation: &str,
@@ -337,8 +337,8 @@ impl Table {
         }
     }
 
-    /// The files of vectors that older versions name, as if they were data files that were removed: clients
-    /// that know no vectors then keep them as long as these versions may be read.
+    /// Returns the files of vectors in older versions, as removed data files: clients that do not support
+    /// vectors then keep them as long as these versions may be read.
     fn files_of_vectors(&self, snapshot: &Snapshot) -> Result<Vec<RemoveFile>> {
         let mut paths = BTreeSet::new();
         for rows in snapshot.tombstones(&self.source)?.batches {
@@ -366,7 +366,7 @@ fn has_ids(file: &AddFile) -> bool {
     file.base_row_id.is_some()
 }
 
-/// The first live files of which something is true, at most this many.
+/// Returns the first live files that satisfy a condition, at most this many.
 fn live_files(
     table: &Table,
     snapshot: &Snapshot,

@@ -1,9 +1,9 @@
-//! Table features taken away together with the history that needs them.
+//! Drops table features together with the history that needs them.
 //!
-//! The traces of a feature in the newest version go first, then a checkpoint is put after it. Once
-//! that is older than a day, the log before it goes, and the feature with it: no client has to know
-//! it, and nothing has to be protected. Until then the feature stays, and an error states when it
-//! can go.
+//! The traces of a feature in the newest version are removed first, then a checkpoint is written. Once that
+//! is older than a day, the earlier log is deleted, and the feature is dropped: no client has to support
+//! it, and nothing has to be protected. Until then the feature stays, and an error states when it can be
+//! dropped.
 //!
 //! Protocol: "Table Features", "Checkpoint Protection"; steps as in the reference implementation.
 
@@ -20,13 +20,13 @@ use crate::storage::now;
 use crate::transaction::{Commit, Transaction, TransactionOptions};
 
 impl Table {
-    /// Takes a feature away, and the history that needs it.
+    /// Drops a feature, and the history that needs it.
     ///
     /// # Errors
     ///
     /// As [`Table::drop_feature`]. Invalid argument: `alter.truncate_history` for a feature that leaves
-    /// nothing in the history; `alter.feature_in_history` as long as versions that need it are too
-    /// young to go. What was done before an error stays, and need not be done again.
+    /// nothing in the history; `alter.feature_in_history` while versions that need it are too young to be
+    /// deleted. Steps completed before an error need not be repeated.
     pub(super) fn drop_feature_and_history(
         &self,
         name: &str,
@@ -60,7 +60,7 @@ impl Table {
         self.leave(&snapshot, name, true, options)
     }
 
-    /// A checkpoint after all versions that need the feature.
+    /// Writes a checkpoint after all versions that need the feature.
     fn put_barrier(
         &self,
         snapshot: &Snapshot,
@@ -76,8 +76,8 @@ impl Table {
         self.checkpoint_of(&commit)
     }
 
-    /// Types that columns had before go in a commit of their own: the one that drops the feature may
-    /// only come when no version has them.
+    /// Removes previous types of columns in a separate commit: the feature can only be dropped once no
+    /// version has them.
     fn take_type_changes_away(&self, name: &str, options: &TransactionOptions) -> Result<()> {
         if !matches!(name, "typeWidening" | "typeWidening-preview") {
             return Ok(());
@@ -96,7 +96,7 @@ impl Table {
     }
 }
 
-/// Why the feature stays for now, and when to ask again.
+/// Returns the error for a feature that is still in the history, with the time to retry.
 fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, obstacles: &[String]) -> Error {
     let retention = snapshot.properties().truncated_history_retention;
     let ripe = traces.barrier.map(|(_, time)| {

@@ -1,4 +1,4 @@
-//! The verbs of a table that keep it small and sound.
+//! The maintenance operations of a table.
 
 use std::collections::HashSet;
 
@@ -18,8 +18,7 @@ use crate::storage::now;
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
 
 impl Table {
-    /// Deletes files of the log that no version inside `delta.logRetentionDuration` needs, or tells
-    /// which these are.
+    /// Deletes log files that no version within `delta.logRetentionDuration` needs, or lists them.
     ///
     /// # Errors
     ///
@@ -29,9 +28,9 @@ impl Table {
         cleanup_log(&self.source, &snapshot, self.now(dry_run)?, dry_run)
     }
 
-    /// Deletes data files that no version inside the retention period needs, or tells which these are.
-    /// With `log` a commit says before and another after what is done; both afterwards where the disk was full,
-    /// and none where it is full even then.
+    /// Deletes data files that no version within the retention period needs, or lists them. With `log`, a
+    /// commit before and another after it record the operation; both afterwards if the disk was full, and
+    /// none if it still is.
     ///
     /// # Errors
     ///
@@ -85,7 +84,7 @@ impl Table {
         deleted.map(|_| report)
     }
 
-    /// The table's own retention, the one that holds, and the cutoff: in milliseconds.
+    /// Returns the table's own retention, the effective one, and the cutoff: in milliseconds.
     ///
     /// # Errors
     ///
@@ -96,14 +95,14 @@ impl Table {
         options: &VacuumOptions,
     ) -> Result<(i64, i64, i64)> {
         let own = snapshot.properties().deleted_file_retention;
-        // what is refused leaves no trace, not even that of a clock
+        // refused options have no side effects, not even a file to read the clock
         vacuum::period(&self.source, snapshot, 0, options)?;
         let now = self.now(options.dry_run)?;
         let (retention, cutoff) = vacuum::period(&self.source, snapshot, now, options)?;
         Ok((own, retention, cutoff))
     }
 
-    /// By this machine's clock where nothing is deleted; else not after that of the storage.
+    /// Returns the time: of this machine if nothing is deleted; otherwise at most that of the storage.
     pub(super) fn now(&self, dry_run: bool) -> Result<i64> {
         if dry_run {
             return Ok(now());
@@ -111,7 +110,7 @@ impl Table {
         maintenance::now(&*self.source.storage)
     }
 
-    /// A commit that says something and changes nothing.
+    /// Commits a version with a description only.
     fn note(
         &self,
         operation: &str,
@@ -135,7 +134,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`restore::prepare`]; Conflict: another writer was faster.
+    /// As [`restore::prepare`]; Conflict: another writer won.
     pub fn restore(&self, to: At, ignore_missing: bool) -> Result<Restored> {
         let newest = self.snapshot(At::Latest, None)?;
         let target = self.snapshot(to, None)?;
@@ -159,7 +158,7 @@ impl Table {
         verify(&self.source, data_files, rows).map_err(|error| self.named(error))
     }
 
-    /// Verifies the log, and returns the files that it names: storage paths inside the table.
+    /// Verifies the log, and returns the files in it: storage paths inside the table.
     ///
     /// # Errors
     ///
@@ -168,7 +167,7 @@ impl Table {
         verify_log(&self.source).map_err(|error| self.named(error))
     }
 
-    /// Measures on this log the gain of a checkpoint or of a compacted file.
+    /// Measures the gain of a checkpoint or of a compacted file on this log.
     ///
     /// # Errors
     ///

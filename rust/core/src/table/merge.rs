@@ -1,4 +1,4 @@
-//! MERGE: rows of a source update, delete and join those of the table.
+//! MERGE: updates and deletes rows of the table, and inserts rows, by those of a source.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::statements::{
 use crate::transaction::Transaction;
 use crate::write::{Intake, Widened, WrittenFiles};
 
-/// Bytes of a source that are held in memory.
+/// The maximum number of bytes of a source in memory.
 const SOURCE_BYTES: usize = 256 << 20;
 
 impl Table {
@@ -40,7 +40,7 @@ impl Table {
         self.merge_in_memory_up_to(SOURCE_BYTES, rows, definition, options)
     }
 
-    /// As [`Table::merge`]; more than `source_bytes` of the source go to a temporary file.
+    /// Merges like [`Table::merge`]; more than `source_bytes` of the source go to a temporary file.
     fn merge_in_memory_up_to(
         &self,
         source_bytes: usize,
@@ -65,7 +65,7 @@ impl Table {
         change(&snapshot, &mut transaction, &mut changer, &mut merge)?;
         let source_rows = merge.source_rows();
         let inserted = insert(&mut transaction, &mut changer, merge.into_inserts())?;
-        if changer.nothing() && inserted == 0 && options.txn.is_none() && !evolved {
+        if changer.is_empty() && inserted == 0 && options.txn.is_none() && !evolved {
             return Ok(nothing_done([
                 "numTargetRowsInserted",
                 "numTargetRowsUpdated",
@@ -90,7 +90,7 @@ fn parameters(definition: &MergeDefinition) -> Vec<(&'static str, Value)> {
     parameters
 }
 
-/// Adds the columns that only the source has, and widens types; whether there are any.
+/// Adds the columns that only the source has, and widens types; returns whether there are any.
 fn evolve(
     transaction: &mut Transaction,
     definition: &MergeDefinition,
@@ -107,7 +107,7 @@ fn evolve(
     Ok(true)
 }
 
-/// Updates and deletes rows of the table, in the files that may have some.
+/// Updates and deletes rows of the table, in the files that may contain matches.
 fn change(
     snapshot: &Snapshot,
     transaction: &mut Transaction,
@@ -124,7 +124,7 @@ fn change(
     changer.change(files, bound.as_ref(), merge)
 }
 
-/// Writes the rows that the source inserts; how many.
+/// Writes the rows to insert; returns their number.
 fn insert(
     transaction: &mut Transaction,
     changer: &mut Changer,
@@ -194,8 +194,8 @@ fn clauses_json(clauses: &[Clause], when: When) -> String {
     json!(described_clauses).to_string()
 }
 
-/// Returns a condition on rows of the table that match a row of the source: a key between the
-/// source's least and greatest. `None` if that is not known.
+/// Returns a condition on target rows that match a source row: a key within the source's range. `None` if
+/// that is unknown.
 fn key_range(snapshot: &Snapshot, merge: &Merge) -> Option<Predicate> {
     let between = |range: &KeyRange| {
         let field = snapshot.schema().field(range.column())?;
@@ -207,14 +207,14 @@ fn key_range(snapshot: &Snapshot, merge: &Merge) -> Option<Predicate> {
     predicate.bind(snapshot.schema()).ok().map(|_| predicate)
 }
 
-/// Returns `true` if columns of the source join the table.
+/// Returns `true` if columns of the source are added to the table.
 fn evolves(mode: SchemaMode) -> Result<bool> {
     match mode {
         SchemaMode::Fixed => Ok(false),
         SchemaMode::Merge => Ok(true),
         SchemaMode::Overwrite => {
-            let message = "schema_mode is \"overwrite\", which is for those who replace all rows: it is \
-                           \"merge\" here, or is left out";
+            let message = "schema_mode is \"overwrite\", which requires that all rows are replaced: \
+                           pass \"merge\", or omit it";
             Err(Error::invalid("rows.schema_mode", message))
         }
     }

@@ -1,4 +1,4 @@
-//! OPTIMIZE: files are packed, or rows put in order, and no row changes.
+//! OPTIMIZE: compacts files or orders their rows, without changing any row.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::write::WrittenFiles;
 use crate::write::random::{new_id, now_after};
 use crate::write::{AddFile, RemoveFile};
 
-/// Bytes of files that are written at the same time.
+/// The maximum total size of files that are written at the same time, in bytes.
 const AT_ONCE: u64 = 2 << 30;
-/// Bytes of data files that are spilled as one.
+/// The size of data files that are spilled together, in bytes.
 const PIECE: u64 = 32 << 20;
 
 impl Table {
-    /// Packs small files of the newest version into large ones, or puts rows in order.
+    /// Compacts small files of the newest version, or orders their rows.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Table {
         self.commit_optimized(&plan, written, options)
     }
 
-    /// The plan of an optimize of a version.
+    /// Returns the plan for optimizing a version.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Table {
         Ok(all)
     }
 
-    /// Commits the files that take the place of those of a plan.
+    /// Commits the files that replace those of a plan.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ impl Table {
         self.settle_files(transaction, written)
     }
 
-    /// Compacts small files after a write, where the table's properties ask for it.
+    /// Compacts small files after a write, if the table's properties require it.
     pub(super) fn compact_after(
         &self,
         version: u64,
@@ -169,7 +169,7 @@ impl Table {
     }
 }
 
-/// Returns the number of files of this size that are written at the same time.
+/// Returns the number of files of this size to write at the same time.
 fn side_by_side(bytes: Option<u64>) -> usize {
     let fitting = AT_ONCE / bytes.unwrap_or(1).max(1);
     usize::try_from(fitting)

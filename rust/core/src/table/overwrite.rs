@@ -1,4 +1,4 @@
-//! OVERWRITE: rows of a stream in the place of others.
+//! OVERWRITE: replaces rows by those of a stream.
 
 use std::collections::BTreeMap;
 
@@ -23,19 +23,19 @@ use crate::write::{Intake, Partitions, WrittenFiles, each_step};
 pub enum Replaced {
     /// All rows.
     All,
-    /// The rows that satisfy a condition, which the new ones have to satisfy too.
+    /// The rows that satisfy a condition, which the new ones must satisfy, too.
     Where(Predicate),
-    /// The rows of the partitions that the new ones belong to.
+    /// The rows in the partitions of the new ones.
     Partitions,
 }
 
 impl Table {
-    /// Puts rows in the place of those of the newest version, all of them or some.
+    /// Replaces all or some rows of the newest version.
     ///
     /// # Errors
     ///
     /// As [`Table::append`]; Invalid argument: `rows.where` for rows that do not satisfy the condition,
-    /// `rows.partitions` where a table without partitions is asked to replace some.
+    /// `rows.partitions` for a table without partitions.
     pub fn overwrite(
         &self,
         rows: RowSource,
@@ -46,7 +46,7 @@ impl Table {
         if matches!(replaced, Replaced::Partitions)
             && snapshot.metadata().partition_columns.is_empty()
         {
-            let message = "the table has no partitions: say by where which rows are to be replaced";
+            let message = "the table has no partitions: select the rows to replace by where";
             return Err(Error::invalid("rows.partitions", message));
         }
         let parameters = parameters(&snapshot, replaced, &options);
@@ -144,7 +144,7 @@ fn metrics(
     written: &WrittenFiles,
     counts: &Counts,
 ) -> BTreeMap<String, String> {
-    // as in delta-spark, a file that gets a vector is one of them, and its other rows are copied
+    // as in delta-spark, files that get a vector are included, and their other rows are copied
     let vectors = counts.vectors_added + counts.vectors_updated;
     let mut metrics = texts([
         ("numFiles", written.adds.len() as u64 + vectors),

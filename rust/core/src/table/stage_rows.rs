@@ -1,4 +1,4 @@
-//! Rows that other processes write, for a commit of one.
+//! Rows written by other processes, for a single commit.
 
 use std::sync::Arc;
 
@@ -15,25 +15,25 @@ use crate::write::{
     encoded,
 };
 
-/// Files that no commit names yet.
+/// Files that are not committed yet.
 #[derive(Debug, Default)]
 pub struct StagedRows {
     /// The files to commit.
     pub adds: Vec<AddFile>,
-    /// Their rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Their bytes.
+    /// The size in bytes.
     pub bytes: u64,
 }
 
 impl Table {
-    /// Writes rows into files as a table of this metadata and protocol wants them, and commits nothing;
-    /// each row has to satisfy the condition. Where anything fails the files go away again.
+    /// Writes rows to files of a table with this metadata and protocol, without a commit; each row must
+    /// satisfy the condition. Deletes the files if anything fails.
     ///
     /// # Errors
     ///
-    /// As [`Table::append`]; Unsupported: `rows.identity` where the table counts its rows, which several
-    /// processes cannot.
+    /// As [`Table::append`]; Unsupported: `rows.identity` for a table with identity columns, whose values
+    /// several processes cannot assign.
     pub fn stage_rows(
         &self,
         metadata: &Metadata,
@@ -54,8 +54,8 @@ impl Table {
             let taken = intake.take(&step)?;
             if let Some((name, _)) = intake.marks().first() {
                 let message = format!(
-                    "the column {name} is an identity column, whose values one process gives: write these rows by \
-                     Table.append, or bring the values along"
+                    "the column {name} is an identity column, whose values a single process must assign: write these rows by \
+                     Table.append, or pass the values"
                 );
                 return Err(Error::unsupported("rows.identity", message));
             }
@@ -71,8 +71,8 @@ impl Table {
         Ok(staged)
     }
 
-    /// The Parquet files that another engine has written into a directory of a table of this metadata and
-    /// protocol, each with its statistics as JSON. Hidden files are passed over, as Spark does.
+    /// Returns the Parquet files that another engine has written into a directory of a table with this
+    /// metadata and protocol, each with its statistics as JSON. Hidden files are skipped, as in Spark.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Table {
         })
     }
 
-    /// Deletes a directory of the table root with all files in it, none of which a commit names.
+    /// Deletes a directory of the table root with all files in it, none of which is committed.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl Table {
         Ok(())
     }
 
-    /// Deletes files that no commit names, by the paths that their actions would have.
+    /// Deletes uncommitted files, by the paths that their actions would have.
     ///
     /// # Errors
     ///
@@ -130,8 +130,8 @@ impl Table {
         delete_all(&*self.source.storage, &located)
     }
 
-    /// Moves files that no commit names to other paths in the table, neither encoded; their names are random.
-    /// A file that was moved before is left alone, so that a step that is repeated does no harm.
+    /// Moves uncommitted files to other paths in the table, neither encoded; their names are random. A file
+    /// that was moved before is skipped, so that a step can be repeated.
     ///
     /// # Errors
     ///

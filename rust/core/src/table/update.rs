@@ -1,4 +1,4 @@
-//! UPDATE: rows get other values.
+//! UPDATE: sets columns of rows.
 
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::statements::{Assignments, Changer, Updated};
 use crate::write::WrittenFiles;
 
 impl Table {
-    /// Gives columns of the rows that satisfy a condition, or of all, other values.
+    /// Sets columns of the rows that satisfy a condition, or of all.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Table {
         };
         let files = changer.candidates(filter)?;
         changer.change(files, bound.as_ref(), &mut planner)?;
-        if changer.nothing() && options.txn.is_none() {
+        if changer.is_empty() && options.txn.is_none() {
             return Ok(nothing_done(["numUpdatedRows"]));
         }
         let (written, counts) = changer.stage(&mut transaction)?;

@@ -1,5 +1,4 @@
-//! The common part of every write of rows: its options, its result, and the commit of the written
-//! files.
+//! The common part of all writes of rows: options, result, and the commit of the written files.
 
 use std::collections::BTreeMap;
 
@@ -22,53 +21,53 @@ use crate::write::{
     Intake, Widened, WriteOptions, WrittenFiles, merged, replaced_schema, widenings, with_marks,
 };
 
-/// The treatment of columns of the rows that the table lacks.
+/// The treatment of columns that the table lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaMode {
-    /// They have to be among them.
+    /// An error.
     #[default]
     Fixed,
-    /// Columns that only the rows have join the table's.
+    /// They are added to the table.
     Merge,
-    /// They take their place, where all rows are replaced.
+    /// The columns of the rows replace those of the table, if all rows are replaced.
     Overwrite,
 }
 
 /// The options by which rows are written.
 #[derive(Clone, Debug, Default)]
 pub struct RowsOptions {
-    /// The options by which files are written; their durability follows from the transaction.
+    /// The options for writing files; their durability is that of the transaction.
     pub write: WriteOptions,
-    /// The options by which the transaction commits.
+    /// The options for committing.
     pub transaction: TransactionOptions,
-    /// The treatment of other columns.
+    /// The treatment of columns that the table lacks.
     pub schema_mode: SchemaMode,
     /// The new partition columns of the table, if columns of the rows replace its own.
     pub partition_columns: Option<Vec<String>>,
     /// Application and version of an idempotent write.
     pub txn: Option<(String, i64)>,
-    /// Free-form, for the commit.
+    /// Free-form text in the commit.
     pub user_metadata: Option<String>,
-    /// The version that the rows were made for; `None` starts from the newest.
+    /// The version that the write is based on; `None` for the newest.
     pub snapshot: Option<Snapshot>,
 }
 
 /// The result of a write of rows.
 #[derive(Debug)]
 pub struct RowsWritten {
-    /// The version; `None` where the application had committed it before, or there was nothing to do.
+    /// The version; `None` if the application had committed it before, or there was nothing to do.
     pub version: Option<u64>,
-    /// Metrics of the operation, by the reference implementation's names.
+    /// Metrics of the operation, named as in the reference implementation.
     pub metrics: BTreeMap<String, String>,
     /// The error if the checkpoint or the checksum was not written.
     pub afterwards: Option<Error>,
 }
 
-/// Rows as somebody gives them.
+/// A stream of rows from the caller.
 pub type RowSource = Box<dyn RecordBatchReader + Send>;
 
 impl Table {
-    /// The version that a write starts from.
+    /// Returns the version that a write is based on.
     pub(super) fn snapshot_for(&self, options: &RowsOptions) -> Result<Snapshot> {
         match &options.snapshot {
             Some(snapshot) => Ok(snapshot.clone()),
@@ -91,8 +90,8 @@ impl Table {
         Transaction::begin(&self.source, snapshot, description, options)
     }
 
-    /// Commits the rows that were written, as [`Table::settle_files`] does; then small files are compacted
-    /// where the table's properties ask for it.
+    /// Commits the written rows, as [`Table::settle_files`]; then compacts small files if the table's
+    /// properties require it.
     pub(super) fn settle(
         &self,
         transaction: Transaction,
@@ -110,8 +109,7 @@ impl Table {
         Ok(done)
     }
 
-    /// Commits what was written. If nothing was committed the files go away; where it is not known
-    /// whether something was, they stay.
+    /// Commits the written files. Deletes them if nothing was committed; keeps them if that is unknown.
     pub(super) fn settle_files(
         &self,
         mut transaction: Transaction,
@@ -142,12 +140,12 @@ impl Table {
     }
 }
 
-/// Errors of a commit after which it may be there all the same.
+/// Returns `true` for errors after which the commit may exist nevertheless.
 fn is_uncertain(error: &Error) -> bool {
     error.kind() == ErrorKind::Interrupted || error.code() == "commit.unknown"
 }
 
-/// Returns `true` if the application has got that far already.
+/// Stages the application's version; returns `true` if it was committed already.
 pub(super) fn set_txn(transaction: &mut Transaction, options: &RowsOptions) -> Result<bool> {
     match &options.txn {
         Some((app_id, version)) => transaction.set_transaction(app_id, *version),
@@ -155,7 +153,7 @@ pub(super) fn set_txn(transaction: &mut Transaction, options: &RowsOptions) -> R
     }
 }
 
-/// Stages another schema where the rows bring one, and may.
+/// Stages the schema of the rows if it is new and may be.
 pub(super) fn set_schema(
     transaction: &mut Transaction,
     rows: &RowSource,
@@ -164,8 +162,8 @@ pub(super) fn set_schema(
 ) -> Result<()> {
     let mode = options.schema_mode;
     if mode == SchemaMode::Overwrite && !replaces_all {
-        let message = "schema_mode is \"overwrite\", which is for those who replace all rows: it is \
-                       \"merge\" here, or is left out";
+        let message = "schema_mode is \"overwrite\", which requires that all rows are replaced: \
+                       pass \"merge\", or omit it";
         return Err(Error::invalid("rows.schema_mode", message));
     }
     let (old, protocol) = transaction.effective()?;
@@ -203,13 +201,13 @@ pub(super) fn set_schema(
     transaction.set_metadata(metadata)
 }
 
-/// Other metadata, with wider types where the table widens them, and with columns, and parts of columns, that
-/// only the rows have. `None` where nothing changes.
+/// Returns metadata with wider types if the table widens them, and with columns and nested fields that only
+/// the rows have; `None` if nothing changes.
 ///
 /// # Errors
 ///
 /// Invalid argument: `alter.column` for a wider type of a column that a constraint or a generated column
-/// speaks of.
+/// refers to.
 pub fn merged_metadata(
     old: &Metadata,
     columns: &StructType,
@@ -230,7 +228,7 @@ pub fn merged_metadata(
     with_schema(&new, &schema).map(Some)
 }
 
-/// Stages how far identity columns got.
+/// Stages the high-water marks of identity columns.
 pub(super) fn set_marks(transaction: &mut Transaction, intake: &Intake) -> Result<()> {
     let (metadata, _) = transaction.effective()?;
     match with_marks(metadata, &intake.marks())? {
@@ -246,8 +244,8 @@ pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {
     }
 }
 
-/// The metrics of deleted and updated rows. As in delta-spark, deleted rows are not counted where
-/// they are not all known.
+/// Returns the metrics of deleted and updated rows. As in delta-spark, deleted rows are omitted if their
+/// number is not known.
 pub(super) fn changed(written: &WrittenFiles, counts: &Counts) -> BTreeMap<String, String> {
     let mut metrics = texts([
         ("numDeletedRows", counts.deleted),

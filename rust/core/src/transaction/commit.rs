@@ -1,9 +1,9 @@
-//! From staged actions to a version of the table: render, create the file, check for conflicts with
-//! faster writers, try again.
+//! From staged actions to a version of the table: render them, create the file, check for conflicts with
+//! winning commits, retry.
 //!
-//! The file of a version is created by the first writer only. After an answer that says
-//! neither yes nor no, the file is read: it is ours if it has our transaction id. The same bytes are put
-//! again only where there is no file yet, so that nothing can be committed twice.
+//! Only the first writer can create the file of a version. If the response is ambiguous, the file is read:
+//! it is ours if it has our transaction id. The same bytes are only put again if there is no file yet, so
+//! that nothing is committed twice.
 
 use std::time::{Duration, Instant};
 
@@ -22,30 +22,30 @@ use crate::write::AddFile;
 use crate::write::actions::{line, put};
 use crate::write::random::random_bits;
 
-/// The longest wait before the first new attempt, and before any.
+/// The maximum wait before the first retry, and before any.
 const FIRST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The result of a transaction.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// The version that was committed; `None` where its application had done so before.
+    /// The committed version; `None` if its application had committed it before.
     pub version: Option<u64>,
-    /// The number of versions that were tried.
+    /// The number of versions that were attempted.
     pub attempts: u32,
-    /// The files that were added, as they were committed.
+    /// The added files, as committed.
     pub adds: Vec<AddFile>,
-    /// The id that the commit carries.
+    /// The transaction id of the commit.
     pub id: String,
-    /// True if the table's properties ask for a checkpoint of this version.
+    /// True if the table's properties require a checkpoint of this version.
     pub checkpoint_due: bool,
     /// True if a catalog manages the table from this version on.
     pub hands_over: bool,
-    /// The commit as it was written; empty where nothing was.
+    /// The commit as written; empty if there is none.
     pub text: String,
 }
 
-/// The state at the last version before the next one.
+/// The state of the latest version.
 struct Last {
     version: Option<u64>,
     timestamp: Option<i64>,
@@ -53,13 +53,13 @@ struct Last {
 }
 
 impl Transaction {
-    /// Commits.
+    /// Commits the transaction.
     ///
     /// # Errors
     ///
     /// Invalid argument: the commit would break the table. Conflict: as another writer's commit is in
     /// the way, or `conflict.deadline` when others were faster until the time was up; nothing is
-    /// committed then. Storage: `commit.unknown` when the store never said whether it took the commit.
+    /// committed then. Storage: `commit.unknown` when the store did not confirm the commit.
     pub fn commit(mut self) -> Result<Commit> {
         let mut attempts = 0;
         if self.done_before {
@@ -150,8 +150,8 @@ impl Transaction {
         })
     }
 
-    /// The level by which conflicts are decided: a commit that changes no rows needs nothing but a
-    /// snapshot.
+    /// Returns the isolation level for conflicts: a commit that changes no rows only needs snapshot
+    /// isolation.
     fn isolation(&self) -> Result<IsolationLevel> {
         let changes = self.adds.iter().any(|file| file.data_change)
             || self.removes.iter().any(|file| file.data_change)
@@ -172,7 +172,7 @@ impl Transaction {
         property.map_or(Ok(IsolationLevel::Serializable), IsolationLevel::parse)
     }
 
-    /// The bytes of the commit as version `version`, and the files to add as they are in them.
+    /// Renders the commit as version `version`, and returns the files to add as they are in it.
     fn render(
         &self,
         version: u64,
@@ -239,7 +239,7 @@ impl Transaction {
         Ok((lines, adds))
     }
 
-    /// A table that gets in-commit timestamps after its first version says since when.
+    /// Records the enablement version of in-commit timestamps that are enabled after the first version.
     fn enable_timestamps(
         &self,
         metadata: &mut Metadata,
@@ -297,7 +297,7 @@ impl Transaction {
         put(&mut info, "userMetadata", about.user_metadata.clone());
         let mut tags = about.tags.clone();
         if tracked {
-            // rows that move from one file to another would have to bring their ids along
+            // rows that move from one file to another would have to keep their ids
             let kept =
                 self.removes.is_empty() || self.adds.iter().all(|file| file.base_row_id.is_some());
             let key = "delta.rowTracking.preserved".to_owned();
@@ -313,7 +313,7 @@ impl Transaction {
         Value::Object(info)
     }
 
-    /// Creates the file of the version: true when it is ours, false when it is another writer's.
+    /// Creates the file of the version: returns `true` if it is ours, `false` if it is another writer's.
     fn put(&self, version: u64, bytes: &[u8], deadline: Instant) -> Result<bool> {
         let (storage, path) = (&self.source.storage, commit_path(version));
         let mut tries = 0;
@@ -325,17 +325,14 @@ impl Transaction {
             };
             let error = match outcome {
                 Ok(true) => return Ok(true),
-                // taken: by another, or by this commit, when the answer to an earlier try was lost
-                Ok(false) => {
-                    Error::storage("storage.io", "the commit that is there cannot be read")
-                }
-                // once a try was not answered, that one may still be carried out
+                // taken by another writer, or by this commit if the response to an earlier attempt was lost
+                Ok(false) => Error::storage("storage.io", "the existing commit cannot be read"),
+                // an attempt without a response may still be executed
                 Err(error) if tries == 0 && is_refusal(&error) => {
                     return Err(error.at_version(version));
                 }
                 Err(error) if error.code() == "storage.unsynced" => {
-                    let message =
-                        "the commit is in the log, but not certain to stay there after a power cut";
+                    let message = "the commit is in the log, but a power failure may undo it";
                     return Err(self.unknown(version, message, error));
                 }
                 Err(error) => error,
@@ -345,7 +342,7 @@ impl Transaction {
             }
             tries += 1;
             if Instant::now() >= deadline {
-                let message = "the store never said whether it took the commit";
+                let message = "the store did not confirm the commit";
                 return Err(self.unknown(version, message, error));
             }
             wait(tries, deadline)?;
@@ -362,8 +359,7 @@ impl Transaction {
             .because(cause)
     }
 
-    /// Returns `true` if the commit of this version is ours; `None` where there is none, or it
-    /// cannot be read.
+    /// Returns `true` if the commit of this version is ours; `None` if there is none, or it cannot be read.
     fn owns(&self, version: u64) -> Option<bool> {
         let winners = Winner::since(&*self.source.storage, version).ok()?;
         let first = winners.first()?;
@@ -371,7 +367,7 @@ impl Transaction {
     }
 }
 
-/// Errors after which the file was certainly not made.
+/// Returns `true` for errors after which the file was certainly not created.
 fn is_refusal(error: &Error) -> bool {
     let certain = [
         "storage.permission",
@@ -385,7 +381,7 @@ fn is_refusal(error: &Error) -> bool {
     error.kind() != ErrorKind::Storage || certain.contains(&error.code())
 }
 
-/// Waits a random while, longer after more attempts, and never beyond the deadline.
+/// Waits a random time, longer after more attempts, and never beyond the deadline.
 fn wait(attempts: u32, deadline: Instant) -> Result<()> {
     let longest = FIRST_WAIT
         .saturating_mul(2_u32.saturating_pow(attempts.min(20)))
@@ -405,7 +401,7 @@ fn wait(attempts: u32, deadline: Instant) -> Result<()> {
     }
 }
 
-/// Gives row ids and commit versions to files that are new to the table; the moved mark, if it moved.
+/// Assigns row ids and commit versions to new files; returns the high-water mark if it changed.
 fn assign_row_ids(
     adds: &mut [AddFile],
     read_mark: i64,

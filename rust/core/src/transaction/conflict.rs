@@ -1,5 +1,5 @@
-//! Is a commit that was faster in the way of one that was not? Asked in the order of the reference
-//! implementation, so that the same answer has the same name.
+//! Checks a winning commit for conflicts with a transaction. Checks have the order of the reference
+//! implementation, so that the same conflict has the same name.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,7 +14,7 @@ use crate::spec::features::find_feature;
 use super::winning_commit::{Winner, path_keys};
 use super::{IsolationLevel, ROW_TRACKING, Transaction};
 
-/// Properties that another writer may switch on beneath a transaction, and to which value; `None`: any.
+/// Properties that another writer may set during a transaction, and to which value; `None` for any.
 const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
     ("delta.enableRowTracking", Some("true")),
     ("delta.rowTracking.materializedRowIdColumnName", None),
@@ -31,9 +31,9 @@ const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
 
 /// The consequence of a lost race.
 pub(super) enum Verdict {
-    /// The transaction may continue after this commit.
+    /// The transaction can continue after this commit.
     Passed,
-    /// The winner is the same batch of the same application: nothing is left to do.
+    /// The winner is the same batch of the same application: there is nothing left to do.
     DoneBefore,
 }
 
@@ -52,7 +52,7 @@ impl Winner {
 }
 
 impl Transaction {
-    /// Judges one commit that came first.
+    /// Checks one winning commit.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Files that the transaction should have read.
+    /// Checks for added files that the transaction should have read.
     fn check_added(&self, winner: &Winner, isolation: IsolationLevel) -> Result<()> {
         let Some(added) = winner.actions.adds.as_ref() else {
             return Ok(());
@@ -179,7 +179,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Files that the transaction has read, or removes too.
+    /// Checks for removed files that the transaction has read, or also removes.
     fn check_removed(&self, winner: &Winner) -> Result<()> {
         let Some(removed) = &winner.actions.removes else {
             return Ok(());
@@ -211,7 +211,7 @@ impl Transaction {
     }
 }
 
-/// Returns `true` if the partition of a file may hold rows that satisfy the predicate.
+/// Returns `true` if the partition of a file may have rows that satisfy the predicate.
 fn partitions_match(predicate: &FileFilter, files: &FileActions) -> Result<bool> {
     let parsed = predicate.columns().of_known(&files.rows)?;
     Ok(any(&predicate.partitions_may_match(&parsed)?))

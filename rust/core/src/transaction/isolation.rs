@@ -1,20 +1,20 @@
-//! The isolation of transactions.
+//! The isolation levels of transactions.
 
 use crate::error::{Error, Result};
 
-/// The promise of a transaction about the data that it read.
+/// The guarantee of a transaction about the data that it read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationLevel {
-    /// As if every commit had come one after the other.
+    /// Equivalent to executing all commits one after the other.
     Serializable,
-    /// The same for writes; rows that were added blindly in between may be missed.
+    /// The same for writes; concurrent blind appends may be missed.
     WriteSerializable,
-    /// Nothing but what was written decides.
+    /// Only conflicts between writes count.
     SnapshotIsolation,
 }
 
 impl IsolationLevel {
-    /// The level of this name.
+    /// Returns the level of this name.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ impl IsolationLevel {
             })
     }
 
-    /// Its name in `commitInfo`.
+    /// Returns its name in `commitInfo`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Serializable => "Serializable",

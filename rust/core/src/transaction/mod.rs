@@ -1,9 +1,9 @@
-//! Transactions: a snapshot and staged actions in, one new version of the table out, or a conflict.
+//! Transactions: take a snapshot and staged actions, return one new version of the table, or a conflict.
 //!
-//! A transaction reads one version, remembers what it read, stages actions, and commits them by creating
-//! the next file of the log. Where another writer was faster, each commit in between is checked by the
-//! protocol's rules; if none is in the way, ids and timestamps are made again and the next version is
-//! tried. Nothing of a transaction is visible before that.
+//! A transaction reads one version, records what it read, stages actions, and commits them by creating the
+//! next file of the log. If another writer wins, each commit in between is checked by the protocol's rules;
+//! if there is no conflict, ids and timestamps are assigned again and the next version is attempted.
+//! Nothing of a transaction is visible before that.
 //!
 //! Protocol: "Delta Log Entries", "Writer Version Requirements"; conflict rules as in the reference
 //! implementation.
@@ -45,14 +45,14 @@ pub use whole_commit::WholeCommit;
 /// The domain that holds the high-water mark of row ids.
 pub(crate) const ROW_TRACKING: &str = "delta.rowTracking";
 
-/// The options by which a transaction commits.
+/// The options of a transaction.
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
-    /// The table's own level where none is given.
+    /// The isolation level; `None` for the table's own.
     pub isolation: Option<IsolationLevel>,
-    /// True if the commit is on disk when it is said to be done.
+    /// True if a successful commit must be durable.
     pub durable: bool,
-    /// The time for retries against other writers, and against a store that does not respond.
+    /// The time for retries, after conflicts and for a store that does not respond.
     pub timeout: Duration,
 }
 
@@ -76,20 +76,20 @@ impl Default for TransactionOptions {
     }
 }
 
-/// The description of a commit in its `commitInfo`.
+/// The description of a commit in `commitInfo`.
 #[derive(Clone, Debug, Default)]
 pub struct CommitDescription {
-    /// Such as `WRITE` or `DELETE`.
+    /// The operation, such as `WRITE` or `DELETE`.
     pub operation: String,
-    /// By name; any JSON.
+    /// Parameters by name; any JSON.
     pub parameters: Map<String, Value>,
-    /// By name; numbers as text.
+    /// Metrics by name; numbers as text.
     pub metrics: BTreeMap<String, String>,
-    /// Free-form.
+    /// Free-form text.
     pub user_metadata: Option<String>,
-    /// Free-form.
+    /// Free-form tags.
     pub tags: BTreeMap<String, String>,
-    /// Who commits.
+    /// The engine that commits.
     pub engine_info: Option<String>,
 }
 
@@ -98,30 +98,30 @@ pub struct CommitDescription {
 struct Reads {
     whole_table: bool,
     predicates: Vec<FileFilter>,
-    /// By path alone.
+    /// Keys of paths.
     files: HashSet<FileActionKey>,
     applications: BTreeSet<String>,
 }
 
 impl Reads {
-    fn nothing(&self) -> bool {
+    fn is_empty(&self) -> bool {
         !self.whole_table && self.predicates.is_empty() && self.files.is_empty()
     }
 }
 
-/// Protocol and metadata that the transaction builds on: those of its snapshot, until a harmless change of
-/// another writer is taken over.
+/// Protocol and metadata that the transaction is based on: those of its snapshot, or of a harmless
+/// concurrent change.
 #[derive(Clone, Debug)]
 struct Base {
     protocol: Protocol,
     metadata: Metadata,
 }
 
-/// A transaction in the making.
+/// A transaction that is not committed yet.
 #[derive(Debug)]
 pub struct Transaction {
     source: Source,
-    /// The snapshot that it reads; `None` while it creates the table.
+    /// The snapshot that it reads; `None` if it creates the table.
     snapshot: Option<Snapshot>,
     base: Option<Base>,
     options: TransactionOptions,
@@ -131,20 +131,20 @@ pub struct Transaction {
     adds: Vec<AddFile>,
     removes: Vec<RemoveFile>,
     cdcs: Vec<CdcFile>,
-    /// Files that were written for this commit, which must still be there when it is made.
+    /// Files that were written for this commit, which must still exist when it is made.
     staged_files: Vec<StagedFile>,
     metadata: Option<Metadata>,
     protocol: Option<Protocol>,
     transactions: BTreeMap<String, SetTransaction>,
     domains: BTreeMap<String, DomainMetadata>,
-    /// An application has committed this version of its own, or a later one, already.
+    /// True if the application has committed this version, or a later one, already.
     done_before: bool,
-    /// Nothing stays of the table but its history.
+    /// True if only the history of the table is kept.
     replaces_table: bool,
 }
 
 impl Transaction {
-    /// A transaction on a version of a table.
+    /// Starts a transaction on a version of a table.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl Transaction {
         ))
     }
 
-    /// A transaction that creates the table. The protocol follows from the metadata.
+    /// Starts a transaction that creates the table. The protocol follows from the metadata.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl Transaction {
         Ok(created)
     }
 
-    /// A transaction that creates the table by the metadata and the protocol that are staged in it.
+    /// Starts a transaction that creates the table with metadata and protocol that are staged in it.
     pub fn for_new_table(
         source: &Source,
         description: CommitDescription,
@@ -225,7 +225,7 @@ impl Transaction {
         }
     }
 
-    /// The id that the commit will carry.
+    /// Returns the id that the commit will have.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -235,17 +235,17 @@ impl Transaction {
         self.snapshot.as_ref()
     }
 
-    /// Returns the options by which it commits.
+    /// Returns the options.
     pub fn options(&self) -> &TransactionOptions {
         &self.options
     }
 
-    /// Returns the description of the commit, to be changed.
+    /// Returns the description of the commit, for changes.
     pub fn description(&mut self) -> &mut CommitDescription {
         &mut self.description
     }
 
-    /// Returns `true` if there is nothing to commit but what the commit says of itself.
+    /// Returns `true` if there is nothing to commit except the description.
     pub fn is_empty(&self) -> bool {
         self.snapshot.is_some()
             && self.adds.is_empty()
@@ -257,19 +257,19 @@ impl Transaction {
             && self.domains.is_empty()
     }
 
-    /// The metadata that the table will have.
+    /// Returns the staged metadata.
     pub(crate) fn new_metadata(&self) -> Option<&Metadata> {
         let old = self.base.as_ref().map(|base| &base.metadata);
         self.metadata.as_ref().or(old)
     }
 
-    /// The protocol that the table will have.
+    /// Returns the staged protocol.
     pub(crate) fn new_protocol(&self) -> Option<&Protocol> {
         let old = self.base.as_ref().map(|base| &base.protocol);
         self.protocol.as_ref().or(old)
     }
 
-    /// Metadata and protocol that the table will have.
+    /// Returns the metadata and protocol that the table will have.
     ///
     /// # Errors
     ///
@@ -279,7 +279,7 @@ impl Transaction {
         definition.ok_or_else(|| Error::invalid("transaction.nothing", "there is no table yet"))
     }
 
-    /// Notes that all rows were read, or those that satisfy a predicate.
+    /// Records that all rows were read, or those that satisfy a predicate.
     ///
     /// # Errors
     ///
@@ -296,7 +296,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Notes that these files were read.
+    /// Records that these files were read.
     pub fn read_files<'a>(&mut self, paths: impl IntoIterator<Item = &'a String>) {
         let keys = &self.source.keys;
         let keys = paths.into_iter().map(|path| keys.key(path, None));
@@ -321,12 +321,12 @@ impl Transaction {
         Ok(())
     }
 
-    /// Notes files that were written for this commit: old ones are looked at again before it is made.
+    /// Records files that were written for this commit: old ones are checked again before it is made.
     pub fn expect(&mut self, files: impl IntoIterator<Item = StagedFile>) {
         self.staged_files.extend(files);
     }
 
-    /// Stages files to remove, with all that the log has to know of them.
+    /// Stages files to remove, with all fields that the log needs.
     pub fn remove(&mut self, files: Vec<RemoveFile>) {
         self.removes.extend(files);
     }
@@ -374,7 +374,7 @@ impl Transaction {
             .map_or_else(now, crate::write::random::now_after)
     }
 
-    /// The live files of these paths, in their order.
+    /// Returns the live files of these paths, in order.
     fn live(&self, paths: &[String]) -> Result<Vec<AddFile>> {
         let keys: Vec<_> = paths
             .iter()
@@ -407,7 +407,7 @@ impl Transaction {
         keys.iter().zip(paths).map(file_of).collect()
     }
 
-    /// Stages metadata; the protocol is upgraded where the metadata calls for it.
+    /// Stages metadata; upgrades the protocol if the metadata requires it.
     ///
     /// # Errors
     ///
@@ -447,7 +447,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Rows of files that have no ids cannot be tracked.
+    /// Checks that all files have row ids if row tracking is enabled.
     fn check_row_tracking(&self, metadata: &Metadata) -> Result<()> {
         if self.replaces_table {
             return Ok(());
@@ -477,8 +477,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Stages the progress of an application. What the table knew of it counts as read. True when the
-    /// application has got that far already: then nothing will be committed.
+    /// Stages the version of an application, which counts as read. Returns `true` if the application has
+    /// committed it already: then nothing will be committed.
     ///
     /// # Errors
     ///
@@ -533,7 +533,7 @@ impl Transaction {
         }
     }
 
-    /// Stages the configuration of a domain of the system, or its removal.
+    /// Stages the configuration of a system domain, or its removal.
     pub(crate) fn set_system_domain(&mut self, domain: &str, configuration: Option<String>) {
         let staged = DomainMetadata {
             domain: domain.to_owned(),
@@ -543,10 +543,10 @@ impl Transaction {
         self.domains.insert(domain.to_owned(), staged);
     }
 
-    /// Returns `true` if nothing was read and nothing but files are added: such a commit never
-    /// conflicts with what others add or remove.
+    /// Returns `true` if nothing was read and only files are added: such a commit never conflicts with
+    /// added or removed files.
     fn is_blind_append(&self) -> bool {
-        self.reads.nothing() && self.removes.is_empty() && self.cdcs.is_empty()
+        self.reads.is_empty() && self.removes.is_empty() && self.cdcs.is_empty()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Is this a legal commit? Asked before anything is written; what the answer depends on is staged already.
+//! Validates a commit before anything is written.
 //!
 //! Protocol: "Add File and Remove File", "Domain Metadata", "Append-only Tables", "Deletion Vectors".
 
@@ -21,14 +21,14 @@ use super::Transaction;
 use crate::write::AddFile;
 use crate::write::actions::Texts;
 
-/// Characters that column names may not have unless columns are mapped.
+/// Characters that column names must not have without column mapping.
 const FORBIDDEN: &str = " ,;{}()\n\t=";
 
 /// Columns that the change data feed adds.
 const FEED_COLUMNS: [&str; 3] = ["_change_type", "_commit_version", "_commit_timestamp"];
 
 impl Transaction {
-    /// Refuses what would break the table.
+    /// Checks the staged actions.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl Transaction {
             let catalog = self.source.check_catalog()?;
             let managed = |base: &super::Base| base.protocol.is_catalog_managed();
             if !self.base.as_ref().is_some_and(managed) && !catalog.takes_over()? {
-                let message = "the catalog does not take tables over: create one that it manages by its own means, \
+                let message = "the catalog cannot take over tables: create one that it manages by its own means, \
                                such as UnityCatalog.create_table";
                 return Err(Error::unsupported("catalog.take_over", message));
             }
@@ -60,7 +60,7 @@ impl Transaction {
             }
         }
         let append_only = match &self.base {
-            // rows that a table loses by being replaced are guarded by what it was before
+            // rows that a table loses by being replaced are protected by its previous protocol
             Some(base) if self.replaces_table => {
                 TableProperties::new(&base.metadata, &base.protocol)?
                     .0
@@ -108,7 +108,8 @@ impl Transaction {
             })
     }
 
-    /// Each file at most once among adds, and among removes; in both only with another vector.
+    /// Checks that each file occurs at most once among adds, and among removes; in both only with another
+    /// vector.
     fn check_twice(&self) -> Result<()> {
         let twice = |path: &str, what: &str| {
             let message = format!("one commit {what}: each file may be named once");
@@ -150,7 +151,7 @@ pub(super) fn lack_row_ids(source: &Source, snapshot: &Snapshot) -> Result<bool>
     Ok(false)
 }
 
-/// Partition columns by the names that the log uses.
+/// Returns the partition columns by physical name.
 fn partition_names(
     metadata: &Metadata,
     schema: &StructType,
@@ -210,7 +211,7 @@ fn check_vector(file: &AddFile, supported: bool) -> Result<()> {
     Err(Error::invalid("transaction.deletion_vector", message).at_path(file.path.clone()))
 }
 
-/// Refuses metadata that no table may have.
+/// Checks that metadata is valid.
 ///
 /// # Errors
 ///

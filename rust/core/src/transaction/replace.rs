@@ -1,4 +1,4 @@
-//! A table that takes the place of another, in one commit: nothing stays but the history.
+//! Replaces a table in one commit: only the history is kept.
 //!
 //! Not part of the protocol; rules as in the reference implementation.
 
@@ -28,7 +28,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Stages the columns by which rows are clustered.
+    /// Stages the clustering columns.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Stages the definition of another table, with its clustering; whether this one exists or not.
+    /// Stages the definition of a clone, with its clustering, whether the table exists or not.
     ///
     /// # Errors
     ///

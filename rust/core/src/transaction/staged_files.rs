@@ -1,5 +1,5 @@
-//! Files that were written for a commit: a vacuum takes those that no commit has named for longer than the
-//! retention, however long their writer continues.
+//! Files that were written for a commit: a vacuum deletes those that are uncommitted for longer than the
+//! retention, even if their writer is still running.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::spec::properties::TableProperties;
 use crate::storage::{now, pool};
 use crate::write::StagedFile;
 
-/// Younger files are not looked at again, whatever the retention: milliseconds.
+/// Younger files are not checked again, whatever the retention: milliseconds.
 const AN_HOUR: i64 = 60 * 60 * 1000;
 
 impl Transaction {
-    /// Looks at files again that were written before half of the retention, or an hour, ago.
+    /// Checks files again that were written before half of the retention, or an hour, ago.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! One commit with all that it says, as values.
+//! A whole commit as values.
 
 use serde_json::{Map, Value};
 
@@ -18,7 +18,7 @@ pub struct WholeCommit {
     pub adds: Vec<AddFile>,
     /// Files that it removes.
     pub removes: Vec<RemoveFile>,
-    /// Its first `commitInfo`, empty where there is none, or none that is an object.
+    /// Its first `commitInfo`; empty if there is none, or if it is not an object.
     pub info: Map<String, Value>,
 }
 
@@ -34,7 +34,7 @@ impl WholeCommit {
         Self::of_actions(decoder.finish()?)
     }
 
-    /// The bytes of a commit.
+    /// Parses a commit.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl WholeCommit {
         })
     }
 
-    /// The in-commit timestamp, if the commit has one.
+    /// Returns the in-commit timestamp, if the commit has one.
     pub fn in_commit_timestamp(&self) -> Option<i64> {
         self.info.get("inCommitTimestamp").and_then(Value::as_i64)
     }

@@ -1,4 +1,4 @@
-//! A commit that was faster, as far as it matters to one that was not.
+//! A winning commit, as far as it matters for conflicts.
 
 use serde_json::{Map, Value};
 
@@ -25,7 +25,7 @@ pub(super) struct Winner {
 }
 
 impl Winner {
-    /// The commits from `version` on, oldest first, without a gap.
+    /// Returns the commits from `version` on, oldest first, without a gap.
     pub(super) fn since(storage: &dyn Storage, version: u64) -> Result<Vec<Self>> {
         let mut commits: Vec<VersionedFile> = LogListing::read(storage, version)?
             .commits
@@ -33,7 +33,7 @@ impl Winner {
             .filter(|commit| commit.version >= version)
             .collect();
         if commits.first().is_none_or(|first| first.version > version) {
-            // a listing may lag behind; the file itself does not
+            // a listing may lag behind; reading the file does not
             let file = storage.head(&commit_path(version))?;
             commits.insert(0, VersionedFile { version, file });
         }
@@ -90,7 +90,7 @@ impl Winner {
         self.actions.metadata()
     }
 
-    /// The high-water mark of row ids after this commit, where it moved.
+    /// Returns the high-water mark of row ids after this commit, if it changed.
     pub(super) fn high_water_mark(&self) -> Option<i64> {
         let domain = |domain: &&crate::spec::DomainMetadata| domain.domain == ROW_TRACKING;
         let domain = self
@@ -102,20 +102,20 @@ impl Winner {
         high_water_mark(&domain.configuration)
     }
 
-    /// When it was committed.
+    /// Returns the commit timestamp.
     pub(crate) fn timestamp(&self) -> i64 {
         let own = self.info.get("inCommitTimestamp").and_then(Value::as_i64);
         own.unwrap_or(self.modification_time)
     }
 }
 
-/// The mark in the configuration of the domain.
+/// Returns the high-water mark in the configuration of the domain.
 pub(super) fn high_water_mark(configuration: &str) -> Option<i64> {
     let fields: Map<String, Value> = serde_json::from_str(configuration).ok()?;
     fields.get("rowIdHighWaterMark").and_then(Value::as_i64)
 }
 
-/// Keys of the files in these rows, by path alone.
+/// Returns keys of the files in these rows, by path alone.
 pub(super) fn path_keys(actions: Option<&FileActions>, keys: &Keys) -> Result<Vec<FileActionKey>> {
     let Some(actions) = actions else {
         return Ok(Vec::new());

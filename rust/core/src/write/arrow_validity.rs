@@ -38,7 +38,7 @@ pub(super) fn check_valid(rows: &RecordBatch, before: u64) -> Result<()> {
                 || "in its dictionary".to_owned(),
                 |row| {
                     format!(
-                        "row {} of the data is the first of those",
+                        "row {} of the data is the first one",
                         before.saturating_add(row as u64)
                     )
                 },

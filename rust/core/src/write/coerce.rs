@@ -359,7 +359,7 @@ fn as_list(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
 
 pub(crate) fn null_inside(name: &str) -> Error {
     let message = format!(
-        "the column {} has a null inside where the table does not take one",
+        "the column {} has a null in a nested field that must not be null",
         clipped(name)
     );
     Error::invalid("rows.null", message)

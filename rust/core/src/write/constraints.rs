@@ -47,6 +47,8 @@ struct Condition {
 }
 
 impl Rules {
+    /// Binds the constraints, invariants and `NOT NULL` columns of a table.
+    ///
     /// # Errors
     ///
     /// Unsupported: `rows.expression` with the rule that cannot be evaluated here, `rows.unsupported`.
@@ -246,7 +248,7 @@ pub(super) fn offending(
     before: u64,
 ) -> Error {
     let message = format!(
-        "{what}: row {} of the data, {}, is the first of those; nothing was written",
+        "{what}: row {} of the data, {}, is the first one; nothing was written",
         before.saturating_add(row as u64),
         row_display(rows, row)
     );

@@ -129,7 +129,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Returns `None` for a column that is no identity column.
+    /// Returns `None` for a column that is not an identity column.
     pub(crate) fn of(field: &StructField, protocol: &Protocol) -> Option<Self> {
         let number = |key: &str| integer(field, key);
         if !protocol.is_supported("identityColumns") || !is_identity(field) {
@@ -160,7 +160,7 @@ impl Identity {
     }
 }
 
-/// An integer in the metadata of a column; some writers have it as text.
+/// Returns an integer in the metadata of a column; some writers store it as text.
 fn integer(field: &StructField, key: &str) -> Option<i64> {
     let value = field.metadata.get(key)?;
     value
@@ -192,7 +192,7 @@ pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result
     let allowed = field.metadata.get(EXPLICIT).and_then(Value::as_bool);
     if protocol.is_supported("identityColumns") && is_identity(field) && allowed != Some(true) {
         let message = format!(
-            "the table makes the values of the identity column {}: leave it out",
+            "the identity column {} is GENERATED ALWAYS: omit it",
             clipped(&field.name)
         );
         return Err(Error::invalid("rows.identity", message));
@@ -200,7 +200,7 @@ pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result
     Ok(())
 }
 
-/// Metadata in which identity columns have got that far; `None` where none got any further.
+/// Returns metadata with these high-water marks of identity columns; `None` if none changed.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The files of a stream in their order: those of a state, those of a commit.
+//! The files of a stream, in order: those of a snapshot, then those of each commit.
 
 use std::sync::Arc;
 
@@ -21,23 +21,23 @@ use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
 
-/// A file at its place.
+/// A file and its position in the stream.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
-    /// Its place among the files of its version.
+    /// The index among the files of its version.
     pub index: i64,
-    /// Its size in the log.
+    /// The size in bytes, as in the log.
     pub bytes: u64,
     what: What,
 }
 
 #[derive(Clone, Debug)]
 enum What {
-    /// These rows.
+    /// The rows of the piece.
     Rows(Box<Piece>),
-    /// The changes of the commit, with the last of its files.
+    /// The changes of the commit; on its last file.
     Commit(Box<(Commit, CommitFacts)>),
-    /// Belongs to the commit that comes with the last one.
+    /// A file of the commit whose last file has the changes.
     Part,
 }
 
@@ -88,7 +88,7 @@ fn add(tasks: &mut Tasks, task: Task) {
     }
 }
 
-/// All files of a state, the oldest first.
+/// Returns all files of a snapshot, the oldest first.
 pub(super) fn state_files(source: &Source, snapshot: &Snapshot) -> Result<Vec<Entry>> {
     let fields: Vec<FileField> = SCAN_FIELDS
         .into_iter()
@@ -127,7 +127,7 @@ fn entry(index: i64, piece: Piece) -> Entry {
     }
 }
 
-/// The files of a commit, in groups that stay together.
+/// Returns the files of a commit, in groups that must not be split.
 pub(super) fn of_commit(
     source: &Source,
     commit: &Commit,
@@ -140,7 +140,7 @@ pub(super) fn of_commit(
     }
 }
 
-/// The rows of added files, as the reference gives them.
+/// Returns the pieces of added files, as Delta's streaming source does.
 fn added_files(commit: &Commit, options: &FollowOptions) -> Result<Vec<Vec<Entry>>> {
     if !commit.removes.is_empty() {
         if options.skip_change_commits {
@@ -222,7 +222,7 @@ fn changes(
         && apart
         && pieces.len() == files.len()
     {
-        // each file on its own, at its place in the commit
+        // each file by itself, at its position in the commit
         let find = |change: &&FileChange| {
             let same = |piece: &&Piece| piece.file.path == change.file.path;
             pieces.iter().find(same).cloned()

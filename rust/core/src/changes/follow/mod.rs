@@ -1,8 +1,8 @@
-//! A table as a stream: its state, and then its commits as they come, in small batches, each with the
-//! offset from which another process continues.
+//! A table as a stream: a snapshot, then each new commit, in small batches; each batch has the offset from
+//! which another process can continue.
 //!
-//! Files are admitted in the order and by the limits of Delta's own streaming source, so that offsets
-//! of one can be resumed by the other.
+//! Order and limits are those of Delta's own streaming source, so that each can resume from offsets of the
+//! other.
 
 use std::sync::Arc;
 
@@ -31,51 +31,51 @@ use entries::{Entries, Entry};
 /// The start of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Begin {
-    /// With the state at the newest version, as new rows.
+    /// The newest snapshot, as new rows.
     #[default]
     State,
-    /// With the first commit after the newest version.
+    /// The first commit after the newest version.
     Latest,
-    /// With the commit of this version, or the first at or after this instant.
+    /// The commit of this version, or the first commit at or after this timestamp.
     At(Edge),
     /// After this offset.
     After(Offset),
 }
 
-/// The options by which a table is followed.
+/// The options of a stream.
 #[derive(Clone, Debug, Default)]
 pub struct FollowOptions {
     /// The start of the stream.
     pub begin: Begin,
     /// Tolerate commits that only remove files.
     pub ignore_deletes: bool,
-    /// Give the files that commits rewrote again, as a whole.
+    /// Return the files that commits rewrote again, as a whole.
     pub ignore_changes: bool,
-    /// Pass over commits that remove files.
+    /// Skip commits that remove files.
     pub skip_change_commits: bool,
-    /// Pass over commits that are no longer in the log.
+    /// Skip commits that are no longer in the log.
     pub skip_missing_commits: bool,
-    /// Changes of this kind rather than the rows of added files; net changes are those of one batch.
+    /// Return changes of this kind instead of the rows of added files; net changes are computed per batch.
     pub changes: Option<Kind>,
-    /// Refuse versions at which the change data feed was off.
+    /// Fail at versions at which the change data feed was disabled.
     pub require_feed: bool,
-    /// Columns that identify rows, where the table does not.
+    /// Columns that identify rows, for tables without row tracking.
     pub key: Vec<String>,
-    /// At most this many files in a batch; `None` for no limit.
+    /// The maximum number of files in a batch; `None` for no limit.
     pub max_files: Option<u64>,
-    /// About this many bytes of files in a batch; `None` for no limit.
+    /// The approximate maximum size of the files of a batch in bytes; `None` for no limit.
     pub max_bytes: Option<u64>,
-    /// End with the version that is the newest now.
+    /// End with the version that is the newest at the start.
     pub available_now: bool,
     /// End at this offset.
     pub until: Option<Offset>,
-    /// Logical names of the table's columns in the order wanted; `None` for all.
+    /// Logical names of the requested columns, in order; `None` for all.
     pub columns: Option<Vec<String>>,
-    /// A filter of the rows; `None` for all.
+    /// A filter on the rows; `None` for all.
     pub filter: Option<Predicate>,
 }
 
-/// A table that is followed.
+/// A stream of a table's changes.
 #[derive(Debug)]
 pub struct Follow {
     source: Source,
@@ -84,28 +84,28 @@ pub struct Follow {
     definition: ChangesDefinition,
     reading: Arc<Reading>,
     identity_options: IdentityOptions,
-    /// The newest version when it began: its schema is that of all batches.
+    /// The newest version at the start: all batches have its schema.
     known: Snapshot,
-    /// The last version to give; `None` for no end.
+    /// The last version to return; `None` for no end.
     last: Option<u64>,
     offset: Offset,
-    /// Protocol and metadata before the next commit; found when they are needed.
+    /// Protocol and metadata before the next commit; determined when first needed.
     history: Option<MetadataHistory>,
-    /// The first and the last commit of those that were passed over because they are gone.
+    /// The first and the last skipped commit that is no longer in the log.
     missing: Option<(u64, u64)>,
 }
 
-/// Some rows of a stream.
+/// A batch of a stream.
 #[derive(Clone, Debug)]
 pub struct MicroBatch {
-    /// The rows, as a value that other processes can read, too.
+    /// The rows, as a plain value that another process can read.
     pub rows: Split,
-    /// The offset of the stream after them.
+    /// The offset after the rows.
     pub offset: Offset,
 }
 
 impl Follow {
-    /// Begins to follow; reads the newest version's definition.
+    /// Starts a stream; reads the table definition of the newest version.
     ///
     /// # Errors
     ///
@@ -157,7 +157,7 @@ impl Follow {
         })
     }
 
-    /// The schema of the rows of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         self.reading.schema()
     }
@@ -167,7 +167,7 @@ impl Follow {
         &self.offset
     }
 
-    /// Returns `true` if the stream has come to its end.
+    /// Returns `true` if the stream has reached its end.
     pub fn is_done(&self) -> bool {
         self.last.is_some_and(|last| self.offset.version > last)
             || self
@@ -177,7 +177,8 @@ impl Follow {
                 .is_some_and(|until| self.offset >= *until)
     }
 
-    /// The first and the last of the commits that were passed over, since the last call, because they are gone.
+    /// Returns the first and the last commit that were skipped since the last call because they are no
+    /// longer in the log.
     pub fn take_missing(&mut self) -> Option<(u64, u64)> {
         self.missing.take()
     }
@@ -188,7 +189,7 @@ impl Follow {
         until.is_some_and(|until| (version, index) > (until.version, until.index))
     }
 
-    /// The last version of which commits are given; `None` for no end.
+    /// Returns the last version whose commit is returned; `None` for no end.
     fn last_commit(&self) -> Option<u64> {
         let until = self.options.until.as_ref().map(|until| {
             let whole = until.initial || until.index == offset::BASE;
@@ -197,7 +198,7 @@ impl Follow {
         [until, self.last].into_iter().flatten().min()
     }
 
-    /// The next rows, if there are any yet.
+    /// Returns the next batch, or `None` if there is no new commit yet.
     ///
     /// # Errors
     ///
@@ -209,7 +210,7 @@ impl Follow {
         let before = self.offset.clone();
         let batch = self.fill_batch();
         if batch.is_err() {
-            // what was not given is looked at again
+            // the files after the offset are examined again
             self.offset = before;
             self.history = None;
         }
@@ -222,7 +223,7 @@ impl Follow {
         if self.offset.initial {
             self.state(&mut admission, &mut entries)?;
         }
-        // what a batch of commits comes to does not mix with the state before them
+        // a batch of changes contains no rows of the snapshot before them
         let apart = net_of(&self.options).is_some() && !entries.is_empty();
         if !self.offset.initial && !admission.full() && !apart {
             self.commits(&mut admission, &mut entries)?;
@@ -242,7 +243,7 @@ impl Follow {
         }))
     }
 
-    /// The files of the state that come next.
+    /// Adds the next files of the snapshot.
     fn state(&mut self, admission: &mut Admission, entries: &mut Entries) -> Result<()> {
         let version = self.offset.version;
         let snapshot = if version == self.known.version() {
@@ -266,7 +267,7 @@ impl Follow {
         Ok(())
     }
 
-    /// The commits that come next, as far as the limits go.
+    /// Adds the next commits, up to the limits.
     fn commits(&mut self, admission: &mut Admission, entries: &mut Entries) -> Result<()> {
         let mut first = self.offset.version;
         let listing = LogListing::read(&*self.source.storage, first)?;
@@ -297,7 +298,7 @@ impl Follow {
             }
             let begun = self.offset.version == version && self.offset.index >= 0;
             let facts = match &mut self.history {
-                // a commit that was begun was looked at before, unless the stream was resumed in it
+                // a commit that was begun has been checked, unless the stream was resumed within it
                 Some(history) => Some(history.step(&mut commit, &self.reading)?),
                 None => None,
             };
@@ -310,7 +311,7 @@ impl Follow {
                     .filter(|entry| !begun || entry.index > self.offset.index)
                     .collect();
                 let Some(last) = rest.last() else { continue };
-                // rows of one commit that belong together come in one batch, however many
+                // rows of a commit that must not be split are in one batch, whatever the limits
                 if admission.full()
                     || (rest.len() > 1 && admission.exceeds(&rest))
                     || self.is_behind_end(version, last.index)
@@ -330,7 +331,7 @@ impl Follow {
                 }
             }
             if !whole {
-                // the next batch looks at this commit again
+                // the next batch reads this commit again
                 self.history = None;
                 return Ok(());
             }
@@ -446,13 +447,12 @@ impl Admission {
         }
     }
 
-    /// Asked before a file is taken, so that at least one is.
+    /// Returns `true` if the batch is full; checked before each file, so that a batch has at least one.
     fn full(&self) -> bool {
         self.files == 0 || self.bytes == 0
     }
 
-    /// Returns `true` if files that belong together do not fit; the first ones of a batch always
-    /// do.
+    /// Returns `true` if a group of files exceeds the limits; the first group of a batch never does.
     fn exceeds(&self, group: &[Entry]) -> bool {
         let bytes = group.iter().map(|entry| entry.bytes);
         self.taken
@@ -466,7 +466,7 @@ impl Admission {
     }
 }
 
-/// Returns the outcomes of a batch that are returned.
+/// Returns the net outcomes that a batch returns.
 fn net_of(options: &FollowOptions) -> Option<Net> {
     match options.changes {
         Some(Kind::Net(net)) => Some(net),

@@ -1,6 +1,6 @@
-//! The offset of a stream, as Delta's own streaming source writes it.
+//! The offset of a stream, in the format of Delta's own streaming source.
 //!
-//! Protocol of the reference: `DeltaSourceOffset`.
+//! Format: `DeltaSourceOffset` of delta-spark.
 
 use serde_json::{Map, Value};
 
@@ -9,21 +9,21 @@ use crate::error::{Error, Result};
 /// Before any file of a version: `-1` in JSON.
 pub(super) const BASE: i64 = -100;
 
-/// A place between two files of a table's history.
+/// A position between two files of a table's history.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Offset {
     /// `metaData.id` of the table.
     pub table_id: String,
     /// The version.
     pub version: u64,
-    /// The last file of the version that was given.
+    /// The index of the last file of the version that was returned.
     pub index: i64,
-    /// True if the files are those of the state at the version, rather than those of its commit.
+    /// True if the files are those of the snapshot of the version, not those of its commit.
     pub initial: bool,
 }
 
 impl Offset {
-    /// Before the commit of this version.
+    /// Returns the offset before the commit of this version.
     pub(super) fn before(table_id: &str, version: u64) -> Self {
         Self {
             table_id: table_id.to_owned(),
@@ -33,7 +33,7 @@ impl Offset {
         }
     }
 
-    /// The offset as the reference writes it.
+    /// Returns the JSON that delta-spark writes.
     pub fn to_json(&self) -> String {
         let index = if self.index == BASE { -1 } else { self.index };
         let id = Value::String(self.table_id.clone());
@@ -44,7 +44,7 @@ impl Offset {
         )
     }
 
-    /// The offset that the reference, or [`Offset::to_json`], wrote.
+    /// Parses an offset written by delta-spark or by [`Offset::to_json`].
     ///
     /// # Errors
     ///

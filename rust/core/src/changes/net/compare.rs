@@ -1,8 +1,8 @@
-//! Rows removed and rows added in one commit: which were carried over, which were updated.
+//! Compares the rows that a commit removed with those that it added: carried over, updated, or changed.
 //!
-//! Rows are held as numbers: removed rows, about 64 bytes each; where rows have ids, removed
-//! and added ones, 32 bytes for each run of ids. Where they are too many, the work is cut in halves by
-//! the numbers, and each half is compared on its own.
+//! Rows are represented by hashes: about 64 bytes for each removed row; rows with ids by 32 bytes for each
+//! run of ids, removed and added. If there are too many rows, they are split in halves by hash, and each
+//! half is compared separately.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -19,27 +19,27 @@ use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
 use crate::replay::Folded;
 
-/// The number of rows that are held at once by default.
+/// The default maximum number of rows held at once.
 pub(in crate::changes) const MAX_ROWS: usize = 4 << 20;
 
-/// Maps by numbers that are as good as random, or ids.
+/// Maps keyed by row ids or by numbers that are uniformly distributed.
 pub(super) type Numbers<V> = HashMap<u128, V, BuildHasherDefault<Folded>>;
 
 /// The result of a comparison.
 pub(in crate::changes) enum Compared {
-    /// The rows that changed.
+    /// The changed rows.
     Pieces(Vec<Piece>),
-    /// There are too many rows: cut the share.
+    /// There are too many rows: split the share.
     TooMany,
 }
 
-/// The removed rows that were not carried over, and the added ones.
+/// The removed rows that were not carried over, and the added rows that are new.
 pub(super) struct Differences {
     pub removed: Vec<IdentifiedRow>,
     pub new: Vec<IdentifiedRow>,
 }
 
-/// Rows in chains, one for each number.
+/// Rows in chains, one chain for each identity.
 struct RowsByIdentity {
     heads: Numbers<u32>,
     rows: Vec<(IdentifiedRow, u32)>,
@@ -54,7 +54,7 @@ impl RowsByIdentity {
         self.rows.push((seen, before.unwrap_or(NONE)));
     }
 
-    /// Takes a row with this number and content out of its chain.
+    /// Removes a row with this identity and hash; returns `false` if there is none.
     fn take(&mut self, identity: u128, value_hash: u128) -> bool {
         let Some(head) = self.heads.get(&identity).copied() else {
             return false;
@@ -95,7 +95,7 @@ impl RowsByIdentity {
     }
 }
 
-/// Compares the first `removed` pieces with the others. `None` when there are too many rows.
+/// Compares the first `removed` pieces with the others. `None` if there are too many rows.
 pub(super) fn differences(
     rows: ShareReader<'_>,
     (removed, new): (Vec<Piece>, Vec<Piece>),
@@ -137,7 +137,7 @@ pub(super) fn differences(
     }))
 }
 
-/// As [`differences`], for rows in memory.
+/// Compares rows in memory, like [`differences`].
 pub(super) fn cancel(removed: Vec<IdentifiedRow>, new: Vec<IdentifiedRow>) -> Differences {
     let mut unmatched = RowsByIdentity {
         heads: Numbers::default(),
@@ -178,7 +178,7 @@ pub(in crate::changes) fn compare(
     let Some(outcome) = outcome.map_err(|error| error.at_version(stamp.version))? else {
         return Ok(Compared::TooMany);
     };
-    // the number of removed and of added rows of each identity
+    // the number of removed and of added rows by identity
     let mut both: Numbers<(u32, u32)> = Numbers::default();
     for seen in &outcome.removed {
         both.entry(seen.identity).or_default().0 += 1;
@@ -217,8 +217,8 @@ pub(in crate::changes) fn compare(
     labels.finish().map(Compared::Pieces)
 }
 
-/// As [`compare`] for rows that have ids, by runs of them; the first `of_removed` pieces are those of removed
-/// rows. `None` if an id occurs twice.
+/// Compares rows that have ids, by runs of ids, like [`compare`]; the first `of_removed` pieces contain
+/// removed rows. `None` if an id occurs twice.
 fn compare_ids(
     rows: ShareReader<'_>,
     stamp: Stamp,
@@ -274,7 +274,7 @@ fn compare_ids(
     labels.finish().map(|pieces| Some(Compared::Pieces(pieces)))
 }
 
-/// More than one row is the same.
+/// Returns the error for several rows with the same identity.
 pub(super) fn duplicate_rows(way: Way) -> Error {
     if way == Way::Key {
         let message =
@@ -286,15 +286,15 @@ pub(super) fn duplicate_rows(way: Way) -> Error {
     Error::corrupt("changes.row_id", message)
 }
 
-/// Gathers what happened to single rows of pieces.
+/// Collects the changes of single rows of pieces.
 pub(super) struct LabelledPieces(Vec<Labelled>);
 
 struct Labelled {
     piece: Piece,
     labels: Vec<RowLabel>,
-    /// The number of rows that the piece has, where that is known.
+    /// The number of rows of the piece, if known.
     rows: Option<u64>,
-    /// The rows with their codes, where they were read already.
+    /// The rows with their codes, if they were read already.
     read: Option<(Vec<RecordBatch>, Arc<Vec<Stamp>>)>,
 }
 
@@ -309,27 +309,27 @@ impl LabelledPieces {
         Self(pieces.collect())
     }
 
-    /// Sets the number of rows of a piece, so that a piece whose rows all have the same outcome is
-    /// kept as a whole.
+    /// Sets the number of rows of a piece, so that a piece whose rows all have the same label is kept as a
+    /// whole.
     pub(super) fn set_rows(&mut self, piece: u32, rows: u64) {
         if let Some(labelled) = self.0.get_mut(piece as usize) {
             labelled.rows = Some(rows);
         }
     }
 
-    /// The number of rows that a piece has, where that is known.
+    /// Returns the number of rows of a piece, if known.
     pub(in crate::changes) fn rows(&self, piece: u32) -> Option<u64> {
         self.0.get(piece as usize)?.rows
     }
 
-    /// Gives the rows of a piece with their codes; labels do not count then.
+    /// Sets the rows of a piece with their codes, which replace its labels.
     pub(super) fn set_read(&mut self, piece: u32, rows: Vec<RecordBatch>, stamps: Arc<Vec<Stamp>>) {
         if let Some(labelled) = self.0.get_mut(piece as usize) {
             labelled.read = Some((rows, stamps));
         }
     }
 
-    /// Returns the labels of the rows of a piece so far.
+    /// Returns the labels of the rows of a piece collected so far.
     pub(in crate::changes) fn labels(&self, piece: u32) -> &[RowLabel] {
         let labelled = self.0.get(piece as usize);
         labelled.map_or(&[], |labelled| &labelled.labels)
@@ -345,7 +345,7 @@ impl LabelledPieces {
         self.push_run(piece, row, 1, change, stamp);
     }
 
-    /// The number of rows from this one on.
+    /// Labels consecutive rows of a piece.
     pub(super) fn push_run(
         &mut self,
         piece: u32,
@@ -365,7 +365,7 @@ impl LabelledPieces {
         }
     }
 
-    /// The pieces in which a row changed, with these rows only.
+    /// Returns the pieces with changed rows, restricted to these.
     pub(in crate::changes) fn finish(self) -> Result<Vec<Piece>> {
         let pieces = self.0.into_iter();
         let changed =
@@ -422,7 +422,7 @@ impl Labelled {
     }
 }
 
-/// Puts a label after the others, or makes the last one longer.
+/// Appends a label, or extends the last one.
 fn extend(labels: &mut Vec<RowLabel>, label: RowLabel) {
     if let Some(last) = labels.last_mut()
         && (last.change, last.stamp) == (label.change, label.stamp)

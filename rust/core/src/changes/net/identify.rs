@@ -1,4 +1,4 @@
-//! Rows of pieces as what they are compared by: where a row is, which row it is, what it holds.
+//! The rows of pieces by position, identity and hash of their values.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use crate::changes::rows::row_schema::{Purpose, Reading};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
-/// A part of all rows, by the identities of rows. Versions of one row are in one
-/// share, so that shares are compared one by one, anywhere.
+/// A share of the rows, by identity. All versions of a row are in the same share, so that shares can be
+/// compared separately, anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::changes) struct Share {
-    /// The number of the share, and the number of shares.
+    /// The index of the share, and the number of shares.
     pub number: u64,
     pub of: u64,
 }
@@ -34,14 +34,14 @@ impl Share {
     /// Every row.
     pub(in crate::changes) const ALL: Self = Self { number: 0, of: 1 };
 
-    /// Two shares that are this one together; `None` when it is as small as one may be.
+    /// Returns the two halves of this share; `None` if it cannot be split further.
     pub(in crate::changes) fn halves(self) -> Option<[Self; 2]> {
         let of = self.of.checked_mul(2).filter(|of| *of <= 1 << 16)?;
         let number = self.number;
         Some([number, number + self.of].map(|number| Self { number, of }))
     }
 
-    /// Returns `true` if the row with this id is in it.
+    /// Returns `true` if the row with this id is in the share.
     pub(super) fn has_id(self, id: i64) -> bool {
         self.of < 2 || self.has(spread(u128::from(id.cast_unsigned())))
     }
@@ -51,33 +51,33 @@ impl Share {
     }
 }
 
-/// The way that rows are identified.
+/// The way in which rows are identified.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) struct RowIdentity {
     pub way: Way,
     /// Logical names of the key columns.
     pub key: Vec<String>,
-    /// The same for all who share the work.
+    /// The hash seed; the same in all processes that share the work.
     pub seed: u64,
-    /// The most rows that may be held at once.
+    /// The maximum number of rows held at once.
     pub most_rows: usize,
 }
 
-/// A row that was looked at.
+/// A row and its identity.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::changes) struct IdentifiedRow {
-    /// The number of its piece, and its position in the file.
+    /// The index of its piece, and its position in the file.
     pub piece: u32,
     pub row: u64,
     /// The identity of the row.
     pub identity: u128,
     /// A hash of its values: rows with the same identity and hash were carried over.
     pub value_hash: u128,
-    /// The change to it.
+    /// The change to the row.
     pub change: ChangeType,
 }
 
-/// What the rows of pieces are identified by.
+/// Reads the identities of the rows of pieces.
 struct Identities {
     source: Source,
     reading: Arc<Reading>,
@@ -88,7 +88,7 @@ struct Identities {
     with_values: bool,
 }
 
-/// Reads the rows of one share as what they are compared by.
+/// Reads the identities of the rows of one share.
 #[derive(Clone, Copy)]
 pub(in crate::changes) struct ShareReader<'a> {
     pub source: &'a Source,
@@ -98,15 +98,14 @@ pub(in crate::changes) struct ShareReader<'a> {
 }
 
 impl ShareReader<'_> {
-    /// Returns the most rows that may be held; as many as there are, if the share cannot be cut any
-    /// more.
+    /// Returns the maximum number of rows held; unlimited if the share cannot be split further.
     pub(in crate::changes) fn most_rows(&self) -> usize {
         let halves = self.share.halves();
         halves.map_or(usize::MAX, |_| self.identity.most_rows)
     }
 
-    /// Numbers of every row of the pieces, batch by batch: piece, row, who, what, change; and its values
-    /// as a number, where they are requested.
+    /// Returns the events on the rows of the pieces, batch by batch: piece, row, identity, hash of the
+    /// values if requested, change.
     pub(super) fn row_events(
         &self,
         pieces: Vec<Piece>,
@@ -136,7 +135,7 @@ impl ShareReader<'_> {
         Ok(read_pieces(self.source, self.reading, pieces, purpose, map))
     }
 
-    /// Calls `visit` for every row of the pieces that is in the share, in order, until it returns `false`.
+    /// Calls `visit` for each row of the share, in order, until it returns `false`.
     pub(super) fn visit(
         &self,
         pieces: Vec<Piece>,
@@ -242,7 +241,7 @@ impl Identities {
     }
 }
 
-/// These of the values, or all.
+/// Returns the selected values, or all.
 fn picked<T: Copy>(values: &[T], kept: Option<&[usize]>) -> Vec<T> {
     match kept {
         None => values.to_vec(),
@@ -260,7 +259,7 @@ pub(super) fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
         .ok_or_else(missing_columns)
 }
 
-/// The values of a column that has no null.
+/// Returns the values of a column without nulls.
 pub(super) fn values<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&ScalarBuffer<T::Native>> {
     let column = column.as_primitive_opt::<T>();
     column
@@ -268,7 +267,7 @@ pub(super) fn values<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&Scalar
         .ok_or_else(missing_columns)
 }
 
-/// Row ids and commit versions; a row without one breaks what the table promises.
+/// Returns a column of row ids or row commit versions; a null is an error.
 pub(super) fn tracked(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     let numbers = long(column)?;
     if numbers.null_count() > 0 {
@@ -279,13 +278,13 @@ pub(super) fn tracked(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     Ok(numbers)
 }
 
-/// The same to be compared.
+/// Returns the row ids as identities.
 fn ids(column: Option<&ArrayRef>) -> Result<impl Iterator<Item = u128>> {
     let ids = tracked(column)?.values().iter();
     Ok(ids.map(|id| u128::from(id.cast_unsigned())))
 }
 
-/// Neighbours far from each other; no two numbers become one.
+/// Distributes neighbouring numbers evenly; a bijection.
 fn spread(number: u128) -> u128 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
 }

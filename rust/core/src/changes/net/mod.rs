@@ -1,9 +1,8 @@
-//! The net outcome of a range of commits: one outcome for each row.
+//! The net outcome of a range of commits: at most one change for each row.
 //!
-//! All commits are read as numbers, oldest first: which row, where its values are. What is held is
-//! about 100 bytes for each row that changed; where there are too many, the work is cut in halves by
-//! the numbers. The values themselves are read at the end, only those that are shown. Where rows have ids,
-//! [`endpoints`] mostly knows without that.
+//! All commits are read, oldest first, as identities and positions of rows; about 100 bytes are held for
+//! each changed row. If there are too many rows, the work is split in halves by identity. Only the values
+//! of reported rows are read, at the end. If rows have ids, [`endpoints`] usually suffices.
 
 pub(super) mod compare;
 pub(super) mod endpoints;
@@ -22,20 +21,20 @@ use crate::error::Result;
 use compare::{Compared, LabelledPieces, Numbers, differences, duplicate_rows};
 use identify::{IdentifiedRow, RowIdentity, Share, ShareReader};
 
-/// The outcomes that are returned, and their form.
+/// The kind of net changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Net {
-    /// The difference between the states at both ends.
+    /// The difference between the first and the last state.
     MinDelta,
-    /// Rows that were inserted or updated and are still there, as they are; with rows that are removed.
+    /// Inserted and updated rows that still exist, with their last values.
     Upsert {
-        /// Rows that were there before and are removed, too.
+        /// Also return rows that existed before and were removed.
         deleted: bool,
     },
-    /// Rows that were inserted, as they are; with those that are removed again.
+    /// Inserted rows, with their last values.
     AppendOnly {
-        /// Inserted rows that are removed again, too.
+        /// Also return inserted rows that were removed again.
         deleted: bool,
     },
 }
@@ -50,16 +49,16 @@ struct RowPosition {
 
 const NONE: u32 = u32::MAX;
 
-/// One row from before the range to its end; for rows that only their values identify, all equal ones.
+/// A row before the range and at its end. All equal rows, if only their values identify them.
 #[derive(Clone, Copy)]
 struct Outcome {
-    /// The row before: a chain of positions.
+    /// The row before: the head of a chain of positions.
     before: u32,
-    /// The row now.
+    /// The row at the end.
     now: u32,
-    /// The last state of a row that was added in the range and removed again.
+    /// The last state of a row that was added and removed within the range.
     ghost: u32,
-    /// When it was changed last.
+    /// The commit that last changed it.
     stamp: u32,
 }
 
@@ -81,7 +80,7 @@ impl Outcome {
     }
 }
 
-/// Puts a place in front of a chain; gives the new front.
+/// Prepends a position to a chain; returns its new head.
 fn push(
     positions: &mut Vec<(RowPosition, u32)>,
     seen: &IdentifiedRow,
@@ -111,8 +110,7 @@ impl Outcomes {
         }
     }
 
-    /// Adds the changes of a commit without the rows that were carried over; stamps are numbers of
-    /// commits.
+    /// Adds the changes of a commit, without carried-over rows; `stamp` is the index of the commit.
     pub(super) fn step(
         &mut self,
         removed: &[IdentifiedRow],
@@ -128,7 +126,7 @@ impl Outcomes {
         Ok(())
     }
 
-    /// Forgets rows whose place before holds what their place now holds.
+    /// Drops rows whose positions before and at the end hold equal values.
     pub(super) fn drop_equal(&mut self, equal: impl Fn((u32, u64), (u32, u64)) -> bool) {
         let positions = &self.positions;
         let row_of = |at: u32| {
@@ -172,7 +170,7 @@ impl Outcomes {
             .or_insert_with(Outcome::new);
         outcome.stamp = stamp;
         if self.way == Way::Rows && outcome.before != NONE {
-            // an equal row left before
+            // an equal row was removed before
             outcome.before = after(&self.positions, outcome.before);
             return Ok(());
         }
@@ -199,7 +197,7 @@ pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -
     let mut run: Vec<Piece> = Vec::new();
     for (stamp, item) in commits {
         match item {
-            // commits that need no comparison are read side by side
+            // commits that need no comparison are read in parallel
             Item::Pieces(more) => run.extend(more.iter().cloned()),
             Item::Compare { removed, new, .. } => {
                 let before = std::mem::take(&mut run);
@@ -228,18 +226,19 @@ pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -
     reported(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
 }
 
-/// The rows of one share on their way through the commits of a range.
+/// Follows the rows of one share through the commits of a range.
 struct Following<'a> {
     rows: ShareReader<'a>,
     outcomes: Outcomes,
-    /// All pieces so far, by the numbers that outcomes have for them.
+    /// All pieces so far, by their indexes in the outcomes.
     pieces: Vec<Piece>,
-    /// The commits so far, by the numbers that outcomes have for them.
+    /// The commits so far, by their indexes in the outcomes.
     stamps: Vec<Stamp>,
 }
 
 impl Following<'_> {
-    /// Compares the rows that a commit removed with those that it added; false when there are too many.
+    /// Compares the rows that a commit removed with those that it added; returns `false` if there are too
+    /// many.
     fn compare(&mut self, removed: &[Piece], new: &[Piece], stamp: Stamp) -> Result<bool> {
         let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
         self.pieces.extend(removed.iter().chain(new).cloned());
@@ -259,7 +258,7 @@ impl Following<'_> {
         Ok(true)
     }
 
-    /// Follows the rows of pieces that say of themselves what happened; false when there are too many.
+    /// Follows the rows of pieces that state their changes; returns `false` if there are too many.
     fn follow(&mut self, run: Vec<Piece>) -> Result<bool> {
         let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
         self.pieces.extend(run.iter().cloned());
@@ -333,7 +332,7 @@ fn flush(
     Ok(())
 }
 
-/// Forgets rows that hold at the end what they held before.
+/// Drops rows with the same values at the end as before.
 fn drop_unchanged(
     rows_of: ShareReader<'_>,
     outcomes: &mut Outcomes,
@@ -397,7 +396,7 @@ fn drop_unchanged(
 }
 
 impl Outcomes {
-    /// The rows that are shown: where they are, what they are shown as, by which stamp.
+    /// Calls `code` for each reported row: its position, its change, and the index of its commit.
     pub(super) fn codes(&self, kind: Net, mut code: impl FnMut((u32, u64), ChangeType, u32)) {
         // by position, since positions are in the order of the files
         let mut codes: Vec<Option<(ChangeType, u32)>> = vec![None; self.positions.len()];
@@ -451,7 +450,7 @@ impl Outcomes {
     }
 }
 
-/// The rows that are shown, at their positions.
+/// Returns the pieces with the reported rows.
 fn reported(
     outcomes: &Outcomes,
     kind: Net,

@@ -1,4 +1,4 @@
-//! Rows of pieces as runs: ids that follow each other, in rows that follow each other.
+//! The rows of pieces as runs: consecutive ids in consecutive rows.
 
 use arrow_array::RecordBatch;
 use rayon::slice::ParallelSliceMut;
@@ -11,28 +11,28 @@ use crate::error::Result;
 use crate::storage::pool::pool;
 use crate::storage::pool::rows::Rows;
 
-/// Rows of one file. 32 bytes.
+/// Consecutive rows of one file with consecutive ids. 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The id of the first one.
+    /// The id of the first row.
     pub id: i64,
-    /// The position of the first one in the file.
+    /// The position of the first row in the file.
     pub row: u64,
-    /// The commit that gave all of them their values.
+    /// The commit that last changed all of them.
     pub version: i64,
-    /// Its piece.
+    /// The index of the piece.
     pub piece: u32,
     /// The number of rows.
     pub rows: u32,
 }
 
 impl Run {
-    /// The id after the last one.
+    /// Returns the id after the last one.
     pub(in crate::changes) fn end(&self) -> i64 {
         self.id.saturating_add(i64::from(self.rows))
     }
 
-    /// The rows with ids in `from..to`, which it has.
+    /// Returns the rows with the ids `from..to`, which must be part of the run.
     pub(in crate::changes) fn cut(&self, from: i64, to: i64) -> Self {
         let skipped = from.saturating_sub(self.id);
         Self {
@@ -52,8 +52,8 @@ impl Run {
     }
 }
 
-/// Reads the ids of these pieces' rows that are in the share, and gives their runs in the pieces'
-/// order, until `take` returns `false`.
+/// Reads the ids of the pieces' rows that are in the share, and passes their runs to `take`, in the order
+/// of the pieces, until it returns `false`.
 pub(super) fn read(
     rows: ShareReader<'_>,
     pieces: Vec<Piece>,
@@ -80,7 +80,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Makes runs ascend by their ids.
+/// Sorts runs by their ids.
 pub(super) fn sort(runs: &mut [Run]) -> Result<()> {
     if !runs.is_sorted_by_key(|run| run.id) {
         pool()?.install(|| runs.par_sort_by_key(|run| run.id)); // files mostly ascend
@@ -88,23 +88,23 @@ pub(super) fn sort(runs: &mut [Run]) -> Result<()> {
     Ok(())
 }
 
-/// Returns `true` if two of these runs, which ascend, have an id in common.
+/// Returns `true` if two of the runs, which ascend, have an id in common.
 pub(super) fn has_duplicates(runs: &[Run]) -> bool {
     let next = runs.iter().skip(1);
     runs.iter().zip(next).any(|(run, next)| run.end() > next.id)
 }
 
-/// Rows by where their ids are.
+/// The rows of one id range: on one side or on both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joined {
     Before(Run),
     Now(Run),
-    /// The same ids.
+    /// On both sides, with the same ids.
     Both(Run, Run),
 }
 
-/// Shows all rows of both sides, which ascend and have no id twice, in the order of their ids, as long
-/// as `visit` returns something.
+/// Calls `visit` with the rows of both sides in the order of their ids, until it returns `None`; each side
+/// ascends and has no duplicate ids.
 pub(super) fn join(
     before: &[Run],
     now: &[Run],
@@ -153,7 +153,7 @@ impl Rows for Vec<Run> {
     }
 }
 
-/// The runs of a batch of a piece.
+/// Returns the runs of a batch of a piece.
 fn runs(share: Share, piece: u32, batch: &RecordBatch) -> Result<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     let rows = long(batch.columns().first())?.values().iter();

@@ -1,7 +1,7 @@
-//! The commits of a range as they come out of the log: what each did to files, to the protocol and to
-//! the metadata, and what it says of itself.
+//! The commits of a range, as decoded from the log: changes of files, of the protocol and of the metadata,
+//! and facts from `commitInfo`.
 //!
-//! Commits are decoded in runs, the next run while the caller works on the last; no more are held.
+//! Commits are decoded in runs, at most [`RUNS_AHEAD`] ahead of the caller.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,23 +26,23 @@ use crate::spec::{Metadata, Protocol};
 use crate::storage::Storage;
 use crate::storage::pool::{Ordered, ordered};
 
-/// A run has at most this many bytes of commits or one commit; a small one counts as [`MIN_BYTES`].
+/// The maximum size of a run of several commits in bytes; a commit counts as at least [`MIN_BYTES`].
 const RUN_BYTES: u64 = 4 << 20;
 const MIN_BYTES: u64 = RUN_BYTES / 256;
 
-/// Runs that are decoded ahead of the caller.
+/// The number of runs decoded ahead of the caller.
 const RUNS_AHEAD: usize = 2;
 
-/// Modification times are made ascending from this many commits before the range on, as the reference
-/// does it.
+/// Modification times are adjusted to ascend, beginning this many commits before the range, as in
+/// delta-spark.
 const LOOK_BACK: u64 = 100;
 
-/// A commit as its rows show it.
+/// The version and time of a commit, as its rows show them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::changes) struct Stamp {
     /// The version.
     pub version: u64,
-    /// When it was committed, in milliseconds since the epoch.
+    /// Commit timestamp in milliseconds since the epoch.
     pub timestamp: i64,
 }
 
@@ -51,22 +51,22 @@ pub(in crate::changes) struct Stamp {
 pub(in crate::changes) struct FileChange {
     /// The file.
     pub file: ScanFile,
-    /// Its place among all actions of its run.
+    /// Its position among all actions of its run.
     pub position: u32,
-    /// True if the action has the values of the partition columns.
+    /// True if the action has values for the partition columns.
     pub has_partition_values: bool,
 }
 
-/// The facts in `commitInfo` that matter here.
+/// The relevant facts in `commitInfo`.
 #[derive(Clone, Debug, Default)]
 pub(in crate::changes) struct CommitInfo {
     /// `operation`.
     pub operation: Option<String>,
-    /// `operationParameters` as the reference prints them.
+    /// `operationParameters`, in the format of delta-spark.
     pub parameters: Option<String>,
     /// `inCommitTimestamp`.
     pub in_commit_timestamp: Option<i64>,
-    /// A MERGE that says that it changed no row.
+    /// True for a MERGE whose metrics show that it changed no row.
     pub no_op_merge: bool,
     /// `tags["delta.rowTracking.preserved"]`.
     pub row_ids_preserved: Option<bool>,
@@ -87,7 +87,7 @@ pub(in crate::changes) struct Commit {
     pub kept_adds: Vec<FileChange>,
     /// `remove` actions without `dataChange`.
     pub kept_removes: Vec<FileChange>,
-    /// Rows were moved to other files without a change.
+    /// True if rows were moved to other files without a change.
     pub moved: bool,
     /// The last `metaData` action.
     pub metadata: Option<Metadata>,
@@ -104,7 +104,7 @@ pub(in crate::changes) struct Commits {
 }
 
 impl Commits {
-    /// The commits `first..=last`.
+    /// Reads the commits `first..=last`.
     ///
     /// # Errors
     ///
@@ -227,14 +227,14 @@ fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Com
     Ok(commits)
 }
 
-/// Gives each commit its actions.
+/// Assigns the actions to their commits.
 fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Result<()> {
     let at = |position: u32| {
         starts
             .partition_point(|start| *start <= position)
             .saturating_sub(1)
     };
-    // files that are added again in the same commit, with other statistics perhaps
+    // files that are added again in the same commit, possibly with other statistics
     let mut kept: HashSet<(u64, String)> = HashSet::new();
     for (files, list) in [
         (actions.cdcs, FileActionKind::Cdc),
@@ -276,7 +276,7 @@ fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Res
     }
     let infos: Vec<Positioned<String>> = actions.commit_infos;
     for (position, text) in infos.into_iter().rev() {
-        // the first one of a commit counts
+        // the first `commitInfo` of a commit counts
         if let Some(commit) = commits.get_mut(find(position)) {
             commit.info = CommitInfo::of(&text);
         }
@@ -296,7 +296,7 @@ enum FileActionKind {
     Remove,
 }
 
-/// A file, whether its rows changed, and its place among the actions of its commit.
+/// A file, whether its rows changed, and its position among the actions of its commit.
 type DecodedChange = (Result<FileChange>, bool, u32);
 
 fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
@@ -321,7 +321,7 @@ fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
 }
 
 impl CommitInfo {
-    /// Reads JSON text; facts that cannot be read are left out.
+    /// Parses the JSON text; facts that do not parse are omitted.
     fn of(text: &str) -> Self {
         let info = info_of(text).unwrap_or_default();
         let operation = info.get("operation").and_then(Value::as_str);
@@ -347,7 +347,7 @@ impl CommitInfo {
     }
 }
 
-/// Parameters as a list of `name -> value`.
+/// Formats parameters as a list of `name -> value`.
 fn parameters(value: &Value) -> Option<String> {
     let pairs = value.as_object()?.iter().map(|(name, value)| {
         let text = value

@@ -1,5 +1,5 @@
-//! The changes of a commit to rows, as far as its actions state them: the rows of the files that are new
-//! or removed, and the comparison that separates changed rows from rows that were only carried over.
+//! The changes of a commit to rows, as far as its actions determine them: the rows of added or removed
+//! files, and the comparison that separates changed rows from carried-over rows.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking"; the reference's rules for commits
 //! without change data files.
@@ -15,28 +15,28 @@ use crate::error::{Error, Result};
 use crate::replay::Keys;
 use crate::spec::DeletionVectorDescriptor;
 
-/// The way that rows of a commit are identified.
+/// The way in which the rows of a commit are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// It changed no row.
+    /// The commit changed no row.
     Nothing,
-    /// By its change data files.
+    /// From its change data files.
     ChangeFiles,
-    /// By whole files: rows of added ones are new, rows of removed ones are removed.
+    /// From whole files: rows of added files are new, rows of removed files are deleted.
     Files,
-    /// By the differences of deletion vectors, and of whole files where there are any.
+    /// From the differences of deletion vectors, and from whole files.
     DeletionVectors,
-    /// Rows removed and rows added are matched by row id.
+    /// Removed and added rows are matched by row id.
     RowTracking,
-    /// They are matched by the columns that the caller named.
+    /// Removed and added rows are matched by the given key columns.
     Key,
     /// Equal removed and added rows count as carried over.
     Rows,
 }
 
 impl Way {
-    /// Its name.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -59,12 +59,12 @@ pub(in crate::changes) struct Derived {
     pub work: Item,
 }
 
-/// Rows that are changed as a whole, or rows that must be compared first.
+/// Pieces that need no comparison, or pieces whose rows must be compared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) enum Item {
-    /// These rows, in this order.
+    /// These pieces, in order.
     Pieces(Vec<Piece>),
-    /// The rows of these that are left once those that were carried over are taken away.
+    /// The removed and added rows that remain after carried-over rows are dropped.
     Compare {
         stamp: Stamp,
         removed: Vec<Piece>,
@@ -74,7 +74,7 @@ pub(in crate::changes) enum Item {
 }
 
 impl Item {
-    /// All of its pieces.
+    /// Returns all of its pieces.
     pub(in crate::changes) fn pieces(&self) -> impl Iterator<Item = &Piece> {
         let (first, second): (&[Piece], &[Piece]) = match self {
             Self::Pieces(pieces) => (pieces, &[]),
@@ -84,20 +84,20 @@ impl Item {
     }
 }
 
-/// Rows removed and rows added.
+/// The removed and the added rows.
 #[derive(Clone, Debug, Default)]
 pub(in crate::changes) struct Sides {
     pub removed: Vec<Piece>,
     pub new: Vec<Piece>,
-    /// A file got another vector.
+    /// True if a file got another vector.
     pub vectors: bool,
-    /// A file was added that was not there before.
+    /// True if a new file was added.
     pub whole_new: bool,
-    /// Every file has what row ids follow from.
+    /// True if all rows of all files have ids.
     pub row_ids: bool,
 }
 
-/// Returns the changes of a commit, every row of it.
+/// Returns all changes of a commit.
 pub(in crate::changes) fn derive(
     commit: &Commit,
     facts: CommitFacts,
@@ -115,16 +115,16 @@ pub(in crate::changes) fn derive(
     };
     if !commit.change_files.is_empty() {
         let pieces = change_files(commit);
-        let reason = "the commit has change data files: they say what happened";
+        let reason = "the commit has change data files";
         return derived(Way::ChangeFiles, reason, Item::Pieces(pieces));
     }
     if commit.info.no_op_merge {
-        let reason = "a MERGE that says that it changed no row";
+        let reason = "a MERGE that changed no row, according to its metrics";
         return derived(Way::Nothing, reason, Item::Pieces(Vec::new()));
     }
     let sides = sides(commit, facts, keys)?;
     if sides.removed.is_empty() && sides.new.is_empty() {
-        let reason = "no file was added or removed for the sake of its rows";
+        let reason = "no file was added or removed because of its rows";
         return derived(Way::Nothing, reason, Item::Pieces(Vec::new()));
     }
     let plain = if sides.vectors {
@@ -137,7 +137,7 @@ pub(in crate::changes) fn derive(
         let reason = if !rewrites {
             "no file was rewritten"
         } else {
-            "the feed is on and the commit has no change data files: all rows of added files are \
+            "the change data feed is enabled and the commit has no change data files: all rows of added files are \
              new, all rows of removed ones are removed"
         };
         let Sides {
@@ -156,7 +156,7 @@ pub(in crate::changes) fn derive(
     derived(way, reason, work)
 }
 
-/// Returns the way that removed and added rows of a commit are distinguished.
+/// Returns the way in which removed and added rows of a commit are matched.
 fn identity(
     commit: &Commit,
     facts: CommitFacts,
@@ -176,22 +176,21 @@ fn identity(
     let reason = match (facts.row_tracking, kept) {
         (true, false) => {
             "files were rewritten, and the commit says that it did not keep row ids: an update \
-             shows as a delete and an insert; `key` would tell them"
+             appears as a delete and an insert; pass `key` to match them"
         }
         (true, true) => {
-            "files were rewritten, and not all of them have row ids: an update shows as a delete \
-             and an insert; `key` would tell them"
+            "files were rewritten, and not all of them have row ids: an update appears as a \
+             delete and an insert; pass `key` to match them"
         }
         (false, _) => {
-            "files were rewritten, and nothing says which row is which: an update shows as a \
-             delete and an insert; row tracking or `key` would tell them"
+            "files were rewritten, and rows cannot be matched: an update appears as a \
+             delete and an insert; enable row tracking or pass `key` to match them"
         }
     };
     (Way::Rows, reason)
 }
 
-/// Returns the changes of a commit for the net outcome of several, with rows identified in this
-/// way.
+/// Returns the changes of a commit for a net outcome, with rows identified in this way.
 pub(in crate::changes) fn derive_net(
     commit: &Commit,
     facts: CommitFacts,
@@ -222,7 +221,7 @@ pub(in crate::changes) fn derive_net(
     })
 }
 
-/// The pieces of the change data files.
+/// Returns the pieces of the change data files.
 pub(super) fn change_files(commit: &Commit) -> Vec<Piece> {
     let files = commit.change_files.iter();
     files
@@ -243,7 +242,7 @@ pub(in crate::changes) fn sides(commit: &Commit, facts: CommitFacts, keys: &Keys
     sides_of(commit.stamp, &commit.adds, &commit.removes, facts, keys)
 }
 
-/// The same for these of a commit's actions.
+/// Returns the removed and the added rows, as [`sides`], for a part of a commit's actions.
 pub(in crate::changes) fn sides_of(
     stamp: Stamp,
     adds: &[FileChange],
@@ -284,7 +283,7 @@ pub(in crate::changes) fn sides_of(
 }
 
 impl Sides {
-    /// Returns `true` if rows were removed and others added, so that some of them may be the same.
+    /// Returns `true` if rows were removed and others added, so that some of them may be equal.
     pub(in crate::changes) fn rewrites(&self) -> bool {
         !self.removed.is_empty() && self.whole_new
     }
@@ -299,7 +298,7 @@ impl Sides {
         self.new.push(piece);
     }
 
-    /// The same file with another vector: rows that are in one of the two only.
+    /// Adds the rows that are in only one of the two vectors of a file.
     fn vectors_differ(&mut self, remove: &FileChange, add: &FileChange, stamp: Stamp) {
         self.vectors = true;
         let (before, after) = (&remove.file.deletion_vector, &add.file.deletion_vector);
@@ -312,7 +311,7 @@ impl Sides {
         }
         let piece =
             |of: DeletionVectorDescriptor, but: Option<DeletionVectorDescriptor>, change| {
-                // the action that keeps the file knows more of it than the one that gives it up
+                // the `add` action has more information about the file than the `remove` action
                 let file = crate::scan::ScanFile {
                     deletion_vector: None,
                     ..add.file.clone()

@@ -1,5 +1,5 @@
-//! The table's definition as it changes from commit to commit: is the feed on, are rows tracked, and
-//! can rows still be returned with the columns at the end of the range.
+//! The table definition at each commit: whether the change data feed and row tracking are enabled, and
+//! whether rows can still be returned with the columns at the end of the range.
 
 use crate::changes::range::commits::{Commit, FileChange};
 use crate::changes::rows::bridge::first_inconvertible;
@@ -11,25 +11,25 @@ use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 
-/// The definition for the rows that a commit writes.
+/// The definition that applies to the rows of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::changes) struct CommitFacts {
-    /// The change data feed is on.
+    /// True if the change data feed is enabled.
     pub feed: bool,
-    /// Rows have ids that stay.
+    /// True if rows have stable ids.
     pub row_tracking: bool,
-    /// The table has partition columns.
+    /// True if the table has partition columns.
     pub partitioned: bool,
 }
 
-/// Follows protocol and metadata.
+/// Tracks protocol and metadata from commit to commit.
 #[derive(Clone, Debug)]
 pub(in crate::changes) struct MetadataHistory {
     protocol: Protocol,
     metadata: Metadata,
     facts: CommitFacts,
     partitions: PartitionNames,
-    /// The version that is looked at first.
+    /// True before the first commit of the range.
     first: bool,
 }
 
@@ -38,7 +38,7 @@ pub(in crate::changes) struct MetadataHistory {
 pub(in crate::changes) struct PartitionNames(Vec<String>);
 
 impl PartitionNames {
-    /// Reads the history of a version.
+    /// Returns the names of a snapshot's partition columns.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl PartitionNames {
         Ok(Self(names.collect::<Result<_>>()?))
     }
 
-    /// Returns `true` if an added file of the commit lacks the value of one.
+    /// Returns `true` if an added file of the commit lacks a partition value.
     pub(in crate::changes) fn lacks(&self, commit: &Commit) -> bool {
         let files = commit.adds.iter().chain(&commit.kept_adds);
         let mut files = files.chain(&commit.change_files);
@@ -69,14 +69,14 @@ impl PartitionNames {
         names.filter(|name| !file.partition_values.iter().any(|(key, _)| key == *name))
     }
 
-    /// Adds the nulls that some writers express by an absent key.
+    /// Adds the nulls that some writers omit.
     pub(in crate::changes) fn complete(&self, file: &mut ScanFile) {
         let absent: Vec<String> = self.absent(file).cloned().collect();
         let nulls = absent.into_iter().map(|name| (name, None));
         file.partition_values.extend(nulls);
     }
 
-    /// The same for the files of a commit that has their partition values.
+    /// Adds the missing nulls to the files of a commit that has partition values.
     fn complete_all(&self, commit: &mut Commit) {
         let known = |change: &&mut FileChange| change.has_partition_values;
         let removes = commit.removes.iter_mut().chain(&mut commit.kept_removes);
@@ -107,7 +107,7 @@ impl MetadataHistory {
         })
     }
 
-    /// The same after the first version rather than before it.
+    /// Moves to the state after the first version.
     pub(in crate::changes) fn after(self) -> Self {
         Self {
             first: false,
@@ -115,8 +115,8 @@ impl MetadataHistory {
         }
     }
 
-    /// Returns the definition for this commit, which follows the last one; its files get the
-    /// partition values that they lack.
+    /// Returns the definition at this commit, which follows the previous one; adds missing partition values
+    /// to its files.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ impl MetadataHistory {
         Ok(self.facts)
     }
 
-    /// Takes the protocol and the metadata of a commit.
+    /// Applies the protocol and the metadata of a commit.
     fn change(&mut self, commit: &Commit, reading: &Reading) -> Result<()> {
         let changed = || -> Result<Self> {
             let protocol = commit.protocol.clone().unwrap_or(self.protocol.clone());

@@ -1,4 +1,4 @@
-//! The versions of a range: by number or by instant, both ends included.
+//! The versions of a range, given by number or by timestamp, both inclusive.
 
 pub(super) mod commits;
 pub(super) mod derive;
@@ -14,25 +14,25 @@ use crate::snapshot::load::load;
 /// One end of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
-    /// This version.
+    /// The version of this number.
     Version(u64),
-    /// As a start the first commit at or after this instant, as an end the last one at or before it:
-    /// milliseconds since the epoch, UTC.
+    /// As a start, the first commit at or after this timestamp; as an end, the last one at or before it.
+    /// Milliseconds since the epoch, UTC.
     Timestamp(i64),
 }
 
 /// The versions of a range, and the table at both ends.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
-    /// First and last version; `None` where no commit is between two instants.
+    /// First and last version; `None` if there is no commit between two timestamps.
     pub versions: Option<(u64, u64)>,
-    /// The table at the first version, where there is one.
+    /// The table at the first version, if it exists.
     pub start: Option<Snapshot>,
-    /// The table at the last version, else at the newest.
+    /// The table at the last version, or at the newest.
     pub end: Snapshot,
 }
 
-/// Finds the versions.
+/// Determines the versions.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub(super) fn resolve(
             "the range ends at version {last}, before its start at version {first}: pass the smaller \
              version as the start"
         );
-        // a start after the newest version is the better news
+        // a start after the newest version is the more helpful error
         if first <= latest || matches!(end, Some(Edge::Version(end)) if end < first) {
             return Err(Error::invalid("changes.range", message));
         }
@@ -93,7 +93,7 @@ pub(super) fn resolve(
     })
 }
 
-/// The first version of a range that begins here, which may lie after the newest one.
+/// Returns the first version of a range; it may be after the newest version.
 pub(super) fn first_version(source: &Source, newest: &Snapshot, start: Edge) -> Result<u64> {
     Finder::new(source, newest, start, None)?.first(start, false)
 }
@@ -101,7 +101,7 @@ pub(super) fn first_version(source: &Source, newest: &Snapshot, start: Edge) -> 
 struct Finder<'a> {
     source: &'a Source,
     newest: &'a Snapshot,
-    /// Listed only where an instant is to be found.
+    /// Loaded only for timestamps.
     listing: Option<LogListing>,
 }
 

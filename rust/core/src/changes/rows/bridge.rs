@@ -1,11 +1,11 @@
-//! The check that values of one schema are values of a later one.
+//! Checks that values of one schema can be converted to a later one.
 
 use crate::changes::rows::row_schema::Reading;
 use crate::error::Result;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructType};
 
-/// The first column whose values cannot be given in the type that it has at the end.
+/// Returns the first column whose values cannot be converted to its type at the end of the range.
 pub(in crate::changes) fn first_inconvertible(
     from: &StructType,
     to: &Reading,

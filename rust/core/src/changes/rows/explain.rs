@@ -1,4 +1,4 @@
-//! The way that each commit of a range is understood, with the reason.
+//! Explains how the changes of each commit are determined.
 
 use crate::changes::net::endpoints;
 use crate::changes::plan::{DerivedCommits, NetPlan};
@@ -11,19 +11,19 @@ use crate::error::Result;
 pub struct Explained {
     /// The version.
     pub version: u64,
-    /// The way that its rows are identified.
+    /// The way in which its rows are identified.
     pub way: Way,
-    /// Why in this way.
+    /// The reason for that way.
     pub reason: &'static str,
-    /// The number of files that are read for it.
+    /// The number of files to read.
     pub files: u64,
     /// The sum of their sizes in the log.
     pub bytes: u64,
 }
 
 impl Changes {
-    /// Explains the way that each commit is understood. Reads the log of the range and deletion
-    /// vectors, and no rows.
+    /// Explains how the changes of each commit are determined. Reads the log of the range and deletion
+    /// vectors, but no rows.
     pub fn explain(&self) -> Result<Vec<Explained>> {
         if self.net().is_none() {
             let commits = DerivedCommits::new(self)?;
@@ -59,9 +59,9 @@ impl Changes {
                 Item::Pieces(_) | Item::Compare { .. } => {
                     let reason = match (plan.way, plan.kind) {
                         (Way::Rows, Net::MinDelta) => {
-                            "files were rewritten in the range, and nothing says which row is \
-                             which: equal rows cancel, an update shows as a delete and an insert; \
-                             row tracking or `key` would tell them"
+                            "files were rewritten in the range, and rows cannot be matched: \
+                             equal rows cancel, an update appears as a delete and an insert; \
+                             enable row tracking or pass `key` to match them"
                         }
                         _ => known,
                     };
@@ -75,7 +75,7 @@ impl Changes {
 }
 
 fn explained(version: u64, way: Way, reason: &'static str, item: &Item) -> Explained {
-    // a file may be listed twice: for removed and for restored rows
+    // a file may occur twice: for removed and for restored rows
     let mut files: Vec<(&str, u64)> = item
         .pieces()
         .map(|piece| (piece.file.path.as_str(), piece.bytes()))

@@ -1,4 +1,4 @@
-//! Rows that changed: their schema, pieces of files, reading them in streams and splits.
+//! Changed rows: their schema, pieces of files, streams and splits.
 
 pub(super) mod bridge;
 pub(super) mod explain;

@@ -1,4 +1,4 @@
-//! Some rows of one file, and what happened to them.
+//! Rows of one file, and the changes to them.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use crate::storage::PathResolver;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeType {
-    /// It is removed.
+    /// Deleted.
     Delete,
-    /// The row before it got other values.
+    /// The row before an update.
     UpdatePreimage,
-    /// The row since it got other values.
+    /// The row after an update.
     UpdatePostimage,
-    /// It is new.
+    /// Inserted.
     Insert,
 }
 
 impl ChangeType {
-    /// Its name in `_change_type`.
+    /// Returns its name in `_change_type`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Delete => "delete",
@@ -38,7 +38,7 @@ impl ChangeType {
         }
     }
 
-    /// For a column; [`ChangeType::from_number`] gives it back.
+    /// Returns its number in a column; see [`ChangeType::from_number`].
     pub(in crate::changes) fn number(self) -> u8 {
         match self {
             Self::Delete => 0,
@@ -48,7 +48,7 @@ impl ChangeType {
         }
     }
 
-    /// Out of a column.
+    /// Converts a number of [`ChangeType::number`] back.
     pub(in crate::changes) fn from_number(number: u8) -> Self {
         match number {
             0 => Self::Delete,
@@ -59,44 +59,44 @@ impl ChangeType {
     }
 }
 
-/// The rows of a file to read.
+/// The selection of rows to read from a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) enum PieceRows {
-    /// The rows that its deletion vector leaves.
+    /// The rows that the file's deletion vector keeps.
     Live,
-    /// The rows that are in one vector, and not in the other.
+    /// The rows that are in one vector but not in the other.
     Between {
         of: DeletionVectorDescriptor,
         but: Option<DeletionVectorDescriptor>,
     },
-    /// These; never in a split.
+    /// These rows; never in a split.
     #[serde(skip)]
     Only(Arc<DeletionVector>),
-    /// These and perhaps others, as they were read to be compared, with their codes; never in a split.
+    /// At least these rows, read for comparison, with their codes; never in a split.
     #[serde(skip)]
     Read(Arc<Vec<RecordBatch>>),
 }
 
-/// The change to a row, as one number: its type, and the index of the commit among all stamps.
+/// The change to a row as one number: its type, and the index of its commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::changes) struct ChangeCode(u32);
 
 impl ChangeCode {
-    /// The row is not shown.
+    /// The row is not reported.
     pub(in crate::changes) const NONE: Self = Self(u32::MAX);
 
-    /// `None` when there are too many stamps.
+    /// Combines a type and an index; `None` if the index is too large.
     pub(in crate::changes) fn new(change: ChangeType, stamp: usize) -> Option<Self> {
         let stamp = u32::try_from(stamp).ok().filter(|stamp| *stamp < 1 << 29)?;
         Some(Self(stamp << 2 | u32::from(change.number())))
     }
 
-    /// Out of a column.
+    /// Converts a number of [`ChangeCode::number`] back.
     pub(in crate::changes) fn from_number(number: u32) -> Self {
         Self(number)
     }
 
-    /// For a column.
+    /// Returns the number in a column.
     pub(in crate::changes) fn number(self) -> u32 {
         self.0
     }
@@ -106,13 +106,13 @@ impl ChangeCode {
         ChangeType::from_number((self.0 & 3) as u8)
     }
 
-    /// The place of the commit.
+    /// Returns the index of the commit.
     pub(in crate::changes) fn stamp(self) -> usize {
         (self.0 >> 2) as usize
     }
 }
 
-/// The change to rows that follow each other, with its commit.
+/// The change to consecutive rows, with its commit.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::changes) struct RowLabel {
     /// The position of the first row in its file.
@@ -126,19 +126,20 @@ pub(in crate::changes) struct RowLabel {
 /// The changes to the rows of a piece.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) enum Labels {
-    /// The same to all.
+    /// The same change for all rows.
     All(ChangeType, Stamp),
-    /// The file says it of each row.
+    /// The file has a column with the change of each row.
     InFile(Stamp),
-    /// To each row its own, by runs of rows, ascending; never in a split.
+    /// A change for each run of rows, ascending; never in a split.
     #[serde(skip)]
     Each(Arc<Vec<RowLabel>>),
-    /// The last column has the [`ChangeCode`] of each row, with a place among these; never in a split.
+    /// The last column has the [`ChangeCode`] of each row, with an index into these commits; never in a
+    /// split.
     #[serde(skip)]
     Coded(Arc<Vec<Stamp>>),
 }
 
-/// Rows of one file that were changed.
+/// Changed rows of one file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) struct Piece {
     pub file: ScanFile,
@@ -147,7 +148,7 @@ pub(in crate::changes) struct Piece {
 }
 
 impl Piece {
-    /// The rows that a file's own vector leaves.
+    /// Creates a piece of the rows that a file's own vector keeps.
     pub(in crate::changes) fn live(file: ScanFile, change: ChangeType, stamp: Stamp) -> Self {
         Self {
             file,
@@ -156,7 +157,7 @@ impl Piece {
         }
     }
 
-    /// The version in which the changes were made, for messages.
+    /// Returns the version of the changes, for error messages.
     pub(in crate::changes) fn version(&self) -> Option<u64> {
         match &self.labels {
             Labels::All(_, stamp) | Labels::InFile(stamp) => Some(stamp.version),
@@ -165,12 +166,12 @@ impl Piece {
         }
     }
 
-    /// Bytes that are read for it, at most.
+    /// Returns the maximum number of bytes to read.
     pub(in crate::changes) fn bytes(&self) -> u64 {
         u64::try_from(self.file.size).unwrap_or_default()
     }
 
-    /// The vectors that are needed to know which rows are wanted.
+    /// Returns the vectors that determine the rows to read.
     pub(super) fn vectors(&self) -> [Option<DeletionVectorDescriptor>; 2] {
         match &self.rows {
             PieceRows::Live => [self.file.deletion_vector.clone(), None],
@@ -179,7 +180,7 @@ impl Piece {
         }
     }
 
-    /// The file with the rows that are wanted, by its loaded vectors. `None` when no row is.
+    /// Returns the file with the rows to read, from its loaded vectors; `None` if there are none.
     pub(super) fn data_file(
         &self,
         resolver: &PathResolver,

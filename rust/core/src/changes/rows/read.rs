@@ -1,4 +1,4 @@
-//! Pieces of files into rows with their changes.
+//! Reads the rows of pieces with their changes.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::spec::variant_name::variant_named;
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Give, Look, Rows};
 
-/// Pieces, each read for a purpose, and the result for their rows.
+/// Pieces with the purpose of each, and a function of their rows.
 struct PieceFiles<P, M> {
     reading: Arc<Reading>,
     pieces: Vec<Piece>,
@@ -29,11 +29,11 @@ struct PieceFiles<P, M> {
     map: M,
 }
 
-/// Rows of pieces, batch by batch, in their order.
+/// Batches of pieces, in order.
 pub(in crate::changes) type PieceBatches<B> = Box<dyn Iterator<Item = Result<B>> + Send>;
 
-/// Reads pieces, each for a purpose. `map` has the number of a piece, the piece and a batch of its rows, and
-/// returns the result for them, if any.
+/// Reads pieces for a purpose. `map` takes the index of a piece, the piece and a batch of its rows, and
+/// returns a result, if any.
 pub(in crate::changes) fn read_pieces<B: Rows>(
     source: &Source,
     reading: &Arc<Reading>,
@@ -72,7 +72,7 @@ pub(in crate::changes) fn changed_rows(
     })
 }
 
-/// Names file and version.
+/// Adds file and version to an error.
 pub(in crate::changes) fn blame(error: Error, piece: &Piece) -> Error {
     let error = error.at_path(piece.file.path.clone());
     match piece.version() {
@@ -145,15 +145,15 @@ where
     }
 }
 
-/// The rows with their changes, filtered by that.
+/// Returns the rows with their changes; applies the late filter.
 fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<RecordBatch> {
     if reading.is_bare() {
         return Ok(batch.clone());
     }
     let own = reading.all().fields().len() - 3;
     let rows = batch.num_rows();
-    // the position, the type or the code that follows them
-    let beside = batch.columns().get(own);
+    // the column with the position, the type or the code is the last one
+    let extra = batch.columns().get(own);
     let mut columns: Vec<ArrayRef> = batch.columns().iter().take(own).cloned().collect();
     match labels {
         Labels::All(change, stamp) => {
@@ -161,11 +161,11 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
             columns.extend(stamps(std::iter::repeat_n(stamp, rows)));
         }
         Labels::InFile(stamp) => {
-            columns.push(types_in_file(beside)?);
+            columns.push(types_in_file(extra)?);
             columns.extend(stamps(std::iter::repeat_n(stamp, rows)));
         }
         Labels::Each(labels) => {
-            let runs_of_labels = labels_of(labels, beside)?;
+            let runs_of_labels = labels_of(labels, extra)?;
             let labels_of_rows = || {
                 let runs = runs_of_labels.iter();
                 runs.flat_map(|(label, rows)| std::iter::repeat_n(label, *rows))
@@ -175,7 +175,7 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
             columns.extend(stamps(labels_of_rows().map(|label| &label.stamp)));
         }
         Labels::Coded(all) => {
-            let codes = codes(beside)?;
+            let codes = codes(extra)?;
             columns.push(types_of(codes));
             let codes = codes.values().iter();
             let stamps_of_rows = codes.map(|code| all.get(ChangeCode::from_number(*code).stamp()));
@@ -215,7 +215,7 @@ fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] 
     ]
 }
 
-/// Returns the types that a change data file has for each row, in its own words.
+/// Returns the change types that a change data file has for each row, as strings.
 fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
     let texts = column.and_then(|column| column.as_string_opt::<i32>());
     match texts {
@@ -233,7 +233,7 @@ fn no_change_type(why: &str) -> Error {
     Error::corrupt("cdc.change_type", message)
 }
 
-/// The same as values.
+/// Returns the change type of each row.
 pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>> {
     let texts = types_in_file(column)?;
     let texts = texts.as_string_opt::<i32>();
@@ -247,7 +247,7 @@ pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<
         .collect()
 }
 
-/// The rows that are shown; their codes are the last column.
+/// Returns the reported rows; the last column has their codes.
 fn reported(batch: &RecordBatch) -> Result<RecordBatch> {
     let is_reported = |code: u32| ChangeCode::from_number(code) != ChangeCode::NONE;
     let codes = codes(batch.columns().last())?;
@@ -263,12 +263,12 @@ fn codes(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
     column.ok_or_else(missing_positions)
 }
 
-/// Returns the types of these codes.
+/// Returns the change types of codes.
 fn types_of(codes: &UInt32Array) -> ArrayRef {
     let mut names =
         (codes.values().iter()).map(|code| ChangeCode::from_number(*code).change().name());
     let first = names.clone().next().unwrap_or_default();
-    // an image is mostly in files with others of its kind
+    // images of one kind are usually in the same file
     Arc::new(if names.all(|name| name == first) {
         StringArray::new_repeated(first, codes.len())
     } else {
@@ -292,7 +292,7 @@ fn missing_positions() -> Error {
     Error::corrupt("log.columns", "the positions of changed rows are missing")
 }
 
-/// The labels of the rows at these positions, each with the number of rows that it is for.
+/// Returns the labels of the rows at these positions, each with its number of rows.
 fn labels_of(labels: &[RowLabel], column: Option<&ArrayRef>) -> Result<Vec<(RowLabel, usize)>> {
     let positions = positions(column)?;
     let first = positions.values().first().copied().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! A number for each row that is the same for equal rows, and for no others that anybody will meet.
+//! A hash for each row: equal for equal rows, and practically unique for different ones.
 //!
-//! 128 bits, seeded, so that no one can craft rows that collide.
+//! 128 bits, seeded, so that collisions cannot be crafted.
 
 use arrow_array::ArrayRef;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 use crate::codec::row_bytes::each_row;
 use crate::error::{Error, Result};
 
-/// Hashes the rows of these columns, which have as many rows each.
+/// Hashes the rows of these columns, which have equal lengths.
 pub(in crate::changes) fn hash_rows<'a>(
     columns: impl IntoIterator<Item = &'a ArrayRef>,
     rows: usize,

@@ -1,9 +1,9 @@
-//! The conversion of the rows of files of many versions to one schema.
+//! Converts the rows of files of many versions to one schema.
 //!
-//! All files are read as the table at the end of the range has its columns: a column is found by its
-//! physical name, so that renames do not matter; a column that a file lacks is null; values of a
-//! narrower type are widened. Which columns come from the log instead of the file is known from the
-//! file's own partition values, whatever the table is partitioned by later.
+//! All files are read with the columns at the end of the range: columns are identified by their physical
+//! names, so that renames do not matter; columns that a file lacks are null; narrower types are widened.
+//! The partition columns follow from the file's own partition values, even if the table is
+//! partitioned differently later.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,50 +29,50 @@ use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 pub(super) const CHANGE_COLUMNS: [&str; 3] =
     ["_change_type", "_commit_version", "_commit_timestamp"];
 
-/// The number of plans that are kept.
+/// The maximum number of cached plans.
 const MAX_PLANS: usize = 64;
 
-/// The columns that are read of changed files, in values that serialise.
+/// The columns to read from changed files, as serializable values.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) struct ChangesDefinition {
     schema: String,
     column_mapping: ColumnMappingMode,
     row_id_column: Option<String>,
     row_commit_version_column: Option<String>,
-    /// Logical names in the order wanted; `None` for all.
+    /// Logical names of the requested columns, in order; `None` for all.
     columns: Option<Vec<String>>,
     /// The predicate as SQL.
     filter: Option<String>,
-    /// Without the change columns.
+    /// True to omit the change columns.
     #[serde(default)]
     bare: bool,
 }
 
-/// A definition, understood.
+/// A resolved definition.
 #[derive(Debug)]
 pub(in crate::changes) struct Reading {
     layout: TableLayout,
-    /// Columns that are read: those that are given, and after them what the late filter needs.
+    /// Columns to read: the requested ones, then those that only the late filter needs.
     read: Vec<String>,
     num_columns: usize,
-    /// On the table's own columns: pruned by, and applied while files are read.
+    /// The filter on the table's own columns; skips files, and is applied while files are read.
     early: Option<BoundPredicate>,
-    /// On the change columns, too.
+    /// The filter that uses change columns, too.
     late: Option<BoundPredicate>,
     /// The schema that `late` is applied to.
     all: SchemaRef,
     schema: SchemaRef,
     bare: bool,
-    /// One for each way in which files were met.
+    /// Plans by partition columns and purpose.
     plans: Mutex<HashMap<(Vec<String>, Purpose), ReadPlan>>,
 }
 
-/// The purpose of a read of a file, which decides its columns.
+/// The purpose of reading a file, which determines the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::changes) enum Purpose {
-    /// The rows as they are handed out; with their positions, or with their change types.
+    /// The rows to return; with their positions, or with their change types.
     Rows { numbered: bool, typed: bool },
-    /// Positions alone.
+    /// Positions only.
     Positions,
     /// Positions and row ids.
     RowIds,
@@ -90,7 +90,7 @@ impl ChangesDefinition {
         filter: Option<&Predicate>,
     ) -> Self {
         let properties = end.properties();
-        // what a table that gave up row tracking had is still in the older files
+        // older files still have row ids if row tracking was dropped
         let before = start.map(Snapshot::properties);
         let kept = |own: &Option<String>, before: Option<&Option<String>>| {
             own.clone().or_else(|| before.cloned().flatten())
@@ -112,7 +112,7 @@ impl ChangesDefinition {
         }
     }
 
-    /// The same without the change columns.
+    /// Returns the definition without the change columns.
     pub(in crate::changes) fn bare(self) -> Self {
         Self { bare: true, ..self }
     }
@@ -197,38 +197,37 @@ impl Reading {
         })
     }
 
-    /// The schema of what is handed out.
+    /// Returns the schema of the returned rows.
     pub(in crate::changes) fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
 
-    /// The schema that the late filter is applied to.
+    /// Returns the schema that the late filter is applied to.
     pub(in crate::changes) fn all(&self) -> &SchemaRef {
         &self.all
     }
 
-    /// Returns the number of the table's columns that are returned; those that only the filter
-    /// needs are after.
+    /// Returns the number of table columns to return; columns that only the filter needs follow them.
     pub(super) fn num_columns(&self) -> usize {
         self.num_columns
     }
 
-    /// Returns `true` if the change columns are left out.
+    /// Returns `true` if the change columns are omitted.
     pub(super) fn is_bare(&self) -> bool {
         self.bare
     }
 
-    /// Returns the filter that is applied once the change of a row is known.
+    /// Returns the filter to apply once the change of a row is known.
     pub(super) fn late(&self) -> Option<&BoundPredicate> {
         self.late.as_ref()
     }
 
-    /// The table's schema, and how its columns are named in files.
+    /// Returns the table's schema and its column mapping mode.
     pub(in crate::changes) fn table(&self) -> (&StructType, ColumnMappingMode) {
         (&self.layout.schema, self.layout.column_mapping)
     }
 
-    /// Checks the columns of a key, before anything is read.
+    /// Checks the names of key columns, before anything is read.
     ///
     /// # Errors
     ///
@@ -245,7 +244,7 @@ impl Reading {
         Ok(())
     }
 
-    /// Returns the positions of these columns in the table's schema.
+    /// Returns the indexes of these columns in the table's schema.
     ///
     /// # Errors
     ///
@@ -259,8 +258,7 @@ impl Reading {
         Ok(names.filter_map(position).collect())
     }
 
-    /// Selects from rows with all columns and their positions the columns that [`Purpose::Rows`]
-    /// reads.
+    /// Selects the columns of [`Purpose::Rows`] from rows with all columns and positions.
     pub(in crate::changes) fn project(&self, all: &RecordBatch) -> Result<RecordBatch> {
         let columns_mismatch = |cause: ArrowError| {
             Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
@@ -276,7 +274,7 @@ impl Reading {
         }
     }
 
-    /// Plans the read of this file.
+    /// Returns the plan for reading this file.
     pub(in crate::changes) fn plan(&self, file: &ScanFile, purpose: Purpose) -> Result<ReadPlan> {
         let mut partition_columns = Vec::new();
         for field in self.layout.schema.fields() {
@@ -286,7 +284,7 @@ impl Reading {
             }
         }
         let key = (partition_columns, purpose);
-        // a plan is put in whole, so that a panic elsewhere leaves no half of one
+        // a plan is inserted as a whole, so that a panic elsewhere leaves none half done
         let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans().get(&key) {
             return Ok(plan.clone());
@@ -355,7 +353,7 @@ impl Reading {
     }
 }
 
-/// The table's schema with the change columns.
+/// Returns the table's schema with the change columns.
 fn extended(schema: &StructType) -> Result<StructType> {
     let types = [
         PrimitiveType::String,

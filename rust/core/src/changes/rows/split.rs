@@ -1,4 +1,4 @@
-//! A part of the changes as a plain value: another process reads it without the log.
+//! A part of the changes as a plain value that another process reads without the log.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::replay::Source;
 use crate::snapshot::plain_value::PlainValue;
 use crate::spec::file_size::runs;
 
-/// The most shares of net changes: each reads the numbers of all rows.
+/// The maximum number of shares of net changes: each share reads the identities of all rows.
 const MAX_SHARES: u64 = 64;
 
-/// Some commits of a range, or some rows of what they come to.
+/// Some commits of a range, or a share of the net changes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Split {
     definition: ChangesDefinition,
@@ -29,20 +29,20 @@ pub struct Split {
     bytes: u64,
 }
 
-/// A file all of whose rows were changed.
+/// A file whose rows all have the same change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WholeFile {
-    /// As the log has it.
+    /// The path as in the log.
     pub path: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: i64,
-    /// By their names in the log.
+    /// Partition values by their names in the log.
     pub partition_values: Vec<(String, Option<String>)>,
-    /// The change to the rows; `None` if the file has it for each.
+    /// The change to the rows; `None` if the file has a column with the change of each.
     pub change: Option<ChangeType>,
-    /// In this version.
+    /// The version of the change.
     pub version: u64,
-    /// Milliseconds since the epoch.
+    /// The commit timestamp in milliseconds since the epoch.
     pub timestamp: i64,
 }
 
@@ -67,9 +67,9 @@ impl WholeFile {
 }
 
 impl Changes {
-    /// The changes in parts of about `target_size` bytes of files. Together they are the changes; of
-    /// full changes the parts come in the order of commits, and where rows of a commit must be compared
-    /// each part has a share of them. The commits of the range are read.
+    /// Splits the changes into parts of about `target_size` bytes of files. Together they are all changes;
+    /// parts of full changes are in the order of commits. If rows of a commit must be compared, each part
+    /// has a share of them. Reads the commits of the range.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ pub(in crate::changes) fn check_size(target_size: u64) -> Result<()> {
     ))
 }
 
-/// A task in steps that may be done apart, with about the bytes that each reads.
+/// Splits a task into independent steps, with the approximate bytes that each reads.
 fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
     let shared = |total: u64, with: &dyn Fn(Share) -> Task| {
         let of = total
@@ -132,7 +132,7 @@ fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
                 Task::Net(Arc::clone(&plan), share)
             })
         }
-        // a share already
+        // already a share
         Task::Compare(ref item, share) => {
             let bytes = bytes_of(item.pieces()).div_ceil(share.of.max(1));
             vec![(task, bytes)]
@@ -168,7 +168,7 @@ impl Split {
         }
     }
 
-    /// Net changes by shares of their rows.
+    /// Splits net changes into shares of their rows.
     pub(in crate::changes) fn of_net(
         definition: ChangesDefinition,
         identity_options: IdentityOptions,
@@ -179,7 +179,7 @@ impl Split {
         Self::new(definition, identity_options, Vec::new(), 0).filled(steps, target_size)
     }
 
-    /// The same rows in parts of about `target_size` bytes of files.
+    /// Splits the same rows into parts of about `target_size` bytes of files.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl Split {
         Ok(empty.filled(steps, target_size))
     }
 
-    /// Splits like this one, with some of the steps each.
+    /// Distributes the steps over splits like this one.
     fn filled(&self, steps: Vec<(Task, u64)>, target_size: u64) -> Vec<Self> {
         let split = |steps: Vec<(Task, u64)>| {
             let bytes = steps.iter().map(|(_, size)| *size);
@@ -217,7 +217,7 @@ impl Split {
         steps.into_iter().map(split).collect()
     }
 
-    /// The files that any reader of Parquet reads as they are, and the split of what is left.
+    /// Separates the files that any Parquet reader can read as they are from the rest.
     ///
     /// A whole file has no deletion vector, and all of its rows were changed.
     pub fn without_whole_files(mut self) -> (Vec<WholeFile>, Option<Self>) {
@@ -238,7 +238,7 @@ impl Split {
         (whole, rest)
     }
 
-    /// The files as the log has them, each once, sorted.
+    /// Returns the distinct paths of the files as in the log, sorted.
     pub fn paths(&self) -> Vec<String> {
         let mut paths = BTreeSet::new();
         let mut add = |piece: &Piece| {
@@ -254,17 +254,17 @@ impl Split {
         paths.into_iter().collect()
     }
 
-    /// About how many bytes of files it covers.
+    /// Returns the approximate size of its files in bytes.
     pub fn size_in_bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// The schema of its rows.
+    /// Returns the schema of its rows.
     pub fn schema(&self) -> Result<SchemaRef> {
         self.definition.reading().map(|reading| reading.schema())
     }
 
-    /// Its rows; `source` is the table's.
+    /// Reads its rows; `source` is that of the table.
     pub fn rows(&self, source: &Source) -> Result<ChangeRows> {
         let reading = Arc::new(self.definition.reading()?);
         let tasks = Box::new(self.tasks.clone().into_iter().map(Ok));

@@ -1,4 +1,4 @@
-//! Commits and rows, read as they are pulled.
+//! Reads commits and rows as they are pulled.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::changes::range::derive::Item;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
-/// The most pieces that are read as one stream.
+/// The maximum number of pieces read as one stream.
 const PIECES: usize = 1024;
 
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
@@ -30,7 +30,7 @@ pub struct ChangeRows {
     reading: Arc<Reading>,
     identity_options: IdentityOptions,
     tasks: Tasks,
-    /// The tasks that come before the next one.
+    /// The tasks that come before the next one of the plan.
     waiting: VecDeque<Task>,
     current: Option<PieceBatches<RecordBatch>>,
     failed: Option<Error>,
@@ -62,7 +62,7 @@ impl ChangeRows {
         tasks: Tasks,
     ) -> Self {
         Self {
-            // rows are compared before they are read
+            // rows must be compared before they are read
             source: source.keeping(),
             reading: Arc::clone(reading),
             identity_options,
@@ -73,12 +73,12 @@ impl ChangeRows {
         }
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         self.reading.schema()
     }
 
-    /// Pieces that can be read side by side; none at the end.
+    /// Returns pieces that can be read in parallel; none at the end.
     fn next_pieces(&mut self) -> Result<Vec<Piece>> {
         let mut pieces: Vec<Piece> = Vec::new();
         while pieces.len() < PIECES {
@@ -88,7 +88,7 @@ impl ChangeRows {
                     Some(Ok(task)) => task,
                     Some(Err(error)) if pieces.is_empty() => return Err(error),
                     Some(Err(error)) => {
-                        // what is known of earlier commits comes first
+                        // pieces of earlier commits come first
                         self.failed = Some(error);
                         break;
                     }
@@ -98,7 +98,7 @@ impl ChangeRows {
             match task {
                 Task::Pieces(more) => pieces.extend(more),
                 heavy if !pieces.is_empty() => {
-                    // let the rows so far go before rows are compared
+                    // return the rows so far before rows are compared
                     self.waiting.push_front(heavy);
                     break;
                 }
@@ -108,7 +108,7 @@ impl ChangeRows {
         Ok(pieces)
     }
 
-    /// Runs a comparison; one that is too large is cut in halves, and returns nothing yet.
+    /// Compares rows; a comparison that is too large is split in halves, and returns nothing yet.
     fn compared(&mut self, task: Task) -> Result<Vec<Piece>> {
         let (outcome, halves): (Compared, Option<[Task; 2]>) = match task {
             Task::Pieces(pieces) => return Ok(pieces),
@@ -147,7 +147,8 @@ impl ChangeRows {
         }
     }
 
-    /// By the bounds of the range where they decide everything, else through all of its commits.
+    /// Computes the net outcome from the endpoints of the range if they suffice, otherwise through all
+    /// commits.
     fn net(&self, plan: &NetPlan, share: Share) -> Result<Compared> {
         let identity = self.identity_options.by(plan.way);
         let rows = self.reader(&identity, share);

@@ -101,7 +101,7 @@ impl Iterator for GuardedReader {
     }
 }
 
-/// Decodes the rows of one unit in batches of some thousand rows.
+/// Decodes the rows of one unit in batches of a few thousand rows.
 pub struct UnitReader {
     reader: GuardedReader,
     legacy: Option<LegacyStats>,

@@ -138,7 +138,7 @@ fn native(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()
         let begin = cursor.at;
         bitmap(cursor, key, containers)?;
         if usize::try_from(size) != Ok(cursor.at - begin) {
-            return Err(cursor.wrong("a bitmap has another length than it states"));
+            return Err(cursor.wrong("the length of a bitmap is not the stated one"));
         }
     }
     Ok(())
@@ -295,7 +295,7 @@ impl<'a> Cursor<'a> {
     fn check_count(&self, count: u64, each: usize) -> Result<()> {
         let left = (self.bytes.len() - self.at) / each;
         if count > offset(left) {
-            return Err(self.wrong(&format!("it claims to have {count} bitmaps")));
+            return Err(self.wrong(&format!("its {count} bitmaps would not fit into its bytes")));
         }
         Ok(())
     }

@@ -51,7 +51,7 @@ impl DeletionVector {
     ///
     /// # Errors
     ///
-    /// Corrupt, with the offset in `framed`: `dv.truncated`, `dv.size` if the file states another size than
+    /// Corrupt, with the offset in `framed`: `dv.truncated`, `dv.size` if the file states a size other than
     /// the descriptor, `dv.checksum`, and the errors of [`DeletionVector::decode`].
     pub fn decode_framed(
         framed: Bytes,
@@ -169,7 +169,7 @@ impl FileBuilder {
     ///
     /// # Errors
     ///
-    /// Corrupt: `dv.path` for a prefix that is no valid directory name.
+    /// Corrupt: `dv.path` for a prefix that is not a valid directory name.
     pub fn relative_path(&self) -> Result<String> {
         location::relative_path(&self.path_or_inline)
     }

@@ -185,9 +185,9 @@ fn at_least<T: ArrowPrimitiveType<Native = i64>>(
 }
 
 fn typed<T: ArrowPrimitiveType>(array: &ArrayRef) -> Result<&PrimitiveArray<T>, ArrowError> {
-    array.as_primitive_opt().ok_or_else(|| {
-        ArrowError::SchemaError("an array is not of the type that it says".to_owned())
-    })
+    array
+        .as_primitive_opt()
+        .ok_or_else(|| ArrowError::SchemaError("an array does not have its stated type".to_owned()))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::fetched::FetchedBytes;
 use super::thrift::{PageHeader, page_header};
 use crate::error::{Error, Result};
 
-/// The maximum size of a checkpoint page; real ones have some megabytes.
+/// The maximum size of a checkpoint page; real pages have a few megabytes.
 pub(crate) const MAX_CHECKPOINT_PAGE: u64 = 512 << 20;
 
 /// The overhead of codecs for incompressible data, with a margin.
@@ -127,7 +127,7 @@ fn check_range(
         };
         if !(0..=possible).contains(&header.values) {
             let what = format!(
-                "it claims {} values, {possible} are possible",
+                "it states {} values, but at most {possible} are possible",
                 header.values
             );
             return Err(broken(&what));

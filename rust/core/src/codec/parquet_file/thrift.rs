@@ -4,7 +4,7 @@
 //! Both are structs in Thrift's compact protocol. When a decoder skips an unknown field it trusts the element
 //! count; elements that some decoders read without consuming bytes, such as booleans, then cost seconds for a
 //! few bytes. A decoder may also assume the declared type of a known field whatever its wire type, and
-//! continue at another offset than this validation. So every element must take bytes here, and lists of
+//! continue at a different offset than this validation. So every element must take bytes here, and lists of
 //! booleans and known fields with other types are refused: no real writer produces them.
 //!
 //! Protocol: Apache Parquet, "File Format"; Apache Thrift, "Compact protocol encoding".
@@ -229,7 +229,7 @@ fn walk(bytes: &[u8], fields: Fields, seen: &mut Seen<'_>) -> Option<usize> {
     Some(bytes.len() - rest.len())
 }
 
-/// Reads a value that is no integer, or opens it.
+/// Reads a value that is not an integer, or opens it.
 fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<OpenValue>> {
     match of {
         3 => take(bytes, 1)?,

@@ -95,7 +95,7 @@ impl Leaf {
         })
     }
 
-    /// Sets a row, unless it was set before or the scalar is no value of the column's type.
+    /// Sets a row, unless it was set before or the scalar is not a value of the column's type.
     #[inline]
     pub(super) fn set(&mut self, row: usize, scalar: Scalar<'_>, scratch: &mut String) {
         if row < self.valid.len()

@@ -23,9 +23,9 @@ use crate::spec::json::{Cursor, RawString};
 
 /// Parses the statistics of each row into a struct with the fields of `shape`, all of them nullable.
 ///
-/// `shape` is a result of [`super::stats_schema`], or any part of it. A missing key, a bound that is no value
-/// of its column's type (`"abc"` for a number, a number out of range, a decimal with more digits than its
-/// scale) and a value of another kind are null. The first of duplicate keys counts.
+/// `shape` is a result of [`super::stats_schema`], or any part of it. A missing key, a bound that is not a
+/// value of its column's type (`"abc"` for a number, a number out of range, a decimal with more digits than
+/// its scale) and a value of another kind are null. The first of duplicate keys counts.
 ///
 /// A text that is not a single JSON object gives a null row; parts that are not in the shape are only checked
 /// for terminated strings and balanced brackets.

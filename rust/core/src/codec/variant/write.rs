@@ -104,7 +104,7 @@ pub(super) fn fields(value: &[u8]) -> Option<Vec<(usize, &[u8])>> {
     for field in 0..=count {
         starts.push(number(offsets, field * offset_width, offset_width)?);
     }
-    // values may be in another order than names: each ends where the next one begins
+    // values may be in a different order than names: each ends where the next one begins
     let mut ends = starts.clone();
     ends.sort_unstable();
     let mut fields = Vec::new();

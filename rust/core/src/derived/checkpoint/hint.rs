@@ -9,7 +9,7 @@ use crate::codec::canonical_json::CanonicalJson;
 use crate::error::Result;
 use crate::log::hint::{Hint, hint_path};
 use crate::replay::Source;
-use crate::storage::{Beside, beside};
+use crate::storage::{BackgroundWork, in_background};
 
 /// Longer lists are omitted: every reader of the table reads the hint.
 const MAX_ENTRIES: usize = 30;
@@ -28,14 +28,14 @@ pub(super) struct V2Details {
 }
 
 /// Begins to read the hint.
-pub(super) fn read(source: &Source) -> Beside<Hint> {
-    beside(&source.storage, |storage| Hint::read(&**storage))
+pub(super) fn read(source: &Source) -> BackgroundWork<Hint> {
+    in_background(&source.storage, |storage| Hint::read(&**storage))
 }
 
 /// Writes the hint, unless the current one names a newer version.
 pub(super) fn write(
     source: &Source,
-    known: Beside<Hint>,
+    known: BackgroundWork<Hint>,
     written: &WrittenCheckpoint,
     v2: Option<V2Details>,
 ) -> Result<()> {

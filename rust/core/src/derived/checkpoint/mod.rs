@@ -194,7 +194,7 @@ fn described(
 ) -> Result<WrittenCheckpoint> {
     let sidecars = Checkpoint::read_control(source, checkpoint)?.sidecars;
     let sizes = checkpoint.files.iter().map(|file| file.size);
-    let beside = sidecars
+    let sidecar_sizes = sidecars
         .iter()
         .map(|sidecar| u64::try_from(sidecar.size_in_bytes).unwrap_or_default());
     let tombstones = snapshot.tombstones(source)?;
@@ -211,7 +211,7 @@ fn described(
         path: checkpoint.path().to_owned(),
         num_actions: control.count() + own + num_files + tombstones as u64,
         num_files,
-        size_in_bytes: sizes.chain(beside).sum(),
+        size_in_bytes: sizes.chain(sidecar_sizes).sum(),
         num_sidecars: sidecars.len() as u64,
     })
 }

@@ -216,7 +216,7 @@ pub(super) fn manifest(
     contents: &Contents,
     json: bool,
 ) -> Result<WrittenCheckpoint> {
-    let beside: i64 = contents
+    let sidecar_bytes: i64 = contents
         .sidecars
         .iter()
         .map(|sidecar| sidecar.size_in_bytes)
@@ -224,7 +224,7 @@ pub(super) fn manifest(
     let in_sidecars = contents.num_files + contents.num_removes;
     let tags: BTreeMap<String, String> = [
         ("sidecarNumActions", in_sidecars.to_string()),
-        ("sidecarSizeInBytes", beside.to_string()),
+        ("sidecarSizeInBytes", sidecar_bytes.to_string()),
         ("numOfAddFiles", contents.num_files.to_string()),
     ]
     .map(|(key, value)| (key.to_owned(), value))
@@ -265,7 +265,7 @@ pub(super) fn manifest(
         version,
         num_actions: 1 + control.count() + named.len() as u64 + in_sidecars,
         num_files: contents.num_files,
-        size_in_bytes: bytes.len() as u64 + u64::try_from(beside).unwrap_or_default(),
+        size_in_bytes: bytes.len() as u64 + u64::try_from(sidecar_bytes).unwrap_or_default(),
         num_sidecars: named.len() as u64,
         path,
     };

@@ -1,4 +1,4 @@
-//! Columns by name, and names that were perhaps meant.
+//! Looks up columns by name, and suggests similar names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::expr::node::predicate::Path;
 use crate::expr::value::family::Family;
 use crate::spec::schema::{DataType, StructField, StructType};
 
-/// The columns of one schema, each found once.
+/// The columns of a schema that were looked up so far.
 pub(super) struct Columns<'a> {
     schema: &'a StructType,
     bound: HashMap<Path, Arc<BoundColumn>>,
@@ -24,7 +24,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The column that the names lead to.
+    /// Returns the column with this path.
     pub(super) fn find(&mut self, path: &Path) -> Result<Arc<BoundColumn>> {
         if let Some(column) = self.bound.get(path) {
             return Ok(column.clone());
@@ -85,7 +85,7 @@ impl Scope for Columns<'_> {
     }
 }
 
-/// For the end of a message about a column that is not there: the names that come closest.
+/// Returns the end of an error message about an unknown column: the most similar names.
 pub(crate) fn closest_columns(name: &str, schema: &StructType) -> String {
     let names = closest(name, schema);
     if names.is_empty() {
@@ -94,13 +94,13 @@ pub(crate) fn closest_columns(name: &str, schema: &StructType) -> String {
     format!("did you mean {}?", names.join(", "))
 }
 
-/// Up to three names that differ least from the one wanted.
+/// Returns up to three names that are most similar to the unknown one.
 fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
     const OFFERED: usize = 3;
     const CONSIDERED: usize = 2_000;
     let unknown = unknown.to_lowercase();
     let mut names = Vec::new();
-    // Breadth first: columns come before what is inside of them.
+    // breadth first: columns come before their nested fields
     let mut level: Vec<(Vec<String>, &StructType)> = vec![(Vec::new(), schema)];
     while !level.is_empty() && names.len() < CONSIDERED {
         let mut next = Vec::new();
@@ -129,8 +129,8 @@ fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
         .collect()
 }
 
-/// The number of characters that have to be added, left out or exchanged to make one text from the
-/// other; of long texts only the start counts.
+/// Returns the number of characters to add, remove or replace to turn one text into the other; long texts
+/// are truncated.
 fn distance(left: &str, right: &str) -> usize {
     const LETTERS: usize = 64;
     let right: Vec<char> = right.chars().take(LETTERS).collect();

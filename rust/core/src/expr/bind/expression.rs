@@ -1,5 +1,5 @@
-//! Expressions of `sqlparser` as typed ones. Everything that no row decides is decided here, once: columns, types,
-//! functions, patterns, the current time.
+//! Converts expressions of `sqlparser` to typed expressions. Everything that does not depend on the row is
+//! resolved here, once: columns, types, functions, patterns, the current time.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -46,7 +46,7 @@ impl<'a> ExpressionBinder<'a> {
         Self { scope, now }
     }
 
-    /// Recurses as deep as the parser does.
+    /// Binds an expression. Recurses as deep as the parser.
     #[recursive]
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Typed> {
         match expr {
@@ -184,7 +184,7 @@ impl<'a> ExpressionBinder<'a> {
     }
 
     fn unary(&mut self, op: UnaryOperator, expr: &Expr) -> Result<Typed> {
-        // the least whole number is one, though its digits alone are too many
+        // the minimum of BIGINT, whose digits alone are out of range
         if let (UnaryOperator::Minus, Expr::Value(value)) = (op, expr)
             && let Value::Number(digits, long) = &value.value
         {
@@ -228,7 +228,7 @@ impl<'a> ExpressionBinder<'a> {
         Typed::compared(op, left, self.value(right)?)
     }
 
-    /// A date or a timestamp to which a span is added; `None` where neither side is a span.
+    /// Binds a date or a timestamp plus or minus an interval; `None` if neither side is an interval.
     fn shifted(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Typed>> {
         let (base, interval) = match (op, interval_of(left), interval_of(right)) {
             (BinaryOperator::Plus | BinaryOperator::Minus, None, Some(interval)) => {
@@ -256,7 +256,7 @@ impl<'a> ExpressionBinder<'a> {
         either(Typed::answer(Node::IsTrue(Box::new(inner))), negated)
     }
 
-    /// `RLIKE`: whether a pattern is found anywhere in the texts.
+    /// Binds `RLIKE`, which searches a pattern in strings.
     fn matched(&mut self, expr: &Expr, pattern: &Expr) -> Result<Typed> {
         let text = self.value(expr)?;
         text.comparable()?;
@@ -285,7 +285,7 @@ impl<'a> ExpressionBinder<'a> {
         Typed::constant(Arc::new(now.with_timezone("UTC")))
     }
 
-    /// Binds an expression that is written like a function.
+    /// Binds an expression with the syntax of a function call.
     fn call(&mut self, expr: &Expr) -> Result<Typed> {
         match expr {
             Expr::Function(function) => {
@@ -371,7 +371,7 @@ impl<'a> ExpressionBinder<'a> {
     }
 }
 
-/// A function by its name.
+/// Returns the function of this name.
 fn named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
     if let Some(data_type) = cast_of(name)
         && arguments.len() == 1
@@ -396,7 +396,7 @@ fn either(answers: Typed, negated: bool) -> Result<Typed> {
     Ok(Typed::answer(answers.condition()?.negated()))
 }
 
-/// A pattern of `LIKE` that is written in the expression.
+/// Compiles a `LIKE` pattern that is a literal.
 fn matcher(
     pattern: &Expr,
     escape: Option<&Expr>,
@@ -414,7 +414,7 @@ fn matcher(
     Matcher::new(&pattern, escape).map_err(mistyped)
 }
 
-/// A text that is written in the expression.
+/// Returns the value of a string literal.
 fn text_of(expr: &Expr) -> Option<String> {
     match expr {
         Expr::Value(value) => match &value.value {

@@ -8,7 +8,7 @@ use crate::expr::text::string_literals;
 use crate::spec::interval::micros_of_unit;
 use crate::spec::json::clipped;
 
-/// Returns the interval that an expression is.
+/// Returns the interval of an `INTERVAL` expression.
 pub(super) fn interval_of(expr: &Expr) -> Option<&Interval> {
     match expr {
         Expr::Nested(inner) => interval_of(inner),
@@ -17,7 +17,7 @@ pub(super) fn interval_of(expr: &Expr) -> Option<&Interval> {
     }
 }
 
-/// `INTERVAL 7 DAYS`, `INTERVAL '-1' MONTH`, `INTERVAL '2 hours'`.
+/// Parses `INTERVAL 7 DAYS`, `INTERVAL '-1' MONTH`, `INTERVAL '2 hours'`.
 pub(super) fn span(interval: &Interval) -> Result<Span> {
     let refused = || unsupported(&format!("the interval {}", clipped(&interval.to_string())));
     if interval.last_field.is_some() {
@@ -48,7 +48,7 @@ pub(super) fn span(interval: &Interval) -> Result<Span> {
     })
 }
 
-/// A number with its sign, and whether it is in quotes.
+/// Returns a number with its sign, and whether it is in quotes.
 fn written(value: &Expr) -> Option<(String, bool)> {
     match value {
         Expr::Value(value) => match &value.value {
@@ -74,7 +74,7 @@ fn unit_of(field: &DateTimeField) -> Option<String> {
     }
 }
 
-/// Seconds with at most six digits after the point, in microseconds.
+/// Parses seconds with at most six decimal places, as microseconds.
 fn seconds(number: &str) -> Option<i64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if fraction.len() > 6 || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {

@@ -1,7 +1,7 @@
-//! From names to columns, and from literals to values of the columns' types.
+//! Resolves names to columns, and converts literals to the types of the columns.
 //!
-//! Comparisons are put in few terms here: the column is on the left, the literal is a value of the
-//! column's own form, and what no value of the type can equal or exceed is an answer already.
+//! Comparisons are normalized here: the column is on the left, the literal is a value of the column's form,
+//! and comparisons with values outside of the range of the type are decided.
 
 mod columns;
 mod expression;
@@ -35,22 +35,22 @@ pub(crate) use columns::closest_columns;
 use values::{decided, membership};
 
 impl Predicate {
-    /// Finds the columns in `schema` and makes the types agree, as Spark does.
+    /// Binds the predicate to `schema`; types are coerced as in Spark.
     ///
-    /// Names are found case-insensitively. A text compared with a value of another type is cast to
-    /// that type: `'2026-01-31'` to a date, a timestamp without zone to one in UTC; to `BIGINT` for whole
-    /// numbers, to `DOUBLE` for others. Numbers are
-    /// compared exactly, unless one of the two is a floating-point number: then both are. A number
-    /// out of the column's range compares as what it is. For floating-point numbers `-0.0` is
-    /// `0.0`, `NaN` equals itself and is greater than everything else. Texts are compared by their
-    /// bytes. Dates and timestamps compare as instants, a date as its midnight.
+    /// Names are case-insensitive. A string compared with a value of another type is cast to that type:
+    /// `'2026-01-31'` to a date, a timestamp without zone to one in UTC; to `BIGINT` for integers, to
+    /// `DOUBLE` for other numbers. Numbers are compared exactly, unless one of them is a floating-point
+    /// number: then both are compared as such. A literal out of the column's range is compared by its
+    /// value. For floating-point numbers, `-0.0` equals `0.0`, and `NaN` equals itself and is greater than
+    /// all other numbers. Strings are compared bytewise. Dates and timestamps are compared as instants, a
+    /// date as its midnight.
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.column` for an unknown column, with the closest names; `filter.literal` for
-    /// a literal that cannot become a value of the column's type; `filter.type` for types that do
-    /// not compare, or are no condition; `formula.column`, `formula.type`, `formula.unsupported` for what
-    /// is computed.
+    /// Invalid: `filter.column` for an unknown column, with similar names; `filter.literal` for a literal
+    /// that cannot be converted to the column's type; `filter.type` for types that cannot be compared, or
+    /// that are not boolean; `formula.column`, `formula.type`, `formula.unsupported` for computed
+    /// expressions.
     pub fn bind(&self, schema: &StructType) -> Result<BoundPredicate> {
         let mut binder = Binder {
             columns: Columns::new(schema),
@@ -61,10 +61,10 @@ impl Predicate {
 }
 
 impl Formula {
-    /// Finds the columns, and the type of the values.
+    /// Binds the formula to these fields, and determines its type.
     ///
-    /// Types follow from the columns as in Spark's ANSI mode: overflow, division by zero and texts that are no
-    /// number are errors. What is not known is refused by name, before a row is seen.
+    /// Types follow from the columns as in Spark's ANSI mode: overflow, division by zero and malformed
+    /// numbers are errors. Unknown functions are refused by name, before any row is read.
     ///
     /// # Errors
     ///
@@ -75,11 +75,11 @@ impl Formula {
         Ok(self.bound(checked(typed)?))
     }
 
-    /// As [`Formula::bind`], for a formula whose values are answers.
+    /// Binds a boolean formula as [`Formula::bind`].
     ///
     /// # Errors
     ///
-    /// As [`Formula::bind`]; `formula.type` where they are none.
+    /// As [`Formula::bind`]; `formula.type` if it is not boolean.
     pub fn bind_condition(&self, mut fields: &Fields) -> Result<BoundFormula> {
         let typed = ExpressionBinder::new(&mut fields).value(self.root())?;
         Ok(self.bound(as_condition(typed, self.text())?))
@@ -90,13 +90,13 @@ impl Formula {
     }
 }
 
-/// Refuses what cannot be computed for a row of nulls: it cannot be for any row.
+/// Evaluates the expression on a row of nulls: if that fails, it fails for every row.
 fn checked(typed: Typed) -> Result<Typed> {
     Evaluator::of_nulls().value(&typed.node)?;
     Ok(typed)
 }
 
-/// As [`checked`], for an expression whose values are answers.
+/// Checks an expression as [`checked`], and that it is boolean.
 fn as_condition(typed: Typed, text: &str) -> Result<Typed> {
     match typed.data_type {
         DataType::Boolean | DataType::Null => checked(typed)?.cast(&DataType::Boolean),
@@ -172,7 +172,7 @@ impl Binder<'_> {
         Ok(as_condition(typed, formula.text())?.node)
     }
 
-    /// A column or a literal as an expression of SQL has it.
+    /// Binds a column or a literal as an expression.
     fn typed(&mut self, operand: &Operand) -> Result<Typed> {
         Ok(match operand {
             Operand::Column(path) => Typed::column(self.columns.find(path)?),
@@ -184,7 +184,7 @@ impl Binder<'_> {
         parts.iter().map(|part| self.node(part)).collect()
     }
 
-    /// A column or a literal as a condition.
+    /// Binds a column or a literal as a condition.
     fn value(&mut self, operand: &Operand) -> Result<Node> {
         match operand {
             Operand::Literal(Literal::Null) => Ok(Node::answer(None)),

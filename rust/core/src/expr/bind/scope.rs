@@ -1,4 +1,4 @@
-//! The scope in which expressions find their columns.
+//! The columns to which expressions can refer.
 
 use std::sync::Arc;
 
@@ -13,13 +13,16 @@ use crate::spec::char_length::char_length;
 use crate::spec::collation::collation;
 use crate::spec::json::clipped;
 
-/// Columns by the names that lead to them.
+/// Looks up columns by name.
 pub(super) trait Scope {
+    /// Returns the column with this path, if there is one.
     fn column(&mut self, path: &Path) -> Option<Arc<BoundColumn>>;
 
-    /// The names of the first columns, for a message.
+    /// Returns the names of the first columns, for an error message.
     fn names(&self) -> Vec<&str>;
 
+    /// Returns the column with this path.
+    ///
     /// # Errors
     ///
     /// Invalid argument: `formula.column`.
@@ -35,7 +38,7 @@ pub(super) trait Scope {
     }
 }
 
-/// The number of columns that a message names.
+/// The maximum number of columns in an error message.
 pub(super) const NAMED: usize = 50;
 
 impl Scope for &Fields {

@@ -1,17 +1,17 @@
-//! The part of a statement's condition that refers to the target table alone.
+//! The part of a condition that refers to the target table only.
 
 use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
 use crate::spec::schema::StructType;
 
 impl Predicate {
-    /// The parts of a conjunction that refer to columns of the target table alone, by its own names: true
-    /// wherever the condition is. `None` if there is no such part.
+    /// Returns the parts of a conjunction that refer to columns of the target table only, without its
+    /// alias: implied by the condition. `None` if there is no such part.
     ///
     /// # Arguments
     ///
-    /// * `alias`: the table's name in the condition, in front of its columns.
-    /// * `joined`: the condition refers to a source, too: a name with dots is then a column of the target
-    ///   only if it begins with the alias.
+    /// * `alias`: the qualifier of the table's columns in the condition.
+    /// * `joined`: the condition also refers to a source: a dotted name is then a column of the target only
+    ///   if it begins with the alias.
     pub fn of_target(
         &self,
         schema: &StructType,
@@ -65,7 +65,7 @@ impl Target<'_> {
                 pattern: pattern.clone(),
                 escape: *escape,
             },
-            // its names are in a text
+            // string literals may contain its names
             Expr::Computed(_) if self.alias.is_some() || self.joined => return None,
             Expr::Computed(formula) => Expr::Computed(formula.clone()),
         })

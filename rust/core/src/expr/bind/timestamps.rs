@@ -1,10 +1,9 @@
-//! Predicates that are meant in a time zone: clock times in them become moments.
+//! Predicates in a time zone: local timestamps in them are converted to instants.
 //!
-//! A text, a date or a `TIMESTAMP` without a zone that is compared with a timestamp is a time on
-//! the clock of the session's time zone. A caller who knows the zone gets these times and returns
-//! the moments. A condition that depends on the zone in another way, such as `hour(at) = 3`, is
-//! left out; so are those on timestamps that partition a table, whose texts in the log may be clock
-//! times of their own.
+//! A string, a date or a `TIMESTAMP` without a zone that is compared with a timestamp is a local time in
+//! the session's time zone. A caller who knows the zone requests these local times and returns the
+//! instants. A condition that depends on the zone in another way, such as `hour(at) = 3`, is dropped; so
+//! are conditions on timestamps that partition a table, whose strings in the log may be local times, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +17,7 @@ use crate::spec::schema::StructType;
 use crate::spec::values::has_zone;
 
 impl Predicate {
-    /// The clock times that are compared with timestamps, as texts.
+    /// Returns the local times that are compared with timestamps, as strings.
     ///
     /// # Arguments
     ///
@@ -41,13 +40,13 @@ impl Predicate {
         Ok(times)
     }
 
-    /// Returns a predicate that holds wherever this one does: itself with moments for clock times,
-    /// without what depends on the time zone in another way. `None` where nothing is left.
+    /// Returns a predicate that this one implies: with instants instead of local times, without conditions
+    /// that depend on the time zone in another way. `None` if nothing is left.
     ///
     /// # Arguments
     ///
     /// * `partitions`: the table's partition columns.
-    /// * `moments`: microseconds since 1970-01-01T00:00:00 UTC for what [`Self::clock_times`] gives.
+    /// * `moments`: microseconds since 1970-01-01T00:00:00 UTC for the results of [`Self::clock_times`].
     ///
     /// # Errors
     ///
@@ -85,7 +84,7 @@ impl<'a> Zoned<'a> {
         }
     }
 
-    /// A condition that holds wherever this one does.
+    /// Returns a condition that this one implies.
     fn weakened(&mut self, expr: &Expr) -> Result<Option<Expr>> {
         Ok(match expr {
             Expr::And(parts) => {
@@ -101,7 +100,7 @@ impl<'a> Zoned<'a> {
         })
     }
 
-    /// The same condition; `None` where it depends on the time zone.
+    /// Returns an equivalent condition; `None` if it depends on the time zone.
     fn exact(&mut self, expr: &Expr) -> Result<Option<Expr>> {
         let boxed = |inner: Option<Expr>| inner.map(Box::new);
         Ok(match expr {
@@ -162,7 +161,7 @@ impl<'a> Zoned<'a> {
         parts.iter().map(|part| change(self, part)).collect()
     }
 
-    /// A literal that is compared with a column.
+    /// Converts a literal that is compared with a column.
     fn literal(&mut self, path: &Path, literal: &Literal) -> Result<Option<Literal>> {
         let column = self.columns.find(path)?;
         let family = &column.family;
@@ -188,7 +187,7 @@ impl<'a> Zoned<'a> {
         self.partitions.iter().any(is)
     }
 
-    /// Returns `true` if a formula may have another value in another time zone.
+    /// Returns `true` if the value of a formula may depend on the time zone.
     fn is_zoned(&self, formula: &Formula) -> bool {
         let named = |word: &String| {
             let mut fields = self.schema.fields().iter();
@@ -204,7 +203,7 @@ impl<'a> Zoned<'a> {
     }
 }
 
-/// The text between the quotes of a literal as it prints.
+/// Returns the text between the quotes of a printed literal.
 fn text(literal: &Literal) -> String {
     let printed = literal.to_string();
     let text = printed.split('\'').nth(1);

@@ -1,4 +1,4 @@
-//! Expressions and their types: what Spark casts, is cast here.
+//! Expressions with types; implicit casts of Spark are made explicit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ use crate::expr::value::family::Family;
 use crate::expr::value::literal::{Literal, list_compared};
 use crate::spec::char_length::fitted;
 
-/// An expression and the type of its values.
+/// An expression and its type.
 #[derive(Clone, Debug)]
 pub(super) struct Typed {
     pub(super) node: Node,
@@ -31,7 +31,7 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    /// An expression; its value where it is the same for all rows. What fails, fails where it is computed.
+    /// Creates an expression and folds constants. An error in a constant is raised where it is evaluated.
     fn new(node: Node, data_type: DataType) -> Self {
         let (mut parts, mut constants) = (0_usize, 0_usize);
         node.each_part(&mut |part| {
@@ -59,6 +59,8 @@ impl Typed {
         Self::constant(Arc::new(NullArray::new(1)))
     }
 
+    /// Creates a constant.
+    ///
     /// # Errors
     ///
     /// Invalid: `filter.literal` for a list.
@@ -75,7 +77,7 @@ impl Typed {
         Self { node, data_type }
     }
 
-    /// The values in another type.
+    /// Casts the values to another type.
     pub(super) fn cast(self, data_type: &DataType) -> Result<Self> {
         if self.data_type == *data_type {
             return Ok(self);
@@ -89,7 +91,7 @@ impl Typed {
         Ok(Self::new(node, data_type.clone()))
     }
 
-    /// The values as answers.
+    /// Returns the expression as a condition.
     pub(super) fn condition(self) -> Result<Node> {
         match self.data_type {
             DataType::Boolean => Ok(self.node),
@@ -110,7 +112,7 @@ impl Typed {
         Ok(Self::new(Node::Call(function, arguments), data_type))
     }
 
-    /// `=`, `<` and the like.
+    /// Builds a comparison: `=`, `<` and so on.
     pub(super) fn compared(op: Op, left: Self, right: Self) -> Result<Self> {
         if let Some(Ok(node)) = decided(op, &left.node, &right.node) {
             return Ok(Self::answer(node));
@@ -131,7 +133,7 @@ impl Typed {
         Ok(Self::answer(Node::Compared(op, left, right)))
     }
 
-    /// `+`, `-`, `*`, `/`, `%`, `DIV`.
+    /// Builds arithmetic: `+`, `-`, `*`, `/`, `%`, `DIV`.
     pub(super) fn calculated(op: &BinaryOperator, left: Self, right: Self) -> Result<Self> {
         for Self { data_type, .. } in [&left, &right] {
             if !data_type.is_numeric() && !matches!(data_type, DataType::Null | DataType::Utf8) {
@@ -165,7 +167,7 @@ impl Typed {
         })
     }
 
-    /// `IN`: all sides in the type that they have in common.
+    /// Builds `IN`, with all sides in their common type.
     pub(super) fn within(value: Self, list: Vec<Self>) -> Result<Self> {
         if let Some(Ok(node)) = value.among_literals(&list) {
             return Ok(Self::answer(node));
@@ -181,7 +183,8 @@ impl Typed {
         })
     }
 
-    /// A column among constants; `None` for all others, and for texts that are cast row by row.
+    /// Builds `IN` of a column and constants; `None` for other expressions, and for strings that are cast
+    /// row by row.
     fn among_literals(&self, list: &[Self]) -> Option<Result<Node>> {
         let Node::Column(column) = &self.node else {
             return None;
@@ -204,7 +207,7 @@ impl Typed {
         }))
     }
 
-    /// Null where both are equal, else the first.
+    /// Builds `NULLIF`: null if both are equal, otherwise the first.
     pub(super) fn null_if(value: Self, equal: Self) -> Result<Self> {
         value.with(|value| {
             let same = Self::compared(Op::Eq, value.clone(), equal)?;
@@ -217,7 +220,7 @@ impl Typed {
         Ok(Self::new(Node::Coalesce(parts), data_type))
     }
 
-    /// `CASE`: conditions, and one value more than there are conditions.
+    /// Builds `CASE`: conditions, and one value more than conditions.
     pub(super) fn case(conditions: Vec<Self>, values: Vec<Self>) -> Result<Self> {
         let conditions = conditions.into_iter().map(Self::condition);
         let conditions = conditions.collect::<Result<Vec<_>>>()?;
@@ -230,7 +233,7 @@ impl Typed {
         Ok(Self::new(node, data_type))
     }
 
-    /// Builds an expression from a value that is computed once.
+    /// Builds an expression that uses a value several times and computes it once.
     pub(super) fn with(self, make: impl FnOnce(Self) -> Result<Self>) -> Result<Self> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         if matches!(self.node, Node::Column(_) | Node::Constant(_)) {
@@ -254,7 +257,7 @@ impl Typed {
         Ok(Self::new(node, result.data_type))
     }
 
-    /// Alternative values, converted to their common type: the last two first.
+    /// Converts alternative values to their common type: the last two first.
     fn alike(parts: Vec<Self>) -> Result<(Vec<Node>, DataType)> {
         let mut both = DataType::Null;
         let mut cast: Vec<Self> = Vec::with_capacity(parts.len());
@@ -274,7 +277,7 @@ impl Typed {
         Ok((nodes, both))
     }
 
-    /// Refuses to compare texts of a column with a collation, or made of such.
+    /// Refuses to compare strings of a column with a collation, or derived from one.
     pub(super) fn comparable(&self) -> Result<()> {
         self.collated().map_or(Ok(()), |column| column.comparable())
     }
@@ -292,7 +295,7 @@ impl Typed {
         collated
     }
 
-    /// The length of a column of `char(n)`.
+    /// Returns the length of a column of `char(n)`.
     fn letters(&self) -> Option<usize> {
         match &self.node {
             Node::Column(column) => column.char_length,
@@ -300,8 +303,8 @@ impl Typed {
         }
     }
 
-    /// To compare with a column of `char(n)`, whose texts are padded with spaces: such a column, or a text that is
-    /// written in the expression, is brought to as many characters.
+    /// Pads for a comparison with a column of `char(n)`, whose values are padded with spaces: such a
+    /// column, or a string literal, is padded to the same length.
     fn fitted_to(self, letters: Option<usize>) -> Result<Self> {
         let is_written = matches!(self.node, Node::Constant(_)) || self.letters().is_some();
         let Some(letters) = letters.max(self.letters()) else {

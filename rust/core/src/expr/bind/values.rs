@@ -1,4 +1,4 @@
-//! Literals as values of a column's type, or as a position between such values.
+//! Converts literals to values of a column's type, or to a position between such values.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::expr::value::literal::{Decimal, Literal, list_compared, power_of_ten}
 use crate::spec::char_length::fitted;
 use crate::spec::interval::MICROS_PER_DAY;
 
-/// A value in one of the forms.
+/// A value in one of the comparison forms.
 enum Value {
     Integer(i64),
     Decimal(i128),
@@ -27,7 +27,7 @@ enum Value {
 }
 
 impl Value {
-    /// The value as kernels take it, for a column of this type.
+    /// Returns the value as a scalar for kernels, for a column of this type.
     fn scalar(self, data_type: &ArrowType) -> Scalar<ArrayRef> {
         let array: ArrayRef = match self {
             Self::Integer(value) => Arc::new(Int64Array::from(vec![value])),
@@ -44,7 +44,7 @@ impl Value {
     }
 }
 
-/// The values of an `IN`, all of one form.
+/// Builds the list of an `IN` from values of one form.
 fn in_list(values: Vec<Value>) -> InList {
     let (mut integers, mut decimals, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     for value in values {
@@ -63,19 +63,19 @@ fn in_list(values: Vec<Value>) -> InList {
     }
 }
 
-/// The position of a literal among the values that a column can have.
+/// The position of a literal relative to the possible values of a column.
 enum LiteralPosition {
     Null,
     At(Form, Value),
-    /// Above this value, below the next one.
+    /// Greater than this value, less than the next one.
     After(Form, Value),
-    /// Below all.
+    /// Less than all values.
     Below,
-    /// Above all.
+    /// Greater than all values.
     Above,
 }
 
-/// Finds the position of a literal among the values of a column.
+/// Determines the position of a literal relative to the values of a column.
 fn position(column: &BoundColumn, literal: &Literal) -> Result<LiteralPosition> {
     let family = &column.family;
     if let Family::Other(name) = family {
@@ -210,7 +210,7 @@ fn among_decimals((value, scale): (i128, u8), column: u8) -> LiteralPosition {
     }
 }
 
-/// Returns `true` if texts are compared with something else: they are cast to its type, row by row.
+/// Returns `true` if strings are compared with another type: they are cast to it row by row.
 fn casts_texts(left: &Family, right: &Family) -> bool {
     let other = |family: &Family| {
         !matches!(
@@ -221,7 +221,7 @@ fn casts_texts(left: &Family, right: &Family) -> bool {
     (*left == Family::String && other(right)) || (other(left) && *right == Family::String)
 }
 
-/// The form in which columns of two families compare.
+/// Returns the form in which columns of two families are compared.
 fn common(left: &Family, right: &Family) -> Option<Form> {
     use Family::{
         Binary, Boolean, Date, Decimal, Double, Float, Integer, String, Timestamp, TimestampNtz,
@@ -238,14 +238,14 @@ fn common(left: &Family, right: &Family) -> Option<Form> {
     })
 }
 
-/// One literal against another: as the one row of a column that has the first one's type.
+/// Compares two literals: as a row of a column of the first one's type.
 fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Result<Option<bool>> {
     let family = match left {
         Literal::Null if *right == Literal::Null => {
             return Ok((op == Op::NullSafeEq).then_some(true));
         }
         Literal::Null => return compare_literals(right, op.flipped(), left),
-        // a text takes the other's type
+        // a string is cast to the other's type
         Literal::String(_) if !matches!(right, Literal::String(_) | Literal::Null) => {
             return compare_literals(right, op.flipped(), left);
         }
@@ -275,8 +275,8 @@ fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Result<Option<bo
     Ok(answer.iter().next().flatten())
 }
 
-/// A comparison of a column with a constant, of two columns or of two constants, as bounds decide it; `None`
-/// for all others, and for texts that are cast row by row.
+/// Builds a comparison that bounds can decide: of a column with a constant, of two columns, or of two
+/// constants. `None` for other expressions, and for strings that are cast row by row.
 pub(super) fn decided(op: Op, left: &Node, right: &Node) -> Option<Result<Node>> {
     match (left, right) {
         (Node::Constant(left), Node::Constant(right)) => {
@@ -298,7 +298,7 @@ pub(super) fn decided(op: Op, left: &Node, right: &Node) -> Option<Result<Node>>
 fn with_constant(column: &Node, op: Op, value: &ArrayRef) -> Option<Result<Node>> {
     let column = match column {
         Node::Column(column) => column,
-        // a date is its midnight, and a clock that of UTC
+        // a date is compared as its midnight, a local timestamp as one in UTC
         Node::Cast {
             value,
             data_type: ArrowType::Timestamp(..),
@@ -313,7 +313,7 @@ fn with_constant(column: &Node, op: Op, value: &ArrayRef) -> Option<Result<Node>
     (!column.family.casts_for(&literal)).then(|| comparison(column, op, &literal))
 }
 
-/// A column among literals.
+/// Builds `IN` of a column and literals.
 pub(super) fn membership(column: &Arc<BoundColumn>, list: &[Literal]) -> Result<Node> {
     column.comparable()?;
     if column.family == Family::Void {
@@ -349,7 +349,7 @@ pub(super) fn membership(column: &Arc<BoundColumn>, list: &[Literal]) -> Result<
             or_null,
         })
     };
-    // Floating-point numbers among exact ones are compared in their own way.
+    // floating-point numbers in a list with exact ones are compared separately
     let mut nodes = forms.into_iter().map(node).collect::<Result<Vec<_>>>()?;
     match (nodes.len(), nodes.pop()) {
         (1, Some(only)) => Ok(only),
@@ -364,7 +364,7 @@ fn is_null(column: &Arc<BoundColumn>) -> Node {
     Node::IsNull(Box::new(Node::Column(Arc::clone(column))))
 }
 
-/// This answer where the column is not null, null where it is.
+/// Returns this answer for rows where the column is not null, null for others.
 fn if_present(column: &Arc<BoundColumn>, answer: bool) -> Node {
     let (missing, unknown) = (is_null(column), Node::answer(None));
     if answer {
@@ -374,7 +374,7 @@ fn if_present(column: &Arc<BoundColumn>, answer: bool) -> Node {
     }
 }
 
-/// A column against a literal.
+/// Builds a comparison of a column with a literal.
 fn comparison(column: &Arc<BoundColumn>, op: Op, literal: &Literal) -> Result<Node> {
     column.comparable()?;
     let position = position(column, literal)?;
@@ -407,7 +407,7 @@ fn ordered(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -
             return if_present(&column, matches!(order, Order::Lt | Order::LtEq));
         }
         (LiteralPosition::At(form, value), order) => (form, order, value),
-        // between two neighbours: not above the lower one is below the literal
+        // between two neighbours: "not greater than the lower one" is "less than the literal"
         (LiteralPosition::After(form, value), Order::Lt | Order::LtEq) => {
             (form, Order::LtEq, value)
         }
@@ -423,7 +423,7 @@ fn ordered(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -
     }
 }
 
-/// A column against another.
+/// Builds a comparison of two columns.
 fn between_columns(left: &Arc<BoundColumn>, op: Op, right: &Arc<BoundColumn>) -> Result<Node> {
     left.comparable()?;
     right.comparable()?;

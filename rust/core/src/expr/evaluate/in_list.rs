@@ -1,4 +1,4 @@
-//! The values of an `IN`, sorted, and in a hash table where they are many.
+//! The values of an `IN`: sorted, and in a hash table if there are many.
 
 use std::hash::Hash;
 
@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::expr::value::canonical_order::{as_bytes, as_decimals, as_integers};
 use crate::expr::value::floats::NAN_KEY;
 
-/// Lists up to this long are searched in halves.
+/// Lists up to this length use binary search.
 const SHORT: usize = 16;
 
-/// Values of one form.
+/// A list of values of one form.
 #[derive(Clone, Debug)]
 pub(in crate::expr) enum InList {
     Integers(Values<i64>),
@@ -26,11 +26,11 @@ pub(in crate::expr) enum InList {
 #[derive(Clone, Debug)]
 pub(in crate::expr) struct Values<T> {
     sorted: Vec<T>,
-    /// Places in `sorted`; only for long lists.
+    /// Indexes into `sorted`; only for long lists.
     indexes: Option<HashTable<usize>>,
 }
 
-/// The hash of a value.
+/// A value that can be hashed.
 pub(in crate::expr) trait Hashed: Ord + Hash {
     fn hashed(&self) -> u64;
 }
@@ -98,7 +98,7 @@ impl<T: Ord> Values<T> {
         }
     }
 
-    /// Returns `true` if one of the values is between the bounds, where `None` is no bound.
+    /// Returns `true` if one of the values is within the bounds; `None` is unbounded.
     fn meets<K: Hashed + ?Sized>(&self, min: Option<&K>, max: Option<&K>) -> bool
     where
         T: std::borrow::Borrow<K>,
@@ -112,16 +112,16 @@ impl<T: Ord> Values<T> {
     }
 }
 
-/// The answers about membership that bounds leave open.
+/// The answers about membership that are possible within bounds.
 pub(in crate::expr) struct Membership {
-    /// A value between the bounds is in the list.
+    /// A value within the bounds may be in the list.
     pub(in crate::expr) within: BooleanBuffer,
-    /// A value between the bounds may be outside of the list.
+    /// A value within the bounds may not be in the list.
     pub(in crate::expr) outside: BooleanBuffer,
 }
 
 impl InList {
-    /// Returns `true` if `NaN` is in the list; for values in the form of floating-point numbers.
+    /// Returns `true` if `NaN` is in the list, for floating-point numbers.
     pub(in crate::expr) fn has_nan(&self) -> bool {
         match self {
             Self::Integers(list) => list.contains(&NAN_KEY),
@@ -129,8 +129,7 @@ impl InList {
         }
     }
 
-    /// Marks the values that are in the list; null for null and, with `or_null`, for those that are
-    /// not.
+    /// Marks the values that are in the list; null for null and, with `or_null`, for those that are not.
     pub(in crate::expr) fn contains(
         &self,
         values: &ArrayRef,
@@ -161,7 +160,7 @@ impl InList {
         Ok(BooleanArray::new(is_member, nulls))
     }
 
-    /// Returns the answers that bounds leave open, row by row.
+    /// Returns the possible answers for each row of bounds.
     pub(in crate::expr) fn meets(
         &self,
         rows: usize,

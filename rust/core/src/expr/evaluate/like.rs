@@ -1,11 +1,11 @@
-//! Patterns of `LIKE`: `_` is any one letter, `%` any number of them.
+//! `LIKE` patterns: `_` matches any character, `%` any number of characters.
 
 use memchr::memmem;
 
-/// The letter that takes `_` and `%` their meaning, where the predicate names no other.
+/// The default escape character.
 pub(in crate::expr) const DEFAULT_ESCAPE: char = '\\';
 
-/// A text as the pattern that only it matches.
+/// Escapes a text to a pattern that matches only this text.
 pub(in crate::expr) fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -17,7 +17,7 @@ pub(in crate::expr) fn escaped(text: &str) -> String {
     pattern
 }
 
-/// A pattern, cut at its `%`.
+/// A compiled pattern, split at its `%`.
 #[derive(Clone, Debug)]
 pub(in crate::expr) struct Matcher {
     first: Segment,
@@ -27,29 +27,29 @@ pub(in crate::expr) struct Matcher {
     last: Option<Segment>,
 }
 
-/// Pieces that follow each other without gap.
+/// Consecutive pieces.
 type Segment = Vec<Piece>;
 
 #[derive(Clone, Debug)]
 enum Piece {
     Text(Vec<u8>),
-    /// One letter, whichever.
+    /// Any character.
     Letter,
 }
 
-/// The start of the texts that match a pattern.
+/// The prefix of the strings that match a pattern.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::expr) enum Shape<'a> {
-    /// The text is this one.
+    /// Exactly this string matches.
     Exactly(&'a [u8]),
-    /// All texts that start like this match, and no others.
+    /// All strings with this prefix match, and no others.
     StartsWith(&'a [u8]),
-    /// Texts that match start like this; some that do may not match.
+    /// Matching strings have this prefix, but not all strings with it match.
     Beyond(&'a [u8]),
 }
 
 impl Matcher {
-    /// A pattern with its escape letter; as an error, what is wrong with it.
+    /// Compiles a pattern with its escape character; the error is the reason why it is invalid.
     pub(in crate::expr) fn new(pattern: &str, escape: char) -> Result<Self, &'static str> {
         let mut segments = Vec::new();
         let mut segment = Segment::new();
@@ -93,7 +93,7 @@ impl Matcher {
         })
     }
 
-    /// Returns `true` if a text matches. The bytes are UTF-8.
+    /// Returns `true` if a string matches. The bytes are UTF-8.
     pub(in crate::expr) fn matches(&self, text: &[u8]) -> bool {
         let Some(mut rest) = forward(&self.first, text) else {
             return false;
@@ -110,7 +110,7 @@ impl Matcher {
         backward(last, rest)
     }
 
-    /// Returns the start of the texts that match.
+    /// Returns the prefix of the matching strings.
     pub(in crate::expr) fn shape(&self) -> Shape<'_> {
         let start: &[u8] = match self.first.first() {
             Some(Piece::Text(text)) => text,
@@ -127,7 +127,7 @@ impl Matcher {
     }
 }
 
-/// Returns the text after the segment, if the text starts with it.
+/// Returns the rest of the text if it starts with the segment.
 fn forward<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     segment.iter().try_fold(text, |rest, piece| match piece {
         Piece::Text(text) => rest.strip_prefix(text.as_slice()),
@@ -177,12 +177,12 @@ fn find<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns `true` if a byte continues a letter.
+/// Returns `true` if a byte continues a character.
 fn is_inside(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// The first text after all that start with `prefix`; `None` where there is none.
+/// Returns the first string after all strings with this prefix; `None` if there is none.
 pub(in crate::expr) fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut prefix = prefix.to_vec();
     while let Some(last) = prefix.pop() {

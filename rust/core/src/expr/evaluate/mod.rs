@@ -1,7 +1,7 @@
-//! Expressions on rows; conditions in three-valued logic.
+//! Evaluates expressions on rows; conditions use three-valued logic.
 //!
-//! As in Spark, a part that cannot change the outcome of a row is not computed on it, so that a value that
-//! would be an error there is none: `b <> 0 AND a / b > 1`.
+//! As in Spark, a part that cannot change the result of a row is not evaluated on it, so that its errors do
+//! not occur: `b <> 0 AND a / b > 1`.
 
 pub(super) mod functions;
 pub(super) mod in_list;
@@ -30,17 +30,17 @@ use crate::expr::value::comparison::Op;
 use crate::spec::char_length::filled_up;
 
 impl BoundPredicate {
-    /// The answer for each row: null where it is unknown. Rows with `Some(true)` satisfy the
+    /// Returns the answer for each row: null if it is unknown. Rows with `Some(true)` satisfy the
     /// predicate.
     ///
-    /// The batch has the schema's columns that [`BoundPredicate::columns`] names, by their logical
-    /// names, what is nested inside of structs; others may be there. Texts may be views, and values
-    /// of other types that cast to the schema's.
+    /// The batch must have the columns of [`BoundPredicate::columns`] by their logical names, nested ones
+    /// within structs; it may have others. Strings may be views, and values may have other types that can
+    /// be cast to those of the schema.
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.values` where the batch lacks a column, or has it in another type; `formula.value` for
-    /// what cannot be computed.
+    /// Invalid: `filter.values` if the batch lacks a column, or has it with another type; `formula.value`
+    /// if an expression cannot be evaluated.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         Evaluator::of_batch(batch).answers(&self.root)
     }
@@ -50,23 +50,23 @@ impl BoundPredicate {
 #[derive(Clone, Copy)]
 enum ColumnSource<'a> {
     Batch(&'a RecordBatch),
-    /// All columns have this one.
+    /// All columns have this value.
     Value(&'a ArrayRef),
-    /// Nulls, of columns that are not known already.
+    /// All columns are null, unless known already.
     Nothing,
 }
 
-/// The form in which the values of a column are requested.
+/// The form in which the values of a column are needed.
 #[derive(Clone, Copy, PartialEq)]
 enum ColumnKind {
-    /// As the source has them.
+    /// As in the source.
     Stored,
     /// In the column's type.
     Typed,
     In(Form),
 }
 
-/// Evaluates expressions over rows, and keeps those of their columns that were used already.
+/// Evaluates expressions over rows, and caches the columns used so far.
 pub(super) struct Evaluator<'a> {
     rows: usize,
     source: ColumnSource<'a>,
@@ -106,7 +106,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The value for each row. Recurses as deep as the parser does.
+    /// Returns the value for each row. Recurses as deep as the parser.
     #[recursive]
     pub(super) fn value(&mut self, node: &Node) -> Result<ArrayRef> {
         match node {
@@ -147,7 +147,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The answer for each row.
+    /// Returns the answer for each row.
     #[recursive]
     pub(super) fn answers(&mut self, node: &Node) -> Result<BooleanArray> {
         match node {
@@ -249,8 +249,8 @@ impl<'a> Evaluator<'a> {
         Ok(answer)
     }
 
-    /// Two values, of which the other is not computed where the first one is null. At least one of them has a
-    /// value for each row.
+    /// Evaluates two expressions, the second only where the first is not null. At least one of the results
+    /// is an array.
     fn both(&mut self, first: &Node, other: &Node) -> Result<(Computed, Computed)> {
         let first = match other {
             Node::Constant(_) => Computed::Rows(self.value(first)?),
@@ -290,7 +290,7 @@ impl<'a> Evaluator<'a> {
         self.chosen(branches, Computed::One(new_null_array(&DataType::Null, 1)))
     }
 
-    /// The value of the first mask that is true of a row.
+    /// Returns the value of the first mask that is true for a row.
     fn chosen(
         &self,
         branches: Vec<(BooleanArray, Computed)>,
@@ -303,7 +303,7 @@ impl<'a> Evaluator<'a> {
         result.into_rows(self.rows)
     }
 
-    /// The value for each row, or the one for all.
+    /// Returns the value for each row, or a constant.
     fn computed(&mut self, node: &Node) -> Result<Computed> {
         Ok(match node {
             Node::Constant(value) => Computed::One(Arc::clone(value)),
@@ -311,8 +311,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// As [`Self::computed`] for the rows that the mask is true of; null on the others, which are not looked at
-    /// where that might fail.
+    /// Evaluates as [`Self::computed`] for the rows selected by the mask; null on the others, on which
+    /// expressions that can fail are not evaluated.
     fn computed_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<Computed> {
         if !node.can_fail() || mask.true_count() == self.rows {
             return self.computed(node);
@@ -332,7 +332,7 @@ impl<'a> Evaluator<'a> {
         Ok(Computed::Rows(spread(&values, mask)?))
     }
 
-    /// As [`Self::computed_on`]; a constant is computed in any case.
+    /// Evaluates as [`Self::computed_on`]; a constant is evaluated in any case.
     fn folded_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<Computed> {
         if node.is_constant() {
             return self.computed(node);
@@ -385,7 +385,7 @@ fn as_answers(values: &ArrayRef) -> Result<BooleanArray> {
     answers.ok_or_else(|| mistyped("a value is not a condition"))
 }
 
-/// The values of the rows that the mask is true of, at their indexes among all rows: null on the others.
+/// Spreads the values of the rows selected by the mask to their indexes among all rows: null on the others.
 pub(super) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef> {
     let mut next = 0;
     let indexes = mask.iter().map(|is_set| {
@@ -396,7 +396,7 @@ pub(super) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef
     take(values, &indexes.collect::<UInt32Array>(), None).map_err(failed)
 }
 
-/// The values of a column that may be inside of structs.
+/// Returns the values of a column, which may be nested in structs.
 fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
     let column_values = match column.path.split_first() {
         Some((first, rest)) => batch
@@ -415,8 +415,8 @@ fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
     })
 }
 
-/// Returns the column that these names lead to inside of structs: null wherever one of the structs
-/// is; `None` if there is no such column.
+/// Returns the column with this path: null if one of its structs is null; `None` if there is no such
+/// column.
 pub(crate) fn nested(values: &ArrayRef, names: &[String]) -> Result<Option<ArrayRef>> {
     let mut values = values;
     let mut nulls: Option<NullBuffer> = None;

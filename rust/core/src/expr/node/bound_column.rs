@@ -1,4 +1,4 @@
-//! A column that a predicate uses, found in a schema.
+//! A column of a predicate, resolved in a schema.
 
 use arrow_schema::DataType;
 
@@ -6,19 +6,18 @@ use crate::error::Result;
 use crate::expr::value::family::Family;
 use crate::spec::collation::not_compared;
 
-/// A column that a predicate uses.
+/// A column of a predicate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BoundColumn {
-    /// The names that lead to it, outermost first, as the schema spells them.
+    /// The path to the column, outermost name first, as spelled in the schema.
     pub path: Vec<String>,
     /// The type of its values.
     pub data_type: DataType,
-    /// For `char(n)`: the number of characters that its values are padded to with spaces. Bounds
-    /// know nothing of it.
+    /// For `char(n)`: the length to which its values are padded with spaces. Bounds are not padded.
     pub char_length: Option<usize>,
-    /// By what Spark compares its texts, if not by their bytes.
+    /// The collation by which Spark compares its strings; `None` for bytewise comparison.
     pub collation: Option<String>,
-    /// What its values compare with.
+    /// The types that its values can be compared with.
     pub(in crate::expr) family: Family,
 }
 

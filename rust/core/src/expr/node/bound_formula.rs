@@ -11,7 +11,7 @@ use crate::expr::evaluate::Evaluator;
 use crate::expr::evaluate::functions::{cast_value, mistyped};
 use crate::expr::node::Node;
 
-/// A formula whose columns are known.
+/// A formula with resolved columns.
 #[derive(Clone, Debug)]
 pub struct BoundFormula {
     text: String,
@@ -28,22 +28,22 @@ impl BoundFormula {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The type of the values.
+    /// Returns the type of the values.
     pub fn data_type(&self) -> &DataType {
         &self.data_type
     }
 
-    /// Calls `found` with the path of each column that it uses, outermost name first.
+    /// Calls `visit` with the path of each column used, outermost name first.
     pub(crate) fn each_column(&self, visit: &mut dyn FnMut(&[String])) {
         self.root.each_column(&mut |column| visit(&column.path));
     }
 
-    /// One value for each row.
+    /// Returns one value for each row.
     ///
     /// # Errors
     ///
@@ -53,7 +53,7 @@ impl BoundFormula {
         Evaluator::of_batch(rows).value(&self.root)
     }
 
-    /// The value of a formula without columns.
+    /// Returns the value of a formula without columns.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl BoundFormula {
         Evaluator::of_nulls().value(&self.root)
     }
 
-    /// The values as answers.
+    /// Returns the values as answers.
     ///
     /// # Errors
     ///

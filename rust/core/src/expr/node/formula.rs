@@ -1,7 +1,7 @@
-//! A SQL expression that has a value for each row, as it was written.
+//! An SQL expression with a value for each row, unbound.
 //!
-//! For what predicates cannot say: values of generated columns, defaults, assignments of an update,
-//! constraints with arithmetic in them.
+//! For expressions that are not predicates: values of generated columns, defaults, assignments of an
+//! update, constraints with arithmetic.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use sqlparser::ast::Expr;
 
 use crate::error::{Error, Result};
 
-/// Bytes of the longest formula.
+/// The maximum length of a formula in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
-/// An expression as it was written, its columns not yet found.
+/// An expression as it was written; its columns are unresolved.
 #[derive(Clone)]
 pub struct Formula {
     text: String,
@@ -21,7 +21,7 @@ pub struct Formula {
     root: Arc<Expr>,
 }
 
-/// Formulas of the same text are the same.
+/// Formulas with equal texts are equal.
 impl PartialEq for Formula {
     fn eq(&self, other: &Self) -> bool {
         self.text == other.text
@@ -37,7 +37,7 @@ impl fmt::Debug for Formula {
 }
 
 impl Formula {
-    /// An expression and the text that it was read from.
+    /// Creates a formula from its text and the parsed expression.
     pub(in crate::expr) fn new(text: &str, root: Expr) -> Result<Self> {
         if text.len() > MAX_TEXT {
             let message = format!("an expression may have at most {MAX_TEXT} bytes");
@@ -49,7 +49,7 @@ impl Formula {
         })
     }
 
-    /// A part of another formula.
+    /// Creates a formula from a part of another one.
     pub(in crate::expr) fn part(root: &Expr) -> Self {
         Self {
             text: root.to_string(),
@@ -57,12 +57,12 @@ impl Formula {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The expression.
+    /// Returns the parsed expression.
     pub(in crate::expr) fn root(&self) -> &Expr {
         &self.root
     }

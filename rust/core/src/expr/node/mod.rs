@@ -1,4 +1,4 @@
-//! Typed expressions: columns found, types in agreement.
+//! Typed expressions with resolved columns.
 
 pub(super) mod bound_column;
 pub(super) mod bound_formula;
@@ -27,10 +27,10 @@ pub struct BoundPredicate {
     columns: Vec<BoundColumn>,
 }
 
-/// An expression with a value for each row. The first ones are conditions that bounds may decide.
+/// An expression with a value for each row. The first variants are conditions that bounds may decide.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    /// The same value for all rows: an array of one.
+    /// A constant, as an array of one value.
     Constant(ArrayRef),
     Column(Arc<BoundColumn>),
     Compare {
@@ -49,10 +49,10 @@ pub(super) enum Node {
         column: Arc<BoundColumn>,
         form: Form,
         list: Arc<InList>,
-        /// True if null is in the list: what is not found is unknown then.
+        /// True if null is in the list: other values are then unknown instead of false.
         or_null: bool,
     },
-    /// A text that matches a pattern.
+    /// The condition that a string matches a pattern.
     Like {
         text: Box<Node>,
         matcher: Arc<Matcher>,
@@ -62,25 +62,25 @@ pub(super) enum Node {
     Not(Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
-    /// Two values of one type. Where the first is null, the other is not computed.
+    /// Two values of one type. The second is not evaluated where the first is null.
     Compared(Op, Box<Node>, Box<Node>),
     /// Numbers of one type.
     Calculated(Arithmetic, Box<Node>, Box<Node>),
     Cast {
         value: Box<Node>,
         data_type: DataType,
-        /// True if all values of the one type are values of the other.
+        /// True if all values of the source type are values of the target type.
         always_fits: bool,
     },
-    /// The value of the first branch whose condition is true. All values are of one type.
+    /// The value of the first branch whose condition is true. All values have one type.
     Case {
         branches: Vec<(Node, Node)>,
         otherwise: Box<Node>,
     },
-    /// The first value that is not null, all of one type.
+    /// The first value that is not null; all have one type.
     Coalesce(Vec<Node>),
     Call(Function, Vec<Node>),
-    /// An expression that has a value several times, as a column that no row has.
+    /// An expression that uses a value several times, as a column that no row has.
     With {
         value: Box<Node>,
         column: Arc<BoundColumn>,
@@ -103,23 +103,23 @@ impl BoundPredicate {
         }
     }
 
-    /// The predicate that was bound; its text is how a bound predicate travels.
+    /// Returns the unbound predicate; its text is the serialized form of a bound predicate.
     pub fn predicate(&self) -> &Predicate {
         &self.predicate
     }
 
-    /// The columns used, each once, in the order of the text. A column whose values cannot matter
-    /// (`x = NULL`) is not among them.
+    /// Returns the columns used, each once, in the order of the text. A column whose values cannot matter
+    /// (`x = NULL`) is omitted.
     pub fn columns(&self) -> &[BoundColumn] {
         &self.columns
     }
 
-    /// Returns `true` if all columns used are such as `keep` says.
+    /// Returns `true` if `keep` accepts all columns used.
     pub fn uses_only(&self, keep: &dyn Fn(&BoundColumn) -> bool) -> bool {
         self.columns.iter().all(keep)
     }
 
-    /// The conditions that all have to be true: the parts of an `AND`, or this one alone.
+    /// Returns the conditions that must all be true: the parts of an `AND`, or this one alone.
     pub fn conjuncts(&self) -> Vec<Self> {
         match (&self.predicate.root, &self.root) {
             (Expr::And(parts), Node::And(nodes)) if parts.len() == nodes.len() => parts
@@ -139,7 +139,7 @@ impl fmt::Debug for BoundPredicate {
 }
 
 impl Node {
-    /// An answer that is known already.
+    /// Creates a constant answer.
     pub(super) fn answer(answer: Option<bool>) -> Self {
         Self::Constant(Arc::new(BooleanArray::from(vec![answer])))
     }
@@ -148,7 +148,7 @@ impl Node {
         Self::Not(Box::new(self))
     }
 
-    /// Returns `true` if its values are answers by its kind alone.
+    /// Returns `true` if it is a condition by its kind alone.
     pub(super) fn is_condition(&self) -> bool {
         matches!(
             self,
@@ -164,8 +164,8 @@ impl Node {
         )
     }
 
-    /// Returns `true` if computing it may fail for some value: looking at a row where it does not
-    /// matter would then be an error that Spark does not have.
+    /// Returns `true` if evaluation can fail for some value: then it must not be evaluated on rows where
+    /// Spark would skip it.
     pub(super) fn can_fail(&self) -> bool {
         match self {
             Self::Calculated(..) | Self::Call(..) => true,
@@ -178,14 +178,14 @@ impl Node {
         }
     }
 
-    /// Returns `true` if it is the same for all rows.
+    /// Returns `true` if it is constant.
     pub(super) fn is_constant(&self) -> bool {
         let mut columns = 0_usize;
         self.each_column(&mut |_| columns += 1);
         columns == 0
     }
 
-    /// Calls `found` for each use of a column.
+    /// Calls `visit` for each use of a column.
     pub(super) fn each_column(&self, visit: &mut dyn FnMut(&Arc<BoundColumn>)) {
         match self {
             Self::Column(column) | Self::Compare { column, .. } | Self::In { column, .. } => {
@@ -211,7 +211,7 @@ impl Node {
         }
     }
 
-    /// Calls `found` for each expression that this one is made of.
+    /// Calls `visit` for each direct part of this expression.
     pub(super) fn each_part(&self, visit: &mut dyn FnMut(&Self)) {
         match self {
             Self::Constant(_)

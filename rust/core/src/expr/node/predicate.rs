@@ -1,4 +1,4 @@
-//! A predicate as it was written: names and values without types.
+//! Predicates as written: untyped names and values.
 
 use std::sync::Arc;
 
@@ -9,32 +9,31 @@ use crate::expr::node::formula::Formula;
 use crate::expr::value::comparison::Op;
 use crate::expr::value::literal::Literal;
 
-/// Bytes that a predicate's text may have.
+/// The maximum length of a predicate's text in bytes.
 pub(in crate::expr) const MAX_TEXT: usize = 4 << 20;
-/// Levels of parentheses and `NOT` inside each other.
+/// The maximum nesting of parentheses and `NOT`.
 pub(in crate::expr) const MAX_DEPTH: usize = 100;
 
-/// Formulas that a predicate's text may have: the text of each is looked for in the whole.
+/// The maximum number of formulas in a predicate: the text of each is searched in the whole.
 pub(in crate::expr) const MAX_FORMULAS: usize = 200;
 
 /// A condition on rows, not yet bound to a schema.
 ///
-/// It prints as SQL text that parses to an equal predicate: that text is also how it travels between
-/// processes.
+/// It prints as SQL text that parses to an equal predicate; the text is its serialized form, too.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Predicate {
     pub(in crate::expr) root: Expr,
 }
 
-/// A condition. Nests at most a little deeper than [`MAX_DEPTH`].
+/// A condition. Its nesting exceeds [`MAX_DEPTH`] only slightly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Expr {
     /// A boolean column, or a literal.
     Value(Operand),
     Compare(Operand, Op, Operand),
-    /// All of two or more; none of them is an `And` itself.
+    /// All of two or more conditions; none of them is an `And`.
     And(Vec<Expr>),
-    /// One of two or more; none of them is an `Or` itself.
+    /// Any of two or more conditions; none of them is an `Or`.
     Or(Vec<Expr>),
     Not(Box<Expr>),
     IsNull(Box<Expr>),
@@ -46,7 +45,7 @@ pub(in crate::expr) enum Expr {
         pattern: String,
         escape: char,
     },
-    /// A condition that is computed for each row: arithmetic, functions.
+    /// A condition that is evaluated for each row: arithmetic, functions.
     Computed(Arc<Formula>),
 }
 
@@ -57,12 +56,12 @@ pub(in crate::expr) enum Operand {
     Literal(Literal),
 }
 
-/// A column by the names that lead to it, outermost first.
+/// The path to a column, outermost name first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::expr) struct Path(pub(in crate::expr) Vec<String>);
 
 impl Expr {
-    /// All of these; conjunctions among them are opened.
+    /// Joins conditions by `AND`; nested conjunctions are flattened.
     pub(in crate::expr) fn all(parts: Vec<Self>) -> Self {
         Self::join(parts, Self::And, |part| match part {
             Self::And(inner) => Ok(inner),
@@ -70,7 +69,7 @@ impl Expr {
         })
     }
 
-    /// One of these; disjunctions among them are opened.
+    /// Joins conditions by `OR`; nested disjunctions are flattened.
     pub(in crate::expr) fn any(parts: Vec<Self>) -> Self {
         Self::join(parts, Self::Or, |part| match part {
             Self::Or(inner) => Ok(inner),
@@ -102,7 +101,7 @@ impl Expr {
 }
 
 impl Predicate {
-    /// Returns a predicate that holds where this one is false or unknown.
+    /// Returns a predicate that is true where this one is false or unknown.
     #[must_use]
     pub fn not_true(self) -> Self {
         Self {
@@ -110,7 +109,7 @@ impl Predicate {
         }
     }
 
-    /// The rows whose column has this value, the only one of the array, or is null as it is; `None` for
+    /// Selects the rows whose column has this value, an array of one, or is null if it is null; `None` for
     /// types without literals.
     pub(crate) fn equal(column: &str, value: &ArrayRef) -> Option<Self> {
         Some(match Literal::of(value)? {
@@ -121,8 +120,8 @@ impl Predicate {
         })
     }
 
-    /// The rows whose column is between two values, both included; `None` for types without literals,
-    /// and for nulls.
+    /// Selects the rows whose column is between two values, both inclusive; `None` for types without
+    /// literals, and for nulls.
     pub(crate) fn between(column: &str, bounds: &[ArrayRef; 2]) -> Option<Self> {
         let [least, greatest] = bounds.each_ref().map(|bound| {
             let literal = Literal::of(bound)?;
@@ -132,14 +131,14 @@ impl Predicate {
         Some(least.and(compared(column, Op::LtEq, greatest?)))
     }
 
-    /// All of these conditions, of which there is at least one.
+    /// Joins at least one condition by `AND`.
     pub(crate) fn all(parts: Vec<Self>) -> Self {
         Self {
             root: Expr::all(parts.into_iter().map(|part| part.root).collect()),
         }
     }
 
-    /// One of these conditions, of which there is at least one.
+    /// Joins at least one condition by `OR`.
     ///
     /// # Errors
     ///
@@ -151,7 +150,7 @@ impl Predicate {
         .checked()
     }
 
-    /// Both conditions.
+    /// Joins two conditions by `AND`.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {

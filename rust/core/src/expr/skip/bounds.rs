@@ -7,10 +7,10 @@ use crate::expr::node::bound_column::BoundColumn;
 
 /// Bounds of columns over many units: files, row groups or pages, one row each.
 pub trait ColumnBounds {
-    /// The number of units.
+    /// Returns the number of units.
     fn len(&self) -> usize;
 
-    /// Returns `true` if there are none.
+    /// Returns `true` if there are no units.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -20,26 +20,25 @@ pub trait ColumnBounds {
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>>;
 }
 
-/// Bounds of one column: each array has a row for each unit, and a null where nothing is known.
+/// Bounds of one column: each array has a row for each unit, and a null if the bound is unknown.
 ///
-/// Bounds may be wide: no value has to reach them, and they stay true when rows are deleted.
-/// Statistics of Delta cut timestamps to milliseconds, downwards: who gives such a maximum here adds
-/// one millisecond first. Strings that are cut at the end make good minima, and make good maxima
-/// with a letter at the end that is greater than what was cut off.
+/// Bounds need not be tight: no value has to equal them, and they remain valid when rows are deleted. Delta
+/// statistics truncate timestamps to milliseconds, downwards: callers add one millisecond to such a
+/// maximum. Truncated strings are valid minima, and valid maxima if a character is appended that is greater
+/// than what was cut off.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds {
-    /// Not above any value that is not null; values of the column's type. `NaN` counts as unknown,
+    /// Less than or equal to every value that is not null; of the column's type. `NaN` counts as unknown,
     /// unless `covers_nan`.
     pub min: Option<ArrayRef>,
-    /// Not below any value that is not null and, unless `covers_nan`, not `NaN`.
+    /// Greater than or equal to every value that is not null and, unless `covers_nan`, not `NaN`.
     pub max: Option<ArrayRef>,
-    /// Rows with a null, or more: 0 says that there are none, and as many as `num_rows` that there
-    /// is nothing else. Both counts may include deleted rows, together.
+    /// An upper bound on the number of nulls: 0 means that there are none, and `num_rows` that there may be
+    /// nothing else. Both counts may include deleted rows.
     pub null_count: Option<Int64Array>,
-    /// Rows.
+    /// The number of rows.
     pub num_rows: Option<Int64Array>,
-    /// True if a `NaN` among the values counted as the greatest of all when the bounds were made,
-    /// as in partition values, where minimum and maximum are the value itself. Otherwise a `NaN`
-    /// may be there whatever the bounds say.
+    /// True if `NaN` counted as the greatest value when the bounds were computed, as in partition values,
+    /// where minimum and maximum are the value itself. Otherwise `NaN` may occur whatever the bounds are.
     pub covers_nan: bool,
 }

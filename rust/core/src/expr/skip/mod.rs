@@ -1,8 +1,8 @@
-//! Predicates on bounds: which answers the rows of a file may give.
+//! Predicates on bounds: the possible answers for the rows of a file.
 //!
-//! For each condition three sets of files are kept: those where it may be true for some row, those
-//! where it may be false, those where it may be unknown. Each set may be too large, never too small,
-//! and so every operator, `NOT` too, has an exact rule.
+//! For each condition, three sets of units are computed: those where it may be true for some row, those
+//! where it may be false, and those where it may be unknown. A set may be too large, never too small; so
+//! every operator, including `NOT`, has an exact rule.
 
 pub(super) mod bounds;
 mod single_valued;
@@ -30,13 +30,12 @@ use crate::expr::value::floats::NAN_KEY;
 use crate::spec::char_length::filled;
 
 impl BoundPredicate {
-    /// Returns the units that may hold a row that satisfies the predicate: false only where no row
-    /// can.
+    /// Returns the units that may contain a row that satisfies the predicate: false only if no row can.
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.bounds` where the arrays of `bounds` do not have a row for each unit;
-    /// `filter.values` where their type is not the column's; what `bounds` itself fails with.
+    /// Invalid: `filter.bounds` if the arrays of `bounds` do not have a row for each unit; `filter.values`
+    /// if their type is not the column's; the errors of `bounds`.
     pub fn may_match(&self, bounds: &dyn ColumnBounds) -> Result<BooleanBuffer> {
         let mut units = Units {
             bounds,
@@ -48,7 +47,7 @@ impl BoundPredicate {
     }
 }
 
-/// Units where a condition may have each of its three answers.
+/// The units where a condition may have each of its three answers.
 struct Possible {
     is_true: BooleanBuffer,
     is_false: BooleanBuffer,
@@ -74,7 +73,7 @@ impl Possible {
     }
 }
 
-/// The bounds of a column, in a form to compare with.
+/// The bounds of a column, in a form for comparison.
 #[derive(Clone)]
 struct Range {
     min: Option<ArrayRef>,
@@ -90,9 +89,9 @@ struct Range {
 struct Units<'a> {
     bounds: &'a dyn ColumnBounds,
     len: usize,
-    /// Bounds that were requested.
+    /// The bounds requested so far.
     known: Vec<(Arc<BoundColumn>, Bounds)>,
-    /// The same in a form.
+    /// The same bounds in a form for comparison.
     ranges: Vec<(Arc<BoundColumn>, Form, Range)>,
 }
 
@@ -168,7 +167,7 @@ impl Units<'_> {
             }
             Node::Not(inner) => self.possible(inner)?.negated(),
             Node::And(parts) => self.all_of(parts, false)?,
-            // one of them is: not all of them are not
+            // if one of them is true, not all of them are false
             Node::Or(parts) => self.all_of(parts, true)?.negated(),
             Node::Compared(..)
             | Node::Calculated(..)
@@ -209,7 +208,7 @@ impl Units<'_> {
         }
     }
 
-    /// Bounds against a list of values, and perhaps null.
+    /// Compares bounds with a list of values, which may contain null.
     fn listed(&self, range: Range, list: &InList, or_null: bool) -> Result<Possible> {
         let mut met = list.meets(self.len, range.min.as_ref(), range.max.as_ref())?;
         if range.nan {
@@ -230,7 +229,7 @@ impl Units<'_> {
         })
     }
 
-    /// Bounds against a value.
+    /// Compares bounds with a value.
     fn compared(&self, range: &Range, order: Order, value: &Scalar<ArrayRef>) -> Result<Possible> {
         let (mut is_true, mut is_false) =
             self.ordered(order, &range.min, &range.max, &Bound::Value(value))?;
@@ -269,7 +268,7 @@ impl Units<'_> {
         })
     }
 
-    /// Returns `true` if the comparison can hold, and whether it can fail, for values within the
+    /// Returns whether the comparison can be true, and whether it can be false, for values within the
     /// bounds.
     fn ordered(
         &self,
@@ -293,7 +292,7 @@ impl Units<'_> {
             Order::GtEq => (can(Order::GtEq, max, low)?, can(Order::Lt, min, high)?),
             Order::Eq => {
                 let is_true = &can(Order::LtEq, min, high)? & &can(Order::GtEq, max, low)?;
-                // fails for none only if all four bounds are one value
+                // cannot be false only if all four bounds are equal
                 let below = can(Order::Lt, min, high)?;
                 let above = can(Order::Gt, max, low)?;
                 (is_true, &below | &above)
@@ -344,7 +343,7 @@ impl Units<'_> {
         })
     }
 
-    /// Marks the units that may hold values, and those that may hold nulls.
+    /// Returns the units that may have values, and those that may have nulls.
     fn presence(&mut self, column: &Arc<BoundColumn>) -> Result<(BooleanBuffer, BooleanBuffer)> {
         let all = self.all_or_none(true);
         let bounds = self.known(column)?;
@@ -417,7 +416,7 @@ impl Units<'_> {
         };
         let (mut min, mut max) = (formed(&bounds.min)?, formed(&bounds.max)?);
         if let (Some(low), Some(high)) = (&min, &max) {
-            // bounds that contradict each other say nothing
+            // ignore bounds that contradict each other
             let crossed = cmp::gt(low, high).map_err(failed)?;
             if crossed.true_count() > 0 {
                 let without = |values| nullif(values, &crossed).map_err(failed);
@@ -458,8 +457,8 @@ impl Bound<'_> {
     }
 }
 
-/// Returns a bound that no text exceeds once it is padded with spaces, if the bound says so:
-/// characters that sort before the space say nothing of shorter texts. A lower bound stays.
+/// Returns an upper bound of strings padded with spaces, from one of the strings themselves: characters
+/// that sort before the space do not bound shorter strings. Lower bounds remain valid.
 fn filled_max(max: &ArrayRef, letters: usize) -> Result<ArrayRef> {
     let texts = cast(max, &DataType::Utf8).map_err(failed)?;
     let plain = |text: &str| text.chars().all(|letter| letter >= ' ');
@@ -468,7 +467,7 @@ fn filled_max(max: &ArrayRef, letters: usize) -> Result<ArrayRef> {
     Ok(Arc::new(filled.collect::<StringArray>()))
 }
 
-/// True, or unknown.
+/// Returns `true` for true and unknown.
 fn or_unknown(answer: BooleanArray) -> BooleanBuffer {
     let (values, nulls) = answer.into_parts();
     match nulls {

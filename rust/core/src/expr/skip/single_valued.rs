@@ -1,5 +1,5 @@
-//! Formulas on bounds: where every row of a unit has the same values, as those of partition columns, the
-//! answer is computed once for all of them.
+//! Formulas on bounds: if all rows of a unit have the same values, as those of partition columns, the
+//! formula is evaluated once for all of them.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::value::canonical_order::failed;
 
 impl Units<'_> {
-    /// The answers that a condition may give: all of them where its values are not known, or cannot be computed.
+    /// Returns the possible answers of a condition: all of them if its values are unknown, or cannot be
+    /// computed.
     pub(super) fn computed(&mut self, condition: &Node) -> Result<Possible> {
         let (mut names, mut columns) = (Vec::new(), Vec::new());
         condition.each_column(&mut |column| {
@@ -62,11 +63,11 @@ impl Units<'_> {
         }
     }
 
-    /// The units whose rows all have one value of a column, and that value; `None` if unknown.
+    /// Returns the units whose rows all have the same value of a column, and that value; `None` if unknown.
     fn settled(&mut self, column: &Arc<BoundColumn>) -> Result<Option<(BooleanBuffer, ArrayRef)>> {
         let (has_values, has_nulls) = self.presence(column)?;
         let bounds = self.known(column)?;
-        // bounds of floats say nothing of NaN, and zeros in them have no sign
+        // bounds of floats do not cover NaN, and zeros in them have no sign
         let exact = bounds.covers_nan || !column.data_type.is_floating();
         let (Some(min), Some(max), true) = (&bounds.min, &bounds.max, exact) else {
             return Ok(None);

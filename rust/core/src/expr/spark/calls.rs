@@ -1,4 +1,4 @@
-//! Calls of functions, also those with a syntax of their own.
+//! Calls of functions, including those with a special syntax.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use super::{Naming, Printed, Printer, Refused, functions, refused};
 use crate::spec::json::clipped;
 
 impl Printer {
-    /// Functions with a syntax of their own; others are refused.
+    /// Prints functions with a special syntax; others are refused.
     pub(super) fn special(&mut self, root: &Expr) -> Printed {
         match root {
             Expr::Extract { field, expr, .. } => {
@@ -149,7 +149,7 @@ impl Printer {
             && functions::takes_unit(&name)
             && let Some(unit) = functions::unit(&unit.value)
         {
-            // syntax of Spark, and not the name of a function
+            // syntax of Spark, not the name of a function
             let _ = write!(self.sql, "{name}({unit}, ");
             self.many(rest.iter().copied())?;
             self.sql.push(')');
@@ -190,7 +190,7 @@ impl Printer {
             return Err(Refused(format!("has {}", clipped(&lambda.to_string()))));
         }
         let outer = self.variables.len();
-        // Spark takes no parentheses around a single one
+        // Spark does not allow parentheses around a single argument here
         let (open, close) = if parameters.len() > 1 {
             ("(", ")")
         } else {

@@ -1,10 +1,10 @@
 //! Functions of Spark that expressions of a table may call.
 //!
-//! Each gives the same for the same arguments, or the current time, and sees nothing else: no files, no
-//! classes, no environment, no session, no other rows. XML is left out, as its readers may open what a text
-//! names; so are functions that only say who asks, such as `current_user`.
+//! Each is deterministic or returns the current time, and depends on nothing else: no files, no classes, no
+//! environment, no session, no other rows. XML functions are excluded, as their readers may open files
+//! named in the text; so are functions that return the user, such as `current_user`.
 
-/// In the order of their names.
+/// Sorted by name.
 const PURE: [&str; 342] = [
     "abs",
     "acos",
@@ -350,7 +350,7 @@ const PURE: [&str; 342] = [
     "zip_with",
 ];
 
-/// In the order of their names.
+/// Sorted by name.
 const UNITS: [&str; 11] = [
     "DAY",
     "DAYOFYEAR",
@@ -365,7 +365,7 @@ const UNITS: [&str; 11] = [
     "YEAR",
 ];
 
-/// Returns `true` if a function, by its name in lower case, may be called.
+/// Returns `true` if the function of this name in lower case may be called.
 pub(super) fn is_pure(name: &str) -> bool {
     PURE.binary_search(&name).is_ok() || (takes_unit(name) && name.starts_with("timestamp"))
 }
@@ -378,7 +378,7 @@ pub(super) fn takes_unit(name: &str) -> bool {
     )
 }
 
-/// A unit of time as Spark's syntax has it.
+/// Returns a unit of time in Spark's syntax.
 pub(super) fn unit(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_uppercase();
     let index = UNITS.binary_search(&name.as_str()).ok()?;

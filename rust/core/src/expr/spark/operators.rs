@@ -7,7 +7,7 @@ use super::{Printed, Printer, Refused, refused};
 use crate::spec::json::clipped;
 
 impl Printer {
-    /// A condition with a syntax of its own; `None` where it is none.
+    /// Prints a condition with a special syntax; `None` for other expressions.
     pub(super) fn condition(&mut self, root: &Expr) -> Option<Printed> {
         let after = |it: &mut Self, inner: &Expr, text: &str| {
             it.whole(|it| {
@@ -137,7 +137,7 @@ impl Printer {
         };
         let joins = matches!(op, Op::And | Op::Or);
         self.sql.push('(');
-        // Long sums and conjunctions nest to the left: their parentheses would be too deep for Spark.
+        // long sums and conjunctions nest to the left: their parentheses would be too deep for Spark
         let mut chain = vec![(written, right)];
         let mut first = left;
         while let Expr::BinaryOp {
@@ -176,7 +176,7 @@ impl Printer {
             UnaryOperator::BitwiseNot => "~",
             other => return Err(Refused(format!("has the operator {other}"))),
         };
-        // the least values of their types have no opposite: `-128Y`
+        // the minima of their types have no positive counterpart: `-128Y`
         if let (
             UnaryOperator::Minus,
             Expr::Cast {
@@ -223,7 +223,7 @@ impl Printer {
     }
 }
 
-/// Operators of one level, which group from the left in Spark as in our parser.
+/// Returns the precedence level of operators that are left-associative in Spark as in our parser.
 fn level(op: &BinaryOperator) -> Option<u8> {
     use BinaryOperator as Op;
     Some(match op {

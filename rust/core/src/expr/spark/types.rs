@@ -1,4 +1,4 @@
-//! Names of types and of parts of dates and times, as Spark's SQL has them.
+//! Names of types and of date and time fields in Spark's SQL.
 
 use sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, DateTimeField, ExactNumberInfo, TimezoneInfo,
@@ -7,7 +7,7 @@ use sqlparser::ast::{
 use super::Refused;
 use crate::spec::json::clipped;
 
-/// The part of a date or a time.
+/// Returns the name of a date or time field.
 pub(super) fn field_name(field: &DateTimeField) -> std::result::Result<String, Refused> {
     let name = field.to_string().to_ascii_uppercase();
     if name.chars().all(|letter| letter.is_ascii_uppercase()) {

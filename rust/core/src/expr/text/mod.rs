@@ -1,4 +1,4 @@
-//! Expressions as text and tuples: read into trees, and printed.
+//! Expressions as SQL text and as tuples: parsing and printing.
 
 pub(super) mod parse;
 pub(super) mod print;

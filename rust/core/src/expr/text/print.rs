@@ -1,4 +1,4 @@
-//! Predicates as SQL text that parses to the same again.
+//! Prints predicates as SQL text that parses to an equal predicate.
 
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -11,7 +11,7 @@ use crate::expr::value::literal::Literal;
 use crate::spec::calendar::civil_from_days;
 use crate::spec::interval::MICROS_PER_DAY;
 
-/// Keywords that are valid where a name is.
+/// Keywords that are not valid as unquoted names.
 const RESERVED: [&str; 38] = [
     "AND",
     "BETWEEN",
@@ -54,7 +54,7 @@ const RESERVED: [&str; 38] = [
 ];
 
 impl Predicate {
-    /// Refuses what would not parse from its own text.
+    /// Refuses a predicate that would not parse from its own text.
     pub(in crate::expr) fn checked(self) -> Result<Self> {
         if text_length(&self) > predicate::MAX_TEXT {
             return Err(predicate::too_long());
@@ -75,7 +75,7 @@ impl fmt::Debug for Predicate {
     }
 }
 
-/// The precedence of a condition; one below that of its position is put in parentheses.
+/// The precedence of a condition; it is put in parentheses in a position of a higher one.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
     Or,
@@ -87,7 +87,7 @@ enum Level {
 
 fn level(expr: &Expr) -> Level {
     match expr {
-        // what is inside may be joined by anything
+        // the parentheses allow any operator inside
         Expr::Or(_) | Expr::Computed(_) => Level::Or,
         Expr::And(_) => Level::And,
         Expr::Not(inner) => match inner.as_ref() {
@@ -218,8 +218,8 @@ fn is_plain(name: &str) -> bool {
         && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// A text in quotes. Spark before 4.1 takes two quotes in a text for its end and the begin of another, and
-/// puts variables of the environment in the place of `${env:NAME}` before it parses.
+/// A string literal. Spark before 4.1 ends a string at two consecutive quotes and begins another, and
+/// substitutes `${env:NAME}` by an environment variable before parsing.
 pub(in crate::expr) struct Quoted<'a>(pub(in crate::expr) &'a str);
 
 impl Display for Quoted<'_> {
@@ -242,7 +242,7 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// SQL text that parses to an equal literal.
+/// Prints SQL text that parses to an equal literal.
 impl Display for Literal {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -250,7 +250,7 @@ impl Display for Literal {
             Self::Boolean(true) => f.write_str("TRUE"),
             Self::Boolean(false) => f.write_str("FALSE"),
             Self::Integer(value) => write!(f, "{value}"),
-            // by itself it would be an integer
+            // without it, it would be an integer
             Self::Decimal(value)
                 if value.scale() == 0 && i64::try_from(value.unscaled()).is_ok() =>
             {
@@ -296,7 +296,7 @@ impl Display for Literal {
     }
 }
 
-/// A day by its number since 1970-01-01.
+/// Prints a date from its days since 1970-01-01.
 fn date(days: i64, f: &mut Formatter<'_>) -> fmt::Result {
     let (year, month, day) = civil_from_days(days);
     let sign = match year {
@@ -315,7 +315,7 @@ fn timestamp(micros: i64, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "T{hour:02}:{minute:02}:{second:02}.{fraction:06}")
 }
 
-/// Bytes of the text, without making it.
+/// Returns the length of the text in bytes, without building it.
 pub(super) fn text_length(predicate: &Predicate) -> usize {
     struct Count(usize);
     impl Write for Count {
@@ -325,7 +325,7 @@ pub(super) fn text_length(predicate: &Predicate) -> usize {
         }
     }
     let mut count = Count(0);
-    // Counting does not fail.
+    // counting does not fail
     let _ = write!(count, "{predicate}");
     count.0
 }

@@ -1,7 +1,7 @@
-//! Texts in SQL as Spark writes them: `'it\'s'`, `"a\tb"`, `r'\d+'`, `'one' 'two'`.
+//! String literals in Spark's SQL: `'it\'s'`, `"a\tb"`, `r'\d+'`, `'one' 'two'`.
 //!
-//! Before a text of SQL is cut into tokens, each such literal is written in the one way that the tokens
-//! know: in single quotes, with quotes and backslashes doubled, and no other escape.
+//! Before an SQL text is tokenized, each such literal is converted to the form of the tokenizer: in single
+//! quotes, with quotes and backslashes doubled, and no other escapes.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -9,11 +9,11 @@ use std::str::Chars;
 
 use sqlparser::ast::ValueWithSpan;
 
-/// The same SQL with its texts in one way of writing. What is written so stays as it is.
+/// Returns the same SQL with string literals in the canonical form; borrowed if nothing changes.
 pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
     let mut written = String::with_capacity(sql.len());
     if rewritten(sql, &mut written, &mut |_, _| ()).is_none() {
-        // a text that does not end is for the tokenizer to complain of
+        // an unterminated literal is reported by the tokenizer
         written.push('\'');
     }
     if written == sql {
@@ -22,7 +22,7 @@ pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
     Cow::Owned(written)
 }
 
-/// The texts that SQL has in double quotes, as other dialects have names.
+/// Returns the values of string literals in double quotes, which are names in other dialects.
 pub fn double_quoted(sql: &str) -> Vec<String> {
     let mut texts = Vec::new();
     rewritten(sql, &mut String::new(), &mut |quote, text| {
@@ -33,12 +33,12 @@ pub fn double_quoted(sql: &str) -> Vec<String> {
     texts
 }
 
-/// The value of a literal of [`canonical`] SQL, by the text between its quotes.
+/// Returns the value of a literal of [`canonical`] SQL, from the text between its quotes.
 pub(in crate::expr) fn value(token: &str) -> String {
     token.replace(r"\\", r"\")
 }
 
-/// The bytes of `X'00ff'` by the text between its quotes; `None` for anything but pairs of digits.
+/// Parses the digits of `X'00ff'`; `None` unless they are pairs of hexadecimal digits.
 pub(in crate::expr) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let digit = |letter: &u8| char::from(*letter).to_digit(16);
     let pair = |pair: &[u8]| match pair {
@@ -48,18 +48,18 @@ pub(in crate::expr) fn bytes(digits: &str) -> Option<Vec<u8>> {
     digits.as_bytes().chunks(2).map(pair).collect()
 }
 
-/// Returns `true` if hexadecimal digits are those of a number, `0xff`, which the tokens do not show
-/// from bytes.
+/// Returns `true` if hexadecimal digits are a number, `0xff`, which the tokens do not distinguish from
+/// bytes.
 pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
     let (from, to) = (value.span.start.column, value.span.end.column);
     to.saturating_sub(from) < digits.len() as u64 + 3
 }
 
-/// `None` where a text does not end: what comes before it was written. Calls `found` with the quote and the
-/// value of each text that is not raw.
+/// Rewrites literals; `None` if one is unterminated, after writing what comes before it. Calls `visit` with
+/// the quote and the value of each literal that is not raw.
 fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str)) -> Option<()> {
     let mut letters = sql.chars().peekable();
-    // where a text ended after which only spaces have come: the next text continues with it
+    // the end of a literal after which only spaces have come: the next literal continues it
     let mut ended = None;
     let mut before = ' ';
     while let Some(letter) = letters.next() {
@@ -71,7 +71,7 @@ fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str))
                 visit(letter, &text);
                 append(written, &mut ended, &text);
             }
-            // bytes, `X'00'`, and typed texts without a space are no part of another
+            // bytes, `X'00'`, and typed literals without a space do not continue another one
             '\'' | '"' => {
                 let text = literal(&mut letters, letter, false)?;
                 visit(letter, &text);
@@ -103,7 +103,7 @@ fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str))
                 written.push(other);
             }
         }
-        // a raw text ends a word, too
+        // a raw literal ends a word, too
         before = if is_raw { '\'' } else { letter };
     }
     Some(())
@@ -113,7 +113,7 @@ fn in_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// Copies characters up to and with this end.
+/// Copies characters up to and including `end`.
 fn copy(letters: &mut Peekable<Chars<'_>>, written: &mut String, end: &str) {
     let from = written.len();
     for letter in letters.by_ref() {
@@ -124,7 +124,7 @@ fn copy(letters: &mut Peekable<Chars<'_>>, written: &mut String, end: &str) {
     }
 }
 
-/// Writes a text, or lengthens the one before.
+/// Writes a literal, or extends the previous one.
 fn append(written: &mut String, ended: &mut Option<usize>, text: &str) {
     match *ended {
         Some(end) => written.truncate(end.saturating_sub(1)),
@@ -140,7 +140,7 @@ fn append(written: &mut String, ended: &mut Option<usize>, text: &str) {
     *ended = Some(written.len());
 }
 
-/// The value of a literal whose opening quote was taken; `None` where it does not end.
+/// Returns the value of a literal after its opening quote; `None` if it is unterminated.
 fn literal(letters: &mut Peekable<Chars<'_>>, quote: char, is_raw: bool) -> Option<String> {
     let mut text = String::new();
     loop {
@@ -157,7 +157,7 @@ fn literal(letters: &mut Peekable<Chars<'_>>, quote: char, is_raw: bool) -> Opti
     }
 }
 
-/// Reads the letter after a backslash.
+/// Parses the character after a backslash.
 fn escape(letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
     let letter = letters.next()?;
     match letter {
@@ -180,14 +180,14 @@ fn escape(letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
         'r' => text.push('\r'),
         't' => text.push('\t'),
         'Z' => text.push('\u{1a}'),
-        // a pattern of LIKE needs them so
+        // LIKE patterns need both characters
         '%' | '_' => text.extend(['\\', letter]),
         other => text.push(other),
     }
     Some(())
 }
 
-/// A number of digits; nothing is taken where there are fewer.
+/// Parses a number of digits; consumes nothing if there are fewer.
 fn digits(letters: &mut Peekable<Chars<'_>>, many: usize, radix: u32) -> Option<u32> {
     let mut ahead = letters.clone();
     let mut code: u32 = 0;
@@ -199,7 +199,7 @@ fn digits(letters: &mut Peekable<Chars<'_>>, many: usize, radix: u32) -> Option<
     Some(code)
 }
 
-/// A letter by its code; two halves of UTF-16 are one letter, half a letter is a question mark.
+/// Decodes a character; surrogate pairs are one character, a single surrogate is a question mark.
 fn unicode(letters: &mut Peekable<Chars<'_>>, code: u32) -> char {
     if (0xD800..0xDC00).contains(&code) {
         let mut ahead = letters.clone();

@@ -1,5 +1,4 @@
-//! Predicates from tuples: an OR of ANDs of `(column, operator, value)`, as pyarrow and deltalake
-//! have them.
+//! Predicates from tuples: an OR of ANDs of `(column, operator, value)`, as in pyarrow and deltalake.
 
 use crate::error::{Error, Result};
 use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
@@ -9,19 +8,19 @@ use crate::expr::value::literal::Literal;
 use crate::spec::json::clipped;
 
 impl Predicate {
-    /// An OR of ANDs of `(column, operator, value)`.
+    /// Builds a predicate from an OR of ANDs of `(column, operator, value)`.
     ///
-    /// Operators: `=`, `==`, `!=`, `<>`, `<`, `<=`, `>`, `>=`, `in`, `not in`, `is`, `is not`.
-    /// A column is a name, or a path into structs (`a.b`); a name that has a dot is put in backticks.
+    /// Operators: `=`, `==`, `!=`, `<>`, `<`, `<=`, `>`, `>=`, `in`, `not in`, `is`, `is not`. A column is
+    /// a name, or a path into structs (`a.b`); a name with a dot is quoted by backticks.
     ///
-    /// A null value compares with null: `("x", "=", None)` is `x IS NULL`, `("x", "!=", None)` is
-    /// `x IS NOT NULL`, and so it does among the values of `in` and `not in`. Otherwise a row whose
-    /// value is null satisfies none of the operators, `!=` and `not in` no more than the others.
+    /// A null value is compared null-safe: `("x", "=", None)` is `x IS NULL`, `("x", "!=", None)` is `x IS
+    /// NOT NULL`, and likewise for nulls among the values of `in` and `not in`. Otherwise a row whose value
+    /// is null satisfies no operator, not even `!=` and `not in`.
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.empty` for no tuples, `filter.operator` for an unknown operator,
-    /// `filter.literal` for a value that the operator does not take, `filter.too_long`.
+    /// Invalid: `filter.empty` for no tuples, `filter.operator` for an unknown operator, `filter.literal`
+    /// for a value that the operator does not support, `filter.too_long`.
     pub fn from_dnf(dnf: Vec<Vec<(String, String, Literal)>>) -> Result<Self> {
         if dnf.is_empty() || dnf.iter().any(Vec::is_empty) {
             return Err(Error::invalid(

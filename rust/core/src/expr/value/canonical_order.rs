@@ -1,8 +1,8 @@
-//! Columns brought into one of few forms, whose natural order is Spark's.
+//! Converts columns to one of few forms, whose natural order is Spark's.
 //!
-//! Whole numbers, dates, timestamps and booleans become 64-bit integers; floating-point numbers
-//! become integers of the same order, with one zero and one `NaN`, greater than all else; texts
-//! become their bytes. Every form keeps the order of the values, so that bounds may take it too.
+//! Integers, dates, timestamps and booleans become 64-bit integers; floating-point numbers become integers
+//! of the same order, with one zero and one `NaN`, which is greater than all others; strings become their
+//! bytes. Every form preserves the order of values, so that it can be used for bounds, too.
 
 use std::sync::Arc;
 
@@ -19,25 +19,25 @@ use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::value::floats::key;
 use crate::spec::interval::MICROS_PER_DAY;
 
-/// A form that values are compared in.
+/// A form for comparing values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Form {
     /// 64-bit integers.
     Integer,
-    /// Any number, as a floating-point number, as the integer of [`key`].
+    /// Any number as a floating-point number, as the integer of [`key`].
     Float,
-    /// Decimals as they are.
+    /// Decimals, unchanged.
     Decimal,
-    /// Any exact number, as a decimal of 76 digits with this scale.
+    /// Any exact number as a decimal of 76 digits with this scale.
     Wide(u8),
     /// Dates and timestamps in microseconds.
     Micros,
-    /// Texts and bytes.
+    /// Strings and bytes.
     Bytes,
 }
 
 impl Form {
-    /// The values of a column in this form.
+    /// Converts the values of a column to this form.
     pub(in crate::expr) fn of(self, values: &ArrayRef, column: &BoundColumn) -> Result<ArrayRef> {
         self.convert(values, &column.data_type).map_err(|cause| {
             let message = format!(
@@ -108,28 +108,28 @@ fn unordered(values: &ArrayRef) -> Error {
     Error::invalid("filter.values", message)
 }
 
-/// Values that are 64-bit integers in their form.
+/// Returns values whose form is 64-bit integers.
 pub(in crate::expr) fn as_integers(values: &ArrayRef) -> Result<&Int64Array> {
     values
         .as_primitive_opt::<Int64Type>()
         .ok_or_else(|| unordered(values))
 }
 
-/// Values that are decimals in their form.
+/// Returns values whose form is decimals.
 pub(in crate::expr) fn as_decimals(values: &ArrayRef) -> Result<&Decimal128Array> {
     values
         .as_primitive_opt::<Decimal128Type>()
         .ok_or_else(|| unordered(values))
 }
 
-/// Values that are bytes in their form.
+/// Returns values whose form is bytes.
 pub(in crate::expr) fn as_bytes(values: &ArrayRef) -> Result<&BinaryArray> {
     values
         .as_binary_opt::<i32>()
         .ok_or_else(|| unordered(values))
 }
 
-/// The error for values of a filter's columns that Arrow cannot compute with.
+/// Returns the error for values of a filter's columns that Arrow cannot process.
 pub(in crate::expr) fn failed(cause: ArrowError) -> Error {
     Error::invalid(
         "filter.values",

@@ -1,4 +1,4 @@
-//! Texts as values of other types, as Spark's `CAST` reads them in ANSI mode.
+//! Parses strings as values of other types, as Spark's `CAST` in ANSI mode.
 
 use std::str::FromStr;
 
@@ -7,12 +7,13 @@ use arrow_schema::TimeUnit;
 use crate::expr::value::literal::Decimal;
 use crate::spec::values::{self, Excess};
 
-/// A whole number: a sign and digits.
+/// Parses an integer: a sign and digits.
 pub(in crate::expr) fn integer(text: &str) -> Option<i64> {
     trimmed(text).parse().ok()
 }
 
-/// A floating-point number: also `inf`, `Infinity` and `NaN` in any case, and Java's suffixes, as in `2.5d`.
+/// Parses a floating-point number, including `inf`, `Infinity` and `NaN` in any case, and Java's suffixes,
+/// as in `2.5d`.
 pub(in crate::expr) fn float<T: FromStr>(text: &str) -> Option<T> {
     let text = trimmed(text);
     if text.ends_with(|last: char| last.eq_ignore_ascii_case(&'n')) && text.starts_with(['+', '-'])
@@ -25,7 +26,7 @@ pub(in crate::expr) fn float<T: FromStr>(text: &str) -> Option<T> {
     number.unwrap_or(text).parse().ok()
 }
 
-/// The words that mean yes and no, in any case.
+/// Parses the literals of booleans, in any case.
 pub(in crate::expr) fn boolean(text: &str) -> Option<bool> {
     match trimmed(text).to_ascii_lowercase().as_str() {
         "true" | "t" | "yes" | "y" | "1" => Some(true),
@@ -34,15 +35,15 @@ pub(in crate::expr) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// The unscaled value of a decimal number of this type, rounded half up.
+/// Parses the unscaled value of a decimal number of this type, rounded half up.
 pub(in crate::expr) fn decimal(text: &str, precision: u8, scale: u8) -> Option<Decimal> {
     let value = Decimal::with_scale(trimmed(text), scale, Excess::Round)?;
     let limit = 10_u128.checked_pow(u32::from(precision))?;
     (value.unscaled().unsigned_abs() < limit).then_some(value)
 }
 
-/// A date as Spark's cast takes it: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; after a whole one may
-/// stand `T` or a space, and anything.
+/// Parses a date as Spark's cast: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; a full date may be followed
+/// by `T` or a space and any text.
 pub(in crate::expr) fn date(text: &str) -> Option<i32> {
     let text = text.trim();
     let (day, rest) = match text.find(['T', ' ']) {
@@ -54,13 +55,13 @@ pub(in crate::expr) fn date(text: &str) -> Option<i32> {
     is_whole.then(|| values::date(&padded(day))).flatten()
 }
 
-/// A moment as Spark's cast takes it, in microseconds: a date, and a time after `T` or a space whose parts
-/// may have one digit.
+/// Parses a timestamp as Spark's cast, in microseconds: a date, and after `T` or a space a time whose
+/// fields may have one digit.
 pub(in crate::expr) fn timestamp(text: &str, utc: bool) -> Option<i64> {
     values::timestamp(&padded(text), TimeUnit::Microsecond, utc)
 }
 
-/// The parts of a date and a time with two digits each, as the log has them.
+/// Pads the fields of a date and a time to two digits, as in the log.
 fn padded(text: &str) -> String {
     let text = text.trim();
     let unsigned = text.trim_start_matches(['+', '-']);
@@ -87,7 +88,7 @@ fn padded(text: &str) -> String {
     format!("{sign}{date}{between}{clock}{zone}")
 }
 
-/// Without the spaces and control characters around it.
+/// Strips surrounding spaces and control characters.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|letter: char| letter == ' ' || letter.is_control())
 }

@@ -18,7 +18,7 @@ pub(in crate::expr) enum Op {
     NullSafeEq,
 }
 
-/// The comparisons that are left once the others are put in their terms.
+/// The comparisons that remain after normalization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Order {
     Eq,
@@ -32,7 +32,7 @@ pub(in crate::expr) enum Order {
 pub(super) type Kernel = fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError>;
 
 impl Op {
-    /// The comparison that an operator of SQL is; `None` if it is another operator.
+    /// Returns the comparison of an SQL operator; `None` for other operators.
     pub(in crate::expr) fn of(op: &BinaryOperator) -> Option<Self> {
         Some(match op {
             BinaryOperator::Eq => Self::Eq,
@@ -46,7 +46,7 @@ impl Op {
         })
     }
 
-    /// The operator with its sides exchanged.
+    /// Returns the operator for exchanged sides.
     pub(in crate::expr) fn flipped(self) -> Self {
         match self {
             Self::Lt => Self::Gt,

@@ -1,4 +1,4 @@
-//! Types that compare alike.
+//! Families of types that are compared alike.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use arrow_schema::{DataType as ArrowType, TimeUnit};
 use crate::expr::value::literal::Literal;
 use crate::spec::schema::{DataType, PrimitiveType};
 
-/// Types that compare alike.
+/// A family of types that are compared alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Family {
     Integer,
@@ -22,9 +22,9 @@ pub(in crate::expr) enum Family {
     Date,
     Timestamp,
     TimestampNtz,
-    /// Nothing but nulls.
+    /// Only nulls.
     Void,
-    /// No order, by the name of the type.
+    /// Types without an order, by name.
     Other(&'static str),
 }
 
@@ -60,7 +60,7 @@ impl Family {
         }
     }
 
-    /// The family of a type of Arrow that comes from no schema of a table.
+    /// Returns the family of an Arrow type that is not from a table's schema.
     pub(in crate::expr) fn of_arrow(data_type: &ArrowType) -> Self {
         match data_type {
             ArrowType::Int8 | ArrowType::Int16 | ArrowType::Int32 | ArrowType::Int64 => {
@@ -84,7 +84,7 @@ impl Family {
         }
     }
 
-    /// Returns `true` if texts are cast to compare with this value, row by row.
+    /// Returns `true` if strings are cast row by row for a comparison with this value.
     pub(in crate::expr) fn casts_for(&self, literal: &Literal) -> bool {
         let text = matches!(
             literal,

@@ -11,20 +11,20 @@ use arrow_schema::{ArrowError, DataType};
 /// The key of `NaN`: greater than all others.
 pub(in crate::expr) const NAN_KEY: i64 = key(f64::NAN);
 
-/// An integer for each number, in Spark's order.
+/// Returns an integer for each number, in Spark's order.
 pub(in crate::expr) const fn key(value: f64) -> i64 {
     let bits = bits(value) as i64;
-    // Below zero the larger number has the smaller bits.
+    // among negative numbers, the larger one has the smaller bits
     bits ^ (((bits >> 63) as u64) >> 1) as i64
 }
 
-/// The same bits for equal numbers.
+/// Returns the same bits for equal numbers.
 pub(crate) const fn bits(value: f64) -> u64 {
-    // Adding zero makes -0.0 of a sum 0.0, and changes no other number.
+    // adding zero turns -0.0 into 0.0, and changes no other number
     canonical_nan(value + 0.0).to_bits()
 }
 
-/// The number, with the same bits for all `NaN`. The two zeros stay apart.
+/// Returns the number, with the same bits for all `NaN`. Zeros keep their sign.
 pub(super) const fn canonical_nan(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value }
 }
@@ -33,11 +33,11 @@ const fn canonical_nan_f32(value: f32) -> f32 {
     if value.is_nan() { f32::NAN } else { value }
 }
 
-/// The column with the same bits for equal numbers, also for those within lists, maps and structs.
+/// Normalizes a column to the same bits for equal numbers, also within lists, maps and structs.
 ///
 /// # Errors
 ///
-/// A type that cannot be rebuilt.
+/// For a type that cannot be rebuilt.
 pub(crate) fn normalised(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if !has_floats(column.data_type()) {
         return Ok(Arc::clone(column));
@@ -62,7 +62,7 @@ fn has_floats(data_type: &DataType) -> bool {
     }
 }
 
-/// A column of numbers with the same bits for equal numbers; others as they are.
+/// Normalizes a column of numbers to the same bits for equal numbers; other columns are unchanged.
 pub(in crate::expr) fn comparable(values: &ArrayRef) -> ArrayRef {
     each(
         values,
@@ -71,7 +71,7 @@ pub(in crate::expr) fn comparable(values: &ArrayRef) -> ArrayRef {
     )
 }
 
-/// A column of numbers with the same bits for all `NaN`: kernels compare them by sign and bits.
+/// Normalizes a column of numbers to the same bits for all `NaN`, since kernels compare sign and bits.
 pub(in crate::expr) fn with_canonical_nan(values: &ArrayRef) -> ArrayRef {
     each(values, canonical_nan_f32, canonical_nan)
 }

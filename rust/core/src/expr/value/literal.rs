@@ -1,4 +1,4 @@
-//! Values written in a predicate.
+//! Literals of a predicate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use crate::expr::value::floats::canonical_nan;
 use crate::spec::json::clipped;
 use crate::spec::values::{self, Excess};
 
-/// A value in a predicate, as it was written: it takes the column's type when it is bound.
+/// A literal, as it was written: it is converted to the column's type when it is bound.
 #[derive(Clone, Debug)]
 pub enum Literal {
-    /// SQL's `NULL`, Python's `None`.
+    /// `NULL` in SQL, `None` in Python.
     Null,
     /// True or false.
     Boolean(bool),
-    /// A whole number.
+    /// An integer.
     Integer(i64),
-    /// An exact number; whole numbers beyond 64 bits too.
+    /// An exact number, including integers beyond 64 bits.
     Decimal(Decimal),
     /// A binary floating-point number.
     Double(f64),
-    /// Text.
+    /// A string.
     String(String),
     /// Bytes.
     Binary(Vec<u8>),
@@ -40,10 +40,10 @@ pub enum Literal {
     Date(i32),
     /// Microseconds since 1970-01-01T00:00:00 UTC.
     Timestamp(i64),
-    /// Microseconds since 1970-01-01T00:00:00 on a clock without zone.
+    /// Microseconds since 1970-01-01T00:00:00, without time zone.
     TimestampNtz(i64),
-    /// A `TIMESTAMP` without a zone: microseconds since 1970-01-01T00:00:00 on the clock of the time zone
-    /// that the predicate is meant in, which is UTC unless [`Predicate::with_moments`] knows better.
+    /// A `TIMESTAMP` without a zone: microseconds since 1970-01-01T00:00:00 in the time zone of the
+    /// predicate, which is UTC unless [`Predicate::with_moments`] converts it.
     ///
     /// [`Predicate::with_moments`]: crate::expr::Predicate::with_moments
     LocalTimestamp(i64),
@@ -59,10 +59,10 @@ pub struct Decimal {
 }
 
 impl Decimal {
-    /// Digits of the largest decimal.
+    /// The number of digits of the largest decimal.
     pub(super) const DIGITS: u8 = 38;
 
-    /// Reads `-12.50`, `1E+3` and the like; `None` where it is no number, or has too many digits.
+    /// Parses `-12.50`, `1E+3` and so on; `None` if it is not a number, or has too many digits.
     pub fn parse(text: &str) -> Option<Self> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -76,7 +76,7 @@ impl Decimal {
         Self::with_scale(text, scale, Excess::Refuse)
     }
 
-    /// Reads a number to a scale.
+    /// Parses a number to a scale.
     pub(super) fn with_scale(text: &str, scale: u8, excess: Excess) -> Option<Self> {
         if scale > Self::DIGITS {
             return None;
@@ -85,41 +85,41 @@ impl Decimal {
         Some(Self { value, scale })
     }
 
-    /// A number by its digits without the point.
+    /// Creates a number from its unscaled value.
     pub(in crate::expr) fn new(value: i128, scale: u8) -> Self {
         Self { value, scale }
     }
 
-    /// Digits of the smallest type that holds it.
+    /// Returns the precision of the smallest type that holds it.
     pub(in crate::expr) fn precision(self) -> u8 {
         let digits = self.value.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
         u8::try_from(digits).unwrap_or(u8::MAX).max(self.scale)
     }
 
-    /// An array of this one value, of the smallest type that holds it.
+    /// Returns an array of this value, of the smallest type that holds it.
     pub(in crate::expr) fn array(self) -> Decimal128Array {
         let scale = i8::try_from(self.scale).unwrap_or(i8::MAX);
         let data_type = DataType::Decimal128(self.precision(), scale);
         Decimal128Array::from(vec![self.value]).with_data_type(data_type)
     }
 
-    /// The digits without the point: `1250` for `12.50`.
+    /// Returns the unscaled value: `1250` for `12.50`.
     pub fn unscaled(self) -> i128 {
         self.value
     }
 
-    /// Digits after the point.
+    /// Returns the number of digits after the point.
     pub fn scale(self) -> u8 {
         self.scale
     }
 
-    /// The nearest floating-point number.
+    /// Returns the nearest floating-point number.
     pub(in crate::expr) fn to_f64(self) -> f64 {
         self.to_string().parse().unwrap_or(f64::NAN)
     }
 }
 
-/// Ten to a power of at most 38.
+/// Returns ten to a power of at most 38.
 pub(in crate::expr) fn power_of_ten(exponent: u8) -> i128 {
     10i128.checked_pow(u32::from(exponent)).unwrap_or(i128::MAX)
 }
@@ -138,11 +138,11 @@ impl fmt::Display for Decimal {
 }
 
 impl Literal {
-    /// A whole number of any length that a decimal can hold, or an exact one with a fraction.
+    /// Parses an integer of any length that a decimal can hold, or a decimal number.
     ///
     /// # Errors
     ///
-    /// `filter.literal` where the text is no number, or has more than 38 digits.
+    /// `filter.literal` if the text is not a number, or has more than 38 digits.
     pub fn number(text: &str) -> Result<Self> {
         let text = text.trim();
         if let Ok(value) = text.parse() {
@@ -151,11 +151,11 @@ impl Literal {
         Self::decimal(text)
     }
 
-    /// An exact number.
+    /// Parses a decimal number.
     ///
     /// # Errors
     ///
-    /// `filter.literal` where the text is no number, or has more than 38 digits.
+    /// `filter.literal` if the text is not a number, or has more than 38 digits.
     pub fn decimal(text: &str) -> Result<Self> {
         Decimal::parse(text.trim())
             .map(Self::Decimal)
@@ -169,7 +169,7 @@ impl Literal {
             })
     }
 
-    /// An array of this one value, of the type that it has in SQL; `None` for lists.
+    /// Returns an array of this value, of its type in SQL; `None` for lists.
     pub(in crate::expr) fn array(&self) -> Option<ArrayRef> {
         Some(match self {
             Self::Null => Arc::new(NullArray::new(1)),
@@ -191,7 +191,7 @@ impl Literal {
         })
     }
 
-    /// The one value of an array; `None` for types that literals do not have.
+    /// Returns the literal for an array of one value; `None` for types without literals.
     pub(in crate::expr) fn of(value: &ArrayRef) -> Option<Self> {
         if value.len() != 1 {
             return None;
@@ -244,7 +244,7 @@ pub(in crate::expr) fn list_compared() -> Error {
     Error::invalid("filter.literal", "a list cannot be compared")
 }
 
-/// Floating-point numbers are equal where their bits are, so that equal predicates do the same.
+/// Floating-point numbers are equal if their bits are, so that equal predicates have equal results.
 impl PartialEq for Literal {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

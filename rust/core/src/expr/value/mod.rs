@@ -1,4 +1,4 @@
-//! Values: literals, their order, casts of text.
+//! Values: literals, their order, casts of strings.
 
 pub(super) mod canonical_order;
 pub(super) mod casts;

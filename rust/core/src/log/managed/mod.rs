@@ -1,11 +1,13 @@
-//! The log of a table whose commits a catalog ratifies: to those who read and write it, a storage like
-//! any other.
+//! The log of a table whose commits a catalog ratifies, as an ordinary storage for those who read and write
+//! it.
 //!
-//! - A listing of `_delta_log` asks the catalog at the same time. Its commits take the place of published
-//!   ones, files above its newest version are left out, and nothing that is staged is looked at unaided.
-//! - Creating the file of a version stages it and asks the catalog; publishing is [`ManagedLog::publish`].
+//! - A listing of `_delta_log` queries the catalog at the same time. Its commits replace published ones,
+//!   files above its newest version are omitted, and staged files are only used if the catalog returns
+//!   them.
+//! - Creating the file of a version stages it and requests its ratification; [`ManagedLog::publish`]
+//!   publishes it.
 //!
-//! For a table that the catalog does not manage, all of it is the storage below.
+//! For a table that the catalog does not manage, all operations go to the storage below.
 //!
 //! Protocol: "Catalog-managed tables".
 
@@ -23,14 +25,14 @@ use crate::storage::{FileMeta, Storage};
 
 mod storage;
 
-/// The unique part of a path if the catalog has the content itself.
+/// The unique part of the path of a commit that the catalog stores itself.
 const INLINE: &str = "inline";
 
-/// The number of requests for a commit while the catalog says that older ones must be published
+/// The maximum number of requests for a commit while the catalog requires that older ones are published
 /// first.
 const MAX_REQUESTS: u32 = 3;
 
-/// The log as its catalog sees it.
+/// A log managed by a catalog.
 #[derive(Debug)]
 pub struct ManagedLog {
     files: Arc<dyn Storage>,
@@ -38,13 +40,12 @@ pub struct ManagedLog {
     known: Mutex<Arc<CatalogState>>,
 }
 
-/// The catalog's last answer, and what the listings since then have shown.
+/// The catalog's last response, and additions of listings since then.
 #[derive(Clone, Debug, Default)]
 struct CatalogState {
     is_current: bool,
     commits: BTreeMap<u64, FileMeta>,
-    /// By path: commits that the catalog has itself, and the last one that was made here, until it is
-    /// published.
+    /// By path: commits that the catalog stores, and the last commit created here, until it is published.
     inline: BTreeMap<String, Bytes>,
     max_version: Option<u64>,
     table_id: Option<String>,
@@ -53,7 +54,7 @@ struct CatalogState {
 }
 
 impl ManagedLog {
-    /// The log below `files`, whose commits this catalog knows. Nothing is asked yet.
+    /// Creates the log below `files` whose commits this catalog manages, without a request.
     pub fn new(files: Arc<dyn Storage>, catalog: Arc<dyn Catalog>) -> Self {
         Self {
             files,
@@ -62,36 +63,36 @@ impl ManagedLog {
         }
     }
 
-    /// Returns `true` if the catalog manages the commits, by its last answer.
+    /// Returns `true` if the catalog manages the commits, according to its last response.
     ///
     /// # Errors
     ///
-    /// As [`Catalog::load`], where it was not asked yet.
+    /// As [`Catalog::load`], if there is no response yet.
     pub fn is_managed(&self) -> Result<bool> {
         Ok(self.last()?.max_version.is_some())
     }
 
-    /// Returns `true` if the catalog allows this, by its last answer.
+    /// Returns `true` if the catalog allows the operation, according to its last response.
     ///
     /// # Errors
     ///
-    /// As [`Catalog::load`], where it was not asked yet.
+    /// As [`Catalog::load`], if there is no response yet.
     pub fn allows(&self, what: Permission) -> Result<bool> {
         let known = self.last()?;
         Ok(known.max_version.is_none() || known.allowed.contains(&what))
     }
 
-    /// Returns `true` if the catalog takes over a table, by its last answer.
+    /// Returns `true` if the catalog takes over a table, according to its last response.
     ///
     /// # Errors
     ///
-    /// As [`Catalog::load`], where it was not asked yet.
+    /// As [`Catalog::load`], if there is no response yet.
     pub fn takes_over(&self) -> Result<bool> {
         Ok(self.last()?.allowed.contains(&Permission::TakeOver))
     }
 
-    /// Publishes what is ratified, in order, up to a version. A commit that is published already is left
-    /// as it is.
+    /// Publishes ratified commits, in order, up to a version. Commits that are published already are
+    /// unchanged.
     ///
     /// # Errors
     ///
@@ -118,8 +119,8 @@ impl ManagedLog {
         self.catalog.published(version)
     }
 
-    /// Reports to the catalog a version that was committed without it: the first one, or the one with
-    /// which the table is handed over.
+    /// Reports to the catalog a version that was committed without it: the first one, or the one that hands
+    /// the table over to it.
     ///
     /// # Errors
     ///
@@ -136,7 +137,7 @@ impl ManagedLog {
         change(Arc::make_mut(&mut self.locked()));
     }
 
-    /// The last answer; the first one if there was none.
+    /// Returns the last response; requests one if there is none.
     fn last(&self) -> Result<Arc<CatalogState>> {
         let known = Arc::clone(&self.locked());
         if known.is_current {
@@ -146,8 +147,8 @@ impl ManagedLog {
         }
     }
 
-    /// Asks the catalog. An answer that is older than the one before is passed over: what was ratified
-    /// stays so.
+    /// Queries the catalog. A response older than the last one is ignored, since ratified commits stay
+    /// ratified.
     fn ask(&self) -> Result<Arc<CatalogState>> {
         let fresh = self.checked(self.catalog.load()?)?;
         let mut locked = self.locked();
@@ -167,7 +168,7 @@ impl ManagedLog {
         Ok(Arc::clone(&locked))
     }
 
-    /// Protocol: ratified commits are contiguous and end with the newest version.
+    /// Checks that ratified commits are contiguous and end with the newest version, as the protocol requires.
     fn checked(&self, tail: LogTail) -> Result<CatalogState> {
         let wrong = |message: String| Error::corrupt("catalog.tail", message);
         let mut known = CatalogState {
@@ -252,7 +253,7 @@ impl ManagedLog {
         }
     }
 
-    /// The log from the name `from` on, as the catalog defines it.
+    /// Lists the log from the name `from` on, as the catalog defines it.
     fn listed(&self, from: &str) -> Result<Vec<FileMeta>> {
         let listing = aside({
             let (files, from) = (Arc::clone(&self.files), from.to_owned());
@@ -265,8 +266,8 @@ impl ManagedLog {
         };
         let mut files = self.merged(&known, max, from, files);
         if gap(&files, &known, max, from).is_some() {
-            // published and forgotten by the catalog between the listing and its answer, or a listing
-            // that lags behind
+            // published and removed from the catalog between the listing and its response, or the listing
+            // lags behind
             files = self.merged(&known, max, from, self.files.list(LOG_DIRECTORY, from)?);
         }
         if let Some(missing) = gap(&files, &known, max, from) {
@@ -306,11 +307,11 @@ impl ManagedLog {
         files
     }
 
-    /// Stages the bytes of a version and asks the catalog for it.
+    /// Stages the bytes of a version and requests its ratification.
     fn commit(&self, version: u64, bytes: &[u8], durable: bool) -> Result<bool> {
         let mut staged = staged(version, bytes)?;
         let staged_path = format!("{STAGED_DIRECTORY}/{}", staged.file_name);
-        // there already: this very commit, when the answer to an earlier try was lost
+        // it exists: this commit was created by an earlier attempt whose response was lost
         match durable {
             true => self.files.put_if_absent(&staged_path, bytes)?,
             false => self.files.put_if_absent_unsynced(&staged_path, bytes)?,
@@ -342,7 +343,7 @@ impl ManagedLog {
         Err(Error::unsupported("catalog.backlog", message).at_version(version))
     }
 
-    /// Returns the other location of a commit: published beside staged, staged beside published.
+    /// Returns the other path of a commit: the published one of a staged commit, and vice versa.
     fn other_path(&self, log_path: &str) -> Option<String> {
         if let Some(version) = path::staged_version(log_path) {
             return Some(path::commit_path(version));
@@ -352,7 +353,7 @@ impl ManagedLog {
         known.commits.get(&version).map(|file| file.path.clone())
     }
 
-    /// Does `work` on a commit where it is, or where else it is.
+    /// Calls `work` with the path of a commit; if it is not there, with its other path.
     fn at_either<T>(&self, log_path: &str, work: impl Fn(&str) -> Result<T>) -> Result<T> {
         let error = match work(log_path) {
             Err(error) if error.code() == "storage.not_found" => error,
@@ -385,8 +386,8 @@ impl ManagedLog {
         })
     }
 
-    /// The content of a commit that the catalog has itself, which other processes ask it for again; or of
-    /// one that was made here.
+    /// Returns a commit that the catalog stores, which other processes request again; or one that was
+    /// created here.
     fn inline(&self, path: &str) -> Option<Bytes> {
         let version = path::staged_version(path)?;
         let known = if path == path::staged_path(version, INLINE) {
@@ -398,7 +399,7 @@ impl ManagedLog {
     }
 }
 
-/// The first commit that must be there and is not.
+/// Returns the first missing commit.
 fn gap(files: &[FileMeta], known: &CatalogState, max: u64, from: &str) -> Option<u64> {
     // the newest commit, and the one before those of the catalog
     let first = known.commits.keys().next();
@@ -422,7 +423,7 @@ fn name_of(version: u64) -> String {
     format!("{version:020}.json")
 }
 
-/// The version of a path that is a published commit's.
+/// Returns the version of the path of a published commit.
 fn committed_version(path: &str) -> Option<u64> {
     let name = path.strip_prefix(LOG_DIRECTORY)?.strip_prefix('/')?;
     match path::parse(name)? {

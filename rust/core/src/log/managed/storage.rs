@@ -1,5 +1,5 @@
-//! A managed log as a [`Storage`]: what concerns commits goes through the catalog, the rest straight to
-//! the files.
+//! A managed log as a [`Storage`]: operations on commits go through the catalog, others directly to the
+//! files.
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ impl Storage for ManagedLog {
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
-        // looked up once: what the catalog holds may change meanwhile
+        // looked up once: the catalog's content may change meanwhile
         let contents: Vec<Option<Bytes>> = paths.iter().map(|path| self.inline(path)).collect();
         let all = || paths.iter().zip(&contents);
         let filed = all().filter(|(_, inline)| inline.is_none());
@@ -146,8 +146,8 @@ impl Storage for ManagedLog {
 }
 
 impl ManagedLog {
-    /// The version that this path is to become by the catalog's word. The first one is published at
-    /// once: there is no table yet that could be managed.
+    /// Returns the version that this path requires to be ratified. The first version is published at once:
+    /// a table that does not exist cannot be managed.
     fn ratified_version(&self, path: &str) -> Result<Option<u64>> {
         match committed_version(path).filter(|version| *version > 0) {
             Some(version) if self.is_managed()? => Ok(Some(version)),

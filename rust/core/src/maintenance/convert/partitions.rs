@@ -18,7 +18,7 @@ use crate::write::{HIVE_NULL, partition_text};
 ///
 /// # Errors
 ///
-/// Invalid argument: `convert.partition` if the directories have other columns than the schema, or a value
+/// Invalid argument: `convert.partition` if the directories and the schema have different columns, or a value
 /// does not parse as its column's type.
 pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
     let refused = |message: String| {

@@ -19,7 +19,7 @@ impl MergedSchema {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `convert.schema` if a column has another type than in earlier files.
+    /// Invalid argument: `convert.schema` if a column has a different type than in earlier files.
     pub fn join(&mut self, file: &StructType) -> Result<()> {
         if self.0 != *file {
             self.0 = merged(&self.0, file, "")?;

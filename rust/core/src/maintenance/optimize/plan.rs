@@ -202,7 +202,7 @@ fn partition_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<Fi
     Ok(Arc::new(snapshot.file_filter(bound)?))
 }
 
-/// How files are packed into bins.
+/// The limits for packing files into bins.
 struct Packing<'a> {
     source: &'a Source,
     snapshot: &'a Snapshot,

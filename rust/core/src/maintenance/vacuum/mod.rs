@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::log::catalog::Permission;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::storage::{FileMeta, beside};
+use crate::storage::{FileMeta, in_background};
 
 mod lite;
 
@@ -110,7 +110,7 @@ pub fn plan(
     let visible = Visible::of(snapshot)?;
     let listing = (!options.lite).then(|| {
         let (own, visible) = (source.clone(), visible.clone());
-        beside(&source.storage, move |_| {
+        in_background(&source.storage, move |_| {
             let directories = old_directories(&own, &visible, cutoff)?;
             Ok((directories, old_files(&own, &visible, "", cutoff)?))
         })
@@ -318,7 +318,7 @@ impl Visible {
     /// Invalid argument: the JSON has another form.
     pub fn parse(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|cause| {
-            let message = "these are no names that a vacuum sees";
+            let message = "these are not the names that a vacuum sees";
             Error::invalid("vacuum.names", message).because(cause)
         })
     }

@@ -189,7 +189,7 @@ pub(super) fn compare(
     let sizes = sizes.count();
     if sizes > 0 {
         wrong(format!(
-            "{sizes} files have another size in the checkpoint than in the commits"
+            "{sizes} files have a different size in the checkpoint than in the commits"
         ));
     }
     let dead = state

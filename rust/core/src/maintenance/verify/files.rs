@@ -16,7 +16,7 @@ use crate::replay::Source;
 use crate::scan::deletion_vectors;
 use crate::snapshot::Snapshot;
 use crate::snapshot::verified::malformed_texts;
-use crate::storage::{Beside, FileMeta, Storage, interrupt, now};
+use crate::storage::{BackgroundWork, FileMeta, Storage, interrupt, now};
 
 /// A file younger than this may be about to be committed, and is not reported.
 pub(super) const YOUNG: i64 = 60 * 60 * 1000;
@@ -39,12 +39,12 @@ pub(super) fn stored(storage: &Arc<dyn Storage>) -> Result<Stored> {
 pub(super) fn check(
     source: &Source,
     snapshot: &Snapshot,
-    stored: Option<Beside<Stored>>,
+    stored: Option<BackgroundWork<Stored>>,
     named: &HashSet<String>,
     findings: &mut Findings,
 ) -> Result<u64> {
     let data_files = stored.is_some();
-    let stored = stored.map_or_else(|| Ok(Stored::new()), Beside::wait)?;
+    let stored = stored.map_or_else(|| Ok(Stored::new()), BackgroundWork::wait)?;
     let names = [
         "path",
         "size",

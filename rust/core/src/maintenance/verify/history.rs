@@ -149,7 +149,7 @@ impl<'a> History<'a> {
         self.num_commits += 1;
         if commit.file.size == 0 {
             let location = (Some(commit.file.path.as_str()), Some(commit.version));
-            let message = "the commit has no bytes: a write was cut off, and what it did is lost";
+            let message = "the commit is empty: a write was interrupted, and its changes are lost";
             findings.add(Severity::Error, "commit.empty", location, message);
             self.state = None;
             return Ok(());

@@ -15,7 +15,7 @@ use crate::log::path::SIDECAR_DIRECTORY;
 use crate::replay::Source;
 use crate::scan::Split;
 use crate::snapshot::load::load;
-use crate::storage::{beside, now};
+use crate::storage::{in_background, now};
 
 mod checkpoints;
 mod commit;
@@ -118,7 +118,7 @@ fn verified(
     rows: bool,
 ) -> Result<(Verification, HashSet<String>)> {
     let storage = &source.storage;
-    let sidecars = beside(storage, |storage| storage.list(SIDECAR_DIRECTORY, ""));
+    let sidecars = in_background(storage, |storage| storage.list(SIDECAR_DIRECTORY, ""));
     let files = LogListing::files(&*source.storage, 0)?;
     let links: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
     let listing = LogListing::of(files, 0);
@@ -142,7 +142,7 @@ fn verified(
     history.replay(&mut findings)?;
     checkpoints::orphans(source, &listing, sidecars.wait()?, &mut findings)?;
     let mut num_files = None;
-    let stored = data_files.then(|| beside(storage, files::stored));
+    let stored = data_files.then(|| in_background(storage, files::stored));
     match load(source, None, false) {
         Ok(snapshot) => {
             for warning in snapshot.warnings() {

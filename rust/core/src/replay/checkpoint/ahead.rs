@@ -1,4 +1,4 @@
-//! Parts of a checkpoint that are fetched before they are read, and the pieces in which rows are.
+//! Parts of a checkpoint that are fetched ahead, and the sizes of batches and units.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use crate::codec::parquet_file::FooterDecoder;
 use crate::log::CheckpointInstance;
 use crate::log::path::CheckpointName;
 
-/// The rows of a checkpoint that will be read first.
+/// The rows of a checkpoint to read first.
 #[derive(Clone, Debug)]
 pub struct RowsAhead {
     /// `add` or `remove`.
     pub action: FileAction,
-    /// The columns of each row, or those of a filter that comes before them.
+    /// The columns of each row, or those of a filter to apply first.
     pub columns: FileColumns,
     /// True if these are the columns of a filter.
     pub filters: bool,
-    /// In what pieces.
+    /// The size of batches and units.
     pub grain: Grain,
 }
 
@@ -36,7 +36,7 @@ impl RowsAhead {
     }
 }
 
-/// The ranges with which the files of a checkpoint are opened.
+/// Returns the ranges with which the files of a checkpoint are opened.
 pub fn heads(instance: &CheckpointInstance) -> Vec<(String, Option<Range<u64>>)> {
     let mut heads = Vec::with_capacity(instance.files.len());
     for file in &instance.files {
@@ -51,15 +51,15 @@ pub fn heads(instance: &CheckpointInstance) -> Vec<(String, Option<Range<u64>>)>
     heads
 }
 
-/// A checkpoint file of at most this many bytes is fetched whole before it is opened.
+/// A checkpoint file of at most this many bytes is fetched as a whole.
 const SMALL: u64 = 1 << 20;
 
-/// The size of the pieces that the rows of a checkpoint are cut into.
+/// The size of the batches and units in which the rows of a checkpoint are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Grain {
-    /// A batch is closed at this many rows.
+    /// The number of rows at which a batch is closed.
     pub batch_rows: usize,
-    /// A row group is cut where its asked-for leaves have more compressed bytes than this.
+    /// A row group is split if its requested leaves have more compressed bytes than this.
     pub unit_bytes: u64,
 }
 
@@ -74,7 +74,7 @@ impl Grain {
         batch_rows: 16 * 1024,
         unit_bytes: 4 << 20,
     };
-    /// Small batches, to be looked at once: what is decoded stays in the CPU caches.
+    /// Small batches, for immediate use: decoded data stays in the CPU caches.
     pub const STREAMED: Self = Self {
         batch_rows: 4 * 1024,
         unit_bytes: 2 << 20,

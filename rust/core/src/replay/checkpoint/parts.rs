@@ -1,9 +1,9 @@
-//! A checkpoint as plain values, each of which another process reads by itself.
+//! A checkpoint as plain values that other processes read separately.
 //!
-//! Cutting looks at the control actions, to find the sidecars, and at lengths of files; footers are
-//! read together with the rows. A file longer than wanted is cut by bytes: a unit belongs to the
-//! part in which it begins, and since the parts of a file cover all bytes there are, each row is read
-//! once, independent of the length in the log.
+//! Splitting reads the control actions, to find the sidecars, and the lengths of files; footers are read
+//! together with the rows. A file longer than the target is split by bytes: a unit belongs to the part in
+//! which it begins, and the parts of a file cover all bytes, so that each row is read once, whatever the
+//! length in the log.
 
 use std::ops::Range;
 
@@ -20,21 +20,21 @@ use crate::log::path::CheckpointName;
 use crate::replay::Source;
 use crate::spec::file_size::cut_files;
 
-/// A file of a checkpoint, or some bytes of it.
+/// A file of a checkpoint, or a byte range of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointPart {
-    /// Its path in the storage.
+    /// Its storage path.
     pub path: String,
-    /// Its size, as the listing or the manifest states it.
+    /// Its size, according to the listing or the manifest.
     pub size: Option<u64>,
-    /// The rows to read: those whose row group or run of pages begins here; `None` for all.
+    /// The rows to read: those whose row group or run of pages begins in this range; `None` for all.
     pub bytes: Option<Range<u64>>,
-    /// A manifest of JSON lines rather than Parquet.
+    /// True for a JSON manifest, false for Parquet.
     pub json: bool,
 }
 
 impl CheckpointPart {
-    /// About how many bytes it covers.
+    /// Returns its approximate size in bytes.
     pub fn size_in_bytes(&self) -> u64 {
         let size = self.size.unwrap_or_default();
         let bytes = self.bytes.clone().unwrap_or(0..size);
@@ -43,11 +43,12 @@ impl CheckpointPart {
 }
 
 impl Checkpoint {
-    /// Runs of parts, each of about `target_size` bytes, that together hold all `add` and `remove` rows.
+    /// Splits the checkpoint into runs of parts of about `target_size` bytes that together contain all
+    /// `add` and `remove` rows.
     ///
     /// # Errors
     ///
-    /// As [`Checkpoint::open`], but for sidecars and parts of many, which are not opened.
+    /// As [`Checkpoint::open`], except for sidecars and parts, which are not opened.
     pub fn parts(
         source: &Source,
         instance: &CheckpointInstance,
@@ -56,7 +57,7 @@ impl Checkpoint {
         let located = |error: Error| error.at_version(instance.version);
         let mut parts = Vec::new();
         if let CheckpointName::Part { .. } = instance.name {
-            // V1 content: there are no sidecars to be found
+            // V1 content: there are no sidecars
             let files = instance.files.iter();
             parts.extend(files.map(|file| (file.path.clone(), Some(file.size))));
             return Ok(cut(parts, target_size));
@@ -89,7 +90,7 @@ impl Checkpoint {
         Ok(runs)
     }
 
-    /// Opens some parts of the checkpoint of `version`: its rows are theirs.
+    /// Opens parts of the checkpoint of `version`.
     ///
     /// # Errors
     ///
@@ -133,7 +134,7 @@ fn has_files(bytes: &[u8]) -> Result<bool> {
     Ok(kinds.any(|files| !files.sequence.is_empty()))
 }
 
-/// Runs of files of about `target_size` bytes; larger files are cut by bytes, and one of unknown
+/// Groups files into runs of about `target_size` bytes; larger files are split by bytes, and one of unknown
 /// length counts as a whole run.
 fn cut(files: Vec<(String, Option<u64>)>, target_size: u64) -> Vec<Vec<CheckpointPart>> {
     let target_size = target_size.max(1);

@@ -1,7 +1,7 @@
-//! Lossless casts of values of a physical type to a logical type.
+//! Lossless casts from physical to logical types.
 //!
-//! The types alone decide whether there is a cast, so that a file of the wrong type is refused when
-//! it is opened; that one value does not fit (an overflow) shows when it is read.
+//! Only the types decide whether there is a cast, so that a file of the wrong type is refused when it is
+//! opened; a value that does not fit (an overflow) is detected when it is read.
 
 use std::sync::Arc;
 
@@ -20,22 +20,22 @@ use crate::spec::schema::PrimitiveType;
 /// The conversion of a leaf to its logical type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cast {
-    /// As it is.
+    /// Unchanged.
     Keep,
-    /// Arrow's own cast to this type; a value that does not fit is an error.
+    /// Arrow's cast to this type; a value that does not fit is an error.
     Arrow(ArrowType),
     /// From this unit to microseconds, rounded down, in this type.
     Micros(TimeUnit, ArrowType),
     /// Midnight of each day.
     Midnight(ArrowType),
-    /// Nothing but nulls.
+    /// Only nulls.
     Nulls(ArrowType),
-    /// The same from a file of the legacy calendar.
+    /// The same from a file in the legacy calendar.
     Legacy(Box<Cast>, LegacyCalendar),
 }
 
 impl Cast {
-    /// The way from `physical` to `logical`; `None` when there is none.
+    /// Returns the cast from `physical` to `logical`; `None` if there is none.
     pub(super) fn new(physical: &ArrowType, logical: &PrimitiveType) -> Option<Self> {
         use ArrowType as A;
         use PrimitiveType as L;
@@ -48,7 +48,7 @@ impl Cast {
             return Some(Self::Keep);
         }
         let possible = match (logical, physical) {
-            // Parquet has no integers below 32 bits: some writers leave the width out
+            // Parquet has no integers below 32 bits: some writers omit the width
             (L::Byte | L::Short, A::Int8 | A::Int16 | A::Int32 | A::UInt8 | A::UInt16) => true,
             (L::Integer, A::Int8 | A::Int16 | A::UInt8 | A::UInt16 | A::UInt32) => true,
             (L::Long, A::Int8 | A::Int16 | A::Int32 | A::UInt8 | A::UInt16 | A::UInt32) => true,
@@ -86,8 +86,8 @@ impl Cast {
         possible.then_some(Self::Arrow(target))
     }
 
-    /// The same for a leaf that is counted by the legacy calendar. As in Spark, dates are rebased, also those
-    /// that become local times, and instants.
+    /// Returns the cast for a leaf in the legacy calendar. As in Spark, it rebases dates, including those
+    /// that become local timestamps, and timestamps.
     pub(super) fn of_legacy(self, logical: &PrimitiveType, calendar: &LegacyCalendar) -> Self {
         match (&self, logical) {
             (Self::Nulls(_), _) => self,
@@ -98,7 +98,7 @@ impl Cast {
         }
     }
 
-    /// Bounds of such values as bounds of what they become; null where there are none.
+    /// Casts bounds of values; null if the cast values are not bounded.
     pub(super) fn apply_to_bounds(&self, bounds: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Legacy(cast, calendar) => match &**cast {
@@ -109,7 +109,7 @@ impl Cast {
         }
     }
 
-    /// These values in the logical type.
+    /// Casts values to the logical type.
     pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Keep => Ok(Arc::clone(array)),
@@ -165,5 +165,7 @@ fn times(value: i64, factor: i64) -> Result<i64, ArrowError> {
 }
 
 pub(super) fn other_type() -> ArrowError {
-    ArrowError::SchemaError("the Parquet reader gave another type than it said".to_owned())
+    ArrowError::SchemaError(
+        "the type of the Parquet reader's values is not the announced one".to_owned(),
+    )
 }

@@ -15,7 +15,7 @@ use arrow_select::take::take;
 use crate::codec::partition_values::{Unparsable, parse_partition_values};
 use crate::error::{Error, Result};
 
-/// The typed values of the partition columns, one row.
+/// Parses the values of the partition columns to one row.
 pub(super) fn partition_values(
     values: &[(String, Option<String>)],
     columns: &[(String, FieldRef)],
@@ -37,7 +37,7 @@ pub(super) fn partition_values(
     parse_partition_values(&map, columns, Unparsable::Refuse)
 }
 
-/// One value again and again; made once for the longest batch so far, and cut.
+/// A repeated value; allocated once for the longest batch so far, and sliced.
 #[derive(Debug)]
 pub(super) struct Constant {
     value: ArrayRef,
@@ -96,7 +96,7 @@ impl IntoContext for ArrowError {
     }
 }
 
-/// The positions of the rows that a unit gives, as they come.
+/// The positions of the rows of a unit, in order.
 #[derive(Debug)]
 pub(super) struct Positions {
     ranges: std::vec::IntoIter<Range<u64>>,
@@ -111,7 +111,7 @@ impl Positions {
         }
     }
 
-    /// The next ones, at most this many.
+    /// Returns the next positions, at most this many.
     pub(super) fn take(&mut self, rows: usize) -> Vec<i64> {
         let mut positions = Vec::with_capacity(rows);
         while positions.len() < rows {
@@ -135,7 +135,7 @@ impl Positions {
     }
 }
 
-/// Returns the values that the file kept, else those that follow from the log.
+/// Returns the values stored in the file, otherwise those that follow from the log.
 pub(super) fn kept_or(kept: Option<&ArrayRef>, fresh: ArrayRef) -> Result<ArrayRef, ArrowError> {
     let Some(kept) = kept.and_then(|kept| kept.as_primitive_opt::<Int64Type>()) else {
         return Ok(fresh);

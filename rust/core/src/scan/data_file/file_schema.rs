@@ -1,4 +1,4 @@
-//! The columns of one Parquet file as a tree, with the numbers of their leaves.
+//! The columns of one Parquet file as a tree, with the indexes of their leaves.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,14 +14,14 @@ use crate::codec::parquet_file::{LegacyColumns, with_leaf_types};
 use crate::error::{Error, Result};
 use crate::spec::schema::MAX_TYPE_DEPTH;
 
-/// One physical column or a part of one.
+/// A physical column or a part of one.
 #[derive(Debug)]
 pub(super) struct FileNode {
     pub(super) name: String,
     pub(super) id: Option<i64>,
-    /// The type that the reader returns when all of the column is read.
+    /// The type that the reader returns if all of the column is read.
     pub(super) data_type: ArrowType,
-    /// The leaves of the whole subtree, counted in file order.
+    /// The leaves of the whole subtree, in file order.
     pub(super) leaves: Range<usize>,
     /// Parts of a struct; the element of a list; key and value of a map.
     pub(super) children: Vec<FileNode>,
@@ -32,7 +32,7 @@ pub(super) struct FileNode {
 pub(super) struct FileSchema {
     pub(super) roots: Vec<FileNode>,
     pub(super) has_ids: bool,
-    /// The columns that are counted by the legacy calendar.
+    /// The columns in the legacy calendar.
     pub(super) legacy: Option<LegacyColumns>,
 }
 
@@ -105,8 +105,8 @@ fn parts(data_type: &ArrowType) -> Option<Vec<FieldRef>> {
     }
 }
 
-/// The same schema with 96-bit timestamps in microseconds, which hold every date that they can;
-/// `None` when there are none. Arrow's default, nanoseconds, ends in the year 2262.
+/// Returns the schema with 96-bit timestamps in microseconds, which can represent all their dates; `None`
+/// if there are none. Arrow's default, nanoseconds, ends in the year 2262.
 pub(super) fn int96_in_micros(schema: &Schema, parquet: &SchemaDescriptor) -> Option<SchemaRef> {
     let is_int96 = |leaf: usize| {
         leaf < parquet.num_columns() && parquet.column(leaf).physical_type() == PhysicalType::INT96
@@ -153,7 +153,7 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// Exactly this name, else the one that differs in upper and lower case only.
+    /// Returns the column of exactly this name, otherwise one that differs in case only.
     pub(super) fn find(&self, name: &str) -> Option<NameMatch> {
         let exact = self.exact.get(name).copied();
         exact.or_else(|| self.lower.get(&name.to_lowercase()).copied())

@@ -1,4 +1,4 @@
-//! A unit of an open file, and what it needs next.
+//! A unit of an open file, and the bytes that it needs next.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use crate::codec::parquet_file::FetchedBytes;
 use crate::error::Result;
 use crate::storage::pool::rows::Ahead;
 
-/// A unit that takes fewer bytes than this is fetched at once, also what only some of its rows need.
+/// A unit smaller than this is fetched at once, including bytes that only some of its rows need.
 const AT_ONCE: u64 = 1 << 20;
 
 /// A unit of an open file.
 pub struct FileUnit {
     file: Arc<OpenFile>,
     unit: UnitRows,
-    /// Its rows that are read, and what was fetched to find them.
+    /// The rows to read, and the bytes that were fetched to find them.
     narrowed: Option<(Vec<Range<u64>>, FetchedBytes)>,
 }
 
 impl FileUnit {
-    /// The units of a file, in their order.
+    /// Returns the units of a file, in order.
     pub fn all(file: OpenFile) -> Vec<Self> {
         let file = Arc::new(file);
         let units = file.units().into_iter();
@@ -36,17 +36,17 @@ impl FileUnit {
             .collect()
     }
 
-    /// The file.
+    /// Returns the file.
     pub fn file(&self) -> &Arc<OpenFile> {
         &self.file
     }
 
-    /// The unit.
+    /// Returns the unit.
     pub fn unit(&self) -> &UnitRows {
         &self.unit
     }
 
-    /// Returns the ranges to fetch next, if the file is far away.
+    /// Returns the ranges to fetch next, if the file is remote.
     pub fn ahead(&self) -> Option<Ahead> {
         if !self.file.bytes.is_far() {
             return None;
@@ -54,7 +54,7 @@ impl FileUnit {
         let taken = |(_, fetched): &(_, FetchedBytes)| fetched.ranges();
         Some(Ahead {
             bytes: Arc::clone(&self.file.bytes),
-            // an error comes again when the unit is read
+            // an error is reported again when the unit is read
             ranges: self.file.guarded(|| self.ranges()).ok()?,
             taken: self.narrowed.as_ref().map(taken).unwrap_or_default(),
         })
@@ -83,8 +83,8 @@ impl FileUnit {
         })
     }
 
-    /// Gives the rows of the unit. The unit comes back where other bytes are to be fetched first, now that its
-    /// rows are known.
+    /// Passes the rows of the unit to `give`. Returns the unit if other bytes must be fetched first, now
+    /// that its rows are known.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The footer of a data file, and what follows from it for reading.
+//! The footer of a data file, and the layout derived from it.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::codec::parquet_file::{FooterRules, MAX_BATCH_BYTES, width};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileBytes, Footer, Storage, footer_of};
 
-/// Constants take next to no space in Parquet: a million rows may be some dozen bytes.
+/// Constants take nearly no space in Parquet: a million rows may be a few dozen bytes.
 const RULES: FooterRules = FooterRules {
     code: "data.footer",
     most_rows_per_byte: 1 << 20,
@@ -24,13 +24,14 @@ const RULES_WITH_PAGES: FooterRules = FooterRules {
     ..RULES
 };
 
-/// A batch is about this large, decoded.
+/// The approximate decoded size of a batch in bytes.
 const BATCH_BYTES: u64 = 8 << 20;
-/// So many rows are worth a larger batch.
+/// At least this many rows justify a larger batch.
 const FEW_BATCH_ROWS: u64 = 1024;
 const MAX_BATCH_ROWS: u64 = 64 * 1024;
 
-/// The footer, with the page index where `pages` are of use, and the bytes that it was read from.
+/// Reads the footer, with the page index if `pages` are useful; returns the bytes that it was read from,
+/// too.
 pub(super) fn footer(
     storage: &Arc<dyn Storage>,
     file: &DataFile<'_>,
@@ -40,7 +41,7 @@ pub(super) fn footer(
         if !pages {
             return Ok((footer_of(&bytes, RULES)?, bytes));
         }
-        // the rows are there also where the index of their pages is broken
+        // the rows can be read even if the page index is invalid
         let footer = footer_of(&bytes, RULES_WITH_PAGES).or_else(|error| match error.kind() {
             ErrorKind::Corrupt => footer_of(&bytes, RULES),
             _ => Err(error),
@@ -56,7 +57,7 @@ pub(super) fn footer(
         if error.kind() != ErrorKind::Corrupt {
             return Err(error);
         }
-        // what the log says of the length is a hint, what the storage says counts
+        // the length in the log is only a hint; the storage is authoritative
         match storage.head(&file.path) {
             Ok(meta) if meta.size > size => read(of_length(meta.size)),
             Ok(meta) if meta.size < size => read(of_length(meta.size)).map_err(|error| {
@@ -86,7 +87,7 @@ pub(super) fn arrow_metadata(
     }
 }
 
-/// Positions at which row groups begin, and the end.
+/// Returns the positions of the first rows of all row groups, and the end.
 pub(super) fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
     let mut rows = 0_u64;
     let mut first = vec![0];
@@ -98,15 +99,14 @@ pub(super) fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
     first
 }
 
-/// As many rows as make a batch neither large nor mostly overhead; `constant` bytes of each are not in the
-/// file.
+/// Returns the number of rows per batch; `constant` bytes of each row are not in the file.
 pub(super) fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize], constant: u64) -> usize {
     let mut rows = 0_u64;
     let mut bytes = 0_u64;
     for group in metadata.row_groups() {
         rows = rows.saturating_add(u64::try_from(group.num_rows()).unwrap_or_default());
         for chunk in leaves.iter().filter_map(|leaf| group.columns().get(*leaf)) {
-            // a dictionary or a run may be larger once decoded, by an unknown factor
+            // a dictionary or a run may expand by an unknown factor
             let values = u64::try_from(chunk.num_values()).unwrap_or_default();
             let encoded = u64::try_from(chunk.uncompressed_size()).unwrap_or_default();
             let least = values.saturating_mul(width(chunk).unwrap_or_default().max(8));

@@ -1,4 +1,4 @@
-//! The physical column of each logical column, down through structs, lists and maps.
+//! Matches logical columns with the physical columns of a file, including nested fields.
 
 use arrow_schema::DataType as ArrowType;
 use parquet::basic::Type;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
-/// Finds columns, and gathers the leaves that they need.
+/// Matches columns, and collects the leaves that they need.
 pub(super) struct Matcher<'a> {
     mode: ColumnMappingMode,
     by_id: bool,
@@ -44,14 +44,14 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// A column of the table; the part is settled once all columns were found.
+    /// Matches a column of the table; its positions are final once all columns are matched.
     pub(super) fn column(&mut self, field: &StructField) -> Result<Origin> {
         let roots = self.roots;
         let index = self.find(field, roots, None)?;
         self.part(field, roots, index)
     }
 
-    /// A column of exactly this name and type that no schema has.
+    /// Matches a column of exactly this name and type that is not in the schema.
     pub(super) fn hidden(&mut self, name: &str, logical: &PrimitiveType) -> Result<Origin> {
         let at = self.roots.iter().position(|node| node.name == name);
         let Some((at, node)) = at.and_then(|at| Some((at, self.roots.get(at)?))) else {
@@ -63,7 +63,7 @@ impl<'a> Matcher<'a> {
         Ok(Origin::File { at, shape })
     }
 
-    /// Marks the leaves that are needed.
+    /// Returns which leaves are needed.
     pub(super) fn selected(self) -> Vec<bool> {
         self.selected
     }
@@ -179,7 +179,7 @@ impl<'a> Matcher<'a> {
         self.legacy?.calendar(leaf.physical_type())
     }
 
-    /// Nulls of this type, as many as the file has values.
+    /// Returns nulls of this type, as many as the file has values.
     fn nulls(&mut self, node: &FileNode, arrow: ArrowType) -> Result<Shape> {
         self.select_cheapest_leaf(node);
         Ok(Shape::Leaf(Cast::Nulls(arrow)))
@@ -193,7 +193,7 @@ impl<'a> Matcher<'a> {
             parts.push(self.part(field, &node.children, index)?);
         }
         if !parts.iter().any(|part| matches!(part, Origin::File { .. })) {
-            // nothing of it is wanted but whether it is null
+            // only needed to know whether it is null
             self.select_cheapest_leaf(node);
         }
         Ok(Shape::Struct(logical.arrow_fields(), parts))
@@ -221,7 +221,7 @@ impl<'a> Matcher<'a> {
                 self.plain_variant(node, arrow)
             }
             2.. if node.children.iter().any(|child| child.name == "metadata") => {
-                // what is shredded is never of 96 bits
+                // shredded values never have 96 bits
                 let calendar = self.legacy.and_then(|legacy| legacy.calendar(Type::INT64));
                 Ok(Shape::Variant(calendar.cloned()))
             }
@@ -282,7 +282,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Numbers parts by their place in what the reader gives: it leaves out what is not selected.
+/// Sets the positions of parts in the reader's output, which omits what is not selected.
 pub(super) fn settle(part: &mut Origin, siblings: &[FileNode], selected: &[bool]) {
     let Origin::File { at, shape } = part else {
         return;

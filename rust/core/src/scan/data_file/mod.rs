@@ -1,9 +1,9 @@
-//! One Parquet data file into logical rows.
+//! Reads one Parquet data file as logical rows.
 //!
-//! A [`ReadPlan`] says what is read, the same for all files of a snapshot. It opens a [`DataFile`]:
-//! one look at the footer finds the physical columns of the logical ones; then each [`UnitRows`] is read
-//! on its own, only the wanted columns, without the deleted rows, as batches of the plan's schema.
-//! No log is read here, and nothing is kept of a file that has been read.
+//! A [`ReadPlan`] has the columns to read, the same for all files of a snapshot. It opens a [`DataFile`]:
+//! the footer determines the physical columns; then each [`UnitRows`] is read separately, only the
+//! requested columns, without deleted rows, as batches of the plan's schema. No log is read here, and
+//! nothing is kept of a file after reading.
 //!
 //! Protocol: "Reader Requirements for Column Mapping", "Type Widening", "Row Tracking",
 //! "Partition Value Serialization", "Deletion Vectors".
@@ -35,23 +35,23 @@ pub use open::{OpenFile, UnitRows};
 pub use plan::{Extras, ReadPlan, TableLayout};
 pub use reader::UnitBatches;
 
-/// A data file of the log, with what is needed to read it.
+/// A data file of the log, with everything needed to read it.
 #[derive(Clone, Debug, Default)]
 pub struct DataFile<'a> {
-    /// The path that the storage takes.
+    /// The storage path.
     pub path: Cow<'a, str>,
-    /// The file as the log has it. Without a size, which is then below zero, the storage is asked.
+    /// The file as in the log. If its size is unknown, it is negative, and the storage is asked.
     pub file: Cow<'a, ScanFile>,
-    /// The rows that are deleted.
+    /// The deleted rows.
     pub deletion_vector: Option<Arc<DeletionVector>>,
     /// The rows to read of those that are not deleted; `None` for all.
     pub only: Option<Arc<DeletionVector>>,
-    /// Its bytes, where somebody has begun to fetch them, or keeps them.
+    /// Its bytes, if they are already being fetched, or kept.
     pub bytes: Option<Arc<FileBytes>>,
 }
 
 impl ScanFile {
-    /// The file as the reader of data files takes it.
+    /// Combines a file of the log with what is needed to read it.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A data file whose footer was read: which columns it has for the plan, and where its rows are.
+//! A data file with its footer: its columns for the plan, and its rows.
 
 use std::fmt;
 use std::ops::Range;
@@ -25,16 +25,16 @@ use crate::expr::{BoundColumn, BoundPredicate};
 use crate::spec::schema::PrimitiveType;
 use crate::storage::{FileBytes, Storage};
 
-/// A data file ready to be read, unit by unit, from any thread.
+/// A data file that can be read unit by unit, from any thread.
 pub struct OpenFile {
     pub(super) plan: ReadPlan,
     pub(super) bytes: Arc<FileBytes>,
     pub(super) log_path: String,
     pub(super) arrow: ArrowReaderMetadata,
     has_encrypted_columns: bool,
-    /// The leaves that are decoded.
+    /// The leaves to decode.
     pub(super) leaves: Vec<usize>,
-    /// The origin of each column of the plan; those that are not in a file are `Missing`.
+    /// The origin of each column of the plan; columns that the file lacks are `Missing`.
     pub(super) parts: Vec<Origin>,
     /// One row.
     pub(super) partition_values: StructArray,
@@ -43,30 +43,30 @@ pub struct OpenFile {
     pub(super) base_row_id: Option<i64>,
     pub(super) default_row_commit_version: Option<i64>,
     pub(super) batch_rows: usize,
-    /// Finds the rows to be read, where that is done first; then the plan has no filter.
+    /// Finds the rows to read, if that is a separate first step; then the plan has no filter.
     pub(super) filter_pass: Option<Arc<OpenFile>>,
-    /// The bounds of the filter's columns that are known before anything is read.
+    /// The sources of bounds for the filter's columns.
     known: Vec<(BoundColumn, Known)>,
     row_groups: Range<usize>,
-    /// The row groups in which the filter may find a row.
+    /// The row groups in which the filter may match a row.
     matching_groups: BooleanBuffer,
     /// The position of the first row of each row group.
     first_rows: Vec<u64>,
 }
 
-/// Rows that are read as one.
+/// Rows that are read together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitRows {
-    /// The row group that they are in.
+    /// The row group that contains them.
     pub row_group: usize,
-    /// Their positions in the file, deleted rows among them.
+    /// Their positions in the file, including deleted rows.
     pub rows: Range<u64>,
-    /// The compressed bytes of the wanted columns.
+    /// The compressed bytes of the requested columns.
     pub bytes: u64,
 }
 
 impl ReadPlan {
-    /// Reads the file's footer, and finds where its rows are.
+    /// Reads the file's footer, and determines the rows to read.
     ///
     /// # Errors
     ///
@@ -174,8 +174,8 @@ impl OpenFile {
         })
     }
 
-    /// The rows of a unit that are to be read, by all that is known before they are: those that are
-    /// not deleted, in pages that the filter may find something in.
+    /// Returns the rows of a unit that may have to be read: not deleted, and in pages in which the filter
+    /// may match.
     pub(super) fn candidates(&self, unit: &UnitRows) -> Result<Vec<Range<u64>>> {
         let live = self.live(unit.rows.clone());
         let Some(filter) = self.plan.filter() else {
@@ -199,25 +199,23 @@ impl OpenFile {
         })
     }
 
-    /// Returns `true` if a column, or a part of one, is of another type in the file than in the
-    /// table.
+    /// Returns `true` if a column, or a part of one, has a different type in the file than in the table.
     pub fn has_other_types(&self) -> bool {
         self.parts.iter().any(Origin::changes_type)
     }
 
-    /// Returns `true` if the file has columns, or parts of some, that the plan does not read.
+    /// Returns `true` if the file has columns, or parts of columns, that the plan does not read.
     pub fn has_other_columns(&self) -> bool {
         let schema = self.arrow.metadata().file_metadata().schema_descr();
         self.leaves.len() < schema.num_columns()
     }
 
-    /// Its rows, deleted ones among them, in all row groups.
+    /// Returns the number of rows in all row groups, including deleted ones.
     pub fn num_rows(&self) -> u64 {
         self.first_rows.last().copied().unwrap_or_default()
     }
 
-    /// Returns the units to read, in the order of the file. Units may be read in any order, at any
-    /// time.
+    /// Returns the units to read, in the order of the file. They can be read in any order, at any time.
     pub fn units(&self) -> Vec<UnitRows> {
         let groups = self.row_groups.clone();
         let matching = groups
@@ -244,8 +242,8 @@ impl OpenFile {
         blame(error, &self.log_path)
     }
 
-    /// The byte in the middle of a row group: what a range of bytes is compared with, so that each row
-    /// group is in one of the ranges that a file is cut into.
+    /// Returns the byte in the middle of a row group, by which a row group is assigned to exactly one byte
+    /// range of a split file.
     pub fn middle(&self, row_group: usize) -> Option<u64> {
         let group = self.arrow.metadata().row_groups().get(row_group)?;
         let starts = group.columns().iter().map(|chunk| {
@@ -296,7 +294,7 @@ impl OpenFile {
     }
 }
 
-/// A name in the log, and the field of the table.
+/// The name in the log, and the field of the table.
 type PartitionColumn = (String, FieldRef);
 
 /// Returns the origin of each column of a plan, and the partition columns among them.
@@ -329,7 +327,7 @@ fn parts_of(
     Ok((parts, keys))
 }
 
-/// The bytes of a row that are not in the file.
+/// Returns the bytes of a row that are not in the file.
 fn constant_bytes(plan: &ReadPlan, parts: &[Origin], values: &StructArray, path: &str) -> u64 {
     let columns = plan.columns().iter().zip(parts);
     let others = columns.map(|(column, part)| match (column, part) {
@@ -348,7 +346,7 @@ fn constant_bytes(plan: &ReadPlan, parts: &[Origin], values: &StructArray, path:
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// The only rows that are wanted, without deleted ones; `None` for all.
+/// Returns the rows to read without deleted ones; `None` for all.
 fn only_rows(file: &DataFile<'_>, all_rows: u64) -> Result<Option<DeletionVector>> {
     let deleted = file.deletion_vector.as_ref();
     if let Some(vector) = deleted {
@@ -362,8 +360,7 @@ fn only_rows(file: &DataFile<'_>, all_rows: u64) -> Result<Option<DeletionVector
     Ok(Some(only))
 }
 
-/// Returns the bounds of the filter's columns that are known before anything is read; `parts` are
-/// not settled yet.
+/// Returns the sources of bounds for the filter's columns; positions in `parts` are not final yet.
 fn known(plan: &ReadPlan, parts: &[Origin], schema: &FileSchema) -> Vec<(BoundColumn, Known)> {
     let filter_columns = plan.filter().map_or(&[][..], BoundPredicate::columns);
     let fields = plan.decoded().fields();
@@ -396,7 +393,7 @@ impl fmt::Debug for OpenFile {
     }
 }
 
-/// Returns the ranges that lie in both; each is ascending and without overlap.
+/// Returns the intersection of ranges; both inputs ascend and do not overlap.
 fn overlap(
     ranges: Vec<Range<u64>>,
     others: impl IntoIterator<Item = Range<u64>>,
@@ -425,7 +422,7 @@ pub(super) fn gave_up() -> Error {
     Error::corrupt("data.pages", message)
 }
 
-/// Names the file by its path in the log, and what happened by what it means for the table.
+/// Adds the file's path in the log to an error, and converts storage errors to errors of the table.
 fn blame(error: Error, log_path: &str) -> Error {
     let renamed = match error.code() {
         "storage.not_found" => Error::corrupt(

@@ -1,4 +1,4 @@
-//! The columns that are read of every data file of a snapshot, and the schema of its batches.
+//! The columns to read from every data file of a snapshot, and the schema of the batches.
 
 use std::sync::Arc;
 
@@ -17,24 +17,24 @@ pub struct TableLayout {
     pub schema: StructType,
     /// Logical names of the partition columns.
     pub partition_columns: Vec<String>,
-    /// The way that physical columns are found.
+    /// The method to match physical columns to the table's.
     pub column_mapping: ColumnMappingMode,
-    /// The physical column of row ids that were kept through a rewrite.
+    /// The physical column of materialized row ids.
     pub row_id_column: Option<String>,
-    /// The physical column of commit versions that were kept through a rewrite.
+    /// The physical column of materialized row commit versions.
     pub row_commit_version_column: Option<String>,
 }
 
-/// Columns that no schema has, at the end of each batch in this order.
+/// Columns that are not in the schema, at the end of each batch in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
-    /// `_file_path`: the path as the log has it.
+    /// `_file_path`: the path as in the log.
     pub file_path: bool,
     /// `_row_index`: the position in the file, before deletion.
     pub row_index: bool,
     /// `_row_id` and `_row_commit_version`.
     pub row_id: bool,
-    /// `_change_type`, as a change data file has it; null where the file has none.
+    /// `_change_type`, as in a change data file; null if the file has none.
     pub change_type: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Extras {
 pub(super) enum OutputColumn {
     /// From the file.
     Data(StructField),
-    /// From the log: the name in `partitionValues`, and the field to give.
+    /// From the log: the name in `partitionValues`, and the output field.
     Partition(String, FieldRef),
     FilePath,
     RowIndex,
@@ -52,7 +52,7 @@ pub(super) enum OutputColumn {
     ChangeType,
 }
 
-/// The columns that are read of each data file. Cheap to clone.
+/// The columns to read from each data file. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReadPlan(Arc<Inner>);
 
@@ -60,10 +60,10 @@ pub struct ReadPlan(Arc<Inner>);
 struct Inner {
     columns: Vec<OutputColumn>,
     schema: SchemaRef,
-    /// With the columns after those of `schema` that only the filter needs.
+    /// The schema including columns that only the filter needs, at the end.
     decoded: SchemaRef,
     filter: Option<BoundPredicate>,
-    /// The same in two steps, where that may save work.
+    /// The same plan in two steps, if that may save work.
     steps: Option<Steps>,
     layout: TableLayout,
     batch_rows: Option<usize>,
@@ -72,15 +72,15 @@ struct Inner {
 /// A plan with a filter, in two steps.
 #[derive(Clone, Debug)]
 pub(super) struct Steps {
-    /// The positions of the rows that satisfy the predicate: reads nothing but the predicate's columns.
+    /// Reads only the predicate's columns, for the positions of the rows that satisfy it.
     pub(super) filter_pass: ReadPlan,
-    /// The requested columns, of any rows.
+    /// Reads the requested columns, of any rows.
     pub(super) rest: ReadPlan,
 }
 
 impl ReadPlan {
-    /// Reads the columns of these names in this order (case ignored as Spark does; `None` for all, in
-    /// the schema's order), and the extras.
+    /// Creates a plan with the columns of these names in this order (case-insensitive as in Spark; `None`
+    /// for all, in the schema's order), and the extras.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl ReadPlan {
         })))
     }
 
-    /// The same with batches of at most this many rows; without it their size follows that of the rows.
+    /// Sets the maximum number of rows of a batch; by default it depends on the size of the rows.
     #[must_use]
     pub fn with_batch_rows(self, rows: usize) -> Self {
         let mut inner = Inner::clone(&self.0);
@@ -184,8 +184,8 @@ impl ReadPlan {
         Self(Arc::new(inner))
     }
 
-    /// The same, giving only the rows that satisfy the predicate, which was bound to the layout's
-    /// schema. Columns that it needs are read, and given only where they were requested.
+    /// Restricts the plan to rows that satisfy the predicate, which was bound to the layout's schema. Its
+    /// columns are read, but only returned if requested.
     ///
     /// # Errors
     ///
@@ -209,9 +209,9 @@ impl ReadPlan {
         let mut inner = rest.clone().filtered(filter)?;
         let is_data = |column: &&OutputColumn| matches!(column, OutputColumn::Data(_));
         let sifted = filter_pass.columns.iter().filter(is_data).count();
-        // what is requested beside the predicate's own columns
-        let beside = inner.columns.iter().filter(is_data).count() - sifted;
-        if sifted > 0 && beside > 0 {
+        // columns requested in addition to those of the predicate
+        let others = inner.columns.iter().filter(is_data).count() - sifted;
+        if sifted > 0 && others > 0 {
             inner.steps = Some(Steps {
                 filter_pass: Self(Arc::new(filter_pass)),
                 rest: Self(Arc::new(rest)),
@@ -220,7 +220,7 @@ impl ReadPlan {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.0.schema)
     }
@@ -233,7 +233,7 @@ impl ReadPlan {
         &self.0.layout
     }
 
-    /// The schema of what is decoded: the output, and after it what only the filter needs.
+    /// Returns the schema of decoded rows: the output, then columns that only the filter needs.
     pub(super) fn decoded(&self) -> &SchemaRef {
         &self.0.decoded
     }
@@ -242,12 +242,12 @@ impl ReadPlan {
         self.0.filter.as_ref()
     }
 
-    /// The same in two steps, where that may save work.
+    /// Returns the plan in two steps, if that may save work.
     pub(super) fn steps(&self) -> Option<&Steps> {
         self.0.steps.as_ref()
     }
 
-    /// Returns `true` if the predicate looks at columns that are in the files.
+    /// Returns `true` if the predicate uses columns in the files.
     pub(super) fn filters_data(&self) -> bool {
         let mut columns = self.columns().iter();
         self.filter().is_some_and(|filter| {
@@ -267,7 +267,7 @@ impl ReadPlan {
 }
 
 impl Inner {
-    /// With the predicate, and the columns that only it needs after the others.
+    /// Adds the predicate, and the columns that only it needs.
     fn filtered(mut self, filter: BoundPredicate) -> Result<Self> {
         let mut fields: Vec<FieldRef> = self.schema.fields().iter().cloned().collect();
         for column in filter.columns() {
@@ -290,7 +290,7 @@ impl Inner {
 impl TableLayout {
     /// Returns the origin of a column of the schema, and its field in the output.
     fn column(&self, field: &StructField) -> Result<(OutputColumn, FieldRef)> {
-        // a file may lack any column, so that each may be null
+        // a file may lack any column, so that all are nullable
         let output = Arc::new(field.arrow_field().with_nullable(true));
         let column = if self.partitions_by(field) {
             check_partition_column(field)?;

@@ -20,19 +20,19 @@ use super::shape::{Origin, Shape};
 use crate::error::Result;
 use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds};
 
-/// The source of the bounds of one column of a predicate.
+/// The source of the bounds of a predicate's column.
 #[derive(Debug)]
 pub(super) enum Known {
     /// The file does not have the column.
     AllNull,
-    /// Statistics of this leaf, by its type in the file.
+    /// Statistics of this leaf, with its type in the file.
     Leaf(usize, ArrowType, Cast),
-    /// The place among the partition values.
+    /// The index among the partition values.
     Partition(usize),
 }
 
 impl Known {
-    /// Follows names below a column that is not settled yet; `None` where statistics say nothing.
+    /// Follows names below a column whose position is not final; `None` if there are no statistics.
     pub(super) fn below(part: &Origin, siblings: &[FileNode], names: &[String]) -> Option<Self> {
         let Origin::File { at, shape } = part else {
             return Some(Self::AllNull);
@@ -57,19 +57,19 @@ impl Known {
 /// The bounds of pieces of a file, such as its row groups.
 struct Pieces<'a> {
     file: &'a Described<'a>,
-    /// The rows of each piece, for what holds of all rows of the file.
+    /// The number of rows of each piece, for values that hold for the whole file.
     rows: Int64Array,
     leaf: &'a dyn Fn(usize, &StatisticsConverter<'_>) -> Option<LeafBounds>,
 }
 
-/// A file as the predicate sees it.
+/// A file from the perspective of the predicate.
 pub(super) struct Described<'a> {
     pub(super) metadata: &'a ParquetMetaData,
     pub(super) partition_values: &'a StructArray,
     pub(super) known: &'a [(BoundColumn, Known)],
 }
 
-/// Bounds by the physical type.
+/// Bounds in the physical type.
 struct LeafBounds {
     min: Option<ArrayRef>,
     max: Option<ArrayRef>,
@@ -78,7 +78,7 @@ struct LeafBounds {
 }
 
 impl Described<'_> {
-    /// Marks the row groups that may have a row that satisfies the predicate.
+    /// Returns the row groups that may have a row that satisfies the predicate.
     pub(super) fn row_groups_may_match(
         &self,
         groups: Range<usize>,
@@ -106,8 +106,8 @@ impl Described<'_> {
         })
     }
 
-    /// The rows of a row group, by their place in it, in whose pages there may be one that satisfies
-    /// the predicate; `None` where the page index cannot tell more than the row group.
+    /// Returns the rows of a row group whose pages may have one that satisfies the predicate; `None` if the
+    /// page index does not exclude any.
     pub(super) fn pages_may_match(
         &self,
         group: usize,
@@ -129,7 +129,8 @@ impl Described<'_> {
     }
 }
 
-/// Old writers compared bytes as signed numbers; 96-bit timestamps have no order at all.
+/// Returns whether bounds can be used: old writers compared bytes as signed numbers; 96-bit timestamps have
+/// no order at all.
 fn trusted(groups: &[RowGroupMetaData], leaf: usize) -> bool {
     let columns = || groups.iter().filter_map(|group| group.columns().get(leaf));
     match columns().next().map(ColumnChunkMetaData::column_type) {
@@ -195,8 +196,8 @@ impl Pieces<'_> {
     }
 }
 
-/// The pages of the predicate's leaves in one row group. Those of one leaf rarely end where those of
-/// another do: the row group is cut wherever a page of any leaf begins.
+/// The pages of the predicate's leaves in one row group. Pages of different leaves rarely align: the row
+/// group is split wherever a page of any leaf begins.
 struct Pages<'a> {
     index: &'a dyn PageIndexProvider,
     group: usize,
@@ -238,7 +239,7 @@ impl<'a> Pages<'a> {
             .collect()
     }
 
-    /// Returns the bounds of the page in which each piece is.
+    /// Returns the bounds of the page that contains each piece.
     fn leaf(&self, leaf: usize, converter: &StatisticsConverter<'_>) -> Option<LeafBounds> {
         let (_, starts) = self.leaves.iter().find(|(known, _)| *known == leaf)?;
         let pieces = self.cuts.iter().take(self.cuts.len().saturating_sub(1));
@@ -274,7 +275,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Returns the start of each page of a leaf, and the end; `None` if the index makes no sense.
+/// Returns the start of each page of a leaf, and the end; `None` if the index is invalid.
 fn starts(index: &dyn PageIndexProvider, group: usize, leaf: usize, rows: u64) -> Option<Vec<u64>> {
     index.column_index(group, leaf)?;
     let pages = index.offset_index(group, leaf)?.page_locations();

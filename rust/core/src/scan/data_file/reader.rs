@@ -1,4 +1,4 @@
-//! The rows of one unit, and of all units of a file, as batches.
+//! Reads the rows of a unit, or of all units of a file, as batches.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,17 +25,17 @@ use crate::spec::legacy_calendar::ZoneMissing;
 /// Batches of one unit.
 pub struct UnitBatches {
     file: Arc<OpenFile>,
-    /// `None` where no column of the file is needed.
+    /// `None` if no column of the file is needed.
     decoder: Option<UnitDecoder>,
     positions: Positions,
-    /// Rows that are still to come.
+    /// The number of remaining rows.
     left: u64,
-    /// For the columns of the plan that have one value all along.
+    /// The constant columns of the plan.
     constants: Vec<Option<Constant>>,
 }
 
 impl OpenFile {
-    /// Fetches one unit, and begins to decode it.
+    /// Fetches a unit, and starts to decode it.
     ///
     /// # Errors
     ///
@@ -47,8 +47,8 @@ impl OpenFile {
         self.read_rows(unit, live, &mut fetched)
     }
 
-    /// The rows of a unit that are to be read: the filter's own pass finds them, if there is one. What it
-    /// fetches is not fetched again.
+    /// Returns the rows of a unit to read: found by the filter's own pass, if there is one. Bytes that it
+    /// fetches are not fetched again.
     pub(super) fn live_rows(
         &self,
         unit: &UnitRows,
@@ -63,7 +63,7 @@ impl OpenFile {
         })
     }
 
-    /// Fetches what these rows of a unit need, and begins to decode it.
+    /// Fetches the bytes for these rows of a unit, and starts to decode it.
     pub(super) fn read_rows(
         self: &Arc<Self>,
         unit: &UnitRows,
@@ -101,7 +101,7 @@ impl UnitBatches {
         })
     }
 
-    /// The positions of its rows, as ranges, where the plan gives nothing else.
+    /// Returns the positions of its rows as ranges, if the plan has no other columns.
     fn positions(self) -> Result<Vec<Range<u64>>> {
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for batch in self {
@@ -223,7 +223,7 @@ impl Iterator for UnitBatches {
     }
 }
 
-/// Rows as they were decoded, and what their other columns come from.
+/// Decoded rows, and the sources of their other columns.
 struct DecodedRows<'a> {
     base_row_id: Option<i64>,
     decoded: &'a [ArrayRef],
@@ -264,7 +264,7 @@ impl DecodedRows<'_> {
     }
 }
 
-/// The first columns, this many, of the rows that satisfy the predicate.
+/// Returns the first `count` columns of the rows that satisfy the predicate.
 fn matching(
     batch: &RecordBatch,
     filter: &BoundPredicate,

@@ -1,4 +1,4 @@
-//! Decoded arrays of a file into logical arrays: parts reordered, added as nulls, cast.
+//! Converts decoded arrays of a file to logical arrays: reorders parts, adds missing ones as nulls, casts.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::codec::variant::unshred;
 #[derive(Debug)]
 pub(super) enum Shape {
     Leaf(Cast),
-    /// Shredded; the calendar of the shredded dates and instants, where it is not that of today.
+    /// Shredded; with the calendar of shredded dates and timestamps, if it is the legacy one.
     Variant(Option<LegacyCalendar>),
     Struct(Fields, Vec<Origin>),
-    /// The logical element.
+    /// The logical element, and its shape.
     List(FieldRef, Box<Shape>),
     /// The logical entries; the shapes of key and value.
     Map(FieldRef, Box<[Shape; 2]>),
@@ -26,9 +26,9 @@ pub(super) enum Shape {
 /// The origin of a column or of a field of a struct.
 #[derive(Debug)]
 pub(super) enum Origin {
-    /// The file does not have it: nulls of this type.
+    /// Missing in the file: nulls of this type.
     Missing(ArrowType),
-    /// The place among the siblings that are read.
+    /// The position among the siblings that are read.
     File { at: usize, shape: Shape },
 }
 
@@ -41,7 +41,7 @@ impl Origin {
         }
     }
 
-    /// From the siblings that were read, each of `rows` values.
+    /// Builds the array from the siblings that were read, each of `rows` values.
     pub(super) fn apply(&self, siblings: &[ArrayRef], rows: usize) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Missing(data_type) => Ok(new_null_array(data_type, rows)),

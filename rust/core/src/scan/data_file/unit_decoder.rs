@@ -1,4 +1,4 @@
-//! The columns of one unit as they are decoded, without the rows that are left out.
+//! Decodes the columns of a unit, without the rows to skip.
 
 use std::ops::Range;
 use std::vec::IntoIter;
@@ -21,20 +21,20 @@ const PAGES: PageRules = PageRules {
     most_bytes: u64::MAX,
 };
 
-/// Texts that were decoded into views are spelled out in pieces of this size.
+/// Strings that were decoded into views are expanded in pieces of this size.
 const PIECE_BYTES: u64 = 8 << 20;
 
-/// Decodes one unit, batch by batch.
+/// Decodes a unit, batch by batch.
 pub(super) struct UnitDecoder {
     reader: RowGroupReader,
-    /// True if some of its texts are views.
+    /// True if some of its strings are views.
     views: bool,
-    /// The pieces of the batch that was decoded last.
+    /// The pieces of the last decoded batch.
     pieces: IntoIter<RecordBatch>,
 }
 
 impl UnitDecoder {
-    /// Fetches what the unit needs of these rows beside what was fetched before; one at least.
+    /// Fetches the missing bytes for these rows of the unit, at least one row.
     pub(super) fn new(
         file: &OpenFile,
         unit: &UnitRows,
@@ -61,7 +61,7 @@ impl UnitDecoder {
         })
     }
 
-    /// The next rows: how many, and their columns.
+    /// Returns the next rows: their number, and their columns.
     pub(super) fn advance(&mut self) -> Result<Option<(usize, Vec<ArrayRef>)>, ArrowError> {
         let piece = match self.pieces.next() {
             Some(piece) => piece,
@@ -99,19 +99,19 @@ pub(super) fn request(file: &OpenFile, unit: &UnitRows, live: &[Range<u64>]) -> 
     RowGroupRequest::new(metadata, unit.row_group, file.leaves.clone(), selection)
 }
 
-/// Returns the number of these rows.
+/// Returns the number of rows in ranges.
 pub(super) fn count(live: &[Range<u64>]) -> u64 {
     live.iter().map(|range| range.end - range.start).sum()
 }
 
-/// The rows to decode, by their place in the row group; `None` for all of them.
+/// Returns the rows to decode, relative to the row group; `None` for all of them.
 fn selection(unit: &UnitRows, live: &[Range<u64>], left: u64) -> Option<RowSelection> {
     let first = unit.rows.start;
     let all = unit.rows.end - first;
     if left == all {
         return None;
     }
-    // a row group's rows were counted when the footer was checked
+    // the rows of a row group were counted when the footer was checked
     let index = |row: u64| usize::try_from(row.saturating_sub(first)).unwrap_or(usize::MAX);
     let ranges = live
         .iter()

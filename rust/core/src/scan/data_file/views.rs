@@ -1,4 +1,4 @@
-//! Texts that were decoded into views, spelled out.
+//! Expands strings that were decoded into views.
 
 use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::{ArrowError, DataType};
@@ -6,7 +6,7 @@ use arrow_select::take::take;
 
 use crate::spec::arrow::{retyped, strict_cast};
 
-/// Returns `true` if a part of these values are views.
+/// Returns `true` if a part of the values are views.
 pub(super) fn has_views(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8View | DataType::BinaryView => true,
@@ -16,7 +16,7 @@ pub(super) fn has_views(data_type: &DataType) -> bool {
     }
 }
 
-/// The same values with plain texts in the place of views.
+/// Converts views to plain strings.
 pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     let target = retyped(array.data_type(), &|part| match part {
         DataType::Utf8View => Some(DataType::Utf8),
@@ -29,7 +29,7 @@ pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     if matches!(array.data_type(), DataType::Utf8View | DataType::BinaryView) {
         return strict_cast(array, &target);
     }
-    // a cast takes all values below a slice of nested ones
+    // a cast would convert all values below a slice of nested ones
     let rows = u32::try_from(array.len()).unwrap_or(u32::MAX);
     let own = take(array, &UInt32Array::from_iter_values(0..rows), None)?;
     strict_cast(&own, &target)

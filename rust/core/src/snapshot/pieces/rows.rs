@@ -1,4 +1,4 @@
-//! The live files of one piece, read where the piece is.
+//! Reads the live files of one piece.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
 use crate::snapshot::replayed::{LiveRequest, keyed, settled};
 
-/// The order of a checkpoint's rows: older than any commit after it.
+/// The position of a checkpoint's rows: before any commit after it.
 const CHECKPOINT: i64 = -1;
 
-/// The files of a piece, batch by batch, in no order.
+/// The files of a piece, batch by batch, in no defined order.
 pub struct PieceRows {
     schema: SchemaRef,
     batches: Box<dyn Iterator<Item = Result<RecordBatch>> + Send>,
@@ -67,7 +67,7 @@ impl PieceRows {
         })
     }
 
-    /// Tombstones rather than live files.
+    /// Reads tombstones instead of live files.
     pub(super) fn removed_of_checkpoint(
         source: &Source,
         tail: &ReplayTail,
@@ -133,7 +133,7 @@ impl PieceRows {
         })
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -147,7 +147,7 @@ impl Iterator for PieceRows {
     }
 }
 
-/// The rows of some parts of a checkpoint that the tail does not hide.
+/// Selects the rows of some parts of a checkpoint that the tail does not hide.
 fn selected(
     source: &Source,
     tail: &ReplayTail,
@@ -165,7 +165,7 @@ fn selected(
     Ok(all.map(move |next| next.map_err(located)))
 }
 
-/// The added files as a column; null where the filter leaves one out, for its key counts all the same.
+/// Returns the added files as a column; null for files that the filter skips, whose keys still count.
 fn added(request: &LiveRequest, rows: &RecordBatch) -> Result<ArrayRef> {
     let passed = match &request.filter {
         Some(filter) => Some(filter.may_match(&filter.columns().of(rows)?)?),
@@ -203,7 +203,7 @@ fn with_keys(
     RecordBatch::try_new(Arc::clone(schema), columns).map_err(columns_mismatch)
 }
 
-/// A file that was there when the pieces were cut.
+/// Returns the error for a file that existed when the plan was made.
 fn vanished(error: Error) -> Error {
     if error.code() != "storage.not_found" {
         return error;

@@ -1,4 +1,4 @@
-//! The values that every piece of a plan is read with, in a form that serialises.
+//! The values that are needed to read the pieces of a plan, in serializable form.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::snapshot::plain_value::PlainValue;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 
-/// The release that cut the pieces has to read them: another may cut a file at other places.
+/// Pieces must be read by the release that made them: another may split files differently.
 const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
-/// The options by which rows of a plan are read.
+/// The options for reading the rows of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct PieceSpec {
     library: String,
@@ -32,11 +32,11 @@ pub(super) struct PieceSpec {
     columns: Option<Vec<String>>,
     /// The predicate as SQL.
     filter: Option<String>,
-    /// Keys mean something only together with how they were made.
+    /// Keys can only be compared with those of the same seed.
     keys: Keys,
     /// True if rows come with their keys.
     pub(super) keyed: bool,
-    /// The instant since which tombstones are requested.
+    /// The timestamp since which tombstones are requested.
     pub(super) tombstones_since: Option<i64>,
 }
 
@@ -68,7 +68,7 @@ impl PieceSpec {
     }
 }
 
-/// The files that the tail hides, and the way that the rows below it are read. Cheap to clone.
+/// The files that the tail hides, and the options for reading other rows. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ReplayTail {
     spec: Arc<PieceSpec>,
@@ -89,21 +89,21 @@ impl ReplayTail {
         &self.spec
     }
 
-    /// All but the keys as JSON.
+    /// Returns everything except the keys as JSON.
     ///
     /// # Errors
     ///
-    /// None that can be brought about from outside.
+    /// No input can cause one.
     pub fn to_json(&self) -> Result<String> {
         self.spec.to_json()
     }
 
-    /// The keys, 16 bytes each, in no order.
+    /// Returns the keys, 16 bytes each, in no defined order.
     pub fn hidden_bytes(&self) -> Vec<u8> {
         self.hidden.iter().flat_map(|key| key.to_bytes()).collect()
     }
 
-    /// Reads the output of [`ReplayTail::to_json`] and [`ReplayTail::hidden_bytes`].
+    /// Restores the value from [`ReplayTail::to_json`] and [`ReplayTail::hidden_bytes`].
     ///
     /// # Errors
     ///
@@ -127,12 +127,12 @@ impl ReplayTail {
         Self::new(spec, Arc::new(keys.collect()))
     }
 
-    /// The number of files that the tail names.
+    /// Returns the number of files in the tail.
     pub fn num_hidden(&self) -> usize {
         self.hidden.len()
     }
 
-    /// The version of the snapshot.
+    /// Returns the version of the snapshot.
     pub fn version(&self) -> u64 {
         self.spec.version
     }
@@ -152,8 +152,9 @@ impl ReplayTail {
         Ok(Some(Arc::new(filter)))
     }
 
-    /// The schema of a piece's rows: the requested columns; or `key` (binary), `version` (of the run of
-    /// commits, -1 in a checkpoint) and `file`, a struct of them that is null where no file is left.
+    /// Returns the schema of a piece's rows: the requested columns; or `key` (binary), `version` (of the
+    /// run of commits, -1 in a checkpoint) and `file`, a struct of them that is null if the file was
+    /// removed or skipped.
     ///
     /// # Errors
     ///
@@ -171,7 +172,7 @@ impl ReplayTail {
         })
     }
 
-    /// The columns of a file.
+    /// Returns the columns of a file.
     ///
     /// # Errors
     ///
@@ -192,7 +193,7 @@ impl ReplayTail {
         Arc::clone(&self.hidden)
     }
 
-    /// The source with the keys that the tail was made with.
+    /// Returns the source with the keys of the tail.
     pub(super) fn source(&self, source: &Source) -> Source {
         source.with_keys(self.spec.keys.clone())
     }

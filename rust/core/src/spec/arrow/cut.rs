@@ -1,4 +1,4 @@
-//! Batches in pieces of bounded size.
+//! Splits batches into pieces of bounded size.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowDictionaryKeyType;
@@ -7,8 +7,8 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 
-/// Gives `take` the rows of a batch in pieces of at most so many rows and bytes, as [`plain_bytes`] counts
-/// them, or of one row.
+/// Calls `take` with the rows of a batch in pieces of at most this many rows and bytes, as counted by
+/// [`plain_bytes`], or of one row.
 ///
 /// # Errors
 ///
@@ -41,7 +41,7 @@ pub(crate) fn cut<E>(
     cut(batch.slice(half, rows - half), most_rows, most_bytes, take)
 }
 
-/// No row of the batch takes more bytes, spelled out.
+/// Returns an upper bound on the size of a row of the batch, expanded.
 pub(crate) fn longest_row(batch: &RecordBatch) -> u64 {
     batch
         .columns()
@@ -81,8 +81,7 @@ fn widest(offsets: &[i32]) -> u64 {
     lengths.max().unwrap_or_default()
 }
 
-/// The number of bytes that these values take, with each text, list and word of a dictionary
-/// spelled out.
+/// Returns the size of values in bytes, with strings, lists and dictionary values expanded.
 pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
     let bytes = match array.data_type() {
         DataType::Utf8 => span(array.as_string::<i32>().value_offsets()),
@@ -112,7 +111,7 @@ pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
             viewed(list.values(), list.sizes())
         }
         DataType::FixedSizeBinary(size) => u64::from(size.unsigned_abs()) * array.len() as u64,
-        // the values of a slice are its own
+        // a slice counts only its own values
         DataType::FixedSizeList(..) => plain_bytes(&**array.as_fixed_size_list().values()),
         DataType::Map(..) => {
             let (map, offsets) = (array.as_map(), array.as_map().value_offsets());
@@ -124,7 +123,7 @@ pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
         ),
         DataType::RunEndEncoded(..) => downcast_run_array!(
             array => {
-                // runs may be of any length: as if each row had the mean
+                // runs may have any length: assume that each row has the mean
                 let values = array.values();
                 let mean = plain_bytes(&**values) / (values.len() as u64).max(1);
                 mean.saturating_mul(array.len() as u64)
@@ -136,7 +135,7 @@ pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
     bytes + 4 * array.len() as u64
 }
 
-/// Between the first and the last of ascending offsets.
+/// Returns the difference between the last and the first of ascending offsets.
 fn span<O: Copy + TryInto<u64>>(offsets: &[O]) -> u64 {
     let at = |offset: Option<&O>| offset.and_then(|offset| (*offset).try_into().ok());
     at(offsets.last())
@@ -151,7 +150,7 @@ fn between<O: Copy + TryInto<u64>>(values: &ArrayRef, offsets: &[O]) -> u64 {
     plain_bytes(&*values.slice(first, length))
 }
 
-/// Lists may share values, each of which counts as the mean of all.
+/// Returns the size of list views, which may share values: each counts as the mean of all.
 fn viewed<O: Copy + TryInto<u64>>(values: &ArrayRef, sizes: &[O]) -> u64 {
     let mean = plain_bytes(&**values).div_ceil((values.len() as u64).max(1));
     let count: u64 = sizes

@@ -1,10 +1,10 @@
-//! Scanning many bytes at once for the few that end something: eight to a machine word.
+//! Scans bytes eight at a time for those that end a token.
 
 /// A one in each byte of a word.
 const ONES: u64 = u64::MAX / 255;
 
-/// The number of leading bytes are neither quote, backslash nor control character; it may stop
-/// early.
+/// Returns the number of leading bytes that are neither quote, backslash nor control character; may be too
+/// low.
 #[inline]
 pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
     const HIGH: u64 = ONES << 7;
@@ -14,8 +14,8 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
             return length;
         };
         let word = u64::from_le_bytes(*word);
-        // Each term raises the high bit of the bytes it looks for. A borrow can only raise bits
-        // above a byte that was found, so the lowest raised bit is always right.
+        // Each term raises the high bit of the bytes it looks for. A borrow can only raise bits above such
+        // a byte, so that the lowest raised bit is always correct.
         let quote = word ^ (ONES * 0x22);
         let slash = word ^ (ONES * 0x5C);
         let matches = (quote.wrapping_sub(ONES) & !quote)
@@ -30,8 +30,8 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
     length
 }
 
-/// Returns the end of the container that begins at the first byte: the position after its closing
-/// bracket. Brackets within strings do not count. `None` where it does not end.
+/// Returns the end of the container that begins at the first byte: the position after its closing bracket.
+/// Brackets within strings do not count. `None` if it does not end.
 pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     let mut depth = 1usize;
     // All ones if the next byte is in a string.
@@ -80,8 +80,8 @@ pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// The bytes after a backslash which is not itself escaped. `escaped` goes from chunk to
-/// chunk. Backslashes are rare: one at a time is fast enough.
+/// Returns the bytes after a backslash that is not itself escaped. `escaped` is carried from chunk to
+/// chunk. Backslashes are rare, so that one at a time is fast enough.
 fn escapes(slashes: u64, escaped: &mut bool) -> u64 {
     let mut result = u64::from(std::mem::take(escaped));
     let mut rest = slashes & !result;
@@ -97,7 +97,7 @@ fn escapes(slashes: u64, escaped: &mut bool) -> u64 {
     result
 }
 
-/// Each bit becomes the parity of itself and all lower bits.
+/// Replaces each bit by the parity of itself and all lower bits.
 #[inline]
 fn prefix_xor(mut bits: u64) -> u64 {
     for distance in [1, 2, 4, 8, 16, 32] {
@@ -142,9 +142,9 @@ impl Masks {
 fn equal(word: u64, byte: u8) -> u64 {
     const LOW: u64 = ONES * 0x7F;
     let difference = word ^ (ONES * u64::from(byte));
-    // Per byte: the high bit stays down only where no bit of the difference is up.
+    // per byte: the high bit is clear only if no bit differs
     let zeros = !(((difference & LOW) + LOW) | difference | LOW);
-    // The eight high bits, brought together in the highest byte.
+    // collect the eight high bits in the highest byte
     (zeros >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 

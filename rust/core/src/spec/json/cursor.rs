@@ -1,9 +1,9 @@
-//! Takes one JSON text apart: keys, strings, numbers and skips, as the caller asks.
+//! Parses one JSON text on demand: keys, strings, numbers and skips.
 
 use super::bytes::{end_of_container, plain_prefix};
 use super::{JsonError, RawString};
 
-/// Values nested deeper than this are refused, also where they are only skipped.
+/// The maximum nesting of values, including skipped ones.
 const MAX_DEPTH: u32 = 1_000;
 
 type Result<T> = std::result::Result<T, JsonError>;
@@ -16,17 +16,17 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// At the beginning of `text`.
+    /// Creates a cursor at the beginning of `text`.
     pub fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
-    /// The byte position.
+    /// Returns the byte offset.
     pub fn offset(&self) -> usize {
         self.at
     }
 
-    /// The text from here to a later position.
+    /// Returns the text from here to a later position.
     pub(crate) fn up_to(&self, end: &Self) -> &'a str {
         self.text.get(self.at..end.at).unwrap_or_default()
     }
@@ -42,7 +42,7 @@ impl<'a> Cursor<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// The next byte that is not white space, without taking it.
+    /// Returns the next byte that is not white space, without consuming it.
     pub fn peek(&mut self) -> Option<u8> {
         loop {
             match self.byte() {
@@ -59,7 +59,7 @@ impl<'a> Cursor<'a> {
         self.error(what)
     }
 
-    /// Takes the next byte that is not white space, if it is `wanted`.
+    /// Consumes the next byte that is not white space, if it is `byte`.
     #[inline]
     pub(crate) fn take_byte(&mut self, byte: u8) -> bool {
         let matches = self.peek() == Some(byte);
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
         matches
     }
 
-    /// Takes `wanted` if it is next, to the byte.
+    /// Consumes `prefix` if it is next, byte by byte.
     #[inline]
     pub(crate) fn take_exact(&mut self, prefix: &[u8]) -> bool {
         let matches = self.rest().starts_with(prefix);
@@ -91,8 +91,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Shows the fields of the object at the cursor, but those that are null. Those of which `read` says
-    /// that it does not know them, and took nothing, are passed over.
+    /// Calls `read` with each field of the object at the cursor that is not null. Fields that it does not
+    /// know, and did not consume, are skipped.
     pub(crate) fn each_field(
         &mut self,
         mut read: impl FnMut(&mut Self, &str) -> Result<bool>,
@@ -107,13 +107,13 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Takes the `{` of an object; then call [`Cursor::next_key`] until it gives `None`.
+    /// Consumes the `{` of an object; then call [`Cursor::next_key`] until it returns `None`.
     pub fn begin_object(&mut self) -> Result<()> {
         self.take(b'{', "expected an object")
     }
 
-    /// The next key of the object and its `:`, or `None` (and its `}` is taken). `first` is true
-    /// before the first key; the caller keeps it.
+    /// Consumes the next key of the object and its `:`, or `}` and returns `None`. `first` is true before
+    /// the first key; the caller keeps it.
     pub fn next_key(&mut self, first: &mut bool) -> Result<Option<RawString<'a>>> {
         let more = match self.peek() {
             Some(byte) if *first && byte != b'}' => {
@@ -125,7 +125,7 @@ impl<'a> Cursor<'a> {
         if more { self.key().map(Some) } else { Ok(None) }
     }
 
-    /// A key and its `:`.
+    /// Consumes a key and its `:`.
     #[inline]
     pub(crate) fn key(&mut self) -> Result<RawString<'a>> {
         let key = self.string()?;
@@ -133,7 +133,7 @@ impl<'a> Cursor<'a> {
         Ok(key)
     }
 
-    /// After a value: whether another one follows; takes the comma before it, or `close`.
+    /// Returns whether another value follows; consumes the comma before it, or `close`.
     #[inline]
     pub(crate) fn more(&mut self, close: u8) -> Result<bool> {
         match self.peek() {
@@ -150,7 +150,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Takes `null` if it is next.
+    /// Consumes `null` if it is next.
     pub fn null(&mut self) -> Result<bool> {
         if self.peek() == Some(b'n') {
             self.literal("null")?;
@@ -166,7 +166,7 @@ impl<'a> Cursor<'a> {
         self.error("expected a JSON value")
     }
 
-    /// A boolean.
+    /// Parses a boolean.
     pub fn bool(&mut self) -> Result<bool> {
         match self.peek() {
             Some(b't') => self.literal("true").map(|()| true),
@@ -175,7 +175,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A whole number; `7.0` and `7e0` are whole too.
+    /// Parses an integer; `7.0` and `7e0` are integers, too.
     pub fn i64(&mut self) -> Result<i64> {
         self.peek();
         let start = self.at;
@@ -184,7 +184,7 @@ impl<'a> Cursor<'a> {
             return Ok(value);
         }
         match text.parse::<f64>() {
-            // 2^53 bounds what a double says exactly
+            // a double represents integers exactly up to 2^53
             Ok(value) if value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0 => {
                 #[allow(clippy::cast_possible_truncation)] // bounded in the line above
                 Ok(value as i64)
@@ -196,7 +196,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The text of a number; [`is_number`] checks it.
+    /// Consumes a number and returns its text; [`is_number`] checks it.
     pub fn number(&mut self) -> Result<&'a str> {
         self.peek();
         let text = self.word(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'));
@@ -206,7 +206,7 @@ impl<'a> Cursor<'a> {
         Ok(text)
     }
 
-    /// The text up to the first byte that is none of these, all of which are ASCII.
+    /// Consumes bytes while `is_part` accepts them, all of which are ASCII.
     #[inline]
     pub(crate) fn word(&mut self, is_part: impl Fn(u8) -> bool) -> &'a str {
         let start = self.at;
@@ -216,14 +216,14 @@ impl<'a> Cursor<'a> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// A string.
+    /// Parses a string.
     #[inline]
     pub fn string(&mut self) -> Result<RawString<'a>> {
         self.take(b'"', "expected a string")?;
         self.string_body()
     }
 
-    /// From after the opening quote to after the closing one.
+    /// Parses a string after the opening quote, up to and including the closing one.
     fn string_body(&mut self) -> Result<RawString<'a>> {
         let bytes = self.text.as_bytes();
         let start = self.at;
@@ -265,8 +265,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves over one value of any kind and gives its text. Brackets and strings are checked;
-    /// nesting is bounded by [`MAX_DEPTH`].
+    /// Skips one value of any kind and returns its text. Brackets and strings are checked; nesting is
+    /// bounded by [`MAX_DEPTH`].
     pub fn skip(&mut self) -> Result<&'a str> {
         self.peek();
         let start = self.at;
@@ -322,8 +322,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// From within an object or array, between its members, to after its closing bracket. Only strings
-    /// and brackets are looked at, 64 bytes at once.
+    /// Skips the rest of an object or array, between two members, including its closing bracket. Only
+    /// strings and brackets are checked, 64 bytes at a time.
     #[inline]
     pub(crate) fn skip_open(&mut self) -> Result<()> {
         match end_of_container(self.rest()) {
@@ -336,7 +336,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns `true` if this is a number by JSON's grammar.
+/// Returns `true` if this is a number in JSON's grammar.
 #[inline]
 pub(crate) fn is_number(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();

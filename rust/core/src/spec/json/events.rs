@@ -1,7 +1,7 @@
 //! One JSON text as events, with its nesting in a list and never on the stack.
 //!
-//! For the few places where text nests as deep as its writer likes (schemas, hints, checksums) and
-//! where the text of a number, a repeated key or a byte offset matters.
+//! Used where nesting is not bounded by the writer (schemas, hints, checksums), and where the text of a
+//! number, a repeated key or a byte offset matters.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::cursor::is_number;
 use super::{Cursor, JsonError};
 use crate::error::{Error, Result};
 
-/// Levels of brackets allowed by default.
+/// The default maximum nesting of brackets.
 pub(crate) const MAX_DEPTH: usize = 2_000;
 
 /// The next part of a JSON text.
@@ -21,11 +21,11 @@ pub(crate) enum Event<'a> {
     EndArray,
     Key(Cow<'a, str>),
     String(Cow<'a, str>),
-    /// The number as it is written.
+    /// The text of a number.
     Number(&'a str),
     Bool(bool),
     Null,
-    /// The text is over.
+    /// The end of the text.
     End,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct JsonReader<'a> {
 }
 
 impl<'a> JsonReader<'a> {
-    /// A reader that refuses more than `max_depth` levels of brackets.
+    /// Creates a reader that refuses more than `max_depth` levels of brackets.
     pub(crate) fn new(text: &'a str, max_depth: usize) -> Self {
         Self {
             cursor: Cursor::new(text),
@@ -64,13 +64,13 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// The next event, with its text decoded.
+    /// Returns the next event, with its text decoded.
     pub(crate) fn next(&mut self) -> Result<Event<'a>, JsonError> {
         self.advance(true)
     }
 
-    /// Passes over one value and gives its text, without whitespace around it. The escapes of strings
-    /// inside are not checked.
+    /// Skips one value and returns its text, without surrounding whitespace. The escapes of strings inside
+    /// are not checked.
     pub(crate) fn skip_value(&mut self) -> Result<&'a str, JsonError> {
         self.pass_comma();
         let start = self.cursor.clone();
@@ -89,19 +89,19 @@ impl<'a> JsonReader<'a> {
         Ok(start.up_to(&self.cursor))
     }
 
-    /// Inside an array: whether its closing bracket comes next.
+    /// Inside an array: returns whether its closing bracket is next.
     pub(crate) fn at_end_of_array(&mut self) -> bool {
         self.expect != Expect::Value
             && self.open.last() == Some(&Container::Array)
             && self.cursor.peek() == Some(b']')
     }
 
-    /// Byte where the next event is looked for.
+    /// Returns the byte offset of the next event.
     pub(crate) fn offset(&self) -> usize {
         self.cursor.offset()
     }
 
-    /// A failure at this place.
+    /// Returns an error at this position.
     pub(crate) fn error(&self, what: &'static str) -> JsonError {
         JsonError {
             offset: self.offset(),
@@ -207,7 +207,7 @@ impl<'a> JsonReader<'a> {
         };
     }
 
-    /// Errors name where it begins.
+    /// Parses a string; errors have the offset of its beginning.
     fn string(&mut self, decode: bool) -> Result<Cow<'a, str>, JsonError> {
         let malformed = self.error("a malformed string");
         let string = self.cursor.string();
@@ -223,8 +223,8 @@ impl<'a> JsonReader<'a> {
     }
 }
 
-/// Goes through the entries of one JSON object: `visit` gets each key and the text of its value, and
-/// entries that are null are passed over. `fail` makes the caller's error when the text is no object.
+/// Calls `visit` with each key of one JSON object and the text of its value; null entries are skipped.
+/// `fail` creates the caller's error if the text is not an object.
 pub(crate) fn for_each_entry<'a>(
     text: &'a str,
     fail: impl Fn(JsonError) -> Error,

@@ -1,9 +1,9 @@
-//! The one reader of JSON text that serde does not read: what the log's lines, statistics, schemas, hints and
-//! checksums are read with.
+//! Parsers of JSON text for what serde does not cover: the log's lines, statistics, schemas, hints and
+//! checksums.
 //!
-//! It takes bytes that are valid UTF-8, builds no tree, copies nothing until a string is decoded, and never
-//! recurses, so that neither depth nor length of hostile input costs memory. [`Cursor`] gives tokens as the
-//! caller asks for them, [`JsonReader`] checked events.
+//! They take valid UTF-8, build no tree, copy nothing until a string is decoded, and never recurse, so that
+//! neither depth nor length of hostile input costs memory. [`Cursor`] returns tokens on demand,
+//! [`JsonReader`] checked events.
 
 mod bytes;
 mod cursor;
@@ -20,12 +20,12 @@ pub(crate) use cursor::is_number;
 pub(crate) use events::{Event, JsonReader, MAX_DEPTH, for_each_entry};
 pub use string::RawString;
 
-/// An error in a JSON text, with the byte at which it is.
+/// An error in a JSON text, with its byte offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonError {
-    /// Byte position in the text, 0-based.
+    /// Byte offset in the text, 0-based.
     pub offset: usize,
-    /// The problem: the text that is there, or the text that was expected.
+    /// The problem: the text at this position, or the expected text.
     pub what: &'static str,
 }
 
@@ -36,14 +36,14 @@ impl fmt::Display for JsonError {
 }
 
 impl JsonError {
-    /// This failure as an error about bytes of a file that begins with the text.
+    /// Converts the error to one about a file that begins with the text.
     pub(crate) fn corrupt(self, code: &'static str, what: &str) -> Error {
         let offset = self.offset as u64;
         Error::corrupt(code, format!("{what}: {self}")).at_offset(offset)
     }
 }
 
-/// The text of a file.
+/// Decodes a file as UTF-8 text.
 ///
 /// # Errors
 ///
@@ -57,7 +57,7 @@ pub(crate) fn text_of<'a>(bytes: &'a [u8], code: &'static str) -> Result<&'a str
     })
 }
 
-/// Text from outside as a message shows it: quoted, escaped, and cut where it runs on.
+/// Formats untrusted text for a message: quoted, escaped, and truncated.
 pub(crate) fn clipped(text: &str) -> String {
     match text
         .char_indices()

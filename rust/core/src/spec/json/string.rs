@@ -1,18 +1,18 @@
-//! Strings as they are in a JSON text, and the strings that they mean.
+//! Strings as encoded in a JSON text, and their decoding.
 
 use std::borrow::Cow;
 
-/// A string as it is between its quotes; its escapes are well formed.
+/// The text between the quotes of a string; its escapes are well formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawString<'a> {
     pub(super) raw: &'a str,
     pub(super) escaped: bool,
-    /// It holds a control character as it is, which JSON does not allow.
+    /// True if it contains a control character that is not escaped, which JSON does not allow.
     pub(super) control: bool,
 }
 
 impl<'a> RawString<'a> {
-    /// The string itself; borrowed when it holds no escape. Control characters are taken as they are.
+    /// Decodes the string; borrowed if it has no escape. Control characters are accepted.
     pub fn decode(self) -> Cow<'a, str> {
         if !self.escaped {
             return Cow::Borrowed(self.raw);
@@ -22,8 +22,8 @@ impl<'a> RawString<'a> {
         Cow::Owned(out)
     }
 
-    /// Appends the string itself. An escape that names half a surrogate pair becomes U+FFFD; false when
-    /// there was one.
+    /// Appends the decoded string. An escape of a lone surrogate becomes U+FFFD; returns `false` if there
+    /// was one.
     pub fn decode_into(self, out: &mut String) -> bool {
         let mut exact = true;
         let mut rest = self.raw;
@@ -61,8 +61,8 @@ impl<'a> RawString<'a> {
         exact
     }
 
-    /// The string itself, in `scratch` only where it holds an escape. `None` where JSON has no such string: a
-    /// control character that is not escaped, half a surrogate pair.
+    /// Decodes the string, into `scratch` only if it has an escape. `None` if it is not valid JSON: a
+    /// control character that is not escaped, a lone surrogate.
     pub(crate) fn strict<'b>(self, scratch: &'b mut String) -> Option<&'b str>
     where
         'a: 'b,
@@ -77,7 +77,7 @@ impl<'a> RawString<'a> {
         self.decode_into(scratch).then_some(scratch)
     }
 
-    /// The same, borrowed or of its own.
+    /// Decodes in the same way, borrowed or owned.
     pub(super) fn strict_cow(self) -> Option<Cow<'a, str>> {
         let mut scratch = String::new();
         match self.strict(&mut scratch) {
@@ -93,7 +93,7 @@ impl<'a> RawString<'a> {
     }
 }
 
-/// Four hex digits (checked when the string was read) and what follows them.
+/// Parses four hex digits, checked already, and returns the rest.
 fn hex4(text: &str) -> (u32, &str) {
     let (digits, rest) = text.split_at_checked(4).unwrap_or((text, ""));
     (u32::from_str_radix(digits, 16).unwrap_or(0xFFFD), rest)

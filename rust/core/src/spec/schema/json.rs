@@ -1,11 +1,11 @@
-//! Types to `schemaString`: the way back from `parse`.
+//! Serializes types to `schemaString`, the inverse of `parse`.
 
 use serde_json::{Value, json};
 
 use crate::spec::schema::{DataType, StructField, StructType};
 
 impl StructType {
-    /// The text of `schemaString`, on one line.
+    /// Returns the text of `schemaString`, on one line.
     pub fn to_json(&self) -> String {
         self.json().to_string()
     }

@@ -1,6 +1,6 @@
 //! The table's schema: nested types as plain data, parsed from `schemaString`.
 //!
-//! Nesting is bounded by [`MAX_TYPE_DEPTH`], so values may be walked, compared and dropped by plain
+//! Nesting is bounded by [`MAX_TYPE_DEPTH`], so that values can be walked, compared and dropped by plain
 //! recursion.
 //!
 //! Protocol: "Schema Serialization Format".
@@ -17,16 +17,16 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 
-/// Levels of arrays, maps and structs allowed inside each other, below the table's own struct.
+/// The maximum nesting of arrays, maps and structs, below the table's own struct.
 pub const MAX_TYPE_DEPTH: usize = 250;
 
-/// Fields in order; no two names are equal when upper and lower case are ignored.
+/// Fields in order; their names are distinct, case-insensitively.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StructType {
     fields: Vec<StructField>,
 }
 
-/// One named column, or a named part of one.
+/// A named column, or a nested field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StructField {
     /// The logical name.
@@ -35,7 +35,7 @@ pub struct StructField {
     pub data_type: DataType,
     /// True if values may be null.
     pub nullable: bool,
-    /// Arbitrary JSON kept from the log: comments, column mapping, constraints, `varchar` lengths.
+    /// Arbitrary JSON from the log: comments, column mapping, constraints, `varchar` lengths.
     pub metadata: Map<String, Value>,
 }
 
@@ -52,11 +52,12 @@ pub enum DataType {
     Struct(Box<StructType>),
 }
 
-/// A type without parts, by its name in the log. What serde calls a type without arguments is that name.
+/// A type without parts, by its name in the log, which is also the name that serde uses for types without
+/// arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrimitiveType {
-    /// UTF-8 text; also `char(n)` and `varchar(n)`.
+    /// UTF-8 string; also `char(n)` and `varchar(n)`.
     String,
     /// 64 bits.
     Long,
@@ -73,9 +74,9 @@ pub enum PrimitiveType {
     /// Exact numbers with `scale <= precision <= 38`.
     #[serde(skip)]
     Decimal {
-        /// Digits in all.
+        /// The total number of digits.
         precision: u8,
-        /// Digits after the point.
+        /// The number of digits after the point.
         scale: u8,
     },
     /// True or false.
@@ -86,30 +87,30 @@ pub enum PrimitiveType {
     Date,
     /// An instant, in microseconds.
     Timestamp,
-    /// A wall-clock time without zone, in microseconds.
+    /// A local date and time without zone, in microseconds.
     TimestampNtz,
     /// A semi-structured value.
     Variant,
-    /// A column that holds nothing but nulls.
+    /// A column with only nulls.
     Void,
-    /// Months; every spelling from `interval year` to `interval year to month`.
+    /// Months; all spellings from `interval year` to `interval year to month`.
     #[serde(skip)]
     IntervalYearMonth,
-    /// Microseconds; every spelling from `interval day` to `interval day to second`.
+    /// Microseconds; all spellings from `interval day` to `interval day to second`.
     #[serde(skip)]
     IntervalDayTime,
-    /// Shapes on a plane, as WKB.
+    /// Geometries on a plane, as WKB.
     #[serde(skip)]
     Geometry {
         /// Coordinate reference system, `authority:code`.
         crs: String,
     },
-    /// Shapes on an ellipsoid, as WKB.
+    /// Geometries on an ellipsoid, as WKB.
     #[serde(skip)]
     Geography {
         /// Coordinate reference system, `authority:code`.
         crs: String,
-        /// The way that edges run between points.
+        /// The algorithm for edges between points.
         algorithm: String,
     },
 }
@@ -134,18 +135,18 @@ pub struct MapType {
     pub value_contains_null: bool,
 }
 
-/// Returns `true` if two names are the same column's: upper and lower case are ignored.
+/// Returns `true` if two names refer to the same column: names are case-insensitive.
 pub(crate) fn same_name(name: &str, other: &str) -> bool {
     name.to_lowercase() == other.to_lowercase()
 }
 
-/// The first name that is there already, upper and lower case ignored.
+/// Returns the first name that occurs twice, case-insensitively.
 pub(crate) fn named_twice<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut seen = std::collections::HashSet::with_capacity(names.size_hint().0);
     names.find(|name| !seen.insert(name.to_lowercase()))
 }
 
-/// The message for such a name.
+/// Returns the message for a duplicate name.
 pub(crate) fn twice(name: &str) -> String {
     format!(
         "two columns are named {} at one level (upper and lower case ignored)",
@@ -154,7 +155,7 @@ pub(crate) fn twice(name: &str) -> String {
 }
 
 impl StructType {
-    /// A struct of these fields.
+    /// Creates a struct of these fields.
     ///
     /// # Errors
     ///
@@ -166,12 +167,12 @@ impl StructType {
         }
     }
 
-    /// The fields in order.
+    /// Returns the fields in order.
     pub fn fields(&self) -> &[StructField] {
         &self.fields
     }
 
-    /// The field with exactly this name, else the one that differs in upper and lower case only.
+    /// Returns the field with exactly this name, otherwise one that differs in case only.
     pub fn field(&self, name: &str) -> Option<&StructField> {
         let exact = self.fields.iter().find(|field| field.name == name);
         exact.or_else(|| {
@@ -183,8 +184,7 @@ impl StructType {
 }
 
 impl DataType {
-    /// Returns `true` if its values have an order, so that statistics keep the least and the
-    /// greatest.
+    /// Returns `true` if its values have an order, so that statistics have their minimum and maximum.
     pub(crate) fn has_order(&self) -> bool {
         use PrimitiveType as P;
         match self {
@@ -198,14 +198,14 @@ impl DataType {
 }
 
 impl StructField {
-    /// The name that data files, statistics and partition values use when columns are mapped.
+    /// Returns the name in data files, statistics and partition values of a table with column mapping.
     pub fn physical_name(&self) -> Option<&str> {
         self.metadata
             .get("delta.columnMapping.physicalName")
             .and_then(Value::as_str)
     }
 
-    /// The Parquet field id of a mapped column.
+    /// Returns the Parquet field id of a mapped column.
     pub fn column_id(&self) -> Option<i64> {
         self.metadata
             .get("delta.columnMapping.id")

@@ -1,4 +1,4 @@
-//! `schemaString` to types, with a list of open parts instead of recursion.
+//! Parses `schemaString` to types, with a list of open parts instead of recursion.
 
 use std::fmt::Display;
 
@@ -10,14 +10,13 @@ use crate::spec::schema::{
     ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
 };
 
-/// Three brackets a struct level (type, list of fields, field), and some for metadata.
+/// Three brackets for each struct level (type, list of fields, field), and some for metadata.
 const MAX_BRACKETS: usize = 3 * (MAX_TYPE_DEPTH + 1) + 200;
 
 impl StructType {
-    /// Parses the `schemaString` of a `metaData` action. Empty text is a schema without columns, as
-    /// tables have it that were created before anything was known of them. A missing `nullable` or
-    /// `containsNull` means that nulls may occur; unknown keys are passed over; a user-defined type
-    /// is read as the type that stores it.
+    /// Parses the `schemaString` of a `metaData` action. An empty text is a schema without columns, as in
+    /// tables that were created without one. A missing `nullable` or `containsNull` means true; unknown
+    /// keys are ignored; a user-defined type is read as the type that stores it.
     ///
     /// # Errors
     ///
@@ -40,14 +39,14 @@ impl StructType {
     }
 }
 
-/// An item that is open.
+/// A part that is not complete.
 enum OpenItem {
     Type(TypeParts),
     Fields(Vec<StructField>),
     Field(FieldParts),
 }
 
-/// The position of a finished type in the part around it.
+/// The position of a complete type in its parent.
 #[derive(Clone, Copy)]
 enum Slot {
     OfField,
@@ -81,7 +80,7 @@ struct FieldParts {
 struct Parser<'a> {
     reader: JsonReader<'a>,
     open: Vec<OpenItem>,
-    /// Open types below the table's own.
+    /// The number of open types below the table's own.
     depth: usize,
 }
 
@@ -190,7 +189,7 @@ impl<'a> Parser<'a> {
             "nullable" => part.nullable = self.boolean()?,
             "metadata" => {
                 let text = self.reader.skip_value().map_err(no_schema)?;
-                // serde_json's own limit of 128 levels holds here
+                // serde_json's own limit of 128 levels applies here
                 let metadata: Option<Map<String, Value>> =
                     serde_json::from_str(text).map_err(|cause| {
                         self.wrong("the metadata of a field is malformed")
@@ -210,7 +209,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
-    /// Reads a type by its name, or opens one that has parts.
+    /// Parses a type name, or opens a type that has parts.
     fn begin_type(&mut self) -> Result<()> {
         match self.event()? {
             Event::String(name) => {
@@ -231,7 +230,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Hands a finished type to the part that waits for it.
+    /// Passes a complete type to its parent.
     fn attach(&mut self, data_type: DataType) -> Result<()> {
         let slot = match self.open.last() {
             Some(OpenItem::Field(_)) => Some(Slot::OfField),
@@ -321,7 +320,7 @@ impl<'a> Parser<'a> {
         match self.event()? {
             Event::Bool(value) => Ok(Some(value)),
             Event::Null => Ok(None),
-            _ => Err(self.wrong("whether nulls may occur is neither true nor false")),
+            _ => Err(self.wrong("the nullability is neither true nor false")),
         }
     }
 
@@ -334,8 +333,8 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The byte is one of the schema's text, which is no byte of the file that holds it: it belongs in
-/// the message, not into the error's own offset.
+/// The byte offset is relative to the schema's text, not to the file that contains it: it is part of the
+/// message, not the error's own offset.
 fn no_schema(why: impl Display) -> Error {
     let message = format!("schemaString is not a schema: {why} of its text");
     Error::corrupt("schema.json", message)

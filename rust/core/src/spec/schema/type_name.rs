@@ -1,4 +1,4 @@
-//! Names of types without parts, as the log spells them.
+//! Names of types without parts, as spelled in the log.
 
 use std::fmt;
 
@@ -13,8 +13,8 @@ const DEFAULT_ALGORITHM: &str = "spherical";
 const ALGORITHMS: [&str; 5] = ["spherical", "vincenty", "thomas", "andoyer", "karney"];
 
 impl PrimitiveType {
-    /// The type of this name; `None` when there is none. Names are case-sensitive; spaces are allowed
-    /// around the arguments.
+    /// Returns the type of this name; `None` if there is none. Names are case-sensitive; spaces are allowed
+    /// around arguments.
     pub fn from_name(name: &str) -> Option<Self> {
         let plain: Result<Self, ValueError> = Self::deserialize(name.into_deserializer());
         plain
@@ -25,7 +25,7 @@ impl PrimitiveType {
 }
 
 impl fmt::Display for PrimitiveType {
-    /// The name that [`PrimitiveType::from_name`] takes; intervals in their canonical spelling.
+    /// Formats the name that [`PrimitiveType::from_name`] parses; intervals in canonical form.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Decimal { precision, scale } => write!(f, "decimal({precision},{scale})"),
@@ -38,7 +38,7 @@ impl fmt::Display for PrimitiveType {
     }
 }
 
-/// Any run of units of one family, from the longer one to the shorter one.
+/// Parses an interval type: a range of units of one family, from larger to smaller.
 fn interval(name: &str) -> Option<PrimitiveType> {
     let units = name.strip_prefix("interval ")?;
     let (from, to) = units
@@ -97,7 +97,7 @@ fn with_arguments(name: &str) -> Option<PrimitiveType> {
     }
 }
 
-/// Spark spells the algorithm in capitals.
+/// Parses a geography type; Spark writes the algorithm in capitals.
 fn geography(crs: &str, algorithm: &str) -> Option<PrimitiveType> {
     let algorithm = algorithm.trim().to_ascii_lowercase();
     ALGORITHMS.contains(&algorithm.as_str()).then_some(())?;
@@ -107,7 +107,8 @@ fn geography(crs: &str, algorithm: &str) -> Option<PrimitiveType> {
     })
 }
 
-/// Spark's `SRID:ANY`, of values with a system each, is the type of no column of a table.
+/// Parses a reference system. Spark's `SRID:ANY`, for values with individual systems, is not a valid column
+/// type.
 fn reference_system(crs: &str) -> Option<String> {
     let crs = crs.trim();
     (!crs.eq_ignore_ascii_case("SRID:ANY")).then_some(())?;

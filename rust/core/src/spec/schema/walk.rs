@@ -1,11 +1,11 @@
-//! Walks over a schema: its fields and types at any depth, and schemas that are made from others.
+//! Walks over a schema: its fields and types at any depth, and derived schemas.
 
 use super::{ArrayType, DataType, MapType, StructField, StructType};
 use crate::error::Result;
 
-/// Types at any depth, those above first, in the order of the schema.
+/// Types at any depth, parents first, in the order of the schema.
 pub(crate) struct Types<'a> {
-    /// Still to be shown, the next one last.
+    /// Types still to visit, the next one last.
     open: Vec<&'a DataType>,
 }
 
@@ -28,13 +28,13 @@ impl<'a> Iterator for Types<'a> {
 pub(crate) type Join<'a> = dyn FnMut(&DataType, &DataType) -> Result<Option<DataType>> + 'a;
 
 impl DataType {
-    /// This type, and all that it is made of.
+    /// Iterates over this type and its parts.
     pub(crate) fn all_types(&self) -> Types<'_> {
         Types { open: vec![self] }
     }
 
-    /// This type with what `join` makes of parts of it and those that `other` has in the same place: it is
-    /// asked from the outside in, and `None` leaves a part as it is, or to its own parts.
+    /// Joins this type with another one: `join` is called with parts in the same position, outermost first;
+    /// `None` keeps a part as it is, except for its own parts.
     pub(crate) fn joined(&self, other: &Self, join: &mut Join<'_>) -> Result<Self> {
         if let Some(joined) = join(self, other)? {
             return Ok(joined);
@@ -67,19 +67,19 @@ impl DataType {
 }
 
 impl StructType {
-    /// The types of its fields, the last one first.
+    /// Returns the types of its parts, the last one first.
     fn types(&self) -> impl Iterator<Item = &DataType> {
         self.fields.iter().rev().map(|field| &field.data_type)
     }
 
-    /// The types of its columns, and all that they are made of.
+    /// Iterates over the types of its columns and their parts.
     pub(crate) fn all_types(&self) -> Types<'_> {
         Types {
             open: self.types().collect(),
         }
     }
 
-    /// This struct, and all that are below it.
+    /// Iterates over this struct and all nested ones.
     pub(crate) fn all_structs(&self) -> impl Iterator<Item = &StructType> {
         let below = self.all_types().filter_map(|data_type| match data_type {
             DataType::Struct(fields) => Some(&**fields),
@@ -88,12 +88,12 @@ impl StructType {
         std::iter::once(self).chain(below)
     }
 
-    /// Fields at any depth.
+    /// Iterates over fields at any depth.
     pub(crate) fn all_fields(&self) -> impl Iterator<Item = &StructField> {
         self.all_structs().flat_map(StructType::fields)
     }
 
-    /// Changes fields at any depth, those above first; their names have to stay.
+    /// Calls `change` with fields at any depth, parents first; it must not change their names.
     pub(crate) fn change_fields(&mut self, change: &mut dyn FnMut(&mut StructField)) {
         for field in &mut self.fields {
             change(field);

@@ -1,13 +1,13 @@
-//! The changes of type that columns allow.
+//! The type changes that columns allow.
 //!
 //! Protocol: "Type Widening".
 
 use super::PrimitiveType;
 
 impl PrimitiveType {
-    /// Returns `true` if a column of this type gets that other type when rows of a program bring it
-    /// along: not every wider type is one that somebody meant, as pandas makes floats of integers
-    /// with nulls. It is what delta-spark calls `same_family_type`.
+    /// Returns `true` if a column of this type is widened to the other type when written rows have it: only
+    /// changes that are likely intended, since pandas, for example, converts integers with nulls to floats.
+    /// delta-spark calls this `same_family_type`.
     pub(crate) fn evolves_to(&self, to: &Self) -> bool {
         use PrimitiveType as P;
         let alike = matches!(
@@ -22,7 +22,7 @@ impl PrimitiveType {
         alike && self.widens_to(to)
     }
 
-    /// Returns `true` if every value of this type is one of that other type: the protocol's list.
+    /// Returns `true` if every value of this type is a value of the other type: the protocol's list.
     #[must_use]
     pub fn widens_to(&self, to: &Self) -> bool {
         use PrimitiveType as P;

@@ -1,4 +1,4 @@
-//! Clauses bound to the columns of a merge: which of them applies to a row, and what it does.
+//! Clauses bound to the columns of a merge: selection of the clause for each row, and its effect.
 
 use arrow_array::{Array, BooleanArray, RecordBatch, UInt32Array};
 use arrow_select::concat::concat_batches;
@@ -21,7 +21,7 @@ pub(super) enum BoundThen {
 }
 
 impl BoundClause {
-    /// Its condition, and the values that it sets.
+    /// Returns its condition, and the values that it sets.
     pub(super) fn formulas(&self) -> impl Iterator<Item = &BoundFormula> {
         let values = match &self.then {
             BoundThen::Update(setter) => Some(setter.formulas()),
@@ -31,7 +31,7 @@ impl BoundClause {
     }
 }
 
-/// The first clause that applies to each row.
+/// Returns the first clause that applies to each row.
 pub(super) fn chosen(clauses: &[BoundClause], scope: &RecordBatch) -> Result<Vec<Option<usize>>> {
     let mut chosen = vec![None; scope.num_rows()];
     for (number, clause) in clauses.iter().enumerate() {
@@ -51,7 +51,7 @@ pub(super) fn chosen(clauses: &[BoundClause], scope: &RecordBatch) -> Result<Vec
     Ok(chosen)
 }
 
-/// The changes that the clauses have made to the rows of one batch of the table so far.
+/// The changes of the clauses so far to the rows of one batch of the table.
 pub(super) struct MergedRows<'a> {
     rows: &'a RecordBatch,
     removed: Vec<bool>,
@@ -60,7 +60,7 @@ pub(super) struct MergedRows<'a> {
 }
 
 impl<'a> MergedRows<'a> {
-    /// Nothing yet.
+    /// Creates a value without changes.
     pub(super) fn new(rows: &'a RecordBatch) -> Self {
         Self {
             rows,
@@ -70,8 +70,8 @@ impl<'a> MergedRows<'a> {
         }
     }
 
-    /// Applies to each row of `scope` the first clause whose condition is true. `positions`: the rows of the
-    /// batch that those of the scope belong to.
+    /// Applies to each row of `scope` the first clause whose condition is true. `positions`: the rows of
+    /// the batch that the rows of the scope belong to.
     pub(super) fn apply(
         &mut self,
         clauses: &mut [BoundClause],
@@ -108,7 +108,7 @@ impl<'a> MergedRows<'a> {
         Ok(())
     }
 
-    /// The plan of the batch.
+    /// Returns the plan of the batch.
     pub(super) fn into_plan(self) -> Result<RowPlan> {
         let updated = match self.values.first().map(RecordBatch::schema) {
             Some(schema) => {

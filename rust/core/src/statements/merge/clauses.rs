@@ -6,22 +6,22 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum When {
-    /// Pairs of a row of the table and one of the source.
+    /// Pairs of a target row and a source row.
     Matched,
-    /// Rows of the source alone.
+    /// Source rows without a target row.
     NotMatched,
-    /// Rows of the table alone.
+    /// Target rows without a source row.
     NotMatchedBySource,
 }
 
 /// The action of a clause.
 #[derive(Clone, Debug)]
 pub enum Then {
-    /// Sets these columns; `None`: all, to the source's of the same names.
+    /// Sets these columns; `None` sets all columns to those of the source with the same name.
     Update(Option<Vec<(String, String)>>),
-    /// Deletes the row of the table.
+    /// Deletes the target row.
     Delete,
-    /// Inserts a row with these columns; `None`: the source's.
+    /// Inserts a row with these columns; `None` inserts all columns of the source.
     Insert(Option<Vec<(String, String)>>),
 }
 
@@ -30,7 +30,7 @@ pub enum Then {
 pub struct Clause {
     /// The rows that it applies to.
     pub when: When,
-    /// A further condition on them: an expression.
+    /// An additional condition: an expression.
     pub condition: Option<String>,
     /// Its action.
     pub then: Then,
@@ -39,12 +39,12 @@ pub struct Clause {
 /// The definition of a merge: clauses and options.
 #[derive(Clone, Debug)]
 pub struct MergeDefinition {
-    /// When a row of the table and one of the source belong together: an expression.
+    /// The join condition: an expression.
     pub on: String,
-    /// The name of the source in expressions.
+    /// The alias of the source in expressions.
     pub source_name: String,
-    /// The name of the table in expressions.
+    /// The alias of the table in expressions.
     pub target_name: String,
-    /// In their order.
+    /// The clauses, in order.
     pub clauses: Vec<Clause>,
 }

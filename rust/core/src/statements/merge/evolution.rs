@@ -1,4 +1,4 @@
-//! The assignments of clauses for all columns, and columns that a merge adds to the table.
+//! The assignments of `UPDATE SET *` and `INSERT *`, and columns that a merge adds to the table.
 
 use arrow_schema::{Fields, Schema};
 
@@ -8,18 +8,18 @@ use crate::spec::arrow::field_index;
 use crate::spec::column_path::{column_path_text, leads_into, named_path};
 use crate::spec::schema::{DataType, StructType, same_name};
 
-/// The columns of a source that join the table.
+/// Columns of a source to add to the table.
 #[derive(Debug)]
 pub struct Joining {
-    /// Columns, and fields of structs, that join the table where it lacks them.
+    /// Columns, and fields of structs, that are added if the table lacks them.
     pub columns: StructType,
-    /// Columns whose types those of the table may widen to.
+    /// Columns to whose types those of the table may be widened.
     pub types: StructType,
 }
 
-/// The columns of the source that may join the table: all of them where a clause sets all columns, else
-/// those that one sets. Clauses for rows that are not in the source add none. Types are those of columns
-/// that are set to the source's of the same name.
+/// Returns the columns of the source that may be added: all of them if a clause sets all columns, otherwise
+/// those that a clause sets. Clauses for rows that are not in the source add none. Types are those of
+/// columns that are set to the source's of the same name.
 ///
 /// # Errors
 ///
@@ -63,7 +63,7 @@ pub fn joining(
     })
 }
 
-/// Returns `true` if an expression is but the source's column of this name.
+/// Returns `true` if an expression is just the source's column of this name.
 fn is_of_source(expression: &str, name: &str, source_name: &str) -> bool {
     let bare = |text: &str| text.trim().replace('`', "");
     let (expression, name) = (bare(expression), bare(name));
@@ -71,7 +71,7 @@ fn is_of_source(expression: &str, name: &str, source_name: &str) -> bool {
         || same_name(&expression, &format!("{}.{name}", bare(source_name)))
 }
 
-/// The fields that paths name, whole, and of those that paths lead into what these name.
+/// Collects the fields that paths refer to, as a whole, and the parts of those that paths lead into.
 fn chosen(fields: &StructType, set: &[Vec<String>], above: &mut Vec<String>) -> Result<StructType> {
     let mut kept = Vec::new();
     for field in fields.fields() {
@@ -90,8 +90,8 @@ fn chosen(fields: &StructType, set: &[Vec<String>], above: &mut Vec<String>) -> 
     StructType::new(kept)
 }
 
-/// The assignments of a clause for all columns: each column of the table that the source has, or has to
-/// have. `partly`: what the source lacks stays as it is.
+/// Returns the assignments of `SET *` or `INSERT *`: each column of the table that the source has, or must
+/// have. `partly`: columns that the source lacks are unchanged.
 pub(super) fn all_columns(
     table: &StructType,
     source: &Fields,

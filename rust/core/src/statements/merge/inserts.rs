@@ -1,4 +1,4 @@
-//! Rows of the source that match no row of the table, and the clauses that insert them.
+//! Source rows that match no target row, and the clauses that insert them.
 
 use std::sync::Arc;
 
@@ -24,13 +24,14 @@ pub struct InsertClause {
 
 #[derive(Debug)]
 enum Columns {
-    /// The indexes of those that the table has, too.
+    /// The indexes of the source's columns that the table has, too.
     OfSource(Vec<usize>),
     Set(Vec<BoundFormula>),
 }
 
 impl InsertClause {
-    /// `values`: columns and what they become; `None` takes those of the source that the table has.
+    /// Creates a clause; `values`: columns and their expressions; `None` for the source's columns that the
+    /// table has.
     pub(super) fn new(
         condition: Option<BoundFormula>,
         values: Option<&[(String, String)]>,
@@ -62,12 +63,12 @@ impl InsertClause {
         })
     }
 
-    /// The columns of the rows that it inserts: those that an intake has to take.
+    /// Returns the schema of the rows that it inserts, for an intake.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The rows for which the condition is true.
+    /// Returns the rows for which the condition is true.
     fn chosen(&self, seen: &RecordBatch) -> Result<Vec<u32>> {
         let rows = 0_u32..;
         let Some(condition) = &self.condition else {
@@ -100,12 +101,12 @@ impl InsertClause {
     }
 }
 
-/// Rows of the source that match no row of the table and are not inserted yet.
+/// Source rows that match no target row and are not inserted yet.
 #[derive(Debug)]
 pub struct UnmatchedRows {
     source: SourceRows,
     scope: Scope,
-    /// Marks the rows of the source that this statement does not insert.
+    /// Marks the source rows that must not be inserted.
     used: Vec<bool>,
 }
 
@@ -118,7 +119,7 @@ impl UnmatchedRows {
         }
     }
 
-    /// Gives `write` the rows that a clause inserts, batch by batch; from then on they are none of these.
+    /// Passes the rows that a clause inserts to `write`, batch by batch, and marks them as used.
     ///
     /// # Errors
     ///
@@ -158,7 +159,7 @@ impl UnmatchedRows {
     }
 }
 
-/// Rows of a batch, ascending.
+/// Returns the rows at these indexes, which ascend.
 fn taken(rows: &RecordBatch, indexes: &[u32]) -> Result<RecordBatch> {
     if indexes.len() == rows.num_rows() {
         return Ok(rows.clone());

@@ -1,7 +1,7 @@
-//! The join of the rows of the table and of the source.
+//! The join of target and source rows.
 //!
-//! Equalities between the sides make it a hash join; what else `on` says is asked of each pair. Without an
-//! equality every pair is looked at, some at a time.
+//! Equalities between the sides make it a hash join; the rest of `on` is evaluated on each pair. Without an
+//! equality, all pairs are compared, a limited number at a time.
 
 use std::collections::BTreeSet;
 
@@ -18,15 +18,15 @@ use crate::error::Result;
 use crate::expr::{BoundFormula, Equality, Formula, cast_value, common_type, equalities};
 use crate::storage::interrupt;
 
-/// Pairs that are looked at together.
+/// The number of pairs that are evaluated together.
 const PAIRS: usize = 1 << 16;
 
-/// The rest of `on`, and the columns that it sees.
+/// The rest of `on`, and the columns that it uses.
 #[derive(Debug)]
 struct Rest {
     condition: BoundFormula,
     scope: Scope,
-    /// The places of these columns on both sides.
+    /// The indexes of these columns on both sides.
     columns: [Vec<usize>; 2],
 }
 
@@ -35,7 +35,7 @@ type KeyColumn = (BoundFormula, DataType);
 
 #[derive(Debug)]
 pub(super) struct Join {
-    /// The rows of the source by their key; `None` if `on` has no equality.
+    /// The source rows by key; `None` if `on` has no equality.
     by_key: Option<KeyedRows>,
     target_keys: Vec<KeyColumn>,
     rest: Option<Rest>,
@@ -44,7 +44,7 @@ pub(super) struct Join {
 }
 
 impl Join {
-    /// Puts the source's keys into a hash table.
+    /// Builds the hash table of the source's keys.
     pub(super) fn new(on: &str, scope: &Scope, source: &SourceRows) -> Result<Self> {
         let on = Formula::parse(on)?;
         on.bind_condition(&scope.fields)?;
@@ -91,7 +91,7 @@ impl Join {
         })
     }
 
-    /// The places of the table's columns that `on` sees.
+    /// Returns the indexes of the table's columns that `on` uses.
     pub(super) fn target_columns(&self, scope: &Scope) -> BTreeSet<usize> {
         let keys = self.target_keys.iter();
         let keys = keys.flat_map(|(key, _)| scope.target_columns(key));
@@ -102,7 +102,7 @@ impl Join {
         keys.chain(rest).collect()
     }
 
-    /// Calls `found` for each pair of rows that belong together: places in the batch, places in the source.
+    /// Calls `visit` for each pair of matching rows: indexes in the batch, indexes in the source.
     pub(super) fn each_pair(
         &self,
         scope: &Scope,
@@ -120,7 +120,7 @@ impl Join {
                 return Ok(());
             }
             interrupt::check()?;
-            self.keep(rows, source, std::mem::take(&mut pairs), visit)
+            self.visit_matches(rows, source, std::mem::take(&mut pairs), visit)
         };
         if let Some(by_key) = &self.by_key {
             let columns = evaluated(&self.target_keys, &seen)?;
@@ -133,11 +133,11 @@ impl Join {
                 (0..source.num_rows()).try_for_each(|other| pair(row, other))?;
             }
         }
-        self.keep(rows, source, pairs, visit)
+        self.visit_matches(rows, source, pairs, visit)
     }
 
-    /// Keeps the pairs with equal keys for which the rest is true.
-    fn keep(
+    /// Calls `visit` for the pairs with equal keys for which the rest of `on` is true.
+    fn visit_matches(
         &self,
         rows: &RecordBatch,
         source: &SourceRows,
@@ -165,7 +165,7 @@ impl Join {
     }
 }
 
-/// The rows of the source by their key; extends the ranges of the keys that have one.
+/// Builds the hash table of the source rows; extends the ranges of keys that have one.
 fn keyed(
     mut keys: Keys,
     columns: &[KeyColumn],

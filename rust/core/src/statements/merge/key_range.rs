@@ -1,4 +1,4 @@
-//! The least and the greatest key of a source, by which files of the table are skipped.
+//! The minimum and the maximum key of a source, by which files of the table are skipped.
 
 use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_ord::sort::{SortOptions, sort_limit};
@@ -8,17 +8,17 @@ use arrow_select::concat::concat;
 use super::columns_mismatch;
 use crate::error::Result;
 
-/// The least and the greatest key of the source for a plain column of the table.
+/// The minimum and the maximum key of the source for a plain column of the table.
 #[derive(Debug)]
 pub struct KeyRange {
     column: String,
-    /// The bounds, arrays of one value each, or of none; `None` if a null is a key, too.
+    /// The bounds, arrays of at most one value each; `None` if null is a key, too.
     bounds: Option<[ArrayRef; 2]>,
     null_safe: bool,
 }
 
 impl KeyRange {
-    /// Creates a range without keys; `None` for types whose literals have no such order.
+    /// Creates an empty range; `None` for types whose literals do not have this order.
     pub(super) fn new(column: String, data_type: &DataType, null_safe: bool) -> Option<Self> {
         let ordered = matches!(
             data_type,
@@ -37,7 +37,7 @@ impl KeyRange {
         })
     }
 
-    /// Takes more keys.
+    /// Adds keys.
     pub(super) fn extend(&mut self, keys: &ArrayRef) -> Result<()> {
         if self.null_safe && keys.null_count() > 0 {
             self.bounds = None;
@@ -52,12 +52,12 @@ impl KeyRange {
         Ok(())
     }
 
-    /// The column of the table.
+    /// Returns the column of the table.
     pub fn column(&self) -> &str {
         &self.column
     }
 
-    /// The bounds, of one value each, if they are known to be of this type.
+    /// Returns the bounds, of one value each, if they are known and of this type.
     pub fn bounds(&self, data_type: &DataType) -> Option<&[ArrayRef; 2]> {
         let bounds = self.bounds.as_ref()?;
         let of_type = |bound: &ArrayRef| bound.data_type() == data_type && bound.len() == 1;
@@ -65,7 +65,7 @@ impl KeyRange {
     }
 }
 
-/// The first value in this order, nulls after all others; no value of none.
+/// Returns the first value in this order, nulls last; an empty array if there is none.
 fn first(values: &ArrayRef, descending: bool) -> Result<ArrayRef> {
     let options = SortOptions {
         descending,

@@ -1,4 +1,4 @@
-//! Keys of rows: the values of some columns, as bytes that are equal where the values are.
+//! Keys of rows: the values of some columns, as bytes that are equal if the values are.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -15,16 +15,16 @@ use crate::expr::value::floats::normalised;
 
 /// Keys of rows that come batch by batch.
 pub(super) struct Keys {
-    /// For each column of the key, true if nulls equal nulls; otherwise they equal nothing.
+    /// For each column of the key, true if nulls are equal; otherwise they equal nothing.
     null_safe: Vec<bool>,
     converter: RowConverter,
     keys: Rows,
-    /// For each row, true if its key equals any.
+    /// For each row, true if its key can equal another.
     comparable: BooleanBufferBuilder,
 }
 
 impl Keys {
-    /// For keys of these types.
+    /// Creates keys of these types.
     pub(super) fn new<'a>(
         null_safe: Vec<bool>,
         types: impl Iterator<Item = &'a DataType> + Clone,
@@ -43,7 +43,7 @@ impl Keys {
         })
     }
 
-    /// Takes the keys of the next rows.
+    /// Adds the keys of the next rows.
     pub(super) fn push(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
         self.converter
             .append(&mut self.keys, &all_normalised(columns)?)
@@ -55,7 +55,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Hashes the rows, fewer than 2^32.
+    /// Builds the hash table of fewer than 2^32 rows.
     pub(super) fn keyed(mut self) -> KeyedRows {
         let (keys, comparable) = (self.keys, self.comparable.finish());
         let rows = keys.num_rows();
@@ -63,7 +63,7 @@ impl Keys {
         let mut first: HashTable<u32> = HashTable::with_capacity(rows);
         let mut next = vec![END; rows];
         let key = |row: u32| keys.row(row as usize);
-        // backwards, so that the rows of a key are found in their order
+        // backwards, so that the rows of a key are in order
         for (row, next) in next.iter_mut().enumerate().rev() {
             if !comparable.value(row) {
                 continue;
@@ -96,7 +96,7 @@ impl Keys {
 #[derive(Debug)]
 pub(super) struct KeyedRows {
     null_safe: Vec<bool>,
-    /// So that no one can craft keys that collide.
+    /// Random, so that no one can craft keys that collide.
     seed: u64,
     converter: RowConverter,
     keys: Rows,
@@ -109,7 +109,7 @@ pub(super) struct KeyedRows {
 const END: u32 = u32::MAX;
 
 impl KeyedRows {
-    /// The keys of other rows: each one's first row here, if any.
+    /// Returns for each of other rows the first row with the same key, if any.
     pub(super) fn find(&self, columns: &[ArrayRef]) -> Result<Vec<Option<u32>>> {
         let others = self
             .converter
@@ -126,7 +126,7 @@ impl KeyedRows {
         Ok(matches.collect())
     }
 
-    /// The rows with the key of a row, from this one on.
+    /// Returns the rows with the key of a row, from this row on.
     pub(super) fn same_key(&self, row: u32) -> impl Iterator<Item = u32> {
         std::iter::successors(Some(row), |row| {
             self.next
@@ -137,7 +137,7 @@ impl KeyedRows {
     }
 }
 
-/// Null where a value of the key is a null that equals nothing.
+/// Returns nulls for rows with a null in the key that equals nothing.
 fn comparable(null_safe: &[bool], columns: &[ArrayRef]) -> Option<NullBuffer> {
     let strict = null_safe.iter().zip(columns).filter(|(safe, _)| !**safe);
     strict.fold(None, |nulls, (_, column)| {

@@ -1,8 +1,7 @@
-//! MERGE: rows joined with those of a source, and the clauses that apply to each pair.
+//! MERGE: target rows joined with source rows, and the clauses that apply to each pair.
 //!
-//! The keys of the source are held in memory, and its rows up to a limit; of the files of the table the
-//! columns that expressions see are read once, batch by batch. The first clause whose condition is true
-//! applies.
+//! The keys of the source are held in memory, and its rows up to a limit; the columns of the table that
+//! expressions use are read once, batch by batch. The first clause whose condition is true applies.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +42,7 @@ use crate::write::STEP_BYTES;
 use crate::write::columns::{columns_mismatch, nullable};
 use crate::write::row_display;
 
-/// Rows that are merged.
+/// A merge of source rows into target rows.
 #[derive(Debug)]
 pub struct Merge {
     source: SourceRows,
@@ -55,18 +54,18 @@ pub struct Merge {
     matched: Vec<BoundClause>,
     alone: Vec<BoundClause>,
     inserts: Vec<InsertClause>,
-    /// Rows of the source that belong to one of the table.
+    /// Marks the source rows that match a target row.
     used: Vec<bool>,
     /// The table's columns.
     own: SchemaRef,
-    /// The places of those that are looked at.
+    /// The indexes of the columns that are read.
     looked_at: BTreeSet<usize>,
-    /// For the others.
+    /// Nulls for the other columns.
     nulls: RecordBatch,
 }
 
 impl Merge {
-    /// Hashes the source's keys. `partly`: clauses for all columns leave alone what the source lacks.
+    /// Builds the hash table of the source. `partly`: `SET *` keeps columns that the source lacks.
     ///
     /// # Errors
     ///
@@ -106,7 +105,7 @@ impl Merge {
         Ok(merge)
     }
 
-    /// The places of the table's columns that `on` or a clause sees, or that an update keeps.
+    /// Returns the indexes of the table's columns that `on` or a clause uses, or that an update keeps.
     fn target_columns(&self) -> BTreeSet<usize> {
         let mut seen = self.join.target_columns(&self.scope);
         let matched = self.matched.iter().map(|clause| (clause, &self.scope));
@@ -122,7 +121,7 @@ impl Merge {
         seen
     }
 
-    /// Rows of all of the table's columns: those that were not read are null.
+    /// Adds the columns that were not read, as nulls.
     fn widened(&mut self, read: &RecordBatch) -> Result<RecordBatch> {
         let rows = read.num_rows();
         if self.nulls.num_rows() < rows {
@@ -198,24 +197,24 @@ impl Merge {
         Ok(())
     }
 
-    /// The number of rows that the source has.
+    /// Returns the number of source rows.
     pub fn source_rows(&self) -> u64 {
         self.source.num_rows().into()
     }
 
-    /// Returns `true` if rows of the table are touched by nothing but pairs, so that others need
-    /// not be read.
+    /// Returns `true` if the merge only affects target rows with a source row, so that others need not be
+    /// read.
     pub fn needs_pairs(&self) -> bool {
         self.alone.is_empty()
     }
 
-    /// The least and the greatest key of the source for each plain column of the table whose values are
-    /// written as text in their order.
+    /// Returns the minimum and the maximum source key for each plain column of the table whose literals
+    /// have the same order.
     pub fn key_ranges(&self) -> &[KeyRange] {
         &self.join.key_ranges
     }
 
-    /// Checks what can be known of the inserts before a row is seen.
+    /// Validates the inserts before any row is read.
     ///
     /// # Errors
     ///
@@ -227,14 +226,15 @@ impl Merge {
         Ok(())
     }
 
-    /// Returns the clauses that insert and the rows for them, once all rows of the table were read.
+    /// Returns the clauses that insert and the rows for them, once all target rows were read.
     pub fn into_inserts(self) -> (Vec<InsertClause>, UnmatchedRows) {
         let rows = UnmatchedRows::new(self.source, self.source_scope, self.used);
         (self.inserts, rows)
     }
 
-    /// Rows of the table that several of the source match need no choice between these: nothing becomes of
-    /// them, or they are deleted in any case. As in the reference, conditions of clauses choose none.
+    /// Returns `true` if several source rows may match one target row, since nothing depends on the choice:
+    /// it is not changed, or deleted in any case. As in the reference, conditions of clauses are not
+    /// considered.
     fn takes_several(&self) -> bool {
         match self.matched.as_slice() {
             [] => self.alone.is_empty(),
@@ -243,8 +243,8 @@ impl Merge {
         }
     }
 
-    /// Pairs of rows that belong together, at most one for a row of the table: places in the batch, places
-    /// in the source.
+    /// Returns the matching pairs, at most one for a target row: indexes in the batch, indexes in the
+    /// source.
     fn pairs(&mut self, read: &RecordBatch, rows: &RecordBatch) -> Result<(Vec<u32>, Vec<u32>)> {
         let mut first: Vec<Option<u32>> = vec![None; rows.num_rows()];
         let takes_several = self.takes_several();

@@ -1,4 +1,4 @@
-//! The columns that the expressions of a merge see.
+//! The columns that the expressions of a merge can refer to.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::error::Result;
 use crate::expr::{BoundFormula, Side};
 use crate::spec::arrow::field_index;
 
-/// Whose columns go by their bare names.
+/// The side whose columns need no alias.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum VisibleSide {
-    /// Columns that only one side has.
+    /// Both, for columns that only one side has.
     Both,
     Target,
     Source,
 }
 
-/// The columns that expressions see: both sides as structs, and columns that only one of them has.
+/// The columns that expressions can refer to: both sides as structs, and columns without alias.
 #[derive(Clone, Debug)]
 pub(super) struct Scope {
     pub(super) names: [String; 2],
     pub(super) fields: Fields,
-    /// Side and place of the columns after the structs.
+    /// Side and index of the columns after the structs.
     bare: Vec<(usize, usize)>,
 }
 
@@ -66,7 +66,7 @@ impl Scope {
         }
     }
 
-    /// The columns of the table, 0, or of the source, 1.
+    /// Returns the columns of the table, 0, or of the source, 1.
     pub(super) fn side_fields(&self, side: usize) -> Fields {
         match self.fields.get(side).map(|field| field.data_type()) {
             Some(DataType::Struct(parts)) => parts.clone(),
@@ -74,7 +74,7 @@ impl Scope {
         }
     }
 
-    /// Whose columns a name leads to, and whether it is that of the side itself.
+    /// Returns the side of a name, and whether the name is the alias of that side.
     pub(super) fn side_of(&self, name: &str) -> Option<(Side, bool)> {
         let at = field_index(&self.fields, name)?;
         let (side, whole) = match at.checked_sub(self.names.len()) {
@@ -91,7 +91,7 @@ impl Scope {
         ))
     }
 
-    /// The indexes of the table's columns that an expression sees.
+    /// Returns the indexes of the table's columns that an expression uses.
     pub(super) fn target_columns(&self, formula: &BoundFormula) -> BTreeSet<usize> {
         let target = self.side_fields(0);
         let mut seen = BTreeSet::new();
@@ -108,8 +108,8 @@ impl Scope {
         seen
     }
 
-    /// Returns the scope of expressions that name no columns but these, and the positions of these
-    /// on both sides.
+    /// Returns the scope restricted to columns with these names, and the positions of its columns on both
+    /// sides.
     pub(super) fn narrowed(&self, words: &BTreeSet<String>) -> (Self, [Vec<usize>; 2]) {
         let [target, source] = [0, 1].map(|side| self.side_fields(side));
         let kept = |fields: &Fields| -> Vec<usize> {
@@ -157,12 +157,12 @@ impl Scope {
     }
 }
 
-/// Columns without a row.
+/// Returns a batch without rows.
 pub(super) fn empty_batch(fields: Fields) -> RecordBatch {
     RecordBatch::new_empty(Arc::new(Schema::new(fields)))
 }
 
-/// Rows of nothing but nulls.
+/// Returns a batch of nulls.
 pub(super) fn empty_rows(like: &RecordBatch, rows: usize) -> Result<RecordBatch> {
     let columns = like
         .schema()

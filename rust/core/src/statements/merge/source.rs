@@ -1,7 +1,7 @@
 //! The rows of a source: in memory up to a limit, beyond it in a temporary file.
 //!
-//! The file is a stream of Arrow's IPC format, mapped into memory: its batches are used as those in memory
-//! are, without a copy, and the system decides how much of them stays there.
+//! The file is a stream of Arrow's IPC format, mapped into memory: its batches are used like those in
+//! memory, without a copy, and the system decides how much of them stays there.
 
 use std::sync::Arc;
 
@@ -25,25 +25,26 @@ use crate::write::coerce::coerce;
 use crate::write::columns::nullable;
 use crate::write::each_step;
 
-/// Small batches become one of at most this many rows, and of this part of the bytes in memory.
+/// Small batches are combined to batches of at most this many rows, and of this fraction of the memory
+/// limit.
 const BATCH_ROWS: usize = 64 << 10;
 const BATCH_PART: usize = 16;
 
-/// The rows of a source, by their number over all batches.
+/// The rows of a source, with indexes across all batches.
 #[derive(Debug)]
 pub struct SourceRows {
     schema: SchemaRef,
-    /// At least one.
+    /// At least one batch.
     batches: Vec<RecordBatch>,
-    /// The number of each batch's first row.
+    /// The index of each batch's first row.
     starts: Vec<u32>,
     rows: u32,
     longest: u64,
 }
 
 impl SourceRows {
-    /// Reads a stream to its end, with its columns in types that tables have. More than `most_bytes` go to a
-    /// temporary file.
+    /// Reads a stream to its end, with columns converted to types that tables have. More than `most_bytes`
+    /// are written to a temporary file.
     ///
     /// # Errors
     ///
@@ -92,7 +93,7 @@ impl SourceRows {
         self.rows
     }
 
-    /// No row takes more bytes.
+    /// Returns an upper bound on the size of a row.
     pub(super) fn longest_row(&self) -> u64 {
         self.longest
     }
@@ -101,12 +102,12 @@ impl SourceRows {
         &self.batches
     }
 
-    /// The same columns without a row.
+    /// Returns the same columns without rows.
     pub(super) fn empty(&self) -> RecordBatch {
         RecordBatch::new_empty(Arc::clone(&self.schema))
     }
 
-    /// Some of the columns.
+    /// Selects columns.
     pub(super) fn project(&self, columns: &[usize]) -> Result<Self> {
         let batches = self.batches.iter().map(|batch| batch.project(columns));
         Ok(Self {
@@ -120,7 +121,7 @@ impl SourceRows {
         })
     }
 
-    /// Some of the rows, in any order.
+    /// Selects rows, in any order.
     pub(super) fn take(&self, rows: &UInt32Array) -> Result<RecordBatch> {
         if let [only] = self.batches.as_slice() {
             return take_record_batch(only, rows).map_err(columns_mismatch);
@@ -138,7 +139,7 @@ impl SourceRows {
         batch(&self.schema, columns.collect::<Result<_>>()?, rows.len())
     }
 
-    /// A row's batch and its place there.
+    /// Returns a row's batch and its index there.
     fn location_of(&self, row: u32) -> (usize, usize) {
         let number = self.starts.partition_point(|start| *start <= row) - 1;
         let start = self.starts.get(number).copied().unwrap_or_default();
@@ -146,7 +147,7 @@ impl SourceRows {
     }
 }
 
-/// A batch of columns, also of none.
+/// Creates a batch of columns, or of none.
 pub(super) fn batch(
     schema: &SchemaRef,
     columns: Vec<ArrayRef>,
@@ -160,7 +161,7 @@ pub(super) fn batch(
 /// The rows that have been read so far.
 struct Collected {
     schema: SchemaRef,
-    /// Small batches, soon to be one.
+    /// Small batches to be combined.
     small: Vec<RecordBatch>,
     small_rows: usize,
     small_bytes: usize,
@@ -197,7 +198,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Makes one batch of the small ones, in its place.
+    /// Combines the small batches.
     fn combine(&mut self) -> Result<()> {
         let rows = match self.small.as_slice() {
             [] => return Ok(()),
@@ -233,7 +234,7 @@ impl Collected {
     }
 }
 
-/// The bytes of the values, of slices those of their part.
+/// Returns the bytes of the values; slices count only their part.
 fn bytes_of(rows: &RecordBatch) -> Result<usize> {
     let columns = rows.columns().iter();
     let bytes = columns.map(|column| column.to_data().get_slice_memory_size());
@@ -245,7 +246,7 @@ fn bytes_of(rows: &RecordBatch) -> Result<usize> {
 /// Batches in a temporary file.
 struct Spilled {
     file: TemporaryFile,
-    /// Into memory, so that errors of the file are those of a storage.
+    /// Encodes into memory, so that errors of the file are reported as errors of a storage.
     encoder: StreamWriter<Vec<u8>>,
 }
 

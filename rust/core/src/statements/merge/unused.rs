@@ -1,5 +1,5 @@
-//! Columns of a source in types that tables do not have, as times of day: they are in no one's way unless
-//! somebody uses them.
+//! Columns of a source with types that tables do not support, such as times of day: they are allowed unless
+//! they are used.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::spec::schema::StructType;
 use crate::write::columns::columns_mismatch;
 
-/// The rows without columns of such types that neither the table nor an expression names.
+/// Drops columns of such types that neither the table nor an expression refers to.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub fn without_unused(
     Ok(Box::new(Projected { rows, kept, schema }))
 }
 
-/// Returns `true` if tables have columns of its type.
+/// Returns `true` if tables can have columns of its type.
 fn is_stored(field: &Arc<Field>) -> bool {
     StructType::from_arrow(&Schema::new(vec![Arc::clone(field)])).is_ok()
 }
@@ -49,7 +49,7 @@ fn sets_all(definition: &MergeDefinition) -> bool {
     sets.any(|then| matches!(then, Then::Update(None) | Then::Insert(None)))
 }
 
-/// Returns `true` if an expression or an assignment may name a column.
+/// Returns `true` if an expression or an assignment may refer to a column.
 fn is_named(definition: &MergeDefinition, name: &str) -> bool {
     let name = name.to_lowercase();
     let clauses = &definition.clauses;
@@ -68,7 +68,7 @@ fn is_named(definition: &MergeDefinition, name: &str) -> bool {
             .any(|(column, value)| names(column) || names(value))
 }
 
-/// Returns `true` if a text has the name of a column as a word that is not the alias of a table.
+/// Returns `true` if a text contains the name of a column as a word that is not the alias of a table.
 fn names(text: &str, name: &str, definition: &MergeDefinition) -> bool {
     let in_word = |c: char| c.is_alphanumeric() || c == '_';
     let tables = [&definition.source_name, &definition.target_name];

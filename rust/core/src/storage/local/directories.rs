@@ -1,4 +1,4 @@
-//! Directories: made durably, found, and removed where nothing is left in them.
+//! Directories: creating them durably, listing them, and removing empty ones.
 
 use std::fs;
 use std::io::{self, ErrorKind as IoKind};
@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::storage::{FileMeta, interrupt, platform, with_root};
 
 impl LocalStorage {
-    /// Every directory below one, each before what is in it, without what `enter` refuses.
+    /// Returns all directories below one, parents first, except those that `enter` refuses.
     pub(super) fn directories(
         &self,
         below: &str,
@@ -23,7 +23,7 @@ impl LocalStorage {
             for entry in entries.into_iter().flatten().flatten() {
                 let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
                 let kind = entry.file_type();
-                // a link to a directory leads elsewhere, perhaps in a circle
+                // links to directories lead elsewhere, possibly in a cycle
                 let (Ok(true), Some(name)) = (
                     kind.map(|kind| kind.is_dir()),
                     entry.file_name().to_str().map(str::to_owned),
@@ -35,7 +35,7 @@ impl LocalStorage {
                 } else {
                     format!("{directory}/{name}")
                 };
-                // one that has gone since is not there
+                // removed in the meantime
                 if enter(&path)
                     && let Ok(metadata) = entry.metadata()
                 {
@@ -47,7 +47,7 @@ impl LocalStorage {
         Ok(files)
     }
 
-    /// Returns `true` if the directory was empty, and is gone.
+    /// Removes the directory if it is empty; returns whether it did.
     pub(super) fn remove_empty(&self, directory: &str) -> Result<bool> {
         match fs::remove_dir(self.writable(directory)?) {
             Ok(()) => Ok(true),
@@ -58,8 +58,8 @@ impl LocalStorage {
     }
 }
 
-/// Makes a directory and those above it. A new one is synced into that above it: a power cut would
-/// take all away that is in it.
+/// Creates a directory and its parents, and syncs the parent of each new one, without which a power failure
+/// could lose it.
 pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
     let above = directory.rsplit_once('/').map(|(above, _)| above);
     let created = match fs::create_dir(&*with_root(directory)) {

@@ -1,5 +1,5 @@
-//! Ranges of the log that are fetched before somebody reads them, some of them before a listing has shown the file:
-//! it may not be there, or be another one.
+//! Ranges of the log that are fetched before they are needed, some before a listing has confirmed the file:
+//! it may not exist, or differ.
 
 use std::future::Future;
 use std::ops::Range;
@@ -17,13 +17,13 @@ use super::{Client, ObjectStorage, meta, parts};
 use crate::error::Result;
 use crate::storage::{StoreKind, runtime};
 
-/// The tag of the file, where the range begins, and its bytes; `None` if they did not come.
+/// The tag of the file, the start of the range, and its bytes; `None` if the request failed.
 type Answer = Option<(u64, u64, Bytes)>;
 
-/// The same once it is there.
+/// The shared response.
 pub(in crate::storage) type Arrived = Shared<BoxFuture<'static, Answer>>;
 
-/// A range on its way. It is cancelled when this is dropped and no one else waits for it.
+/// A pending request for a range. It is cancelled when this is dropped, unless someone else waits for it.
 #[derive(Debug)]
 pub struct Early {
     path: String,
@@ -32,7 +32,7 @@ pub struct Early {
 }
 
 impl Early {
-    /// Begins to fetch a range of a file from `start` on.
+    /// Starts to fetch a range of a file from `start` on.
     ///
     /// # Errors
     ///
@@ -55,7 +55,7 @@ impl Early {
         })
     }
 
-    /// The answer, if it is about this file: it may have the range.
+    /// Returns the response if it is about this file; it may contain the range.
     pub(in crate::storage) fn bytes(&self, path: &str) -> Option<Arrived> {
         (self.path == path).then(|| self.arrived.clone())
     }
@@ -69,7 +69,7 @@ impl Drop for Early {
     }
 }
 
-/// The tag and the bytes of a range within an answer that has all of it.
+/// Returns the tag and the bytes of a range, if the response contains all of it.
 fn within(answer: Answer, range: &Range<u64>) -> Option<(u64, Bytes)> {
     let (tag, start, bytes) = answer?;
     let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
@@ -78,8 +78,8 @@ fn within(answer: Answer, range: &Range<u64>) -> Option<(u64, Bytes)> {
 }
 
 impl ObjectStorage {
-    /// Begins to fetch ranges of files, of which some were requested before; each goes to `keep` with the file's tag
-    /// once it is there.
+    /// Starts to fetch ranges of files, some of which were already requested; passes each to `keep` with
+    /// the file's tag.
     pub(in crate::storage) fn fetch_ahead<P: Send + 'static>(
         &self,
         ranges: Vec<(P, String, Range<u64>, Option<Arrived>)>,
@@ -113,12 +113,12 @@ impl ObjectStorage {
         .map(drop)
     }
 
-    /// Returns `true` if listings distinguish versions of a file: web servers and HDFS need not.
+    /// Returns `true` if listings distinguish versions of a file: web servers and HDFS may not.
     pub(in crate::storage) fn has_tags(&self) -> bool {
         !matches!(self.location.kind(), StoreKind::Http | StoreKind::Hdfs)
     }
 
-    /// Begins to fetch a range of a file that may not be there.
+    /// Starts to fetch a range of a file that may not exist.
     pub(in crate::storage) fn fetch_early(&self, path: &str, range: Range<u64>) -> Result<Early> {
         let Client { store, permits, .. } = self.client()?;
         let object = self.object(path)?;
@@ -129,7 +129,7 @@ impl ObjectStorage {
         })
     }
 
-    /// Reads ranges, in order and without overlap, each by itself.
+    /// Reads ranges separately; they are sorted and do not overlap.
     pub(in crate::storage) fn read_apart(
         &self,
         path: &str,
@@ -139,7 +139,7 @@ impl ObjectStorage {
     }
 }
 
-/// The tag of a file and the bytes of a range of it; `None` for any failure.
+/// Fetches a range of a file with its tag; `None` for any failure.
 async fn fetch_range(
     store: &dyn ObjectStore,
     object: &Path,

@@ -1,4 +1,4 @@
-//! A store's options: which keys there are, what the environment adds, what may not be shown.
+//! The options of a store: known keys, defaults from the environment, and redaction of secrets.
 
 use std::borrow::Cow;
 use std::env;
@@ -21,8 +21,8 @@ use super::connector::Connector;
 use super::hdfs::Hdfs;
 use crate::error::{Error, Result};
 
-/// Options that other Delta libraries know and that need nothing done here: commits are made by
-/// conditional requests, without locks and without renaming.
+/// Options of other Delta libraries that need no implementation here: commits use conditional requests,
+/// without locks and renames.
 const WITHOUT_MEANING: [&str; 14] = [
     "allow_unsafe_rename",
     "aws_access_key_id_dynamodb",
@@ -40,21 +40,21 @@ const WITHOUT_MEANING: [&str; 14] = [
     "object_store_concurrency_limit",
 ];
 
-/// The words in an option's name by which its value is a secret.
+/// Words in the name of an option whose value is secret.
 const SECRET: [&str; 6] = ["key", "secret", "token", "password", "sas", "credential"];
 
-/// The number of times that the client of HDFS goes round the name nodes again; it waits longer
-/// each time, up to minutes.
+/// The number of times that the HDFS client tries all name nodes again; it waits longer each time, up to
+/// minutes.
 const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
-/// Requests for bytes in flight, and the most that can be requested.
+/// The default maximum number of pending requests for bytes, and the largest that can be set.
 const DEFAULT_REQUESTS: usize = 64;
 const MAX_REQUESTS: usize = 4096;
 
 /// The maximum number of name nodes in addition to the first one.
 const OTHER_NAME_NODES: usize = 2;
 
-/// Checked options of one store.
+/// The validated options of a store.
 pub(super) struct Settings {
     options: Vec<(String, String)>,
     /// Values of options and of the environment that may not be shown.
@@ -64,14 +64,14 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Options by lower-case key, each of which the store knows.
+    /// Validates options; keys are case-insensitive, and must be known to the store.
     pub(super) fn new(kind: StoreKind, pairs: &[(String, String)]) -> Result<Self> {
         let mut options = Vec::with_capacity(pairs.len());
         let mut retries = RetryConfig::default();
         let mut max_requests = DEFAULT_REQUESTS;
         for (key, value) in pairs {
             let name = key.trim().to_ascii_lowercase();
-            // the key of a service account is JSON, in lines
+            // the key of a service account is multi-line JSON
             if value.contains(char::is_control) && !name.contains("service_account") {
                 return Err(bad_value(&named(key.trim()), "without line breaks"));
             }
@@ -82,8 +82,8 @@ impl Settings {
                         .parse()
                         .map_err(|_| bad_value(&format!("`{key}`"), "a whole number"))?;
                     if kind == StoreKind::Hdfs {
-                        // the name node that is asked first may be a standby; before keys of
-                        // Hadoop itself, of which the last one holds
+                        // the first name node may be a standby; placed before Hadoop's own keys, the last
+                        // of which counts
                         let attempts = retries.max_retries.max(OTHER_NAME_NODES).to_string();
                         options.insert(0, (HDFS_ATTEMPTS.to_owned(), attempts));
                     }
@@ -101,7 +101,7 @@ impl Settings {
                         })?;
                 }
                 name_ if WITHOUT_MEANING.contains(&name_) => {}
-                // Hadoop's keys hold the names of services, which may have capitals
+                // Hadoop's keys contain names of services, which may have capitals
                 name_ if kind == StoreKind::Hdfs && is_known(kind, name_) => {
                     options.push((key.trim().to_owned(), value.clone()));
                 }
@@ -143,12 +143,12 @@ impl Settings {
         })
     }
 
-    /// Returns the number of requests for bytes that may be in flight.
+    /// Returns the maximum number of pending requests for bytes.
     pub(super) fn max_requests(&self) -> usize {
         self.max_requests
     }
 
-    /// A client with as many permits.
+    /// Builds a client with as many permits.
     pub(super) fn client(
         &self,
         store: Arc<dyn ObjectStore>,
@@ -173,7 +173,7 @@ impl Settings {
         self.client(Arc::new(store), None)
     }
 
-    /// The client for a location. Reads the environment, and credential files it names.
+    /// Builds the client for a location. Reads the environment, and the credential files that it refers to.
     pub(super) fn build(&self, location: &Location) -> Result<Client> {
         let url = location.root();
         let retries = self.retries.clone();
@@ -252,8 +252,7 @@ impl Settings {
             })
     }
 
-    /// The text without what may not be shown: secret values, and users, passwords and queries of URLs,
-    /// which may be signed.
+    /// Redacts secret values in a text, and users, passwords and queries of URLs, which may be signed.
     pub(super) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         for secret in &self.secrets {
@@ -268,8 +267,8 @@ impl Settings {
     }
 }
 
-/// Refuses values of which no request can be made, also those of the environment: the client panics on
-/// them.
+/// Refuses values from which no request can be built, also those of the environment: the client would
+/// panic.
 fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
     for (name, key) in [
         ("`aws_access_key_id`", AmazonS3ConfigKey::AccessKeyId),
@@ -291,7 +290,7 @@ fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
     check_addresses(&addresses, |key| builder.get_config_value(key))
 }
 
-/// Refuses options that are no addresses where the client needs one, also those of the environment.
+/// Refuses options, also from the environment, that must be addresses and are not.
 fn check_addresses<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
     for key in keys {
         if let Some(address) = value(key)
@@ -319,8 +318,8 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// A bucket of Amazon's makes a copy in parts, of which the last request has the condition that no other file
-/// is there. Other stores with this interface say by `aws_copy_if_not_exists` how they do it.
+/// Configures conditional copies. An Amazon bucket copies in parts, and the last request has the condition
+/// that the target does not exist. Other stores with this interface set `aws_copy_if_not_exists`.
 fn copying_on_condition(builder: AmazonS3Builder, location: &Location) -> AmazonS3Builder {
     let is_set = |key| builder.get_config_value(&key).is_some();
     let is_known = is_set(AmazonS3ConfigKey::CopyIfNotExists);
@@ -331,7 +330,7 @@ fn copying_on_condition(builder: AmazonS3Builder, location: &Location) -> Amazon
     builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart)
 }
 
-/// A word without the user, the password and the query of a URL in it.
+/// Returns a word without the user, the password and the query of a URL in it.
 fn bare(word: &str) -> Cow<'_, str> {
     let ends = ['"', '\'', ')', ']', '>', ',', ';'];
     let Some((before, rest)) = word.split_once("://") else {
@@ -341,7 +340,7 @@ fn bare(word: &str) -> Cow<'_, str> {
     let (address, after) = rest.split_at_checked(address).unwrap_or((rest, ""));
     let host_ends = address.find(['/', '?', '#']).unwrap_or(address.len());
     let (authority, path) = address.split_at_checked(host_ends).unwrap_or((address, ""));
-    // the container of Azure is where others have the user, without a password
+    // Azure's container is in the position of a user, without a password
     let is_container = before.ends_with("abfs") || before.ends_with("abfss");
     let authority = match authority.rsplit_once('@') {
         Some((user, host)) if !is_container || user.contains(':') => format!("…@{host}"),
@@ -354,7 +353,7 @@ fn bare(word: &str) -> Cow<'_, str> {
     format!("{before}://{authority}{path}{after}").into()
 }
 
-/// A key as a message may have it; one that does not look like a key may be a secret in its place.
+/// Formats a key for a message; a text that does not look like a key may be a misplaced secret.
 fn named(key: &str) -> String {
     let is_word = |word: &str| {
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -375,7 +374,7 @@ fn is_known(kind: StoreKind, key: &str) -> bool {
         StoreKind::Azure => AzureConfigKey::from_str(key).is_ok(),
         StoreKind::Gcs => GoogleConfigKey::from_str(key).is_ok(),
         StoreKind::Http => ClientConfigKey::from_str(key).is_ok(),
-        // Nothing to set: one set of options may serve many tables.
+        // no effect: one set of options may be used for many tables
         StoreKind::Local | StoreKind::Memory => true,
         StoreKind::Hdfs => {
             key.starts_with("dfs.") || key.starts_with("hadoop.") || key.starts_with("fs.")
@@ -420,7 +419,7 @@ fn bad_value(key: &str, expected: &str) -> Error {
     )
 }
 
-/// Seconds, or a number with its unit: ms, s, m.
+/// Parses seconds, or a number with its unit: ms, s, m.
 fn duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text

@@ -1,9 +1,10 @@
-//! The HTTP client of the stores: that of `object_store`, but for redirects, which stay at their origin, for
-//! busy servers, which are left alone for as long as they say, for answers that never end, and for errors that
-//! repeat the secrets of a request.
+//! The HTTP client of the stores: that of `object_store`, except that redirects must stay within their
+//! origin, busy servers are not retried before the time that they state, responses are bounded, and errors do
+//! not repeat the secrets of a request.
 //!
-//! A redirect is the word of a server, and what it leads to would be taken as the table. So is the length of an
-//! answer, for which `object_store` allocates memory: listings and errors are read here, up to a limit.
+//! A server chooses the target of a redirect, whose content would be taken for the table, and the length of
+//! a response, for which `object_store` allocates memory. So listings and errors are read here, up to a
+//! limit.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -26,15 +27,15 @@ use reqwest::header::HeaderValue;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{ClientBuilder, NoProxy, Proxy, tls};
 
-/// Redirects in a row that are followed.
+/// The maximum number of consecutive redirects.
 const MAX_REDIRECTS: usize = 10;
 
-/// Bytes of a page of a listing, or of an error.
+/// The maximum size of a page of a listing, or of an error, in bytes.
 const MAX_BYTES: usize = 64 << 20;
-/// Bytes of a listing of a WebDAV server, which has no pages: some hundred thousand files.
+/// The maximum size of a WebDAV listing, which has no pages, in bytes: some hundreds of thousands of files.
 const MAX_BYTES_LISTED: usize = 256 << 20;
 
-/// A redirect leads to another origin, or there is no end of them.
+/// A redirect leads to another origin, or there are too many of them.
 #[derive(Debug)]
 struct Elsewhere;
 
@@ -46,7 +47,7 @@ impl fmt::Display for Elsewhere {
 
 impl Error for Elsewhere {}
 
-/// Returns `true` if an error comes from a redirect that was not followed.
+/// Returns `true` if the error was caused by a redirect that was not followed.
 pub(super) fn led_elsewhere(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -58,7 +59,7 @@ pub(super) fn led_elsewhere(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// A listing or an error has more bytes than any server has reason to send.
+/// A listing or an error exceeds the limit.
 #[derive(Debug)]
 struct TooLong {
     most: usize,
@@ -76,7 +77,7 @@ impl fmt::Display for TooLong {
 
 impl Error for TooLong {}
 
-/// Reads an answer that is not the content of an object, up to a limit; an error repeats no secret.
+/// Reads a response that is not the content of an object, up to a limit; an error repeats no secret.
 async fn whole(
     response: HttpResponse,
     most: usize,
@@ -154,10 +155,11 @@ fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     }
 }
 
-/// Makes clients that follow redirects within an origin only, and repeat a request no sooner than a busy server says.
+/// Creates clients that follow redirects within an origin only, and do not retry before the time that a
+/// busy server states.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connector {
-    /// The longest pause that a server may ask for.
+    /// The longest pause that a server may request.
     pub(super) most_pause: Duration,
 }
 
@@ -180,28 +182,28 @@ impl HttpConnector for Connector {
     }
 }
 
-/// A client that sends a request to which a server was too busy no sooner than the server says, while other requests
-/// do not wait for it; and that reads no listing or error without end.
+/// A client that delays a request that a server refused as too busy until the time that the server states,
+/// without delaying other requests, and limits the size of listings and errors.
 #[derive(Debug)]
 struct Patient<C = reqwest::Client> {
     client: C,
     most_pause: Duration,
-    /// When requests may be sent again.
+    /// The time from which each request may be sent again.
     paused: Mutex<HashMap<String, Instant>>,
 }
 
 impl<C> Patient<C> {
     fn paused(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
-        // no step under this lock leaves the map half done
+        // no operation under this lock can leave the map inconsistent
         self.paused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes when a request may be sent again.
+    /// Records the time from which a request may be sent again.
     fn pause(&self, request: String, pause: Duration) {
         let now = Instant::now();
         let mut paused = self.paused();
         paused.retain(|_, until| *until > now); // of requests that were given up
-        // a time that no clock reaches is not waited for
+        // ignore a time that the clock cannot represent
         let until = now.checked_add(pause.min(self.most_pause));
         paused.extend(until.map(|until| (request, until)));
     }
@@ -237,7 +239,7 @@ impl<C: HttpService> HttpService for Patient<C> {
     }
 }
 
-/// The pause of the header Retry-After: seconds, or a date.
+/// Parses the header Retry-After: seconds, or a date.
 fn pause(retry_after: &str, now: DateTime<Utc>) -> Option<Duration> {
     let text = retry_after.trim();
     if let Ok(seconds) = text.parse() {
@@ -249,7 +251,7 @@ fn pause(retry_after: &str, now: DateTime<Utc>) -> Option<Duration> {
 
 type Boxed = Box<dyn Error + Send + Sync>;
 
-/// Reads a truth value as `object_store` does; the environment has it as it was written there.
+/// Parses a boolean as `object_store` does, since environment variables are passed on unchanged.
 fn truth(value: &str) -> Result<bool, Boxed> {
     match &*value.to_ascii_lowercase() {
         "1" | "true" | "on" | "yes" | "y" => Ok(true),
@@ -258,7 +260,7 @@ fn truth(value: &str) -> Result<bool, Boxed> {
     }
 }
 
-/// The options that a store's keys, or the environment, can set.
+/// Builds a client from the options that a store's keys or the environment can set.
 fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
     let text = |key: Key| options.get_config_value(&key);
     let is = |key: Key| text(key).map_or(Ok(false), |value| truth(&value));
@@ -268,7 +270,7 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
         };
         Ok(Some(humantime::parse_duration(&value)?))
     };
-    // Fails if it is installed already, which is as well.
+    // fails if it is installed already, which is fine
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = ClientBuilder::new()
         .redirect(Policy::custom(follow))
@@ -277,7 +279,7 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
                 .unwrap_or_else(|| concat!("deltareplay/", env!("CARGO_PKG_VERSION")).to_owned()),
         )
         .https_only(!is(Key::AllowHttp)?)
-        // sizes of objects are those of the bytes that come
+        // sizes of objects are those of the bytes on the wire
         .no_gzip()
         .no_brotli()
         .no_zstd()

@@ -1,4 +1,4 @@
-//! HDFS: its client, and what that leaves to its callers.
+//! HDFS: its client, and the parts that it lacks.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::super::{Location, runtime};
 
-/// The client, with puts that leave no file behind when another writer wins, and are tried again.
+/// The client, with writes that leave no file behind if another writer wins, and that are retried.
 #[derive(Debug)]
 pub(super) struct Hdfs {
     client: HdfsObjectStore,
@@ -27,8 +27,8 @@ pub(super) struct Hdfs {
 }
 
 impl Hdfs {
-    /// The store at a location. `options` go before the files in `HADOOP_CONF_DIR`, which configure
-    /// name services, and of the file system that is meant where the location names none.
+    /// Creates the store of a location. `options` take precedence over the files in `HADOOP_CONF_DIR`,
+    /// which configure name services, and the default file system for locations that name none.
     pub(super) fn new(
         location: &Location,
         options: Vec<(String, String)>,
@@ -38,12 +38,12 @@ impl Hdfs {
         if !location.authority().is_empty() {
             builder = builder.with_url(format!("hdfs://{}", location.authority()));
         }
-        // elsewhere it would start a runtime of its own
+        // otherwise it would start its own runtime
         let client = runtime::block_on(async move { builder.build() })?;
         Ok(client.map(|client| Self { client, retries }))
     }
 
-    /// A name node renames only where no file is.
+    /// A name node renames only if the target does not exist.
     async fn put_if_absent(&self, location: &Path, payload: PutPayload) -> Result<PutResult> {
         let whole = location.as_ref();
         let (directory, name) = whole.rsplit_once('/').unwrap_or(("", whole));
@@ -54,7 +54,7 @@ impl Hdfs {
             let absent = RenameOptions::new().with_target_mode(RenameTargetMode::Create);
             match self.client.rename_opts(&temporary, location, absent).await {
                 Ok(()) => return Ok(put),
-                // no one else knows its name: the response to an earlier rename was lost
+                // no other client knows its name: the response to an earlier rename was lost
                 Err(cause)
                     if tries.count > 0 && answer(&cause) == Some("FileNotFoundException") =>
                 {
@@ -73,7 +73,7 @@ impl Hdfs {
         }
     }
 
-    /// The client itself tries no write again: not each may be carried out twice. This one may.
+    /// The client never retries writes, since not all of them can be repeated. This one can.
     async fn overwrite(&self, location: &Path, payload: PutPayload) -> Result<PutResult> {
         let mut tries = Tries::new(&self.retries);
         loop {
@@ -85,11 +85,11 @@ impl Hdfs {
     }
 }
 
-/// The number of retries so far, and the most.
+/// The number of retries so far, and the maximum.
 struct Tries {
     count: usize,
     most: usize,
-    /// None: the system's clock ends before.
+    /// `None` if it exceeds the range of the system's clock.
     deadline: Option<Instant>,
     wait: Duration,
     longest: Duration,
@@ -106,7 +106,7 @@ impl Tries {
         }
     }
 
-    /// Waits; false where there were enough.
+    /// Waits before a retry; returns `false` if there are no more retries.
     async fn again(&mut self) -> bool {
         let is_late = self
             .deadline
@@ -182,7 +182,7 @@ impl ObjectStore for Hdfs {
     }
 }
 
-/// Returns the code and the message for a refusal of a name node. None for other errors.
+/// Returns the code and the message for a refusal of a name node; `None` for other errors.
 pub(super) fn refusal(cause: &Error) -> Option<(&'static str, &'static str)> {
     let permission = "the name node does not allow it: check the user (HADOOP_USER_NAME, or a \
                       Kerberos ticket) and the permissions of the directory";
@@ -213,7 +213,7 @@ pub(super) fn refusal(cause: &Error) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The exception that a name node answered with.
+/// Returns the exception in the response of a name node.
 fn answer(cause: &Error) -> Option<&str> {
     match hdfs_error(cause)? {
         HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _) => {
@@ -223,7 +223,7 @@ fn answer(cause: &Error) -> Option<&str> {
     }
 }
 
-/// Returns `true` if a connection ended, to a name node or a data node.
+/// Returns `true` if a connection to a name node or a data node was lost.
 fn is_cut(cause: &Error) -> bool {
     matches!(
         hdfs_error(cause),

@@ -1,4 +1,4 @@
-//! Lists a directory of a store, its parts side by side where names between them are known.
+//! Lists a directory of a store, in parallel parts if names between them are known.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::storage::{FileMeta, StoreKind, progress, runtime};
 
 impl ObjectStorage {
-    /// As [`Storage::list`]; the parts between these names, which are in order, are requested side by side where the
-    /// store can begin a listing at a name.
+    /// Lists files as [`Storage::list`]; the parts between these sorted names are requested in parallel if
+    /// the store can begin a listing at a name.
     pub(in crate::storage) fn list_divided(
         &self,
         directory: &str,
@@ -22,7 +22,7 @@ impl ObjectStorage {
         let directory = directory.trim_end_matches('/');
         let prefix = self.object(directory)?;
         let client = self.client()?;
-        // S3 Express cannot begin a listing at a name, nor sort it.
+        // S3 Express can neither begin a listing at a name nor sort it
         let express = self.location.authority().ends_with("--x-s3");
         let start = before(from).filter(|_| !express).map(ToOwned::to_owned);
         let divides = matches!(self.location.kind(), StoreKind::S3 | StoreKind::Gcs) && !express;
@@ -35,7 +35,7 @@ impl ObjectStorage {
         let from_key = format!("{base}{from}");
         let listed = {
             let (base, prefix) = (base.clone(), prefix.clone());
-            // part of a listing that begins after a name, and ends with the next of these
+            // each part of the listing begins after a name and ends with the next one
             let after = |name: &str| format!("{base}{name}");
             let mut ends: Vec<Option<String>> =
                 inner.iter().map(|name| Some(after(name))).collect();
@@ -51,7 +51,7 @@ impl ObjectStorage {
                             progress::listed(listing.objects.len());
                             Ok(vec![listing.objects])
                         }
-                        // Such a store knows directories; this one is not there.
+                        // such a store has directories, and this one does not exist
                         Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
                         Err(cause) => Err(cause),
                     };
@@ -64,7 +64,7 @@ impl ObjectStorage {
             })?
         };
         let listed = listed.map_err(|cause| self.failed("list", directory, cause))?;
-        // The store is asked for at most this many; not every store complies.
+        // not every store respects this maximum
         let is_inside = |object: &&ObjectMeta| {
             let key = object.location.as_ref();
             let name = key.strip_prefix(&*base);
@@ -87,7 +87,7 @@ impl ObjectStorage {
     }
 }
 
-/// The objects of a listing after a key, up to another one.
+/// Lists the objects after a key, up to another one.
 async fn listed_part(
     pages: Arc<dyn PaginatedListStore>,
     base: String,
@@ -134,8 +134,8 @@ async fn listed_part(
     }
 }
 
-/// A name that comes before `from` and after most of what comes before that: stores begin a listing
-/// after a name, never at it.
+/// Returns a name before `from` and after most names before that: stores begin a listing after a name, not
+/// at it.
 fn before(from: &str) -> Option<&str> {
     let (last, _) = from.char_indices().next_back()?;
     from.get(..last).filter(|start| !start.is_empty())

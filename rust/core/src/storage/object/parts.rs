@@ -1,6 +1,7 @@
-//! The bytes of objects, and large ranges in parts, side by side: one connection is often slower than the network.
+//! The bytes of objects; large ranges are fetched in parallel parts, since one connection is often slower
+//! than the network.
 //!
-//! No more bytes are held than were requested, whatever the store sends or says that it has.
+//! No more bytes are held than were requested, whatever the store sends or claims.
 
 use std::ops::Range;
 
@@ -12,18 +13,18 @@ use object_store::{Error, GetOptions, GetRange, GetResult, Result};
 use super::Client;
 use crate::storage::progress;
 
-/// All ranges of a request have about this many parts.
+/// The approximate number of parts of a request.
 const PARTS: u64 = 32;
-/// Bytes of a part.
+/// The minimum size of a part in bytes.
 const MIN_PART: u64 = 2 << 20;
 const MAX_PART: u64 = 16 << 20;
-/// Parts of one range, however long it claims to be.
+/// The maximum number of parts of a range, whatever its length.
 const MAX_PARTS: u64 = 1024;
-/// Parts that are in flight or wait for a permit.
+/// The maximum number of parts that are pending or wait for a permit.
 const AT_ONCE: usize = 64;
 
 impl Client {
-    /// Returns the bytes of these ranges. Of a range that the object does not have in full, its first part.
+    /// Returns the bytes of these ranges; for a range beyond the end of the object, only its first part.
     pub(super) async fn fetch(&self, object: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let step = step(ranges);
         let all = ranges.iter().flat_map(|range| parts(range, step));
@@ -54,7 +55,8 @@ impl Client {
         Ok(whole)
     }
 
-    /// Returns the size of the object and the bytes of a range; fewer where the object ends within it.
+    /// Fetches a part; returns the size of the object and the bytes, fewer if the object ends within the
+    /// part.
     async fn fetch_part(&self, object: &Path, part: Range<u64>) -> Result<(u64, Bytes)> {
         let _permit = self.permits.acquire().await;
         let most = part.end - part.start;
@@ -68,7 +70,7 @@ impl Client {
     }
 }
 
-/// Reads what a store sends of an object, and refuses more than `most` bytes.
+/// Reads the response for an object, and refuses more than `most` bytes.
 pub(super) async fn content(answer: GetResult, most: u64, object: &Path) -> Result<Bytes> {
     let expected = answer.range.end.saturating_sub(answer.range.start);
     let mut pieces = answer.into_stream();
@@ -93,7 +95,7 @@ pub(super) async fn content(answer: GetResult, most: u64, object: &Path) -> Resu
     Ok(bytes)
 }
 
-/// Returns an empty buffer for the number of bytes that a store states, which may be wrong.
+/// Allocates a buffer for the number of bytes that a store states, which may be wrong.
 fn buffer(length: u64, object: &Path) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     let reserved = buffer.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX));
@@ -115,13 +117,13 @@ fn generic(message: String) -> Error {
     }
 }
 
-/// Returns the length of the parts of these ranges.
+/// Returns the size of the parts of these ranges.
 fn step(ranges: &[Range<u64>]) -> u64 {
     let lengths = ranges.iter().map(|range| range.end - range.start);
     (lengths.fold(0, u64::saturating_add) / PARTS).clamp(MIN_PART, MAX_PART)
 }
 
-/// A range in parts of about the same length.
+/// Splits a range into parts of about the same size.
 fn parts(range: &Range<u64>, step: u64) -> impl Iterator<Item = Range<u64>> + use<> {
     let (start, end) = (range.start, range.end);
     let count = (end - start).div_ceil(step).clamp(1, MAX_PARTS);

@@ -1,4 +1,4 @@
-//! Linux, macOS and their like: a path of the system is written as a location has it.
+//! Linux, macOS and other Unix systems: paths have the form of a location already.
 
 use std::borrow::Cow;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::error::Result;
 
-/// The error number of links that lead in a circle: it has no stable kind yet.
+/// The error number of a cycle of links, which has no stable `ErrorKind` yet.
 pub(in crate::storage) const LINKS_IN_A_CIRCLE: i32 = libc::ELOOP;
 
 /// There are no drives.
@@ -21,28 +21,28 @@ pub(in crate::storage) fn capital_drive(path: &str) -> Cow<'_, str> {
     path.into()
 }
 
-/// An absolute path as a location has it; None for what cannot be written so.
+/// Converts an absolute path to the form of a location; `None` if it has no such form.
 pub(in crate::storage) fn from_system(absolute: &str) -> Option<Cow<'_, str>> {
     Some(absolute.into())
 }
 
-/// An absolute path as the system has it.
+/// Converts an absolute path to the form of the operating system.
 pub(in crate::storage) fn to_system(path: &str) -> &str {
     path
 }
 
-/// A real path for messages.
+/// Formats a real path for messages.
 pub(in crate::storage) fn display(real: &Path) -> String {
     real.display().to_string()
 }
 
-/// Every name means the file of that name.
+/// Accepts every name: all are ordinary file names.
 #[allow(clippy::unnecessary_wraps)] // other systems refuse some
 pub(in crate::storage) fn check_names(_path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Opens a file for reading. Opening a pipe without a writer must not wait.
+/// Opens a file for reading; does not block on a pipe without a writer.
 pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -50,7 +50,8 @@ pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Creates a file that only this process sees and that goes away once it is closed: its name goes at once.
+/// Creates a file that only this process sees and that is deleted when it is closed: its name is removed at
+/// once.
 pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)
@@ -62,14 +63,14 @@ pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns `true` if `file`, whose metadata is `opened`, is the one at the path `real`, which is no
+/// Returns `true` if `file`, whose metadata is `opened`, is the file at the path `real`, which is not a
 /// link.
 pub(in crate::storage) fn is_same_file(real: &Path, _file: &File, opened: &Metadata) -> bool {
     fs::symlink_metadata(real)
         .is_ok_and(|current| (current.dev(), current.ino()) == (opened.dev(), opened.ino()))
 }
 
-/// In milliseconds since the Unix epoch.
+/// Returns the modification time in milliseconds since the Unix epoch.
 pub(in crate::storage) fn modification_time(metadata: &Metadata) -> i64 {
     metadata
         .mtime()
@@ -77,7 +78,7 @@ pub(in crate::storage) fn modification_time(metadata: &Metadata) -> i64 {
         .saturating_add(metadata.mtime_nsec().div_euclid(1_000_000))
 }
 
-/// Makes what was made, renamed or deleted in a directory stay after a power cut.
+/// Makes files created, renamed or deleted in a directory durable.
 pub(in crate::storage) fn sync_directory(directory: &str) -> io::Result<()> {
     File::open(directory).and_then(|directory| directory.sync_all())
 }

@@ -1,4 +1,4 @@
-//! Windows: a path of the system begins with a drive, and `\` is a separator beside `/`.
+//! Windows: paths begin with a drive, and `\` is a separator, too.
 
 use std::borrow::Cow;
 use std::fs::{File, Metadata, OpenOptions};
@@ -10,13 +10,13 @@ use same_file::Handle;
 
 use crate::error::{Error, Result};
 
-/// `ERROR_CANT_RESOLVE_FILENAME`: links that lead in a circle have no stable kind yet.
+/// `ERROR_CANT_RESOLVE_FILENAME`: a cycle of links has no stable `ErrorKind` yet.
 pub(in crate::storage) const LINKS_IN_A_CIRCLE: i32 = 1921;
-/// `FILE_FLAG_BACKUP_SEMANTICS`: without it a directory cannot be opened, to see that it is one.
+/// `FILE_FLAG_BACKUP_SEMANTICS`: required to open a directory, to recognize it as such.
 const OPEN_DIRECTORIES: u32 = 0x0200_0000;
-/// `FILE_FLAG_DELETE_ON_CLOSE`: the file goes away with its last handle.
+/// `FILE_FLAG_DELETE_ON_CLOSE`: the file is deleted with its last handle.
 const DELETE_ON_CLOSE: u32 = 0x0400_0000;
-/// From the first day of 1601, where Windows begins to count, to that of 1970.
+/// From 1601-01-01, the epoch of Windows, to 1970-01-01.
 const MILLISECONDS_TO_1970: i64 = 11_644_473_600_000;
 
 /// Returns `true` if this is a path such as `C:\t` or `C:/t`: a scheme has more than one letter.
@@ -24,7 +24,7 @@ pub(in crate::storage) fn begins_with_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// `/c:/t` as `/C:/t`: a drive is written in one way.
+/// Converts `/c:/t` to `/C:/t`, so that a drive has a single form.
 pub(in crate::storage) fn capital_drive(path: &str) -> Cow<'_, str> {
     match path.strip_prefix('/').and_then(|path| path.split_once(':')) {
         Some((letter, rest)) if begins_with_drive(to_system(path)) => {
@@ -34,12 +34,13 @@ pub(in crate::storage) fn capital_drive(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// `C:\t` as a location has it: `/C:/t`. None for what has no drive: `\\server\share`.
+/// Converts `C:\t` to the form of a location, `/C:/t`; `None` for a path without a drive, such as
+/// `\\server\share`.
 pub(in crate::storage) fn from_system(absolute: &str) -> Option<Cow<'_, str>> {
     begins_with_drive(absolute).then(|| format!("/{}", absolute.replace('\\', "/")).into())
 }
 
-/// `/C:/t` as the system has it: `C:/t`.
+/// Converts `/C:/t` to `C:/t`.
 pub(in crate::storage) fn to_system(path: &str) -> &str {
     match path.strip_prefix('/') {
         Some(below) if begins_with_drive(below) => below,
@@ -47,14 +48,14 @@ pub(in crate::storage) fn to_system(path: &str) -> &str {
     }
 }
 
-/// A real path for messages, without the `\\?\` that such paths begin with.
+/// Formats a real path for messages, without its prefix `\\?\`.
 pub(in crate::storage) fn display(real: &Path) -> String {
     let text = real.display().to_string();
     text.strip_prefix(r"\\?\").unwrap_or(&text).to_owned()
 }
 
-/// Refuses a path with a name that Windows treats differently: `\` separates, `:` opens a
-/// stream of a file, dots and spaces at the end fall off, and some names are devices.
+/// Refuses names that Windows treats specially: `\` separates, `:` opens a stream of a file, trailing dots
+/// and spaces are dropped, and some names are devices.
 pub(in crate::storage) fn check_names(path: &str) -> Result<()> {
     let path_of_names = match to_system(path).split_at_checked(2) {
         Some((drive, rest)) if path.starts_with('/') && begins_with_drive(drive) => rest,
@@ -71,7 +72,7 @@ fn means_something_else(name: &str) -> bool {
     name.contains(['\\', ':']) || name.ends_with(['.', ' ']) || is_device(name)
 }
 
-/// `NUL`, `com1.json` and their like, with any extension.
+/// Returns `true` for names of devices such as `NUL` and `com1.json`, with any extension.
 fn is_device(name: &str) -> bool {
     let name = name.split('.').next().unwrap_or(name);
     let name = name.trim_end_matches(' ').to_ascii_uppercase();
@@ -91,7 +92,7 @@ fn is_device(name: &str) -> bool {
         || numbered("LPT")
 }
 
-/// Opens a file for reading, or a directory.
+/// Opens a file or a directory for reading.
 pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -99,7 +100,7 @@ pub(in crate::storage) fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Creates a file that only this process opens and that goes away once it is closed.
+/// Creates a file that only this process opens and that is deleted when it is closed.
 pub(in crate::storage) fn create_temporary(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -116,14 +117,15 @@ pub(in crate::storage) fn is_same_file(real: &Path, file: &File, _opened: &Metad
     opened.is_ok_and(|opened| Handle::from_path(real).is_ok_and(|current| current == opened))
 }
 
-/// In milliseconds since the Unix epoch; the system counts units of 100 ns.
+/// Returns the modification time in milliseconds since the Unix epoch; the system counts units of 100 ns.
 pub(in crate::storage) fn modification_time(metadata: &Metadata) -> i64 {
     i64::try_from(metadata.last_write_time() / 10_000)
         .unwrap_or(i64::MAX)
         .saturating_sub(MILLISECONDS_TO_1970)
 }
 
-/// Windows has no call for this; the journal of NTFS keeps a directory whole, but may lose its last entries.
+/// Does nothing: Windows has no such call; the NTFS journal keeps a directory consistent, but may lose its
+/// last entries.
 #[allow(clippy::unnecessary_wraps)] // other systems sync, and may fail
 pub(in crate::storage) fn sync_directory(_directory: &str) -> io::Result<()> {
     Ok(())

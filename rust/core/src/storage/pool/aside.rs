@@ -1,12 +1,12 @@
-//! One piece of work beside the caller's own.
+//! A single unit of background work.
 
 use super::{Unordered, unordered};
 use crate::error::{Error, Result};
 
-/// Work that has begun, and whose result is waited for.
+/// Background work with a result.
 pub struct Aside<T>(Unordered<T>);
 
-/// Begins `work` on a thread of its own. If the caller does not wait for it, it ends by itself.
+/// Starts `work` on its own thread. It ends by itself if the caller does not wait for it.
 ///
 /// # Errors
 ///
@@ -19,11 +19,11 @@ pub fn aside<T: Send + 'static>(
 }
 
 impl<T> Aside<T> {
-    /// The result, once it is there.
+    /// Waits for the result.
     ///
     /// # Errors
     ///
-    /// That of the work; `interrupted`.
+    /// The errors of the work; `interrupted`.
     pub fn wait(mut self) -> Result<T> {
         match self.0.next() {
             Some(result) => result.map(|(_, value)| value),

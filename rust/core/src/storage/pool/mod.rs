@@ -1,12 +1,12 @@
 //! The threads that decode and read.
 //!
-//! [`ordered`] runs units of work on one pool and gives their results in order; [`unordered`] runs them on
-//! threads of its own ([`start`]), which may wait for the reader of the results, and returns these as they
-//! come; [`rows`] reads files whose units show when they are opened, and gives their rows in order;
-//! [`on_all`] runs units that mostly wait for the store, and [`aside`] one piece of work beside the
-//! caller's own. There is one pool for each process id. Nothing starts at import. A forked child starts a
-//! pool of its own and leaves the parent's alone. `DELTAREPLAY_THREADS` sets the number of threads;
-//! otherwise it is what the process may use, at most [`MAX_THREADS`].
+//! [`ordered`] runs units of work on the pool and returns their results in order; [`unordered`] runs them
+//! on its own threads ([`start`]), which may wait for the consumer, and returns results as they finish;
+//! [`rows`] reads files whose units are known once they are opened, and returns their rows in order;
+//! [`on_all`] runs units that mostly wait for the store; [`aside`] runs a single unit in the background.
+//! There is one pool for each process id. No thread starts at import. A forked child starts its own pool
+//! and never uses the parent's. `DELTAREPLAY_THREADS` sets the number of threads; the default is the number
+//! of available CPUs, at most [`MAX_THREADS`].
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,13 +31,13 @@ pub use started::start;
 pub use unordered::{Unordered, unordered};
 pub use waiting::on_all;
 
-/// The largest pool that is started without being requested by `DELTAREPLAY_THREADS`.
+/// The largest default size of the pool.
 pub const MAX_THREADS: usize = 32;
 
 static POOL: PerProcess<ThreadPool> = PerProcess::new();
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns the number of threads that the pool has, or will have once it is started.
+/// Returns the number of threads of the pool, started or not.
 pub fn threads() -> usize {
     let known = THREADS.load(Ordering::Relaxed);
     if known != 0 {
@@ -56,11 +56,11 @@ fn requested_threads(requested: Option<&str>) -> usize {
     }
 }
 
-/// This process's thread pool, started on first use.
+/// Returns this process's thread pool, started on first use.
 ///
 /// # Errors
 ///
-/// `storage.threads`: the system refuses to start a thread.
+/// `storage.threads`: no thread could be started.
 pub fn pool() -> Result<&'static ThreadPool> {
     POOL.get_or_try_init(|| {
         ThreadPoolBuilder::new()
@@ -71,13 +71,13 @@ pub fn pool() -> Result<&'static ThreadPool> {
     })
 }
 
-/// Does `work`; a panic in it is the error `internal.panic`.
+/// Runs `work`; a panic in it becomes the error `internal.panic`.
 pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    // Unwind safe: state that a panic leaves half done is not used again.
+    // unwind safe: state that a panic leaves inconsistent is not used again
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-/// The error for a panic that was caught: always a bug here, never the caller's.
+/// Returns the error for a caught panic, which is always a bug of this crate.
 fn panicked(panic: &(dyn Any + Send)) -> Error {
     let text = panic
         .downcast_ref::<&str>()

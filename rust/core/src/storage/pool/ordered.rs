@@ -17,14 +17,13 @@ use crate::storage::progress::{self, Units};
 
 type Work<U, T> = dyn Fn(U) -> Result<T> + Send + Sync;
 
-/// Runs `work` on every unit and gives the results in the order of the units.
+/// Runs `work` on every unit and returns the results in the order of the units.
 ///
-/// At most `look_ahead` units (at least one) are begun or finished beyond those already given out, so
-/// that memory stays bounded however slow the consumer is. An error is one result among others: the
-/// units after it are still returned if requested. A panic inside `work` is the error
-/// `internal.panic`. Dropping the iterator cancels the units that have not begun. Before each result it
-/// asks [`interrupt::check`]; an interrupt is the last result. A single unit, a pool of one thread, and
-/// units requested by a unit run in the caller's thread.
+/// At most `look_ahead` units (at least one) are started or finished ahead of the consumer, so that memory
+/// is bounded. An error is one result among others: later units are still returned if requested. A panic
+/// inside `work` is the error `internal.panic`. Dropping the iterator cancels the units that have not
+/// started. It calls [`interrupt::check`] before each result; an interrupt is the last result. A single
+/// unit, a pool of one thread, and units started by a unit run in the caller's thread.
 pub fn ordered<U, T, W>(units: Vec<U>, look_ahead: usize, work: W) -> Ordered<U, T>
 where
     U: Send + 'static,
@@ -32,7 +31,7 @@ where
     W: Fn(U) -> Result<T> + Send + Sync + 'static,
 {
     let alone = units.len() < 2 || threads() < 2 || rayon::current_thread_index().is_some();
-    // Without threads there is still an answer: the caller's own thread does the work.
+    // without threads, the caller's own thread does the work
     let pool = if alone { None } else { pool().ok() };
     let all = units.len();
     Ordered {
@@ -47,12 +46,12 @@ where
     }
 }
 
-/// The iterator that [`ordered`] gives.
+/// The iterator of [`ordered`].
 pub struct Ordered<U, T> {
     all: usize,
     units: vec::IntoIter<U>,
     work: Arc<Work<U, T>>,
-    /// None: the caller's thread does the work.
+    /// `None` if the caller's thread does the work.
     pool: Option<&'static ThreadPool>,
     look_ahead: usize,
     begun: VecDeque<Receiver<Result<T>>>,
@@ -71,7 +70,7 @@ impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
             let cancelled = Arc::clone(&self.cancelled);
             pool.spawn(move || {
                 if !cancelled.load(Ordering::Relaxed) {
-                    // The receiver is gone when the iterator was dropped: fine.
+                    // the receiver is gone if the iterator was dropped
                     let _nobody = sender.send(guarded(|| work(unit)));
                 }
             });
@@ -79,7 +78,7 @@ impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
         }
     }
 
-    /// Says how far this is, where a person may see it.
+    /// Reports the progress.
     fn tell_progress(&self) {
         if self.all > 1 && rayon::current_thread_index().is_none() {
             let left = self.units.len() + self.begun.len();
@@ -156,7 +155,7 @@ fn wait<T>(pool: &ThreadPool, receiver: &Receiver<Result<T>>) -> Result<T> {
         return wait_as_worker(pool, receiver);
     }
     loop {
-        // Before each result: those that come one upon the other leave no time to wait.
+        // checked before each result, since results that are ready leave no time to wait
         interrupt::check()?;
         match receiver.recv_timeout(interrupt::INTERVAL) {
             Ok(result) => return result,
@@ -166,8 +165,8 @@ fn wait<T>(pool: &ThreadPool, receiver: &Receiver<Result<T>>) -> Result<T> {
     }
 }
 
-/// A worker of the pool that waits for the pool does other units meanwhile; were it to sleep, all
-/// workers could end up waiting for one another.
+/// Waits in a worker of the pool, which runs other units in the meantime: if workers slept, all of them
+/// could wait for each other.
 fn wait_as_worker<T>(pool: &ThreadPool, receiver: &Receiver<Result<T>>) -> Result<T> {
     loop {
         match receiver.try_recv() {

@@ -1,13 +1,12 @@
-//! Rows of many data files as one stream: files and row groups are read side by side, and come in
-//! their order.
+//! Rows of many data files as one stream: files and row groups are read in parallel, and returned in order.
 //!
-//! A few threads take the units of work from the front of one queue. The unit that the caller waits
-//! for always continues; the others wait when what they hold passes [`Look::bytes`]. The threads belong to
-//! the stream and end with it.
+//! A few threads take units of work from the front of one queue. The unit that the caller waits for always
+//! proceeds; the others wait while the bytes held exceed [`Look::bytes`]. The threads belong to the stream
+//! and end with it.
 //!
-//! If bytes come from far away, fetching is a stage of its own: one thread more puts the files into
-//! the queue and begins to fetch what files and units need, and the others take what has its bytes,
-//! the first such first. Bytes that are fetched count as those that are decoded.
+//! For remote files, fetching is a separate stage: an additional thread adds files to the queue and starts
+//! to fetch what files and units need; the others take the first task whose bytes have arrived. Fetched
+//! bytes count like decoded ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -24,10 +23,10 @@ use crate::storage::{FileBytes, Meter, interrupt};
 
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Files and units in the queue for each request in flight: so small ones take no more than some memory.
+/// The number of queued files and units per pending request; they need little memory.
 const QUEUED: usize = 4;
 
-/// The number of a file, and the number of the unit in the file.
+/// The index of a file, and the index of the unit in the file.
 type UnitId = (usize, usize);
 
 /// Rows in memory.
@@ -42,23 +41,23 @@ impl Rows for RecordBatch {
     }
 }
 
-/// Gives one batch; fails when the reader is gone.
+/// Passes on one batch; fails if the consumer is gone.
 pub type Give<'a, R = RecordBatch> = dyn FnMut(R) -> Result<()> + 'a;
 
-/// Ranges of a file that are fetched before they are needed.
+/// Ranges of a file to fetch before they are needed.
 #[derive(Clone, Debug)]
 pub struct Ahead {
-    /// The file, far away.
+    /// The remote file.
     pub bytes: Arc<FileBytes>,
-    /// The ranges that are needed of it.
+    /// The ranges needed.
     pub ranges: Vec<Range<u64>>,
-    /// The ranges that were taken of it before, in order.
+    /// The ranges taken before, in order.
     pub taken: Vec<Range<u64>>,
 }
 
-/// Work that comes in two steps: a file is opened, which shows its units; each unit gives batches.
+/// Work in two steps: opening a file, which yields its units, and reading each unit, which yields batches.
 pub trait Work: Send + Sync + 'static {
-    /// One unit of an open file.
+    /// A unit of an open file.
     type Unit: Send + 'static;
     /// The batches of a unit.
     type Batch: Rows;
@@ -66,36 +65,36 @@ pub trait Work: Send + Sync + 'static {
     /// Returns the number of files.
     fn files(&self) -> usize;
 
-    /// Returns the number of requests that may be in flight; `None` if nothing is fetched ahead.
+    /// Returns the maximum number of pending requests; `None` if nothing is fetched ahead.
     fn max_requests(&self) -> Option<usize>;
 
-    /// The bytes of a file that is far away, before it is opened.
+    /// Returns the bytes of a remote file, before it is opened.
     fn bytes(&self, file: usize) -> Option<Arc<FileBytes>>;
 
-    /// Opens a file, whose bytes may be on their way.
+    /// Opens a file, whose bytes may still be arriving.
     fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>>;
 
-    /// Returns the ranges that a unit needs next of a file that is far away.
+    /// Returns the ranges that a unit of a remote file needs next.
     fn ahead(&self, unit: &Self::Unit) -> Option<Ahead>;
 
-    /// Reads one unit. What is left of one that needs other bytes now is given back.
+    /// Reads a unit. Returns the rest of it if it needs other bytes first.
     fn read(
         &self,
         unit: Self::Unit,
         give: &mut Give<'_, Self::Batch>,
     ) -> Result<Option<Self::Unit>>;
 
-    /// Returns `true` if the stream continues after this file failed. Rows of it that were returned
-    /// stay returned.
+    /// Returns `true` if the stream continues after this file failed. Rows already returned are not taken
+    /// back.
     fn passes_over(&self, file: usize, error: &Error) -> bool;
 }
 
-/// The distance that the threads may read ahead of the caller.
+/// The limits of reading ahead of the caller.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
-    /// Bytes that are fetched or decoded and may wait to be taken.
+    /// The maximum number of bytes fetched or decoded and not yet taken.
     pub bytes: usize,
-    /// Threads at work.
+    /// The number of threads.
     pub threads: usize,
 }
 
@@ -113,14 +112,14 @@ enum Task<U> {
     Read(U),
 }
 
-/// A task that waits for a thread.
+/// A task in the queue.
 struct Queued<U> {
     id: UnitId,
     task: Task<U>,
     ahead: Option<Ahead>,
-    /// The number of its ranges whose fetch has begun.
+    /// The number of its ranges whose fetch has started.
     begun: usize,
-    /// True if that of all has begun.
+    /// True if the fetch of all ranges has started.
     is_begun: bool,
 }
 
@@ -135,14 +134,14 @@ impl<U> Queued<U> {
         }
     }
 
-    /// Returns `true` if a thread would not wait for its bytes.
+    /// Returns `true` if its bytes have arrived.
     fn is_ready(&self) -> bool {
         let has = |ahead: &Ahead| self.is_begun && ahead.bytes.has(&ahead.ranges);
         self.ahead.as_ref().is_none_or(has)
     }
 
-    /// The ranges to begin now, which have at most so many bytes, but for the first of them where one must go; `None`
-    /// if none are left.
+    /// Returns the ranges to fetch now, of at most `most` bytes, but at least one if requested; `None` if
+    /// none are left.
     fn begin(&mut self, most: usize, at_least_one: bool) -> Option<Ahead> {
         let Some(ahead) = &self.ahead else {
             self.is_begun = true;
@@ -170,7 +169,7 @@ impl<U> Queued<U> {
 
 struct Slot<R> {
     batches: VecDeque<R>,
-    /// The bytes that are fetched for it and not yet decoded.
+    /// The bytes fetched for it and not yet decoded.
     fetched: usize,
     done: bool,
     error: Option<Error>,
@@ -189,11 +188,11 @@ impl<R> Default for Slot<R> {
 
 struct State<W: Work> {
     queue: VecDeque<Queued<W::Unit>>,
-    /// Units that are at work or wait to be taken.
+    /// Units being read, or whose batches wait to be taken.
     slots: BTreeMap<UnitId, Slot<W::Batch>>,
     next_file: usize,
     waiting_bytes: usize,
-    /// Threads that read units, which may wait until the caller takes what they give.
+    /// The number of threads that read units; they may wait until the caller takes batches.
     reading: usize,
 }
 
@@ -203,7 +202,7 @@ impl<W: Work> State<W> {
         self.slots.first_key_value().map(|(id, _)| *id)
     }
 
-    /// The first task whose bytes are there. One thread is left to those that come before it.
+    /// Returns the first task whose bytes have arrived. One thread is reserved for the tasks before it.
     fn ready(&self, threads: usize) -> Option<usize> {
         let overtakes = self.reading + 1 < threads;
         let may = |(at, queued): &(usize, &Queued<W::Unit>)| {
@@ -220,15 +219,15 @@ struct Shared<W: Work> {
     work: W,
     look: Look,
     state: Mutex<State<W>>,
-    /// The meter of the bytes that are fetched ahead.
+    /// Counts the bytes fetched ahead.
     meter: Arc<Meter>,
-    /// Set under the lock of the state.
+    /// Set while the state is locked.
     cancelled: Arc<AtomicBool>,
 }
 
 impl<W: Work> Shared<W> {
     fn lock(&self) -> MutexGuard<'_, State<W>> {
-        // no step under this lock leaves it half done
+        // no operation under this lock can leave the state inconsistent
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -236,7 +235,7 @@ impl<W: Work> Shared<W> {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Ends the threads, also those that wait for bytes.
+    /// Ends the threads, even those that wait for bytes.
     fn cancel(&self) {
         let state = self.lock();
         self.cancelled.store(true, Ordering::Relaxed);
@@ -254,7 +253,7 @@ impl<W: Work> Shared<W> {
         state.waiting_bytes.saturating_add(self.meter.bytes()) < self.look.bytes
     }
 
-    /// The next task, with its slot made; `None` at the end.
+    /// Returns the next task and creates its slot; `None` at the end.
     fn take(&self) -> Option<(UnitId, Task<W::Unit>)> {
         let fetches = self.work.max_requests().is_some();
         let mut state = self.lock();
@@ -262,8 +261,8 @@ impl<W: Work> Shared<W> {
             if self.is_cancelled() {
                 return None;
             }
-            // what is open already goes first; not far ahead of the caller, but what he waits for
-            // may have been opened late
+            // continue open files first; not far ahead of the caller, but the file it waits for may have
+            // been opened late
             let ready = state.ready(self.look.threads);
             let id = |at: usize| state.queue.get(at).map(|queued| queued.id);
             let awaited = ready.is_none_or(|at| id(at) == state.first());
@@ -320,7 +319,7 @@ impl<W: Work> Shared<W> {
         }
     }
 
-    /// Begins to fetch what tasks need, in their order, until all files are open.
+    /// Starts to fetch what tasks need, in order, until all files are open.
     fn fetch(&self, max_requests: usize) {
         interrupt::stop_by(Arc::clone(&self.cancelled));
         let mut state = self.lock();
@@ -332,7 +331,7 @@ impl<W: Work> Shared<W> {
             let awaited =
                 state.slots.is_empty() || next_id.is_some_and(|id| state.first() == Some(id));
             let (fetched, half) = (self.meter.bytes(), self.look.bytes / 2);
-            // what the caller waits for does not hold up what comes after it
+            // the task that the caller waits for does not delay the tasks after it
             let first = state.slots.first_key_value();
             let ahead = fetched.saturating_sub(first.map_or(0, |(_, slot)| slot.fetched));
             let held = state.waiting_bytes.saturating_add(fetched);
@@ -377,7 +376,7 @@ impl<W: Work> Shared<W> {
                         bytes: Arc::clone(bytes),
                     });
                     state = self.lock();
-                    // units of earlier files that were opened meanwhile come before
+                    // units of earlier files that were opened meanwhile come first
                     let at = state.queue.partition_point(|queued| queued.id < id);
                     let queued = Queued::new(id, Task::Open(bytes), ahead);
                     state.queue.insert(at, queued);
@@ -391,7 +390,7 @@ impl<W: Work> Shared<W> {
         }
     }
 
-    /// Puts the units of a file to the front of the queue.
+    /// Adds the units of a file to the front of the queue.
     fn opened(&self, (file, _): UnitId, bytes: Option<Arc<FileBytes>>) -> Result<()> {
         let units = self.work.open(file, bytes)?.into_iter().enumerate();
         let units: Vec<Queued<W::Unit>> = units
@@ -401,7 +400,7 @@ impl<W: Work> Shared<W> {
             })
             .collect();
         let mut state = self.lock();
-        // units of earlier files that still wait come before
+        // waiting units of earlier files come first
         let at = state.queue.partition_point(|queued| queued.id.0 < file);
         for (number, queued) in units.into_iter().enumerate() {
             state.slots.entry(queued.id).or_default();
@@ -433,7 +432,7 @@ impl<W: Work> Shared<W> {
     }
 }
 
-/// The batches of all files, in the order of the files and of their rows.
+/// The batches of all files, in order.
 pub struct OrderedRows<W: Work> {
     shared: Arc<Shared<W>>,
     threads: Vec<JoinHandle<()>>,
@@ -442,7 +441,7 @@ pub struct OrderedRows<W: Work> {
 }
 
 impl<W: Work> OrderedRows<W> {
-    /// Nothing is read before the first batch is requested.
+    /// Creates the stream; nothing is read before the first batch is requested.
     pub fn new(work: W, look: Look) -> Self {
         let state = State {
             queue: VecDeque::new(),
@@ -520,7 +519,7 @@ impl<W: Work> OrderedRows<W> {
     }
 }
 
-/// Forgets what is still to come of a file that has failed.
+/// Drops the remaining units of a file that failed.
 fn drop_rest<W: Work>(state: &mut State<W>, file: usize) {
     state.queue.retain(|queued| queued.id.0 != file);
     let ids: Vec<UnitId> = state

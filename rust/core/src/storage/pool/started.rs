@@ -5,7 +5,7 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::error::{Error, Result};
 
-/// Starts `count` threads that all do `work`; as many of them as the system lets start.
+/// Starts up to `count` threads that run `work`, fewer if the system refuses more.
 ///
 /// # Errors
 ///
@@ -31,7 +31,7 @@ pub fn start(
     Ok(started)
 }
 
-/// The error for a system that refuses to start a thread.
+/// Returns the error for a system that refuses to start a thread.
 pub(super) fn none_started(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::storage(
         "storage.threads",

@@ -1,7 +1,8 @@
-//! Units of work on a few threads, their results as they come.
+//! Runs units of work on a few threads, and returns results as they finish.
 //!
-//! The threads belong to one stream and end with it: a reader that is left half read holds up no one
-//! else, and nothing is shared with a forked child. What is in flight is bounded, so is the memory.
+//! The threads belong to one stream and end with it: a stream that is not read to its end blocks no other,
+//! and nothing is shared with a forked child. The number of pending results is limited, and so is the
+//! memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -13,14 +14,14 @@ use crate::storage::interrupt;
 
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Results of units, each with the number of its unit, in the order in which they come.
+/// Results with the index of their unit, in the order in which they finish.
 pub struct Unordered<T> {
     results: Option<Receiver<Result<(usize, T)>>>,
 }
 
-/// Begins to work on `units` with at most `threads` threads, by default as many as the pool
-/// has; at most `capacity` results wait to be taken. `work` gives each result to the function that it
-/// gets, which fails when the reader is gone.
+/// Starts to work on `units` with at most `threads` threads, by default as many as the pool has; at most
+/// `capacity` results wait to be taken. `work` passes each result to its argument, which fails if the
+/// consumer is gone.
 pub fn unordered<U, T, W>(
     units: Vec<U>,
     threads: Option<usize>,

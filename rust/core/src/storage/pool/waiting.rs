@@ -1,16 +1,16 @@
-//! Work that mostly waits for the store, on many threads at once.
+//! Runs work that mostly waits for the store, on many threads.
 
 use super::unordered;
 use crate::error::Result;
 
-/// Requests in flight at a time.
+/// The maximum number of pending requests.
 const AT_ONCE: usize = 32;
 
-/// The results of `work` for all units, in their order.
+/// Runs `work` for all units and returns the results in order.
 ///
 /// # Errors
 ///
-/// The first error of `work`; the remaining units may be left out then.
+/// The first error of `work`; the remaining units may be skipped then.
 pub fn on_all<U, T>(
     units: Vec<U>,
     work: impl Fn(&U) -> Result<T> + Send + Sync + 'static,

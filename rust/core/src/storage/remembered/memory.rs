@@ -1,8 +1,8 @@
-//! The files of the logs of tables far away that a process remembers: as listings showed them, and
-//! their bytes.
+//! The cached log files of remote tables: as in their listings, with their bytes.
 //!
-//! Files of a log never change, so bytes count for as long as listings show a file with the same tag. A table
-//! is known by its place, its options and the credentials of the environment: nothing is shared across those.
+//! Log files never change, so that bytes are valid while listings show the same tag. Tables are
+//! distinguished by location, options and the credentials in the environment; nothing is shared between
+//! them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,21 +17,21 @@ use crate::storage::{FileMeta, interrupt};
 
 pub(super) mod ranges;
 
-/// MiB of log files that a process keeps; 0 for none.
+/// The size of the cache in MiB; 0 disables it.
 const VARIABLE: &str = "DELTAREPLAY_LOG_CACHE";
 const DEFAULT_MIB: usize = 64;
 
-/// A file, or a part of one, is kept if it has at most this fraction of all that may be.
+/// A file, or a part of one, is cached if it has at most this fraction of the budget.
 const LARGEST: usize = 4;
 
-/// About what one entry takes beside the texts and bytes in it.
+/// The approximate size of an entry without its strings and bytes.
 const ENTRY: usize = 160;
 
-/// Tables of which something is known.
+/// The maximum number of tables.
 const MAX_TABLES: usize = 1_000;
 
-/// Variables by which the clients of stores know who they are begin like this. Those of Google and of Hadoop
-/// look for files in the home directory, too.
+/// Prefixes of environment variables from which the clients of stores take credentials. Those of Google and
+/// of Hadoop read files in the home directory, too.
 const ENVIRONMENT: [&str; 10] = [
     "APPDATA",
     "AWS_",
@@ -49,13 +49,13 @@ static MEMORY: PerProcess<Mutex<Memory>> = PerProcess::new();
 
 static BUDGET: AtomicUsize = AtomicUsize::new(DEFAULT_MIB << 20);
 
-/// The most bytes that a process may keep.
+/// Returns the budget in bytes.
 pub(super) fn budget() -> usize {
     BUDGET.load(Ordering::Relaxed)
 }
 
-/// Takes the budget from the environment: whenever a table is opened, because threads for requests may not look
-/// into it while others change it.
+/// Reads the budget from the environment: whenever a table is opened, since threads of requests must not
+/// read the environment while others change it.
 pub(super) fn read_budget() {
     let set = std::env::var(VARIABLE).ok();
     let mib = set.and_then(|text| text.trim().parse::<usize>().ok());
@@ -63,7 +63,7 @@ pub(super) fn read_budget() {
     BUDGET.store(bytes, Ordering::Relaxed);
 }
 
-/// The identity of a table and of its reader. Not to be printed: options are secret.
+/// The identity of a table and of its reader. Never printed: options are secret.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) struct TableKey {
     root: String,
@@ -89,17 +89,17 @@ impl TableKey {
     }
 }
 
-/// Returns `true` if a client of a store may take its identity from this variable.
+/// Returns `true` if a client of a store may take credentials from this variable.
 fn tells_who(variable: &str) -> bool {
     ENVIRONMENT.iter().any(|start| variable.starts_with(start))
 }
 
-/// A file as a listing showed it.
+/// A file in a listing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listed {
     pub(super) tag: u64,
     pub(super) size: u64,
-    /// Not a matter of identity: of a file that was made here it is not known exactly.
+    /// Not part of the identity: for a file created here, it is not known exactly.
     pub(super) modification_time: i64,
 }
 
@@ -109,10 +109,10 @@ impl PartialEq for Listed {
     }
 }
 
-/// Bytes that are on their way.
+/// Pending bytes.
 #[derive(Debug, Default)]
 pub(super) struct Coming {
-    /// `Some(None)`: they did not come.
+    /// `Some(None)` if the request failed.
     answer: Mutex<Option<Option<Bytes>>>,
     changed: Condvar,
 }
@@ -124,7 +124,7 @@ impl Coming {
         self.changed.notify_all();
     }
 
-    /// The bytes; `None` where the caller has to ask for them.
+    /// Waits for the bytes; `None` if the caller has to request them.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl Promise {
         &self.path
     }
 
-    /// Keeps the bytes of a file with this tag.
+    /// Fulfils the promise with the bytes of a file with this tag.
     pub(super) fn keep(self, bytes: Bytes, tag: u64) {
         let whole = bytes.len() as u64 == self.range.end - self.range.start;
         if !whole || tag != self.listed.tag {
@@ -185,12 +185,12 @@ impl Drop for Promise {
 /// The known part of a range.
 pub(super) enum Known {
     Here(Bytes),
-    /// The bytes within what comes.
+    /// The range within pending bytes.
     Coming(Arc<Coming>, Range<usize>),
     Unknown,
 }
 
-/// A part of a file that is kept, or on its way.
+/// A cached or pending part of a file.
 #[derive(Clone)]
 pub(super) enum Piece {
     Here(Bytes),
@@ -239,14 +239,14 @@ impl TableFiles {
 #[derive(Default)]
 pub(super) struct Memory {
     tables: HashMap<Arc<TableKey>, TableFiles>,
-    /// About the bytes of all.
+    /// The approximate number of bytes used.
     used: usize,
-    /// Bytes that are on their way.
+    /// The number of pending bytes.
     coming: u64,
     clock: u64,
 }
 
-/// This process's memory; `None` where nothing is to be kept.
+/// Returns this process's cache; `None` if it is disabled.
 pub(super) fn memory() -> Option<MutexGuard<'static, Memory>> {
     if budget() == 0 {
         return None;
@@ -266,7 +266,7 @@ impl Memory {
         table
     }
 
-    /// Lets go of the table that was not used for longest; false if there is none.
+    /// Removes the least recently used table; returns `false` if there is none.
     fn forget_oldest(&mut self) -> bool {
         let oldest = self.tables.iter().min_by_key(|(_, table)| table.last_use);
         let Some(key) = oldest.map(|(key, _)| Arc::clone(key)) else {
@@ -283,7 +283,8 @@ impl Memory {
         }
     }
 
-    /// A listing of a directory from a name on: what it does not show as it was is forgotten.
+    /// Records a listing of a directory from a name on, and removes files that it no longer shows or that
+    /// changed.
     pub(super) fn listed(
         &mut self,
         key: &Arc<TableKey>,
@@ -317,7 +318,7 @@ impl Memory {
         self.make_room();
     }
 
-    /// A file that was just made here.
+    /// Adds a file that was just created here.
     pub(super) fn keep_created(
         &mut self,
         key: &Arc<TableKey>,
@@ -333,7 +334,7 @@ impl Memory {
         self.keep(key, path, listed, &(0..listed.size), bytes);
     }
 
-    /// A file that was changed or deleted here.
+    /// Removes a file that was changed or deleted here.
     pub(super) fn forget(&mut self, key: &Arc<TableKey>, path: &str) {
         let table = self.table(key);
         let kept = table.kept.remove(path).map_or(0, |kept| kept.bytes());
@@ -341,12 +342,12 @@ impl Memory {
         self.used = self.used.saturating_sub(kept + listed);
     }
 
-    /// Returns a file as the last listing showed it.
+    /// Returns a file as in the last listing.
     pub(super) fn file(&mut self, key: &Arc<TableKey>, path: &str) -> Option<Listed> {
         self.table(key).listed.get(path).copied()
     }
 
-    /// The files of a directory from a name on.
+    /// Returns the files of a directory from a name on.
     pub(super) fn files(
         &mut self,
         key: &Arc<TableKey>,
@@ -398,7 +399,7 @@ impl Memory {
         known
     }
 
-    /// Keeps bytes of a file, where they are not too many.
+    /// Caches bytes of a file, unless they are too many.
     pub(super) fn keep(
         &mut self,
         key: &Arc<TableKey>,
@@ -452,7 +453,7 @@ impl Memory {
         self.used = self.used.saturating_sub(gone * ENTRY);
     }
 
-    /// With which version the last listing for the newest version began.
+    /// Returns the version at which the last listing for the newest version began.
     pub(super) fn begin(&mut self, key: &Arc<TableKey>) -> Option<u64> {
         self.table(key).begin
     }
@@ -461,7 +462,7 @@ impl Memory {
         self.table(key).begin = Some(begin);
     }
 
-    /// Lets go of what was not used for longest, down to three quarters of what may be.
+    /// Removes the least recently used bytes, down to three quarters of the budget.
     fn make_room(&mut self) {
         let budget = budget();
         if self.used <= budget {
@@ -486,7 +487,7 @@ impl Memory {
                 continue;
             };
             let before = kept.bytes();
-            // of a large file the first bytes: the rest may not have been read yet
+            // of a large file, the first bytes: the rest may not have been read yet
             let mut over = self.used - target;
             kept.pieces.retain(|(_, piece)| {
                 let bytes = match piece {
@@ -509,7 +510,7 @@ impl Memory {
     }
 }
 
-/// Returns `true` if a listing of a directory from a name on shows this path, if it is there.
+/// Returns `true` if a listing of a directory from a name on would contain this path.
 fn is_within(path: &str, directory: &str, from: &str) -> bool {
     let rest = path.strip_prefix(directory);
     let name = rest.and_then(|rest| rest.strip_prefix('/'));

@@ -1,8 +1,7 @@
-//! An object store with what this process remembers of the table's log: commits, checksums and checkpoints
-//! that were read or written here are not requested again while listings show the same files, and may be asked
-//! for before somebody reads them.
+//! An object store with a cache of the table's log: commits, checksums and checkpoints that this process
+//! read or wrote are not requested again while listings show the same files, and can be fetched ahead.
 //!
-//! Data files are not its matter, nor are files of the log that change: the hint is read each time.
+//! Data files are not cached, nor are log files that change: the hint is read each time.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,13 +24,13 @@ use memory::{Known, Listed, Piece, Promise, TableKey, memory};
 const LOG: &str = "_delta_log";
 const SIDECARS: &str = "_delta_log/_sidecars";
 
-/// A file of at most this many bytes is always fetched whole.
+/// Files of at most this many bytes are always fetched as a whole.
 const WHOLE: u64 = 1 << 20;
 
-/// Stores list a thousand files at a time; some may have come since.
+/// Stores return pages of a thousand files; some files may have been added since.
 const PAGE: usize = 950;
 
-/// An object store that remembers.
+/// An object store with a cache.
 pub struct Remembered {
     files: Arc<ObjectStorage>,
     table: Arc<TableKey>,
@@ -44,7 +43,7 @@ impl fmt::Debug for Remembered {
 }
 
 impl Remembered {
-    /// The store at `location`; as [`ObjectStorage::new`].
+    /// Creates the store at `location`, as [`ObjectStorage::new`].
     pub(super) fn new(location: &Location, options: &[(String, String)]) -> Result<Self> {
         memory::read_budget();
         Ok(Self {
@@ -53,13 +52,13 @@ impl Remembered {
         })
     }
 
-    /// Begins to fetch files of the log that will be read, or ranges of them: readers wait for
-    /// the same answer. Files that no listing has shown are left out, and so is what would not be kept.
+    /// Starts to fetch log files that will be read, or ranges of them: readers share the response. Skips
+    /// files that no listing has shown, and bytes that would not be cached.
     pub fn prefetch(&self, ranges: &[(String, Option<Range<u64>>)]) {
         self.prefetch_after(ranges, None);
     }
 
-    /// The same, where a range was requested before a listing has shown its file.
+    /// Starts to fetch the same if a range was requested before a listing showed its file.
     pub fn prefetch_after(&self, ranges: &[(String, Option<Range<u64>>)], early: Option<&Early>) {
         let lasting = ranges.iter().filter(|(path, _)| is_lasting(path));
         let mut lasting: Vec<_> = lasting.cloned().collect();
@@ -77,12 +76,12 @@ impl Remembered {
             (promise, path, range, early)
         });
         let keep = |promise: Promise, bytes, tag| promise.keep(bytes, tag);
-        // what cannot be begun is requested when it is read
+        // what cannot be started now is requested when it is read
         let _unbegun = self.files.fetch_ahead(requests.collect(), keep);
     }
 
-    /// Begins to fetch a range of a file of the log that no listing has shown yet, and that may not be there. It is
-    /// given up when it is dropped, unless [`Remembered::prefetch_after`] took it.
+    /// Starts to fetch a range of a log file that no listing has shown yet, and that may not exist.
+    /// Dropping the result cancels the request, unless [`Remembered::prefetch_after`] took it.
     pub fn fetch_early(&self, path: &str, range: Range<u64>) -> Option<Early> {
         if !is_lasting(path) || !self.files.has_tags() || self.listed(path).is_some() {
             return None;
@@ -90,26 +89,27 @@ impl Remembered {
         self.files.fetch_early(path, range).ok()
     }
 
-    /// With which version the last listing for the newest version began, if this process has seen the table.
+    /// Returns the version at which the last listing for the newest version began, if this process has read
+    /// the table.
     pub fn begin(&self) -> Option<u64> {
         memory()?.begin(&self.table)
     }
 
-    /// Notes the same.
+    /// Sets that version.
     pub fn set_begin(&self, version: u64) {
         if let Some(mut memory) = memory() {
             memory.set_begin(&self.table, version);
         }
     }
 
-    /// The files of `_delta_log` from a name on, as listings and writes have shown them so far.
+    /// Returns the known files of `_delta_log` from a name on, from listings and writes.
     pub fn files(&self, from: &str) -> Vec<FileMeta> {
         memory().map_or_else(Vec::new, |mut memory| {
             memory.files(&self.table, (LOG, from))
         })
     }
 
-    /// Returns `true` if a whole file is kept.
+    /// Returns `true` if a whole file is cached.
     pub fn has(&self, path: &str) -> bool {
         let Some(listed) = self.listed(path) else {
             return false;
@@ -119,7 +119,7 @@ impl Remembered {
         matches!(known, Some(Known::Here(_)))
     }
 
-    /// Returns a file that never changes as the last listing showed it.
+    /// Returns a file that never changes, as in the last listing.
     fn listed(&self, path: &str) -> Option<Listed> {
         if !is_lasting(path) {
             return None;
@@ -135,12 +135,12 @@ impl Remembered {
         }
     }
 
-    /// Bytes of a range that are there, or that come.
+    /// Returns the bytes of a range that is cached or pending.
     fn known(&self, path: &str, listed: Listed, range: &Range<u64>) -> Result<Option<Bytes>> {
         arrived(self.look(path, listed, range))
     }
 
-    /// Reads whole files, and keeps those that a listing has shown: other threads wait for the same answer.
+    /// Reads whole files, and caches those that a listing has shown; other threads share the response.
     fn read_and_keep(&self, files: &[(&str, Option<Listed>)]) -> Vec<Result<Bytes>> {
         if files.is_empty() {
             return Vec::new();
@@ -157,7 +157,7 @@ impl Remembered {
         read
     }
 
-    /// Promises for whole files, by their paths.
+    /// Creates promises for whole files, by path.
     fn promise<'a>(&self, paths: impl Iterator<Item = &'a str>) -> HashMap<String, Promise> {
         let files: Vec<_> = paths.map(|path| (path.to_owned(), None)).collect();
         let promises = memory().map(|mut memory| memory.promise(&self.table, &files));
@@ -167,7 +167,7 @@ impl Remembered {
             .collect()
     }
 
-    /// Keeps a whole file.
+    /// Caches a whole file.
     fn keep(&self, path: &str, listed: Listed, promise: Option<Promise>, bytes: &Bytes) {
         match promise {
             Some(promise) => promise.keep(bytes.clone(), listed.tag),
@@ -183,8 +183,7 @@ impl Remembered {
         }
     }
 
-    /// Reads ranges of a file, fetching and keeping what is not known of them; `None` where what was on its way did
-    /// not come.
+    /// Reads ranges of a file, fetching and caching the missing parts; `None` if a pending request failed.
     fn read_known(
         &self,
         path: &str,
@@ -229,7 +228,7 @@ impl Remembered {
         }
     }
 
-    /// Names of the log at which a listing is divided, so that each part is about a page.
+    /// Returns file names at which to divide a listing, so that each part is about one page.
     fn page_ends(&self, directory: &str, from: &str) -> Vec<String> {
         if directory != LOG {
             return Vec::new();
@@ -246,7 +245,7 @@ impl Remembered {
         ends.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Puts a file that is not there, and remembers it.
+    /// Creates a file unless it exists, and caches it.
     fn put_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let bytes = Bytes::copy_from_slice(bytes);
         let created = self.files.create(path, bytes.clone())?;
@@ -270,7 +269,7 @@ impl Remembered {
     }
 }
 
-/// The bytes, once they are there; `None` where the caller has to ask for them.
+/// Waits for the bytes; `None` if the caller has to request them.
 fn arrived(known: Known) -> Result<Option<Bytes>> {
     match known {
         Known::Here(bytes) => Ok(Some(bytes)),
@@ -284,8 +283,7 @@ fn arrived(known: Known) -> Result<Option<Bytes>> {
     }
 }
 
-/// Returns `true` if a path is that of a file which never changes: a version of the log, or a
-/// sidecar.
+/// Returns `true` for the path of a file that never changes: a version of the log, or a sidecar.
 fn is_lasting(path: &str) -> bool {
     let Some(name) = path
         .strip_prefix(LOG)
@@ -367,7 +365,7 @@ impl Storage for Remembered {
 
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
         if is_lasting(path) {
-            // some of it may be known
+            // some of it may be cached
             let request = Request::ended(self.read_ranges(path, ranges));
             ended();
             return request;
@@ -391,7 +389,7 @@ impl Storage for Remembered {
                 known
             })
             .collect();
-        // while others are on their way
+        // while other requests are pending
         let mut read = self.read_and_keep(&unknown).into_iter();
         let mut lost = Vec::new();
         let reads: Vec<Option<Result<Bytes>>> = looked

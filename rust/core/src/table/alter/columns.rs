@@ -1,5 +1,4 @@
-//! Columns that are added, dropped, renamed and changed, each in one commit that says so as the
-//! reference does.
+//! Adds, drops, renames and changes columns, each in one commit, described as in the reference.
 
 use serde_json::{Map, Value, json};
 
@@ -122,7 +121,7 @@ pub(super) fn changed(
     Ok(Altered::new(operation, parameters, new))
 }
 
-/// Changes of a column and of a part of it, at once, could contradict each other.
+/// Refuses to change a column and a part of it at once, since the changes could contradict each other.
 fn refuse_twice(paths: &[Vec<String>], path: &[String]) -> Result<()> {
     let within = |other: &&Vec<String>| leads_into(other, path) || leads_into(path, other);
     match paths.iter().find(within) {
@@ -147,7 +146,7 @@ fn check_takes_defaults(protocol: &Protocol) -> Result<()> {
     Err(Error::invalid("alter.column_default", message))
 }
 
-/// A column as the reference describes it.
+/// Describes a column as the reference does.
 fn described(path: &[String], field: &StructField) -> Map<String, Value> {
     Map::from_iter([
         ("name".to_owned(), json!(named(path))),
@@ -157,7 +156,7 @@ fn described(path: &[String], field: &StructField) -> Map<String, Value> {
     ])
 }
 
-/// A new column as the reference describes it: a length belongs to the type, not to the metadata.
+/// Describes a new column as the reference does: a length is part of the type, not of the metadata.
 fn described_new(path: &[String], mut field: StructField) -> Map<String, Value> {
     let with_length = field.metadata.remove(LENGTH);
     let mut described = described(path, &field);
@@ -167,7 +166,7 @@ fn described_new(path: &[String], mut field: StructField) -> Map<String, Value> 
     described
 }
 
-/// A path as the reference writes it: names with dots are quoted, others are not.
+/// Formats a path as the reference does: names with dots are quoted, others are not.
 fn named(path: &[String]) -> String {
     let quoted = |name: &String| match name.contains('.') {
         true => format!("`{name}`"),
@@ -176,7 +175,7 @@ fn named(path: &[String]) -> String {
     path.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
-/// A position as SQL says it; the other column has its name of the schema.
+/// Describes a position as in SQL; the other column is spelled as in the schema.
 fn placed(metadata: &Metadata, path: &[String], position: &Position) -> Result<Value> {
     let Position::After(name) = position else {
         return Ok(json!("FIRST"));

@@ -1,4 +1,4 @@
-//! When rows that are removed left the files that were there before the range.
+//! The versions in which removed rows left the files that existed before the range.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::error::Result;
 use crate::replay::Source;
 use crate::scan::deletion_vectors::load;
 
-/// Rows and the version in which they left; `None` where they were moved.
+/// Rows and the version in which they were removed; `None` if they were moved.
 pub(super) type Left = (Run, Option<u64>);
 
-/// When rows left files that were there before, by their ids. `None` when that takes more than this many
-/// runs.
+/// Returns the versions in which rows left files that existed before the range, by row id. `None` if that
+/// takes more than this many runs.
 pub(super) fn removals(
     source: &Source,
     presences: &[Presence],
@@ -23,7 +23,7 @@ pub(super) fn removals(
     mut removed: Vec<Run>,
     most: usize,
 ) -> Result<Option<Vec<Left>>> {
-    // the vectors of one file at a time
+    // read the vectors of one file at a time
     removed.sort_unstable_by_key(|run| (run.piece, run.row));
     let mut left_rows: Vec<Left> = Vec::with_capacity(removed.len());
     for runs in removed.chunk_by(|previous, next| previous.piece == next.piece) {
@@ -45,7 +45,7 @@ pub(super) fn removals(
         let vectors = load(&source.storage, &source.resolver, &vectors).into_iter();
         let vectors: Result<Vec<Arc<DeletionVector>>> = vectors.collect();
         let vectors = vectors.map_err(|error| blame(error, piece))?;
-        // a row that is in one of the vectors is in all later ones
+        // a row in one of the vectors is in all later ones
         let step = |row: u64| vectors.partition_point(|vector| !vector.contains(row));
         for run in runs {
             let mut from = run.id;

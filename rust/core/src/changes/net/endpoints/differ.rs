@@ -1,4 +1,4 @@
-//! Rows of pairs in memory, compared column by column.
+//! Compares pairs of rows in memory, column by column.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::expr::value::floats;
 use crate::storage::pool::pool;
 
-/// The number of pairs that one thread compares.
+/// The number of pairs per unit of work.
 const CHUNK: usize = 16 << 10;
 
-/// The position of a row: the number of its batch, and its index there.
+/// The position of a row: the index of its batch, and the index in the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     pub batch: u32,
@@ -34,8 +34,8 @@ impl Spot {
     };
 }
 
-/// Marks the pairs of rows that differ in one of the first `own` columns. Values are equal as
-/// [`hash_rows`] has it.
+/// Marks the pairs of rows that differ in one of the first `own` columns. Values are equal as in
+/// [`hash_rows`].
 pub(super) fn differ(
     batches: &[&RecordBatch],
     own: usize,
@@ -59,7 +59,7 @@ pub(super) fn differ(
     })
 }
 
-/// One column of all batches.
+/// A column of all batches.
 struct Compared<'a> {
     columns: Vec<&'a ArrayRef>,
     pairs: &'a [[Spot; 2]],
@@ -100,7 +100,7 @@ impl<'a> Compared<'a> {
                 |column| column.as_binary_opt::<i32>(),
                 |array, row| array.value(row),
             ),
-            // what holds other values, and what is rare
+            // nested and rare types
             _ => self.numbers(seed),
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Compared<'a> {
         Ok(())
     }
 
-    /// Nulls are equal; what differs already is not looked at.
+    /// Compares the values of each pair; nulls are equal, and pairs that differ already are skipped.
     fn each<V: PartialEq>(self, value: impl Fn(&Spot) -> Option<V> + Sync) {
         let flags = self.differs.par_chunks_mut(CHUNK);
         flags

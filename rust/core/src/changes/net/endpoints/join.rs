@@ -1,4 +1,4 @@
-//! Rows before and rows now, joined by their ids.
+//! Joins the rows before a range and after it by their ids.
 
 use std::sync::Arc;
 
@@ -13,8 +13,7 @@ use crate::changes::net::runs::{Run, has_duplicates, read, sort};
 use crate::changes::rows::piece::Piece;
 use crate::error::Result;
 
-/// Returns the net outcome of a range, for one share of the rows; `None` if the bounds do not
-/// suffice.
+/// Returns the net outcome of a range for one share of the rows; `None` if its endpoints do not suffice.
 pub(in crate::changes) fn net(
     rows: ShareReader<'_>,
     kind: Net,
@@ -71,14 +70,14 @@ pub(in crate::changes) fn net(
     finish(rows, join)
 }
 
-/// The rows before and now, ascending by id, and how many there are of each piece.
+/// The rows before and after, ascending by id, and the number of rows of each piece.
 struct Runs {
     before: Vec<Run>,
     now: Vec<Run>,
     counts: Vec<u64>,
 }
 
-/// `None` where that is more than may be held.
+/// Reads the runs of both sides; `None` if they exceed the limit.
 fn read_runs(
     rows: ShareReader<'_>,
     presences: &[Presence],
@@ -113,8 +112,8 @@ fn read_runs(
     }))
 }
 
-/// The ids of removed rows and the versions in which they were removed from files added in the range, ascending.
-/// `None` where that is more than may be held.
+/// Returns the ids of rows removed from files that were added in the range, with the versions, ascending;
+/// `None` if they exceed the limit.
 fn last_versions(
     rows: ShareReader<'_>,
     passed: &[Piece],
@@ -142,7 +141,7 @@ fn last_versions(
     Ok((!full).then_some(last))
 }
 
-/// Compares what the pairs hold, and shows those that changed.
+/// Compares the values of the pairs, and labels those that changed.
 fn finish(rows: ShareReader<'_>, mut join: Join<'_>) -> Result<Option<Compared>> {
     let counts = join.pairs.iter().map(|pair| pair.count as usize);
     if counts.fold(0, usize::saturating_add) > rows.most_rows() {
@@ -154,7 +153,7 @@ fn finish(rows: ShareReader<'_>, mut join: Join<'_>) -> Result<Option<Compared>>
     Ok(Some(Compared::Pieces(pieces)))
 }
 
-/// Returns the runs, which ascend and are apart, that have an id in common with this one.
+/// Returns the runs that have an id in common with `with`; `runs` ascend and are disjoint.
 fn overlapping<'a>(runs: &'a [Run], with: &Run) -> impl Iterator<Item = &'a Run> {
     let start = runs.partition_point(|run| run.end() <= with.id);
     let end = with.end();

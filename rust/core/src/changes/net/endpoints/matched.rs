@@ -1,4 +1,4 @@
-//! Goes through rows before and rows now by their ids, and says of each what happened to it.
+//! Merges the rows before a range and after it by their ids, and labels each with its change.
 
 use super::deletions::Left;
 use super::{RangeBounds, needs_before};
@@ -8,33 +8,33 @@ use crate::changes::net::runs::{Joined, Run, join};
 use crate::changes::range::commits::Stamp;
 use crate::changes::rows::piece::{ChangeType, Piece};
 
-/// Rows that are both before and now, and were changed in between. 32 bytes.
+/// Rows that exist before and after, and were changed in between. 32 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
-    /// The first row before, and now.
+    /// The first row before, and after.
     pub rows: [u64; 2],
     /// Their pieces.
     pub pieces: [u32; 2],
     /// The number of rows.
     pub count: u32,
-    /// The commit that changed them, among those of the range.
+    /// The index of the commit that changed them.
     pub stamp: u32,
 }
 
-/// Both sides of a range as they are joined.
+/// The state of the join of both sides.
 pub(super) struct Join<'a> {
     pub bounds: &'a RangeBounds,
     pub kind: Net,
     pub pieces: &'a [Piece],
     pub labels: LabelledPieces,
-    /// Rows before that are not now, ascending.
+    /// Rows that exist only before, ascending.
     pub removed: Vec<Run>,
-    /// Pairs whose values are still to be compared.
+    /// Pairs whose values must be compared.
     pub pairs: Vec<Pair>,
 }
 
 impl Join<'_> {
-    /// Merges both sides, which ascend. `None` if the bounds do not decide it.
+    /// Merges both sides, which ascend by id. `None` if the endpoints do not determine the result.
     pub(super) fn match_rows(&mut self, before: &[Run], now: &[Run]) -> Option<()> {
         join(before, now, &mut |joined| match joined {
             Joined::Before(run) => {
@@ -97,8 +97,8 @@ impl Join<'_> {
         Some(())
     }
 
-    /// When rows that are now got their values; the inner `None` before the range, the outer one when
-    /// that cannot be.
+    /// Returns the commit that last changed the rows: `Some(None)` if before the range, `None` if that is
+    /// not possible.
     fn stamp(&self, run: &Run) -> Option<Option<Stamp>> {
         let version = u64::try_from(run.version).ok()?;
         if version < self.bounds.first {
@@ -109,8 +109,8 @@ impl Join<'_> {
         (stamp.version <= added).then_some(Some(stamp))
     }
 
-    /// Shows rows that are removed, with the versions in which they left, `None` where they were moved;
-    /// `last` are the versions in which rows were removed from files added in the range, ascending.
+    /// Labels removed rows; each has the version in which it was removed, or `None` if it was moved. `last`
+    /// are the versions in which rows were removed from files added in the range, ascending.
     pub(super) fn show_removed(&mut self, removed: &[Left], last: &[(i64, u64)]) -> Option<()> {
         let mut last = last.iter().copied().peekable();
         for (run, removed_at) in removed {

@@ -1,19 +1,21 @@
-//! Net changes by the bounds of a range, its first and its last version, if row tracking identifies rows in
-//! all of its commits.
+//! Net changes from the first and the last version of a range, if row tracking identifies rows in all of
+//! its commits.
 //!
-//! A row id stays with its row, and the row commit version says when the row got its values. So what a
-//! range comes to follows from the state before it and the state after it, and from nothing between:
+//! A row keeps its id, and the row commit version is the version that last changed its values. So the net
+//! changes follow from the states before and after the range:
 //!
-//! - Files that are the same at both bounds, with the same deletion vector, say nothing.
-//! - *Before* are the rows removed from files that existed before the range, *now* those of files that
-//!   were added and are still there. A row that is only before was removed; one that is only now is new; one
-//!   that is both was changed when its row commit version is in the range, and moved otherwise.
-//! - When a row was changed last is its row commit version. Of a row that is removed it is the commit in
-//!   which it was removed from the last of its files: only for these are files read that were added and removed.
+//! - Files that are the same in both states, with the same deletion vector, are skipped.
+//! - *Before* are the rows removed from files that existed before the range, *now* the rows of files that
+//!   were added and still exist. A row that is only before was removed; a row that is only now is new; a
+//!   row that is both was changed if its row commit version is in the range, and moved otherwise.
+//! - The last change of a row is its row commit version; for a removed row, it is the commit that removed
+//!   it from the last of its files. Files that were added and removed within the range are only read for
+//!   these rows.
 //!
-//! This holds while every commit gives the rows that it writes its own version, and brings none back.
-//! [`RangeBounds::of`] and [`net`] find out whether it does; where it does not (a RESTORE, a file that is added
-//! again, ids that are twice), they say so, and [`crate::changes::net`] follows the rows through all commits.
+//! This requires that every commit assigns its own version to the rows that it writes, and restores none.
+//! [`RangeBounds::of`] and [`net`] check that; if it is not the case (a RESTORE, a file that is added
+//! again, duplicate ids), they return the reason, and [`crate::changes::net`] follows the rows through all
+//! commits.
 //!
 //! Protocol: "Row Tracking".
 
@@ -36,7 +38,7 @@ mod values;
 
 pub(in crate::changes) use join::net;
 
-/// Why rows are followed through all commits.
+/// Builds a reason for following rows through all commits.
 macro_rules! followed {
     ($why:literal) => {
         concat!(
@@ -62,52 +64,51 @@ const ORDER: &str = followed!("ids of new rows are not larger than those of exis
 const NO_FILES: &str =
     followed!("the files of a commit do not show which rows were removed and added");
 
-/// The number of pairs of vectors are held at once.
+/// The maximum number of pairs of vectors held at once.
 const VECTORS: usize = 256;
 
-/// The files of a range at its bounds.
+/// The files of the first and the last version of a range.
 pub(in crate::changes) struct RangeBounds {
-    /// Rows of files that were there before, and rows of files that were added and stayed, each file once: in
-    /// the order of the commits that removed the first of them, and added them.
+    /// Files that existed before and lost rows, and files that were added and still exist, each once, in
+    /// the order of the commits that first removed rows of them or added them.
     pieces: Vec<(Presence, Piece)>,
     /// Rows removed from files added in the range, oldest first.
     passed: Vec<Piece>,
-    /// Rows that are not in a vector any more: there must be none.
+    /// Rows that are no longer in a vector: there must be none.
     back: Vec<Piece>,
     /// The commits that changed rows, oldest first.
     stamps: Vec<Stamp>,
     /// The first version of the range.
     first: u64,
-    /// Rows added in the range have this id or a higher one, all others a lower one.
+    /// Rows added in the range have at least this id, all others a lower one.
     fresh: i64,
 }
 
-/// When the rows of a file are there.
+/// The side of the range on which the rows of a file exist.
 #[derive(Clone, Debug)]
 enum Presence {
-    /// The rows of a file that left it, in these steps.
+    /// Before: the rows that left the file, in these steps.
     Before(Vec<Leaving>),
-    /// The rows of an added file.
+    /// Now: the rows of an added file.
     Now,
 }
 
-/// Rows that left a file that was there before.
+/// Rows that left a file that existed before the range.
 #[derive(Clone, Debug)]
 struct Leaving {
-    /// The rows of this vector that did not leave earlier; `None` for all that were left.
+    /// The rows of this vector that had not left earlier; `None` for all remaining rows.
     vector: Option<DeletionVectorDescriptor>,
     version: u64,
-    /// They were moved elsewhere: that they left is no change.
+    /// They were moved to another file, which is not a change.
     moved: bool,
 }
 
-/// Returns `true` if rows before are to be known for this kind; for the others it is enough that
-/// row ids ascend.
+/// Returns `true` if this kind depends on the rows before; for the others, ascending row ids suffice.
 fn needs_before(kind: Net) -> bool {
     matches!(kind, Net::MinDelta | Net::Upsert { deleted: true })
 }
 
-/// Returns `true` if the bounds are enough for this kind.
+/// Returns `true` if the endpoints suffice for this kind.
 pub(in crate::changes) fn are_enough(kind: Net) -> bool {
     kind != Net::AppendOnly { deleted: true }
 }
@@ -159,7 +160,7 @@ impl RangeBounds {
         })
     }
 
-    /// The commit that gave a row its values, where it is one of those that changed rows.
+    /// Returns the commit of a row commit version, if it is one of those that changed rows.
     fn stamp(&self, version: i64) -> Option<Stamp> {
         let version = u64::try_from(version).ok()?;
         let at = self
@@ -169,7 +170,7 @@ impl RangeBounds {
         self.stamps.get(at).copied()
     }
 
-    /// Returns `true` if a row was restored to its file: otherwise vectors only grow.
+    /// Returns `true` if a row was restored to its file; otherwise vectors only grow.
     pub(in crate::changes) fn brings_rows_back(&self, source: &Source) -> Result<bool> {
         for pieces in self.back.chunks(VECTORS) {
             let mut vectors = Vec::with_capacity(2 * pieces.len());
@@ -199,22 +200,22 @@ impl RangeBounds {
     }
 }
 
-/// Follows files, not rows, from commit to commit.
+/// Tracks files, not rows, from commit to commit.
 struct Planner<'a> {
     keys: &'a Keys,
-    /// `None` for files that went again.
+    /// `None` for files that were removed again.
     pieces: Vec<Option<(Presence, Piece)>>,
-    /// The index among `pieces` of each added file.
+    /// The index in `pieces` of each added file.
     added: HashMap<FileActionKey, usize>,
-    /// And those that were there before, and that rows have left.
+    /// The index in `pieces` of each file that existed before and lost rows.
     before: HashMap<FileActionKey, usize>,
     /// Files that were added or removed as a whole.
     seen: HashSet<FileActionKey>,
     passed: Vec<Piece>,
     back: Vec<Piece>,
-    /// The highest first id of a file that was there before.
+    /// The highest `baseRowId` of a file that existed before.
     oldest: i64,
-    /// The lowest first id of an added file.
+    /// The lowest `baseRowId` of an added file.
     fresh: i64,
 }
 
@@ -269,7 +270,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Rows left a file that was there before.
+    /// Records the removal of rows from a file that existed before the range.
     fn remove_earlier(
         &mut self,
         key: FileActionKey,
@@ -329,7 +330,7 @@ impl Planner<'_> {
         let file = &piece.file;
         if moved {
             if let Some(at) = self.added.get(&key) {
-                // added again, with other statistics perhaps
+                // added again, possibly with other statistics
                 let known = self.pieces.get(*at).and_then(Option::as_ref);
                 let (_, known) = known.ok_or(AGAIN)?;
                 let known = &known.file;

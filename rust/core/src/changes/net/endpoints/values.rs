@@ -1,7 +1,6 @@
-//! The values of pairs of rows: read once, compared, and handed out from where they are.
+//! The values of pairs of rows: read once, compared, and returned from memory.
 //!
-//! If the budget is not enough for all, the rest is compared as numbers, and read again to be
-//! handed out.
+//! If the budget does not suffice, the remaining rows are compared by hash, and read again to be returned.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -23,13 +22,12 @@ use crate::error::Result;
 use crate::storage::pool::pool;
 use crate::storage::pool::rows::Rows;
 
-/// Rows that were read to be compared are kept to be handed out: as many as may be held, up to this many
-/// bytes.
+/// Rows that were read for comparison are kept to be returned, up to this many bytes.
 const KEPT_BYTES: usize = 256 << 20;
 
 const IMAGES: [ChangeType; 2] = [ChangeType::UpdatePreimage, ChangeType::UpdatePostimage];
 
-/// Rows of a piece that are wanted.
+/// The requested rows of a piece.
 #[derive(Clone, Copy)]
 struct RequestedRows {
     row: u64,
@@ -39,17 +37,17 @@ struct RequestedRows {
 
 #[derive(Clone, Copy)]
 enum What {
-    /// Rows of pairs: the number of the first one among all.
+    /// Rows of pairs: the index of the first one among all.
     Pairs(usize),
-    /// Rows that are shown in any case.
-    ShownRows(ChangeCode),
+    /// Rows that are returned in any case.
+    ReportedRows(ChangeCode),
 }
 
-/// The wanted rows of one piece, ascending.
+/// The requested rows of one piece, ascending.
 #[derive(Default)]
 struct RowsOfPiece {
     piece: u32,
-    /// Before or now.
+    /// 0 before, 1 now.
     side: usize,
     rows: Vec<RequestedRows>,
 }
@@ -59,7 +57,7 @@ impl RowsOfPiece {
         self.rows.iter().map(|run| u64::from(run.rows)).sum()
     }
 
-    /// The piece with these rows only.
+    /// Returns the piece restricted to these rows.
     fn narrowed(&self, piece: &Piece, all: Option<u64>) -> Result<Piece> {
         if all == Some(self.count()) {
             return Ok(piece.clone());
@@ -73,7 +71,7 @@ impl RowsOfPiece {
     }
 }
 
-/// The rows of pairs, and the other reported rows of the same pieces, by piece.
+/// Returns the rows of pairs and the other reported rows of the same pieces, by piece.
 fn requested_rows(
     count: usize,
     pairs: &[Pair],
@@ -107,7 +105,7 @@ fn requested_rows(
             of_piece.rows.push(RequestedRows {
                 row: label.row,
                 rows: label.rows,
-                what: What::ShownRows(
+                what: What::ReportedRows(
                     ChangeCode::new(label.change, stamp).ok_or_else(missing_columns)?,
                 ),
             });
@@ -120,7 +118,7 @@ fn requested_rows(
     Ok(of_pieces)
 }
 
-/// Reads the rows of pairs, and shows both images of those that hold something else now.
+/// Reads the rows of pairs, and labels both images of those whose values differ.
 pub(super) fn show_changed(
     rows: ShareReader<'_>,
     pieces: &[Piece],
@@ -170,7 +168,7 @@ pub(super) fn show_changed(
     read_pairs.finish(reading, stamps, labels)
 }
 
-/// Rows as they were read.
+/// Rows kept in memory.
 struct Kept {
     piece: u32,
     rows: RecordBatch,
@@ -179,15 +177,14 @@ struct Kept {
     whole: bool,
 }
 
-/// The rows of the pairs that were read.
+/// The rows of the pairs, as read.
 struct ReadPairs {
     kept: Vec<Kept>,
     /// The positions of the kept rows of each pair.
     spots: Vec<[Spot; 2]>,
-    /// The numbers of the rows of each pair that are not kept, once there is one: two equal numbers
-    /// are zero.
+    /// The hashes of the pairs that are not kept, once there is one: zero if both rows are equal.
     sums: Option<Vec<u128>>,
-    /// The number of columns that are compared.
+    /// The number of columns to compare.
     own: usize,
 }
 
@@ -202,7 +199,7 @@ impl ReadPairs {
         }
     }
 
-    /// Takes the batches of one piece.
+    /// Reads the batches of one piece.
     fn read(
         &mut self,
         of_piece: &RowsOfPiece,
@@ -267,7 +264,7 @@ impl ReadPairs {
                 return Err(missing_columns());
             }
             match what {
-                What::ShownRows(code) => {
+                What::ReportedRows(code) => {
                     let codes = codes.get_mut(at..at + count).ok_or_else(missing_columns)?;
                     codes.fill(code.number());
                 }
@@ -292,7 +289,7 @@ impl ReadPairs {
         Ok(())
     }
 
-    /// Marks the pairs whose row has other values now.
+    /// Marks the pairs whose values differ.
     fn changed(&mut self, seed: u64) -> Result<Vec<bool>> {
         let own = self.own;
         let Some(sums) = &mut self.sums else {
@@ -317,7 +314,7 @@ impl ReadPairs {
         Ok(sums.iter().map(|sum| *sum != 0).collect())
     }
 
-    /// Shows both images of the rows that changed.
+    /// Labels both images of the rows that changed.
     fn show(
         &mut self,
         pairs: &[Pair],
@@ -353,7 +350,7 @@ impl ReadPairs {
         Ok(())
     }
 
-    /// Hands out what is kept of pieces as a whole.
+    /// Returns pieces that are kept as a whole from memory.
     fn finish(
         self,
         reading: &Reading,
@@ -380,7 +377,7 @@ impl ReadPairs {
 }
 
 impl Kept {
-    /// The rows as they are handed out, with their codes instead of their positions.
+    /// Returns the rows with codes instead of positions.
     fn coded(self, reading: &Reading) -> Result<RecordBatch> {
         let columns_mismatch = |cause: ArrowError| missing_columns().because(cause);
         let mut fields = self.rows.schema().fields().to_vec();
@@ -400,7 +397,7 @@ impl Kept {
     }
 }
 
-/// Goes through wanted rows, a few at a time.
+/// Iterates over requested rows, a limited number at a time.
 struct Runs<'a> {
     rest: std::slice::Iter<'a, RequestedRows>,
     current: Option<RequestedRows>,
@@ -413,7 +410,7 @@ impl<'a> Runs<'a> {
         Self { rest, current }
     }
 
-    /// A limited number of rows that follow each other: what they are wanted for, the first one, how many.
+    /// Returns at most `most` consecutive rows: the purpose, the first row, and the number of rows.
     fn next(&mut self, most: usize) -> Option<(What, u64, usize)> {
         let current = self.current.as_mut().filter(|_| most > 0)?;
         let count = most.min(current.rows as usize);
@@ -431,17 +428,17 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The rows and bytes that the budget still allows.
+/// The remaining budget of rows and bytes.
 struct Budget {
     rows: usize,
     bytes: usize,
 }
 
-/// Returns `true` if the budget allows these; once it does not, it allows no others, so that few pieces
-/// are kept in part.
+/// Takes the rows from the budget; returns `false` from the first ones on that exceed it, so that few
+/// pieces are kept in part.
 fn fits(budget: &Mutex<Budget>, rows: &RecordBatch) -> bool {
     let bytes = rows.get_array_memory_size();
-    // no step under this lock leaves it half done
+    // no operation under this lock can leave the state inconsistent
     let mut budget = budget.lock().unwrap_or_else(PoisonError::into_inner);
     let rest = budget.rows.checked_sub(rows.num_rows());
     let rest = rest.zip(budget.bytes.checked_sub(bytes));
@@ -449,11 +446,11 @@ fn fits(budget: &Mutex<Budget>, rows: &RecordBatch) -> bool {
     rest.is_some()
 }
 
-/// Rows of a piece.
+/// The rows read of a piece.
 enum ReadRows {
-    /// With their positions in the last column.
+    /// Rows with their positions in the last column.
     Kept(RecordBatch),
-    /// As numbers, where the budget is not enough.
+    /// Hashes, if the budget does not suffice.
     Hashed(Vec<u128>),
 }
 

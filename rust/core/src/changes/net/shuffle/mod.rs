@@ -1,9 +1,9 @@
-//! Net changes by a shuffle, where too many rows changed for one machine.
+//! Net changes by a shuffle, for more rows than a single process can compare.
 //!
-//! Other processes take three steps. [`Shuffle::events`] says of every row of some files which row it is
-//! and what happened to it. After a shuffle by row, [`Shuffle::outcomes`] resolves the outcome of each. After
-//! a shuffle by file, [`Shuffle::rows`] reads those that are shown. What one step holds is what belongs
-//! to some thousand rows, or the outcomes of the rows of one file.
+//! Other processes execute three steps. [`Shuffle::row_events`] returns the identity of each row of some
+//! files and the change to it. After a shuffle by row, [`Shuffle::outcomes`] resolves the outcome of each row.
+//! After a shuffle by file, [`Shuffle::rows`] reads the reported rows. A step holds the events of a few
+//! thousand rows, or the outcomes of one file.
 
 use std::sync::Arc;
 
@@ -30,13 +30,12 @@ mod rows;
 
 pub use outcomes::OutcomeBatches;
 pub use row_events::RowEvents;
-pub use rows::ShownRows;
+pub use rows::ReportedRows;
 
 /// The input of a step: the output of the one before it.
 pub type Shuffled = Box<dyn RecordBatchReader + Send>;
 
-/// The columns of events: which row it is and what it holds, as halves of numbers; where it is; what
-/// happened to it.
+/// The columns of events: identity and value hash in halves, position, change.
 const ROW_EVENTS: [(&str, DataType); 10] = [
     ("identity", DataType::Int64),
     ("identity_low", DataType::Int64),
@@ -50,7 +49,7 @@ const ROW_EVENTS: [(&str, DataType); 10] = [
     ("change", DataType::Int8),
 ];
 
-/// The columns of outcomes: which row of which piece is shown as what, and by which commit.
+/// The columns of outcomes: piece, row, change, commit.
 const OUTCOMES: [(&str, DataType); 4] = [
     ("piece", DataType::Int32),
     ("row", DataType::Int64),
@@ -58,7 +57,7 @@ const OUTCOMES: [(&str, DataType); 4] = [
     ("commit", DataType::Int32),
 ];
 
-/// Net changes to be worked out by many processes: a plain value.
+/// A plan of net changes that many processes execute: a plain value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Shuffle {
     definition: ChangesDefinition,
@@ -68,7 +67,7 @@ pub struct Shuffle {
 }
 
 impl Changes {
-    /// The steps of net changes; `None` for full ones. The commits of the range are read.
+    /// Returns the steps of net changes; `None` for full changes. Reads the commits of the range.
     ///
     /// # Errors
     ///
@@ -91,13 +90,13 @@ impl PlainValue for Shuffle {
 }
 
 impl Shuffle {
-    /// All pieces of files, each with the number of its commit.
+    /// Returns all pieces of files, each with the index of its commit.
     fn pieces(&self) -> impl Iterator<Item = (usize, &Piece)> {
         let commits = self.plan.commits.iter().enumerate();
         commits.flat_map(|(number, (_, item))| item.pieces().map(move |piece| (number, piece)))
     }
 
-    /// Pieces of about `target_size` bytes of files, first and after the last: for a task each.
+    /// Returns ranges of pieces of about `target_size` bytes of files, each for one task.
     ///
     /// # Errors
     ///
@@ -110,7 +109,7 @@ impl Shuffle {
         Ok(parts.filter_map(bounds).collect())
     }
 
-    /// The same rows without a shuffle: shares of them, of about `target_size` bytes of files.
+    /// Returns the same changes without a shuffle: as shares of about `target_size` bytes of files.
     ///
     /// # Errors
     ///
@@ -128,13 +127,13 @@ impl Shuffle {
         ))
     }
 
-    /// Returns `true` if rows are followed through all commits: else the ends of the range are
-    /// likely to decide everything, and shares of the rows take less work than a shuffle.
+    /// Returns `true` if rows are followed through all commits; otherwise the endpoints of the range
+    /// probably suffice, and shares of the rows cost less than a shuffle.
     pub fn follows_commits(&self) -> bool {
         self.plan.moves.is_none()
     }
 
-    /// Events on the rows of these pieces.
+    /// Returns the events on the rows of these pieces.
     ///
     /// # Errors
     ///
@@ -143,25 +142,26 @@ impl Shuffle {
         RowEvents::new(self, source, part)
     }
 
-    /// Returns the outcomes of the rows of these events: all events on a row are there, and rows
-    /// ascend by `who` and `who_low`.
+    /// Returns the outcomes of the rows of these events, which must be complete for each row and sorted by
+    /// `identity` and `identity_low`.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.shuffle` when these are no events.
+    /// Invalid argument: `changes.shuffle` when the columns are not those of events.
     pub fn outcomes(&self, events: Shuffled) -> Result<OutcomeBatches> {
         check_columns(&events.schema(), &ROW_EVENTS)?;
         Ok(OutcomeBatches::new(self, events))
     }
 
-    /// The rows of these outcomes. Those of one piece come one after another.
+    /// Returns the rows of these outcomes. Those of one piece must be adjacent.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.shuffle` when these are no outcomes; those of the definition.
-    pub fn rows(&self, source: &Source, outcomes: Shuffled) -> Result<ShownRows> {
+    /// Invalid argument: `changes.shuffle` when the columns are not those of outcomes. The errors of the
+    /// definition.
+    pub fn rows(&self, source: &Source, outcomes: Shuffled) -> Result<ReportedRows> {
         check_columns(&outcomes.schema(), &OUTCOMES)?;
-        ShownRows::new(self, source, outcomes)
+        ReportedRows::new(self, source, outcomes)
     }
 
     /// Returns `true` if rows of a commit may have been carried over.
@@ -194,14 +194,14 @@ fn check_columns(schema: &Schema, expected: &[(&str, DataType)]) -> Result<()> {
     ))
 }
 
-/// A number as two that every engine sorts by.
+/// Splits a number into two halves that every engine can sort by.
 fn halves(number: u128) -> (i64, i64) {
     let low = number & u128::from(u64::MAX);
     let half = |half: u128| u64::try_from(half).unwrap_or_default().cast_signed();
     (half(number >> 64), half(low))
 }
 
-/// A column of numbers without nulls.
+/// Returns a column of numbers without nulls.
 fn numbers<T: ArrowPrimitiveType>(batch: &RecordBatch, at: usize) -> Result<&PrimitiveArray<T>> {
     let column = batch.columns().get(at);
     let column = column.and_then(|column| column.as_primitive_opt::<T>());

@@ -1,4 +1,4 @@
-//! The outcomes of rows, once all events on each are together.
+//! Resolves the outcomes of rows from all events on each row.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::changes::range::derive::Way;
 use crate::changes::rows::piece::ChangeType;
 use crate::error::{Error, Result};
 
-/// The number of events that are resolved at once.
+/// The number of events resolved at once.
 const EVENTS_AT_ONCE: usize = 1 << 17;
 
 /// Outcomes, batch by batch, as events are pulled.
@@ -52,7 +52,7 @@ impl OutcomeBatches {
         }
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -64,8 +64,9 @@ impl OutcomeBatches {
             };
             match events.next() {
                 Some(batch) => {
-                    let batch = batch
-                        .map_err(|cause| cannot_continue("events do not come").because(cause))?;
+                    let batch = batch.map_err(|cause| {
+                        cannot_continue("the events could not be read").because(cause)
+                    })?;
                     append(&mut self.pending, &batch)?;
                 }
                 None => {
@@ -77,7 +78,7 @@ impl OutcomeBatches {
             if self.pending.len() < EVENTS_AT_ONCE {
                 continue;
             }
-            // the last row may have more events
+            // the last row may have more events in the next batch
             let last = self.pending.last().map(|event| event.seen.identity);
             let known = self
                 .pending
@@ -130,13 +131,13 @@ impl OutcomeBatches {
         self.reported(&outcomes)
     }
 
-    /// Forgets rows that hold at the end what they held before.
+    /// Drops rows with the same values at the end as before.
     fn drop_unchanged(&self, outcomes: &mut Outcomes, events: &[RowEvent]) {
         let value: fn(&RowEvent) -> u128 = match self.shuffle.plan.way {
             Way::Rows => return,
             Way::RowTracking => |event| event.values,
             Way::Key => |event| event.seen.value_hash,
-            // a row that is in its place again is what it was
+            // a row at its original position is unchanged
             _ => |_| 0,
         };
         let position = |event: &RowEvent| (event.seen.piece, event.seen.row);
@@ -167,7 +168,7 @@ impl OutcomeBatches {
     }
 }
 
-/// Puts events after the others.
+/// Appends the events of a batch.
 fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
     let whole = |at: usize| -> Result<Vec<u128>> {
         let high = numbers::<Int64Type>(batch, at)?.values().iter();

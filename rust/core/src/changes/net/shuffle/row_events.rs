@@ -18,7 +18,7 @@ use crate::replay::Source;
 pub struct RowEvents {
     schema: SchemaRef,
     identities: PieceBatches<RecordBatch>,
-    /// The number of the first piece, and of each one's commit.
+    /// The index of the first piece, and the commit of each piece.
     first: u32,
     commits: Vec<usize>,
 }
@@ -33,7 +33,7 @@ impl RowEvents {
         let pieces = shuffle.pieces().skip(first as usize).take(count);
         let (commits, pieces) = pieces.map(|(at, piece)| (at, piece.clone())).unzip();
         let (way, kind) = (shuffle.plan.way, shuffle.plan.kind);
-        // a pair of equal images is no change, which row ids do not show
+        // a pair of equal images is not a change, which row ids do not show
         let with_values = way == Way::RowTracking && kind == Net::MinDelta;
         let reading = Arc::new(shuffle.definition.reading()?);
         let all = ShareReader {
@@ -50,7 +50,7 @@ impl RowEvents {
         })
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -89,7 +89,7 @@ impl RowEvents {
     }
 }
 
-/// Numbers as two columns.
+/// Returns numbers as two columns of halves.
 fn columns_of(numbers: impl Iterator<Item = u128>) -> [ArrayRef; 2] {
     let (high, low): (Vec<i64>, Vec<i64>) = numbers.map(halves).unzip();
     [

@@ -1,4 +1,4 @@
-//! The rows that are shown, read where they are.
+//! Reads the reported rows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::changes::rows::row_schema::Reading;
 use crate::error::Result;
 use crate::replay::Source;
 
-/// The number of outcomes that are collected before files are read, and those of a whole piece.
+/// The number of outcomes collected before files are read; those of a piece are never separated.
 const OUTCOMES_AT_ONCE: usize = 1 << 20;
 
-/// Rows to show, batch by batch, as outcomes are pulled.
-pub struct ShownRows {
+/// Reported rows, batch by batch, as outcomes are pulled.
+pub struct ReportedRows {
     shuffle: Shuffle,
     source: Source,
     reading: Arc<Reading>,
@@ -36,7 +36,7 @@ struct Outcome {
     commit: u32,
 }
 
-impl ShownRows {
+impl ReportedRows {
     pub(super) fn new(shuffle: &Shuffle, source: &Source, outcomes: Shuffled) -> Result<Self> {
         Ok(Self {
             reading: Arc::new(shuffle.definition.reading()?),
@@ -48,25 +48,26 @@ impl ShownRows {
         })
     }
 
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
         self.reading.schema()
     }
 
-    /// The next pieces with their labels; none at the end.
+    /// Returns the next pieces with their labels; none at the end.
     fn next_pieces(&mut self) -> Result<Vec<Piece>> {
         while let Some(outcomes) = &mut self.outcomes {
             let Some(batch) = outcomes.next() else {
                 self.outcomes = None;
                 break;
             };
-            let batch =
-                batch.map_err(|cause| cannot_continue("outcomes do not come").because(cause))?;
+            let batch = batch.map_err(|cause| {
+                cannot_continue("the outcomes could not be read").because(cause)
+            })?;
             append(&mut self.pending, &batch)?;
             if self.pending.len() < OUTCOMES_AT_ONCE {
                 continue;
             }
-            // the last piece may have more rows
+            // the last piece may have more rows in the next batch
             let last = self.pending.last().map(|outcome| outcome.piece);
             let known = self
                 .pending
@@ -129,7 +130,7 @@ impl ShownRows {
     }
 }
 
-/// Puts outcomes after the others.
+/// Appends the outcomes of a batch.
 fn append(pending: &mut Vec<Outcome>, batch: &RecordBatch) -> Result<()> {
     let pieces = numbers::<Int32Type>(batch, 0)?.values().iter();
     let rows = numbers::<Int64Type>(batch, 1)?.values().iter();
@@ -146,7 +147,7 @@ fn append(pending: &mut Vec<Outcome>, batch: &RecordBatch) -> Result<()> {
     Ok(())
 }
 
-impl Iterator for ShownRows {
+impl Iterator for ReportedRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,4 +1,4 @@
-//! Values of one type as those of another, as Spark's `CAST` in ANSI mode.
+//! Casts between types, as Spark's `CAST` in ANSI mode.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::spec::json::clipped;
 
 const MICROS: TimeUnit = TimeUnit::Microsecond;
 
-/// The values in another type. Times without a zone are those of UTC.
+/// Casts values to another type. Timestamps without time zone are interpreted in UTC.
 ///
 /// # Errors
 ///
@@ -38,7 +38,7 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
         return Ok(new_null_array(target, values.len()));
     }
     match (source, target) {
-        // a zone is but a label
+        // the time zone of a type does not affect its values
         (DataType::Timestamp(unit, Some(zone)), _) if zone.as_ref() != "+00:00" => {
             let bare = DataType::Timestamp(*unit, Some("+00:00".into()));
             let bare = plain(values, &bare)?;
@@ -77,7 +77,7 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
     }
 }
 
-/// Texts as what they say.
+/// Parses strings.
 fn read(texts: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     Ok(match target {
         DataType::Timestamp(_, zone) => {
@@ -111,7 +111,7 @@ fn each_read<T, A: FromIterator<Option<T>>>(
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<A> {
     let texts = values.as_string_opt::<i32>();
-    let texts = texts.ok_or_else(|| mistyped("texts are expected here"))?;
+    let texts = texts.ok_or_else(|| mistyped("expected strings"))?;
     let value = |text: &str| read(text).ok_or_else(|| malformed(text, target));
     texts
         .iter()
@@ -129,7 +129,7 @@ fn malformed(text: &str, target: &DataType) -> Error {
     Error::invalid("formula.value", message)
 }
 
-/// As Spark shows a moment: no zone, no zeros after the seconds.
+/// Formats a timestamp as Spark does: without time zone, without trailing zeros.
 fn written(micros: i64) -> Option<String> {
     let time = DateTime::from_timestamp_micros(micros)?;
     let text = time.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
@@ -153,7 +153,7 @@ fn relabelled(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         )));
     };
     let micros = match values.as_primitive_opt::<TimestampNanosecondType>() {
-        // the last microsecond before it, below the epoch too: a cast would round towards zero
+        // rounded down to microseconds, also before the epoch; the kernel would round towards zero
         Some(nanos) => nanos.unary(|nanos| nanos.div_euclid(1_000)),
         None => plain(values, &DataType::Timestamp(MICROS, zone))?
             .as_primitive::<TimestampMicrosecondType>()
@@ -169,7 +169,7 @@ fn plain(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     strict_cast(values, target).map_err(failed)
 }
 
-/// The name in SQL of a type of values.
+/// Returns the SQL name of a type.
 pub(super) fn sql_name(data_type: &DataType) -> String {
     let name = match data_type {
         DataType::Boolean => "BOOLEAN",
@@ -190,7 +190,7 @@ pub(super) fn sql_name(data_type: &DataType) -> String {
     name.to_owned()
 }
 
-/// The Arrow type of a type's name in SQL; `None` for those that formulas do not have.
+/// Returns the Arrow type of an SQL type name; `None` for types that formulas do not support.
 pub(in crate::expr) fn named_type(name: &str) -> Option<DataType> {
     let name: String = name
         .to_ascii_uppercase()

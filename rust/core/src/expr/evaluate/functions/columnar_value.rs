@@ -1,4 +1,4 @@
-//! The result of an expression: a value for each row, or one for all of them.
+//! The result of an expression: an array, or a constant.
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, UInt32Array};
 use arrow_buffer::BooleanBuffer;
@@ -9,11 +9,11 @@ use super::cast::cast_value;
 use super::failed;
 use crate::error::Result;
 
-/// The values of an expression, as kernels take them.
+/// The values of an expression.
 #[derive(Clone, Debug)]
 pub(in crate::expr) enum Computed {
     Rows(ArrayRef),
-    /// The one value of a constant.
+    /// A constant, as an array of one value.
     One(ArrayRef),
 }
 
@@ -48,7 +48,7 @@ impl Computed {
         self.map(|values| cast_value(values, target))
     }
 
-    /// The place of the value for a row.
+    /// Returns the index of the value of a row.
     pub(super) fn index_of(&self, row: usize) -> usize {
         match self {
             Self::Rows(_) => row,
@@ -56,7 +56,7 @@ impl Computed {
         }
     }
 
-    /// A value for each row.
+    /// Returns an array with a value for each row.
     pub(in crate::expr) fn into_rows(self, rows: usize) -> Result<ArrayRef> {
         match self {
             Self::Rows(values) => Ok(values),
@@ -66,7 +66,7 @@ impl Computed {
         }
     }
 
-    /// Marks the rows that have a value.
+    /// Marks the rows whose value is not null.
     pub(in crate::expr) fn known(&self, rows: usize) -> BooleanArray {
         let known = match (self, self.array().logical_nulls()) {
             (Self::Rows(_), Some(nulls)) => nulls.into_inner(),

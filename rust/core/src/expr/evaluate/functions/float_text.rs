@@ -1,10 +1,10 @@
-//! Floating-point numbers as texts.
+//! Formats floating-point numbers.
 
-/// As Spark shows a floating-point number: from 0.001 on and below 10,000,000 with a point, else with an
-/// exponent, and at least one digit after the point.
+/// Formats a number as Spark does: in decimal notation from 0.001 to below 10,000,000, otherwise in
+/// scientific notation; with at least one digit after the point.
 ///
-/// The digits are the fewest that distinguish the number from its neighbours, but at least two. Java before 19
-/// writes more for a few numbers: `1.9999999999999998E23` for `2.0E23`.
+/// Uses the fewest digits that distinguish the number from its neighbours, but at least two. Java before 19
+/// uses more for a few numbers: `1.9999999999999998E23` for `2.0E23`.
 fn display(number: f64, scientific: &str) -> String {
     let sign = if number.is_sign_negative() { "-" } else { "" };
     if number.is_nan() {
@@ -39,14 +39,14 @@ fn display(number: f64, scientific: &str) -> String {
     format!("{sign}{before}.{after}")
 }
 
-/// As Spark shows a `DOUBLE`.
+/// Formats a `DOUBLE` as Spark does.
 pub(super) fn double(number: f64) -> String {
     let (two, short) = (format!("{number:.1e}"), format!("{number:e}"));
     let is_two = !short.contains('.') && two.parse() == Ok(number);
     display(number, if is_two { &two } else { &short })
 }
 
-/// As Spark shows a `FLOAT`.
+/// Formats a `FLOAT` as Spark does.
 pub(super) fn single(number: f32) -> String {
     let (two, short) = (format!("{number:.1e}"), format!("{number:e}"));
     let is_two = !short.contains('.') && two.parse() == Ok(number);

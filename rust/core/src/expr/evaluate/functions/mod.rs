@@ -1,4 +1,4 @@
-//! Functions over arrays, and the names that SQL has for them: types and values as in Spark's ANSI mode.
+//! Functions over arrays, by their SQL names; types and values as in Spark's ANSI mode.
 
 mod cast;
 mod columnar_value;
@@ -29,8 +29,7 @@ pub(in crate::expr) use operators::{
 pub(in crate::expr) use patterns::java_regex;
 pub(in crate::expr) use timestamps::{Span, out_of_range, shifted, timestamp};
 
-/// A function of one value that holds further arguments of the expression: a pattern, a span of
-/// time.
+/// A function of one value that captures other arguments: a pattern, an interval.
 type Closure = dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync;
 
 /// A function of the values of a row.
@@ -55,7 +54,7 @@ impl Function {
         Self::Closure(Arc::new(function))
     }
 
-    /// The function of a name in lower case; `None` where none takes so many arguments.
+    /// Returns the function of a name in lower case; `None` if none has this number of arguments.
     pub(in crate::expr) fn named(name: &str, arguments: usize) -> Option<Self> {
         use Function::{Many, One, Two};
         Some(match (name, arguments) {
@@ -104,7 +103,7 @@ impl Function {
         })
     }
 
-    /// The values for these arguments.
+    /// Calls the function.
     ///
     /// # Errors
     ///
@@ -120,7 +119,7 @@ impl Function {
     }
 }
 
-/// The type of a function's name that is a cast: `date(x)` is `CAST(x AS DATE)`.
+/// Returns the target type of a function that is a cast: `date(x)` is `CAST(x AS DATE)`.
 pub(in crate::expr) fn cast_of(name: &str) -> Option<DataType> {
     Some(match name {
         "date" | "to_date" => DataType::Date32,
@@ -142,10 +141,10 @@ pub(in crate::expr) fn unsupported(what: &str) -> Error {
     Error::invalid("formula.unsupported", message)
 }
 
-/// The code of values that are too large together: fewer rows at a time have smaller ones.
+/// The error code for values that exceed the size of an array: evaluating fewer rows at a time helps.
 pub(crate) const TOO_LARGE: &str = "formula.too_large";
 
-/// An array of texts has 2 GiB of them at most.
+/// Returns the error for more than 2 GiB of strings in an array.
 fn too_large() -> Error {
     let message = "the values of an expression have more than 2 GiB of text for the rows of one batch: make \
         them shorter";

@@ -1,4 +1,4 @@
-//! Numbers rounded, and the greatest and least of values.
+//! Rounding, and the greatest and least of values.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::expr::value::comparison::Op;
 use crate::expr::value::floats::{comparable, with_canonical_nan};
 
-/// `-`
+/// Negates numbers.
 ///
 /// # Errors
 ///
@@ -37,12 +37,12 @@ pub(super) fn abs(values: &ArrayRef) -> Result<ArrayRef> {
     let rows = Computed::Rows(Arc::clone(values));
     let negative = compared(Op::Lt, &rows, &zero)?;
     let opposite = arrow_arith::numeric::neg(values).map_err(failed)?;
-    // of zeros and of NaN there is one that is not negative
+    // zeros and NaN become the positive one
     let chosen = chosen_of(&negative, &Computed::Rows(opposite), &rows)?;
     Ok(comparable(&chosen))
 }
 
-/// `isnan`: false of null.
+/// `isnan`: false for null.
 pub(super) fn not_a_number(values: &ArrayRef) -> Result<ArrayRef> {
     let kind = values.data_type();
     if !kind.is_numeric() && !matches!(kind, DataType::Null | DataType::Utf8) {
@@ -54,7 +54,7 @@ pub(super) fn not_a_number(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(answers.collect::<BooleanArray>()))
 }
 
-/// The greatest or the least of some values, by the comparison that the better one fulfils. Nulls do not count.
+/// Returns the greatest or the least of some values, as selected by the comparison `op`. Nulls are ignored.
 pub(super) fn extreme(values: &[ArrayRef], op: Op) -> Result<ArrayRef> {
     let mut values = values
         .iter()
@@ -71,7 +71,7 @@ pub(super) fn extreme(values: &[ArrayRef], op: Op) -> Result<ArrayRef> {
     Ok(Arc::clone(best.array()))
 }
 
-/// Rounded to whole numbers; what is none, or too large, becomes the nearest `BIGINT`, NaN 0.
+/// Rounds to integers; numbers out of range become the nearest `BIGINT`, NaN 0.
 pub(super) fn whole(values: &ArrayRef, round: fn(f64) -> f64) -> Result<ArrayRef> {
     match values.data_type() {
         DataType::Float32 | DataType::Float64 => {

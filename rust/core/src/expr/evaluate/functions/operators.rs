@@ -1,4 +1,4 @@
-//! Arithmetic and comparison: both sides in one type first.
+//! Arithmetic and comparison, after conversion of both sides to one type.
 
 use arrow_arith::numeric;
 use arrow_array::cast::AsArray;
@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::expr::value::comparison::Op;
 use crate::expr::value::floats::{comparable, with_canonical_nan};
 
-/// The type in which values of both types are compared, and put together.
+/// Returns the common type of two types, for comparisons and alternatives.
 pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
     use DataType as T;
     if left == right {
@@ -24,7 +24,7 @@ pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
     let time = |data_type: &T| matches!(data_type, T::Date32 | T::Timestamp(..));
     Some(match (left, right) {
         (T::Null, other) | (other, T::Null) => other.clone(),
-        // texts become the other's type, numbers the widest of their kind
+        // strings are cast to the other's type, numbers to the widest of their kind
         (T::Utf8, other) | (other, T::Utf8) => match other {
             whole if whole.is_integer() => T::Int64,
             number if number.is_numeric() => T::Float64,
@@ -42,7 +42,7 @@ pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
         (decimal @ T::Decimal128(..), other) | (other, decimal @ T::Decimal128(..)) => {
             return common_type(decimal, &T::Decimal128(digits(other)?, 0));
         }
-        // a FLOAT has not the digits of whole numbers
+        // a FLOAT cannot represent all digits of integers
         (T::Float32, whole) | (whole, T::Float32) if whole.is_integer() => T::Float64,
         (left, right) if left.is_numeric() && right.is_numeric() => {
             if rank(left)? > rank(right)? {
@@ -84,7 +84,7 @@ fn rank(number: &DataType) -> Option<u8> {
     })
 }
 
-/// As [`common_type`].
+/// Returns the type of [`common_type`], or an error.
 ///
 /// # Errors
 ///
@@ -96,7 +96,7 @@ pub(in crate::expr) fn agreed_type(left: &DataType, right: &DataType) -> Result<
     })
 }
 
-/// Returns `true` if every value of the one type is one of the other.
+/// Returns `true` if every value of one type is a value of the other.
 pub(in crate::expr) fn always_fits(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
@@ -109,7 +109,7 @@ pub(in crate::expr) fn always_fits(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-/// `=`, `<` and the like; null where a side is, except for `<=>`.
+/// Compares values: `=`, `<` and so on; null if a side is null, except for `<=>`.
 pub(in crate::expr) fn compared(op: Op, left: &Computed, right: &Computed) -> Result<BooleanArray> {
     let both = match agreed_type(left.data_type(), right.data_type())? {
         DataType::Null => DataType::Boolean,
@@ -119,7 +119,7 @@ pub(in crate::expr) fn compared(op: Op, left: &Computed, right: &Computed) -> Re
     op.kernel()(&side(left)?, &side(right)?).map_err(failed)
 }
 
-/// The first where the answer is true, the other where it is not.
+/// Selects the first value where the condition is true, and the other elsewhere.
 pub(in crate::expr) fn chosen_of(
     answers: &BooleanArray,
     yes: &Computed,
@@ -132,7 +132,7 @@ pub(in crate::expr) fn chosen_of(
     zip(&is_true(answers), &yes.cast(&both)?, &no.cast(&both)?).map_err(failed)
 }
 
-/// Returns `true` if each answer is true; never null.
+/// Returns `true` for each true answer, and false for null.
 pub(in crate::expr) fn is_true(answers: &BooleanArray) -> BooleanArray {
     match answers.nulls() {
         Some(nulls) => BooleanArray::new(answers.values() & nulls.inner(), None),
@@ -140,7 +140,7 @@ pub(in crate::expr) fn is_true(answers: &BooleanArray) -> BooleanArray {
     }
 }
 
-/// A calculation with two numbers.
+/// An arithmetic operation on two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Arithmetic {
     Add,
@@ -153,7 +153,7 @@ pub(in crate::expr) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Returns the calculation of an operator of SQL.
+    /// Returns the operation of an SQL operator.
     ///
     /// # Errors
     ///
@@ -172,12 +172,12 @@ impl Arithmetic {
         })
     }
 
-    /// Returns `true` if the right side is looked at first.
+    /// Returns `true` if the right side is evaluated first.
     pub(in crate::expr) fn divides(self) -> bool {
         matches!(self, Self::Divide | Self::DivideWhole | Self::Modulo)
     }
 
-    /// The type that both sides are cast to, once they are numbers.
+    /// Returns the type to which both sides are cast.
     ///
     /// # Errors
     ///
@@ -197,7 +197,7 @@ impl Arithmetic {
         })
     }
 
-    /// The values for numbers of one type.
+    /// Computes the operation on numbers of one type.
     ///
     /// # Errors
     ///
@@ -217,8 +217,8 @@ impl Arithmetic {
     }
 }
 
-/// Returns `true` if a floating-point number is divided by zero: the kernels see to whole numbers.
-/// Nothing is divided where the left side is null.
+/// Returns `true` if a floating-point number is divided by zero; kernels check integers. Nothing is divided
+/// if the left side is null.
 fn divides_by_zero(left: &Computed, right: &Computed) -> Result<bool> {
     let divisors = right.cast(&DataType::Float64)?;
     let divisors = divisors.array().as_primitive::<Float64Type>();

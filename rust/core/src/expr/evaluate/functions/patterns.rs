@@ -1,9 +1,9 @@
-//! Regular expressions of Java, as `RLIKE` takes them, written as those of Rust.
+//! Translates regular expressions of Java, for `RLIKE`, to those of Rust.
 //!
-//! The two languages share most of their syntax and differ in what it means: `\d` is ten digits in Java,
-//! `$` matches before a last line break too, `.` is no line break. What has no equal here, or another meaning in
-//! another version of Java, is refused by its name, as are lookaround and back references, which Rust's
-//! engine does not have.
+//! The two languages share most of their syntax, but it differs in meaning: `\d` matches ten digits in
+//! Java, `$` also matches before a final line break, `.` matches no line break. Constructs without an
+//! equivalent, or whose meaning depends on the version of Java, are refused by name, and so are lookaround
+//! and back references, which Rust's engine does not support.
 
 use std::fmt::Write;
 
@@ -14,14 +14,14 @@ use regex_syntax::ast::{
     LiteralKind, SpecialLiteralKind,
 };
 
-/// Java's line breaks, for within a class.
+/// Java's line breaks, for use in a class.
 const BREAKS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
 
-/// A pattern of Java as one of Rust that finds the same texts.
+/// Translates a pattern of Java to an equivalent one of Rust.
 ///
 /// # Errors
 ///
-/// Why the pattern is not supported.
+/// The reason why the pattern is not supported.
 pub(in crate::expr) fn java_regex(pattern: &str) -> Result<Regex, String> {
     let (flags, pattern) = leading_flags(pattern);
     let ast = Parser::new()
@@ -37,7 +37,7 @@ pub(in crate::expr) fn java_regex(pattern: &str) -> Result<Regex, String> {
     Regex::new(&writer.written).map_err(|_| "it becomes too large".to_owned())
 }
 
-/// The flags i and s at the start of a pattern, which hold for all of it, and the rest.
+/// Splits the leading flags `i` and `s` of a pattern, which apply to all of it, from the rest.
 fn leading_flags(pattern: &str) -> (&str, &str) {
     let split = pattern
         .strip_prefix("(?")
@@ -55,7 +55,7 @@ fn leading_flags(pattern: &str) -> (&str, &str) {
 struct Writer<'a> {
     pattern: &'a str,
     written: String,
-    /// `(?i)`, which in Java affects ASCII letters only.
+    /// `(?i)`, which affects only ASCII letters in Java.
     folds: bool,
     /// `(?s)`
     dots_break: bool,
@@ -68,7 +68,7 @@ fn refused<T>(what: &str) -> Result<T, String> {
 }
 
 impl Writer<'_> {
-    /// Writes a part, after which nothing comes if it is the last one.
+    /// Writes a part; `is_last` if nothing follows it.
     fn part(&mut self, ast: &Ast, is_last: bool) -> Written {
         match ast {
             Ast::Empty(_) => {}
@@ -182,7 +182,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A part of a class.
+    /// Writes a range of a class.
     fn range(&mut self, first: char, last: char) {
         let mut plain = |first: char, last: char| {
             let (first, last) = (u32::from(first), u32::from(last));
@@ -205,7 +205,7 @@ impl Writer<'_> {
     }
 }
 
-/// The characters of `\d`, `\s` and `\w`, for use in a class.
+/// Returns the characters of `\d`, `\s` and `\w`, for use in a class.
 fn members(class: &ClassPerl) -> &'static str {
     match class.kind {
         ClassPerlKind::Digit => "0-9",

@@ -1,4 +1,4 @@
-//! Texts joined, cut and changed.
+//! Functions of strings.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::cast::cast_value;
 use super::{mistyped, too_large};
 use crate::error::Result;
 
-/// An array of texts.
+/// Builds an array of strings.
 ///
 /// # Errors
 ///
@@ -30,14 +30,14 @@ fn array(texts: impl Iterator<Item = Option<String>>) -> Result<ArrayRef> {
     Ok(Arc::new(array.finish()))
 }
 
-/// Texts, each of them changed.
+/// Applies a function to each string.
 pub(super) fn changed(values: &ArrayRef, change: impl Fn(&str) -> String) -> Result<ArrayRef> {
     let texts = cast_value(values, &DataType::Utf8)?;
     let texts = texts.as_string::<i32>().iter();
     array(texts.map(|text| text.map(&change)))
 }
 
-/// The number of characters.
+/// Returns the number of characters.
 pub(super) fn length(values: &ArrayRef) -> Result<ArrayRef> {
     let texts = cast_value(values, &DataType::Utf8)?;
     let letters = |text: &str| i32::try_from(text.chars().count()).unwrap_or(i32::MAX);
@@ -46,7 +46,7 @@ pub(super) fn length(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(counts.collect::<Int32Array>()))
 }
 
-/// Texts one after the other; null where one is.
+/// Concatenates strings; null if one is null.
 pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
     let texts = values
         .iter()
@@ -76,7 +76,7 @@ pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
     Ok(Arc::new(joined.finish()))
 }
 
-/// `substring(text, from)` or `substring(text, from, length)`: characters counted from 1, or from the end if
+/// `substring(text, from)` or `substring(text, from, length)`: positions count from 1, or from the end if
 /// negative.
 pub(super) fn substring(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let [values, from, length @ ..] = arguments else {

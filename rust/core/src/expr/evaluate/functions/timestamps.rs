@@ -1,4 +1,4 @@
-//! Dates and timestamps moved, cut, counted and written. Days, weeks and months are those of UTC.
+//! Functions of dates and timestamps. Days, weeks and months are those of UTC.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use crate::error::{Error, Result};
 use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::json::clipped;
 
-/// The type of timestamps.
+/// Returns the type of timestamps.
 pub(in crate::expr) fn timestamp() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
-/// A span of time as it is written.
+/// An interval as it was written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::expr) enum Span {
     Months(i64),
-    /// A date plus days is a date.
+    /// Days; a date plus days is a date.
     Days(i64),
     Micros(i64),
 }
@@ -42,10 +42,10 @@ impl Span {
     }
 }
 
-/// Dates or timestamps to which a span is added.
+/// Adds an interval to dates or timestamps.
 pub(in crate::expr) fn shifted(values: &ArrayRef, span: Span) -> Result<ArrayRef> {
     let values = match values.data_type() {
-        // a text is a moment here
+        // a string is cast to a timestamp here
         DataType::Utf8 | DataType::Null => cast_value(values, &timestamp())?,
         _ => Arc::clone(values),
     };
@@ -80,7 +80,7 @@ pub(super) fn add_months(values: &ArrayRef, months: &ArrayRef) -> Result<ArrayRe
     })
 }
 
-/// Dates made of a date and a count each.
+/// Computes dates from a date and a number each.
 fn counted(
     values: &ArrayRef,
     counts: &ArrayRef,
@@ -121,7 +121,7 @@ pub(super) fn datediff(end: &ArrayRef, start: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(days.collect::<Result<Int32Array>>()?))
 }
 
-/// `last_day`: of the month.
+/// `last_day`: the last day of the month.
 pub(super) fn last_day(values: &ArrayRef) -> Result<ArrayRef> {
     let values = cast_value(values, &DataType::Date32)?;
     let last = |day: i32| {
@@ -133,7 +133,7 @@ pub(super) fn last_day(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(days.try_unary::<_, Date32Type, Error>(last)?))
 }
 
-/// `date_trunc(unit, timestamp)`: null where the unit is none, as in Spark.
+/// `date_trunc(unit, timestamp)`: null for an unknown unit, as in Spark.
 pub(super) fn date_trunc(unit: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
     let values = cast_value(values, &timestamp())?;
     let units = cast_value(unit, &DataType::Utf8)?;
@@ -169,7 +169,7 @@ pub(super) fn date_trunc(unit: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef>
     Ok(Arc::new(cut.with_data_type(timestamp())))
 }
 
-/// `trunc(date, unit)`: null where the unit is none, as in Spark.
+/// `trunc(date, unit)`: null for an unknown unit, as in Spark.
 pub(super) fn trunc(values: &ArrayRef, unit: &ArrayRef) -> Result<ArrayRef> {
     let values = cast_value(values, &DataType::Date32)?;
     let units = cast_value(unit, &DataType::Utf8)?;
@@ -189,7 +189,7 @@ pub(super) fn trunc(values: &ArrayRef, unit: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(cut.collect::<Result<Date32Array>>()?))
 }
 
-/// The first day of the unit that a day is in; `None` where there is no such unit.
+/// Returns the first day of the unit that contains a day; `None` for an unknown unit.
 fn first_day(day: NaiveDate, unit: &str) -> Option<Option<NaiveDate>> {
     let month = match unit {
         "YEAR" | "YYYY" | "YY" => 1,
@@ -204,7 +204,7 @@ fn first_day(day: NaiveDate, unit: &str) -> Option<Option<NaiveDate>> {
     Some(NaiveDate::from_ymd_opt(day.year(), month, 1))
 }
 
-/// A field of a day or a moment.
+/// Extracts a field of dates or timestamps.
 pub(super) fn part(values: &ArrayRef, part: DatePart) -> Result<ArrayRef> {
     let bare = match values.data_type() {
         DataType::Date32 | DataType::Timestamp(_, None) => Arc::clone(values),
@@ -274,7 +274,7 @@ fn moved_day(day: i32, span: Span) -> Result<i32> {
     Ok(day_of(moved(date(day)?.and_time(NaiveTime::MIN), span)?))
 }
 
-/// A day past the end of its month becomes the last day.
+/// Adds an interval; a day after the end of the month becomes its last day.
 fn moved(time: NaiveDateTime, span: Span) -> Result<NaiveDateTime> {
     let size = |count: i64| u32::try_from(count.unsigned_abs()).map_err(|_| out_of_range());
     let moved = match span {
@@ -305,5 +305,5 @@ fn micros_of(time: NaiveDateTime) -> i64 {
 }
 
 pub(in crate::expr) fn out_of_range() -> Error {
-    Error::invalid("formula.value", "a moment is out of range")
+    Error::invalid("formula.value", "a timestamp is out of range")
 }

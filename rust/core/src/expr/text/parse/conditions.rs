@@ -1,4 +1,4 @@
-//! Conditions joined by `AND`, `OR`, `NOT` and parentheses, by recursive descent to a bounded depth.
+//! Conditions joined by `AND`, `OR`, `NOT` and parentheses: recursive descent to a bounded depth.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::expr::node::predicate::{Expr, MAX_DEPTH, MAX_FORMULAS};
 
 type Parsed<T> = std::result::Result<T, Wrong>;
 
-/// Reads one text.
+/// Parses one text.
 pub(super) struct Conditions<'a> {
     text: &'a str,
     tokens: Tokens<'a>,
@@ -35,7 +35,7 @@ impl<'a> Conditions<'a> {
         })
     }
 
-    /// Reads one condition up to the end of the text.
+    /// Parses one condition up to the end of the text.
     pub(super) fn whole(mut self) -> Result<Expr> {
         let read = self.condition().and_then(|read| match self.tokens.peek() {
             Token::EOF => Ok(read),
@@ -83,7 +83,7 @@ impl<'a> Conditions<'a> {
         read
     }
 
-    /// A condition in parentheses, perhaps with `IS` after it, or an expression.
+    /// Parses a condition in parentheses, optionally followed by `IS`, or an expression.
     fn term(&mut self) -> Parsed<Expr> {
         let from = self.tokens.at();
         let is_query = is_word(self.tokens.get(from + 1), "SELECT");
@@ -135,7 +135,7 @@ impl<'a> Conditions<'a> {
         Ok(inner)
     }
 
-    /// The parenthesis that closes the one which comes next.
+    /// Returns the index of the parenthesis that closes the next one.
     fn closing(&self) -> Option<usize> {
         let mut open = 0_usize;
         for number in self.tokens.at().. {
@@ -158,9 +158,9 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// The next `AND`, `OR` or parenthesis that is not a part of the expression which comes next.
+    /// Returns the index of the next `AND`, `OR` or parenthesis that is not part of the next expression.
     fn end_of_term(&self) -> usize {
-        // what is open: a parenthesis, or a CASE
+        // open parentheses and CASE expressions
         let (mut open, mut between) = (Vec::new(), 0_usize);
         let mut is_name = false;
         for number in self.tokens.at().. {
@@ -188,7 +188,7 @@ impl<'a> Conditions<'a> {
         self.tokens.at()
     }
 
-    /// An expression that only rows decide.
+    /// Builds a condition that must be evaluated for each row.
     fn computed(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Parsed<Expr> {
         const QUERIES: [&str; 2] = ["SELECT", "EXISTS"];
         const CLOCK: [&str; 4] = ["NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP"];
@@ -218,10 +218,10 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// Makes the question that `IS` asks of a condition.
+/// Builds the condition of an `IS` suffix.
 type Question = fn(Box<Expr>) -> Expr;
 
-/// The words after `IS`, and the question that each asks.
+/// The words after `IS`, and the condition of each.
 const IS: [(&str, Question); 4] = [
     ("NULL", Expr::IsNull),
     ("UNKNOWN", Expr::IsNull),

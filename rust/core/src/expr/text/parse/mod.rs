@@ -1,9 +1,9 @@
-//! SQL text in, expressions out: the one parser of filters, constraints, assignments and all other SQL.
+//! Parses SQL text to expressions: the only parser of filters, constraints, assignments and all other SQL.
 //!
-//! `sqlparser` cuts the text into tokens and reads expressions. `AND`, `OR`, `NOT` and the parentheses
-//! around conditions are read by `conditions`, to a bounded depth and into flat lists, so that filters may
-//! be long; the parts between them are expressions. `simple` finds those expressions that bounds
-//! decide, such as a column compared with a value.
+//! `sqlparser` tokenizes the text and parses expressions. `AND`, `OR`, `NOT` and the parentheses around
+//! conditions are parsed by `conditions`, to a bounded depth and into flat lists, so that filters may be
+//! long; the parts between them are expressions. `simple` recognizes expressions that bounds can decide,
+//! such as a comparison of a column with a value.
 
 mod conditions;
 mod simple;
@@ -23,25 +23,26 @@ use conditions::Conditions;
 use tokens::Tokens;
 
 impl Predicate {
-    /// Parses a condition as it is after SQL's `WHERE`.
+    /// Parses a condition as in a `WHERE` clause.
     ///
-    /// Names may be quoted by backticks and lead into structs by dots; texts are written as in Spark.
-    /// Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`), `AND`, `OR`, `NOT`,
-    /// `IS [NOT] NULL`, `TRUE`, `FALSE` and `DISTINCT FROM`, `IN`, `BETWEEN`, `LIKE` with `ESCAPE`,
-    /// `isnull`, `isnotnull`, `isnan` and `startswith` of columns and literals leave out files by their
-    /// bounds; literals may have a type (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) or be cast to one.
-    /// Arithmetic, functions and casts of columns are formulas: they are evaluated for each row, and
-    /// leave out only files whose rows all have the same values.
+    /// Names may be quoted by backticks, and dots lead into structs; strings are written as in Spark.
+    /// Comparisons (`=`, `==`, `<>`, `!=`, `<`, `<=`, `>`, `>=`, `<=>`), `AND`, `OR`, `NOT`, `IS [NOT]
+    /// NULL`, `TRUE`, `FALSE` and `DISTINCT FROM`, `IN`, `BETWEEN`, `LIKE` with `ESCAPE`, `isnull`,
+    /// `isnotnull`, `isnan` and `startswith` of columns and literals skip files by their bounds; literals
+    /// may be typed (`DATE '2026-01-31'`, `X'00ff'`, `1.5D`) or be cast. Arithmetic, functions and casts of
+    /// columns are formulas: they are evaluated for each row, and skip only files whose rows all have the
+    /// same values.
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.syntax` with the place marked, `filter.unsupported` with the name of what is
-    /// not supported, `filter.literal` for an impossible value, `filter.too_long`, `filter.too_deep`.
+    /// Invalid: `filter.syntax` with the position marked, `filter.unsupported` with the name of the
+    /// unsupported construct, `filter.literal` for an impossible value, `filter.too_long`,
+    /// `filter.too_deep`.
     pub fn parse_sql(text: &str) -> Result<Self> {
         condition(text, Clock::Refused).map(|root| Self { root })
     }
 
-    /// As [`Predicate::parse_sql`], for a rule of a table, which may ask for the current time.
+    /// Parses a rule of a table as [`Predicate::parse_sql`]; it may refer to the current time.
     ///
     /// # Errors
     ///
@@ -61,7 +62,7 @@ impl Formula {
         Self::new(text, value(text)?)
     }
 
-    /// The words of the text in lower case, the names of its columns among them.
+    /// Returns the words of the text in lower case, including the names of its columns.
     pub(crate) fn words(&self) -> BTreeSet<String> {
         let written = canonical(self.text());
         let tokens = Tokens::new(&written).into_iter();
@@ -69,11 +70,11 @@ impl Formula {
     }
 }
 
-/// The permission of a condition to ask for the current time.
+/// The rule for references to the current time in a condition.
 #[derive(Clone, Copy, PartialEq)]
 enum Clock {
     Allowed,
-    /// A filter travels as text, and is read again at another time.
+    /// A filter is serialized as text, and may be parsed again at another time.
     Refused,
 }
 
@@ -82,7 +83,7 @@ fn condition(text: &str, clock: Clock) -> Result<Expr> {
     Conditions::new(&canonical(text), clock)?.whole()
 }
 
-/// Parses an expression that has a value.
+/// Parses an expression with a value.
 ///
 /// # Errors
 ///
@@ -94,7 +95,7 @@ fn value(text: &str) -> Result<ast::Expr> {
     read.map_err(|wrong| wrong.of_value(&written))
 }
 
-/// Parses a column: names with dots between them.
+/// Parses a column: names separated by dots.
 pub(super) fn path(text: &str) -> Result<Path> {
     let mut tokens = Tokens::new(text).map_err(|wrong| wrong.of_filter(text))?;
     let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Expressions that bounds decide: columns compared with values and with each other.
+//! Expressions that bounds can decide: comparisons of columns with values and with each other.
 
 use arrow_array::ArrayRef;
 use arrow_schema::DataType;
@@ -17,10 +17,10 @@ use crate::expr::value::comparison::Op;
 use crate::expr::value::literal::{Decimal, Literal};
 use crate::spec::values::has_zone;
 
-/// The result; `None` if only the values of rows decide.
+/// The result; `None` if the expression must be evaluated for each row.
 type Simplified<T> = Result<Option<T>, Wrong>;
 
-/// Takes the value out of `Some`, or there is nothing to be found.
+/// Unwraps `Some`, or returns `None` from the function.
 macro_rules! known {
     ($value:expr) => {
         match $value {
@@ -30,12 +30,12 @@ macro_rules! known {
     };
 }
 
-/// Looks into one expression of `sqlparser`.
+/// Simplifies one expression of `sqlparser`.
 #[derive(Clone, Copy)]
 pub(super) struct Simple {
-    /// Its start, for errors.
+    /// Its start, for error messages.
     start: Location,
-    /// Levels of conditions that are still looked into: each prints with parentheses around the next.
+    /// The remaining depth of conditions: each prints with parentheses around the next.
     levels: usize,
 }
 
@@ -49,7 +49,7 @@ impl Simple {
         Self { levels, ..*self }.condition(root)
     }
 
-    /// A condition.
+    /// Simplifies a condition.
     pub(super) fn condition(&self, root: &ast::Expr) -> Simplified<Expr> {
         use ast::Expr as Sql;
         let either =
@@ -219,7 +219,7 @@ impl Simple {
         }
     }
 
-    /// A value that can be compared.
+    /// Simplifies a value that can be compared.
     fn operand(&self, root: &ast::Expr) -> Simplified<Operand> {
         let names = match root {
             ast::Expr::Nested(inner) => return self.operand(inner),
@@ -255,7 +255,7 @@ impl Simple {
         Ok(Path(names.iter().map(|name| name.value.clone()).collect()))
     }
 
-    /// A value that is written in the text, perhaps with a sign, or as one of another type.
+    /// Simplifies a literal, which may have a sign or a type.
     fn literal(&self, root: &ast::Expr) -> Simplified<Literal> {
         match root {
             ast::Expr::Nested(inner) => self.literal(inner),
@@ -267,7 +267,7 @@ impl Simple {
                 let sign = if *op == UnaryOperator::Minus { "-" } else { "" };
                 match expr.as_ref() {
                     ast::Expr::Value(value) => self.number(value, sign, None),
-                    // the least values of their types have no opposite: `-128Y`
+                    // the minima of their types have no positive counterpart: `-128Y`
                     ast::Expr::Cast {
                         expr, data_type, ..
                     } => match expr.as_ref() {
@@ -319,7 +319,7 @@ impl Simple {
         }))
     }
 
-    /// A number with its sign, perhaps as one of a type.
+    /// Parses a number with its sign and, optionally, its type.
     fn number(
         &self,
         value: &ValueWithSpan,
@@ -331,7 +331,7 @@ impl Simple {
         };
         let text = format!("{sign}{digits}");
         let double = |text: &str| text.parse().ok().filter(|value: &f64| value.is_finite());
-        // not by way of a decimal, which may have too few digits
+        // not via a decimal, which may have too few digits
         let exact = match data_type.and_then(|data_type| named_type(&data_type.to_string())) {
             Some(DataType::Float64) => Some(double(&text)),
             Some(DataType::Float32) => {
@@ -359,7 +359,7 @@ impl Simple {
         }
     }
 
-    /// A literal as one of another type; `None` where that depends on the time zone, or is not known.
+    /// Casts a literal to another type; `None` if that depends on the time zone, or the type is unknown.
     fn cast(&self, literal: Literal, type_name: &ast::DataType) -> Simplified<Literal> {
         let name = type_name.to_string();
         let target = known!(named_type(&name));

@@ -1,4 +1,4 @@
-//! The moment of a filter: what it asks of the clock, answered once.
+//! The time of a filter: calls of the current time are replaced once.
 
 use sqlparser::tokenizer::Token;
 
@@ -10,8 +10,8 @@ use crate::expr::value::literal::Literal;
 use crate::spec::interval::MICROS_PER_DAY;
 
 impl Predicate {
-    /// As [`Predicate::parse_sql`], with a fixed time for `now()`, `current_timestamp` and
-    /// `current_date`, which is that of UTC: microseconds since the epoch.
+    /// Parses as [`Predicate::parse_sql`], with a fixed time for `now()`, `current_timestamp` and
+    /// `current_date`, which is in UTC: microseconds since the epoch.
     ///
     /// # Errors
     ///
@@ -23,7 +23,7 @@ impl Predicate {
     }
 }
 
-/// The text with the moment in its place.
+/// Returns the text with the fixed time in place of the calls.
 fn at(tokens: &Tokens<'_>, moment: i64) -> String {
     let (mut written, mut from, mut number) = (String::new(), 0, 0);
     while *tokens.get(number) != Token::EOF {
@@ -39,7 +39,7 @@ fn at(tokens: &Tokens<'_>, moment: i64) -> String {
     written
 }
 
-/// The answer to a question for the time that begins here, and where that ends.
+/// Returns the replacement for a call of the current time that begins here, and the end of the call.
 fn answered(tokens: &Tokens<'_>, number: usize, moment: i64) -> Option<(Literal, usize)> {
     let is = |word: &str| is_word(tokens.get(number), word);
     let is_part = *tokens.get(number.wrapping_sub(1)) == Token::Period

@@ -1,4 +1,4 @@
-//! The tokens of a text, expressions of them, and errors that point into the text.
+//! The tokens of a text, parsing of expressions, and errors with a position in the text.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -14,13 +14,13 @@ use crate::expr::node::predicate;
 use crate::expr::value::literal::Decimal;
 use crate::spec::json::clipped;
 
-/// The most levels that an expression may nest.
+/// The maximum nesting of an expression.
 const MAX_DEPTH: usize = 50;
-/// Operators that may follow each other: in `a + b + c` each is one level deeper than the next, without any
-/// parentheses.
+/// The maximum number of consecutive operators: in `a + b + c`, each is one level deeper than the next,
+/// without any parentheses.
 const MAX_OPERATORS: usize = 500;
 
-/// Spark's SQL, with names in any script, and lists that may be empty.
+/// Spark's SQL dialect, with names in any script, and lists that may be empty.
 #[derive(Debug)]
 struct Sql;
 
@@ -77,13 +77,13 @@ impl Dialect for Sql {
         false // `INTERVAL '1 day'`
     }
 
-    /// `||` is of the level of `+`.
+    /// `||` has the precedence of `+`.
     fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
         let is_concat = parser.peek_token_ref().token == Token::StringConcat;
         is_concat.then(|| Ok(self.prec_value(Precedence::PlusMinus)))
     }
 
-    /// `exists(array, x -> ...)` is a function, `EXISTS (SELECT ...)` is none.
+    /// `exists(array, x -> ...)` is a function, `EXISTS (SELECT ...)` is not.
     fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
         let name = match &parser.peek_token_ref().token {
             Token::Word(word) if word.keyword == Keyword::EXISTS => word.clone(),
@@ -120,7 +120,7 @@ pub(super) enum Wrong {
 }
 
 impl Wrong {
-    /// The error for the text of a filter.
+    /// Returns the error for the text of a filter.
     pub(super) fn of_filter(self, text: &str) -> Error {
         let (code, message) = match self {
             Self::Other(error) => return error,
@@ -143,7 +143,7 @@ impl Wrong {
         Error::invalid(code, message)
     }
 
-    /// The error for the text of an expression.
+    /// Returns the error for the text of an expression.
     pub(super) fn of_value(self, text: &str) -> Error {
         let what = match self {
             Self::Other(error) => return error,
@@ -175,7 +175,7 @@ impl<'a> Tokens<'a> {
         let cut = Tokenizer::new(&Sql, text).tokenize_with_location_into_buf_with_mapper(
             &mut tokens,
             |token| match token.token {
-                // what comments say is not kept
+                // the content of comments is dropped
                 Token::Whitespace(_) => TokenWithSpan {
                     token: Token::Whitespace(Whitespace::Space),
                     ..token
@@ -195,18 +195,18 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// The next token, `EOF` after the last one.
+    /// Returns the next token, `EOF` after the last one.
     pub(super) fn peek(&self) -> &Token {
         self.get(self.at)
     }
 
-    /// A token by its number.
+    /// Returns the token at an index.
     pub(super) fn get(&self, number: usize) -> &Token {
         const END: &Token = &Token::EOF;
         self.tokens.get(number).map_or(END, |token| &token.token)
     }
 
-    /// The number of the next token.
+    /// Returns the index of the next token.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -216,12 +216,12 @@ impl<'a> Tokens<'a> {
         self.at += 1;
     }
 
-    /// Advances to a token by its number.
+    /// Advances to the token at an index.
     pub(super) fn go_to(&mut self, number: usize) {
         self.at = number;
     }
 
-    /// Takes this word if it comes next, in any case and without quotes.
+    /// Consumes the next token if it is this word, case-insensitive and not quoted.
     pub(super) fn take_word(&mut self, word: &str) -> bool {
         let matches = is_word(self.peek(), word);
         self.at += usize::from(matches);
@@ -236,7 +236,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The text of some tokens.
+    /// Returns the text of a range of tokens.
     pub(super) fn text_of(&self, range: Range<usize>) -> Option<&'a str> {
         let tokens = self.tokens.get(range)?;
         let (first, last) = (tokens.first()?.span.start, tokens.last()?.span.end);
@@ -244,7 +244,7 @@ impl<'a> Tokens<'a> {
             .get(offset(self.text, first)..offset(self.text, last))
     }
 
-    /// Returns the first of these words that is among some tokens, and no part of a longer name.
+    /// Returns the first of these words among some tokens that is not part of a longer name.
     pub(super) fn find_word(
         &self,
         range: Range<usize>,
@@ -259,7 +259,7 @@ impl<'a> Tokens<'a> {
         words.find(|word| range.clone().any(|number| stands(number, word)))
     }
 
-    /// All words in lower case.
+    /// Returns all words in lower case.
     pub(super) fn words(self) -> impl Iterator<Item = String> {
         self.tokens
             .into_iter()
@@ -269,7 +269,7 @@ impl<'a> Tokens<'a> {
             })
     }
 
-    /// Reads some tokens as one expression.
+    /// Parses a range of tokens as one expression.
     pub(super) fn expression(&self, range: Range<usize>) -> Result<Expr, Wrong> {
         let end = range.end.min(self.tokens.len());
         let tokens = self.tokens.get(range.start..end).unwrap_or_default();
@@ -305,7 +305,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The complaint of `sqlparser` about the tokens before one of them.
+    /// Returns the error for tokens that `sqlparser` does not parse.
     fn misread(&self, what: &str, end: usize) -> Wrong {
         let (what, reported) = match what.rsplit_once(" at Line: ") {
             Some((what, text)) => (what, location(text)),
@@ -331,7 +331,7 @@ impl<'a> Tokens<'a> {
         Wrong::Syntax(reported.unwrap_or_else(|| self.location_of(end)), what)
     }
 
-    /// The error for an unexpected token.
+    /// Returns the error for an unexpected token.
     pub(super) fn unexpected(&self, expected: &str) -> Wrong {
         let actual = display(self.peek());
         let what = format!("expected {expected}, found {actual}");
@@ -346,13 +346,13 @@ fn display(token: &Token) -> String {
     }
 }
 
-/// `1, Column: 2`
+/// Parses the position in a message: `1, Column: 2`.
 fn location(text: &str) -> Option<Location> {
     let (line, column) = text.split_once(", Column: ")?;
     Some(Location::new(line.parse().ok()?, column.parse().ok()?))
 }
 
-/// Returns `true` if a token is this word, in any case and without quotes.
+/// Returns `true` if a token is this word, case-insensitive and not quoted.
 pub(super) fn is_word(token: &Token, word: &str) -> bool {
     match token {
         Token::Word(keyword) => {
@@ -362,7 +362,8 @@ pub(super) fn is_word(token: &Token, word: &str) -> bool {
     }
 }
 
-/// Numbers that name their type, such as `1.5D` and `10BD`, as casts; `TIMESTAMP_LTZ '…'` by its other name.
+/// Rewrites numbers with a type suffix, such as `1.5D` and `10BD`, to casts, and `TIMESTAMP_LTZ '…'` to its
+/// other name.
 fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut rewritten: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     for token in tokens {
@@ -397,7 +398,7 @@ fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     rewritten
 }
 
-/// The type of a number by its suffix.
+/// Returns the type of a number by its suffix.
 fn suffix_type(digits: &str, suffix: &str) -> Option<Vec<Token>> {
     let name = match suffix.to_ascii_uppercase().as_str() {
         "D" => "DOUBLE",
@@ -421,7 +422,7 @@ fn suffix_type(digits: &str, suffix: &str) -> Option<Vec<Token>> {
     Some(vec![Token::make_word(name, None)])
 }
 
-/// The most parentheses that are open at once.
+/// Returns the maximum number of parentheses open at once.
 fn most_open(tokens: &[TokenWithSpan]) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     for token in tokens {
@@ -435,13 +436,13 @@ fn most_open(tokens: &[TokenWithSpan]) -> usize {
     most
 }
 
-/// Operators that follow each other within one pair of parentheses, and what is inside of these.
+/// The operators within one pair of parentheses, and the depth inside of nested ones.
 #[derive(Clone, Copy, Default)]
 struct Level {
     own: usize,
-    /// The most within an operand.
+    /// The maximum depth within an operand.
     inside: usize,
-    /// The most of what commas end.
+    /// The maximum depth of the parts before commas.
     most: usize,
 }
 
@@ -451,7 +452,7 @@ impl Level {
     }
 }
 
-/// The most operators above each other in the tree that the tokens become.
+/// Returns the maximum depth of operators in the tree that the tokens will form.
 fn most_operators(tokens: &[TokenWithSpan]) -> usize {
     let mut above: Vec<Level> = Vec::new();
     let mut level = Level::default();
@@ -476,7 +477,7 @@ fn most_operators(tokens: &[TokenWithSpan]) -> usize {
     outer.fold(level.ended(), |inside, level| level.ended() + inside)
 }
 
-/// Returns `true` if the expression before a token may be an operand of a larger one.
+/// Returns `true` if the expression before a token may become an operand of a larger one.
 fn deepens(token: &Token) -> bool {
     match token {
         Token::Word(word) => !matches!(
@@ -493,12 +494,12 @@ fn deepens(token: &Token) -> bool {
     }
 }
 
-/// Lines and columns count from 1.
+/// Converts a line or column number, which counts from 1, to an index.
 fn index(number: u64) -> usize {
     usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX)
 }
 
-/// The byte at which a place is.
+/// Returns the byte offset of a location.
 fn offset(text: &str, location: Location) -> usize {
     let lines = text.split_inclusive('\n');
     let above: usize = lines.take(index(location.line)).map(str::len).sum();
@@ -513,7 +514,7 @@ fn end_of(text: &str) -> Location {
     Location::new(line, last.chars().count() as u64 + 1)
 }
 
-/// The line with the place, and a caret below it; of a long line what is around the place.
+/// Returns the line of a location with a caret below it; long lines are shortened.
 fn marked(text: &str, location: Location) -> String {
     const BEFORE: usize = 60;
     const SHOWN: usize = 100;
@@ -522,7 +523,7 @@ fn marked(text: &str, location: Location) -> String {
     };
     let column = index(location.column);
     let from = column.saturating_sub(BEFORE);
-    // One letter for each, so that the caret stays below its place.
+    // one character for each, so that the caret is below its position
     let plain = |letter: char| if is_invisible(letter) { ' ' } else { letter };
     let display: String = line.chars().skip(from).take(SHOWN).map(plain).collect();
     let caret = " ".repeat(column - from);

@@ -1,4 +1,4 @@
-//! Ranges of files: what is known of them, and promises for the rest.
+//! Ranges of files: their known parts, and promises for the rest.
 
 use std::cmp::Reverse;
 use std::iter::empty;
@@ -8,28 +8,28 @@ use std::sync::Arc;
 use super::{Coming, ENTRY, Known, Listed, Memory, Piece, Promise, TableKey, budget};
 use crate::storage::file_bytes::{gaps, near, overlap};
 
-/// The bytes on their way before somebody reads them are at most this fraction of all that may be kept.
+/// Bytes fetched ahead are at most this fraction of the budget.
 pub(super) const AHEAD: usize = 2;
 
-/// Ranges with less between them are one request.
+/// Ranges with fewer bytes between them are fetched by one request.
 pub(super) const NEAR: u64 = 1 << 20;
 
-/// Requests that are sent ahead have at most so many bytes.
+/// The maximum size of a request ahead in bytes.
 pub(super) const LONGEST: u64 = 4 << 20;
 
-/// So few bytes need no request of their own; they join the next one.
+/// Fewer bytes do not justify a separate request; they are added to the next one.
 pub(super) const FEW: u64 = 64 << 10;
 
-/// Ranges of a file, by what is known of them.
+/// The known and the missing parts of ranges of a file.
 pub(in crate::storage::remembered) struct Ranges {
-    /// What is here or on its way, in order; none is within another.
+    /// Cached or pending parts, sorted; none contains another.
     pub(in crate::storage::remembered) pieces: Vec<(Range<u64>, Piece)>,
-    /// What is to be fetched: in order and without overlap, near ones as one.
+    /// The parts to fetch, sorted, without overlap, close ones merged.
     pub(in crate::storage::remembered) missing: Vec<Range<u64>>,
 }
 
 impl Memory {
-    /// Returns what is known of some ranges of a file.
+    /// Returns the known and the missing parts of ranges of a file.
     pub(in crate::storage::remembered) fn ranges(
         &mut self,
         key: &Arc<TableKey>,
@@ -66,8 +66,8 @@ impl Memory {
         Ranges { pieces, missing }
     }
 
-    /// Promises for what is not known of these files or ranges of them, as far as what is on its way for all tables
-    /// may be kept.
+    /// Creates promises for the missing parts of these files or ranges, as far as the pending bytes of all
+    /// tables may be cached.
     pub(in crate::storage::remembered) fn promise(
         &mut self,
         key: &Arc<TableKey>,
@@ -104,7 +104,7 @@ impl Memory {
         promised
     }
 
-    /// The promise for a range that is fetched now.
+    /// Creates the promise for a range that is fetched now.
     pub(in crate::storage::remembered) fn promise_range(
         &mut self,
         key: &Arc<TableKey>,
@@ -130,7 +130,7 @@ impl Memory {
     }
 }
 
-/// Returns the parts of a range, each of at most `longest` bytes and a few more.
+/// Splits a range into parts of at most `longest` bytes plus a few.
 fn parts(range: Range<u64>, longest: u64) -> impl Iterator<Item = Range<u64>> {
     let length = range.end - range.start;
     let count = length.saturating_sub(FEW).div_ceil(longest).max(1);

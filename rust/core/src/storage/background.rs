@@ -1,4 +1,4 @@
-//! Work that waits for a store far away, beside the caller's own.
+//! Work that runs in the background while the caller does its own, if the store is remote.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use super::Storage;
 use super::pool::{Aside, aside};
 use crate::error::Result;
 
-/// Work that has begun where the store is far away; elsewhere it is done when its result is needed.
-pub(crate) enum Beside<T> {
+/// Background work on a remote store; on a local one it is done when its result is needed.
+pub(crate) enum BackgroundWork<T> {
     Begun(Aside<T>),
     Later(Box<dyn Fn() -> Result<T> + Send + Sync>),
 }
 
-/// Begins `work` where the store is far away.
-pub(crate) fn beside<T: Send + 'static>(
+/// Starts `work` in the background if the store is remote.
+pub(crate) fn in_background<T: Send + 'static>(
     storage: &Arc<dyn Storage>,
     work: impl Fn(&Arc<dyn Storage>) -> Result<T> + Send + Sync + 'static,
-) -> Beside<T> {
+) -> BackgroundWork<T> {
     let own = Arc::clone(storage);
     let work = Arc::new(move || work(&own));
     let begun = storage.memory().and_then(|_| {
@@ -24,17 +24,17 @@ pub(crate) fn beside<T: Send + 'static>(
         aside(move || work()).ok() // without threads the caller's own does it
     });
     match begun {
-        Some(begun) => Beside::Begun(begun),
-        None => Beside::Later(Box::new(move || work())),
+        Some(begun) => BackgroundWork::Begun(begun),
+        None => BackgroundWork::Later(Box::new(move || work())),
     }
 }
 
-impl<T> Beside<T> {
-    /// The result.
+impl<T> BackgroundWork<T> {
+    /// Waits for the result.
     ///
     /// # Errors
     ///
-    /// That of the work; `interrupted`.
+    /// The errors of the work; `interrupted`.
     pub(crate) fn wait(self) -> Result<T> {
         match self {
             Self::Begun(begun) => begun.wait(),
