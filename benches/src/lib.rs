@@ -1,4 +1,4 @@
-//! What the benches share: where the logs lie, and the bare decode that everything is held against.
+//! Shared by the benches: the generated logs, and the bare decode that all results are compared with.
 //!
 //! `benches/python/generate.py` writes the logs; `make bench` calls it.
 
@@ -9,8 +9,8 @@ use arrow_array::RecordBatch;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-/// The generated log `name`, or an equal one of another generator: below `DELTAREPLAY_BENCH_LOGS`
-/// when that is set, otherwise below `benches/data`. `None` when there is none.
+/// Returns the generated log `name`, or an equal one of another generator, below `DELTAREPLAY_BENCH_LOGS`
+/// if set, otherwise below `benches/data`; `None` if there is none.
 pub fn log(name: &str, alias: &str) -> Option<PathBuf> {
     let directory = std::env::var_os("DELTAREPLAY_BENCH_LOGS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("data"),
@@ -22,7 +22,7 @@ pub fn log(name: &str, alias: &str) -> Option<PathBuf> {
         .find(|path| path.join("_delta_log").is_dir())
 }
 
-/// The one checkpoint of a generated log.
+/// Returns the only checkpoint of a generated log.
 pub fn checkpoint(table: &Path) -> std::io::Result<PathBuf> {
     for entry in fs::read_dir(table.join("_delta_log"))? {
         let path = entry?.path();
@@ -33,7 +33,7 @@ pub fn checkpoint(table: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other("the log has no classic checkpoint"))
 }
 
-/// Reads leaves of a checkpoint's `add` with the `parquet` crate as anybody would, on one thread, and
+/// Reads leaves of a checkpoint's `add` with the `parquet` crate in the simplest way, on one thread, and
 /// keeps every batch: no row is dropped, no key looked up. A column is named by its first field below
 /// `add`, e.g. `partitionValues`.
 pub fn decode(checkpoint: &Path, columns: &[&str]) -> parquet::errors::Result<Vec<RecordBatch>> {

@@ -1,11 +1,12 @@
 //! How long do 1,000 deletion vectors of 100,000 rows take, from files to row selections and masks?
 //!
 //! `deletion-vectors TABLE [ROWS]`: TABLE is a Delta table whose files have vectors, of ROWS rows each
-//! (10 million unless told). Each step is timed five times, and the least is printed, on one thread but
-//! for the load.
+//! (default: 10 million). Each step runs five times on one thread, except for loading, and the minimum is
+//! printed.
 //!
-//! `deletion-vectors` alone: our walk over the bytes beside the sets of the `roaring` crate, on a sparse,
-//! a dense and a run vector. What is not 1.5 times as fast as the crate has no place in the core.
+//! `deletion-vectors` alone: compares our iteration over the bytes with the sets of the `roaring` crate, on
+//! a sparse, a dense and a run vector. Code that is not 1.5 times as fast as the crate does not belong in
+//! the core.
 
 #![allow(clippy::print_stdout, reason = "the answer of a program")]
 
@@ -48,10 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             .collect()
     };
     let vectors = read()?;
-    let deleted: u64 = vectors.iter().map(|one| one.len()).sum();
-    let promised: u64 = descriptors.iter().map(|one| one.cardinality()).sum();
+    let deleted: u64 = vectors.iter().map(|left| left.len()).sum();
+    let promised: u64 = descriptors.iter().map(|left| left.cardinality()).sum();
     if deleted != promised || vectors.is_empty() {
-        return Err("the table has no vectors, or other ones than its log says".into());
+        return Err("the table has no vectors, or different ones than its log says".into());
     }
     let name = Path::new(&table).file_name().unwrap_or_default();
     println!(
@@ -79,12 +80,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         files,
         "vectors/s",
     );
-    let each = |work: &dyn Fn(&DeletionVector)| least(|| vectors.iter().for_each(|one| work(one)));
+    let each =
+        |work: &dyn Fn(&DeletionVector)| least(|| vectors.iter().for_each(|left| work(left)));
     report(
         "visit ranges",
-        each(&|one| {
+        each(&|left| {
             let mut count = 0_u64;
-            one.for_each_range(0..rows, |range| count += range.end - range.start);
+            left.for_each_range(0..rows, |range| count += range.end - range.start);
             black_box(count);
         })?,
         millions,
@@ -92,21 +94,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     report(
         "live ranges",
-        each(&|one| drop(black_box(one.live_ranges(0..rows))))?,
+        each(&|left| drop(black_box(left.live_ranges(0..rows))))?,
         millions,
         "M rows/s",
     );
     report(
         "row selectors",
-        each(&|one| drop(black_box(selectors(one, rows))))?,
+        each(&|left| drop(black_box(selectors(left, rows))))?,
         millions,
         "M rows/s",
     );
     report(
         "row selection by mask",
-        each(&|one| {
+        each(&|left| {
             drop(black_box(RowSelection::from_boolean_buffer(
-                one.live_mask(0..rows),
+                left.live_mask(0..rows),
             )))
         })?,
         millions,
@@ -114,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     report(
         "masks",
-        each(&|one| drop(black_box(one.mask(0..rows))))?,
+        each(&|left| drop(black_box(left.mask(0..rows))))?,
         bytes,
         "GB/s of bits",
     );
@@ -131,27 +133,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     report(
         "rows as an array",
-        each(&|one| drop(black_box(one.rows())))?,
+        each(&|left| drop(black_box(left.rows())))?,
         millions,
         "M rows/s",
     );
     let first = vectors.first().ok_or("no vectors")?;
     report(
         "union with the first",
-        each(&|one| drop(black_box(one.union(first))))?,
+        each(&|left| drop(black_box(left.union(vector))))?,
         millions,
         "M rows/s",
     );
     report(
         "encode",
-        each(&|one| drop(black_box(one.encode())))?,
+        each(&|left| drop(black_box(left.encode())))?,
         millions,
         "M rows/s",
     );
     Ok(())
 }
 
-/// Rows of the file that the vectors of [`both_ways`] belong to.
+/// Rows of the file of the vectors in [`both_ways`].
 const FILE_ROWS: u64 = 10_000_000;
 
 fn both_ways() -> Result<(), Box<dyn Error>> {
@@ -209,12 +211,20 @@ fn both_ways() -> Result<(), Box<dyn Error>> {
         );
         report(
             "from bytes to live ranges",
-            least(|| drop(black_box(walk().map(|one| one.live_ranges(0..FILE_ROWS)))))?,
+            least(|| {
+                drop(black_box(
+                    walk().map(|vector| vector.live_ranges(0..FILE_ROWS)),
+                ))
+            })?,
             least(|| drop(black_box(read().map(|set| live_ranges(&set)))))?,
         );
         report(
             "from bytes to live mask",
-            least(|| drop(black_box(walk().map(|one| one.live_mask(0..FILE_ROWS)))))?,
+            least(|| {
+                drop(black_box(
+                    walk().map(|vector| vector.live_mask(0..FILE_ROWS)),
+                ))
+            })?,
             least(|| drop(black_box(read().map(|set| live_mask(&set)))))?,
         );
         report(
@@ -234,10 +244,14 @@ fn both_ways() -> Result<(), Box<dyn Error>> {
         );
         report(
             "from bytes to 10,000 rows looked up",
-            least(|| drop(black_box(walk().map(|one| found(&|row| one.contains(row))))))?,
+            least(|| {
+                drop(black_box(
+                    walk().map(|vector| found(&|row| vector.contains(row))),
+                ))
+            })?,
             least(|| drop(black_box(read().map(|set| found(&|row| set.contains(row))))))?,
         );
-        // what is made is made by the crate, written and walked
+        // vectors are built by the crate, encoded and decoded
         for (step, took) in [
             (
                 "from rows",
@@ -293,7 +307,7 @@ fn live_mask(set: &RoaringTreemap) -> BooleanBuffer {
     mask.finish()
 }
 
-/// What the Parquet reader takes.
+/// Returns the row selection for the Parquet reader.
 fn selectors(vector: &DeletionVector, rows: u64) -> RowSelection {
     let size = |range: std::ops::Range<u64>| usize::try_from(range.end - range.start).unwrap_or(0);
     let mut selectors = Vec::new();

@@ -1,8 +1,8 @@
-//! How long does a snapshot of a big log take, inside one process that is warm?
+//! How long does a snapshot of a large log take, in a warm process?
 //!
-//! `in-process [WORD]` times the cases whose name has WORD, at least five times each, and prints the
-//! least wall time and the mean CPU time of all threads. It needs the logs that `make bench` generates;
-//! cases whose log is not there are left out.
+//! `in-process [WORD]` times the cases whose name contains WORD, at least five times each, and prints the
+//! minimum wall time and the mean CPU time of all threads. It needs the logs that `make bench` generates;
+//! cases without a log are skipped.
 
 #![allow(clippy::print_stdout, reason = "the answer of a program")]
 
@@ -89,7 +89,7 @@ fn report(name: &str, work: &mut Work<'_>) -> Outcome<()> {
     Ok(())
 }
 
-/// CPU seconds of this process, all threads, where the system tells them in `/proc`.
+/// CPU seconds of all threads of this process, if the system has `/proc`.
 fn cpu_seconds() -> Option<f64> {
     const TICKS_PER_SECOND: f64 = 100.0; // fixed by the kernel's interface
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
@@ -106,7 +106,7 @@ fn open(table: &Path) -> Outcome<Table> {
     )?)
 }
 
-/// The number of live files that the generator wrote down.
+/// Returns the number of live files according to the generator.
 fn expected(table: &Path) -> Outcome<usize> {
     let text = fs::read_to_string(table.join("_expected.json"))?;
     let (_, after) = text
@@ -124,16 +124,16 @@ fn columns(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn drop_all<T>(found: T) -> Outcome<()> {
-    drop(black_box(found));
+fn drop_all<T>(result: T) -> Outcome<()> {
+    drop(black_box(result));
     Ok(())
 }
 
-fn agree(found: usize, live: usize) -> Outcome<()> {
-    if found == live {
+fn agree(result: usize, live: usize) -> Outcome<()> {
+    if result == live {
         Ok(())
     } else {
-        Err(format!("{found} files, not {live}").into())
+        Err(format!("{result} files, not {live}").into())
     }
 }
 
@@ -157,7 +157,7 @@ fn streamed(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
     agree(rows, live)
 }
 
-/// One new commit on a snapshot whose files are loaded, then the new list of files.
+/// Adds a commit to a snapshot whose files are loaded, then lists the files again.
 fn update(path: &Path, time: &dyn Fn(&str, &mut Work<'_>) -> Outcome<()>) -> Outcome<()> {
     let copy = tempfile::tempdir()?;
     let log = copy.path().join("_delta_log");

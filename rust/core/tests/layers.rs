@@ -1,9 +1,9 @@
-//! Keeps the direction of imports: a top-level module of `rust/core/src` imports only from its left, and
-//! no files of one module import each other in a circle.
+//! Enforces the direction of imports: a top-level module of `rust/core/src` imports only from its left, and
+//! no files of one module import each other in a cycle.
 //!
-//! Reads every source file as tokens, comments and literals left out, and follows every path that
-//! begins with `crate`, `self` or `super`, wherever it stands: in a `use`, in a group of one, in an
-//! expression, a type or a macro.
+//! Tokenizes every source file, without comments and literals, and resolves every path that begins with
+//! `crate`, `self` or `super`, wherever it occurs: in a `use`, in a group, in an expression, a type or a
+//! macro.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Leftmost first: a module may import from itself and from what stands before it.
+/// Leftmost first: a module may import from itself and from modules before it.
 const ORDER: [&str; 17] = [
     "error",
     "spec",
@@ -52,24 +52,24 @@ fn imports_point_left() {
 
 #[test]
 fn no_files_of_a_module_import_each_other_in_a_circle() {
-    let mut found = BTreeMap::new();
+    let mut result = BTreeMap::new();
     let core = sources();
     for module in ORDER {
         let inside = |source: &&Source| source.modules.first().is_some_and(|first| first == module);
         let arrows = arrows(&core.iter().filter(inside).collect::<Vec<_>>());
         assert!(arrows.len() > 1 || module == "error" || module == "table");
-        found.insert(module, circles(&arrows));
+        result.insert(module, circles(&arrows));
     }
     let bindings = sources_below("../bindings/src");
     let arrows = arrows(&bindings.iter().collect::<Vec<_>>());
     assert!(arrows.len() > 10, "no sources of the bindings found");
-    found.insert("bindings", circles(&arrows));
-    found.retain(|_, circles| !circles.is_empty());
-    assert!(found.is_empty(), "{found:#?}");
+    result.insert("bindings", circles(&arrows));
+    result.retain(|_, circles| !circles.is_empty());
+    assert!(result.is_empty(), "{result:#?}");
 }
 
-/// Which files each file imports. That a folder's own file uses what lies in the folder is no arrow: it
-/// is made of it.
+/// Returns the imports between files. A folder's own file may use the files in the folder, since it
+/// consists of them.
 fn arrows(sources: &[&Source]) -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
     let files: BTreeSet<&[String]> = sources.iter().map(|s| s.modules.as_slice()).collect();
     let of_file = |source: &&Source| {
@@ -94,7 +94,7 @@ fn arrows(sources: &[&Source]) -> BTreeMap<Vec<String>, BTreeSet<Vec<String>>> {
         .collect()
 }
 
-/// Every set of files of which each reaches each.
+/// Returns every set of files that import each other in a cycle.
 fn circles(arrows: &BTreeMap<Vec<String>, BTreeSet<Vec<String>>>) -> Vec<Vec<String>> {
     let reached = |from: &Vec<String>| {
         let mut reached = BTreeSet::new();
@@ -130,9 +130,9 @@ fn the_guard_sees_a_circle() {
         tokens: tokens(text),
     };
     let folder = source(&["log"], "mod one; use one::a; pub struct Log;");
-    let one = source(&["log", "one"], "use super::two::b; use super::Log;");
+    let first = source(&["log", "one"], "use super::two::b; use super::Log;");
     let three = source(&["log", "three"], "use super::one;");
-    for (text, found) in [
+    for (text, result) in [
         ("", 0),
         ("use super::Log;", 0),
         ("fn f() { super::one::a(); }", 1),
@@ -140,8 +140,8 @@ fn the_guard_sees_a_circle() {
         ("mod tests { use super::super::one::a; }", 0),
     ] {
         let two = source(&["log", "two"], text);
-        let arrows = arrows(&[&folder, &one, &two, &three]);
-        assert_eq!(circles(&arrows).len(), found, "{text}");
+        let arrows = arrows(&[&folder, &first, &two, &three]);
+        assert_eq!(circles(&arrows).len(), result, "{text}");
     }
 }
 
@@ -156,9 +156,9 @@ fn every_file_belongs_to_a_module() {
             "{file} is in no module of ORDER"
         );
         for trick in [["#", "[", "path"], ["include", "!", "("]] {
-            let found = source.tokens.windows(3).any(|window| window == trick);
+            let result = source.tokens.windows(3).any(|window| window == trick);
             assert!(
-                !found,
+                !result,
                 "{file} brings in a file that this guard does not see"
             );
         }
@@ -243,11 +243,11 @@ struct Source {
     tokens: Vec<String>,
 }
 
-/// A path as written by one `use` or expression, resolved from the crate's root.
+/// A path in a `use` or expression, resolved from the crate's root.
 #[derive(Debug)]
 struct Import {
     relative: bool,
-    /// Stands in a module `tests`.
+    /// True inside a module `tests`.
     in_tests: bool,
     names: Vec<String>,
 }
@@ -256,7 +256,7 @@ fn rank(module: &str) -> Option<usize> {
     ORDER.iter().position(|name| *name == module)
 }
 
-/// What is wrong with an import, if anything.
+/// Returns the error in an import, if any.
 fn fault(source: &Source, import: &Import) -> Option<String> {
     let module = &source.modules[0];
     let written = import.names.join("::");
@@ -280,7 +280,7 @@ fn sources() -> Vec<Source> {
 
 fn sources_below(root: &str) -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(root);
-    let mut found = Vec::new();
+    let mut result = Vec::new();
     let mut directories = vec![root.clone()];
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).unwrap() {
@@ -290,7 +290,7 @@ fn sources_below(root: &str) -> Vec<Source> {
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let file = path.strip_prefix(&root).unwrap().to_path_buf();
                 let text = fs::read_to_string(&path).unwrap();
-                found.push(Source {
+                result.push(Source {
                     modules: modules(&file),
                     file,
                     tokens: tokens(&text),
@@ -298,7 +298,7 @@ fn sources_below(root: &str) -> Vec<Source> {
             }
         }
     }
-    found
+    result
 }
 
 fn modules(file: &Path) -> Vec<String> {
@@ -313,7 +313,7 @@ fn modules(file: &Path) -> Vec<String> {
     modules
 }
 
-/// Words, `::`, and single signs; comments and literals give nothing.
+/// Splits a text into words, `::`, and single characters, without comments and literals.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = text;
@@ -397,7 +397,7 @@ fn character_length(text: &str) -> Option<usize> {
     body[length..].starts_with('\'').then_some(1 + length + 1)
 }
 
-/// Every path of a file that begins with `crate`, `self` or `super`.
+/// Returns every path of a file that begins with `crate`, `self` or `super`.
 fn paths(source: &Source) -> Vec<Import> {
     let tokens = &source.tokens;
     let word = |at: usize| tokens.get(at).map_or("", String::as_str);
@@ -424,7 +424,7 @@ fn paths(source: &Source) -> Vec<Import> {
             start @ ("crate" | "self" | "super") => {
                 let begins = at == 0 || word(at - 1) != "::";
                 let whole = start == "crate" && word(at + 1) == "as";
-                // a word inside a group is followed from the group's own path
+                // a word inside a group is resolved from the group's own path
                 if begins && (word(at + 1) == "::" || whole) && !in_use_group(tokens, at) {
                     let relative = start != "crate";
                     let mut names = if relative { here.clone() } else { Vec::new() };
@@ -445,7 +445,7 @@ fn paths(source: &Source) -> Vec<Import> {
     found
 }
 
-/// Whether the word at `at` stands in the braces of a `use` whose path has begun before.
+/// Returns `true` if the word at `at` is in the braces of a `use` whose path has begun before.
 fn in_use_group(tokens: &[String], at: usize) -> bool {
     let mut depth = 0;
     for (index, token) in tokens.iter().enumerate().take(at).rev() {
@@ -460,13 +460,13 @@ fn in_use_group(tokens: &[String], at: usize) -> bool {
     false
 }
 
-/// Reads on at the `::` after `names`; gives the place after the path.
+/// Continues a path after the `::` that follows `names`; returns the position after the path.
 fn follow(
     tokens: &[String],
     mut at: usize,
     mut names: Vec<String>,
     relative: bool,
-    found: &mut Vec<Import>,
+    result: &mut Vec<Import>,
 ) -> usize {
     let word = |at: usize| tokens.get(at).map_or("", String::as_str);
     while word(at) == "::" {
@@ -478,7 +478,7 @@ fn follow(
                     if !step(word(at), &mut inner) {
                         break;
                     }
-                    at = follow(tokens, at + 1, inner, relative, found);
+                    at = follow(tokens, at + 1, inner, relative, result);
                     while !matches!(word(at), "," | "}" | "") {
                         at += 1; // `as name`
                     }
@@ -494,7 +494,7 @@ fn follow(
             }
         }
     }
-    found.push(Import {
+    result.push(Import {
         relative,
         in_tests: false,
         names,
@@ -502,7 +502,7 @@ fn follow(
     at
 }
 
-/// Goes one name further; false where the word is none.
+/// Advances by one name; returns `false` if the word is not a name.
 fn step(word: &str, names: &mut Vec<String>) -> bool {
     match word {
         "super" => {

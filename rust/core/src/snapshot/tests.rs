@@ -1,4 +1,4 @@
-//! How often the storage is asked.
+//! The number of requests to the storage.
 
 pub(crate) mod written_log;
 
@@ -51,7 +51,7 @@ fn the_newest_commit_and_its_checksum_are_one_request() {
     load(&source, None, true).unwrap();
 
     let pairs = counting.pairs();
-    let asked = |name: &str| {
+    let requests = |name: &str| {
         pairs
             .iter()
             .filter(|(_, path)| path.ends_with(name))
@@ -60,7 +60,7 @@ fn the_newest_commit_and_its_checksum_are_one_request() {
     assert_eq!(counting.count(Operation::ReadMany), 1, "{pairs:?}");
     assert_eq!(counting.calls().len(), 3, "{pairs:?}"); // hint, listing, these two
     assert_eq!(
-        (asked("1.json"), asked("1.crc"), asked("0.json")),
+        (requests("1.json"), requests("1.crc"), requests("0.json")),
         (1, 1, 0)
     );
 }
@@ -111,7 +111,7 @@ fn what_is_kept_answers_a_filter() {
     assert_eq!(rows(&FileColumns::all(), None), 99);
     counting.take();
 
-    // the first one parses the statistics, the second one has them
+    // the first one parses the statistics, the second one reuses them
     for _ in 0..2 {
         assert_eq!(rows(&FileColumns::all(), Some("id > 5 AND id <= 25")), 20);
         assert_eq!(counting.calls(), []);
@@ -127,8 +127,8 @@ fn what_is_kept_answers_a_filter() {
     let files = newer
         .files(&source, &FileColumns::all(), Some(&filter))
         .unwrap();
-    let found: usize = files.batches.iter().map(|batch| batch.num_rows()).sum();
-    assert_eq!((found, counting.calls()), (1, vec![]));
+    let result: usize = files.batches.iter().map(|batch| batch.num_rows()).sum();
+    assert_eq!((result, counting.calls()), (1, vec![]));
 }
 
 #[test]

@@ -3,7 +3,7 @@ use super::*;
 pub(crate) mod counting;
 pub(crate) mod fault;
 
-/// The storage at a path or a URI.
+/// Opens the storage at a path or a URI.
 pub(crate) fn open(uri: &str, options: &[(String, String)]) -> Result<Arc<dyn Storage>> {
     open_location(&Location::parse(uri)?, options, None)
 }

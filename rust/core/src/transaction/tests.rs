@@ -1,4 +1,4 @@
-//! What a commit makes of a storage that fails, or says nothing.
+//! Commits on a storage that fails or does not respond.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use crate::storage::tests::counting::Operation;
 use crate::storage::tests::fault::{Fault, FaultStorage};
 use crate::transaction::{CommitDescription, TransactionOptions};
 
-struct Place {
+struct Fixture {
     _directory: tempfile::TempDir,
     faults: FaultStorage,
     source: Source,
 }
 
-fn begin(place: &Place, timeout: Duration) -> Transaction {
-    let snapshot: Snapshot = load(&place.source, None, false).unwrap();
+fn begin(position: &Fixture, timeout: Duration) -> Transaction {
+    let snapshot: Snapshot = load(&position.source, None, false).unwrap();
     let options = TransactionOptions {
         timeout,
         ..TransactionOptions::default()
     };
     let mut transaction = Transaction::begin(
-        &place.source,
+        &position.source,
         &snapshot,
         CommitDescription::default(),
         options,
@@ -40,8 +40,8 @@ fn begin(place: &Place, timeout: Duration) -> Transaction {
     transaction
 }
 
-/// A table of one version.
-fn place() -> Place {
+/// Creates a table of one version.
+fn fixture() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let mut source = Source::new(directory.path().to_str().unwrap(), &[], None, None).unwrap();
     let faults = FaultStorage::new(Arc::clone(&source.storage));
@@ -55,69 +55,74 @@ fn place() -> Place {
         .unwrap()
         .commit()
         .unwrap();
-    Place {
+    Fixture {
         _directory: directory,
         faults,
         source,
     }
 }
 
-fn versions(place: &Place) -> usize {
-    place.source.storage.list("_delta_log", "").unwrap().len()
+fn versions(position: &Fixture) -> usize {
+    position
+        .source
+        .storage
+        .list("_delta_log", "")
+        .unwrap()
+        .len()
 }
 
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_lost_answer_is_settled_by_reading_back() {
-    let place = place();
+    let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
-    place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
-    let commit = begin(&place, LONG).commit().unwrap();
+    fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    let commit = begin(&fixture, LONG).commit().unwrap();
     assert_eq!((commit.version, commit.attempts), (Some(1), 1));
-    assert_eq!(versions(&place), 2);
+    assert_eq!(versions(&fixture), 2);
 }
 
 #[test]
 fn a_commit_that_is_there_and_cannot_be_read_is_not_taken_for_that_of_another() {
-    let place = place();
+    let fixture = fixture();
     let (put, read) = (Some(Operation::PutIfAbsent), Some(Operation::ReadMany));
-    place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
-    place.faults.fail(read, "01.json", 2, Fault::Error);
-    let commit = begin(&place, LONG).commit().unwrap();
+    fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    fixture.faults.fail(read, "01.json", 2, Fault::Error);
+    let commit = begin(&fixture, LONG).commit().unwrap();
     assert_eq!((commit.version, commit.attempts), (Some(1), 1));
-    assert_eq!(versions(&place), 2);
+    assert_eq!(versions(&fixture), 2);
 }
 
 #[test]
 fn a_put_that_never_arrived_is_tried_again() {
-    let place = place();
+    let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
-    place.faults.fail(put, "01.json", 3, Fault::Error);
-    let commit = begin(&place, LONG).commit().unwrap();
+    fixture.faults.fail(put, "01.json", 3, Fault::Error);
+    let commit = begin(&fixture, LONG).commit().unwrap();
     assert_eq!((commit.version, commit.attempts), (Some(1), 1));
-    assert_eq!(versions(&place), 2);
+    assert_eq!(versions(&fixture), 2);
 }
 
 #[test]
 fn an_answer_lost_to_another_writer_is_a_lost_race() {
-    let place = place();
-    let (mine, theirs) = (begin(&place, LONG), begin(&place, LONG));
+    let fixture = fixture();
+    let (mine, theirs) = (begin(&fixture, LONG), begin(&fixture, LONG));
     assert_eq!(theirs.commit().unwrap().version, Some(1));
     let put = Some(Operation::PutIfAbsent);
-    place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
     let commit = mine.commit().unwrap();
     assert_eq!((commit.version, commit.attempts), (Some(2), 2));
-    assert_eq!(versions(&place), 3);
+    assert_eq!(versions(&fixture), 3);
 }
 
 #[test]
 fn a_storage_that_never_answers_leaves_it_unknown() {
-    let place = place();
-    place
+    let fixture = fixture();
+    fixture
         .faults
         .fail(Some(Operation::PutIfAbsent), "01.json", 99, Fault::Error);
-    let error = begin(&place, Duration::ZERO).commit().unwrap_err();
+    let error = begin(&fixture, Duration::ZERO).commit().unwrap_err();
     assert_eq!(
         (error.kind(), error.code()),
         (ErrorKind::Storage, "commit.unknown")
@@ -131,44 +136,48 @@ fn a_refusal_is_no_riddle() {
         (Fault::Permission, "storage.permission"),
         (Fault::ReadOnly, "storage.read_only"),
     ] {
-        let place = place();
+        let fixture = fixture();
         let put = Some(Operation::PutIfAbsent);
-        place.faults.fail(put, "01.json", 1, fault);
-        let error = begin(&place, LONG).commit().unwrap_err();
+        fixture.faults.fail(put, "01.json", 1, fault);
+        let error = begin(&fixture, LONG).commit().unwrap_err();
         assert_eq!(error.code(), code);
-        assert_eq!(versions(&place), 1);
+        assert_eq!(versions(&fixture), 1);
     }
 }
 
 #[test]
 fn a_refusal_after_a_lost_answer_is_no_proof_that_nothing_was_committed() {
-    let place = place();
+    let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
-    place.faults.fail(put, "01.json", 1, Fault::AnswerLost);
-    place.faults.fail(put, "01.json", 9, Fault::Permission);
+    fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    fixture.faults.fail(put, "01.json", 9, Fault::Permission);
     let read = Some(Operation::ReadMany);
-    place.faults.fail(read, "01.json", 1, Fault::Error);
-    let commit = begin(&place, LONG).commit().unwrap();
+    fixture.faults.fail(read, "01.json", 1, Fault::Error);
+    let commit = begin(&fixture, LONG).commit().unwrap();
     assert_eq!(commit.version, Some(1), "read back after the second try");
-    assert_eq!(versions(&place), 2);
+    assert_eq!(versions(&fixture), 2);
 
-    place.faults.fail(put, "02.json", 1, Fault::AnswerLost);
-    place.faults.fail(put, "02.json", 9, Fault::Permission);
-    place.faults.fail(read, "02.json", 99, Fault::Error);
+    fixture.faults.fail(put, "02.json", 1, Fault::AnswerLost);
+    fixture.faults.fail(put, "02.json", 9, Fault::Permission);
+    fixture.faults.fail(read, "02.json", 99, Fault::Error);
     let soon = Duration::from_millis(50);
-    let error = begin(&place, soon).commit().unwrap_err();
+    let error = begin(&fixture, soon).commit().unwrap_err();
     assert_eq!(error.code(), "commit.unknown");
-    place.faults.heal();
-    assert_eq!(versions(&place), 3, "it is there, though nobody could tell");
+    fixture.faults.heal();
+    assert_eq!(
+        versions(&fixture),
+        3,
+        "it was committed, though its writer could not know"
+    );
 }
 
 #[test]
 fn a_refusal_after_a_put_that_was_not_answered_is_one() {
-    let place = place();
+    let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
-    place.faults.fail(put, "01.json", 1, Fault::Error);
-    place.faults.fail(put, "01.json", 99, Fault::Permission);
-    let error = begin(&place, Duration::from_millis(20))
+    fixture.faults.fail(put, "01.json", 1, Fault::Error);
+    fixture.faults.fail(put, "01.json", 99, Fault::Permission);
+    let error = begin(&fixture, Duration::from_millis(20))
         .commit()
         .unwrap_err();
     assert_eq!(
@@ -180,8 +189,8 @@ fn a_refusal_after_a_put_that_was_not_answered_is_one() {
 
 #[test]
 fn metadata_and_protocol_must_agree() {
-    let place = place();
-    let mut transaction = begin(&place, LONG);
+    let fixture = fixture();
+    let mut transaction = begin(&fixture, LONG);
     let mut metadata = transaction.new_metadata().unwrap().clone();
     metadata
         .configuration
@@ -192,7 +201,7 @@ fn metadata_and_protocol_must_agree() {
         "transaction.feature_missing"
     );
     let nothing = Transaction::of(
-        &place.source,
+        &fixture.source,
         None,
         CommitDescription::default(),
         TransactionOptions::default(),

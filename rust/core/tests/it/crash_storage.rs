@@ -1,4 +1,4 @@
-//! A storage whose process ends in the middle of a write. For tests of what others then see.
+//! A storage whose process crashes in the middle of a write, for tests of what other processes then read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use bytes::Bytes;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::storage::{FileMeta, Storage};
 
-/// How the chosen write goes wrong.
+/// The effect of the crash on the chosen write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Crash {
-    /// The process ends before it: nothing comes of it, nor of anything later.
+    /// The process crashes before it: neither it nor any later write happens.
     Before,
-    /// The process ends in the middle: half of the file is there. A commit is never seen by half, since
-    /// stores create it whole; what is left of it lies beside it under a temporary name.
+    /// The process crashes in the middle: half of the file exists. Half a commit is never visible, since
+    /// stores create it as a whole; the half has a temporary name.
     Torn,
-    /// The process ends after it: it is done, and nothing later is.
+    /// The process crashes after it: it happens, but no later write does.
     After,
-    /// There is no space for it, nor for any later one; the process goes on.
+    /// There is no space for it, nor for any later one; the process continues.
     Full,
 }
 
-/// Passes calls on up to the write with the chosen number, counted from 0 over all files that are
-/// created, overwritten or deleted.
+/// Passes calls on up to the write with the chosen index, counting all files that are created, overwritten
+/// or deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct CrashStorage {
     inner: Arc<dyn Storage>,
@@ -43,7 +43,7 @@ impl CrashStorage {
         }
     }
 
-    /// How many writes were begun.
+    /// Returns the number of writes that were begun.
     pub(crate) fn writes(&self) -> usize {
         self.writes.load(Ordering::SeqCst)
     }
@@ -55,7 +55,7 @@ impl CrashStorage {
         Ok(())
     }
 
-    /// One write: `whole` does it, `half` does half of it.
+    /// Executes a write: `whole` does it, `half` does half of it.
     fn write<T>(
         &self,
         path: &str,
@@ -81,7 +81,7 @@ impl CrashStorage {
         }
     }
 
-    /// Half of a file, where it would be seen.
+    /// Writes half of a file, if that can be visible.
     fn tear(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let half = bytes.get(..bytes.len() / 2).unwrap_or_default();
         let commit = path.ends_with(".json") && !path.contains(".checkpoint.");
@@ -158,7 +158,7 @@ impl Storage for CrashStorage {
                 .next()
                 .unwrap_or(Ok(()))
         };
-        let one = |path: &&str| self.write(path, || whole(path), || Ok(()));
-        paths.iter().map(one).collect()
+        let delete = |path: &&str| self.write(path, || whole(path), || Ok(()));
+        paths.iter().map(delete).collect()
     }
 }

@@ -1,7 +1,6 @@
-//! Services that are stopped in the middle: whoever opens the table next sees the old version or the
-//! new one, whole.
+//! Services that crash: the next reader sees the complete old version or the complete new one.
 //!
-//! Each service runs once to count its writes; then it is stopped at every one of them, in every way.
+//! Each service runs once to count its writes; then it crashes at each of them, in every way.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +29,7 @@ use crate::support::{Log, add, remove};
 const DAY: i64 = 24 * 60 * 60 * 1000;
 const ALL: [Crash; 4] = [Crash::Before, Crash::Torn, Crash::After, Crash::Full];
 
-/// Six versions with the files that they name; checkpoints are those of a table with the feature.
+/// Creates a table with six versions and files; it has the features for all kinds of checkpoints.
 fn table() -> Log {
     let log = Log::new();
     log.commit(
@@ -66,8 +65,8 @@ fn files(source: &Source, version: Option<u64>) -> (u64, BTreeSet<String>) {
     (snapshot.version(), paths)
 }
 
-/// Stops `service` at each of its writes in each way. Afterwards every version from `first` on, and the
-/// newest one, is what it was; a version that came with the service is `new`.
+/// Lets `service` crash at each of its writes in each way. Afterwards every version from `first` on, and
+/// the newest one, is unchanged; a version that the service created is `new`.
 fn stopped(
     first: u64,
     prepare: impl Fn(&Log),
@@ -100,16 +99,16 @@ fn stopped(
             crashing.storage = Arc::new(CrashStorage::new(whole.storage.clone(), at, how));
             let _stopped_or_not = service(&crashing);
 
-            let place = format!("{how:?} at write {at} of {writes}");
+            let position = format!("{how:?} at write {at} of {writes}");
             let after: Vec<_> = (first..6).map(|v| files(&whole, Some(v))).collect();
-            assert_eq!(after, before, "{place}");
+            assert_eq!(after, before, "{position}");
             let (version, paths) = files(&whole, None);
             if version == 5 {
-                assert_eq!(&paths, &before.last().unwrap().1, "{place}");
+                assert_eq!(&paths, &before.last().unwrap().1, "{position}");
             } else {
-                assert_eq!(Some(&paths), new.as_ref(), "{place}");
+                assert_eq!(Some(&paths), new.as_ref(), "{position}");
             }
-            // what is torn is a shortcut, never the log itself
+            // torn files are shortcuts, never the log itself
             let report = verify(&whole, false, false).unwrap();
             let lost = [
                 "log.gap",
@@ -124,15 +123,22 @@ fn stopped(
                 if how == Crash::Torn && shortcut {
                     continue;
                 }
-                assert!(!lost.contains(&finding.code), "{place}: {finding:?}");
+                assert!(!lost.contains(&finding.code), "{position}: {finding:?}");
                 if how != Crash::Torn {
-                    assert!(finding.severity != Severity::Error, "{place}: {finding:?}");
+                    assert!(
+                        finding.severity != Severity::Error,
+                        "{position}: {finding:?}"
+                    );
                 }
             }
-            // and another one can do what was left undone
+            // and another process can finish the work
             if how != Crash::Torn {
                 service(&whole).unwrap();
-                assert_eq!(files(&whole, Some(5)), *before.last().unwrap(), "{place}");
+                assert_eq!(
+                    files(&whole, Some(5)),
+                    *before.last().unwrap(),
+                    "{position}"
+                );
             }
         }
     }
@@ -249,11 +255,11 @@ fn vacuum_deletes_no_live_file() {
 
 #[test]
 fn restore_is_one_commit() {
-    let wanted = ["f1", "f2"].map(str::to_owned).into();
+    let expected = ["f1", "f2"].map(str::to_owned).into();
     stopped(
         0,
         |_| (),
-        Some(wanted),
+        Some(expected),
         |source| {
             let newest = load(source, Some(5), false)?;
             let target = load(source, Some(2), false)?;
@@ -263,7 +269,7 @@ fn restore_is_one_commit() {
             };
             let (transaction, _) = restore::prepare(source, &newest, &target, false, options)?;
             match transaction.commit() {
-                // the one before was done, though nobody said so
+                // the previous write was executed, although the response was lost
                 Err(error) if error.code().starts_with("conflict.") => Ok(()),
                 other => other.map(drop),
             }

@@ -1,4 +1,4 @@
-//! Commits that are too large to be held at once.
+//! Commits that are too large for memory.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -1,4 +1,4 @@
-//! What the crate promises to its callers, on logs written by hand.
+//! Tests of the public interface, on handwritten logs.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
 mod crash_storage;

@@ -1,4 +1,4 @@
-//! Small logs in a directory of their own.
+//! Small logs in a temporary directory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -33,7 +33,7 @@ impl Log {
         fs::write(self.path(&format!("{version:020}.json")), text).unwrap();
     }
 
-    /// Version 0 with protocol, metadata and these files.
+    /// Creates version 0 with protocol, metadata and these files.
     pub(crate) fn create(&self, files: &[&str]) {
         let mut lines = vec![
             r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),

@@ -20,32 +20,32 @@ fn example_of_the_protocol() {
 #[test]
 fn rules_one_by_one() {
     for (json, text) in [
-        // literals and numbers stand as they are written
+        // literals and numbers are kept as written
         (
             r#"{"b":true,"a":-1.50e+3,"c":null,"d":false}"#,
             r#""a"=-1.50e+3,"b"=true,"c"=null,"d"=false"#,
         ),
-        // percent-encoded UTF-8 in upper case, unreserved characters bare
+        // percent-encoded UTF-8 in upper case, unreserved characters unchanged
         (
             r#"{"é/+":"a-Z._~9 \n\u00e9"}"#,
             r#""%C3%A9%2F%2B"="a-Z._~9%20%0A%C3%A9""#,
         ),
-        // only the top-level checksum is left out
+        // only the top-level checksum is excluded
         (
             r#"{"checksum":{"x":1},"a":{"checksum":2}}"#,
             r#""a"+"checksum"=2"#,
         ),
-        // empty parts leave no trace
+        // empty objects and arrays have no entry
         (r#"{"a":{},"b":[],"c":[[],{}],"d":1}"#, r#""d"=1"#),
         ("{}", ""),
-        // a name sorts before the names that it begins
+        // a name sorts before its extensions
         (r#"{"ab":1,"a":{"b":2}}"#, r#""a"+"b"=2,"ab"=1"#),
     ] {
         assert_eq!(canonical(json), text, "{json}");
     }
 }
 
-/// With more than ten elements, `+1=` and `+10=` change places between the two orders.
+/// With more than ten elements, the two orders differ for `+1=` and `+10=`.
 #[test]
 fn either_order_is_taken() {
     let json = format!(r#"{{"a":[{}]}}"#, ["0"; 11].join(","));

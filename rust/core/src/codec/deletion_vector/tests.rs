@@ -20,7 +20,7 @@ fn hex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Files that the reference wrote, or that were checked against it byte for byte.
+/// Files that the reference wrote, or that were compared with its output byte for byte.
 const FILES: [(&[u64], &str); 7] = [
     (
         &[0],
@@ -83,7 +83,7 @@ fn files_of_the_reference_are_read_and_written() {
         assert_eq!(vector.max(), rows.last().copied());
         assert_eq!(vector.min(), rows.first().copied());
         if rows != [1 << 32] {
-            // Keys without rows may be left out, and are.
+            // keys without rows may be omitted, and are
             let mut packed = FileBuilder::new([0; 16], "");
             packed.push(&of(rows)).unwrap();
             assert_eq!(packed.finish(), file, "{rows:?}");
@@ -122,7 +122,7 @@ fn the_native_layout_is_read() {
          14000000 3a300000 01000000 0000 0100 10000000 0000 0100");
     let vector = DeletionVector::decode(&two, None).unwrap();
     assert_eq!(rows_of(&vector), [1 << 32, (1 << 32) + 1]);
-    // it is combined and written again like any other
+    // it can be combined and encoded like any other
     assert_eq!(
         vector.encode().unwrap(),
         of(&rows_of(&vector)).encode().unwrap()
@@ -135,7 +135,7 @@ fn the_native_layout_is_read() {
 
 #[test]
 fn runs_stay_runs_when_they_are_combined() {
-    // runs that touch, a short one first in each of 4,000 containers: 8 KiB each as bit maps
+    // adjacent runs, a short one first in each of 4,000 containers: 8 KiB each as bitmaps
     let count = 4_000_u32;
     let mut bytes = hex("d1d33964 0100000000000000 00000000");
     bytes.extend((12_347 | (count - 1) << 16).to_le_bytes());
@@ -226,7 +226,10 @@ fn a_packed_file_gives_each_vector_back() {
     let vectors = [of(&[1, 2, 3]), of(&[]), of(&[0, 70_000, 1 << 40])];
     let mut file = FileBuilder::new(*b"0123456789abcdef", "ab");
     assert!(file.is_empty());
-    let descriptors: Vec<_> = vectors.iter().map(|one| file.push(one).unwrap()).collect();
+    let descriptors: Vec<_> = vectors
+        .iter()
+        .map(|vector| file.push(vector).unwrap())
+        .collect();
     assert_eq!(
         file.relative_path().unwrap(),
         "ab/deletion_vector_30313233-3435-3637-3839-616263646566.bin"
@@ -234,8 +237,8 @@ fn a_packed_file_gives_each_vector_back() {
     let bytes = file.finish();
     assert_eq!(descriptors[0].offset(), Some(1));
     for (vector, descriptor) in vectors.iter().zip(&descriptors) {
-        let found = DeletionVector::decode_file(&bytes, Some(descriptor.position())).unwrap();
-        assert_eq!(&found, vector);
+        let result = DeletionVector::decode_file(&bytes, Some(descriptor.position())).unwrap();
+        assert_eq!(&result, vector);
         let begin = usize::try_from(descriptor.position()).unwrap();
         let end = begin + descriptor.size_in_bytes() as usize + 8;
         let framed = Bytes::copy_from_slice(&bytes[begin..end]);
@@ -275,7 +278,7 @@ fn runs_that_fill_chunks_are_one_range() {
 
 #[test]
 fn too_many_rows_for_an_array_are_refused_before_they_are_made() {
-    // 40,000 containers of one run that fills them: 2.6 thousand million rows in 440 kB.
+    // 40,000 containers, each filled by one run: 2.6 thousand million rows in 440 kB
     let count = 40_000_u32;
     let mut bytes = hex("d1d33964 0100000000000000 00000000");
     bytes.extend((12_347 | (count - 1) << 16).to_le_bytes());
@@ -292,7 +295,7 @@ fn too_many_rows_for_an_array_are_refused_before_they_are_made() {
     assert_eq!(vector.ranges().collect::<Vec<_>>(), [0..40_000 << 16]);
 }
 
-/// Rows in clumps: few, many, runs, in several chunks, beyond 32 bits.
+/// Rows in clusters: few, many, runs, in several containers, beyond 32 bits.
 fn some_rows() -> impl Strategy<Value = BTreeSet<u64>> {
     let base = prop_oneof![
         Just(0_u64),
@@ -354,16 +357,16 @@ proptest! {
     #[test]
     fn sets_are_sets(left in some_rows(), right in some_rows()) {
         let (a, b) = (vector(&left), vector(&right));
-        for (found, wanted) in [
+        for (result, expected) in [
             (a.union(&b).unwrap(), left.union(&right).copied().collect::<BTreeSet<_>>()),
             (a.intersection(&b).unwrap(), left.intersection(&right).copied().collect()),
             (a.difference(&b).unwrap(), left.difference(&right).copied().collect()),
         ] {
-            prop_assert_eq!(found.len(), wanted.len() as u64);
-            prop_assert!(found.ranges().flatten().eq(wanted.iter().copied()));
-            prop_assert_eq!(&found, &vector(&wanted));
-            let decoded = DeletionVector::decode(&found.encode().unwrap(), None).unwrap();
-            prop_assert_eq!(decoded, found);
+            prop_assert_eq!(result.len(), expected.len() as u64);
+            prop_assert!(result.ranges().flatten().eq(expected.iter().copied()));
+            prop_assert_eq!(&result, &vector(&expected));
+            let decoded = DeletionVector::decode(&result.encode().unwrap(), None).unwrap();
+            prop_assert_eq!(decoded, result);
         }
         prop_assert_eq!(a == b, left == right);
     }

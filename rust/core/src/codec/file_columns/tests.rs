@@ -33,12 +33,12 @@ fn names(columns: &FileColumns) -> Vec<String> {
 
 #[test]
 fn either_asks_for_both() {
-    let some = FileColumns::new(vec![minima(&["a"]), FileColumn::Field(FileField::Size)]);
+    let part = FileColumns::new(vec![minima(&["a"]), FileColumn::Field(FileField::Size)]);
     let path = FileColumn::Field(FileField::Path);
     let others = FileColumns::new(vec![partitions(&["p"]), path, minima(&["b"])]);
-    let both = some.merged(&others);
-    assert!(both.covers(&some) && both.covers(&others));
-    assert!(!some.covers(&others) && !some.covers(&both));
+    let both = part.merged(&others);
+    assert!(both.covers(&part) && both.covers(&others));
+    assert!(!part.covers(&others) && !part.covers(&both));
     assert_eq!(
         names(&both),
         ["path", "size", PARTITION_VALUES, STATS],
@@ -97,7 +97,7 @@ fn a_field_that_is_not_there_is_an_error_unless_rows_may_have_less() {
     let error = columns.of(&files(&[("a", "1")])).unwrap_err();
     assert_eq!((error.code(), error.path()), ("log.columns", None));
 
-    let some = files(&[("a", "1"), ("b", "2")]);
-    let none = columns.of_known(&some).unwrap();
+    let part = files(&[("a", "1"), ("b", "2")]);
+    let none = columns.of_known(&part).unwrap();
     assert_eq!((none.num_rows(), none.column(0).null_count()), (2, 2));
 }

@@ -10,9 +10,9 @@ proptest! {
         let bits = BooleanBuffer::from_iter(rows.iter().map(|(_, keep)| *keep));
         let keep = SelectedRows::new(bits);
         let kept = filter_concat(&[(&(Arc::new(texts) as ArrayRef), &keep)]).unwrap();
-        let wanted: StringArray =
+        let expected: StringArray =
             rows.iter().filter(|(_, keep)| *keep).map(|(text, _)| text.as_deref()).collect();
-        prop_assert_eq!(kept.as_string::<i32>(), &wanted);
+        prop_assert_eq!(kept.as_string::<i32>(), &expected);
         prop_assert_eq!(keep.ranges.iter().cloned().flatten().count(), keep.rows());
     }
 
@@ -31,13 +31,13 @@ proptest! {
         let keep = SelectedRows::new(BooleanBuffer::from_iter(rows.iter().map(|(_, keep)| *keep)));
         let kept = filter_concat(&[(&map, &keep)]).unwrap();
         let kept = kept.as_map();
-        for (row, (wanted, _)) in rows.iter().filter(|(_, keep)| *keep).enumerate() {
-            prop_assert_eq!(kept.is_valid(row), wanted.is_some());
+        for (row, (expected, _)) in rows.iter().filter(|(_, keep)| *keep).enumerate() {
+            prop_assert_eq!(kept.is_valid(row), expected.is_some());
             let entries = kept.value(row);
             let keys = entries.column(0).as_string::<i32>().iter().map(|key| key.unwrap().to_owned());
             let values = entries.column(1).as_string::<i32>().iter().map(|value| value.map(str::to_owned));
-            let found: Vec<_> = keys.zip(values).collect();
-            prop_assert_eq!(&found, wanted.as_deref().unwrap_or_default());
+            let result: Vec<_> = keys.zip(values).collect();
+            prop_assert_eq!(&result, expected.as_deref().unwrap_or_default());
         }
     }
 }

@@ -15,7 +15,7 @@ fn plain(version: u64, size: i64) -> LastCheckpoint {
     }
 }
 
-/// The file that the "Deep Dive: Delta Log" document shows.
+/// The file in the "Deep Dive: Delta Log" document.
 #[test]
 fn example_of_the_deep_dive() {
     assert_eq!(
@@ -45,7 +45,7 @@ fn files_of_other_writers() {
 
 #[test]
 fn every_field() {
-    let found = LastCheckpoint::parse(
+    let result = LastCheckpoint::parse(
         br#"{"version":8,"size":11,"parts":2,"sizeInBytes":20432,"numOfAddFiles":7,
             "checkpointSchema":{"type":"struct", "fields":[]},"tags":{"a":"b","c":null},
             "v2Checkpoint":{"path":"00000000000000000008.checkpoint.e5ac4dc4-be27-4106-8a55-609707487f83.json",
@@ -78,7 +78,7 @@ fn every_field() {
         v2_checkpoint: Some(v2),
         ..plain(8, 11)
     };
-    assert_eq!(found, expected);
+    assert_eq!(result, expected);
 }
 
 /// md5sum of `"size"=12,"version"=10`.
@@ -133,13 +133,13 @@ fn what_is_no_hint_is_refused() {
 }
 
 proptest! {
-    /// Any change of a few bytes gives an error or a value, never a panic.
+    /// Changes of a few bytes cause an error or a value, never a panic.
     #[test]
     fn changed_bytes_never_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         let mut bytes = br#"{"version":8,"size":11,"tags":{"a":"b\u00e9"},"checkpointSchema":{"type":"struct","fields":[]},"v2Checkpoint":{"path":"p","sizeInBytes":1,"modificationTime":2,"nonFileActions":[{}],"sidecarFiles":[]}}"#.to_vec();
-        for (place, byte) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (position, byte) in changes {
+            let position = position.index(bytes.len());
+            bytes[position] = byte;
         }
         if let Err(error) = LastCheckpoint::parse(&bytes) {
             prop_assert_eq!(error.kind(), crate::error::ErrorKind::Corrupt);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One map; a null value where there is none.
+/// A map; `None` for null values.
 type Row<'a> = Vec<(&'a str, Option<&'a str>)>;
 
 fn map(rows: &[Option<Row<'_>>]) -> MapArray {
@@ -31,7 +31,7 @@ fn columns(columns: &[(&str, DataType)]) -> Vec<(String, FieldRef)> {
     columns.iter().map(column).collect()
 }
 
-/// All values of one column.
+/// Parses the values of one column.
 fn parse(data_type: &DataType, values: &[&str], unparsable: Unparsable) -> Result<ArrayRef> {
     let rows: Vec<_> = values
         .iter()

@@ -1,4 +1,4 @@
-//! Expected bytes are written out by hand from the encoding's specification.
+//! Expected bytes were written by hand from the specification of the encoding.
 
 use arrow_array::{BooleanArray, Date32Array, TimestampMicrosecondArray};
 use arrow_array::{Decimal128Array, Float32Array, Int8Array, Int64Array, ListArray, StringArray};
@@ -47,7 +47,7 @@ fn values(variants: &StructArray) -> Vec<Option<Vec<u8>>> {
         .collect()
 }
 
-/// One typed value without an untyped one.
+/// Encodes a typed value without an untyped one.
 fn typed(array: impl Array + 'static) -> Vec<u8> {
     values(&shredded(&[None], Arc::new(array)))[0]
         .clone()
@@ -139,7 +139,7 @@ fn objects_join_typed_and_left_over_fields_by_name() {
         vec![("cc", field(None, Some(9))), ("a", field(Some(&[0]), None))],
         None,
     ));
-    // one object of one field, b: true
+    // an object with one field, b: true
     let rest: &[u8] = &[0b10, 1, 1, 0, 1, 4];
     let rows = shredded(&[None, Some(rest)], Arc::clone(&objects));
     assert_eq!(

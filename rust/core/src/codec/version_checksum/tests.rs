@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A file with exactly the fields whose schema the "Deep Dive: Delta Log" document prints, and the
-/// values of that document's table: one file of 892610 bytes, protocol (1, 2).
+/// A file with exactly the fields whose schema is in the "Deep Dive: Delta Log" document, and the values of
+/// that document's table: one file of 892610 bytes, protocol (1, 2).
 #[test]
 fn checksum_of_the_deep_dive() {
     let checksum = VersionChecksum::parse(
@@ -47,7 +47,7 @@ fn checksum_of_the_deep_dive() {
     assert_eq!(checksum, expected);
 }
 
-/// The example of the protocol digest, section 8, with every other field beside it.
+/// The example of the protocol digest, section 8, with all other fields.
 #[test]
 fn every_field() {
     let checksum = VersionChecksum::parse(
@@ -183,13 +183,13 @@ fn every_proper_prefix_and_deep_nesting_are_errors() {
 }
 
 proptest! {
-    /// Any change of a few bytes gives an error or a value, never a panic.
+    /// Changes of a few bytes cause an error or a value, never a panic.
     #[test]
     fn changed_bytes_never_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         let mut bytes = br#"{"numFiles":1,"setTransactions":[{"appId":"a\n","version":1}],"metadata":{"id":"t","format":{"options":{}}},"protocol":{"minReaderVersion":1,"minWriterVersion":2},"histogramOpt":{"sortedBinBoundaries":[0],"fileCounts":[1],"totalBytes":[2]},"allFiles":[{"path":"p"}]}"#.to_vec();
-        for (place, byte) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (position, byte) in changes {
+            let position = position.index(bytes.len());
+            bytes[position] = byte;
         }
         if let Err(error) = VersionChecksum::parse(&bytes) {
             prop_assert_eq!(error.kind(), crate::error::ErrorKind::Corrupt);

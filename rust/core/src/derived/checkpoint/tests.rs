@@ -1,4 +1,4 @@
-//! Checkpoints that are written, as they are read.
+//! Reads checkpoints that were written.
 
 use super::*;
 use crate::codec::file_columns::FileColumns;
@@ -17,7 +17,7 @@ fn no_byte_is_fetched_twice_for_a_filter() {
     let counting = Arc::new(CountingStorage::new(Arc::clone(&source.storage)));
     source.storage = Arc::clone(&counting) as _;
     let snapshot = load(&source, None, false).unwrap();
-    let found = |text: &str| -> usize {
+    let count_of = |text: &str| -> usize {
         let filter = Predicate::parse_sql(text).unwrap();
         let filter = filter.bind(snapshot.schema()).unwrap();
         let filter = Arc::new(snapshot.file_filter(filter).unwrap());
@@ -29,7 +29,7 @@ fn no_byte_is_fetched_twice_for_a_filter() {
     for (text, files, reads) in [("id < 20", 20, 2), ("id < 0", 0, 1)] {
         counting.take();
 
-        assert_eq!(found(text), files);
+        assert_eq!(count_of(text), files);
 
         // the footer and the control actions come first
         let calls = counting.take().split_off(2);

@@ -123,10 +123,10 @@ fn what_sees_more_than_its_arguments_is_refused() {
         ("@x", ""),
         ("id -> 1", ""),
     ] {
-        let shown = printed(text);
+        let displayed = printed(text);
         assert!(
-            shown.starts_with("refused: ") && shown.contains(named),
-            "{text}: {shown}"
+            displayed.starts_with("refused: ") && displayed.contains(named),
+            "{text}: {displayed}"
         );
     }
 }

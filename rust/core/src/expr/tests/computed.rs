@@ -1,4 +1,4 @@
-//! Conditions that compute.
+//! Conditions with computed expressions.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn answers(text: &str) -> Vec<Option<bool>> {
 #[test]
 fn formulas_answer_like_other_conditions() {
     let (yes, no) = (Some(true), Some(false));
-    for (text, wanted) in [
+    for (text, expected) in [
         ("id % 2 = 0", [no, yes, None]),
         ("NOT id % 2 = 0", [yes, no, None]),
         ("(id + n) > 5", [yes, no, None]),
@@ -73,7 +73,7 @@ fn formulas_answer_like_other_conditions() {
             [yes, no, no],
         ),
     ] {
-        assert_eq!(answers(text), wanted, "{text}");
+        assert_eq!(answers(text), expected, "{text}");
     }
 }
 
@@ -84,7 +84,7 @@ fn formulas_name_their_columns_and_leave_the_others_plain() {
     let paths: Vec<String> = bound
         .columns()
         .iter()
-        .map(|one| one.path.join("."))
+        .map(|column| column.path.join("."))
         .collect();
     assert_eq!(paths, ["s", "Id"]);
     assert_eq!(bound.conjuncts().len(), 2);
@@ -131,9 +131,9 @@ fn a_moment_answers_what_asks_for_the_time() {
         ("`current_date` = 'now()'", "`current_date` = 'now()'"),
         ("now = curdate", "now = curdate"),
     ] {
-        let found = Predicate::parse_sql_at(text, NOON).unwrap();
-        assert_eq!(found.to_string(), printed, "{text}");
-        assert!(Predicate::parse_sql(printed).unwrap() == found, "{text}");
+        let result = Predicate::parse_sql_at(text, NOON).unwrap();
+        assert_eq!(result.to_string(), printed, "{text}");
+        assert!(Predicate::parse_sql(printed).unwrap() == result, "{text}");
     }
     let wrong = Predicate::parse_sql_at("n > now() AND", NOON).unwrap_err();
     assert_eq!(wrong.code(), "filter.syntax");

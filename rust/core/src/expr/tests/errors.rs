@@ -1,4 +1,4 @@
-//! What is refused, and how.
+//! Errors of filters and expressions.
 
 use proptest::prelude::*;
 
@@ -141,7 +141,7 @@ fn length_and_depth_are_bounded() {
     }
     assert_eq!(refused(&"a".repeat((4 << 20) + 1)).0, "filter.too_long");
 
-    // Long is not deep.
+    // long lists are not deeply nested
     let long = vec!["a = 1 OR NOT b"; 20_000].join(" AND ");
     let predicate = sql(&long);
     assert_eq!(sql(&predicate.to_string()), predicate);

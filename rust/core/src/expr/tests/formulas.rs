@@ -25,7 +25,7 @@ fn value(text: &str) -> Result<Vec<String>> {
     let bound = Formula::parse(text)?.bind(rows.schema_ref().fields())?;
     let values = bound.evaluate(&rows)?;
     assert_eq!(values.data_type(), bound.data_type(), "{text}");
-    // arrow shows no zone by its name
+    // arrow does not format zone names
     let values = match values.as_primitive_opt::<TimestampMicrosecondType>() {
         Some(moments) => Arc::new(moments.clone().with_timezone("+00:00")),
         None => values,
@@ -46,7 +46,7 @@ fn values_are_those_of_spark() {
         ("CAST(i AS FLOAT) + 16777217", "16777224.0", ""),
         ("s LIKE 'a!_%' ESCAPE '!'", "false", ""),
         ("s LIKE 'aB_' ESCAPE '!'", "true", ""),
-        // what cannot change the outcome is not computed
+        // parts that cannot change the result are not evaluated
         ("coalesce(i, 1 / (i - i))", "7.0", ""),
         ("ts IS NULL OR i IN (i, 1 / (i - 7))", "true", "true"),
         ("i NOT BETWEEN 8 AND 1 / (i - 7)", "true", ""),
@@ -201,7 +201,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(Formula::parse(&deep).unwrap_err().code(), "formula.syntax");
 }
 
-/// What is joined by operators nests as deep as it has operators, without a parenthesis that anybody would count.
+/// Expressions without parentheses nest as deep as they have operators.
 #[test]
 fn formulas_have_no_more_operators_than_the_stack_bears() {
     for (operator, times) in [

@@ -19,7 +19,7 @@ use crate::expr::value::comparison::Op;
 use crate::expr::value::literal::{Decimal, Literal};
 use crate::spec::schema::StructType;
 
-/// The leaf columns; those with a dot are inside of the struct `st`.
+/// The leaf columns; those with a dot are nested in the struct `st`.
 pub(super) const COLUMNS: [(&str, &str); 14] = [
     ("b", "boolean"),
     ("y", "byte"),
@@ -80,7 +80,7 @@ fn micros() -> BoxedStrategy<i64> {
     .boxed()
 }
 
-/// A value of a column that is not null.
+/// Values of a column, without null.
 fn value(data_type: &str) -> BoxedStrategy<Value> {
     let exact = |(min, max)| {
         integers(min, max)
@@ -108,7 +108,7 @@ fn value(data_type: &str) -> BoxedStrategy<Value> {
     }
 }
 
-/// Rows with a null here and there.
+/// Rows with some nulls.
 pub(super) fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Row>> {
     let columns: Vec<_> = COLUMNS
         .iter()
@@ -117,7 +117,7 @@ pub(super) fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<R
     let row = (columns, 0..8).prop_map(|(values, without)| {
         let mut row: Row = COLUMNS.iter().map(|(name, _)| *name).zip(values).collect();
         if without == 0 {
-            // no struct: what would be inside is null
+            // a null struct: its fields are null
             row.insert("st.v", Value::Null);
             row.insert("st.w", Value::Null);
             row.insert("st", Value::Null);
@@ -127,7 +127,7 @@ pub(super) fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<R
     proptest::collection::vec(row, count)
 }
 
-/// The values of one column in Arrow.
+/// Converts values of one column to Arrow.
 pub(super) fn array(data_type: &str, values: &[Value]) -> ArrayRef {
     macro_rules! collect {
         ($array:ty, $pattern:pat => $value:expr) => {
@@ -168,7 +168,7 @@ pub(super) fn array(data_type: &str, values: &[Value]) -> ArrayRef {
 
 pub(super) fn batch(rows: &[Row]) -> RecordBatch {
     let leaf = |(name, data_type): &(&str, &str)| {
-        // Below a struct that is null there may be anything.
+        // values below a null struct are arbitrary
         let values: Vec<Value> = rows
             .iter()
             .map(|row| match (*name, row.contains_key("st")) {
@@ -191,7 +191,7 @@ pub(super) fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_new(Arc::new(schema), columns).unwrap()
 }
 
-/// A literal that compares with a column of this type.
+/// Literals that can be compared with a column of this type.
 fn literal(data_type: &'static str) -> BoxedStrategy<Literal> {
     let same = value(data_type).prop_map(|value| match value {
         Value::Boolean(value) => Literal::Boolean(value),
@@ -342,7 +342,7 @@ pub(super) fn predicates() -> impl Strategy<Value = Predicate> {
         .prop_map(|root| Predicate { root })
 }
 
-/// `(NULL) IS TRUE` and the like are conditions; nothing is left out but what has no column at all.
+/// Returns `true` for conditions such as `(NULL) IS TRUE`, which have no column.
 fn asks_null_of_literal(expr: &Expr) -> bool {
     matches!(expr, Expr::Value(Operand::Literal(_)))
 }

@@ -18,7 +18,7 @@ fn sql(text: &str) -> Predicate {
     Predicate::parse_sql(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// A schema from names and types as the log has them; all nullable.
+/// Creates a schema from names and types as in the log; all fields are nullable.
 fn schema(columns: &[(&str, &str)]) -> StructType {
     let field = |(name, data_type): &(&str, &str)| {
         let data_type = match data_type.starts_with('{') {

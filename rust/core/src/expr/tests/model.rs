@@ -1,7 +1,7 @@
-//! A second, plain way to evaluate: one row at a time, one value at a time.
+//! A reference implementation of evaluation: one row at a time, one value at a time.
 //!
-//! It shares nothing with the module but the predicate's tree: literals are read by `chrono` and by
-//! `str::parse`, numbers compare as fractions, patterns by trying everything.
+//! It shares only the predicate's tree with the module: literals are parsed by `chrono` and `str::parse`,
+//! numbers are compared as fractions, patterns are matched exhaustively.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -17,14 +17,14 @@ use crate::expr::value::literal::Literal;
 pub(super) enum Value {
     Null,
     Boolean(bool),
-    /// A number over a power of ten.
+    /// A number divided by a power of ten.
     Exact(i128, u32),
     Single(f32),
     Double(f64),
     Text(String),
     Bytes(Vec<u8>),
     Day(i32),
-    /// Microseconds, with or without zone.
+    /// Microseconds, with or without time zone.
     Instant(i64),
 }
 
@@ -64,7 +64,7 @@ pub(super) fn evaluate(expr: &Expr, row: &Row) -> Option<bool> {
             inner => evaluate(inner, row).is_none(),
         }),
         Expr::Computed(computed) => panic!("{computed:?} is not generated"),
-        Expr::Is(inner, wanted) => Some(evaluate(inner, row) == Some(*wanted)),
+        Expr::Is(inner, expected) => Some(evaluate(inner, row) == Some(*expected)),
         Expr::Compare(left, op, right) => compare(&side(left, row), *op, &side(right, row)),
         Expr::In(path, list) => {
             let value = column(path, row);
@@ -154,7 +154,7 @@ fn compare(left: &Value, op: Op, right: &Value) -> Option<bool> {
     })
 }
 
-/// Spark's order of two values; `None` where one is null.
+/// Returns Spark's order of two values; `None` if one is null.
 pub(super) fn order(left: &Value, right: &Value) -> Option<Ordering> {
     use Value::{Boolean, Bytes, Day, Double, Exact, Instant, Null, Single, Text};
     const DAY: i128 = 86_400_000_000;
@@ -176,7 +176,7 @@ pub(super) fn order(left: &Value, right: &Value) -> Option<Ordering> {
         (Instant(left), Instant(right)) => left.cmp(right),
         (Day(left), Instant(right)) => (i128::from(*left) * DAY).cmp(&i128::from(*right)),
         (Instant(left), Day(right)) => i128::from(*left).cmp(&(i128::from(*right) * DAY)),
-        // a text takes the type of the other side
+        // a string is cast to the type of the other side
         (Text(_), other) => return order(other, left).map(Ordering::reverse),
         (other, Text(text)) => return order(other, &typed(text, other)),
         (left, right) => panic!("{left:?} against {right:?}"),

@@ -1,9 +1,9 @@
-//! Clock times in predicates as moments, case by case.
+//! Local times in predicates as instants, case by case.
 
 use super::schema;
 use crate::expr::Predicate;
 
-/// What is left of a filter on a clock that is two hours ahead of UTC, and its clock times.
+/// Converts a filter from a time zone that is two hours ahead of UTC; returns its local times, too.
 fn ahead(text: &str) -> (Option<String>, Vec<String>) {
     let types = [
         ("at", "timestamp"),

@@ -1,4 +1,4 @@
-//! Predicates on bounds, case by case: what is kept, and that no more than that is.
+//! Predicates on bounds, case by case: exactly the units that must be kept.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl ColumnBounds for Known {
     }
 }
 
-/// Which units are kept, as letters: kept or skipped.
+/// Returns the units as letters: kept or skipped.
 fn kept(text: &str, types: &[(&str, &str)], bounds: &Known) -> String {
     let kept = bound(text, &schema(types)).may_match(bounds).unwrap();
     let letter = |keep| if keep { 'k' } else { '-' };
@@ -41,7 +41,7 @@ fn texts(values: &[&str]) -> Option<ArrayRef> {
     Some(Arc::new(StringArray::from(values.to_vec())))
 }
 
-/// What is computed from no column is computed before bounds are looked at.
+/// Expressions without columns are evaluated before bounds are used.
 #[test]
 fn computed_moments() {
     let days = |days: [i32; 3]| Some(Arc::new(Date32Array::from(days.to_vec())) as ArrayRef);
@@ -76,7 +76,7 @@ fn computed_moments() {
     }
 }
 
-/// Bounds are those of texts as they are stored, with blanks after them or without.
+/// Bounds are those of stored strings, which may be padded.
 #[test]
 fn texts_that_are_filled_up() {
     let declared = r#"{"__CHAR_VARCHAR_TYPE_STRING":"char(4)"}"#;
@@ -115,7 +115,7 @@ fn texts_that_are_filled_up() {
     }
 }
 
-/// As a text 9 is more than 10.
+/// As a string, 9 is greater than 10.
 #[test]
 fn texts_beside_numbers() {
     let column = Bounds {
@@ -139,7 +139,7 @@ fn texts_beside_numbers() {
 
 #[test]
 fn formulas() {
-    // only 4, only 5, all null, 4 or null, 4 to 5, unknown below
+    // only 4, only 5, all null, 4 or null, 4 to 5, unknown minimum
     let column = Bounds {
         min: longs(&[Some(4), Some(5), None, Some(4), Some(4), None]),
         max: longs(&[Some(4), Some(5), None, Some(4), Some(5), Some(4)]),
@@ -154,7 +154,7 @@ fn formulas() {
         ("(v + 1) IS NULL", "--kkkk"),
         ("coalesce(v, 5) + 0 = 5", "-kkkkk"),
         ("v % 2 = 0 AND w > 1", "k--kkk"),
-        // what is computed once is a value like one that is written
+        // a computed constant is like a literal
         ("v > 2 + 2", "-k--k-"),
         ("v + w > 1", "kkkkkk"),
         ("1 / (v - 5) > 0", "kkkkkk"),
@@ -169,7 +169,7 @@ fn formulas() {
 
 #[test]
 fn numbers() {
-    // 0..9, 10..19, only 5, unknown above, unknown below, all null, some nulls, crossed
+    // 0..9, 10..19, only 5, unknown maximum, unknown minimum, all null, some nulls, contradictory
     let column = Bounds {
         min: longs(&[
             Some(0),
@@ -270,7 +270,7 @@ fn counts_that_are_missing_or_odd() {
     }
 }
 
-/// Writers differ in what they do with NaN, and NaN is greater than all else.
+/// Writers treat NaN differently, and NaN is greater than all other numbers.
 #[test]
 fn nan_may_be_there() {
     let column = |covers_nan| {

@@ -1,4 +1,4 @@
-//! The module against the model, on random tables and predicates.
+//! Compares the module with the model, on random tables and predicates.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ proptest! {
         for part in bound.conjuncts() {
             let again = part.predicate().bind(&table_schema()).unwrap();
             prop_assert_eq!(again.columns(), part.columns());
-            for (all, one) in joined.iter_mut().zip(satisfied(part.evaluate(&batch).unwrap())) {
-                *all &= one;
+            for (all, answer) in joined.iter_mut().zip(satisfied(part.evaluate(&batch).unwrap())) {
+                *all &= answer;
             }
         }
         prop_assert_eq!(whole, joined);
@@ -62,7 +62,7 @@ proptest! {
         let kept = bound.may_match(&bounds).unwrap();
         prop_assert_eq!(kept.len(), files.len());
         for (keep, (rows, choices)) in kept.iter().zip(&files) {
-            // Deleted rows shaped the bounds, but are no matches.
+            // deleted rows affect the bounds, but do not match
             let live = &rows[usize::from(choices[15] % 3 == 0)..];
             for row in live {
                 let answer = model::evaluate(&predicate.root, row);
@@ -73,7 +73,7 @@ proptest! {
 
     #[test]
     fn bounds_that_are_values_decide((rows, predicate) in (rows(1..12), predicates())) {
-        // One row a file, as partition values are: what is skipped is what does not match.
+        // one row per file, as for partition values: exactly the units without a match are skipped
         let files: Vec<_> = rows.iter().map(|row| (vec![row.clone()], [EXACT; 16])).collect();
         let mut bounds = Files::new(&files);
         bounds.columns.values_mut().for_each(|bounds| bounds.covers_nan = true);
@@ -87,15 +87,15 @@ proptest! {
     }
 }
 
-/// Patterns prune by their start only.
+/// Returns `true` for patterns that are only pruned by their prefix.
 fn loses_track(text: &str) -> bool {
     text.contains("LIKE")
 }
 
-/// The choice that leaves bounds as they are.
+/// The choice that leaves bounds unchanged.
 const EXACT: u8 = 255;
 
-/// True bounds of random files, some of them widened, cut or left out.
+/// Bounds of random files, some of them widened, truncated or missing.
 struct Files {
     len: usize,
     columns: HashMap<&'static str, Bounds>,
@@ -169,7 +169,7 @@ fn is_nan(value: &Value) -> bool {
     }
 }
 
-/// A minimum as statistics have it.
+/// A minimum as in statistics.
 fn lower(value: &Value, choice: u8) -> Value {
     match value {
         _ if choice == EXACT => value.clone(),
@@ -183,7 +183,7 @@ fn lower(value: &Value, choice: u8) -> Value {
     }
 }
 
-/// A maximum as statistics have it, timestamps with the millisecond that readers add.
+/// A maximum as in statistics, of timestamps with the millisecond that readers add.
 fn higher(value: &Value, choice: u8) -> Value {
     match value {
         _ if choice == EXACT => value.clone(),
@@ -199,8 +199,8 @@ fn higher(value: &Value, choice: u8) -> Value {
     }
 }
 
-/// The protocol digest's rule for long texts, in letters: a prefix, and one that is greater than what
-/// comes next.
+/// The protocol digest's rule for long strings, in characters: a prefix that is increased beyond the
+/// original.
 fn cut_above(text: &str, length: usize) -> Option<String> {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= length {

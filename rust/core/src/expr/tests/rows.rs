@@ -1,4 +1,4 @@
-//! Predicates on rows, against what Spark documents.
+//! Predicates on rows, compared with Spark's documentation.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::model::like;
 use super::{bound, schema};
 use crate::expr::evaluate::like::Matcher;
 
-/// The answers as letters: true, false, null.
+/// Returns the answers as letters: true, false, null.
 fn answers(text: &str, columns: &[(&str, &str, ArrayRef)]) -> String {
     let types: Vec<_> = columns.iter().map(|(name, of, _)| (*name, *of)).collect();
     let arrays = columns
@@ -70,7 +70,7 @@ fn nan_is_the_greatest_and_equals_itself() {
     }
 }
 
-/// In Spark a float column is widened to be compared with a double, a decimal literal or a text.
+/// Spark widens a float column for comparison with a double, a decimal literal or a string.
 #[test]
 fn a_float_is_not_the_double_of_its_digits() {
     let single: ArrayRef = Arc::new(Float32Array::from(vec![0.1, 0.5]));
@@ -132,7 +132,7 @@ fn three_valued_logic() {
     }
 }
 
-/// A literal out of the column's range, or between its values, compares as what it is.
+/// A literal out of the column's range, or between its values, is compared by its value.
 #[test]
 fn literals_between_and_beyond_values() {
     let bytes: ArrayRef = Arc::new(Int8Array::from(vec![
@@ -190,7 +190,8 @@ fn literals_between_and_beyond_values() {
             "{text}"
         );
     }
-    // With a floating-point number both sides are one, as in Spark: 2^63 - 1 becomes 2^63.
+    // compared with a floating-point number, both sides are floating-point, as in Spark: 2^63 - 1 becomes
+    // 2^63
     assert_eq!(
         answers("v = 9223372036854775808D", &[("v", "long", longs)]),
         "ffftn"
@@ -294,7 +295,7 @@ fn texts_compare_by_bytes_and_come_in_any_layout() {
     ];
     for (text, expected) in [
         ("s > 'Z'", "tftfntt"),
-        // by UTF-16 units the second of these would be the smaller one
+        // in UTF-16 code units, the second one would be less
         ("s > '\u{FFFF}'", "ffffnft"),
         ("s = ''", "ffftnff"),
         ("s IN ('a', 'é', 'x')", "tftfnff"),

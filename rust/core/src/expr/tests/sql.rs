@@ -1,9 +1,9 @@
-//! Texts and tuples to predicates, and back to text.
+//! Parses texts and tuples to predicates, and prints them.
 
 use super::{sql, tuple};
 use crate::expr::{Literal, Predicate};
 
-/// Each text, and the canonical form that it prints as.
+/// Each text with its canonical form.
 #[test]
 fn prints_what_it_read() {
     for (text, printed) in [

@@ -31,16 +31,16 @@ fn prefers_v2_then_parts_then_classic_at_one_version() {
         .iter()
         .map(|c| c.path().rsplit('/').next().unwrap())
         .collect();
-    let wanted = [
+    let expected = [
         "3.checkpoint.z.json",
         "checkpoint.parquet",
         "0001.0000000002.parquet",
         "a.parquet",
         "b.json",
     ];
-    assert_eq!(names.len(), wanted.len());
-    for (name, wanted) in names.iter().zip(wanted) {
-        assert!(name.ends_with(wanted), "{name} {wanted}");
+    assert_eq!(names.len(), expected.len());
+    for (name, expected) in names.iter().zip(expected) {
+        assert!(name.ends_with(expected), "{name} {expected}");
     }
 }
 

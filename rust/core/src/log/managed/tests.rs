@@ -1,4 +1,4 @@
-//! What the files and the catalog are asked, and in which order.
+//! Requests to the files and the catalog, in order.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use crate::storage::tests::counting::{CountingStorage, Operation};
 use crate::storage::tests::open;
 use crate::storage::{Access, Credentials, Storage, Vending};
 
-/// Ratifies everything that follows on.
+/// Ratifies every commit that follows the last one.
 #[derive(Debug, Default)]
 struct Ledger(Mutex<LogTail>);
 
@@ -58,7 +58,7 @@ fn text(version: u64) -> String {
     format!(r#"{{"commitInfo":{{"txnId":"id-{version}","inCommitTimestamp":{version}}}}}"#)
 }
 
-/// A log with these published commits, of which the catalog counts all.
+/// Creates a log with these published commits, all of which the catalog knows.
 fn log(name: &str, newest: u64) -> (ManagedLog, Arc<CountingStorage>, Arc<Ledger>) {
     let files = open(&format!("memory://managed-{name}"), &[]).unwrap();
     for version in 0..=newest {
@@ -110,7 +110,7 @@ fn a_version_that_is_taken_is_published_by_nobody() {
     assert_eq!(before, text(2).as_bytes());
 }
 
-/// Answers once the files are listed.
+/// Responds once the files are listed.
 #[derive(Debug)]
 struct Patient(Arc<CountingStorage>);
 
@@ -174,14 +174,14 @@ fn the_listing_begins_where_it_is_asked_to() {
     }
     for from in 0..=9 {
         let listing = LogListing::read(&log, from).unwrap();
-        let found: Vec<u64> = listing
+        let result: Vec<u64> = listing
             .commits
             .iter()
             .map(|commit| commit.version)
             .collect();
-        assert_eq!(found, (from..=7).collect::<Vec<_>>());
+        assert_eq!(result, (from..=7).collect::<Vec<_>>());
     }
-    // what is listed elsewhere is no log
+    // listings of other directories are not about the log
     assert_eq!(log.list(STAGED_DIRECTORY, "").unwrap().len(), 3);
     assert!(log.list(LOG_DIRECTORY, "_").unwrap().is_empty());
 }
@@ -241,7 +241,7 @@ fn ranges_and_many_files_come_from_wherever_a_commit_is() {
     }
     let short = log.read_ranges(paths[3], &[0..4, 4..1 << 20]).unwrap_err();
     assert_eq!(short.code(), "storage.truncated");
-    // published, and the staged file is gone
+    // published, and the staged file was deleted
     log.publish(3).unwrap();
     let staged = staged_path(2, "id-2");
     files.delete(&[&staged]).pop().unwrap().unwrap();
@@ -253,7 +253,7 @@ fn ranges_and_many_files_come_from_wherever_a_commit_is() {
     );
 }
 
-/// Does not answer the first time.
+/// Fails on the first request.
 #[derive(Debug)]
 struct Shaky {
     ledger: Arc<Ledger>,

@@ -45,9 +45,9 @@ fn knows_every_grammar() {
         ("_last_checkpoint".to_owned(), None),
         ("_staged_commits".to_owned(), None),
     ];
-    for (name, wanted) in cases {
-        assert_eq!(parse(&name).map(|(_, kind)| kind), wanted, "{name}");
-        if wanted.is_some() {
+    for (name, expected) in cases {
+        assert_eq!(parse(&name).map(|(_, kind)| kind), expected, "{name}");
+        if expected.is_some() {
             assert_eq!(parse(&name).unwrap().0, 12, "{name}");
         }
     }

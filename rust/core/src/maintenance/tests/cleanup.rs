@@ -1,11 +1,11 @@
-//! A month is how long versions are kept where the table says nothing.
+//! Versions are kept for a month by default.
 
 use super::*;
 use crate::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use crate::log::path::commit_path;
 use crate::maintenance::cleanup::cleanup_log;
 
-/// Versions 0 to 3, each but the first with one more file.
+/// Versions 0 to 3, each except the first with one more file.
 fn log() -> WrittenLog {
     let log = WrittenLog::new();
     for version in 1..4 {

@@ -1,4 +1,4 @@
-//! On logs that are written by hand, with data files of known sizes, at a time that the test chooses.
+//! Tests on handwritten logs, with data files of known sizes, at a time that the test sets.
 
 use crate::snapshot::load::load;
 use crate::snapshot::tests::written_log::{SCHEMA, WrittenLog, add, remove};
@@ -10,7 +10,7 @@ mod restore;
 mod vacuum;
 mod verify;
 
-/// So many days from now.
+/// Returns the time in this many days.
 fn in_days(days: i64) -> i64 {
     storage::now() + days * MILLIS_PER_DAY
 }

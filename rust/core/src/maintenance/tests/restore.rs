@@ -13,7 +13,7 @@ fn log() -> WrittenLog {
     log
 }
 
-/// Goes back to version 1.
+/// Restores version 1.
 fn restore(log: &WrittenLog, ignore_missing: bool) -> Result<Restored, &'static str> {
     let target = load(&log.0, Some(1), false).unwrap();
     let options = TransactionOptions::default();
@@ -23,7 +23,7 @@ fn restore(log: &WrittenLog, ignore_missing: bool) -> Result<Restored, &'static 
     Ok(report)
 }
 
-/// The numbers of files and of bytes in the newest version.
+/// Returns the number and total size of the files in the newest version.
 fn totals(log: &WrittenLog) -> (u64, u64) {
     let newest = log.newest();
     let files = newest.num_files(&log.0).unwrap();

@@ -1,4 +1,4 @@
-//! A week is how long files are kept where the table says nothing.
+//! Files are kept for a week by default.
 
 use super::*;
 use crate::maintenance::vacuum::{VacuumOptions, delete, plan};
@@ -12,7 +12,7 @@ const FULL: VacuumOptions = VacuumOptions {
 
 const LITE: VacuumOptions = VacuumOptions { lite: true, ..FULL };
 
-/// Ten days from now all files are older than the week, and so is what removed `old`; not what removed
+/// Ten days from now all files are older than a week, and so is the removal of `old`, but not that of
 /// `young`.
 fn log() -> WrittenLog {
     let log = WrittenLog::new();

@@ -10,7 +10,7 @@ fn log() -> WrittenLog {
     log
 }
 
-/// What is wrong: how bad, the code, and the version; worst first.
+/// Returns severity, code and version of all findings, the most severe first.
 fn findings(log: &WrittenLog) -> Vec<(Severity, &'static str, Option<u64>)> {
     let report = verify(&log.0, true, false).unwrap();
     let findings = report.findings.into_iter();
@@ -36,11 +36,11 @@ fn data_files_are_there_with_their_sizes() {
     log.delete("a");
     log.put("b", "123");
 
-    let mut found = findings(&log);
+    let mut result = findings(&log);
 
-    found.sort_unstable_by_key(|(_, code, _)| *code);
+    result.sort_unstable_by_key(|(_, code, _)| *code);
     let error = |code| (Severity::Error, code, Some(1));
-    assert_eq!(found, [error("file.missing"), error("file.size")]);
+    assert_eq!(result, [error("file.missing"), error("file.size")]);
 }
 
 #[test]
@@ -48,11 +48,11 @@ fn no_commit_is_missing() {
     let log = log();
     log.commit(3, &[add("c", 1)]);
 
-    let found = findings(&log);
+    let result = findings(&log);
 
     assert!(
-        found.contains(&(Severity::Error, "log.gap", Some(2))),
-        "{found:?}"
+        result.contains(&(Severity::Error, "log.gap", Some(2))),
+        "{result:?}"
     );
 }
 
@@ -84,10 +84,10 @@ fn a_commit_names_a_file_once() {
     log.put("c", "1");
     log.commit(2, &[add("c", 1), remove("c", 1)]);
 
-    let found = findings(&log);
+    let result = findings(&log);
 
     assert_eq!(
-        found,
+        result,
         [(Severity::Error, "commit.duplicate_action", Some(2))]
     );
 }

@@ -1,4 +1,4 @@
-//! Files that are left out, by statistics and partition values as writers have them.
+//! Files that are skipped by statistics and partition values, as writers write them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use super::*;
 use crate::expr::Predicate;
 
-/// One file: partition values and statistics.
+/// A file: partition values and statistics.
 type File<'a> = (&'a [(&'a str, Option<&'a str>)], Option<&'a str>);
 
 fn rows(files: &[File<'_>]) -> RecordBatch {
@@ -77,7 +77,7 @@ fn statistics_leave_files_out() {
                 r#"{"numRecords":4,"minValues":{},"maxValues":{},"nullCount":{"id":4,"s":{"name":4}}}"#,
             ),
         ),
-        // no statistics, none that parse, and such as cannot be
+        // no statistics, invalid ones, and impossible ones
         (&[], None),
         (&[], Some(r#"{"numRecords":4,"minValues":{"id":0"#)),
         (
@@ -101,7 +101,7 @@ fn statistics_leave_files_out() {
         ("id IS NOT NULL", "kk-kkkkk"),
         ("s.name >= 'd'", "-k-kkkkk"),
         ("S.NAME LIKE 'b%'", "k--kkkkk"),
-        // the maximum was cut to milliseconds
+        // the maximum was truncated to milliseconds
         ("at > '2024-01-01T00:00:00.123999Z'", "kkkkkkkk"),
         ("at > '2024-01-01T00:00:00.124Z'", "-kkkkkkk"),
         ("at < '2024-01-01T00:00:00Z'", "-kkkkkkk"),
@@ -109,7 +109,7 @@ fn statistics_leave_files_out() {
         ("ok IS NULL", "k-kkkkkk"),
         ("tags IS NOT NULL", "k-kkkkkk"),
         ("s IS NULL", "kkkkkkkk"),
-        // a partition value that is missing is null
+        // a missing partition value is null
         ("id = 5 OR p = 1", "k--kkkkk"),
     ] {
         assert_eq!(
@@ -186,7 +186,7 @@ fn mapped_columns_go_by_their_physical_names() {
     }
 }
 
-/// A float of `0.1` is 0.10000000149… as a double: statistics say `0.1` for it.
+/// As a double, the float `0.1` is 0.10000000149…; statistics have `0.1`.
 #[test]
 fn floats_that_became_doubles() {
     let schema = |changes: &str| {

@@ -3,20 +3,20 @@ use super::*;
 #[test]
 fn absolute_spellings_of_one_file_are_one_key() {
     let keys = Keys::below("file:///data/table");
-    let one = keys.key("/some/with%20space/p@%23h", None);
-    assert_eq!(one, keys.key("file:/some/with%20space/p@%23h", None));
-    assert_eq!(one, keys.key("file:///some/with%20space/p@%23h", None));
-    assert_ne!(one, keys.key("some/with%20space/p@%23h", None));
+    let first = keys.key("/some/with%20space/p@%23h", None);
+    assert_eq!(first, keys.key("file:/some/with%20space/p@%23h", None));
+    assert_eq!(first, keys.key("file:///some/with%20space/p@%23h", None));
+    assert_ne!(first, keys.key("some/with%20space/p@%23h", None));
     let keys = Keys::below("s3://bucket/table");
     assert_eq!(keys.key("/x", None), keys.key("s3://bucket/x", None));
 }
 
-/// Pairs that delta-spark 4.3.0 was asked about.
+/// Pairs of paths and whether delta-spark 4.3.0 treats them as equal.
 #[test]
 fn spellings_are_one_file_where_they_are_for_the_reference() {
     let keys = Keys::below("file:///data/table");
-    let same = |one: &str, other: &str| keys.key(one, None) == keys.key(other, None);
-    for (one, other) in [
+    let same = |first: &str, other: &str| keys.key(first, None) == keys.key(other, None);
+    for (first, other) in [
         ("%E7%8C%AB", "%e7%8c%ab"),
         ("d=1/a", "d=1//a"),
         ("./a", "a"),
@@ -28,9 +28,9 @@ fn spellings_are_one_file_where_they_are_for_the_reference() {
         ("file:/data/../x", "/x"),
         ("s3://b/x", "s3://b//x"),
     ] {
-        assert!(same(one, other), "{one} and {other}");
+        assert!(same(first, other), "{first} and {other}");
     }
-    for (one, other) in [
+    for (first, other) in [
         ("%61", "a"),
         ("%E7%8C%AB", "猫"),
         ("a%2Fb", "a/b"),
@@ -39,7 +39,7 @@ fn spellings_are_one_file_where_they_are_for_the_reference() {
         ("file://localhost/data/x", "file:///data/x"),
         ("../a", "a"),
     ] {
-        assert!(!same(one, other), "{one} and {other}");
+        assert!(!same(first, other), "{first} and {other}");
     }
 }
 

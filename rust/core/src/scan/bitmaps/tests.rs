@@ -4,13 +4,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The rows that the chunks of one vector have set.
+/// Returns the rows that the chunks of one vector contain.
 fn rows_of(bits: u32, rows: &[u64]) -> Vec<u64> {
     let vector = DeletionVector::from_rows(rows.iter().copied()).unwrap();
     let mut chunks = Chunks::new(bits);
     chunks.add(7, &vector);
     let batch = chunks.finish().unwrap();
-    let mut found = Vec::new();
+    let mut result = Vec::new();
     for row in 0..batch.num_rows() {
         assert_eq!(batch.column(0).as_primitive::<Int64Type>().value(row), 7);
         let chunk = batch.column(1).as_primitive::<Int64Type>().value(row);
@@ -21,12 +21,12 @@ fn rows_of(bits: u32, rows: &[u64]) -> Vec<u64> {
         for (number, word) in words.values().iter().enumerate() {
             for bit in 0..64 {
                 if word >> bit & 1 == 1 {
-                    found.push(((chunk as u64) << bits) + number as u64 * 64 + bit);
+                    result.push(((chunk as u64) << bits) + number as u64 * 64 + bit);
                 }
             }
         }
     }
-    found
+    result
 }
 
 #[test]

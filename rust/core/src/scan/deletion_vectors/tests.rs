@@ -23,7 +23,7 @@ impl Table {
         }
     }
 
-    /// Writes one file of vectors and gives their descriptors.
+    /// Writes one file of vectors and returns their descriptors.
     fn write(&self, name: u8, prefix: &str, vectors: &[Vec<u64>]) -> Vec<DeletionVectorDescriptor> {
         let mut file = FileBuilder::new([name; 16], prefix);
         let descriptors = vectors
@@ -61,28 +61,32 @@ fn vectors_come_in_the_order_asked_and_each_file_is_read_once() {
     let table = Table::new();
     let rows = |file: u64| -> Vec<Vec<u64>> {
         (0..50)
-            .map(|one| (0..=one).map(|row| row * 7 + file).collect())
+            .map(|last| (0..=last).map(|row| row * 7 + file).collect())
             .collect()
     };
-    let mut wanted: Vec<(DeletionVectorDescriptor, Vec<u64>)> = Vec::new();
+    let mut expected: Vec<(DeletionVectorDescriptor, Vec<u64>)> = Vec::new();
     let odd = if cfg!(windows) { "a%b" } else { "a%:b" };
     for (file, prefix) in [(1, ""), (2, "ab"), (3, odd)] {
         let vectors = rows(u64::from(file));
-        wanted.extend(table.write(file, prefix, &vectors).into_iter().zip(vectors));
+        expected.extend(table.write(file, prefix, &vectors).into_iter().zip(vectors));
     }
-    wanted.push((of(&[5, 6]).encode_inline().unwrap(), vec![5, 6]));
+    expected.push((of(&[5, 6]).encode_inline().unwrap(), vec![5, 6]));
     let empty = DeletionVectorDescriptor::new("i", "", None, 0, 0).unwrap();
-    wanted.push((empty, vec![]));
-    // Not in the order of the files, and one of them twice.
-    wanted.sort_by_key(|(descriptor, _)| descriptor.unique_id().bytes().rev().collect::<Vec<_>>());
-    wanted.push(wanted[0].clone());
-    let descriptors: Vec<_> = wanted.iter().map(|(one, _)| one.clone()).collect();
+    expected.push((empty, vec![]));
+    // not in the order of the files, and one of them twice
+    expected
+        .sort_by_key(|(descriptor, _)| descriptor.unique_id().bytes().rev().collect::<Vec<_>>());
+    expected.push(expected[0].clone());
+    let descriptors: Vec<_> = expected
+        .iter()
+        .map(|(descriptor, _)| descriptor.clone())
+        .collect();
 
     let loaded = table.load(&descriptors);
 
     assert_eq!(loaded.len(), 153);
-    for (found, (_, rows)) in loaded.iter().zip(&wanted) {
-        assert_eq!(found.as_ref().unwrap().as_ref(), &of(rows));
+    for (result, (_, rows)) in loaded.iter().zip(&expected) {
+        assert_eq!(result.as_ref().unwrap().as_ref(), &of(rows));
     }
     let calls = table.storage.calls();
     assert_eq!(calls.len(), 3);
@@ -98,16 +102,16 @@ fn far_vectors_are_read_without_what_lies_between() {
     let table = Table::new();
     let big: Vec<u64> = (0..40_000).map(|row| row * 40).collect();
     let descriptors = table.write(1, "", &[vec![1], big.clone(), vec![2], big, vec![3]]);
-    let some = [4, 0].map(|index| descriptors[index].clone());
+    let part = [4, 0].map(|index| descriptors[index].clone());
 
-    let loaded = table.load(&some);
+    let loaded = table.load(&part);
 
     assert_eq!(loaded[0].as_ref().unwrap().max(), Some(3));
     assert_eq!(loaded[1].as_ref().unwrap().max(), Some(1));
     assert!(
         loaded
             .iter()
-            .all(|one| one.as_ref().unwrap().memory() < 200)
+            .all(|vector| vector.as_ref().unwrap().memory() < 200)
     );
     let [call] = &table.storage.calls()[..] else {
         panic!("one call");
@@ -174,30 +178,33 @@ fn what_is_wrong_names_file_and_offset_and_leaves_the_others() {
         (with(&good[0], 1, i32::MAX, 2), "storage.truncated", 0),
         (with(&good[0], 3, size, 2), "dv.size", 3),
     ];
-    let mut descriptors: Vec<_> = cases.iter().map(|(one, ..)| one.clone()).collect();
+    let mut descriptors: Vec<_> = cases
+        .iter()
+        .map(|(descriptor, ..)| descriptor.clone())
+        .collect();
     descriptors.extend(good);
     descriptors.extend([missing.clone(), missing]);
 
     let loaded = table.load(&descriptors);
 
-    for ((found, (_, code, offset)), index) in loaded.iter().zip(&cases).zip(0..) {
-        let error = found.as_ref().unwrap_err();
+    for ((result, (_, code, offset)), index) in loaded.iter().zip(&cases).zip(0..) {
+        let error = result.as_ref().unwrap_err();
         assert_eq!(error.code(), *code, "{index}");
         assert_eq!(error.path(), Some(name));
         assert!(
             error
                 .offset()
-                .is_some_and(|found| found == *offset || *code == "storage.truncated"),
+                .is_some_and(|result| result == *offset || *code == "storage.truncated"),
             "{index} {error}"
         );
     }
     let lasts: Vec<_> = loaded[6..9]
         .iter()
-        .map(|one| one.as_ref().unwrap().max())
+        .map(|vector| vector.as_ref().unwrap().max())
         .collect();
     assert_eq!(lasts, [Some(2), Some(3), Some(4)]);
-    for found in &loaded[9..] {
-        let error = found.as_ref().unwrap_err();
+    for result in &loaded[9..] {
+        let error = result.as_ref().unwrap_err();
         assert_eq!(error.code(), "dv.missing");
         assert!(error.path().unwrap().ends_with(".bin"));
     }
@@ -221,11 +228,11 @@ fn a_damaged_file_is_named() {
         bad[at] = value;
         fs::write(&path, bad).unwrap();
         let loaded = table.load(&descriptors);
-        let found = loaded
+        let result = loaded
             .iter()
-            .map(|one| one.as_ref().map_or_else(Error::code, |_| "ok"));
-        assert!(found.eq(codes), "{at}: {loaded:?}");
-        for error in loaded.iter().filter_map(|one| one.as_ref().err()) {
+            .map(|vector| vector.as_ref().map_or_else(Error::code, |_| "ok"));
+        assert!(result.eq(codes), "{at}: {loaded:?}");
+        for error in loaded.iter().filter_map(|vector| vector.as_ref().err()) {
             assert!(
                 error.path().is_some() && error.offset().is_some(),
                 "{error}"

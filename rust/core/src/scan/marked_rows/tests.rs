@@ -23,13 +23,13 @@ fn words(rows: &[(Option<i32>, i64, i64)]) -> impl RecordBatchReader {
 
 #[test]
 fn words_become_rows_in_any_order() {
-    let given = [
+    let argument = [
         (Some(7), 2, 1),
         (Some(3), 0, 0b101),
         (Some(7), 0, i64::MIN),
         (Some(7), 2, 2),
     ];
-    let marked = MarkedRows::from_words(words(&given)).unwrap();
+    let marked = MarkedRows::from_words(words(&argument)).unwrap();
     let rows = |file| marked.rows(file).unwrap().rows().unwrap().values().to_vec();
     assert_eq!(
         marked.files().map(|(file, _)| file).collect::<Vec<_>>(),

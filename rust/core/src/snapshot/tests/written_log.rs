@@ -1,4 +1,4 @@
-//! Logs that a test writes by hand.
+//! Handwritten logs.
 
 use uuid::Uuid;
 
@@ -14,17 +14,17 @@ pub(crate) const SCHEMA: &str = r#"{\"type\":\"struct\",\"fields\":[{\"name\":\"
 pub(crate) struct WrittenLog(pub(crate) Source);
 
 impl WrittenLog {
-    /// Version 0 has no files.
+    /// Creates a table whose version 0 has no files.
     pub(crate) fn new() -> Self {
         Self::create("", &[])
     }
 
-    /// Properties as members of a JSON object.
+    /// Creates a table with properties, given as members of a JSON object.
     pub(crate) fn with_properties(properties: &str) -> Self {
         Self::create(properties, &[])
     }
 
-    /// Version 0 has these files.
+    /// Creates a table whose version 0 has these files.
     pub(crate) fn with_files(paths: &[&str]) -> Self {
         Self::create("", paths)
     }
@@ -59,7 +59,7 @@ impl WrittenLog {
         load(&self.0, None, false).unwrap()
     }
 
-    /// Paths below the table root, those of the log left out.
+    /// Returns the paths below the table root, except those of the log.
     pub(crate) fn data_files(&self) -> Vec<String> {
         let files = self
             .0
@@ -76,14 +76,14 @@ pub(crate) fn add(path: &str, size: u64) -> String {
     )
 }
 
-/// A file of one row, with its statistics.
+/// Returns the action of a file with one row, with its statistics.
 pub(crate) fn add_row(path: &str, id: u64) -> String {
     format!(
         r#"{{"add":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true,"stats":"{{\"numRecords\":1,\"minValues\":{{\"id\":{id}}},\"maxValues\":{{\"id\":{id}}}}}"}}}}"#
     )
 }
 
-/// Removed at this instant.
+/// Returns the action that removes a file at this time.
 pub(crate) fn remove(path: &str, time: i64) -> String {
     format!(
         r#"{{"remove":{{"path":"{path}","deletionTimestamp":{time},"dataChange":true,"extendedFileMetadata":true,"partitionValues":{{}},"size":1}}}}"#

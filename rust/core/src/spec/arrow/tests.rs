@@ -55,18 +55,18 @@ fn shapes_say_what_they_are_at_any_depth() {
         {"name":"m","type":{"type":"map","keyType":"geometry(EPSG:1)","valueType":"geometry(srid:2)"}},
         {"name":"b","type":"binary"}]}"#;
     let schema = StructType::parse(text).unwrap().arrow_schema();
-    let told = |field: &Field| {
+    let metadata_of = |field: &Field| {
         assert_eq!(field.data_type(), &ArrowType::Binary);
         assert_eq!(field.extension_type_name(), Some("geoarrow.wkb"));
         let extension = field.extension_type_metadata().unwrap();
         serde_json::from_str::<Value>(extension).unwrap()["crs"].clone()
     };
     assert_eq!(schema.field(0).metadata()["comment"], "where");
-    assert_eq!(told(schema.field(0)), "OGC:CRS84");
+    assert_eq!(metadata_of(schema.field(0)), "OGC:CRS84");
     let ArrowType::List(element) = schema.field(1).data_type() else {
         panic!("no list")
     };
-    assert_eq!(told(element), "OGC:CRS84");
+    assert_eq!(metadata_of(element), "OGC:CRS84");
     let ArrowType::Map(entries, _) = schema.field(2).data_type() else {
         panic!("no map")
     };
@@ -74,7 +74,7 @@ fn shapes_say_what_they_are_at_any_depth() {
         panic!("no entries")
     };
     assert_eq!(
-        (told(&parts[0]), told(&parts[1])),
+        (metadata_of(&parts[0]), metadata_of(&parts[1])),
         ("EPSG:1".into(), "2".into())
     );
     assert!(schema.field(3).metadata().is_empty());

@@ -1,7 +1,7 @@
 use super::*;
 use std::collections::HashSet;
 
-/// The versions that "Required Minimum Protocol" of the Spark `Protocol` document ends in; its
+/// The versions that result from "Required Minimum Protocol" of the Spark `Protocol` document; its
 /// append-only step prints 3, but its own demo asserts 2.
 #[test]
 fn versions_of_the_required_minimum_protocol() {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Days as they are stored and as they are meant, of the comments of Spark's `RebaseDateTime` and of
+/// Days as stored and as intended, from the comments of Spark's `RebaseDateTime` and from
 /// apache/spark#28067; then the last day of the Julian calendar.
 #[test]
 fn days_are_those_of_spark() {
@@ -19,7 +19,7 @@ fn days_are_those_of_spark() {
     assert!(rebase_day(i32::MIN) > i32::MIN);
 }
 
-/// Where Spark's table of days changes, and to what, over its whole length.
+/// The days at which Spark's table of errors changes, and the errors, over its whole length.
 #[test]
 fn errors_are_those_of_spark() {
     let switches = [
@@ -67,7 +67,7 @@ fn bounds_are_sure_two_days_after_the_last_switch() {
             let LegacyZone::Known(known) = &zone else {
                 panic!("{name}");
             };
-            let ascending = known.switches.is_sorted_by(|one, next| one.0 < next.0);
+            let ascending = known.switches.is_sorted_by(|first, next| first.0 < next.0);
             assert!(ascending, "{name}");
             assert!(zone.error_at(MODERN_SECOND - 1).unwrap().abs() < GREATEST_LATE_ERROR);
             zones += 1;

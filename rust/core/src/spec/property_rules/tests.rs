@@ -19,7 +19,7 @@ fn every_default_is_a_value_of_its_property() {
     assert_eq!(default_of("owner"), None);
 }
 
-/// What delta-spark 4.3 takes and refuses.
+/// Values that delta-spark 4.3 accepts and refuses.
 #[test]
 fn values_are_judged() {
     for (key, value, stored) in [

@@ -36,7 +36,7 @@ fn version_two_implies_append_only_and_invariants() {
     assert!(protocol.check_readable().is_ok());
 }
 
-/// The cumulative table of writer versions and what they imply.
+/// The cumulative table of writer versions and the features that they imply.
 #[test]
 fn legacy_versions_imply_features_cumulatively() {
     let implied = |reader, writer| {
@@ -62,7 +62,7 @@ fn legacy_versions_imply_features_cumulatively() {
         "invariants",
     ];
     assert_eq!(implied(1, 4), four);
-    // column mapping needs reader version 2 as well
+    // column mapping also needs reader version 2
     assert_eq!(implied(1, 5), four);
     assert_eq!(implied(2, 4), four);
     let with_mapping = |names: &[&'static str]| {
@@ -111,7 +111,7 @@ fn features_without_a_duty_for_readers_are_readable() {
         ..old(2, 7)
     };
     writer_only.check_readable().unwrap();
-    // a writer-only name in readerFeatures asks nothing of readers either
+    // a writer feature in readerFeatures requires nothing of readers either
     listed(
         &["rowTracking", "deletionVectors"],
         &["rowTracking", "deletionVectors"],
@@ -352,9 +352,9 @@ fn obstacles_to_writing_name_each_feature_once() {
 
 #[test]
 fn the_order_of_features_does_not_matter() {
-    let one = listed(&["a", "b"], &["a", "b"]);
-    assert!(one.is_equivalent(&listed(&["b", "a"], &["a", "b", "a"])));
-    assert!(!one.is_equivalent(&listed(&["a"], &["a", "b"])));
+    let first = listed(&["a", "b"], &["a", "b"]);
+    assert!(first.is_equivalent(&listed(&["b", "a"], &["a", "b", "a"])));
+    assert!(!first.is_equivalent(&listed(&["a"], &["a", "b"])));
     assert!(!old(1, 7).is_equivalent(&Protocol {
         writer_features: names(&[]),
         ..old(1, 7)
@@ -362,7 +362,7 @@ fn the_order_of_features_does_not_matter() {
     assert!(!old(1, 2).is_equivalent(&old(1, 3)));
 }
 
-/// Quadratic work over these lists would take minutes.
+/// Quadratic work on these lists would take minutes.
 #[test]
 fn long_lists_take_no_time() {
     let many: Vec<_> = (0..50_000)

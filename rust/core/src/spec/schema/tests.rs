@@ -22,7 +22,7 @@ fn schema_of_the_deep_dive() {
         r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}},{"name":"loan_amnt","type":"float","nullable":true,"metadata":{}},{"name":"funded_amnt","type":"integer","nullable":true,"metadata":{}},{"name":"term","type":"string","nullable":true,"metadata":{}},{"name":"int_rate","type":"string","nullable":true,"metadata":{}},{"name":"addr_state","type":"string","nullable":true,"metadata":{}}]}"#,
     )
     .unwrap();
-    let found: Vec<_> = schema
+    let result: Vec<_> = schema
         .fields()
         .iter()
         .map(|field| (field.name.as_str(), &field.data_type))
@@ -41,7 +41,7 @@ fn schema_of_the_deep_dive() {
         ("int_rate", &string),
         ("addr_state", &string),
     ];
-    assert_eq!(found, expected);
+    assert_eq!(result, expected);
     assert!(
         schema
             .fields()
@@ -144,7 +144,7 @@ fn names_are_unique_without_regard_to_case() {
     assert_eq!(parse(&flat).unwrap_err().code(), "schema.duplicate_column");
     let nested = column(&json!({"type": "struct", "fields": fields(["a", "A"])}));
     assert_eq!(nested.unwrap_err().code(), "schema.duplicate_column");
-    // at different levels they may repeat
+    // names may repeat at different levels
     assert!(column(&json!({"type": "struct", "fields": fields(["c", "b"])})).is_ok());
 }
 
@@ -253,7 +253,7 @@ const STRUCT: (&str, &str) = (r#"{"type":"struct","fields":[{"name":"c","type":"
 const ARRAY: (&str, &str) = (r#"{"type":"array","elementType":"#, "}");
 const MAP: (&str, &str) = (r#"{"type":"map","keyType":"long","valueType":"#, "}");
 
-/// Parsing, comparing, cloning, printing and dropping, on a stack of 1 MiB, as the smallest threads have it.
+/// Parses, compares, clones, prints and drops on a stack of 1 MiB, as of the smallest threads.
 #[test]
 fn as_many_levels_as_allowed_are_taken_and_more_refused() {
     let work = || {
@@ -316,14 +316,14 @@ fn every_proper_prefix_is_an_error() {
 }
 
 proptest! {
-    /// Any change of a few bytes gives an error or a schema, never a panic.
+    /// Changes of a few bytes cause an error or a schema, never a panic.
     #[test]
     fn changed_text_never_panics(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<char>()), 1..6)) {
         let text = r#"{"type":"struct","fields":[{"name":"a\n","type":{"type":"map","keyType":"string","valueType":"decimal(6, 2)"},"nullable":true,"metadata":{"x":[1]}},{"name":"b","type":"geography(EPSG:1, karney)"}]}"#;
         let mut text: Vec<char> = text.chars().collect();
-        for (place, character) in changes {
-            let place = place.index(text.len());
-            text[place] = character;
+        for (position, character) in changes {
+            let position = position.index(text.len());
+            text[position] = character;
         }
         match StructType::parse(&text.into_iter().collect::<String>()) {
             Ok(schema) => prop_assert_eq!(schema.arrow_schema().fields().len(), schema.fields().len()),

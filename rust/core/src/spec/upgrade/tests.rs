@@ -21,8 +21,8 @@ fn old(reader: i32, writer: i32) -> Protocol {
 /// The demo of the Spark `Protocol` document.
 #[test]
 fn an_append_only_table_is_reader_one_writer_two() {
-    let found = Protocol::for_new_table(&metadata(&[("delta.appendOnly", "true")])).unwrap();
-    assert_eq!(found, old(1, 2));
+    let result = Protocol::for_new_table(&metadata(&[("delta.appendOnly", "true")])).unwrap();
+    assert_eq!(result, old(1, 2));
 }
 
 /// The steps of "Required Minimum Protocol" as the Spark `Protocol` document prints them.
@@ -151,13 +151,13 @@ fn unknown_features_are_kept_on_their_side() {
     assert!(!strange.can_upgrade_to(&old(2, 6)));
 }
 
-/// Every set of known features becomes a well-formed protocol that has exactly those features.
+/// Every set of known features becomes a well-formed protocol with exactly those features.
 #[test]
 fn protocols_have_the_features_that_they_are_made_of() {
-    for (first, one) in TABLE_FEATURES.iter().enumerate() {
+    for (first, left) in TABLE_FEATURES.iter().enumerate() {
         for other in TABLE_FEATURES.iter().skip(first) {
             let mut set = FeatureSet::default();
-            set.add(one);
+            set.add(left);
             set.add(other);
             let protocol = set.protocol();
             protocol.check_well_formed().unwrap();
@@ -165,7 +165,7 @@ fn protocols_have_the_features_that_they_are_made_of() {
                 FeatureSet::of(&protocol),
                 set,
                 "{} {}",
-                one.name,
+                left.name,
                 other.name
             );
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use super::*;
 use crate::storage::{self, Storage};
 
-/// A table beside a secret and a shared directory, and links of every kind between them.
-fn place() -> tempfile::TempDir {
+/// Creates a table, a secret directory and a shared one, and links of every kind between them.
+fn links() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     for name in ["t/_delta_log", "t/p=1", "secret/inner", "shared"] {
@@ -34,7 +34,7 @@ fn open(directory: &Path, root: &str, named: Option<&[&str]>) -> Arc<dyn Storage
 
 #[test]
 fn links_are_followed_and_then_judged() {
-    let directory = place();
+    let directory = links();
     for root in ["t", "link-to-t", "t/p=1/.."] {
         let confined = open(directory.path(), root, Some(&["shared", "not-there"]));
         for path in ["in", "p=1/in", "inside", "shared"] {
@@ -72,7 +72,7 @@ fn links_are_followed_and_then_judged() {
 
 #[test]
 fn without_named_roots_links_are_the_systems() {
-    let directory = place();
+    let directory = links();
     let free = open(directory.path(), "t", None);
     for path in ["out", "relative", "twice", "p=2/x", "in"] {
         assert!(free.read(path).is_ok(), "{path}");
@@ -84,9 +84,9 @@ fn without_named_roots_links_are_the_systems() {
         ("inside", false),
         ("missing", false),
     ] {
-        let found = free.leads_out(path);
+        let result = free.leads_out(path);
         assert_eq!(
-            found.is_some_and(|to| to.contains("/secret/")),
+            result.is_some_and(|to| to.contains("/secret/")),
             out,
             "{path}"
         );
@@ -101,7 +101,7 @@ fn without_named_roots_links_are_the_systems() {
 
 #[test]
 fn nothing_is_listed_made_or_deleted_behind_a_link() {
-    let directory = place();
+    let directory = links();
     let confined = open(directory.path(), "t", Some(&["shared"]));
     let refusals = [
         confined.list("p=2", "").map(drop),
@@ -119,7 +119,7 @@ fn nothing_is_listed_made_or_deleted_behind_a_link() {
     let all = confined.list_below("", &|_| true).unwrap();
     assert!(all.iter().all(|file| !file.path.starts_with("p=2/")));
     assert!(confined.put_if_absent("q=1/r=2/new", b"").unwrap());
-    confined.put("out", b"mine").unwrap(); // in place of the link
+    confined.put("out", b"mine").unwrap(); // replaces the link
     assert_eq!(confined.read("out").unwrap(), "mine");
     confined.delete(&["twice"]).remove(0).unwrap();
     assert!(directory.path().join("secret/x").exists());
@@ -130,7 +130,7 @@ fn nothing_is_listed_made_or_deleted_behind_a_link() {
 
 #[test]
 fn what_was_exchanged_meanwhile_is_noticed() {
-    let directory = place();
+    let directory = links();
     let real = fs::canonicalize(directory.path().join("t/p=1/in")).unwrap();
     let open = |path: &Path| {
         let file = File::open(path).unwrap();

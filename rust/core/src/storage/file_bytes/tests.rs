@@ -4,7 +4,7 @@ use crate::storage::FileMeta;
 
 const MIB: u64 = 1 << 20;
 
-/// A file far away, whose bytes count up, and the ranges that were fetched.
+/// A remote file whose bytes count up, with the ranges that were fetched.
 #[derive(Debug, Default)]
 struct Counted {
     length: u64,
@@ -45,7 +45,7 @@ impl Storage for Counted {
     }
 }
 
-/// Bytes that say where they are from.
+/// Returns bytes that identify their offset.
 #[allow(clippy::cast_possible_truncation)]
 fn part(range: &Range<u64>) -> Bytes {
     range.clone().map(|at| (at / 7) as u8).collect()
@@ -64,7 +64,7 @@ fn fetched(store: &Counted) -> Vec<Range<u64>> {
     std::mem::take(&mut *store.fetched.lock().unwrap())
 }
 
-/// Whether the pieces have these ranges in one each, with the right bytes.
+/// Returns `true` if each of these ranges is in one piece, with the right bytes.
 fn has(pieces: &[(u64, Bytes)], ranges: &[Range<u64>]) -> bool {
     ranges.iter().all(|range| {
         pieces.iter().any(|(start, bytes)| {
@@ -196,7 +196,7 @@ fn of_a_footer_what_was_fetched_first_stays() {
         let bytes = footer.read(&large).unwrap();
         assert_eq!(bytes, [part(&large[0])]);
     }
-    // what a large footer has before is not kept
+    // bytes before a large footer are not kept
     let before = first - 1000..first;
     assert_eq!(fetched(&store), [first..10 * MIB, before.clone(), before]);
 }

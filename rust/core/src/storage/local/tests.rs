@@ -11,8 +11,8 @@ mod unix;
 
 fn table() -> (TempDir, LocalStorage) {
     let directory = TempDir::new().unwrap();
-    let place = Location::parse(directory.path().to_str().unwrap()).unwrap();
-    let storage = LocalStorage::new(place.root(), place.path());
+    let position = Location::parse(directory.path().to_str().unwrap()).unwrap();
+    let storage = LocalStorage::new(position.root(), position.path());
     (directory, storage)
 }
 
@@ -119,8 +119,8 @@ fn what_is_not_a_file_is_refused_without_waiting() {
     let mut paths = vec!["directory"];
     if cfg!(unix) {
         let pipe = directory.path().join("pipe");
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        assert!(made.unwrap().success());
+        let created = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(created.unwrap().success());
         paths.push("pipe");
     }
     for path in paths {
@@ -269,7 +269,7 @@ fn lists_all_and_deletes() {
     let deleted = storage.delete(&["a", "nothing", "d=1", "../x"]);
     let codes: Vec<_> = deleted
         .iter()
-        .map(|one| one.as_ref().err().map(Error::code))
+        .map(|result| result.as_ref().err().map(Error::code))
         .collect();
     assert_eq!(codes[..2], [None, None]);
     assert!(codes[2].is_some(), "a directory is not a file");

@@ -17,11 +17,19 @@ fn a_local_path_has_one_form() {
         ("/", "", "file:///"),
         ("/a/../b", "/a/../b", "file:///a/../b"),
     ] {
-        let place = Location::parse(written).unwrap();
-        assert_eq!(place.kind(), StoreKind::Local);
-        assert_eq!((place.path(), place.root()), (path, root), "{written}");
+        let position = Location::parse(written).unwrap();
+        assert_eq!(position.kind(), StoreKind::Local);
+        assert_eq!(
+            (position.path(), position.root()),
+            (path, root),
+            "{written}"
+        );
         if !path.contains("..") {
-            assert_eq!(Location::parse(place.root()).unwrap(), place, "{written}");
+            assert_eq!(
+                Location::parse(position.root()).unwrap(),
+                position,
+                "{written}"
+            );
         }
     }
 }
@@ -29,7 +37,7 @@ fn a_local_path_has_one_form() {
 #[test]
 fn one_form_for_every_way_to_write_a_uri() {
     for (uri, kind, authority, path, root) in [
-        // as Hadoop has it: its default file system
+        // Hadoop's default file system
         ("hdfs:/a b", StoreKind::Hdfs, "", "a b", "hdfs:///a%20b"),
         (
             "file:/tmp/table",
@@ -118,13 +126,13 @@ fn one_form_for_every_way_to_write_a_uri() {
         ),
     ] {
         let location = Location::parse(uri).unwrap();
-        let found = (
+        let result = (
             location.kind(),
             location.authority(),
             location.path(),
             location.root(),
         );
-        assert_eq!(found, (kind, authority, path, root), "{uri}");
+        assert_eq!(result, (kind, authority, path, root), "{uri}");
         let again = Location::parse(location.root()).unwrap();
         assert_eq!(again, location, "the one form means the same place");
     }
@@ -260,7 +268,7 @@ fn what_names_no_place_is_refused() {
 
 #[test]
 fn knows_its_own_store() {
-    for (one, other, same) in [
+    for (first, other, same) in [
         ("s3://b/x", "s3a://b/y", true),
         ("s3://b/x", "s3://c/x", false),
         ("s3://b/x", "gs://b/x", false),
@@ -276,11 +284,11 @@ fn knows_its_own_store() {
         ("http://h/x", "https://h/x", false),
         ("http://h:1/x", "http://h:2/x", false),
     ] {
-        let (one, other) = (
-            Location::parse(one).unwrap(),
+        let (first, other) = (
+            Location::parse(first).unwrap(),
             Location::parse(other).unwrap(),
         );
-        assert_eq!(one.same_store(&other), same, "{one} {other}");
+        assert_eq!(first.same_store(&other), same, "{first} {other}");
     }
 }
 
@@ -326,10 +334,10 @@ fn files_have_uris_as_hadoop_writes_them() {
         ),
         ("hdfs://lake/t", "x", "/t/x", "hdfs://lake/t/x"),
     ] {
-        let place = Location::parse(root).unwrap();
-        assert_eq!(place.within_store(path), within, "{root}");
-        assert_eq!(place.uri_of(path), uri, "{root}");
+        let position = Location::parse(root).unwrap();
+        assert_eq!(position.within_store(path), within, "{root}");
+        assert_eq!(position.uri_of(path), uri, "{root}");
         let decoded = percent_decode_str(uri).decode_utf8().unwrap();
-        assert_eq!(place.hadoop_path(path), decoded, "{root}");
+        assert_eq!(position.hadoop_path(path), decoded, "{root}");
     }
 }

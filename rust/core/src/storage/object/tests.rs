@@ -200,7 +200,7 @@ fn lists_all_and_deletes() {
     let deleted = store.delete(&["a", "nothing", "d=1/b", "../other/z"]);
     let codes: Vec<_> = deleted
         .iter()
-        .map(|one| one.as_ref().err().map(Error::code))
+        .map(|result| result.as_ref().err().map(Error::code))
         .collect();
     assert_eq!(codes, [None, None, None, Some("path.escapes_root")]);
     assert_eq!(names(&plain), [""; 0]);
@@ -224,7 +224,7 @@ fn names_keep_their_characters() {
     );
 }
 
-/// A server for one test: answers each request by what `answer` says, and keeps the request lines.
+/// Starts a server for one test: it responds as `answer` says, and records the request lines.
 fn server(
     answer: impl Fn(&str, &str) -> (&'static str, String) + Send + 'static,
 ) -> (String, Arc<Mutex<Vec<String>>>) {
@@ -261,7 +261,7 @@ fn serve(
     reader.read_exact(&mut body).unwrap();
     seen.lock().unwrap().push(line.to_owned());
     let (status, body) = answer(line, header("range"));
-    // Some tests let go of the answer.
+    // some tests drop the response
     let _closed = stream.write_all(
         format!(
             "HTTP/1.1 {status}\r\ncontent-length: {}\r\nlast-modified: Thu, 01 Jan 2026 00:00:00 \
@@ -307,7 +307,7 @@ fn s3_lists_by_page_from_a_name_without_descending() {
         let body = if line.contains("continuation-token=more") {
             page(&["25.json", "deeper/9.json"], "")
         } else {
-            // Out of order and too early, as a store that does not heed start-after.
+            // out of order and too early, as a store that ignores start-after
             page(
                 &["24.json", "1.json"],
                 "<NextContinuationToken>more</NextContinuationToken>",
@@ -323,7 +323,7 @@ fn s3_lists_by_page_from_a_name_without_descending() {
     );
     let requests = requests.lock().unwrap();
     assert_eq!(requests.len(), 2);
-    for wanted in [
+    for expected in [
         "GET /bucket?",
         "delimiter=%2F",
         "list-type=2",
@@ -331,7 +331,7 @@ fn s3_lists_by_page_from_a_name_without_descending() {
         "start-after=my%20table%2Flog%2F24.jso",
     ] {
         let first = requests[0].replace('+', "%20");
-        assert!(first.contains(wanted), "{wanted}: {first}");
+        assert!(first.contains(expected), "{expected}: {first}");
     }
 }
 
@@ -353,8 +353,8 @@ fn s3_reads_ranges_and_says_what_is_wrong_without_secrets() {
         store.read_ranges("file", &[6..9, 2..3]).unwrap(),
         ["678", "2"]
     );
-    let asked = requests.lock().unwrap().clone();
-    assert_eq!(asked, ["GET /bucket/my%20table/file HTTP/1.1"; 2]);
+    let requested = requests.lock().unwrap().clone();
+    assert_eq!(requested, ["GET /bucket/my%20table/file HTTP/1.1"; 2]);
     for (path, code) in [
         ("absent", "storage.not_found"),
         ("secret", "storage.permission"),

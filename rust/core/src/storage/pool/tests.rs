@@ -6,7 +6,7 @@ fn the_environment_sets_the_number_of_threads() {
         .unwrap()
         .get()
         .min(MAX_THREADS);
-    for (asked, expected) in [
+    for (requested, expected) in [
         (None, default),
         (Some("3"), 3),
         (Some(" 1 "), 1),
@@ -15,7 +15,7 @@ fn the_environment_sets_the_number_of_threads() {
         (Some("many"), default),
         (Some("99999999"), 1024),
     ] {
-        assert_eq!(requested_threads(asked), expected, "{asked:?}");
+        assert_eq!(requested_threads(requested), expected, "{requested:?}");
     }
 }
 

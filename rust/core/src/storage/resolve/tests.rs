@@ -2,20 +2,20 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The place of a URI or of an absolute path, without a drive on Windows.
-fn place(uri: &str) -> Location {
-    let place = if cfg!(windows) && uri.starts_with('/') {
+/// Returns the location of a URI or of an absolute path, without a drive on Windows.
+fn location(uri: &str) -> Location {
+    let normalized = if cfg!(windows) && uri.starts_with('/') {
         Location::parse_uri("file", uri, uri)
     } else {
         Location::parse(uri)
     };
-    place.unwrap()
+    normalized.unwrap()
 }
 
 fn resolver(root: &str, allowed: &[&str]) -> PathResolver {
-    let parse = |uri: &&str| place(uri);
+    let parse = |uri: &&str| location(uri);
     let allowed: Vec<Location> = allowed.iter().map(parse).collect();
-    PathResolver::new(&place(root), &allowed)
+    PathResolver::new(&location(root), &allowed)
 }
 
 #[test]
@@ -60,15 +60,15 @@ fn paths_inside_the_table() {
         let resolver = resolver("/t/u/..", &[]); // a local root may climb
         assert_eq!(resolver.resolve("", "file:/t/a").unwrap(), "a");
     }
-    let found = resolver("/t", &[]);
+    let local = resolver("/t", &[]);
     let sidecars = "_delta_log/_sidecars";
     assert_eq!(
-        found.resolve(sidecars, "a%20b.parquet").unwrap(),
+        local.resolve(sidecars, "a%20b.parquet").unwrap(),
         format!("{sidecars}/a b.parquet")
     );
     let absolute = format!("file:/t/{sidecars}/a.parquet");
     assert_eq!(
-        found.resolve(sidecars, &absolute).unwrap(),
+        local.resolve(sidecars, &absolute).unwrap(),
         format!("{sidecars}/a.parquet")
     );
 }
@@ -138,16 +138,16 @@ fn paths_outside_are_refused() {
 
 #[test]
 fn allowed_roots_widen() {
-    let found = resolver("/t", &["/shared/data", "s3://b/x"]);
+    let local = resolver("/t", &["/shared/data", "s3://b/x"]);
     assert_eq!(
-        found.resolve("", "file:/shared/data/a%20b").unwrap(),
+        local.resolve("", "file:/shared/data/a%20b").unwrap(),
         "/shared/data/a b"
     );
     assert_eq!(
-        found.resolve("", "/shared/data/a").unwrap(),
+        local.resolve("", "/shared/data/a").unwrap(),
         "/shared/data/a"
     );
-    assert_eq!(found.resolve("", "/t/a").unwrap(), "a");
+    assert_eq!(local.resolve("", "/t/a").unwrap(), "a");
     for (encoded, code) in [
         ("/shared/database/a", "path.escapes_root"),
         ("/shared/data/../x", "path.escapes_root"),
@@ -155,18 +155,21 @@ fn allowed_roots_widen() {
         ("s3://b/x/a", "path.other_store"),
     ] {
         assert_eq!(
-            found.resolve("", encoded).unwrap_err().code(),
+            local.resolve("", encoded).unwrap_err().code(),
             code,
             "{encoded}"
         );
     }
-    let found = resolver("s3://b/t", &["s3://b/u/"]);
-    assert_eq!(found.resolve("", "s3a://b/u/a").unwrap(), "/u/a");
+    let on_s3 = resolver("s3://b/t", &["s3://b/u/"]);
+    assert_eq!(on_s3.resolve("", "s3a://b/u/a").unwrap(), "/u/a");
     let account = "https://acct.blob.core.windows.net/container";
-    let found = resolver(&format!("{account}/t"), &[&format!("{account}/u")]);
-    assert_eq!(found.resolve("", &format!("{account}/t/a")).unwrap(), "a");
+    let on_azure = resolver(&format!("{account}/t"), &[&format!("{account}/u")]);
     assert_eq!(
-        found.resolve("", &format!("{account}/u/a")).unwrap(),
+        on_azure.resolve("", &format!("{account}/t/a")).unwrap(),
+        "a"
+    );
+    assert_eq!(
+        on_azure.resolve("", &format!("{account}/u/a")).unwrap(),
         "/u/a"
     );
 }

@@ -1,4 +1,4 @@
-//! A storage that counts: what was asked for, in what order. For tests of how much a read costs.
+//! A storage that records its calls, for tests of the cost of reads.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::error::Result;
 use crate::storage::{FileMeta, Storage};
 
-/// What a [`Storage`] can be asked for.
+/// The operations of a [`Storage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub(crate) enum Operation {
@@ -32,18 +32,18 @@ pub(crate) enum Operation {
     ListBelow,
 }
 
-/// One call, as it was made.
+/// A call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// What was asked for.
+    /// The operation.
     pub(crate) operation: Operation,
-    /// The file or files; for a listing one text, the directory, a slash and the name to begin at.
+    /// The file or files; for a listing one text: the directory, a slash and the first name.
     pub(crate) paths: Vec<String>,
     /// The ranges of [`Operation::ReadRanges`]; otherwise empty.
     pub(crate) ranges: Vec<Range<u64>>,
 }
 
-/// Passes every call on and keeps a record of it. Clones share the record.
+/// Passes every call on and records it. Clones share the record.
 #[derive(Clone, Debug)]
 pub(crate) struct CountingStorage {
     inner: Arc<dyn Storage>,
@@ -51,7 +51,7 @@ pub(crate) struct CountingStorage {
 }
 
 impl CountingStorage {
-    /// Counts what `inner` is asked for.
+    /// Records the calls of `inner`.
     pub(crate) fn new(inner: Arc<dyn Storage>) -> Self {
         Self {
             inner,
@@ -59,17 +59,17 @@ impl CountingStorage {
         }
     }
 
-    /// The calls so far, in the order in which they began.
+    /// Returns the calls so far, in the order in which they began.
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.locked().clone()
     }
 
-    /// The calls since the beginning or the last `take`, which are then forgotten.
+    /// Returns the calls since the beginning or the last `take`, and clears them.
     pub(crate) fn take(&self) -> Vec<Call> {
         std::mem::take(&mut *self.locked())
     }
 
-    /// How many calls of one kind there were so far.
+    /// Returns the number of calls of one kind so far.
     pub(crate) fn count(&self, operation: Operation) -> usize {
         self.locked()
             .iter()
@@ -77,7 +77,7 @@ impl CountingStorage {
             .count()
     }
 
-    /// Operation and path of all calls so far; a call for many files is one pair for each.
+    /// Returns operation and path of all calls so far; a call for many files is one pair for each.
     pub(crate) fn pairs(&self) -> Vec<(Operation, String)> {
         let calls = self.locked();
         let pairs = |call: &Call| {

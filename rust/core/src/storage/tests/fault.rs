@@ -1,4 +1,4 @@
-//! A storage that fails where a test says so. For tests of what happens then.
+//! A storage with injected faults.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::storage::failures::beyond_the_end;
 use crate::storage::{FileMeta, Storage};
 
-/// How a call goes wrong.
+/// The effect of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) enum Fault {
@@ -18,22 +18,21 @@ pub(crate) enum Fault {
     Error,
     /// A missing file: `storage.not_found`, and no line in a listing.
     NotFound,
-    /// The caller is refused: `storage.permission`.
+    /// Access is denied: `storage.permission`.
     Permission,
-    /// The file system takes no writes: `storage.read_only`.
+    /// The file system does not accept writes: `storage.read_only`.
     ReadOnly,
-    /// Only the first bytes, this many, are there. A listing still shows the whole size, as a stale one
-    /// does.
+    /// Only this many first bytes exist. A listing still shows the whole size, as a stale one does.
     Truncated(usize),
-    /// These bytes are there instead.
+    /// The file has these bytes instead.
     Replaced(Vec<u8>),
     /// The bits of one byte are flipped, if the file has it.
     Flipped(usize),
-    /// The call is carried out, then fails: a lost answer. `storage.fault`.
+    /// The call is executed, then fails: a lost response. `storage.fault`.
     AnswerLost,
 }
 
-/// One thing that goes wrong.
+/// An injected fault.
 #[derive(Clone, Debug)]
 struct Rule {
     operation: Option<Operation>,
@@ -42,7 +41,7 @@ struct Rule {
     fault: Fault,
 }
 
-/// Passes calls on, save those that a rule picks out. Clones share the rules.
+/// Passes calls on, except those that a rule selects. Clones share the rules.
 #[derive(Clone, Debug)]
 pub(crate) struct FaultStorage {
     inner: Arc<dyn Storage>,
@@ -50,7 +49,7 @@ pub(crate) struct FaultStorage {
 }
 
 impl FaultStorage {
-    /// Nothing fails until [`FaultStorage::fail`] says so.
+    /// Creates a storage without faults; see [`FaultStorage::fail`].
     pub(crate) fn new(inner: Arc<dyn Storage>) -> Self {
         Self {
             inner,
@@ -58,8 +57,8 @@ impl FaultStorage {
         }
     }
 
-    /// The next `times` calls on paths that end in `path` go wrong. For a listing the path is that of
-    /// the directory, or, with [`Fault::NotFound`], that of the file left out. None means every
+    /// Injects a fault into the next `times` calls on paths that end in `path`. For a listing the path is
+    /// that of the directory, or, with [`Fault::NotFound`], that of the file to omit. `None` selects every
     /// operation; a read of many files counts as [`Operation::ReadMany`] for each of them.
     pub(crate) fn fail(
         &self,
@@ -80,7 +79,7 @@ impl FaultStorage {
             .push(rule);
     }
 
-    /// From now on nothing fails.
+    /// Removes all faults.
     pub(crate) fn heal(&self) {
         self.rules
             .lock()
@@ -88,7 +87,7 @@ impl FaultStorage {
             .clear();
     }
 
-    /// The first rule that has a turn left for this call, one turn used up.
+    /// Returns the first rule with a remaining use for this call, and counts the use.
     fn fault(&self, operation: Operation, path: &str) -> Option<Fault> {
         let mut rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let rule = rules.iter_mut().find(|rule| {
@@ -107,7 +106,7 @@ impl FaultStorage {
         }
     }
 
-    /// The file's bytes as the fault leaves them.
+    /// Returns the file's bytes with the fault applied.
     fn faulty(&self, fault: &Fault, path: &str) -> Result<Bytes> {
         refuse(fault, path)?;
         let bytes = self.inner.read(path)?;
@@ -219,7 +218,7 @@ impl Storage for FaultStorage {
     }
 }
 
-/// The errors among the faults.
+/// Returns the error of a fault, if it is one.
 fn refuse(fault: &Fault, path: &str) -> Result<()> {
     Err(match fault {
         Fault::Error => broken(path),

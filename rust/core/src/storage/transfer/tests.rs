@@ -6,10 +6,10 @@ use super::*;
 use crate::storage::Location;
 use crate::storage::tests::open;
 
-/// A place and what lies there.
+/// A location and its storage.
 type Store = (Location, Arc<dyn Storage>);
 
-/// A local directory and one in memory, each with the same files.
+/// Creates a local directory and one in memory, with the same files.
 fn stores(name: &str) -> (TempDir, Vec<Store>) {
     let directory = TempDir::new().unwrap();
     let uris = [
@@ -44,9 +44,9 @@ fn files_go_from_each_store_to_each() {
             let path = "p=1/b c%.bin";
             let within = from.same_store(to).then(|| from.within_store(path));
             let size = path.len() as u64;
-            let one = copy(path, within, "new/e.bin", Some(size));
+            let file_copy = copy(path, within, "new/e.bin", Some(size));
             for _again in 0..2 {
-                assert_eq!(transfer(&**source, &**target, &one).unwrap(), size);
+                assert_eq!(transfer(&**source, &**target, &file_copy).unwrap(), size);
             }
             assert_eq!(target.read("new/e.bin").unwrap(), path.as_bytes());
         }
@@ -61,13 +61,13 @@ fn what_is_missing_or_of_another_size_is_not_copied() {
         ("a.bin", 4, "clone.size"),
         ("nothing", 4, "storage.not_found"),
     ] {
-        let one = copy(
+        let file_copy = copy(
             path,
             Some(location.within_store(path)),
             "new.bin",
             Some(size),
         );
-        let error = transfer(&**storage, &**storage, &one).unwrap_err();
+        let error = transfer(&**storage, &**storage, &file_copy).unwrap_err();
         assert_eq!((error.code(), error.path()), (code, Some(path)));
         assert_eq!(
             storage.read("new.bin").unwrap_err().code(),
@@ -81,8 +81,8 @@ fn a_file_that_is_there_stays() {
     let (_directory, stores) = stores("transfer-there");
     for (location, storage) in &stores {
         for within in [None, Some(location.within_store("p=10/d.bin"))] {
-            let one = copy("p=10/d.bin", within, "a.bin", None);
-            let error = transfer(&**storage, &**storage, &one).unwrap_err();
+            let file_copy = copy("p=10/d.bin", within, "a.bin", None);
+            let error = transfer(&**storage, &**storage, &file_copy).unwrap_err();
             assert_eq!(error.code(), "clone.file_exists");
             assert_eq!(storage.read("a.bin").unwrap(), "a.bin");
         }
@@ -108,8 +108,8 @@ fn pieces_become_one_file_or_none() {
         let absent = storage.read("broken.bin").unwrap_err();
         assert_eq!(absent.code(), "storage.not_found");
         let mut pieces = vec![Bytes::from_static(b"other")];
-        let made = storage.put_pieces("whole.bin", &mut || Ok(pieces.pop()));
-        assert!(!made.unwrap());
+        let created = storage.put_pieces("whole.bin", &mut || Ok(pieces.pop()));
+        assert!(!created.unwrap());
         assert_eq!(storage.read("whole.bin").unwrap(), "first second");
         storage.put_pieces("empty.bin", &mut || Ok(None)).unwrap();
         assert_eq!(storage.read("empty.bin").unwrap(), "");

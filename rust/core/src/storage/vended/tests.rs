@@ -1,4 +1,4 @@
-//! When credentials are asked for.
+//! The times at which credentials are requested.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -9,14 +9,14 @@ use crate::storage::{Location, Storage};
 
 #[derive(Debug)]
 struct Clerk {
-    asked: AtomicUsize,
-    /// How long credentials live, in milliseconds; -1 gives none, -2 fails.
+    requests: AtomicUsize,
+    /// The lifetime of credentials in milliseconds; -1 returns none, -2 fails.
     life: AtomicI64,
 }
 
 impl Vending for Clerk {
     fn credentials(&self, _: Access) -> Result<Option<Credentials>> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(1, Ordering::Relaxed);
         match self.life.load(Ordering::Relaxed) {
             -2 => Err(Error::storage("storage.io", "closed")),
             -1 => Ok(None),
@@ -30,7 +30,7 @@ impl Vending for Clerk {
 
 fn vended(name: &str, life: i64) -> (VendedStorage, Arc<Clerk>) {
     let clerk = Arc::new(Clerk {
-        asked: AtomicUsize::new(0),
+        requests: AtomicUsize::new(0),
         life: AtomicI64::new(life),
     });
     let location = Location::parse(&format!("memory://vended-{name}")).unwrap();
@@ -38,22 +38,22 @@ fn vended(name: &str, life: i64) -> (VendedStorage, Arc<Clerk>) {
     (storage, clerk)
 }
 
-fn asked(clerk: &Clerk) -> usize {
-    clerk.asked.load(Ordering::Relaxed)
+fn requests(clerk: &Clerk) -> usize {
+    clerk.requests.load(Ordering::Relaxed)
 }
 
 #[test]
 fn nothing_is_asked_before_the_first_access_and_then_once() {
     for life in [-1, 3_600_000] {
         let (storage, clerk) = vended(&format!("once{life}"), life);
-        assert_eq!(asked(&clerk), 0);
+        assert_eq!(requests(&clerk), 0);
         for _ in 0..3 {
             storage.list("", "").unwrap();
         }
-        assert_eq!(asked(&clerk), 1);
+        assert_eq!(requests(&clerk), 1);
         assert!(storage.put_if_absent("a", b"1").unwrap());
         assert_eq!(storage.read("a").unwrap(), b"1".as_slice());
-        assert_eq!(asked(&clerk), 2);
+        assert_eq!(requests(&clerk), 2);
     }
 }
 
@@ -62,7 +62,7 @@ fn who_may_write_may_read() {
     let (storage, clerk) = vended("write", 3_600_000);
     storage.put("a", b"1").unwrap();
     storage.read("a").unwrap();
-    assert_eq!(asked(&clerk), 1);
+    assert_eq!(requests(&clerk), 1);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn credentials_are_renewed_before_they_expire() {
     let (storage, clerk) = vended("renewed", 0);
     storage.list("", "").unwrap();
     storage.list("", "").unwrap();
-    assert_eq!(asked(&clerk), 2);
+    assert_eq!(requests(&clerk), 2);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn every_file_of_a_refused_call_has_the_error() {
     }
     assert_eq!(deleted.len(), 2);
     assert!(deleted.iter().all(Result::is_err));
-    assert_eq!(asked(&clerk), 2);
+    assert_eq!(requests(&clerk), 2);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn set(pairs: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
     )
 }
 
-/// A merge with clauses of all kinds, and one of every pair.
+/// A merge with clauses of all kinds, and one that joins every pair.
 fn definitions() -> Vec<MergeDefinition> {
     let definition = |on: &str, clauses| MergeDefinition {
         on: on.to_owned(),
@@ -110,7 +110,7 @@ fn definition_of_table() -> TableDefinition {
     }
 }
 
-/// The rows and the metrics of a merge, or its error.
+/// Returns the rows and the metrics of a merge, or its error.
 fn merged(
     most_bytes: usize,
     properties: &[(&str, &str)],
@@ -139,13 +139,13 @@ fn merged(
         .map_err(|error| error.to_string())?;
     let snapshot = table.snapshot(At::Latest, None).unwrap();
     let scan = Scan::new(table.source(), &snapshot, ScanOptions::default()).unwrap();
-    let mut found = Vec::new();
+    let mut actual = Vec::new();
     for rows in scan.rows().unwrap() {
         let rows = rows.unwrap();
-        found.extend((0..rows.num_rows()).map(|row| row_display(&rows, row)));
+        actual.extend((0..rows.num_rows()).map(|row| row_display(&rows, row)));
     }
-    found.sort_unstable();
-    Ok((found, done.metrics))
+    actual.sort_unstable();
+    Ok((actual, done.metrics))
 }
 
 fn rows() -> impl Strategy<Value = Vec<Row>> {
@@ -155,7 +155,7 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
     )
 }
 
-/// Batches of a source, in most cases without a key that is there twice.
+/// Batches of a source, mostly without duplicate keys.
 fn source() -> impl Strategy<Value = Vec<Vec<Row>>> {
     let batches = proptest::collection::vec(rows(), 0..6);
     (batches, proptest::bool::weighted(0.8)).prop_map(|(mut batches, unique)| {
@@ -181,7 +181,7 @@ proptest! {
         }
     }
 
-    /// For a change data feed all columns are read.
+    /// For a change data feed, all columns are read.
     #[test]
     fn columns_that_no_expression_sees_make_no_difference(
         target in proptest::collection::vec(rows(), 1..3),

@@ -46,11 +46,11 @@ fn another_column_joins_only_if_it_may() {
     assert_eq!((error.code(), newest(&table).version()), ("rows.column", 1));
     append(SchemaMode::Merge).unwrap();
 
-    let mut found = Vec::new();
+    let mut result = Vec::new();
     for rows in scanned(&table, &newest(&table)) {
         let column = |at: usize| rows.column(at).as_primitive::<Int64Type>();
-        found.extend(column(0).iter().zip(column(2)));
+        result.extend(column(0).iter().zip(column(2)));
     }
-    found.sort_unstable();
-    assert_eq!(found, [(Some(1), None), (Some(2), Some(20))]);
+    result.sort_unstable();
+    assert_eq!(result, [(Some(1), None), (Some(2), Some(20))]);
 }

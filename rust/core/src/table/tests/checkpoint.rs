@@ -60,7 +60,7 @@ fn a_compacted_file_holds_what_a_range_of_commits_adds_up_to() {
 
     let path = "_delta_log/00000000000000000001.00000000000000000004.compacted.json";
     assert_eq!(written.path, path);
-    // three files came and one of them went, which is one action of each path
+    // three files were added and one of them removed, which is one action per path
     assert_eq!((written.num_actions_before, written.num_actions), (4, 3));
     assert_eq!(
         newest(&table).segment().tail.len(),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::table::{CloneOptions, Cloning};
 
-/// A directory for tables: paths of other tables lead nowhere in a store of memory.
+/// Creates a directory for tables: paths of other tables cannot be resolved in a store in memory.
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
@@ -15,7 +15,7 @@ fn table_in(directory: &tempfile::TempDir, name: &str) -> Table {
     Table::new(uri.to_str().unwrap(), options).unwrap()
 }
 
-/// A table of two files.
+/// Creates a table of two files.
 fn source(directory: &tempfile::TempDir) -> Table {
     let source = table_in(directory, "source");
     let options = TransactionOptions::default();

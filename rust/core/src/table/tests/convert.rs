@@ -48,17 +48,17 @@ fn directories_become_partitions() {
 
     assert_eq!(convert(&table, &conversion), Ok(Some(0)));
 
-    let mut found = Vec::new();
+    let mut result = Vec::new();
     for rows in scanned(&table, &newest(&table)) {
         let column = |name| {
             rows.column_by_name(name)
                 .unwrap()
                 .as_primitive::<Int64Type>()
         };
-        found.extend(column("id").iter().zip(column("size")));
+        result.extend(column("id").iter().zip(column("size")));
     }
-    found.sort_unstable();
-    assert_eq!(found, [(Some(1), Some(10)), (Some(2), Some(20))]);
+    result.sort_unstable();
+    assert_eq!(result, [(Some(1), Some(10)), (Some(2), Some(20))]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn files_with_other_rows_are_written_again_without_the_deleted_ones() {
     let done = delete(&table, "id > 1 AND id < 4");
 
     assert_eq!(done.version, Some(4));
-    // the file of row 3 goes, that of rows 1 and 2 becomes one of row 1
+    // the file of row 3 is removed, that of rows 1 and 2 becomes one of row 1
     let names = [
         "numDeletedRows",
         "numCopiedRows",

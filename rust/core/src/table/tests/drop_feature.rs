@@ -3,7 +3,7 @@ use crate::error::Result;
 use crate::table::Alteration;
 use crate::transaction::Commit;
 
-/// Rows 1 and 3, and a vector that deletes row 2.
+/// Creates a table with rows 1 and 3, and a vector that deletes row 2.
 fn with_vectors() -> Table {
     let table = created(TableDefinition {
         properties: properties(&[("delta.enableDeletionVectors", "true")]),

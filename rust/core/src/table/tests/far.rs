@@ -1,14 +1,14 @@
-//! How many requests wait for one another on a store that is far away, and what is requested twice.
+//! The number of requests that wait for one another on a remote store, and repeated requests.
 //!
-//! Figures are the steps that depend on each other: see "Tables far away" in docs/concepts/performance.md.
+//! Numbers are steps that depend on each other: see "Tables far away" in docs/concepts/performance.md.
 
 use super::*;
 use crate::codec::file_columns::FileColumns;
 use crate::maintenance::vacuum::VacuumOptions;
 use crate::storage::far::{Request, rounds, taken};
 
-/// A place far away, and the name of its store.
-fn place() -> (String, String) {
+/// Returns a remote location, and the name of its store.
+fn far_location() -> (String, String) {
     let name = format!("far-{}", Uuid::new_v4());
     (format!("memory://{name}/t"), name)
 }
@@ -17,9 +17,9 @@ fn at(uri: &str) -> Table {
     Table::new(uri, TableOptions::default()).unwrap()
 }
 
-/// A table far away with a commit for each of these, of which this process knows.
+/// Creates a remote table with a commit for each of these, which this process knows.
 fn far_table(commits: &[&[Row]]) -> (Table, String) {
-    let (uri, name) = place();
+    let (uri, name) = far_location();
     let table = at(&uri);
     let options = TransactionOptions::default();
     table
@@ -61,7 +61,7 @@ fn assert_rounds(name: &str, most: usize, most_requests: usize) {
 
 #[test]
 fn a_new_table_is_a_listing_a_commit_and_a_checksum() {
-    let (uri, name) = place();
+    let (uri, name) = far_location();
     let options = TransactionOptions::default();
     at(&uri)
         .create(definition(), CreateMode::New, options)
@@ -73,7 +73,7 @@ fn a_new_table_is_a_listing_a_commit_and_a_checksum() {
 fn an_append_waits_for_a_listing_the_commit_and_the_checksum() {
     let (table, name) = far_table(&[&[(1, "a")]]);
     append(&table, &[(2, "b")]);
-    // hint and listing beside the data file
+    // hint and listing in parallel with the data file
     assert_rounds(&name, 3, 5);
 
     append(&at(table.uri()), &[(3, "c")]);
@@ -89,8 +89,11 @@ fn what_was_committed_here_is_not_read_back() {
     let files = snapshot.files(table.source(), &FileColumns::all(), None);
     files.unwrap();
     let requests = taken(&name);
-    let asked = ["GET t/_delta_log/_last_checkpoint", "LIST t/_delta_log"];
-    assert_eq!(names(&requests), [asked[0], asked[0], asked[1], asked[1]]);
+    let requested = ["GET t/_delta_log/_last_checkpoint", "LIST t/_delta_log"];
+    assert_eq!(
+        names(&requests),
+        [requested[0], requested[0], requested[1], requested[1]]
+    );
     assert_eq!(rounds(&requests), 2);
 }
 
@@ -187,17 +190,17 @@ fn vacuum_lists_while_it_looks_for_what_stays() {
 #[test]
 fn verify_reads_the_log_at_once() {
     let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")], &[(3, "c")]]);
-    let found = table.verify(true, false).unwrap();
-    assert!(found.findings.is_empty(), "{found:?}");
+    let result = table.verify(true, false).unwrap();
+    assert!(result.findings.is_empty(), "{result:?}");
     assert_rounds(&name, 4, 8);
 }
 
-/// Puts the files of a table's log into the place of another's.
+/// Replaces the files of a table's log by those of another's.
 fn replace_log(of: &Table, with: &Table) {
     let (old, new) = (&of.source().storage, &with.source().storage);
     let paths = old.list("_delta_log", "").unwrap();
     let paths: Vec<&str> = paths.iter().map(|file| file.path.as_str()).collect();
-    // by a store that remembers nothing of this, as another process does it
+    // by a store without a cache of this, as in another process
     let other = Table::new(of.uri(), another_process()).unwrap();
     for gone in other.source().storage.delete(&paths) {
         gone.unwrap();
@@ -208,7 +211,7 @@ fn replace_log(of: &Table, with: &Table) {
     }
 }
 
-/// Options that change nothing but that it is not the same caller.
+/// Returns options whose only effect is another identity of the caller.
 fn another_process() -> TableOptions {
     let retries = ("max_retries".to_owned(), "7".to_owned());
     TableOptions {
@@ -331,9 +334,9 @@ fn a_changed_hint_is_read() {
         storage
             .put("_delta_log/_last_checkpoint", text.as_bytes())
             .unwrap();
-        let found = newest(&at(table.uri()));
-        assert_eq!(found.version(), 2);
-        let codes: Vec<&str> = found
+        let result = newest(&at(table.uri()));
+        assert_eq!(result.version(), 2);
+        let codes: Vec<&str> = result
             .warnings()
             .iter()
             .map(|warning| warning.code)
@@ -368,7 +371,7 @@ fn nothing_is_shared_with_other_credentials() {
     taken(&name);
     let other = Table::new(table.uri(), another_process()).unwrap();
     newest(&other);
-    let asked = taken(&name);
+    let requested = taken(&name);
     let commit = "GET t/_delta_log/00000000000000000001.json";
-    assert!(names(&asked).contains(&commit), "{asked:?}");
+    assert!(names(&requested).contains(&commit), "{requested:?}");
 }

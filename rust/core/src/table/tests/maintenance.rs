@@ -1,10 +1,10 @@
-//! The verbs of [`crate::maintenance`] on a table whose files are all young; `crate::maintenance` has
+//! The functions of [`crate::maintenance`] on a table whose files are all recent; `crate::maintenance` has
 //! tests at other times.
 
 use super::*;
 use crate::maintenance::vacuum::VacuumOptions;
 
-/// What the newest `limit` commits say that they are, newest first.
+/// Returns the operations of the newest `limit` commits, newest first.
 fn operations(table: &Table, limit: usize) -> Vec<String> {
     let history = table.history(Some(limit)).unwrap();
     let operations = history.column_by_name("operation").unwrap();
@@ -12,7 +12,7 @@ fn operations(table: &Table, limit: usize) -> Vec<String> {
     operations.map(|name| name.unwrap().to_owned()).collect()
 }
 
-/// Everything that is not live goes at once.
+/// Deletes everything that is not live at once.
 const AT_ONCE: VacuumOptions = VacuumOptions {
     retention: Some(0),
     lite: false,
@@ -27,7 +27,7 @@ fn vacuum_says_in_the_log_what_it_does() {
     // files of this very millisecond are not older than the cutoff
     std::thread::sleep(std::time::Duration::from_millis(20));
 
-    let found = table
+    let result = table
         .vacuum(
             VacuumOptions {
                 dry_run: true,
@@ -36,10 +36,10 @@ fn vacuum_says_in_the_log_what_it_does() {
             true,
         )
         .unwrap();
-    assert_eq!((found.files.len(), newest(&table).version()), (2, 3));
+    assert_eq!((result.files.len(), newest(&table).version()), (2, 3));
     let done = table.vacuum(AT_ONCE, true).unwrap();
 
-    assert_eq!(done.files, found.files);
+    assert_eq!(done.files, result.files);
     assert_eq!(operations(&table, 2), ["VACUUM END", "VACUUM START"]);
     let left = table.vacuum(AT_ONCE, false).unwrap();
     assert!(left.files.is_empty(), "{left:?}");

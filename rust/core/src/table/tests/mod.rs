@@ -1,5 +1,4 @@
-//! Each verb on a table of a few rows in memory: what it is called with, the rows that are there afterwards,
-//! and what it reports.
+//! Each operation on a table of a few rows in memory: its arguments, the resulting rows, and its result.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,13 +48,13 @@ fn stream(batch: RecordBatch) -> RowSource {
     Box::new(RecordBatchIterator::new([Ok(batch)], schema))
 }
 
-/// Where there is no table yet.
+/// Returns a location without a table.
 fn nowhere() -> Table {
     let uri = format!("memory://{}", Uuid::new_v4());
     Table::new(&uri, TableOptions::default()).unwrap()
 }
 
-/// A table of ids and names.
+/// Returns the definition of a table of ids and names.
 fn definition() -> TableDefinition {
     TableDefinition {
         schema: StructType::from_arrow(&batch(&[]).schema()).unwrap(),
@@ -77,7 +76,7 @@ fn created(definition: TableDefinition) -> Table {
     table
 }
 
-/// A table with a commit, and a file, for each of these; version 0 is the table without rows.
+/// Creates a table with a commit and a file for each of these; version 0 has no rows.
 fn table_of(commits: &[&[Row]]) -> Table {
     filled(created(definition()), commits)
 }
@@ -98,13 +97,13 @@ fn newest(table: &Table) -> Snapshot {
     table.snapshot(At::Latest, None).unwrap()
 }
 
-/// The batches of a version.
+/// Returns the batches of a version.
 fn scanned(table: &Table, snapshot: &Snapshot) -> Vec<RecordBatch> {
     let scan = Scan::new(table.source(), snapshot, ScanOptions::default()).unwrap();
     scan.rows().unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// The rows of a version, by their ids.
+/// Returns the rows of a version, by their ids.
 fn rows_of(table: &Table, snapshot: &Snapshot) -> Vec<(i64, String)> {
     let mut rows = Vec::new();
     for batch in scanned(table, snapshot) {
@@ -117,7 +116,7 @@ fn rows_of(table: &Table, snapshot: &Snapshot) -> Vec<(i64, String)> {
     rows
 }
 
-/// The newest version has these rows and no others.
+/// Asserts that the newest version has exactly these rows.
 #[track_caller]
 fn assert_rows(table: &Table, expected: &[Row]) {
     let expected: Vec<_> = expected
@@ -135,7 +134,7 @@ fn condition(text: &str) -> Predicate {
     Predicate::parse_sql(text).unwrap()
 }
 
-/// These metrics of an operation, as numbers.
+/// Returns these metrics of an operation, as numbers.
 fn metrics<const N: usize>(done: &RowsWritten, names: [&str; N]) -> [u64; N] {
     names.map(|name| done.metrics[name].parse().unwrap())
 }

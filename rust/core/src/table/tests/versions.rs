@@ -1,4 +1,4 @@
-//! Older versions, and what lies between two of them.
+//! Older versions, and differences between two of them.
 
 use super::*;
 use crate::changes::diff::diff;
@@ -43,10 +43,10 @@ fn an_update_goes_on_to_the_newest_version() {
 fn the_log_alone_tells_the_least_and_the_greatest_value() {
     let table = table_of(&[&[(5, "a"), (2, "b")], &[(9, "c")]]);
 
-    let found = min_max(table.source(), &newest(&table), "id");
-    let found = found.unwrap().unwrap();
+    let result = min_max(table.source(), &newest(&table), "id");
+    let result = result.unwrap().unwrap();
 
-    let value = |at: usize| found.column(at).as_primitive::<Int64Type>().value(0);
+    let value = |at: usize| result.column(at).as_primitive::<Int64Type>().value(0);
     assert_eq!((value(0), value(1)), (2, 9));
 }
 
@@ -61,7 +61,7 @@ fn changes_are_the_rows_that_came_and_went() {
         .changes(Edge::Version(1), None, ChangeOptions::default())
         .unwrap();
 
-    let mut found = Vec::new();
+    let mut result = Vec::new();
     for rows in changes.rows().unwrap() {
         let rows = rows.unwrap();
         let column = |name| rows.column_by_name(name).unwrap();
@@ -69,13 +69,13 @@ fn changes_are_the_rows_that_came_and_went() {
         let types = column("_change_type").as_string::<i32>();
         let versions = column("_commit_version").as_primitive::<Int64Type>();
         for (at, id) in ids.into_iter().enumerate() {
-            found.push((versions.value(at), id, types.value(at).to_owned()));
+            result.push((versions.value(at), id, types.value(at).to_owned()));
         }
     }
-    found.sort_unstable();
+    result.sort_unstable();
     let expected = [(1, 1, "insert"), (1, 2, "insert"), (2, 1, "delete")];
     assert_eq!(
-        found,
+        result,
         expected.map(|(at, id, what)| (at, id, what.to_owned()))
     );
 }

@@ -1,4 +1,4 @@
-//! How much memory one thread has at most, while it does something.
+//! The peak memory of one thread during a function.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -49,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Does the work, and tells the most bytes that this thread held for it at once.
+/// Runs the work, and returns the most bytes that this thread allocated for it at once.
 pub(super) fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);

@@ -1,13 +1,13 @@
-//! Decoders of hostile bytes, under fire: a small fuzzer that needs no other compiler.
+//! A small fuzzer for decoders of untrusted bytes that needs no other compiler.
 //!
-//! Each target starts from seeds that are sound, changes them at random (the same way each time), and
-//! looks at what comes out: no panic, no endless work, no memory that the input does not pay for, and
-//! whatever the target itself asserts. In place of code coverage stands a number that the target gives
-//! for each input, such as a hash of its error: an input with a new one becomes a seed.
+//! Each target starts from valid seeds, mutates them at random (the same way each time), and checks the
+//! result: no panic, no excessive time, no memory out of proportion to the input, and the assertions of the
+//! target. Instead of code coverage, the target returns a number for each input, such as a hash of its
+//! error: an input with a new number becomes a seed.
 //!
-//! `DELTAREPLAY_FUZZ=10000000` sets the number of executions of each target, `DELTAREPLAY_FUZZ_SEED`
-//! where chance begins. A failure prints the input as a Rust literal: add it to the target's corpus in
-//! `fuzz/corpus`, where the seeds are.
+//! `DELTAREPLAY_FUZZ=10000000` sets the number of executions of each target, `DELTAREPLAY_FUZZ_SEED` the
+//! random seed. A failure prints the input as a Rust literal: add it to the target's corpus in
+//! `fuzz/corpus`, with the seeds.
 
 use std::collections::HashSet;
 use std::env;
@@ -23,13 +23,13 @@ use targets::{TAKEN, Target};
 
 /// Executions of a target in the plain run.
 const EXECUTIONS: u64 = 20_000;
-/// Inputs do not grow beyond this.
+/// The maximum size of an input.
 const MAX_BYTES: usize = 32 << 10;
-/// Seeds that a target may collect.
+/// The maximum number of seeds of a target.
 const MAX_SEEDS: usize = 4096;
-/// No input of that size takes so long, not on a busy machine.
+/// No input of that size takes so long, even on a busy machine.
 const MAX_TIME: Duration = Duration::from_secs(5);
-/// Numbers that lie at the edge of something.
+/// Numbers at the boundaries of types.
 const EDGES: [u64; 12] = [
     0,
     1,
@@ -95,10 +95,10 @@ fuzzed! {
     statistics: STATISTICS;
 }
 
-/// Where the seeds lie, beside the targets of libFuzzer.
+/// The directory of the seeds, next to the targets of libFuzzer.
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus");
 
-/// The seeds of a target, in one order everywhere.
+/// Returns the seeds of a target, always in the same order.
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let files = fs::read_dir(format!("{CORPUS}/{name}")).unwrap();
     let mut paths: Vec<_> = files.map(|file| file.unwrap().path()).collect();
@@ -116,10 +116,13 @@ fn fuzz(target: &Target, seeds: &[Vec<u8>]) {
     let executions = number("DELTAREPLAY_FUZZ").unwrap_or(EXECUTIONS);
     let mut chance = Chance(number("DELTAREPLAY_FUZZ_SEED").unwrap_or(0x5EED));
     let mut corpus: Vec<Vec<u8>> = seeds.to_vec();
-    let mut known: HashSet<u64> = seeds.iter().map(|seed| one(seed, memory, run)).collect();
+    let mut known: HashSet<u64> = seeds
+        .iter()
+        .map(|seed| execute(seed, memory, run))
+        .collect();
     let mut taken = 0_u64;
     for _ in 0..executions {
-        // What is refused teaches little: the sound seeds come up again and again.
+        // refused inputs are rarely useful: valid seeds are chosen again and again
         let choices = if chance.below(2) == 0 {
             seeds.len()
         } else {
@@ -130,9 +133,9 @@ fn fuzz(target: &Target, seeds: &[Vec<u8>]) {
             mutate(&mut input, &corpus, words, &mut chance);
         }
         input.truncate(MAX_BYTES);
-        let found = one(&input, memory, run);
-        taken += u64::from(found >= TAKEN);
-        if known.insert(found) && corpus.len() < MAX_SEEDS {
+        let result = execute(&input, memory, run);
+        taken += u64::from(result >= TAKEN);
+        if known.insert(result) && corpus.len() < MAX_SEEDS {
             corpus.push(input);
         }
     }
@@ -147,31 +150,31 @@ fn fuzz(target: &Target, seeds: &[Vec<u8>]) {
     );
 }
 
-/// Decoders of others panic on many inputs, and the core takes it as an answer: nobody has to read of it.
+/// Silences panics of other crates' decoders, which the core reports as errors.
 fn quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let told = panic::take_hook();
+        let previous = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            let place = panic.location().map_or("", |place| place.file());
-            if !place.contains("/registry/src/") {
-                told(panic);
+            let position = panic.location().map_or("", |position| position.file());
+            if !position.contains("/registry/src/") {
+                previous(panic);
             }
         }));
     });
 }
 
-/// One execution, watched.
-fn one(input: &[u8], memory: fn(usize) -> usize, run: fn(&[u8]) -> u64) -> u64 {
+/// Runs one execution with all checks.
+fn execute(input: &[u8], memory: fn(usize) -> usize, run: fn(&[u8]) -> u64) -> u64 {
     let begin = Instant::now();
     let (outcome, peak) = memory::peak(|| catch_unwind(AssertUnwindSafe(|| run(input))));
-    let found = outcome.unwrap_or_else(|panic| {
+    let result = outcome.unwrap_or_else(|panic| {
         report(input);
         resume_unwind(panic)
     });
     let (mut took, most) = (begin.elapsed(), memory(input.len()));
     if took > MAX_TIME {
-        // perhaps the machine was busy with something else: what is slow is slow again
+        // the machine may have been busy with something else: a slow input is slow again
         let begin = Instant::now();
         run(input);
         took = took.min(begin.elapsed());
@@ -181,7 +184,7 @@ fn one(input: &[u8], memory: fn(usize) -> usize, run: fn(&[u8]) -> u64) -> u64 {
     }
     assert!(took < MAX_TIME, "it took {took:?}");
     assert!(peak <= most, "{peak} bytes allocated, {most} allowed");
-    found
+    result
 }
 
 fn report(input: &[u8]) {
@@ -219,8 +222,8 @@ fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&[u8]], chance: &mut
             let width = 1 << chance.below(4);
             let big = chance.below(2) == 0;
             for (index, byte) in input.iter_mut().skip(at).take(width).enumerate() {
-                let place = if big { width - 1 - index } else { index };
-                *byte = edge.to_le_bytes()[place];
+                let position = if big { width - 1 - index } else { index };
+                *byte = edge.to_le_bytes()[position];
             }
         }
         4 => {
@@ -253,7 +256,7 @@ fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&[u8]], chance: &mut
     }
 }
 
-/// Numbers by chance, the same for the same seed (SplitMix64).
+/// Random numbers from a seed (SplitMix64).
 struct Chance(u64);
 
 impl Chance {
@@ -265,7 +268,7 @@ impl Chance {
         mixed ^ mixed >> 31
     }
 
-    /// Less than `limit`, which is not 0.
+    /// Returns a number less than `limit`, which is not 0.
     fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() % limit as u64).unwrap()
     }
@@ -281,7 +284,7 @@ fn the_fuzzer_finds_what_is_hidden() {
         let depth = input
             .iter()
             .zip(b"bad")
-            .take_while(|(found, wanted)| found == wanted)
+            .take_while(|(result, expected)| result == expected)
             .count();
         assert!(depth < 3, "found");
         TAKEN | depth as u64
@@ -295,8 +298,8 @@ fn the_fuzzer_finds_what_is_hidden() {
         memory,
         run,
     };
-    let found = catch_unwind(|| fuzz(&target(hidden, |_| usize::MAX), &[b"aaaa".to_vec()]));
-    assert!(found.is_err());
-    let found = catch_unwind(|| fuzz(&target(greedy, |_| 1 << 10), &[vec![0; 64]]));
-    assert!(found.is_err());
+    let result = catch_unwind(|| fuzz(&target(hidden, |_| usize::MAX), &[b"aaaa".to_vec()]));
+    assert!(result.is_err());
+    let result = catch_unwind(|| fuzz(&target(greedy, |_| 1 << 10), &[vec![0; 64]]));
+    assert!(result.is_err());
 }

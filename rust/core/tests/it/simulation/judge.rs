@@ -1,4 +1,4 @@
-//! Whether what the actors were told fits what the store has.
+//! Checks that the results of actors agree with the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use deltareplay_core::error::Result;
 use serde_json::Value;
 
-/// What became of a commit, as its writer was told.
+/// The outcome of a commit, according to its writer.
 #[derive(Clone, Debug)]
 pub(super) enum Ended {
     Acknowledged(u64),
@@ -14,7 +14,7 @@ pub(super) enum Ended {
     Unknown,
 }
 
-/// What an actor met; calls are counted over all actors.
+/// An observation of an actor; calls are counted over all actors.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     Began,
@@ -35,7 +35,7 @@ pub(super) enum Event {
     Wrong(String),
 }
 
-/// One commit, as it was created.
+/// A commit, as it was created.
 struct Commit {
     id: String,
     timestamp: Option<i64>,
@@ -65,7 +65,7 @@ fn parsed(bytes: &Bytes) -> Commit {
     commit
 }
 
-/// The live files of every version, and what is wrong with the commits themselves.
+/// Returns the live files of every version, and errors in the commits themselves.
 fn replayed(
     journal: &[(String, Bytes)],
     wrong: &mut Vec<String>,
@@ -97,7 +97,7 @@ fn replayed(
     (commits, states)
 }
 
-/// Everything that is wrong.
+/// Returns all violations.
 pub(super) fn judge(
     journal: &[(String, Bytes)],
     events: &[Event],
@@ -109,8 +109,8 @@ pub(super) fn judge(
     for (version, commit) in (0..).zip(&commits) {
         versions.entry(&commit.id).or_default().push(version);
     }
-    for (id, found) in versions.iter().filter(|(_, found)| found.len() > 1) {
-        wrong.push(format!("commit {id} is there as versions {found:?}"));
+    for (id, result) in versions.iter().filter(|(_, result)| result.len() > 1) {
+        wrong.push(format!("commit {id} exists as versions {result:?}"));
     }
     let times: Vec<i64> = commits
         .iter()
@@ -123,18 +123,18 @@ pub(super) fn judge(
     for event in events {
         match event {
             Event::Ended { id, ended, call } => {
-                let found = versions.get(id.as_str()).and_then(|found| found.first());
+                let result = versions.get(id.as_str()).and_then(|result| result.first());
                 match ended {
-                    Ended::Acknowledged(version) if found == Some(version) => {
+                    Ended::Acknowledged(version) if result == Some(version) => {
                         acknowledged.push((*version, *call));
                     }
                     Ended::Acknowledged(version) => {
                         wrong.push(format!(
-                            "version {version} was acknowledged to {id}: {found:?}"
+                            "version {version} was acknowledged to {id}: {result:?}"
                         ));
                     }
-                    Ended::Failed(why) if found.is_some() => {
-                        wrong.push(format!("{id} is there, said to have failed: {why}"));
+                    Ended::Failed(why) if result.is_some() => {
+                        wrong.push(format!("{id} exists, but was reported as failed: {why}"));
                     }
                     Ended::Failed(_) | Ended::Unknown => {}
                 }

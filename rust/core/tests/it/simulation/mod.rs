@@ -1,11 +1,10 @@
-//! Many writers, readers, checkpointers, cleaners and vacuums at once, in an order that a seed chooses.
+//! Many writers, readers, checkpointers, cleaners and vacuums at once, in an order determined by a seed.
 //!
-//! Afterwards the history is judged: every version was created once, every acknowledged commit is in
-//! the version that was told, no commit is there twice, none that is said to have failed is there; and
-//! every read saw exactly the files of its version, which was no older than any version acknowledged
-//! before it began.
+//! Afterwards the history is checked: every version was created once, every acknowledged commit is in its
+//! version, no commit occurs twice, no failed one occurs; and every read saw exactly the files of its
+//! version, which was no older than any version acknowledged before it began.
 //!
-//! `DELTAREPLAY_SIMULATIONS` says how many seeds are tried, `DELTAREPLAY_SEED` which one alone.
+//! `DELTAREPLAY_SIMULATIONS` sets the number of seeds, `DELTAREPLAY_SEED` a single one.
 
 mod judge;
 mod store;
@@ -95,7 +94,7 @@ fn files(source: &Source, snapshot: &Snapshot) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// One of those who take part.
+/// A participant.
 struct Actor<'a> {
     world: &'a Arc<World>,
     number: usize,
@@ -208,7 +207,7 @@ impl Actor<'_> {
         Ok(())
     }
 
-    /// Does its part until it is done, or dies.
+    /// Plays its role until it is done, or dies.
     fn run(&mut self, role: usize, timestamps: bool) {
         let (times, brief) = match role {
             0 => (COMMITS, true),
@@ -224,7 +223,7 @@ impl Actor<'_> {
                 0 => self.write(turn),
                 1 => self.read(),
                 2 => self.serve(),
-                // in-commit timestamps follow the clock on the wall, which does not leap
+                // in-commit timestamps follow the wall clock, which does not jump
                 _ => self.tidy(!timestamps),
             };
             self.world.busy(self.number, false);
@@ -241,7 +240,7 @@ impl Actor<'_> {
     }
 }
 
-/// What is wrong with the history of a seed, and who called what in it.
+/// Returns the violations in the history of a seed, and the calls of all actors.
 fn simulate(seed: u64, faults: Faults) -> (Vec<String>, Vec<(usize, &'static str)>, usize) {
     let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let world = World::new(seed, i64::try_from(began.unwrap().as_millis()).unwrap());
@@ -301,17 +300,17 @@ fn seeds() -> Vec<u64> {
     }
 }
 
-/// What came of many seeds.
+/// The results of many seeds.
 #[derive(Default)]
 struct Total {
     wrong: Vec<String>,
-    /// Calls that went wrong.
+    /// The number of failed calls.
     struck: usize,
-    /// How often each call was made.
+    /// The number of calls by name.
     calls: BTreeMap<&'static str, usize>,
 }
 
-/// Simulates all seeds, some side by side: they wait a lot.
+/// Simulates all seeds, some in parallel, since they mostly wait.
 fn all(seeds: &[u64], faults: Faults) -> Total {
     let total = Mutex::new(Total::default());
     thread::scope(|scope| {
@@ -321,7 +320,9 @@ fn all(seeds: &[u64], faults: Faults) -> Total {
                 for seed in seeds.iter().skip(part).step_by(8) {
                     let (wrong, trace, struck) = simulate(*seed, faults);
                     let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-                    let wrong = wrong.into_iter().map(|one| format!("seed {seed}: {one}"));
+                    let wrong = wrong
+                        .into_iter()
+                        .map(|failure| format!("seed {seed}: {failure}"));
                     total.wrong.extend(wrong);
                     total.struck += struck;
                     for (_, name) in trace {

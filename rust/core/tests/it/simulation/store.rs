@@ -1,9 +1,9 @@
-//! A store in memory whose calls happen one at a time, in an order that a seed chooses, and go wrong
-//! where it says so.
+//! A store in memory whose calls happen one at a time, in an order determined by a seed, with injected
+//! faults.
 //!
-//! Every actor runs in a thread of its own and holds a handle. A call waits until all actors wait; then
-//! the seed picks the one that goes on, up to its next call. So one of them runs at a time, and the
-//! whole run follows from the seed.
+//! Every actor runs in its own thread and has a handle. A call waits until all actors wait; then the seed
+//! selects the one that continues, up to its next call. So only one of them runs at a time, and the whole
+//! run follows from the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,7 +19,7 @@ use deltareplay_core::storage::{FileMeta, Storage};
 const STEP: i64 = 1_000;
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// Numbers that follow from a seed (splitmix64).
+/// Random numbers from a seed (splitmix64).
 #[derive(Clone, Debug)]
 pub(super) struct Chance(pub(super) u64);
 
@@ -32,30 +32,30 @@ impl Chance {
         bits ^ (bits >> 31)
     }
 
-    /// A choice among this many.
+    /// Returns one of this many choices.
     pub(super) fn below(&mut self, many: usize) -> usize {
         usize::try_from(self.next() % many.max(1) as u64).unwrap()
     }
 
-    /// True in this many of a hundred cases.
+    /// Returns `true` in this many of a hundred cases.
     pub(super) fn percent(&mut self, many: usize) -> bool {
         self.below(100) < many
     }
 }
 
-/// What ends the thread of an actor whose process has died.
+/// Ends the thread of an actor whose process has died.
 pub(super) struct Died;
 
-/// What goes wrong, in percent of the calls.
+/// Fault rates, in percent of the calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Faults {
-    /// Puts that are lost, before or after they are carried out, or carried out later.
+    /// Puts that are lost, before or after their execution, or executed later.
     pub(super) puts: usize,
     /// Other calls that fail.
     pub(super) others: usize,
     /// Writes at which the process dies.
     pub(super) deaths: usize,
-    /// Creation does not look whether there is a file: no such store may pass.
+    /// Creation does not check for an existing file: such a store must be detected.
     pub(super) no_condition: bool,
 }
 
@@ -70,10 +70,10 @@ struct State {
     now: i64,
     late: Vec<(String, Bytes)>,
     busy: BTreeSet<usize>,
-    /// Who takes part no more; threads of theirs may still ask.
+    /// Actors that have ended; their threads may still make calls.
     gone: BTreeSet<usize>,
     calls: u64,
-    /// Every commit that was ever created, also of versions that were cleaned away since.
+    /// Every commit that was ever created, including versions that were deleted later.
     journal: Vec<(String, Bytes)>,
     trace: Vec<(usize, &'static str)>,
     struck: usize,
@@ -108,7 +108,7 @@ pub(super) fn is_commit(path: &str) -> bool {
         .is_some_and(|name| name.len() == 20)
 }
 
-/// What all handles share.
+/// The state shared by all handles.
 #[derive(Default)]
 pub(super) struct World {
     state: Mutex<State>,
@@ -116,7 +116,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// A world in which nothing goes wrong until [`World::begin`].
+    /// Creates a world without faults until [`World::begin`].
     pub(super) fn new(seed: u64, now: i64) -> Arc<Self> {
         let world = Self::default();
         {
@@ -132,8 +132,8 @@ impl World {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on this many actors take part, numbered from 1, and calls go wrong; with 1 actor, number 0
-    /// alone, nothing does.
+    /// Starts the simulation with this many actors, numbered from 1, and with faults; with 1 actor, number
+    /// 0 alone, there are none.
     pub(super) fn begin(&self, actors: usize, faults: Faults) {
         let mut state = self.lock();
         state.carry_out_late();
@@ -142,7 +142,7 @@ impl World {
         state.faults = faults;
     }
 
-    /// An actor takes part no more.
+    /// Ends an actor.
     pub(super) fn end(&self, actor: usize) {
         let mut state = self.lock();
         state.alive -= 1;
@@ -155,7 +155,7 @@ impl World {
         self.turn.notify_all();
     }
 
-    /// The actor is in the middle of something that takes moments, not days.
+    /// Marks an actor as busy with work that takes moments, not days.
     pub(super) fn busy(&self, actor: usize, busy: bool) {
         let mut state = self.lock();
         if busy {
@@ -165,7 +165,7 @@ impl World {
         }
     }
 
-    /// Waits for the actor's turn; None where it takes part no more.
+    /// Waits for the actor's turn; `None` if it has ended.
     fn wait(&self, actor: usize) -> Option<MutexGuard<'_, State>> {
         let mut state = self.lock();
         if !state.gone.contains(&actor) {
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// Lets days pass, at a moment at which nobody is busy; false where there was none.
+    /// Lets days pass at a time when nobody is busy; returns `false` if there was none.
     pub(super) fn days_pass(&self, actor: usize, days: i64) -> bool {
         for _ in 0..200 {
             let Some(mut state) = self.wait(actor) else {
@@ -215,7 +215,7 @@ impl World {
         false
     }
 
-    /// How many calls were made.
+    /// Returns the number of calls.
     pub(super) fn calls(&self) -> u64 {
         self.lock().calls
     }
@@ -228,12 +228,12 @@ impl World {
         self.lock().journal.clone()
     }
 
-    /// Who called what, in order.
+    /// Returns actor and name of each call, in order.
     pub(super) fn trace(&self) -> Vec<(usize, &'static str)> {
         self.lock().trace.clone()
     }
 
-    /// How many calls went wrong.
+    /// Returns the number of failed calls.
     pub(super) fn struck(&self) -> usize {
         self.lock().struck
     }
@@ -283,7 +283,7 @@ impl Handle {
         })
     }
 
-    /// A call that changes something; the process may die before it or after it.
+    /// Executes a call that changes something; the process may die before it or after it.
     fn write_call<T>(
         &self,
         name: &'static str,
@@ -325,7 +325,7 @@ impl fmt::Debug for Handle {
     }
 }
 
-fn found(state: &State, path: &str) -> Result<Bytes> {
+fn bytes_of(state: &State, path: &str) -> Result<Bytes> {
     let file = state.files.get(path);
     file.map(|(bytes, _)| bytes.clone())
         .ok_or_else(|| missing(path))
@@ -361,12 +361,12 @@ impl Storage for Handle {
     }
 
     fn read(&self, path: &str) -> Result<Bytes> {
-        self.read_call("read", path, |state| found(state, path))
+        self.read_call("read", path, |state| bytes_of(state, path))
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         self.read_call("read_ranges", path, |state| {
-            let bytes = found(state, path)?;
+            let bytes = bytes_of(state, path)?;
             let slice = |range: &Range<u64>| {
                 let (start, end) = (range.start, range.end.min(bytes.len() as u64));
                 bytes.slice(usize::try_from(start).unwrap()..usize::try_from(end).unwrap())

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn is_what_the_reference_writes() {
-    // the example of the reference's documentation of its offsets
+    // the example in delta-spark's documentation of its offsets
     let json = r#"{"sourceVersion":1,"reservoirId":"a-b","reservoirVersion":7,"index":3,"isStartingVersion":false}"#;
     let offset = Offset::from_json(json).unwrap();
     assert_eq!(

@@ -10,7 +10,7 @@ fn run(id: i64, rows: u32, piece: u32) -> Run {
     }
 }
 
-/// The ids of both sides one by one.
+/// Lists the ids of both sides one by one.
 fn described(joined: Joined) -> Vec<(i64, Option<u64>, Option<u64>)> {
     let rows = |run: Run| (0..i64::from(run.rows)).zip(run.row..);
     match joined {
@@ -30,7 +30,7 @@ fn described(joined: Joined) -> Vec<(i64, Option<u64>, Option<u64>)> {
     }
 }
 
-/// Every set of ids below eight on each side, as runs.
+/// Joins every pair of sets of ids below eight, as runs.
 #[test]
 fn both_sides_are_joined_id_by_id() {
     let runs = |bits: u32, piece: u32| {

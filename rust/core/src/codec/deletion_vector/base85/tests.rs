@@ -37,7 +37,7 @@ fn what_is_no_base85_is_refused_with_its_place() {
     }
 }
 
-/// The first is the end of a vector in a table that delta-kernel-rs tests with.
+/// The first one is the end of a vector in a test table of delta-kernel-rs.
 #[test]
 fn a_last_group_may_mark_the_bytes_that_it_lacks() {
     assert_eq!(decode("##093").unwrap(), [3, 0]);

@@ -1,8 +1,8 @@
-//! Bytes that are no vector.
+//! Invalid encodings of deletion vectors.
 
 use super::*;
 
-/// One vector with all three forms of chunks, in both halves of the 64 bits.
+/// A vector with all three kinds of containers, and keys in both halves of 64 bits.
 fn varied() -> Vec<u8> {
     let rows = (0..5000)
         .map(|row| row * 13)
@@ -20,10 +20,10 @@ fn every_proper_prefix_is_an_error() {
     let bytes = varied();
     assert!(DeletionVector::decode(&bytes, None).is_ok());
     for end in 0..bytes.len() {
-        let found = code(&bytes[..end]);
+        let result = code(&bytes[..end]);
         assert!(
-            matches!(found, "dv.truncated" | "dv.bitmap"),
-            "{end}: {found}"
+            matches!(result, "dv.truncated" | "dv.bitmap"),
+            "{end}: {result}"
         );
     }
     for (_, text) in FILES {
@@ -75,19 +75,19 @@ fn a_frame_is_held_against_its_descriptor() {
 
 #[test]
 fn counts_that_lie_are_refused() {
-    for (bytes, wanted) in [
+    for (bytes, expected) in [
         ("", "dv.truncated"),
         ("d1d339", "dv.truncated"),
         ("d2d33964 0000000000000000", "dv.magic"),
         ("6439d3d1 0000000000000000", "dv.magic"),
-        // counts of bitmaps that no bytes stand for
+        // counts of bitmaps without bytes
         ("d1d33964 ffffffffffffffff", "dv.bitmap"),
         ("d1d33964 ffffffff00000000", "dv.bitmap"),
         ("d0d33964 ffffffff", "dv.bitmap"),
         ("d1d33964 0100000000000000", "dv.bitmap"),
         // bytes after the end
         ("d1d33964 0000000000000000 00", "dv.bitmap"),
-        // a negative key, and the one beyond the limit
+        // a negative key, and one beyond the limit
         (
             "d1d33964 0100000000000000 00000080 3a300000 00000000",
             "dv.bitmap",
@@ -101,7 +101,7 @@ fn counts_that_lie_are_refused() {
             "d1d33964 0200000000000000 01000000 3a300000 00000000 01000000 3a300000 00000000",
             "dv.bitmap",
         ),
-        // no cookie of Roaring
+        // not a cookie of Roaring
         (
             "d1d33964 0100000000000000 00000000 39300000 00000000",
             "dv.bitmap",
@@ -147,9 +147,9 @@ fn counts_that_lie_are_refused() {
             "dv.bitmap",
         ),
     ] {
-        assert_eq!(code(&hex(bytes)), wanted, "{bytes}");
+        assert_eq!(code(&hex(bytes)), expected, "{bytes}");
     }
-    // 5,000 values promised in a bit map of zeros
+    // 5,000 values stated, in a bitmap of zeros
     let mut bytes = hex("d1d33964 0100000000000000 00000000 3a300000 01000000 0000 8713 10000000");
     bytes.extend([0; 8192]);
     assert_eq!(code(&bytes), "dv.bitmap");
@@ -162,11 +162,11 @@ fn runs_that_touch_are_one() {
     let vector = DeletionVector::decode(&bytes, Some(6)).unwrap();
     assert_eq!(vector.ranges().collect::<Vec<_>>(), [0..6]);
     assert_eq!(vector, of(&[0, 1, 2, 3, 4, 5]));
-    // written again they are, for another implementation refuses them apart
+    // encoded again, adjacent runs are merged: another implementation refuses them
     assert!(RoaringTreemap::deserialize_from(&bytes[4..]).is_err());
     let encoded = vector.encode().unwrap();
-    let one = "d1d33964 0100000000000000 00000000 3b300000 01 0000 0500 0100 0000 0500";
-    assert_eq!(encoded, hex(one));
+    let merged = "d1d33964 0100000000000000 00000000 3b300000 01 0000 0500 0100 0000 0500";
+    assert_eq!(encoded, hex(merged));
     let theirs = RoaringTreemap::deserialize_from(&encoded[4..]).unwrap();
     assert!(theirs.iter().eq(0..6));
 }

@@ -12,7 +12,7 @@ const RULES: PageRules = PageRules {
     most_bytes: 1 << 20,
 };
 
-/// A header by hand: kind, claimed sizes, checksum, values.
+/// A handwritten header: kind, stated sizes, checksum, values.
 fn header(kind: u8, sizes: [i32; 2], crc: Option<u32>, values: i32) -> Vec<u8> {
     let number = |number: i32, bytes: &mut Vec<u8>| {
         let mut left = ((number << 1) ^ (number >> 31)).cast_unsigned();
@@ -90,7 +90,7 @@ fn what_contradicts_itself_is_refused_with_its_place() {
     let zstd = Compression::ZSTD(ZstdLevel::default());
     let first = page(0, b"0123456789", 5);
     let framed = |header: Vec<u8>| [&header[..], b"0123456789"].concat();
-    for (codec, second, said) in [
+    for (codec, second, message) in [
         (PLAIN, b"\xff\xff\xff".to_vec(), "header"),
         (PLAIN, header(0, [10, 10], None, 4), "runs over"),
         (PLAIN, framed(header(0, [10, 11], None, 4)), "runs over"),
@@ -124,7 +124,7 @@ fn what_contradicts_itself_is_refused_with_its_place() {
     ] {
         let error = check(codec, 9, &[&first[..], &second].concat()).unwrap_err();
         assert_eq!(error.code(), "data.pages");
-        assert!(error.message().contains(said), "{said}: {error}");
+        assert!(error.message().contains(message), "{message}: {error}");
         assert_eq!(error.offset(), Some(100 + first.len() as u64), "{error}");
     }
     assert!(check(zstd, 9, &framed(header(0, [300_000, 10], None, 9))).is_ok());

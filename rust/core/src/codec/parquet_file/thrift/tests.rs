@@ -1,6 +1,6 @@
 use super::*;
 
-/// A struct of which nothing is known.
+/// Validates a struct without known fields.
 fn is_walked(bytes: &[u8]) -> bool {
     walk(bytes, &[], &mut |_, _| Some(())).is_some()
 }
@@ -11,11 +11,11 @@ fn is_footer(bytes: &[u8]) -> bool {
 
 #[test]
 fn encryption_of_columns_is_seen() {
-    let found = |bytes: &[u8]| walked_footer(bytes).unwrap().encrypted_columns;
-    assert!(!found(b"\x15\x02\x00"));
+    let is_encrypted = |bytes: &[u8]| walked_footer(bytes).unwrap().encrypted_columns;
+    assert!(!is_encrypted(b"\x15\x02\x00"));
     // field 8, AES_GCM_V1 with the unique part of a file
-    assert!(found(b"\x15\x02\x7c\x1c\x28\x02ab\x00\x00\x00"));
-    // text of an algorithm
+    assert!(is_encrypted(b"\x15\x02\x7c\x1c\x28\x02ab\x00\x00\x00"));
+    // name of an algorithm
     assert!(!is_footer(b"\x15\x02\x78\x02ab\x00"));
 }
 
@@ -108,7 +108,7 @@ fn children_of_a_schema_are_there_and_not_too_deep() {
     let chain = |depth: usize| [vec![1; depth], vec![-1]].concat();
     assert!(is_footer(&schema(&chain(MAX_SCHEMA_DEPTH))));
     assert!(!is_footer(&schema(&chain(MAX_SCHEMA_DEPTH + 1))));
-    // as many groups side by side
+    // as many groups next to each other
     let wide = [vec![5_000], [1, -1].repeat(5_000)].concat();
     assert!(is_footer(&schema(&wide)));
     let mixed = [vec![2, -1], chain(MAX_SCHEMA_DEPTH - 1)].concat();
@@ -119,7 +119,7 @@ fn children_of_a_schema_are_there_and_not_too_deep() {
 
 #[test]
 fn known_fields_are_of_their_types() {
-    // the children as a byte, which a decoder that trusts the field reads as a number of five
+    // the children as a byte, which a decoder that trusts the field reads as five bytes
     assert!(!is_footer(
         b"\x15\x02\x19\x1c\x48\x01a\x13\xff\xf5\xff\xff\x07\x00\x00"
     ));
@@ -127,7 +127,7 @@ fn known_fields_are_of_their_types() {
     assert!(!is_footer(b"\x15\x02\x19\x25\x02\x02\x00")); // a schema of numbers
     assert!(!is_footer(b"\x16\x02\x00")); // the format as a long number
     assert!(is_footer(b"\x15\x02\x00"));
-    // a field that nobody knows is anything
+    // an unknown field may have any type
     assert!(is_footer(b"\x05\xc8\x01\x02\x00"));
 }
 

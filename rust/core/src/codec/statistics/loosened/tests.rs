@@ -33,10 +33,10 @@ fn texts_that_end_in_a_replacement() {
 #[test]
 fn decimals_that_were_doubles() {
     let bounds = |text: i128, scale| {
-        let one = Decimal128Array::from(vec![text]);
-        let one: ArrayRef = Arc::new(one.with_precision_and_scale(38, scale).unwrap());
+        let bound = Decimal128Array::from(vec![text]);
+        let bound: ArrayRef = Arc::new(bound.with_precision_and_scale(38, scale).unwrap());
         let side = |side| {
-            loosened(&one, false, side)
+            loosened(&bound, false, side)
                 .as_primitive::<Decimal128Type>()
                 .value(0)
         };
@@ -46,20 +46,20 @@ fn decimals_that_were_doubles() {
     assert!(bounds(1_234_567_890_123_456_800, 2).contains(&1_234_567_890_123_456_789));
     assert!(bounds(-1_234_567_890_123_456_800, 2).contains(&-1_234_567_890_123_456_789));
     assert!(bounds(123_456_789_012_345_680, 18).contains(&123_456_789_012_345_678));
-    // no double has that many digits, and a double tells all of these apart
+    // no double has that many digits, and doubles distinguish all of these
     let full = 123_456_789_012_345_678_901;
     assert_eq!(bounds(full, 2), full..=full);
     assert_eq!(bounds(1_234_567_890, 2), 1_234_567_890..=1_234_567_890);
 }
 
-/// Berlin had +00:53:28 before 1893: `XXX` of Java cuts that to +00:53.
+/// Berlin had +00:53:28 before 1893: Java's `XXX` truncates that to +00:53.
 #[test]
 fn old_times_with_a_zone() {
     let bounds = |micros: i64, zone: Option<&str>| {
-        let one = TimestampMicrosecondArray::from(vec![micros]);
-        let one: ArrayRef = Arc::new(one.with_timezone_opt(zone));
+        let bound = TimestampMicrosecondArray::from(vec![micros]);
+        let bound: ArrayRef = Arc::new(bound.with_timezone_opt(zone));
         let side = |side| {
-            loosened(&one, false, side)
+            loosened(&bound, false, side)
                 .as_primitive::<TimestampMicrosecondType>()
                 .value(0)
         };

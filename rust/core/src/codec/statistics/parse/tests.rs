@@ -46,7 +46,7 @@ fn parse(texts: &[&str]) -> StructArray {
     parse_stats(&StringArray::from(texts.to_vec()), &stats_schema(&data())).unwrap()
 }
 
-/// A column by its path, e.g. `minValues.s.deep`.
+/// Returns a column by its path, e.g. `minValues.s.deep`.
 fn column(stats: &StructArray, path: &str) -> ArrayRef {
     let (parent, name) = match path.rsplit_once('.') {
         Some((parent, name)) => (column(stats, parent).as_struct().clone(), name),
@@ -71,7 +71,7 @@ fn minimum<T: ArrowPrimitiveType>(name: &str, value: &str) -> Option<T::Native> 
     bound.is_valid(0).then(|| bound.value(0))
 }
 
-/// From the protocol's own example of statistics, with what Spark adds today.
+/// The protocol's own example of statistics, with fields that Spark adds.
 #[test]
 fn reads_what_spark_writes() {
     let stats = parse(&[
@@ -327,14 +327,14 @@ fn a_shape_that_statistics_cannot_have() {
     }
 }
 
-/// Bounds for one side, as JSON members that Spark could have written.
+/// Bounds of one side, as JSON members that Spark could have written.
 fn side() -> impl Strategy<Value = serde_json::Value> {
     use serde_json::json;
     let text = prop_oneof!["[a-z]{0,4}", any::<String>()];
     let values = (
         proptest::option::of(any::<i8>()),
         proptest::option::of(any::<i64>()),
-        // serde_json reads such short numbers exactly, long ones not always.
+        // serde_json reads such short numbers exactly, but not all long ones
         proptest::option::of(any::<i32>().prop_map(|value| f64::from(value) / 8.0)),
         proptest::option::of(-719_162i32..2_932_896),
         proptest::option::of(-62_135_596_800_000i64..253_402_300_799_999),
@@ -359,7 +359,7 @@ fn side() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
-/// The same JSON with its members in another order, strange keys between them, and blanks.
+/// Writes the same JSON with its members in another order, unknown keys between them, and spaces.
 fn disguise(value: &serde_json::Value, seed: u64, out: &mut String) {
     let blank = [" ", "", "\n\t", ""][seed as usize % 4];
     match value {
@@ -399,13 +399,13 @@ proptest! {
             plain.push(value);
         }
         let stats = parse(&disguised.iter().map(String::as_str).collect::<Vec<_>>());
-        // Spark's own text, read by another JSON reader, holds what was put in.
+        // Spark's own text, parsed by another JSON reader, has the original values
         let texts = render_stats(&stats).unwrap();
         for (row, value) in plain.iter().enumerate() {
             let rendered: serde_json::Value = serde_json::from_str(texts.value(row)).unwrap();
             prop_assert_eq!(&rendered, value);
         }
-        // And parsing it again gives the same struct, bit for bit.
+        // parsing it again returns the same struct, bit for bit
         prop_assert_eq!(parse_stats(&texts, &stats_schema(&data())).unwrap(), stats);
     }
 
@@ -416,7 +416,7 @@ proptest! {
         decimal in -(10i128.pow(38) - 1)..10i128.pow(38),
         millis in -62_135_596_800_000i64..253_402_300_799_999,
     ) {
-        // One spelling of "no number" is all that JSON text can carry.
+        // JSON text can only represent one kind of NaN
         let double = Some(f64::from_bits(double)).filter(|value| !value.is_nan()).unwrap_or(f64::NAN);
         let float = Some(f32::from_bits(float)).filter(|value| !value.is_nan()).unwrap_or(f32::NAN);
         let columns: Vec<(&str, ArrayRef)> = vec![
@@ -436,19 +436,19 @@ proptest! {
     }
 
     #[test]
-    fn mutated_texts_never_panic(place in 0usize..200, byte in 0u8..128, cut in any::<bool>()) {
+    fn mutated_texts_never_panic(position in 0usize..200, byte in 0u8..128, cut in any::<bool>()) {
         let good = br#"{"numRecords":4,"minValues":{"i8":1,"f32":1.5,"day":"2023-01-15","ts":"2023-06-15T12:30:00.000Z","text":"al\u0041pha","dec":123.45,"s":{"deep":{"y":"n"}}},"tightBounds":false}"#;
         let mut text = good.to_vec();
-        let place = place % text.len();
+        let position = position % text.len();
         if cut {
-            text.remove(place);
+            text.remove(position);
         } else {
-            text[place] = byte;
+            text[position] = byte;
         }
         let text = String::from_utf8(text).unwrap();
         let stats = parse(&[&text]);
         let well_formed = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&text);
-        // serde refuses half surrogate pairs and numbers beyond f64; we take them as JSON.
+        // serde refuses lone surrogates and numbers beyond f64; this parser accepts them
         if well_formed.is_ok() {
             prop_assert!(stats.is_valid(0), "{}", text);
         }

@@ -24,8 +24,8 @@ fn only(stats: &StructArray) -> String {
     texts.value(0).to_owned()
 }
 
-/// The first file of delta-rs's `delta-1.2.1-only-struct-stats`: the struct as its checkpoint has it
-/// (timestamps in INT96), the text as Delta on Spark gives it back.
+/// The first file of delta-rs's `delta-1.2.1-only-struct-stats`: the struct as in its checkpoint
+/// (timestamps in INT96), the text as delta-spark renders it.
 #[test]
 fn gives_back_what_spark_gives() {
     let bounds = |decimal: i128| {

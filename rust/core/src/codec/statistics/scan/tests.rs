@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Whether a text is one value with nothing after it.
+/// Returns `true` if a text is a single value.
 fn passes(text: &str) -> bool {
     let mut cursor = Cursor::new(text);
     skip(&mut cursor).is_some() && cursor.end().is_ok()

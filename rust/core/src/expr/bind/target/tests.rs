@@ -9,8 +9,8 @@ const SCHEMA: &str = r#"{"type":"struct","fields":[
 
 fn of_target(condition: &str, alias: Option<&str>, joined: bool) -> Option<String> {
     let schema = StructType::parse(SCHEMA).unwrap();
-    let found = Predicate::parse_sql(condition).unwrap();
-    let own = found.of_target(&schema, alias, joined);
+    let result = Predicate::parse_sql(condition).unwrap();
+    let own = result.of_target(&schema, alias, joined);
     own.map(|own| own.to_string())
 }
 

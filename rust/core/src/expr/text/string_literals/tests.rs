@@ -22,15 +22,15 @@ fn texts_as_spark_reads_them() {
         (r"r'\a' '\n'", Some("\\a\n")),
         (r"r'a''b'", Some("ab")),
     ] {
-        let found = canonical(sql).into_owned();
-        let inside = found
+        let result = canonical(sql).into_owned();
+        let inside = result
             .strip_prefix('\'')
-            .and_then(|found| found.strip_suffix('\''));
+            .and_then(|result| result.strip_suffix('\''));
         if let Some(expected) = expected {
             let inside = inside.unwrap().replace("''", "'");
             assert_eq!(value(&inside), expected, "{sql}");
         }
-        assert_eq!(canonical(&found), found, "{sql}");
+        assert_eq!(canonical(&result), result, "{sql}");
     }
 }
 

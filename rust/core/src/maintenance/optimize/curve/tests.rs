@@ -7,7 +7,7 @@ fn z_order_takes_bits_in_turn() {
     assert_eq!(z_order(&[7], 3), 7);
 }
 
-/// Each cell once, and every step leads to a cell beside the last one.
+/// Each cell occurs once, and every step leads to a neighbouring cell.
 #[test]
 fn the_hilbert_curve_goes_through_each_cell_to_a_neighbour() {
     for (axes, bits) in [(2_u32, 4_u32), (3, 3), (4, 2)] {

@@ -1,4 +1,4 @@
-//! Files that are not there, not whole, or not what they claim.
+//! Files that are missing, incomplete, or invalid.
 
 use arrow_array::{Int64Array, StringArray};
 
@@ -79,7 +79,7 @@ fn a_wrong_length_in_the_log_does_not_matter_where_the_file_is_whole() {
     }
 }
 
-/// No bit that flips makes a panic, or rows that break the schema.
+/// A flipped bit never causes a panic, or rows that violate the schema.
 #[test]
 fn flipped_bytes_never_panic() {
     let files = Files::new();

@@ -1,4 +1,4 @@
-//! Predicates inside of files: the rows are exactly those, and row groups without any are not read.
+//! Filters within files: exactly the matching rows are returned, and row groups without any are not read.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -28,7 +28,7 @@ fn file(files: &Files) -> DataFile<'static> {
     let column = |name, array: ArrayRef| (Field::new(name, array.data_type().clone(), true), array);
     let mut file = files.write(
         "a",
-        // without dictionaries, which would be fetched whole for a single page
+        // without dictionaries, which would be fetched as a whole for a single page
         &parquet_with(
             vec![column("n", n), column("x", x), column("s", s)],
             cut(1000, 100).set_dictionary_enabled(false).build(),
@@ -51,8 +51,8 @@ fn table() -> TableLayout {
     layout
 }
 
-/// The rows by `_row_index`, and how many row groups were left out.
-fn found(files: &Files, file: &DataFile<'_>, columns: &[&str], sql: &str) -> (Vec<i64>, usize) {
+/// Returns the rows by `_row_index`, and the number of skipped row groups.
+fn matches(files: &Files, file: &DataFile<'_>, columns: &[&str], sql: &str) -> (Vec<i64>, usize) {
     let columns: Vec<_> = columns.iter().map(|name| (*name).to_owned()).collect();
     let extras = Extras {
         row_index: true,
@@ -74,8 +74,8 @@ fn found(files: &Files, file: &DataFile<'_>, columns: &[&str], sql: &str) -> (Ve
         .len();
     files.counting.take();
     let rows = files.read(&plan, file).unwrap();
-    // one for the footer, and one more where the page index is broken; of each row group that is read
-    // one for the filter, one for the rows it leaves
+    // one for the footer, and one more if the page index is invalid; for each row group that is read, one
+    // for the filter and one for the remaining rows
     let reads = files.counting.count(Operation::ReadRanges);
     assert!(reads <= 2 + 2 * (4 - pruned), "{sql}: {reads} reads");
     assert_fetched_once(files, &file.path);
@@ -83,7 +83,7 @@ fn found(files: &Files, file: &DataFile<'_>, columns: &[&str], sql: &str) -> (Ve
     (index.as_primitive::<Int64Type>().values().to_vec(), pruned)
 }
 
-/// No byte before the footer was fetched twice.
+/// Asserts that no byte before the footer was fetched twice.
 fn assert_fetched_once(files: &Files, path: &str) {
     let length = files.storage().head(path).unwrap().size;
     let calls = files.counting.calls();
@@ -123,12 +123,12 @@ fn rows_are_exactly_those_and_row_groups_are_left_out() {
     for (sql, rows, pruned) in cases {
         for columns in [&["n", "x", "s", "p", "later"][..], &["p"], &[]] {
             assert_eq!(
-                found(&files, &file, columns, sql).0,
+                matches(&files, &file, columns, sql).0,
                 rows,
                 "{sql} {columns:?}"
             );
         }
-        let at_least = found(&files, &file, &["n"], sql).1;
+        let at_least = matches(&files, &file, &["n"], sql).1;
         assert!(
             at_least >= pruned,
             "{sql}: {at_least} of {pruned} row groups were left out"
@@ -136,9 +136,9 @@ fn rows_are_exactly_those_and_row_groups_are_left_out() {
     }
 }
 
-/// The rows, and the bytes fetched for them, when these columns are read.
+/// Returns the rows, and the bytes fetched for them, if these columns are read.
 fn fetched(files: &Files, file: &DataFile<'_>, columns: &[&str], sql: &str) -> (Vec<i64>, u64) {
-    let rows = found(files, file, columns, sql).0;
+    let rows = matches(files, file, columns, sql).0;
     let calls = files.counting.take();
     // the first call was for the footer
     let ranges = calls.iter().skip(1).flat_map(|call| &call.ranges);
@@ -157,13 +157,13 @@ fn only_pages_with_wanted_rows_are_fetched() {
         ("n = 1550", vec![1550]),
         ("n BETWEEN 1599 AND 1600", vec![1599, 1600]),
         ("x = 51", vec![102]),
-        // pages of s.k say nothing; those of n do
+        // pages of s.k have no bounds; those of n have
         ("s.k = 'bb' AND n < 1002", vec![1000, 1001]),
         ("n IN (3, 1300) AND x IS NOT NULL", vec![3, 1300]),
     ];
-    for (sql, wanted) in cases {
+    for (sql, expected) in cases {
         let (rows, bytes) = fetched(&files, &file, &ALL, sql);
-        assert_eq!(rows, wanted, "{sql}");
+        assert_eq!(rows, expected, "{sql}");
         assert!(
             bytes < all / 5,
             "{sql}: {bytes} of {all} bytes were fetched"
@@ -175,7 +175,7 @@ fn only_pages_with_wanted_rows_are_fetched() {
 fn columns_are_read_after_the_rows_were_found() {
     let files = Files::new();
     let file = file(&files);
-    // the bounds of a page of x allow it, and no row has it
+    // a page of x may match by its bounds, but has no matching row
     let (rows, bytes) = fetched(&files, &file, &ALL, "x = 10.25");
     assert_eq!(rows, Vec::<i64>::new());
     let filter_alone = fetched(&files, &file, &["x"], "x = 10.25").1;
@@ -206,13 +206,13 @@ fn a_broken_page_index_hides_no_rows() {
             }
         }
         let broken = files.write("broken", &broken);
-        for (sql, wanted) in [
+        for (sql, expected) in [
             ("n = 1550", vec![1550]),
             ("n >= 3999 OR n < 2", vec![0, 1, 3999]),
         ] {
             assert_eq!(
-                found(&files, &broken, &["x"], sql).0,
-                wanted,
+                matches(&files, &broken, &["x"], sql).0,
+                expected,
                 "{junk} {sql}"
             );
         }
@@ -225,7 +225,7 @@ fn deleted_rows_stay_away_and_positions_right() {
     let mut file = file(&files);
     file.deletion_vector = deleting((0..ROWS as u64).filter(|row| row % 2 == 0));
     assert_eq!(
-        found(&files, &file, &["x"], "n >= 2500 AND n < 2504"),
+        matches(&files, &file, &["x"], "n >= 2500 AND n < 2504"),
         (vec![2501, 2503], 3)
     );
 }

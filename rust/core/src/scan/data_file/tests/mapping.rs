@@ -1,4 +1,4 @@
-//! Physical columns of logical ones.
+//! Matching of logical with physical columns.
 
 use std::collections::HashMap;
 
@@ -47,9 +47,9 @@ fn without_mapping_the_exact_name_wins_over_another_case() {
             ("_change_type", int(&[9])),
         ]),
     );
-    let one = |name: &str| files.read(&plan(layout(&[(name, r#""integer""#)])), &file);
-    assert_eq!(ints(&one("A").unwrap(), "A"), [Some(1)]);
-    assert_eq!(ints(&one("a").unwrap(), "a"), [Some(2)]);
+    let read = |name: &str| files.read(&plan(layout(&[(name, r#""integer""#)])), &file);
+    assert_eq!(ints(&read("A").unwrap(), "A"), [Some(1)]);
+    assert_eq!(ints(&read("a").unwrap(), "a"), [Some(2)]);
     let file = files.write(
         "b",
         &parquet(vec![
@@ -58,14 +58,14 @@ fn without_mapping_the_exact_name_wins_over_another_case() {
             ("Cd", int(&[3])),
         ]),
     );
-    let one = |name: &str| files.read(&plan(layout(&[(name, r#""integer""#)])), &file);
-    let error = one("ab").unwrap_err();
+    let read = |name: &str| files.read(&plan(layout(&[(name, r#""integer""#)])), &file);
+    let error = read("ab").unwrap_err();
     assert_eq!(
         (error.code(), error.path()),
         ("data.ambiguous", Some("log/b"))
     );
-    assert_eq!(ints(&one("cD").unwrap(), "cD"), [Some(3)]);
-    assert_eq!(ints(&one("missing").unwrap(), "missing"), [None]);
+    assert_eq!(ints(&read("cD").unwrap(), "cD"), [Some(3)]);
+    assert_eq!(ints(&read("missing").unwrap(), "missing"), [None]);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn by_name_after_rename_swap_and_drop() {
             ("gone", int(&[3])),
         ]),
     );
-    // `b` was called `a` once and kept its physical name; a new `a` came later
+    // `b` was called `a` before and kept its physical name; a new `a` was added later
     let fields = [
         mapped("a", r#""integer""#, 5, "col-5"),
         mapped("b", r#""integer""#, 2, "a"),
@@ -139,7 +139,7 @@ fn by_id_at_each_level_and_by_name_where_a_file_has_none() {
     assert_eq!(column("renamed"), [Some(30), Some(40)]);
     assert_eq!(column("added"), [None, None]); // its physical name is there, its id is not
 
-    // by name the same file gives its other column
+    // by name, the same file returns its other column
     let rows = files
         .read(&plan_of(ColumnMappingMode::Name), &file)
         .unwrap();
@@ -174,7 +174,8 @@ fn by_id_at_each_level_and_by_name_where_a_file_has_none() {
     );
 }
 
-/// Spark 4.1 (SPARK-53535): a struct of which the file has no wanted part is null only where it is.
+/// Spark 4.1 (SPARK-53535): a struct without any requested field in the file is null only where it is null
+/// in the file.
 #[test]
 fn a_struct_without_wanted_parts_keeps_its_nulls() {
     let files = Files::new();

@@ -1,4 +1,4 @@
-//! Files written with the parquet crate, read by a plan, compared with what was written.
+//! Files written with the parquet crate, read by a plan, compared with the original.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ mod mapping;
 mod rows;
 mod types;
 
-/// A table's data files in a directory of their own.
+/// A table's data files in a temporary directory.
 struct Files {
     directory: TempDir,
     counting: CountingStorage,
@@ -55,7 +55,7 @@ impl Files {
         }
     }
 
-    /// All rows of a file as one batch.
+    /// Reads all rows of a file as one batch.
     fn read(&self, plan: &ReadPlan, file: &DataFile<'_>) -> Result<RecordBatch> {
         let open = Arc::new(plan.open_file(&self.storage(), file)?);
         let mut batches = Vec::new();
@@ -69,12 +69,12 @@ impl Files {
     }
 }
 
-/// A Parquet file of these columns with this many rows in a row group and in a page.
+/// Writes a Parquet file with these columns, and this many rows per row group and page.
 fn parquet_of(columns: Vec<(Field, ArrayRef)>, group: usize, page: usize) -> Vec<u8> {
     parquet_with(columns, cut(group, page).build())
 }
 
-/// How many rows a row group and a page have.
+/// Sets the number of rows per row group and page.
 fn cut(group: usize, page: usize) -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_max_row_group_row_count(Some(group))
@@ -99,7 +99,7 @@ fn parquet(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     parquet_of(columns.collect(), 1 << 20, 1 << 20)
 }
 
-/// A layout without mapping, from `name type` pairs in the log's JSON.
+/// Creates a layout without column mapping, from `name type` pairs as in the log.
 fn layout(fields: &[(&str, &str)]) -> TableLayout {
     let fields: Vec<_> = fields
         .iter()

@@ -1,4 +1,4 @@
-//! Which rows come out, and the columns that are in no file.
+//! The returned rows, and columns that are not in files.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int64Type};
@@ -32,7 +32,7 @@ fn longs(batch: &RecordBatch, name: &str) -> Vec<i64> {
         .to_vec()
 }
 
-/// Every third row, a long run, and single rows at the borders of row groups.
+/// Every third row, a long run, and single rows at the boundaries of row groups.
 fn deleted() -> Vec<u64> {
     let mut rows: Vec<u64> = (0..900).step_by(3).collect();
     rows.extend(2500..4600);
@@ -85,7 +85,7 @@ fn a_file_whose_rows_are_all_deleted_gives_none() {
         files.read(&plan(two_columns()), &file).unwrap().num_rows(),
         0
     );
-    // nothing but the footer was read
+    // only the footer was read
     assert_eq!(files.counting.count(Operation::ReadRanges), 1);
 }
 
@@ -142,7 +142,7 @@ fn row_groups_know_their_positions() {
             .all(|version| *version == 7)
     );
 
-    // units one by one, in another order, make the same rows
+    // units read one by one, in another order, return the same rows
     let open = Arc::new(plan.open_file(&files.storage(), &file).unwrap());
     let mut parts = Vec::new();
     for unit in open.units().iter().rev() {
@@ -178,7 +178,7 @@ fn only_the_wanted_columns_are_fetched() {
     let (n, s) = (fetched(&["n"]), fetched(&["s"]));
     assert!(n > 0 && s > 0);
     assert_eq!(fetched(&["n", "s"]), n + s);
-    // no column of the file: its footer says how many rows there are
+    // no column of the file: the number of rows is in the footer
     assert_eq!(fetched(&["p"]), 0);
     assert_eq!(fetched(&["later"]), 0);
     assert_eq!(fetched(&[]), 0);
@@ -233,7 +233,7 @@ fn partition_values_and_paths_are_constant_columns() {
             "_file_path"
         ]
     );
-    assert_eq!(longs(&rows, "N").len(), ROWS as usize); // by another case than the file's
+    assert_eq!(longs(&rows, "N").len(), ROWS as usize); // by a different case than the file's
     let days = rows
         .column_by_name("day")
         .unwrap()

@@ -1,4 +1,4 @@
-//! Physical types become logical ones without loss, or are refused.
+//! Physical types are converted to logical ones without loss, or refused.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::TimestampMicrosecondType;
@@ -13,7 +13,7 @@ use parquet::schema::parser::parse_message_type;
 
 use super::*;
 
-/// As text; instants by their wall clock in UTC, marked.
+/// Formats values; timestamps with zone by their local time in UTC, marked.
 fn values_of(column: &ArrayRef) -> Vec<String> {
     if let DataType::Timestamp(unit, Some(_)) = column.data_type() {
         let local = column.as_primitive::<TimestampMicrosecondType>().clone();
@@ -43,7 +43,7 @@ fn read_as(array: ArrayRef, logical: &str) -> Result<Vec<String>> {
         .map(|rows| values_of(rows.column(0)))
 }
 
-/// The table of "Type Widening", and spellings that other writers use.
+/// The table of "Type Widening", and types of other writers.
 #[test]
 fn widens_without_loss() {
     let decimal = |values: Vec<i128>, precision, scale| -> ArrayRef {
@@ -126,9 +126,9 @@ fn widens_without_loss() {
     ];
     for (array, logical, expected) in cases {
         let physical = array.data_type().clone();
-        let found = read_as(array, logical)
+        let result = read_as(array, logical)
             .unwrap_or_else(|error| panic!("{physical} as {logical}: {error}"));
-        assert_eq!(found, expected, "{physical} as {logical}");
+        assert_eq!(result, expected, "{physical} as {logical}");
     }
 }
 
@@ -165,12 +165,12 @@ fn timestamps_of_every_unit_are_microseconds_rounded_down() {
         let rows = files
             .read(&plan(layout(&[("c", &format!("\"{logical}\""))])), &file)
             .unwrap();
-        let found = rows
+        let result = rows
             .column(0)
             .as_primitive::<TimestampMicrosecondType>()
             .values()
             .to_vec();
-        assert_eq!(found, expected, "{physical} as {logical}");
+        assert_eq!(result, expected, "{physical} as {logical}");
     }
     let far: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![i64::MAX]));
     let error = read_as(far, "timestamp_ntz").unwrap_err();
@@ -380,7 +380,7 @@ fn nulls_where_the_schema_allows_none_are_refused() {
         .read(&plan(layout(&[("l", strict)])), &file)
         .unwrap_err();
     assert_eq!((error.code(), error.path()), ("data.value", Some("log/a")));
-    // at the top a file may lack what the schema demands
+    // a file may lack columns that the schema requires
     let top = layout_of(
         r#"{"name":"later","type":"integer","nullable":false}"#,
         ColumnMappingMode::None,

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// The plain way: one byte at a time.
+/// A reference implementation: one byte at a time.
 fn end_by_hand(bytes: &[u8]) -> Option<usize> {
     let (mut depth, mut inside, mut escaped) = (1, false, false);
     for (at, byte) in bytes.iter().enumerate() {
@@ -33,7 +33,7 @@ fn ends_across_chunks() {
     }
 }
 
-/// One byte at a time.
+/// A reference implementation: one byte at a time.
 fn masks_by_hand(chunk: &[u8; 64]) -> Masks {
     let mut masks = Masks {
         quotes: 0,

@@ -47,10 +47,10 @@ fn decimals() {
         ("decimal(5,2,1)", None),
         ("DECIMAL(5,2)", None),
     ] {
-        let found = PrimitiveType::from_name(name);
+        let result = PrimitiveType::from_name(name);
         let expected =
             expected.map(|(precision, scale)| PrimitiveType::Decimal { precision, scale });
-        assert_eq!(found, expected, "{name}");
+        assert_eq!(result, expected, "{name}");
     }
 }
 
@@ -124,8 +124,8 @@ fn shapes_have_defaults() {
         ("Geometry", None),
         ("geometry(\u{e9}", None),
     ] {
-        let found = PrimitiveType::from_name(name).map(|found| found.to_string());
-        assert_eq!(found.as_deref(), canonical, "{name}");
+        let result = PrimitiveType::from_name(name).map(|result| result.to_string());
+        assert_eq!(result.as_deref(), canonical, "{name}");
     }
 }
 

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Fields};
 
 use super::*;
 
-/// Some rows of every kind of layout; their numbers begin at `from`.
+/// Creates rows with every kind of layout; their numbers begin at `from`.
 fn rows(from: i64, count: usize) -> RecordBatch {
     let numbers: Vec<i64> = (from..).take(count).collect();
     let some = |number: &i64| (number % 3 > 0).then_some(*number);
@@ -24,7 +24,7 @@ fn rows(from: i64, count: usize) -> RecordBatch {
             lists.values().append_value(element as i32);
             maps.keys().append_value(format!("{element}"));
             maps.values()
-                .append_option(some(&element).map(|one| one as i32));
+                .append_option(some(&element).map(|number| number as i32));
         }
         lists.append(number % 5 > 0);
         maps.append(true).unwrap();
@@ -35,7 +35,7 @@ fn rows(from: i64, count: usize) -> RecordBatch {
     ]);
     let floats: Float64Array = numbers
         .iter()
-        .map(|one| some(one).map(|one| one as f64))
+        .map(|number| some(number).map(|number| number as f64))
         .collect();
     let parts: Vec<ArrayRef> = vec![Arc::new(text.clone()), Arc::new(floats)];
     let columns: Vec<(&str, ArrayRef)> = vec![
@@ -49,7 +49,7 @@ fn rows(from: i64, count: usize) -> RecordBatch {
             Arc::new(
                 numbers
                     .iter()
-                    .map(|one| Some(one % 2 > 0))
+                    .map(|number| Some(number % 2 > 0))
                     .collect::<BooleanArray>(),
             ),
         ),
@@ -58,7 +58,7 @@ fn rows(from: i64, count: usize) -> RecordBatch {
             Arc::new(
                 numbers
                     .iter()
-                    .map(|one| some(one).map(i128::from))
+                    .map(|number| some(number).map(i128::from))
                     .collect::<Decimal128Array>(),
             ),
         ),
@@ -72,7 +72,7 @@ fn rows(from: i64, count: usize) -> RecordBatch {
     .unwrap()
 }
 
-/// Batches of many sizes, parts of larger ones among them.
+/// Creates batches of many sizes, including slices of larger ones.
 fn batches() -> Vec<RecordBatch> {
     vec![
         rows(0, 1),
@@ -116,8 +116,8 @@ fn rows_in_a_file_are_those_in_memory() {
     assert_eq!(file.take(&none).unwrap(), memory.empty());
     assert_eq!(file.empty(), memory.empty());
 
-    let some = file.project(&[4, 1]).unwrap();
-    assert_eq!(some.take(&last).unwrap(), taken.project(&[4, 1]).unwrap());
+    let part = file.project(&[4, 1]).unwrap();
+    assert_eq!(part.take(&last).unwrap(), taken.project(&[4, 1]).unwrap());
     let rows = file.project(&[]).unwrap().take(&last).unwrap();
     assert_eq!((rows.num_columns(), rows.num_rows()), (0, 9));
 }

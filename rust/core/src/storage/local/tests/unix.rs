@@ -10,7 +10,7 @@ fn a_file_that_may_not_be_read_is_named() {
     let path = directory.path().join("secret");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if File::open(&path).is_ok() {
-        // The superuser may read everything: ask the mapping itself.
+        // the superuser may read everything: test the mapping itself
         let error = failed("read", "secret", IoKind::PermissionDenied.into());
         assert_eq!(
             (error.code(), error.path()),
@@ -43,7 +43,7 @@ fn what_no_second_try_would_change_has_a_code_of_its_own() {
         (libc::EMLINK, "storage.unsupported"),
         (libc::EOPNOTSUPP, "storage.unsupported"),
         (libc::ENOSYS, "storage.unsupported"),
-        // these may pass
+        // these are allowed
         (libc::EIO, "storage.io"),
         (libc::EMFILE, "storage.io"),
         (libc::ESTALE, "storage.io"),

@@ -52,8 +52,8 @@ fn refuses_a_key_that_the_store_lacks_and_shows_no_value() {
 
 #[test]
 fn retries_are_bounded_as_asked() {
-    let given = options(&[("max_retries", "3"), ("RETRY_TIMEOUT", "250ms")]);
-    let settings = Settings::new(StoreKind::S3, &given).unwrap();
+    let argument = options(&[("max_retries", "3"), ("RETRY_TIMEOUT", "250ms")]);
+    let settings = Settings::new(StoreKind::S3, &argument).unwrap();
     assert_eq!(settings.retries.max_retries, 3);
     assert_eq!(settings.retries.retry_timeout, Duration::from_millis(250));
     for (text, expected) in [
@@ -77,12 +77,12 @@ fn retries_are_bounded_as_asked() {
 
 #[test]
 fn secrets_and_signatures_are_not_shown() {
-    let given = options(&[
+    let argument = options(&[
         ("aws_secret_access_key", "hunter2"),
         ("aws_session_token", "t0ken"),
         ("aws_region", "eu-west-1"),
     ]);
-    let settings = Settings::new(StoreKind::S3, &given).unwrap();
+    let settings = Settings::new(StoreKind::S3, &argument).unwrap();
     for (text, expected) in [
         ("nothing to hide?", "nothing to hide?"),
         ("signed by hunter2 in eu-west-1", "signed by … in eu-west-1"),
@@ -99,8 +99,8 @@ fn secrets_and_signatures_are_not_shown() {
 #[test]
 fn a_value_that_does_not_fit_is_named_on_first_use() {
     let location = Location::parse("s3://bucket/t").unwrap();
-    let given = options(&[("aws_region", "x"), ("allow_http", "perhaps")]);
-    let settings = Settings::new(StoreKind::S3, &given).unwrap();
+    let argument = options(&[("aws_region", "x"), ("allow_http", "perhaps")]);
+    let settings = Settings::new(StoreKind::S3, &argument).unwrap();
     let error = settings.build(&location).map(|_| ()).unwrap_err();
     assert_eq!(error.code(), "options.value");
     assert!(error.to_string().contains("perhaps"), "{error}");
@@ -124,7 +124,7 @@ fn a_key_that_may_be_a_secret_is_not_repeated() {
 #[test]
 fn users_passwords_and_queries_of_addresses_are_not_shown() {
     let settings = Settings::new(StoreKind::S3, &[]).unwrap();
-    for (text, shown) in [
+    for (text, displayed) in [
         (
             "GET http://u:pass@127.0.0.1:1/b/t?list-type=2 in 1 ms",
             "GET http://…@127.0.0.1:1/b/t?… in 1 ms",
@@ -137,14 +137,14 @@ fn users_passwords_and_queries_of_addresses_are_not_shown() {
         ("abfss://c@a.dfs.core/t", "abfss://c@a.dfs.core/t"),
         ("nothing @ all?", "nothing @ all?"),
     ] {
-        assert_eq!(settings.redact(text), shown);
+        assert_eq!(settings.redact(text), displayed);
     }
 }
 
 #[test]
 fn retries_of_hdfs_are_those_that_were_asked_for_and_one_for_each_name_node() {
-    let given = options(&[("max_retries", "0")]);
-    let settings = Settings::new(StoreKind::Hdfs, &given).unwrap();
+    let argument = options(&[("max_retries", "0")]);
+    let settings = Settings::new(StoreKind::Hdfs, &argument).unwrap();
     assert_eq!(
         settings.options,
         options(&[("dfs.client.failover.max.attempts", "2")])
@@ -173,9 +173,9 @@ fn values_of_which_no_request_can_be_made_are_refused() {
         assert!(value.len() < 3 || !text.contains(value.trim()), "{text}");
     }
     let key = "{\n  \"type\": \"service_account\"\n}";
-    let given = options(&[("google_service_account_key", key)]);
-    assert!(Settings::new(StoreKind::Gcs, &given).is_ok());
-    let given = options(&[("aws_endpoint", "http://[::1]:9000/"), ("aws_region", "x")]);
-    let settings = Settings::new(StoreKind::S3, &given).unwrap();
+    let argument = options(&[("google_service_account_key", key)]);
+    assert!(Settings::new(StoreKind::Gcs, &argument).is_ok());
+    let argument = options(&[("aws_endpoint", "http://[::1]:9000/"), ("aws_region", "x")]);
+    let settings = Settings::new(StoreKind::S3, &argument).unwrap();
     assert!(settings.build(&location).is_ok());
 }

@@ -6,7 +6,7 @@ use object_store::client::HttpResponseBody;
 use super::*;
 use crate::storage::runtime::block_on;
 
-/// The header as RFC 9110, section 10.2.3, has it.
+/// The header as in RFC 9110, section 10.2.3.
 #[test]
 fn a_pause_is_seconds_or_until_a_date() {
     let now = "2026-11-27T10:00:00Z".parse().unwrap();
@@ -20,7 +20,7 @@ fn a_pause_is_seconds_or_until_a_date() {
     }
 }
 
-/// Answers 503 to the first request of each address.
+/// Responds 503 to the first request of each address.
 #[derive(Clone, Debug, Default)]
 struct Busy {
     calls: Arc<Mutex<Vec<(String, Instant)>>>,
@@ -72,7 +72,7 @@ fn a_busy_server_is_left_alone_for_as_long_as_it_says() {
         join_all(["a", "b", "c"].map(|address| call_twice(Arc::clone(&patient), address))).await
     });
     assert_eq!(statuses.unwrap(), [[503, 200]; 3]);
-    // the pauses are at the same time: one after the other they take three seconds
+    // the pauses overlap: one after the other they would take three seconds
     assert!(start.elapsed() < Duration::from_millis(2900));
     let calls = client.calls.lock().unwrap();
     for address in ["/a", "/b", "/c"] {

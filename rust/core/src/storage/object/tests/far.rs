@@ -1,6 +1,7 @@
-//! A store that is far away, for tests: each answer takes a while, and the log says which requests waited for which.
+//! A remote store for tests: each response takes a while, and the journal shows which requests waited for
+//! others.
 //!
-//! Every `memory://` store is one whose name begins with `far-`.
+//! Every `memory://` store whose name begins with `far-` is one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,11 +20,11 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// The time until each answer: long beside the work of tests between requests, on a machine in use
-/// as well.
+/// The time until each response: long compared with the work of tests between requests, even on a busy
+/// machine.
 const LATENCY: Duration = Duration::from_millis(150);
 
-/// One request.
+/// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) what: String,
@@ -58,7 +59,7 @@ fn log_of(name: &str) -> Log {
     Arc::clone(log.or_default())
 }
 
-/// The requests to the store of this name so far, which are then forgotten.
+/// Returns the requests to the store of this name so far, and clears them.
 pub(crate) fn taken(name: &str) -> Vec<Request> {
     std::mem::take(&mut *locked(&log_of(name)))
 }

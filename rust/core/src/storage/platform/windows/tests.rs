@@ -12,9 +12,17 @@ fn a_path_of_the_system_has_one_form() {
         (r"C:\a b%", "/C:/a b%", "file:///C:/a%20b%25"),
         (r"C:\", "/C:", "file:///C:"),
     ] {
-        let place = Location::parse(written).unwrap();
-        assert_eq!((place.path(), place.root()), (path, root), "{written}");
-        assert_eq!(Location::parse(place.root()).unwrap(), place, "{written}");
+        let position = Location::parse(written).unwrap();
+        assert_eq!(
+            (position.path(), position.root()),
+            (path, root),
+            "{written}"
+        );
+        assert_eq!(
+            Location::parse(position.root()).unwrap(),
+            position,
+            "{written}"
+        );
     }
     let relative = Location::parse(r"some\table").unwrap();
     assert!(relative.path().ends_with("/some/table"), "{relative}");
@@ -83,14 +91,14 @@ fn a_confined_table_opens_its_own_files_and_those_of_allowed_roots() {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, name).unwrap();
     }
-    let place =
+    let location =
         |name: &str| Location::parse(directory.path().join(name).to_str().unwrap()).unwrap();
-    let (table, shared) = (place("t"), place("shared"));
+    let (table, shared) = (location("t"), location("shared"));
     let storage = storage::open_location(&table, &[], Some(std::slice::from_ref(&shared))).unwrap();
     assert_eq!(storage.read("a").unwrap(), "t/a");
     assert_eq!(storage.read(&shared.within_store("b")).unwrap(), "shared/b");
     assert!(storage.put_if_absent("new/d", b"d").unwrap());
-    let outside = place("secret").within_store("c");
+    let outside = location("secret").within_store("c");
     let error = storage.read(&outside).unwrap_err();
     assert_eq!(error.code(), "path.escapes_root");
     assert!(!error.message().contains(r"\\?\"), "{error}");
@@ -100,11 +108,11 @@ fn a_confined_table_opens_its_own_files_and_those_of_allowed_roots() {
 #[test]
 fn a_file_is_known_by_its_identity() {
     let directory = tempfile::tempdir().unwrap();
-    let (one, other) = (directory.path().join("one"), directory.path().join("other"));
-    std::fs::write(&one, "x").unwrap();
+    let (first, other) = (directory.path().join("one"), directory.path().join("other"));
+    std::fs::write(&first, "x").unwrap();
     std::fs::write(&other, "x").unwrap();
-    let file = File::open(&one).unwrap();
+    let file = File::open(&first).unwrap();
     let metadata = file.metadata().unwrap();
-    assert!(is_same_file(&one, &file, &metadata));
+    assert!(is_same_file(&first, &file, &metadata));
     assert!(!is_same_file(&other, &file, &metadata));
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 use super::*;
 use crate::error::ErrorKind;
 
-/// As [`ordered`], on a pool even where the machine has one processor.
+/// Calls [`ordered`] on a pool, even if the machine has one processor.
 fn on_two_threads<U, T, W>(units: Vec<U>, look_ahead: usize, work: W) -> Ordered<U, T>
 where
     U: Send + 'static,
@@ -140,7 +140,7 @@ fn a_unit_may_use_the_pool_itself() {
     let total: u64 = on_two_threads((0..20_u64).collect(), 20, |outer| {
         let inner = move |inner| Ok(outer * inner);
         let alone = ordered((0..10_u64).collect(), 4, inner).sum::<Result<u64>>()?;
-        // One that came from elsewhere and has this worker's own pool must not block it.
+        // a job from elsewhere with this worker's own pool must not block it
         let moved = on_two_threads((10..20_u64).collect(), 4, inner).sum::<Result<u64>>()?;
         Ok(alone + moved)
     })

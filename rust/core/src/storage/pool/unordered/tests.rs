@@ -7,15 +7,15 @@ fn gives_every_result_of_every_unit() {
     let work = |unit: &usize, give: &mut dyn FnMut(usize) -> Result<()>| {
         (0..*unit).try_for_each(&mut *give)
     };
-    let mut found: Vec<_> = unordered((0..50).collect(), None, 2, work)
+    let mut result: Vec<_> = unordered((0..50).collect(), None, 2, work)
         .unwrap()
         .map(Result::unwrap)
         .collect();
-    found.sort_unstable();
-    let wanted: Vec<_> = (0..50)
+    result.sort_unstable();
+    let expected: Vec<_> = (0..50)
         .flat_map(|unit| (0..unit).map(move |n| (unit, n)))
         .collect();
-    assert_eq!(found, wanted);
+    assert_eq!(result, expected);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn file(name: &str, size: u64, tag: u64) -> FileMeta {
     }
 }
 
-fn found(memory: &mut Memory, key: &Arc<TableKey>, path: &str) -> Option<usize> {
+fn cached_bytes(memory: &mut Memory, key: &Arc<TableKey>, path: &str) -> Option<usize> {
     let listed = memory.file(key, path)?;
     match memory.find(key, path, listed, &(0..listed.size)) {
         Known::Here(bytes) => Some(bytes.len()),
@@ -30,15 +30,15 @@ fn bytes_count_for_as_long_as_a_listing_shows_the_same_file() {
     memory.listed(&key, log, &[file("1.json", 3, 7)]);
     let listed = memory.file(&key, path).unwrap();
     memory.keep(&key, path, listed, &(0..3), &Bytes::from_static(b"abc"));
-    assert_eq!(found(&mut memory, &key, path), Some(3));
+    assert_eq!(cached_bytes(&mut memory, &key, path), Some(3));
 
     memory.listed(&key, log, &[file("1.json", 3, 7), file("2.json", 3, 8)]);
-    assert_eq!(found(&mut memory, &key, path), Some(3));
-    // a listing that begins later says nothing of it
+    assert_eq!(cached_bytes(&mut memory, &key, path), Some(3));
+    // a listing that begins later does not cover it
     memory.listed(&key, ("_delta_log", "2"), &[file("2.json", 3, 8)]);
-    assert_eq!(found(&mut memory, &key, path), Some(3));
+    assert_eq!(cached_bytes(&mut memory, &key, path), Some(3));
     memory.listed(&key, log, &[file("1.json", 3, 9), file("2.json", 3, 8)]);
-    assert_eq!(found(&mut memory, &key, path), None);
+    assert_eq!(cached_bytes(&mut memory, &key, path), None);
     memory.listed(&key, log, &[]);
     assert!(memory.file(&key, path).is_none());
 }
@@ -46,14 +46,14 @@ fn bytes_count_for_as_long_as_a_listing_shows_the_same_file() {
 #[test]
 fn tables_do_not_share() {
     let mut memory = Memory::default();
-    let (one, other) = (key("a"), key("b"));
+    let (first, other) = (key("a"), key("b"));
     let log = ("_delta_log", "");
-    memory.listed(&one, log, &[file("1.json", 3, 7)]);
+    memory.listed(&first, log, &[file("1.json", 3, 7)]);
     memory.listed(&other, log, &[file("1.json", 3, 7)]);
-    let listed = memory.file(&one, "_delta_log/1.json").unwrap();
+    let listed = memory.file(&first, "_delta_log/1.json").unwrap();
     let bytes = Bytes::from_static(b"abc");
-    memory.keep(&one, "_delta_log/1.json", listed, &(0..3), &bytes);
-    assert_eq!(found(&mut memory, &other, "_delta_log/1.json"), None);
+    memory.keep(&first, "_delta_log/1.json", listed, &(0..3), &bytes);
+    assert_eq!(cached_bytes(&mut memory, &other, "_delta_log/1.json"), None);
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn what_is_kept_stays_within_its_bound() {
         assert!(memory.used <= budget());
     }
     let last = &files.last().unwrap().path;
-    assert_eq!(found(&mut memory, &key, last), Some(1 << 20));
-    assert_eq!(found(&mut memory, &key, &files[0].path), None);
+    assert_eq!(cached_bytes(&mut memory, &key, last), Some(1 << 20));
+    assert_eq!(cached_bytes(&mut memory, &key, &files[0].path), None);
     let all = |table: &TableFiles| -> usize {
         let kept = table.kept.values().map(KeptFile::bytes);
         kept.sum::<usize>() + table.listing_bytes()
@@ -110,7 +110,7 @@ fn a_listing_that_is_too_long_drives_nothing_out() {
         .collect();
     memory.listed(&key("long"), ("_delta_log", ""), &files);
     assert_eq!(memory.used, used);
-    assert_eq!(found(&mut memory, &other, path), Some(3));
+    assert_eq!(cached_bytes(&mut memory, &other, path), Some(3));
 }
 
 #[test]
@@ -131,11 +131,11 @@ fn a_range_is_found_in_a_longer_one() {
 #[test]
 fn a_promise_that_is_dropped_sends_readers_to_the_store() {
     let key = key("memory-tests-promise");
-    let wanted = [("_delta_log/1.json".to_owned(), None)];
+    let expected = [("_delta_log/1.json".to_owned(), None)];
     let mut memory_of = super::memory().unwrap();
     memory_of.listed(&key, ("_delta_log", ""), &[file("1.json", 3, 7)]);
-    let mut promised = memory_of.promise(&key, &wanted);
-    assert!(memory_of.promise(&key, &wanted).is_empty());
+    let mut promised = memory_of.promise(&key, &expected);
+    assert!(memory_of.promise(&key, &expected).is_empty());
     let listed = memory_of.file(&key, "_delta_log/1.json").unwrap();
     let comes = match memory_of.find(&key, "_delta_log/1.json", listed, &(1..3)) {
         Known::Coming(coming, part) => Some((coming, part)),
@@ -148,12 +148,12 @@ fn a_promise_that_is_dropped_sends_readers_to_the_store() {
     assert_eq!(coming.wait().unwrap(), None);
 
     let mut memory_of = super::memory().unwrap();
-    let mut promised = memory_of.promise(&key, &wanted);
+    let mut promised = memory_of.promise(&key, &expected);
     drop(memory_of);
     let promise = promised.pop().unwrap();
     promise.keep(Bytes::from_static(b"abc"), 8); // another file by now
     assert_eq!(
-        found(&mut super::memory().unwrap(), &key, "_delta_log/1.json"),
+        cached_bytes(&mut super::memory().unwrap(), &key, "_delta_log/1.json"),
         None
     );
 }
@@ -167,12 +167,12 @@ fn what_is_on_its_way_stays_within_its_bound() {
         ("_delta_log", ""),
         &[file("1.json", most, 7), file("2.json", 1, 8)],
     );
-    let wanted = |name: &str| [(format!("_delta_log/{name}"), None::<Range<u64>>)];
-    let promised = memory.promise(&key, &wanted("1.json"));
+    let request = |name: &str| [(format!("_delta_log/{name}"), None::<Range<u64>>)];
+    let promised = memory.promise(&key, &request("1.json"));
     assert_eq!(promised.len(), 1);
-    assert!(memory.promise(&key, &wanted("2.json")).is_empty());
+    assert!(memory.promise(&key, &request("2.json")).is_empty());
     memory.forget_coming(&promised[0]);
-    assert_eq!(memory.promise(&key, &wanted("2.json")).len(), 1);
+    assert_eq!(memory.promise(&key, &request("2.json")).len(), 1);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn what_is_known_is_not_fetched_again() {
         ranges(&[100..250, 290..400]),
         (vec![200..300], vec![100..200, 300..400])
     );
-    // near each other, but what is kept lies between them
+    // close to each other, but with cached bytes in between
     assert_eq!(
         ranges(&[100..150, 350..400]),
         (vec![], vec![100..150, 350..400])

@@ -1,4 +1,4 @@
-//! Parquet files of checkpoints, decoded by all doors.
+//! Parquet files of checkpoints, decoded by all functions.
 
 use std::ops::Range;
 
@@ -28,7 +28,8 @@ fn run_checkpoints(input: &[u8]) -> u64 {
     let name = format!("{:020}.checkpoint.parquet", 1);
     let files = Files::default().with_commits(1..3).with(&name, input);
     let replayed = files.replayed();
-    // one whose first part is read may name sidecars, and those are not there; one without a byte is none
+    // an input whose first part decodes may have sidecars, which do not exist; an empty one is not a
+    // checkpoint
     let names_others =
         |code: &str| code == "checkpoint.sidecar_missing" || code.starts_with("path.");
     if !input.is_empty() && !matches!(&replayed, Err(error) if names_others(error.code())) {
@@ -69,13 +70,13 @@ fn decode(bytes: &Bytes) -> Result<u64> {
     let shape = Fields::from(vec![Field::new("id", DataType::Int64, true)]);
     let shape = stats_schema(&shape);
     let mut kept = control.transactions.len() + control.domains.len() + control.sidecars.len();
-    let made = vec![
+    let created = vec![
         FileColumn::NumRecords,
         FileColumn::StatsParsed(shape.clone()),
     ];
     for (action, columns) in [
         (FileAction::Add, FileColumns::all()),
-        (FileAction::Add, FileColumns::new(made)),
+        (FileAction::Add, FileColumns::new(created)),
         (FileAction::Remove, FileColumns::fields_only(&REMOVE_FIELDS)),
     ] {
         for unit in file.units(action, &columns, 1 << 10) {

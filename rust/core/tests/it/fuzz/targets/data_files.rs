@@ -1,4 +1,4 @@
-//! Data files: what is refused names the file, what is read is sound.
+//! Data files: errors name the file, and rows are valid.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,12 +31,12 @@ pub const DATA_FILES: Target = Target {
 };
 
 fn run_data_files(input: &[u8]) -> u64 {
-    let found = read(input);
-    named(&found, "_delta_log/f.parquet");
-    feature(&found)
+    let result = read(input);
+    named(&result, "_delta_log/f.parquet");
+    feature(&result)
 }
 
-/// The number of rows, and of values that are there.
+/// Returns the number of rows, and of values that are not null.
 fn read(input: &[u8]) -> Result<u64> {
     let layout = TableLayout {
         schema: StructType::parse(SCHEMA)?,

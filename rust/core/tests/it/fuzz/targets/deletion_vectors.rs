@@ -7,7 +7,7 @@ use roaring::RoaringTreemap;
 
 use super::{TAKEN, Target, feature};
 
-/// Vectors that expand to more rows than this are not held against sets row by row.
+/// Vectors that expand to more rows than this are not compared with sets row by row.
 const FEW: u64 = 1 << 12;
 
 const WORDS: [&[u8]; 6] = [
@@ -19,7 +19,7 @@ const WORDS: [&[u8]; 6] = [
     &[1, 0, 0, 0, 0, 0, 0, 0],
 ];
 
-/// What must hold for every vector, wherever its bytes came from.
+/// Asserts the invariants of all vectors.
 fn sound(vector: &DeletionVector) -> u64 {
     let (mut rows, mut count, mut end) = (0, 0_u64, None);
     for range in vector.ranges() {
@@ -58,7 +58,7 @@ fn sound(vector: &DeletionVector) -> u64 {
     size(rows).min(20) << 8 | size(count)
 }
 
-// A run of four bytes may be a bit map of 8 KiB in between, a bit of it a range of 16 bytes.
+// a run of four bytes may temporarily be a bitmap of 8 KiB, and one of its bits a range of 16 bytes
 pub const BITMAPS: Target = Target {
     name: "bitmaps",
     words: &WORDS,
@@ -86,7 +86,7 @@ pub const VECTOR_FILES: Target = Target {
 
 fn run_vector_files(input: &[u8]) -> u64 {
     let decoded = DeletionVector::decode_file(input, None);
-    // The same bytes below a checksum that fits get beyond it.
+    // with a valid checksum, the same bytes are decoded further
     let bitmap = input
         .get(5..input.len() - 4.min(input.len()))
         .unwrap_or(&[]);

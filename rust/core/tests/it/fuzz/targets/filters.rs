@@ -1,4 +1,4 @@
-//! Predicates: what is printed means the same again, and what may be skipped holds nothing.
+//! Predicates: printed text has the same meaning, and skipped units have no matches.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,7 +15,7 @@ use deltareplay_core::spec::schema::StructType;
 
 use super::{TAKEN, Target, feature};
 
-/// Each row as if it were a file of its own, of which everything is known.
+/// Each row as a file with complete bounds.
 struct OfRows<'a>(&'a RecordBatch);
 
 impl ColumnBounds for OfRows<'_> {
@@ -202,7 +202,7 @@ fn run_filters(input: &[u8]) -> u64 {
     feature(&parsed.and_then(|parsed| parsed.bind(schema)).map(|bound| {
         let truths = match bound.evaluate(rows) {
             Ok(truths) => truths,
-            // a division by zero, a number that runs over
+            // a division by zero, an overflow
             Err(refused) => {
                 assert!(refused.code().starts_with("formula."), "{refused} {text}");
                 return 0;

@@ -1,4 +1,4 @@
-//! Files of the log: commits, hints, checksums; and the paths that they name.
+//! Log files: commits, hints, checksums; and the paths in them.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,8 @@ use deltareplay_core::storage::{Location, PathResolver};
 
 use super::{TAKEN, Target, feature};
 
-/// Commits, compacted files and JSON manifests: the same lines. A file in pieces is the same file.
+/// Commits, compacted files and JSON manifests, which have the same lines. Decoding a file in pieces has
+/// the same result.
 pub const COMMITS: Target = Target {
     name: "commits",
     words: &[
@@ -36,14 +37,14 @@ pub const COMMITS: Target = Target {
 };
 
 fn run_commits(input: &[u8]) -> u64 {
-    let wanted = ActionSelection {
+    let expected = ActionSelection {
         adds: Some(ADD_FIELDS.to_vec()),
         removes: Some(REMOVE_FIELDS.to_vec()),
         cdcs: Some(CDC_FIELDS.to_vec()),
         control: true,
         commit_infos: true,
     };
-    let mut decoder = ActionDecoder::new(wanted.clone());
+    let mut decoder = ActionDecoder::new(expected.clone());
     let decoded = decoder.decode(input).and_then(|()| decoder.finish());
     if let Err(error) = &decoded {
         assert!(
@@ -51,7 +52,7 @@ fn run_commits(input: &[u8]) -> u64 {
             "{error}"
         );
     }
-    // what is left out changes nothing about what is there
+    // actions that are skipped do not affect the others
     let mut fewer = ActionDecoder::new(ActionSelection {
         control: true,
         ..ActionSelection::default()
@@ -119,7 +120,7 @@ fn run_checksums(input: &[u8]) -> u64 {
     let parsed = VersionChecksum::parse(input);
     feature(&parsed.map(|checksum| {
         let files = checksum.all_files.as_ref().map(|all| {
-            // as rows there are as many
+            // the number of rows is the same
             all.rows()
                 .map(|rows| assert_eq!(rows.num_rows() as u64, all.count))
                 .is_ok()
@@ -139,7 +140,7 @@ fn run_checksums(input: &[u8]) -> u64 {
     }))
 }
 
-/// What resolves lies inside, however often it is decoded.
+/// Resolved paths are inside, however often they are decoded.
 pub const PATHS: Target = Target {
     name: "paths",
     words: &[

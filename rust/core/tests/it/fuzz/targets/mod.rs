@@ -1,7 +1,7 @@
-//! What is fuzzed: a function for each kind of bytes that comes from elsewhere.
+//! The fuzz targets: a function for each kind of untrusted bytes.
 //!
-//! The same functions run in `cargo test`, with the small fuzzer above, and below `fuzz/` with
-//! libFuzzer. Their seeds lie in `fuzz/corpus`, one directory a target.
+//! The same functions run in `cargo test`, with the small fuzzer above, and below `fuzz/` with libFuzzer.
+//! Their seeds are in `fuzz/corpus`, one directory per target.
 
 #![allow(
     unreachable_pub,
@@ -26,15 +26,15 @@ pub use logs::{CHECKSUMS, COMMITS, HINTS, PATHS};
 pub use tables::{COMPACTED_FILES, SIDECARS};
 pub use texts::{PARTITION_VALUES, SCHEMAS, STATISTICS};
 
-/// One kind of input, and what must hold for it.
+/// A kind of input, and its checks.
 pub struct Target {
     /// Its name, which is also that of its corpus.
     pub name: &'static str,
-    /// Pieces that its inputs are made of.
+    /// Fragments for building inputs.
     pub words: &'static [&'static [u8]],
-    /// How many bytes an input of a given number of bytes may take.
+    /// The maximum memory for an input of a given size.
     pub memory: fn(usize) -> usize,
-    /// Panics where something does not hold; gives a number that tells inputs apart.
+    /// Panics if a check fails; returns a number that distinguishes inputs.
     pub run: fn(&[u8]) -> u64,
 }
 
@@ -57,10 +57,11 @@ pub const ALL: [Target; 15] = [
     VECTOR_FILES,
 ];
 
-/// The numbers of inputs that were not refused begin here.
+/// The numbers of accepted inputs begin here.
 pub const TAKEN: u64 = 1 << 63;
 
-/// A number for an outcome: what an error says, without its numbers (even those in hex); or what a value is like.
+/// Returns a number for an outcome: of an error, its message without numbers (even those in hex); of a
+/// value, its characteristics.
 fn feature(outcome: &Result<u64, Error>) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
     match outcome {

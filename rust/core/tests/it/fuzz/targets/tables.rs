@@ -1,4 +1,4 @@
-//! Whole tables of which one file is anything: what is refused names the file.
+//! Tables in which one file has arbitrary bytes: errors name the file.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use deltareplay_core::storage::{FileMeta, Storage};
 
 use super::{TAKEN, Target, feature};
 
-/// Commits of versions 0 and 1; version 2 speaks of files that the others may have.
+/// Commits of versions 0 and 1; version 2 refers to files that the others may have.
 const COMMITS: [&str; 3] = [
     concat!(
         r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint","deletionVectors"],"writerFeatures":["v2Checkpoint","deletionVectors"]}}"#,
@@ -31,7 +31,7 @@ const COMMITS: [&str; 3] = [
     ),
 ];
 
-/// A few files, all in memory.
+/// Files in memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Files(BTreeMap<String, Bytes>);
 
@@ -49,7 +49,7 @@ impl Files {
         self
     }
 
-    /// The number of live files and of warnings of the newest version.
+    /// Returns the number of live files and of warnings of the newest version.
     pub(super) fn replayed(self) -> Result<(u64, u64)> {
         let mut source = Source::new("memory://fuzz", &[], None, None)?;
         source.storage = Arc::new(self);
@@ -62,7 +62,7 @@ impl Files {
         Ok((rows as u64, snapshot.warnings().len() as u64))
     }
 
-    fn found(&self, path: &str) -> Result<&Bytes> {
+    fn file(&self, path: &str) -> Result<&Bytes> {
         let missing = || Error::storage("storage.not_found", "there is no such file").at_path(path);
         self.0.get(path).ok_or_else(missing)
     }
@@ -87,11 +87,11 @@ impl Storage for Files {
     }
 
     fn read(&self, path: &str) -> Result<Bytes> {
-        self.found(path).cloned()
+        self.file(path).cloned()
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let bytes = self.found(path)?;
+        let bytes = self.file(path)?;
         ranges.iter().map(|range| slice(bytes, range)).collect()
     }
 
@@ -102,23 +102,23 @@ impl Storage for Files {
     fn head(&self, path: &str) -> Result<FileMeta> {
         Ok(FileMeta {
             path: path.to_owned(),
-            size: self.found(path)?.len() as u64,
+            size: self.file(path)?.len() as u64,
             modification_time: 1,
             tag: 0,
         })
     }
 }
 
-/// A range of a file, as storages give it.
+/// Returns a range of a file, as a storage does.
 pub(super) fn slice(bytes: &Bytes, range: &Range<u64>) -> Result<Bytes> {
-    let place = |at: u64| usize::try_from(at).unwrap();
+    let position = |at: u64| usize::try_from(at).unwrap();
     if range.start > range.end || range.end > bytes.len() as u64 {
         return Err(Error::corrupt("storage.truncated", "beyond the end"));
     }
-    Ok(bytes.slice(place(range.start)..place(range.end)))
+    Ok(bytes.slice(position(range.start)..position(range.end)))
 }
 
-/// An error says where: the file that was fuzzed, or what it made of another.
+/// Asserts that an error names the fuzzed file, or a file derived from it.
 pub(super) fn named<T>(outcome: &Result<T>, file: &str) {
     if let Err(error) = outcome {
         let path = error.path().unwrap_or_default();
@@ -126,7 +126,7 @@ pub(super) fn named<T>(outcome: &Result<T>, file: &str) {
     }
 }
 
-/// The sidecar of a V2 checkpoint whose commits are gone.
+/// The sidecar of a V2 checkpoint whose commits were deleted.
 pub const SIDECARS: Target = Target {
     name: "sidecars",
     words: &[],
@@ -150,12 +150,12 @@ fn run_sidecars(input: &[u8]) -> u64 {
         .with_commits(1..3)
         .with(&name, manifest.as_bytes())
         .with("_sidecars/s.parquet", input);
-    let found = files.replayed();
-    named(&found, "_sidecars/s.parquet");
-    feature(&found.map(|(rows, warnings)| rows.min(63) << 3 | warnings.min(7)))
+    let result = files.replayed();
+    named(&result, "_sidecars/s.parquet");
+    feature(&result.map(|(rows, warnings)| rows.min(63) << 3 | warnings.min(7)))
 }
 
-/// A compacted file, in place of commits that are there as well: what cannot be read is passed over.
+/// A compacted file in addition to its commits: it is skipped if it cannot be read.
 pub const COMPACTED_FILES: Target = Target {
     name: "compacted_files",
     words: &[
@@ -176,13 +176,13 @@ pub const COMPACTED_FILES: Target = Target {
 
 fn run_compacted_files(input: &[u8]) -> u64 {
     let name = format!("{:020}.{:020}.compacted.json", 0, 1);
-    let found = Files::default()
+    let result = Files::default()
         .with_commits(0..3)
         .with(&name, input)
         .replayed();
-    named(&found, &name);
-    feature(&found.map(|(rows, warnings)| {
-        // what was passed over leaves b and c
+    named(&result, &name);
+    feature(&result.map(|(rows, warnings)| {
+        // without the compacted file, b and c are live
         assert!(
             warnings == 0 || rows == 2,
             "{rows} files, {warnings} warnings"

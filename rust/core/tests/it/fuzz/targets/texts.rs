@@ -110,13 +110,13 @@ fn run_statistics(input: &[u8]) -> u64 {
     if parsed.is_null(0) {
         return 1; // no object
     }
-    let found = parsed
+    let result = parsed
         .column(0)
         .as_any()
         .downcast_ref::<arrow_array::Int64Array>()
         .unwrap();
-    assert_eq!(found, &counted, "{text}");
-    // What is rendered is what is parsed, from then on.
+    assert_eq!(result, &counted, "{text}");
+    // rendered text parses to the same values
     let once = render_stats_as(&parsed, &SHAPE).unwrap();
     let twice = render_stats_as(&parse_stats(&once, &SHAPE).unwrap(), &SHAPE).unwrap();
     assert_eq!(once, twice, "{text}");

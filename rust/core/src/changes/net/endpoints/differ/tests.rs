@@ -72,7 +72,7 @@ fn columns() -> Vec<ArrayRef> {
     ]
 }
 
-/// All rows with all rows, where the second ones are a slice of another batch.
+/// Compares all rows with all rows of a slice of another batch.
 #[test]
 fn values_differ_where_their_numbers_do() {
     for column in columns() {
@@ -105,8 +105,8 @@ fn a_single_column_is_enough_to_differ() {
     let pairs = [[at(0), at(1)], [at(0), at(2)], [at(2), at(2)]];
     let differing = differ(&[&batch], 2, &pairs, 7).unwrap();
     assert_eq!(differing, [false, true, false]);
-    // columns that are after are none of theirs
-    let beside = RecordBatch::try_from_iter([("b", batch.column(1).clone()), ("a", other)]);
-    let differing = differ(&[&beside.unwrap()], 1, &pairs, 7).unwrap();
+    // columns after the compared ones do not count
+    let reordered = RecordBatch::try_from_iter([("b", batch.column(1).clone()), ("a", other)]);
+    let differing = differ(&[&reordered.unwrap()], 1, &pairs, 7).unwrap();
     assert_eq!(differing, [false; 3]);
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Expected: the answers of `java.util.regex.Pattern.compile(...).matcher(...).find()`.
+/// Expected results are those of `java.util.regex.Pattern.compile(...).matcher(...).find()`.
 #[test]
 fn patterns_mean_what_they_mean_in_java() {
     for (pattern, text, expected) in [

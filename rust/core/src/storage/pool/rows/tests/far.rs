@@ -1,4 +1,4 @@
-//! Files whose bytes come late.
+//! Files whose bytes arrive late.
 
 use std::time::Instant;
 
@@ -8,14 +8,14 @@ use super::*;
 use crate::storage::request::Request;
 use crate::storage::{Ended, FileMeta, Storage, runtime};
 
-/// Files have more than is fetched whole, so that units need bytes of their own.
+/// Files have more bytes than are fetched at once, so that units need bytes of their own.
 const LENGTH: u64 = 2 << 20;
 const MIB: usize = 1 << 20;
 
-/// A store that answers after a while.
+/// A store that responds after a while.
 #[derive(Debug, Default)]
 struct Slow {
-    /// Milliseconds, by the number of the request.
+    /// Milliseconds, by the index of the request.
     delays: Vec<u64>,
     requests: AtomicUsize,
     in_flight: Arc<AtomicUsize>,
@@ -23,7 +23,7 @@ struct Slow {
     max_requests: usize,
 }
 
-/// A request that has neither ended nor been given up.
+/// A request that has neither ended nor been cancelled.
 struct InFlight(Arc<AtomicUsize>);
 
 impl Drop for InFlight {
@@ -85,7 +85,7 @@ impl Storage for Slow {
     }
 }
 
-/// Files of two units, each of which needs two ranges, one after the other, and gives its number.
+/// Files of two units, each of which needs two ranges, one after the other, and returns its number.
 struct Files {
     store: Arc<Slow>,
     files: usize,
@@ -149,7 +149,7 @@ impl Work for Files {
     }
 
     fn read(&self, mut unit: Half, give: &mut Give<'_>) -> Result<Option<Half>> {
-        // another thread may look at the same file at this moment
+        // another thread may be reading the same file
         let has = |_| {
             std::thread::sleep(Duration::from_micros(100));
             unit.bytes.has(&[unit.range()])
@@ -255,7 +255,7 @@ fn bytes_that_are_fetched_ahead_are_bounded() {
     let mut rows = OrderedRows::new(files, look);
     assert!(rows.next().unwrap().is_ok());
     std::thread::sleep(Duration::from_millis(100));
-    // half of the bytes are for the tails of files; and one file more
+    // half of the bytes are for the tails of files; and one more file
     assert!(rows.shared.meter.bytes() <= 2 * MIB + MIB);
     assert!(store.requests.load(Ordering::SeqCst) < 60);
     assert_eq!(numbers(rows), expected(60)[1..]);
@@ -270,7 +270,7 @@ fn a_file_whose_bytes_do_not_come_is_passed_over() {
     assert_eq!(numbers(OrderedRows::new(files, Look::default())), left);
 }
 
-/// A file whose unit needs bytes that nobody has begun to fetch.
+/// A file whose unit needs bytes that were not requested before.
 struct Unforeseen(Files);
 
 impl Work for Unforeseen {
@@ -323,7 +323,7 @@ fn a_stream_that_is_dropped_does_not_wait_for_bytes() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// A file of some units, each of which needs three ranges of a MiB that lie apart.
+/// A file of some units, each of which needs three separate ranges of a MiB.
 struct Columns(Arc<Slow>);
 
 struct Column {
@@ -401,7 +401,7 @@ fn columns(delays: &[u64]) -> (Arc<Slow>, OrderedRows<Columns>) {
 
 #[test]
 fn what_is_waited_for_does_not_hold_up_what_comes_after_it() {
-    // the tail of the file comes, and then nothing
+    // the tail of the file arrives, and then nothing
     let (_, mut rows) = columns(&[0, 20_000, 20_000, 20_000, 20_000]);
     rows.started = true;
     rows.start().unwrap();

@@ -9,7 +9,7 @@ use crate::error::ErrorKind;
 
 mod far;
 
-/// Files of three units, each of which gives two batches of one row: file * 100 + unit * 10 + batch.
+/// Files of three units, each of which returns two batches of one row: file * 100 + unit * 10 + batch.
 struct Numbers {
     files: usize,
     /// The file whose second unit fails, after a batch.
@@ -30,7 +30,7 @@ impl Numbers {
         }
     }
 
-    /// As read by this many threads, which hold next to nothing ahead.
+    /// Reads with this many threads and almost no read-ahead.
     fn read_by(self, threads: usize) -> OrderedRows<Self> {
         OrderedRows::new(self, Look { bytes: 1, threads })
     }
@@ -82,18 +82,18 @@ fn number(batch: &RecordBatch) -> i64 {
     batch.column(0).as_primitive::<Int64Type>().value(0)
 }
 
-/// What a file gives in whole.
+/// Returns all rows of a file.
 fn whole(file: i64) -> Vec<i64> {
-    [0, 1, 10, 11, 20, 21].map(|one| file * 100 + one).to_vec()
+    [0, 1, 10, 11, 20, 21].map(|row| file * 100 + row).to_vec()
 }
 
 #[test]
 fn rows_come_in_the_order_of_files_and_units() {
     for threads in [1, 2, 8] {
         let rows = Numbers::of(20).read_by(threads);
-        let found: Vec<i64> = rows.map(|batch| number(&batch.unwrap())).collect();
-        let wanted: Vec<i64> = (0..20).flat_map(whole).collect();
-        assert_eq!(found, wanted, "{threads} threads");
+        let result: Vec<i64> = rows.map(|batch| number(&batch.unwrap())).collect();
+        let expected: Vec<i64> = (0..20).flat_map(whole).collect();
+        assert_eq!(result, expected, "{threads} threads");
     }
     assert!(Numbers::of(0).read_by(2).next().is_none());
 }
@@ -116,22 +116,22 @@ fn an_error_comes_in_its_place_and_ends_the_stream() {
 fn a_file_that_is_passed_over_hides_no_other() {
     let mut numbers = Numbers::of(3);
     (numbers.broken, numbers.passes_over) = (Some(1), true);
-    let found: Vec<i64> = numbers
+    let result: Vec<i64> = numbers
         .read_by(4)
         .map(|batch| number(&batch.unwrap()))
         .collect();
-    assert_eq!(found, [whole(0), vec![100, 101, 110], whole(2)].concat());
+    assert_eq!(result, [whole(0), vec![100, 101, 110], whole(2)].concat());
 }
 
 #[test]
 fn threads_wait_for_a_slow_reader_and_end_with_it() {
     let numbers = Numbers::of(1_000);
-    let (alive, given) = (Arc::clone(&numbers.alive), Arc::clone(&numbers.given));
+    let (alive, argument) = (Arc::clone(&numbers.alive), Arc::clone(&numbers.given));
     let mut rows = numbers.read_by(4);
     assert!(rows.next().unwrap().is_ok());
     std::thread::sleep(Duration::from_millis(100));
-    // one batch that was taken, what the threads hold, and what may wait
-    assert!(given.load(Ordering::Relaxed) <= 2 + 2 * 4);
+    // one batch that was taken, those that the threads hold, and those that may wait
+    assert!(argument.load(Ordering::Relaxed) <= 2 + 2 * 4);
     drop(rows);
     assert_eq!(Arc::strong_count(&alive), 1);
 }
