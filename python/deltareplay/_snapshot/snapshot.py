@@ -449,7 +449,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
         if not isinstance(other, Snapshot):
             raise TypeError(f"other takes a Snapshot, not {type(other).__name__}")
         if other.table != self._table:
-            message = f"{other!r} belongs to another table than {self!r}: compare versions of one"
+            message = f"{other!r} and {self!r} belong to different tables: compare versions of one"
             raise InvalidArgumentError(message, code="diff.table")
         from deltareplay._snapshot.snapshot_diff import SnapshotDiff
 

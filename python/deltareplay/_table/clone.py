@@ -67,7 +67,7 @@ class Cloning(TableLocation):
         Raises:
             InvalidArgumentError: The target exists (``table.exists``); one table is inside of the
                 other (``clone.target``); or a property is invalid.
-            CorruptTableError: A file to copy has another size than in the log (``clone.size``).
+            CorruptTableError: A file to copy has a different size than in the log (``clone.size``).
             UnsupportedFeatureError: A shallow clone on another store (``clone.store``); or the
                 table has a feature that this release cannot write.
             StorageError: The storage failed; nothing was committed.

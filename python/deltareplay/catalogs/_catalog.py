@@ -66,7 +66,7 @@ class LogTail:
         commits: The ratified commits that may not be published yet: contiguous, and the last has
             ``max_version``. May be empty if all commits are published.
         table_id: The catalog's id of the table. If it changes, the table was replaced by another.
-        allowed: Permissions beside commits, checkpoints, compacted logs and checksums.
+        allowed: Permissions other than commits, checkpoints, compacted logs and checksums.
             With ``take_over``, it begins to manage a table that gets the feature
             ``catalogManaged``, new or not, when ``Catalog.published`` names the version.
 

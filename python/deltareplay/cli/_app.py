@@ -117,7 +117,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _flushed(code: int) -> int:
-    """Flush the output and return the exit code; a closed pipe, as by ``head``, is no error."""
+    """Flush the output and return the exit code; a closed pipe, as by ``head``, is not an error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

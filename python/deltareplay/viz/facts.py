@@ -290,7 +290,7 @@ def _changes(definitions: list[tuple[int, str, dict[str, Any]]]) -> Iterator[Cha
         if kind in before:
             yield from _differences(version, before[kind], after)
         elif version > 0:
-            yield Change(version, kind, "", None, "as it is from here on; older is not in the log")
+            yield Change(version, kind, "", None, "the oldest definition in the log")
         before[kind] = after
 
 

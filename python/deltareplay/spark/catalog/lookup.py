@@ -63,7 +63,7 @@ class CatalogEntry:
 
     @property
     def is_path(self) -> bool:
-        """True for a path, of which the catalog knows nothing."""
+        """True for a path that the catalog does not know."""
         return self.location is not None and not self.exists
 
     @property

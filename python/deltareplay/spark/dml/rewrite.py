@@ -100,7 +100,7 @@ class Rewrite:
         live = self._candidates.counted_rows(live_rows)
         partly_deleted = {number for number, count in marked.counts.items() if count < live[number]}
         self._removed |= set(live_rows) - partly_deleted
-        # the protocol requires the number of rows beside a vector
+        # the protocol requires the number of rows of a file with a vector
         uses_vectors = self._target.uses_vectors
         vectors = {
             number for number in partly_deleted if uses_vectors and live_rows[number] is not None

@@ -224,15 +224,15 @@ def bit() -> Column:
     return sf.call_function("shiftleft", sf.lit(1).cast("bigint"), position)
 
 
-#: The file number of the row beside the words, which belongs to no file.
-BESIDE = -1
+#: The file number of the extra row, which belongs to no file.
+EXTRA_ROW = -1
 
 
 def words(
     rows: DataFrame,
     bits: Mapping[str, Column],
     *others: Column,
-    beside: DataFrame | None = None,
+    extra_row: DataFrame | None = None,
 ) -> pa.Table:
     """Run a query, and aggregate its rows to the columns ``file``, ``word`` and others.
 
@@ -240,7 +240,7 @@ def words(
         rows: Rows with ``hidden_columns.FILE`` and ``hidden_columns.ROW_NUMBER``.
         bits: Bits of rows, by the name of their column; those of a word are combined by OR.
         others: Other aggregates, with their names.
-        beside: A row with other aggregates to add to the result, with ``BESIDE`` as its file.
+        extra_row: A row with other aggregates to add to the result, with ``EXTRA_ROW`` as its file.
     """
     from pyspark.sql import functions as sf
 
@@ -248,8 +248,8 @@ def words(
     united = [sf.bit_or(column).alias(name) for name, column in bits.items()]
     grouped = rows.groupBy(sf.col(hidden_columns.FILE).alias("file"), word)
     aggregated = grouped.agg(*united, *others)
-    if beside is not None:
-        beside = beside.withColumn("file", sf.lit(BESIDE))
-        aggregated = aggregated.unionByName(beside, allowMissingColumns=True)
+    if extra_row is not None:
+        extra_row = extra_row.withColumn("file", sf.lit(EXTRA_ROW))
+        aggregated = aggregated.unionByName(extra_row, allowMissingColumns=True)
     table: pa.Table = aggregated.toArrow()
     return table

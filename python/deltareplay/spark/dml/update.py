@@ -138,7 +138,7 @@ def _updated(
         field.name: widened(sf.col(qualified(alias, field.name)), known[field.name], field)
         for field in fields
     }
-    columns, beside = [], []
+    columns, extra_columns = [], []
     has_unchanged = names.MARKED in rows.columns
     for field in fields:
         if typed.sets(field.name) or field.generation_expression is None:
@@ -151,13 +151,13 @@ def _updated(
         version = sf.lit(None).cast("bigint")
         if has_unchanged:
             version = sf.when(sf.col(names.MARKED), version).otherwise(sf.col(names.OLD_VERSION))
-        beside += [sf.col(names.OLD_ROW_ID), version.alias(names.OLD_VERSION)]
+        extra_columns += [sf.col(names.OLD_ROW_ID), version.alias(names.OLD_VERSION)]
     if has_unchanged:
-        beside.append(sf.col(names.MARKED))
+        extra_columns.append(sf.col(names.MARKED))
     if target.has_feed:
         images = sf.struct(*[column.alias(name) for name, column in before.items()])
-        beside += [images.alias(names.BEFORE), sf.lit("update").alias(names.KIND)]
-    changed = rows.select(*columns, *beside)
+        extra_columns += [images.alias(names.BEFORE), sf.lit("update").alias(names.KIND)]
+    changed = rows.select(*columns, *extra_columns)
     kept = changed.columns[len(columns) :]
     changed = table_rows(changed, target, kept, only=names.MARKED if has_unchanged else None)
     if has_unchanged:

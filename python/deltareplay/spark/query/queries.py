@@ -193,14 +193,14 @@ def _frame(
         reference.where, spark, snapshot, reference.alias, joined=reference.is_joined
     )
     tracks_rows = snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
-    beside = ExtraColumns(
+    extra_columns = ExtraColumns(
         row_id=False,
         file_path=False,
         row_index=False,
         metadata=metadata,
         metadata_ids=metadata and tracks_rows,
     )
-    return rows_of(spark, snapshot, skipping, None, beside, None)
+    return rows_of(spark, snapshot, skipping, None, extra_columns, None)
 
 
 def _plain(text: str) -> str:

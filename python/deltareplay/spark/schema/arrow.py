@@ -105,7 +105,7 @@ def _spark_type(type_: Any) -> Type:
 
 
 def batches_of_rows(rows: Iterable[Any], schema: Any) -> Iterator[pa.RecordBatch]:
-    """Yield Arrow batches of some thousand rows each, for Spark 4.0, which passes rows instead.
+    """Yield Arrow batches of a few thousand rows each, for Spark 4.0, which passes rows instead.
 
     Args:
         rows: PySpark's ``Row`` objects.

@@ -35,7 +35,7 @@ def user_metadata(spark: SparkSession) -> str | None:
 
 
 def transaction(spark: SparkSession) -> tuple[str, int] | None:
-    """Return the application and the version of the session's writes, each of which is done once.
+    """Return the application and the version of the session's writes; a version is written once.
 
     Raises:
         InvalidArgumentError: ``spark.setting``: only one of both is set, or the version is not an

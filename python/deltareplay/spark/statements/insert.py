@@ -280,7 +280,7 @@ def _check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[st
     for name in using:
         if name.lower() in source and source.index(name.lower()) != own.index(name.lower()):
             raise InvalidArgumentError(
-                f"the column {name} has another position in the query than in the table: use BY "
+                f"the column {name} is at a different position in the query and the table: use BY "
                 "NAME",
                 code="write.columns",
             )

@@ -114,7 +114,7 @@ class Sql(str):
 
     @classmethod
     def joined(cls, *texts: str) -> Sql:
-        """Join texts, of which each has whole tokens."""
+        """Join texts that each consist of whole tokens."""
         sql = cls("".join(texts))
         sql.pieces = tuple(map(cls.of, texts))
         return sql

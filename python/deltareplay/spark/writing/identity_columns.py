@@ -40,8 +40,8 @@ def value(field: Field) -> Column:
     task = sf.shiftright(number, _ROW_BITS)
     row = number.bitwiseAND(sf.lit((1 << _ROW_BITS) - 1))
     above = sf.shiftleft(sf.shiftright(task, _TASK_BITS), _ROW_BITS + _TASK_BITS)
-    beside = task.bitwiseAND(sf.lit((1 << _TASK_BITS) - 1))
-    position = above.bitwiseOR(sf.shiftleft(row, _TASK_BITS)).bitwiseOR(beside)
+    low_bits = task.bitwiseAND(sf.lit((1 << _TASK_BITS) - 1))
+    position = above.bitwiseOR(sf.shiftleft(row, _TASK_BITS)).bitwiseOR(low_bits)
     return position * sf.lit(step).cast("bigint") + sf.lit(first).cast("bigint")
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 def table_rows(
     df: DataFrame,
     target: TargetTable,
-    beside: Sequence[str] = (),
+    extra_columns: Sequence[str] = (),
     replace_where: str | None = None,
     only: str | None = None,
 ) -> DataFrame:
@@ -46,16 +46,16 @@ def table_rows(
     Args:
         df: The rows.
         target: The table.
-        beside: Additional columns of the rows to keep.
+        extra_columns: Additional columns of the rows to keep.
         replace_where: A condition that all rows must satisfy.
-        only: The boolean column of ``beside`` that selects the rows to check; None for all.
+        only: The boolean column of ``extra_columns`` that selects the rows to check; None for all.
 
     Raises:
         InvalidArgumentError: The table lacks a column, or has another type for it; or a column
             that must not be null is missing.
     """
     rows = _without_void(df, target)
-    logical, computed = _logical(rows, target.written_fields, beside)
+    logical, computed = _logical(rows, target.written_fields, extra_columns)
     return checked(logical, target, computed, replace_where, only)
 
 
@@ -73,12 +73,12 @@ def _without_void(df: DataFrame, target: TargetTable) -> DataFrame:
 
 
 def _logical(
-    df: DataFrame, fields: list[Field], beside: Sequence[str]
+    df: DataFrame, fields: list[Field], extra_columns: Sequence[str]
 ) -> tuple[DataFrame, list[str]]:
     """Convert rows to the table's columns and types; also return the generated columns."""
     from pyspark.sql import functions as sf
 
-    source = _source_fields(df.drop(*beside), fields)
+    source = _source_fields(df.drop(*extra_columns), fields)
     columns, generated = [], []
     for field in fields:
         source_field = source.get(field.key)
@@ -89,7 +89,7 @@ def _logical(
             generated.append(field)
         else:
             columns.append(default(df.sparkSession, field).alias(field.name))
-    rows = df.select(*columns, *beside)
+    rows = df.select(*columns, *extra_columns)
     names_of_columns = [field.name for field in fields]
     for field in generated:
         value = log_expressions.generated(df.sparkSession, field, names_of_columns)

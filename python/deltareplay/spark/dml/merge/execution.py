@@ -25,7 +25,7 @@ from deltareplay.spark.dml.statement import (
     as_column,
     note_read,
 )
-from deltareplay.spark.dml.target_rows import BESIDE, RowSets, bit, words
+from deltareplay.spark.dml.target_rows import EXTRA_ROW, RowSets, bit, words
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
@@ -216,7 +216,9 @@ class MergeExecution:
             ]
             bits[f"{when} {kind}"] = _bits(sf.col(hidden_columns.CLAUSE).isin(which))
         pairs = sf.count_if(matched).alias(_PAIRS)
-        table = words(numbered, bits, pairs, beside=source.agg(sf.count(sf.lit(1)).alias(_PAIRS)))
+        table = words(
+            numbered, bits, pairs, extra_row=source.agg(sf.count(sf.lit(1)).alias(_PAIRS))
+        )
         matches = _Matches.of(spark, table)
         several = matches.pairs > len(matches.matched or ())
         if several and not merge_clauses.takes_several(self.clauses):
@@ -270,7 +272,7 @@ class MergeExecution:
         if not parts:
             return None
         changed = functools.reduce(lambda left, right: left.unionByName(right), parts)
-        hidden = [column for column in _BESIDE if column in changed.columns]
+        hidden = [column for column in _EXTRA_COLUMNS if column in changed.columns]
         rows = table_rows(changed, self.statement.target, hidden)
         if has_feed:
             return with_images(rows, self.columns.fields)
@@ -324,15 +326,15 @@ class MergeExecution:
         kind: Any = sf
         for at, then in kinds.items():
             kind = kind.when(sf.col(hidden_columns.CLAUSE) == at, then)
-        beside = [kind.alias(hidden_columns.KIND)]
+        extra_columns = [kind.alias(hidden_columns.KIND)]
         if hidden_columns.OLD_ROW_ID in changed.columns:
-            beside.append(sf.col(hidden_columns.OLD_ROW_ID))
-            beside.append(sf.lit(None).cast("bigint").alias(hidden_columns.OLD_VERSION))
+            extra_columns.append(sf.col(hidden_columns.OLD_ROW_ID))
+            extra_columns.append(sf.lit(None).cast("bigint").alias(hidden_columns.OLD_VERSION))
         if feed_too:
             before = [self.columns.old(field).alias(field.name) for field in self.columns.fields]
-            beside.append(sf.struct(*before).alias(hidden_columns.BEFORE))
+            extra_columns.append(sf.struct(*before).alias(hidden_columns.BEFORE))
         own = [column for column in changed.columns if not column.startswith(hidden_columns.OWN)]
-        return changed.select(*[sf.col(names.quoted(column)) for column in own], *beside)
+        return changed.select(*[sf.col(names.quoted(column)) for column in own], *extra_columns)
 
 
 @dataclass(frozen=True)
@@ -362,9 +364,9 @@ class _Matches:
     @classmethod
     def of(cls, spark: SparkSession, table: pa.Table) -> _Matches:
         """Create the result from the output of the first query."""
-        beside = pc.equal(table["file"], pa.scalar(BESIDE))
-        source_rows = pc.sum(table.filter(beside)[_PAIRS]).as_py()
-        table = table.filter(pc.invert(beside))
+        is_extra = pc.equal(table["file"], pa.scalar(EXTRA_ROW))
+        source_rows = pc.sum(table.filter(is_extra)[_PAIRS]).as_py()
+        table = table.filter(pc.invert(is_extra))
         pairs = pc.sum(table[_PAIRS]).as_py() or 0
         columns = {change: f"{change[0]} {change[1]}" for change in _CHANGES}
         changed = {change: RowSets.of_words(spark, table, name) for change, name in columns.items()}
@@ -377,7 +379,7 @@ class _Matches:
         return sum(len(self.changed[when, kind]) for when in whens or (_MATCHED, _ALONE))
 
 
-#: The column that counts pairs of rows; beside the words, the rows of the source.
+#: The column that counts pairs of rows; in the extra row, the rows of the source.
 _PAIRS = "pairs"
 
 _CHANGES = [(when, kind) for when in (_MATCHED, _ALONE) for kind in ("update", "delete")]
@@ -389,7 +391,7 @@ def _bits(condition: Column) -> Column:
     return sf.when(condition, bit()).otherwise(sf.lit(0).cast("bigint"))
 
 
-_BESIDE = (
+_EXTRA_COLUMNS = (
     hidden_columns.OLD_ROW_ID,
     hidden_columns.OLD_VERSION,
     hidden_columns.BEFORE,
