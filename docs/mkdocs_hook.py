@@ -31,7 +31,7 @@ SECTIONS = {
     "reference": "Reference",
     "troubleshooting": "Troubleshooting",
 }
-#: A link or picture to something that is no address: its text, its file, its anchor.
+#: A link or picture to something other than an address: its text, its file, its anchor.
 LINK = re.compile(r"(!?\[[^\]]*\])\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
