@@ -1,4 +1,4 @@
-"""What every test may ask for."""
+"""Fixtures for all tests."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from support.unity_server import UnityServer
 
 import deltareplay as dr
 
-# how long an example takes says how busy the machine is
+# the duration of an example depends on the load of the machine
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-#: Files of tests that each start Spark by themselves: any process may take them, one by one.
+#: Files of tests that each start Spark themselves: any process may run them, one by one.
 ALONE = {"test_elsewhere.py", "test_vended.py"}
 
 
-#: Files that take much longer than their number of tests says, the longest first.
+#: Files that take much longer than their number of tests suggests, the longest first.
 LONG = [
     *("test_read.py", "test_session_settings.py", "test_both_ways.py", "test_memory.py"),
     *("test_executor_statements.py", "test_replace_matching.py", "test_without_jar_on_connect.py"),
@@ -40,7 +40,7 @@ LONG = [
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sort files for processes: long ones first, so that none waits for the other at the end."""
+    """Sort files for processes: long ones first, so that all end at about the same time."""
     if hasattr(config, "workerinput"):
         tests = Counter(item.path for item in items)
         items.sort(
@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With ``--dist loadfile`` a file is one process's: its tests share what they have written."""
+    """With ``--dist loadfile``, one process runs a file: its tests share their tables."""
     from xdist.scheduler import LoadFileScheduling
 
     class Files(LoadFileScheduling):
@@ -89,6 +89,6 @@ def rows(tmp_path: Path) -> dr.Table:
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[UnityServer]:
     """A Unity Catalog server that accepts the token ``secret``."""
-    made = UnityServer(tmp_path)
-    yield made
-    made.stop()
+    created = UnityServer(tmp_path)
+    yield created
+    created.stop()

@@ -2,9 +2,10 @@
 
 ``python benches/python/catalogs.py [--latency MS] [--tries N]``
 
-The same on a table by its path and on one through a Unity Catalog server. Server and store are
-those of the tests, on this machine, and wait before each answer, as remote ones would. Prints the
-median time of each, and how many requests the store and the catalog get.
+Compares a table opened by its path with one opened through a Unity Catalog server. Server and
+store are those of the tests, on this machine, and wait before each response, as remote ones would.
+Prints the median time of each operation, and the number of requests to the store and to the
+catalog.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ NAME = "main.sales.orders"
 def measured(
     tries: int, work: Callable[[], object], store: Store, server: UnityServer
 ) -> tuple[float, float, float]:
-    """Median milliseconds, and requests for one: of the store, of the catalog."""
+    """Return the median in milliseconds, and the requests of one run to the store and to the
+    catalog.
+    """
     assert store.bucket is not None
     work()
     before = len(store.bucket.requests), len(server.requests)

@@ -1,16 +1,16 @@
-"""Times change queries beside deltalake and prints one table.
+"""Time change queries with deltareplay and deltalake, and print a table.
 
 ``python benches/python/changes.py [--data DIRECTORY] [--runs 3] [--only WORD]``
 
-``feed``: 1,000 commits with the change data feed, each with one change data file of 1,000
-changed rows. ``long``: 10,000 such commits, whose files are hard links to one. ``tracked``: row
-tracking and no feed; 100 commits of 20,000 rows each, and every one of them updates 10,000 rows
-of the file before it by a deletion vector and a new file. ``updated``: row tracking; each of
-100 commits updates 10,000 of the 1 million rows of 10 files, by a deletion vector and a new
-file. ``bare`` reads the same Parquet files with pyarrow and knows of no changes. What is
-streamed is counted batch by batch, for its peak of memory. Every figure is the least of some
-fresh processes, engines in turn; CPU seconds are those of the task, over all threads, libraries
-loaded before.
+``feed``: 1,000 commits with the change data feed, each with one change data file of 1,000 changed
+rows. ``long``: 10,000 such commits, whose files are hard links to one file. ``tracked``: row
+tracking without the feed; 100 commits of 20,000 rows each, each of which updates 10,000 rows of
+the previous file by a deletion vector and a new file. ``updated``: row tracking; each of 100
+commits updates 10,000 of the 1 million rows of 10 files, by a deletion vector and a new file.
+``bare`` reads the same Parquet files with pyarrow, without computing changes. Streamed results are
+counted batch by batch, for their peak memory. Each result is the minimum of several fresh
+processes, engines taking turns; CPU seconds are those of the task, over all threads, after loading
+libraries.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def write_updated(directory: Path) -> None:
 
     directory.mkdir(parents=True)
     each = COMMITS // UPDATED_FILES
-    rows = each * (ROWS // 2)  # of a file: each of its commits updates every so manieth row
+    rows = each * (ROWS // 2)  # of a file: each of its commits updates every nth row
 
     def write(
         name: str, version: int, base: int, ids: list[int], **kept: object

@@ -1,15 +1,16 @@
-"""Replays a log of many files on Spark's executors and prints what it takes.
+"""Replay a log of many files on Spark's executors, and print time and memory.
 
 ``python benches/python/distributed.py [--log TABLE | --files 1000000] [--cores 1,2] [--memory 2g]``
 
-Every figure comes from a session in a fresh process: seconds from the call of
-``deltareplay.spark.files`` until all of its rows, with the columns named, have reached the JVM; CPU
-seconds of the JVM and of all Python workers in that time; the peak memory of the driver's Python
-beyond what the libraries take. In local mode executor and driver share one JVM of ``--memory``.
+Each result comes from a session in a fresh process: seconds from the call of
+``deltareplay.spark.files`` until all of its rows, with the named columns, have reached the JVM;
+CPU seconds of the JVM and of all Python workers in that time; the peak memory of the driver's
+Python beyond that of the libraries. In local mode, executor and driver share one JVM of
+``--memory``.
 
-With ``--equal`` the rows are compared with those of ``Snapshot.file_batches`` by their number and
-by sums over sizes and over checksums of paths and statistics. ``--reconcile executors`` times the
-shuffle by key that a log without a checkpoint takes.
+With ``--equal``, the rows are compared with those of ``Snapshot.file_batches`` by their number and
+by sums of sizes and of checksums of paths and statistics. ``--reconcile executors`` times the
+shuffle by key that a log without a checkpoint needs.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def main() -> None:
 
 
 def show(columns: str, cores: str, arguments: Json) -> None:
-    """Runs one session and prints its figures."""
+    """Run one session and print its results."""
     arguments = arguments | {"cores": cores}
     command = [sys.executable, __file__, "--task", json.dumps(arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -81,7 +82,7 @@ def show(columns: str, cores: str, arguments: Json) -> None:
 
 
 def task(arguments: Json) -> Json:
-    """One session's figures."""
+    """Return the results of one session."""
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
 
@@ -132,7 +133,7 @@ def task(arguments: Json) -> Json:
 
 
 def session(cores: str, memory: str) -> Any:
-    """Spark with nothing but what ``files`` needs."""
+    """Start Spark with only the settings that ``files`` needs."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 
@@ -145,19 +146,23 @@ def session(cores: str, memory: str) -> Any:
 
 
 def peak(process: int | str = "self") -> int:
-    """The most memory that a process ever had, in bytes."""
+    """Return the peak memory of a process in bytes."""
     lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))
 
 
 def cpu() -> float:
-    """CPU seconds of this process and all below it, those that have ended included."""
+    """Return the CPU seconds of this process and all its descendants, including those that have
+    ended.
+    """
     ticks = os.sysconf("SC_CLK_TCK")
     return sum(sum(map(int, fields[11:15])) for _, fields in tree(os.getpid())) / ticks
 
 
 def tree(process: int) -> Iterator[tuple[int, list[str]]]:
-    """A process and all below it: the number, and what ``/proc/PID/stat`` has behind the name."""
+    """Yield a process and its descendants: the id, and the fields after the name in
+    ``/proc/PID/stat``.
+    """
     try:
         text = Path(f"/proc/{process}/stat").read_text()
         below = [
@@ -173,7 +178,7 @@ def tree(process: int) -> Iterator[tuple[int, list[str]]]:
 
 
 def sums(frame: Any) -> list[int]:
-    """Number, sizes and checksums of the rows, by Spark."""
+    """Return number, sizes and checksums of the rows, computed by Spark."""
     names = frame.columns
     expressions = ["count(*)"]
     if "size" in names:
@@ -183,7 +188,7 @@ def sums(frame: Any) -> list[int]:
 
 
 def local_sums(snapshot: Any, arguments: Json) -> list[int]:
-    """The same by this process."""
+    """Return the sums, computed in this process."""
     import pyarrow.compute as pc
 
     totals: list[int] = []

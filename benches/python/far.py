@@ -1,12 +1,12 @@
-"""What does a table far away cost: steps that wait for each other, and requests?
+"""What does a remote table cost: sequential steps and requests.
 
 ``python benches/python/far.py [--latency SECONDS] [--engines deltareplay,deltalake,polars]``
 
-The store is that of the tests, on this machine, and waits before each answer. Prints for each
-operation its time divided by the latency, so that computing counts, too, and how many requests the
-store got; ``benches/results/far.json`` has the same, and ``far.html`` beside it a chart. The
-operations of an engine run one after the other in one process, with what it remembers of those
-before. ``--draw`` measures nothing: it draws the page from the JSON.
+The store is that of the tests, on this machine, and waits before each response. For each
+operation, prints its time divided by the latency, including computing time, and the number of
+requests; ``benches/results/far.json`` has the same, and ``far.html`` a chart. The operations of an
+engine run one after the other in one process, with its caches. ``--draw`` measures nothing: it
+draws the page from the JSON.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ ENGINES = {"deltareplay": deltareplay, "deltalake": deltalake, "polars": polars}
 
 
 def run(engine: str, root: str, options: dict[str, str]) -> None:
-    """Run the operations of an engine, each when a line of input comes."""
+    """Run the operations of an engine, one for each line of input."""
     for name, operation in ENGINES[engine](root, options):
         sys.stdin.readline()
         start = time.monotonic()

@@ -1,4 +1,4 @@
-"""The results of ``far.py`` for people: a page with the look of the report, drawn from the JSON."""
+"""The results of ``far.py`` as a page in the style of the report, drawn from the JSON."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from deltareplay.viz.charts import legend
 from deltareplay.viz.markup import Cell, Html, join, table, tag
 from deltareplay.viz.sections import figure, section
 
-#: Name, title, and what a bar says, of each figure.
+#: Name, title, and unit of each result.
 METRICS = {
     "steps": ("Steps that wait for each other", "the time divided by the latency"),
     "requests": ("Requests", "that the store got"),
 }
-#: Heights in pixels, and the shares of the width that names and bars have.
+#: Heights in pixels, and the fractions of the width for names and bars.
 BAR, GAP, NAMES, BARS = 12, 14, 28, 62
 
 
@@ -32,9 +32,9 @@ def draw(file: Path) -> Path:
 def html(results: dict[str, Any]) -> str:
     parts = []
     for metric, (title, meaning) in METRICS.items():
-        said = f"{title}: {meaning}, for each operation. The axis is logarithmic."
+        output = f"{title}: {meaning}, for each operation. The axis is logarithmic."
         content = [
-            tag("p", said, class_="soft"),
+            tag("p", output, class_="soft"),
             figure(title, "", bars(results, metric)),
             key(results),
         ]
@@ -42,14 +42,14 @@ def html(results: dict[str, Any]) -> str:
     parts.append(("figures", "Figures", section("figures", "Figures", numbers(results))))
     busy = results["load"] > results["cores"] / 2
     warning = "The machine was busy with other work, which counts in the steps."
-    said = (
+    output = (
         f"python benches/python/far.py, {results['begun']}; the store answers after "
         f"{results['latency']:g} s. The operations of an engine ran in one process."
     )
     header = tag(
         "header",
         tag("h1", "What a table far away costs"),
-        tag("p", said, class_="uri"),
+        tag("p", output, class_="uri"),
         tag("p", warning, class_="warn") if busy else None,
     )
     footer = tag("footer", tag("p", "Drawn from far.json beside this page, which loads nothing."))
@@ -92,14 +92,14 @@ def bars(results: dict[str, Any], metric: str) -> Html:
             shapes += [
                 tag(
                     "rect",
-                    tag("title", f"{engine}, {operation}: {shown(metric, value)}"),
+                    tag("title", f"{engine}, {operation}: {text_of(metric, value)}"),
                     x=f"{NAMES}%",
                     y=y,
                     width=f"{max(width, 0.2):.2f}%",
                     height=BAR - 2,
                     class_=f"s{number}",
                 ),
-                tag("text", shown(metric, value), x=f"{NAMES + width + 0.6:.2f}%", y=y + BAR - 2),
+                tag("text", text_of(metric, value), x=f"{NAMES + width + 0.6:.2f}%", y=y + BAR - 2),
             ]
             y += BAR
         y += GAP
@@ -109,7 +109,7 @@ def bars(results: dict[str, Any], metric: str) -> Html:
     )
 
 
-def shown(metric: str, value: float) -> str:
+def text_of(metric: str, value: float) -> str:
     return f"{value:.1f}" if metric == "steps" else f"{value:,.0f}"
 
 
@@ -123,6 +123,6 @@ def numbers(results: dict[str, Any]) -> Html:
         for name in names:
             for metric in METRICS:
                 value = figures[metric].get((operation, name))
-                cells.append(Cell("-" if value is None else shown(metric, value), value))
+                cells.append(Cell("-" if value is None else text_of(metric, value), value))
         rows.append(cells)
     return table("Figures", heads, rows, numbers=tuple(range(1, len(heads))))

@@ -1,7 +1,7 @@
-"""Writes Delta logs for the benches: realistic, without data files, the same for the same seed.
+"""Generate Delta logs for the benches: realistic, without data files, the same for the same seed.
 
 ``python benches/python/generate.py DIRECTORY [SHAPE ...]`` writes each shape below ``DIRECTORY``.
-Beside every ``_delta_log`` lie ``_expected.json`` (version, live files, their bytes) and
+Next to every ``_delta_log`` are ``_expected.json`` (version, live files, their bytes) and
 ``_next_commit/``: one more commit, not part of the table yet, for timing an update.
 """
 
@@ -54,7 +54,7 @@ PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 
 @dataclass(frozen=True)
 class Shape:
-    """What a log is made of. ``files`` are live in the checkpoint; 0 means that there is none."""
+    """The shape of a log. ``files`` are live in the checkpoint; 0 means that there is none."""
 
     files: int
     commits: int
@@ -72,7 +72,7 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class File:
-    """One data file that never was: everything follows from its number."""
+    """A fictitious data file whose properties follow from its number."""
 
     number: int
 
@@ -132,11 +132,11 @@ class File:
             "stats": self.stats,
         }
 
-    def remove(self, moment: int) -> dict[str, object]:
+    def remove(self, timestamp: int) -> dict[str, object]:
         day, region = self.partition
         return {
             "path": self.path,
-            "deletionTimestamp": moment,
+            "deletionTimestamp": timestamp,
             "dataChange": True,
             "extendedFileMetadata": True,
             "partitionValues": {"day": day, "region": region},
@@ -207,7 +207,7 @@ CHECKPOINT = pa.schema(
 
 
 def generate(root: Path, shape: Shape) -> None:
-    """Writes one table's log below ``root``, which is replaced."""
+    """Write a table's log below ``root``, which is replaced."""
     shutil.rmtree(root, ignore_errors=True)
     log = root / "_delta_log"
     log.mkdir(parents=True)
@@ -230,7 +230,7 @@ def generate(root: Path, shape: Shape) -> None:
 
 
 class Live:
-    """The numbers of the live files, for taking one out at random."""
+    """The numbers of the live files, for random removal."""
 
     def __init__(self, files: int) -> None:
         self.numbers = list(range(files))
@@ -250,21 +250,21 @@ class Live:
 def write_commit(
     directory: Path, version: int, live: Live, shape: Shape, chance: random.Random
 ) -> None:
-    moment = FIRST_MOMENT + version * 60_000
+    timestamp = FIRST_MOMENT + version * 60_000
     removed = [live.remove(chance) for _ in range(shape.removes) if live.numbers]
     actions: list[dict[str, object]] = [
-        {"commitInfo": {"timestamp": moment, "operation": "WRITE", "operationParameters": {}}}
+        {"commitInfo": {"timestamp": timestamp, "operation": "WRITE", "operationParameters": {}}}
     ]
     if version == 0:
         actions += [{"protocol": PROTOCOL}, {"metaData": METADATA}]
     actions += [{"add": live.add().add()} for _ in range(shape.adds)]
-    actions += [{"remove": file.remove(moment)} for file in removed]
+    actions += [{"remove": file.remove(timestamp)} for file in removed]
     lines = (json.dumps(action, separators=(",", ":")) for action in actions)
     (directory / f"{version:020}.json").write_text("\n".join(lines) + "\n")
 
 
 def write_checkpoint(log: Path, shape: Shape, chance: random.Random) -> None:
-    """A classic checkpoint in the order that Spark's shuffle leaves: none. 2 % are tombstones."""
+    """Write a classic checkpoint in random order, as after Spark's shuffle; 2 % are tombstones."""
     tombstones = range(1 << 32, (1 << 32) + shape.files // 50)
     numbers = [*range(shape.files), *tombstones]
     chance.shuffle(numbers)
@@ -305,7 +305,7 @@ def batch(**columns: pa.Array) -> pa.RecordBatch:
 
 
 def structs(kind, files, required, columns_of) -> pa.Array:
-    """One struct for each wanted file, null for the others."""
+    """Return a struct for each selected file, null for the others."""
     columns = columns_of([file for file, want in zip(files, required, strict=True) if want])
     rows = sum(required)
     arrays = [

@@ -1,4 +1,4 @@
-"""Times engines side by side: fresh processes, in turn, answers held against the generator's."""
+"""Time engines in fresh processes, taking turns, and compare results with the generator's."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ ROOT = HERE.parent.parent
 
 
 class FailedError(Exception):
-    """An engine gave up, took too long, or was wrong."""
+    """An engine failed, took too long, or returned a wrong result."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The least that one process took; ``beyond`` is the peak over what the libraries took."""
+    """The minimum of a process; ``beyond`` is the peak memory beyond that of the libraries."""
 
     cpu: float
     wall: float
@@ -46,7 +46,7 @@ class Figures:
 
 
 def generated(name: str, shape: generate.Shape, data: Path) -> Path:
-    """A log that is generated once."""
+    """Return a log, generating it the first time."""
     if not (data / name / "_next_commit").is_dir():
         print(f"generating {name}", file=sys.stderr)
         generate.generate(data / name, shape)
@@ -54,7 +54,7 @@ def generated(name: str, shape: generate.Shape, data: Path) -> Path:
 
 
 def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Figures:
-    """The task in one fresh process, which is ended after ``seconds``."""
+    """Run the task in a fresh process, which is killed after ``seconds``."""
     expected = json.loads((log / "_expected.json").read_text())
     command = [sys.executable, str(HERE / "worker.py"), engine, task]
     if task != "update":
@@ -76,7 +76,7 @@ def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Fi
 
 
 def mirror(source: Path, target: Path) -> None:
-    """A log of links, which can be written to while the real one stays as it is."""
+    """Return a copy of a log as links, to which commits can be added."""
     target.mkdir()
     for file in source.iterdir():
         try:

@@ -1,4 +1,4 @@
-"""Times OPTIMIZE of many small files, packed and in Z-order, by three ways.
+"""Time OPTIMIZE of many small files, by compaction and Z-order, in three ways.
 
 The ways are this package alone, its functions in Spark, and delta-spark.
 
@@ -6,10 +6,10 @@ The ways are this package alone, its functions in Spark, and delta-spark.
 [--heap 4g]``
 
 ``--rows`` are those of one file. The table is written once: rows of ten columns, spread over the
-files without any order. Each way works on a copy of it (hard links), in a session of its own, once:
-what a nightly job does. CPU seconds are those of the process and all its children, start of the JVM
-left out. Peaks are the highest resident memory of the Python process that plans and commits, and of
-the JVM, which with ``local[2]`` is the executor too and takes what ``--heap`` allows.
+files without any order. Each way works on a copy of it (hard links), in its own session, once:
+like a nightly job. CPU seconds are those of the process and all its children, without the start of
+the JVM. Peaks are the highest resident memory of the Python process that plans and commits, and of
+the JVM, which with ``local[2]`` is the executor, too, and takes what ``--heap`` allows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TASKS = {"pack": None, "Z-order": ["units", "at"]}
 
 
 def write(directory: Path, files: int, rows: int) -> None:
-    """The table, one commit for all files."""
+    """Write the table, one commit for all files."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -86,7 +86,7 @@ def session(way: str, heap: str) -> Any:
 
 
 def cpu_seconds() -> float:
-    """Of this process and everything below it, ended or not."""
+    """Return the CPU seconds of this process and all its descendants, ended or not."""
     ticks = os.sysconf("SC_CLK_TCK")
     parents, spent = {}, {}
     for entry in Path("/proc").iterdir():
@@ -105,7 +105,7 @@ def cpu_seconds() -> float:
 
 
 def peaks_mb() -> tuple[int, int]:
-    """The highest memory of this process, and of the JVM that it started, if there is one."""
+    """Return the peak memory of this process, and of the JVM that it started, if any."""
     own, jvm = 0, 0
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -124,7 +124,7 @@ def peaks_mb() -> tuple[int, int]:
 
 
 def run(way: str, task: str, path: Path, heap: str) -> None:
-    """Does one task one way, in this process, and prints what it took."""
+    """Run one task in one way, in this process, and print its cost."""
     import deltareplay as dr
     from deltareplay import spark as dr_spark
 

@@ -1,7 +1,7 @@
 """Draw the results of ``sizes.py``: a page in the style of the report, and one picture.
 
 Both are drawn from the JSON alone. The charts have two logarithmic axes: work in proportion to the
-number of files rises as steeply as the dotted line, whatever its constant.
+number of files is parallel to the dotted line, whatever its constant.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STYLE = (
 
 @dataclass(frozen=True)
 class Curve:
-    """The figures of one engine by the number of files."""
+    """The results of one engine by the number of files."""
 
     title: str
     colour: int
@@ -61,7 +61,7 @@ def megabytes(value: float) -> str:
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured quantity: its title, the format of its values, and the smallest that is drawn."""
+    """A measured quantity: its title, the format of its values, and the smallest value to draw."""
 
     title: str
     text: Callable[[float], str]
@@ -83,7 +83,7 @@ def draw(file: Path) -> list[Path]:
     results = json.loads(file.read_text(encoding="utf-8"))
     page_file, picture = file.with_name("index.html"), file.with_name("files.svg")
     page_file.write_text(html(results), encoding="utf-8")
-    if not curves(results, "files", "cpu"):  # nothing to show
+    if not curves(results, "files", "cpu"):  # nothing to draw
         return [page_file]
     picture.write_text(svg(results), encoding="utf-8")
     if file.resolve().parent != COMMITTED:
@@ -140,7 +140,7 @@ def lines(drawn: Sequence[Curve], metric: Metric, label: str, height: int) -> Ht
         Level(y(10.0**power), metric.text(10.0**power), "base" if power == low else "grid")
         for power in range(low, high + 1)
     ]
-    # in proportion, from the lowest mark as far as it stays in the picture
+    # in proportion, from the lowest point as far as it stays in the picture
     reach = min(sizes[-1] / sizes[0], 10.0 ** (high - low))
     guide = [(sizes[0], 10.0**low), (sizes[0] * reach, 10.0**low * reach)]
     paths = [path(guide, "guide")] if reach > 1 else []

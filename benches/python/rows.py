@@ -1,16 +1,16 @@
-"""Times rows and filters beside other engines and prints one table.
+"""Time rows and filters with several engines, and print a table.
 
 ``python benches/python/rows.py [--data DIRECTORY] [--runs 3] [--only WORD]``
 
 The table is written once: 6 files of 1 million rows and 10 columns, in row groups of 262,144 rows,
-and the same again with 1 % of the rows deleted by vectors. Every figure is the least of some fresh
-processes, engines in turn; CPU seconds are those of the task, over all threads, libraries loaded
-before, and OpenBLAS keeps to one thread, for it starts some that only wait. ``pyarrow`` and
-``... files`` read the same Parquet files without the table: they know of no log and no vectors.
-Every engine has to find the same number of rows.
+and again with 1 % of the rows deleted by vectors. Each result is the minimum of several fresh
+processes, engines taking turns; CPU seconds are those of the task, over all threads, after loading
+libraries; OpenBLAS is limited to one thread, since it starts some that only wait. ``pyarrow`` and
+``... files`` read the same Parquet files without the log and without vectors. Every engine must
+return the same number of rows.
 
-The filters list files of the log of 1 million files that ``generate.py`` writes. The table of 10 GB
-is hard links to the first file, streamed batch by batch for its peak of memory.
+The filters list files of the log of 1 million files that ``generate.py`` writes. The table of 10
+GB is hard links to the first file, streamed batch by batch for its peak memory.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def write(directory: Path, deleted: bool) -> None:
 
 
 def write_ten(directory: Path, rows: Path) -> None:
-    """10 GB of rows that take no room: one file under many names."""
+    """Write 10 GB of rows that take no space: one file under many names."""
     directory.mkdir(parents=True)
     file, adds = rows / "part-0.parquet", []
     for number in range(-(-TEN_GB // file.stat().st_size)):
@@ -219,13 +219,13 @@ def cpu_seconds() -> float:
 
 
 def timed(step: Callable[[], int]) -> None:
-    """Runs a step once and prints what it took."""
+    """Run a step once and print its cost."""
     cpu, wall = cpu_seconds(), time.perf_counter()
     result = step()
     wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
     peak = peak_mb(resource.RUSAGE_SELF)
     print(json.dumps({"found": result, "cpu": cpu, "wall": wall, "peak": peak}), flush=True)
-    os._exit(0)  # how an engine winds up its threads is not timed, nor may it fail here
+    os._exit(0)  # the shutdown of an engine is not timed, and must not fail here
 
 
 def find(name: str, data: Path) -> Path:
@@ -246,7 +246,7 @@ def find(name: str, data: Path) -> Path:
 
 
 def measure(script: str, engine: str, task: str, table: Path, runs: int) -> dict[str, float]:
-    """The least of some fresh processes."""
+    """Return the minimum of several fresh processes."""
     best: dict[str, float] = {}
     for _ in range(runs):
         command = [sys.executable, script, "--one", engine, task, str(table)]
@@ -260,7 +260,7 @@ def measure(script: str, engine: str, task: str, table: Path, runs: int) -> dict
 
 
 def line(title: str, engine: str, best: dict[str, float], ours: float) -> str:
-    """A row of the table."""
+    """Print a row of the table."""
     return (
         f"| {title} | {engine} | {best['cpu']:.3f} | {best['wall']:.3f} | "
         f"{best['peak']:,.0f} | {best['cpu'] / max(ours, 1e-6):.2f} |"

@@ -1,14 +1,14 @@
-"""Times deltareplay, deltalake and a bare Parquet decode side by side and prints one table.
+"""Time deltareplay, deltalake and a bare Parquet decode, and print a table.
 
 ``python benches/python/run.py [--data DIRECTORY] [--runs 3] [--only WORD]``
 
-Every figure is the minimum over fresh processes, engines in turn, so that a busy machine is hard on
-all alike. CPU seconds are those of the task, user and system together, over all threads; libraries
-are loaded before. The bare decode reads the same columns of the checkpoint with the ``parquet``
-crate on one thread, keeps every row, and is timed as a whole process. What an engine finds is held
-against what the generator wrote down.
+Each result is the minimum over fresh processes, engines taking turns, so that a busy machine
+affects all alike. CPU seconds are those of the task, user and system together, over all threads,
+after loading libraries. The bare decode reads the same columns of the checkpoint with the
+``parquet`` crate on one thread, keeps every row, and is timed as a whole process. Results are
+compared with those of the generator.
 
-Logs come from ``DELTAREPLAY_BENCH_LOGS`` when it is set; otherwise they are generated once.
+Logs come from ``DELTAREPLAY_BENCH_LOGS`` if it is set; otherwise they are generated once.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Times every engine by the size of the log, and draws the answers: one JSON file and one page.
+"""Time every engine by the size of the log, and draw the results: one JSON file and one page.
 
 ``python benches/python/sizes.py [--sizes 10000,100000] [--runs 3] [--engines deltareplay,duckdb]``
 
-Writes ``benches/results/sizes.json`` and ``index.html`` beside it. Figures are the minimum over
-fresh processes, engines in turn. An engine that took too long, or would need more memory than the
-machine has, is not tried on larger logs; the results say so. ``--draw`` times nothing: it draws the
-page, and the picture of the README, from the JSON.
+Writes ``benches/results/sizes.json`` and ``index.html``. Results are the minimum over fresh
+processes, engines taking turns. An engine that took too long, or would need more memory than the
+machine has, is not tried on larger logs; the results say so. ``--draw`` measures nothing: it draws
+the page, and the picture of the README, from the JSON.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COMMITS, ADDS, REMOVES = 10, 60, 40  # after the checkpoint, whatever its size
 
 @dataclass
 class Measured:
-    """What was found so far, as the JSON has it."""
+    """The results so far, as in the JSON."""
 
     sizes: list[int]
     runs: int
@@ -49,7 +49,7 @@ class Measured:
 
 
 def measure(names: list[str], measured: Measured, data: Path, seconds: float) -> Iterator[None]:
-    """Fills ``found`` task by task: sizes in ascending order, engines in turn in each round."""
+    """Add results task by task: sizes in ascending order, engines taking turns in each round."""
     for size in measured.sizes:
         shape = generate.Shape(size, COMMITS, ADDS, REMOVES)
         log = harness.generated(f"files-{size}", shape, data)
@@ -64,7 +64,7 @@ def measure(names: list[str], measured: Measured, data: Path, seconds: float) ->
                         measured.missing[name] = str(lack)
                         able.remove(name)
                     except harness.FailedError as failure:
-                        # the last line of a traceback; the others name places of this machine
+                        # the last line of a traceback; the others contain paths of this machine
                         why = str(failure).strip().splitlines()[-1]
                         leave_out(measured, name, task, size, why)
                         best.pop(name, None)
@@ -78,7 +78,7 @@ def measure(names: list[str], measured: Measured, data: Path, seconds: float) ->
 
 
 def can(name: str, task: str, size: int, measured: Measured) -> bool:
-    """Whether an engine has a task, and its last size lets hope for this one."""
+    """Return whether an engine has a task, and can be expected to manage the next size."""
     if name in measured.missing or not hasattr(engines.load(name), task):
         return False
     ours = (name, task)
@@ -89,7 +89,7 @@ def can(name: str, task: str, size: int, measured: Measured) -> bool:
         last = before[-1]
         needs = last["peak"] * size / last["size"]
         free = psutil.virtual_memory().available / (1 << 20)
-        # a small log says nothing of memory: most of it is the libraries
+        # memory of a small log is mostly that of the libraries
         if last["size"] >= 1_000_000 and needs > free:
             why = f"would need some {needs:,.0f} MB of memory; {free:,.0f} MB are free"
             leave_out(measured, name, task, size, why)
@@ -102,7 +102,7 @@ def leave_out(measured: Measured, name: str, task: str, size: int, why: str) -> 
 
 
 def machine() -> dict[str, Any]:
-    """What the figures depend on, and nothing that names the machine."""
+    """Return what the results depend on, without identifying the machine."""
     return {
         "processor": processor(),
         "cores": os.cpu_count(),
@@ -190,7 +190,7 @@ def main() -> None:
         measured = Measured(arguments.sizes, arguments.runs, commit())
         arguments.results.mkdir(parents=True, exist_ok=True)
         for _ in measure(arguments.engines, measured, arguments.data, arguments.seconds):
-            # a run takes long: what is there is kept
+            # a run takes long: save intermediate results
             text = json.dumps(results(measured, start, before), indent=1)
             file.write_text(text + "\n", encoding="utf-8")
         if not measured.figures:

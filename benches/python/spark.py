@@ -1,13 +1,13 @@
-"""Times reads of one table in Spark, by ours, delta-spark and bare Parquet, in sessions alike.
+"""Time reads of one table in Spark, by this package, delta-spark and bare Parquet.
 
 ``python benches/python/spark.py [--data DIRECTORY] [--runs 5] [--only WORD]``
 
-20 million rows of 10 columns in 20 files; the same again with 0.5 % of the rows deleted by vectors;
-and 100,000 files for planning: hard links to small ones. Each engine has a session of its own
-(``local[2]``), in which every query runs some times to warm up (code that the JVM has not compiled
-yet costs more than it does later), then some times more; figures are the least.
-CPU seconds are those of the JVM and of all Python processes. Every engine has to give the same
-answer; ``parquet`` knows of no deleted rows, and is asked about the table without.
+20 million rows of 10 columns in 20 files; again with 0.5 % of the rows deleted by vectors; and
+100,000 files for planning: hard links to small ones. Each engine has its own session
+(``local[2]``), in which every query first runs several times to warm up (code that the JVM has not
+compiled yet is slower); results are the minimum of further runs. CPU seconds are those of the JVM
+and of all Python processes. Every engine must return the same result; ``parquet`` ignores deleted
+rows, and reads the table without them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 FILES, ROWS, DELETED = 20, 1_000_000, 5_000
 WARM_UP = 5
 MANY = 100_000
-LINKS = 50_000  # a file system has a limit to them
+LINKS = 50_000  # a file system limits them
 ENGINES = ("deltareplay", "delta-spark", "parquet")
 SCHEMA = {
     "id": "long",
@@ -54,7 +54,7 @@ QUERIES: dict[str, Callable[[Any], Any]] = {
 
 
 def sink(frame: Any) -> int:
-    """Makes every row and drops it; delta-spark refuses ``noop`` for tables with vectors."""
+    """Produce every row and drop it; delta-spark refuses ``noop`` for tables with vectors."""
     return int(frame._jdf.queryExecution().toRdd().count())
 
 
@@ -172,12 +172,12 @@ def opener(spark: Any, engine: str) -> Callable[[Path], Any]:
 
 
 def plan(frame: Any) -> int:
-    """All that happens before the first task: the plan, the files, how they are cut."""
+    """Do everything before the first task: plan, list files, split them."""
     return int(frame._jdf.queryExecution().toRdd().getNumPartitions())
 
 
 def cpu_seconds() -> float:
-    """Of this process and all that it has started, alive or gone."""
+    """Return the CPU seconds of this process and all that it has started, running or ended."""
     import psutil
 
     me = psutil.Process()

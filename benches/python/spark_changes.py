@@ -1,11 +1,11 @@
-"""Times change queries in Spark beside delta-spark, in one session, and prints one table.
+"""Time change queries in Spark with this package and delta-spark, and print a table.
 
 ``python benches/python/spark_changes.py [--data DIRECTORY] [--runs 3] [--only WORD]``
 
-The tables are those of ``changes.py``. Each query runs some times to warm up, then some times
-more; figures are the least. ``deltareplay`` is Python alone, the rows as Arrow; ``deltareplay in
-Spark`` is a DataFrame all of whose rows are made and dropped, as is delta-spark's. Every way has to
-give as many rows.
+The tables are those of ``changes.py``. Each query first runs several times to warm up; results are
+the minimum of further runs. ``deltareplay`` is Python alone, the rows as Arrow; ``deltareplay in
+Spark`` is a DataFrame all of whose rows are produced and dropped, like delta-spark's. Every way
+must return as many rows.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def main() -> None:
         table = arguments.data.absolute() / f"changes-{name}"
         if not (table / "_delta_log" / f"{0:020}.json").is_file():
             changes.WRITE[name](table)
-        found, ours = set(), 0.0
+        result, ours = set(), 0.0
         for way, query in ways(spark, name, table, kind).items():
             answer, cpu, wall = in_spark.measured(query, arguments.runs)
-            found.add(answer)
+            result.add(answer)
             ours = ours or wall
             print(f"| {title} | {way} | {cpu:.2f} | {wall:.2f} | {wall / ours:.1f} |", flush=True)
-        if len(found) > 1:
-            sys.exit(f"{title}: the ways disagree: {found}")
+        if len(result) > 1:
+            sys.exit(f"{title}: the ways disagree: {result}")
     spark.stop()
 
 

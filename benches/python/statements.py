@@ -1,17 +1,17 @@
-"""Times DELETE, UPDATE and MERGE in Spark, ours beside delta-spark's, in sessions alike.
+"""Time DELETE, UPDATE and MERGE in Spark, with this package and delta-spark.
 
 ``python benches/python/statements.py [--data DIRECTORY] [--runs 2] [--only WORD]
 [--cluster]``
 
 The table of ``spark.py``: 20 million rows of 10 columns in 20 files, with deletion vectors and
-without. Each statement runs on a copy of it (hard links); the first run warms the JVM up, figures
-are the least of the others. DELETE takes 1 % scattered rows, UPDATE changes 1 %, MERGE updates 5 %
-and inserts 1 % from Parquet files. CPU seconds are those of the JVM and of all Python processes.
-Both engines have to leave the same table.
+without. Each statement runs on a copy of it (hard links); the first run warms the JVM up, results
+are the minimum of the others. DELETE removes 1 % scattered rows, UPDATE changes 1 %, MERGE updates
+5 % and inserts 1 % from Parquet files. CPU seconds are those of the JVM and of all Python
+processes. Both engines must leave equal tables.
 
-With ``--cluster``, once, it is a MERGE of a source of 20 million rows, of which half are in the
-table, on two executors of 1 GB each with one core (``local-cluster[2,1,1024]``) and a driver of
-1 GB. Peaks are the highest resident memory of the driver's Python, of its JVM, and of the larger
+With ``--cluster``, it is a single MERGE of a source of 20 million rows, half of which are in the
+table, on two executors of 1 GB each with one core (``local-cluster[2,1,1024]``) and a driver of 1
+GB. Peaks are the highest resident memory of the driver's Python, of its JVM, and of the larger
 executor.
 """
 
@@ -44,7 +44,7 @@ CLUSTER = "local-cluster[2,1,1024]"
 
 
 def copied(table: Path, work: Path, vectors: bool) -> Path:
-    """A copy whose data files are links, with a commit that turns vectors on or not."""
+    """Copy a table as links, with a commit that enables or disables vectors."""
     import deltareplay as dr
 
     shutil.rmtree(work, ignore_errors=True)
@@ -59,7 +59,7 @@ def copied(table: Path, work: Path, vectors: bool) -> Path:
 
 
 def write_sources(spark: Any, data: Path) -> None:
-    """One million rows that are there, and 200,000 that are not; then ten million of each."""
+    """Write one million existing rows and 200,000 new ones; then ten million of each."""
     total = reads.FILES * reads.ROWS
     existing = spark.range(0, total, 20)
     write_source(existing.union(spark.range(total, total + total // 100)), data / SOURCE)
@@ -147,7 +147,7 @@ def run_engine(engine: str, data: Path, runs: int, only: str) -> None:
 
 
 def on_cluster(engine: str, data: Path, only: str) -> None:
-    """The large merge, once for each kind of table."""
+    """Run the large merge, once for each kind of table."""
     import deltareplay as dr
 
     # Spark's own default for the partitions of a shuffle
@@ -173,7 +173,7 @@ def on_cluster(engine: str, data: Path, only: str) -> None:
 
 
 def peaks_mb() -> list[int]:
-    """The highest memory so far of the driver's Python, of its JVM, and of the larger executor."""
+    """Return the peak memory of the driver's Python, of its JVM, and of the larger executor."""
     import psutil
 
     peaks = [0, 0, 0]
@@ -193,7 +193,7 @@ def peaks_mb() -> list[int]:
 
 
 def linked_home(directory: str) -> str:
-    """A Spark of links: workers of a local cluster write into its directory ``work``."""
+    """Create a Spark home of links: workers of a local cluster write to its ``work``."""
     import pyspark
 
     for entry in Path(pyspark.__file__).parent.iterdir():
@@ -230,7 +230,7 @@ def main() -> None:
 
 
 def compare(args: argparse.Namespace, data: Path, home: str) -> None:
-    """Runs each engine in a process of its own, and prints the table."""
+    """Run each engine in its own process, and print the table."""
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     if args.cluster:
         environment["SPARK_HOME"] = linked_home(home)

@@ -1,8 +1,9 @@
-"""One task on one log in a fresh process: ``python worker.py ENGINE TASK TABLE [NEXT_COMMIT]``.
+"""Run one task on one log in a fresh process: ``python worker.py ENGINE TASK TABLE
+[NEXT_COMMIT]``.
 
-Prints one JSON object: what was found (for the check against the generator's own count), the CPU
-and wall seconds of the task alone, the peak memory in MB, in all and beyond what the process held
-when the libraries were loaded, and the engine's version; or what the engine lacks on this machine.
+Prints one JSON object: the result (which is compared with the generator's count), the CPU and wall
+seconds of the task alone, the peak memory in MB, in all and beyond that of the loaded libraries,
+and the engine's version; or the requirement that is missing on this machine.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ def cpu_seconds(who: int) -> float:
 
 
 def peak_mb(who: int) -> float:
-    """Of this program alone, where there is ``/proc``: ``getrusage`` begins with its parent's."""
+    """Return the peak of this program alone, from ``/proc``: ``getrusage`` begins with its
+    parent's.
+    """
     if who == resource.RUSAGE_SELF and STATUS.is_file():
         [peak] = re.findall(r"VmHWM:\s*(\d+) kB", STATUS.read_text())
         return int(peak) / (1 << 10)

@@ -1,11 +1,11 @@
-"""What do writes cost: a large append, small commits, merges, a checkpoint of a million files?
+"""Time writes: a large append, small commits, merges, a checkpoint of a million files.
 
 ``python benches/python/writes.py [--only TASK] [--rows N] [--commits N] [--files N]``
 
-Each engine runs in a process of its own: its CPU is that of the task, user and system together over
-all threads, its memory the peak of the process, and what it grew by from when libraries and input
-were there. Engines that are not installed are passed over. Logs of a million files are those of
-``run.py``, made once.
+Each engine runs in its own process: CPU is that of the task, user and system together over all
+threads, memory the peak of the process, and its growth since libraries and input were loaded.
+Engines that are not installed are skipped. Logs of a million files are those of ``run.py``,
+generated once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from worker import peak_mb
 SEED = 42
 MILLION = 1_000_000
 ROOT = Path(__file__).parent.parent.parent
-#: Tasks and who runs them, in turn. The bare encode writes what deltareplay has written, again.
+#: Tasks and their engines, taking turns. The bare encode writes the output of deltareplay again.
 TASKS = {
     "append": ("deltareplay", "deltalake"),
     "small": ("deltareplay", "deltalake"),
@@ -40,12 +40,12 @@ TASKS = {
 }
 
 
-# Libraries are imported where they are used: the process that starts the others stays small, since
-# what it holds when it forks would count as theirs.
+# Libraries are imported where they are used: the process that starts the others must stay small,
+# since its memory at the fork counts as theirs.
 
 
 def make_rows(path: Path, count: int) -> None:
-    """About 85 bytes a row: numbers, moments, texts of few and of many values."""
+    """Return about 85 bytes per row: numbers, timestamps, strings of few and of many values."""
     import numpy as np
     import pyarrow as pa
 
@@ -126,7 +126,7 @@ def small(engine: str, folder: Path, _: Path, count: int) -> dict[str, float]:
 
 
 def million(engine: str, folder: Path, log: Path, count: int) -> dict[str, float]:
-    """A commit of one file: staged by hand, or one row appended."""
+    """Commit one file: staged directly, or one row appended."""
     path = str(mirrored(log, folder / "t"))
     if engine == "deltareplay":
         import deltareplay as dr
@@ -146,9 +146,9 @@ def million(engine: str, folder: Path, log: Path, count: int) -> dict[str, float
     import deltalake
     import pyarrow as pa
 
-    moment = datetime.datetime(2025, 1, 1, tzinfo=datetime.timezone.utc)
-    row = {"id": 1, "at": moment, "amount": 1.0, "customer": "c", "city": "c"}
-    row |= {"units": 1, "day": moment.date(), "region": "af"}
+    timestamp = datetime.datetime(2025, 1, 1, tzinfo=datetime.timezone.utc)
+    row = {"id": 1, "at": timestamp, "amount": 1.0, "customer": "c", "city": "c"}
+    row |= {"units": 1, "day": timestamp.date(), "region": "af"}
     fields = {"at": pa.timestamp("us", "UTC"), "units": pa.int32(), "day": pa.date32()}
     kinds = {"id": pa.int64(), "amount": pa.float64()}
     schema = pa.schema([(name, {**fields, **kinds}.get(name, pa.string())) for name in row])
@@ -174,7 +174,9 @@ def commits(commit: Callable[[], object], count: int) -> dict[str, float]:
 
 
 def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]:
-    """From the path to the checkpoint; for pyarrow, from the rows in memory to the same Parquet."""
+    """Write a checkpoint from the path; for pyarrow, encode the rows in memory as the same
+    Parquet.
+    """
     figures: dict[str, float] = {}
     if engine == "deltareplay":
         import deltareplay as dr
@@ -218,7 +220,7 @@ def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]
 
 
 def merge(engine: str, folder: Path, source: Path, vectors: int) -> dict[str, float]:
-    """A fifth as many rows as the table has: half of them are there, scattered, half are new."""
+    """Merge a fifth as many rows as the table has: half of them exist, scattered, half are new."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -265,7 +267,7 @@ def newest_checkpoint(table: Path) -> Path:
 
 
 def mirrored(log: Path, root: Path) -> Path:
-    """The log as links, so that it stays as it is."""
+    """Return the log as links, so that the original stays unchanged."""
     from harness import mirror
 
     root.mkdir()

@@ -1,4 +1,4 @@
-"""``allowed_roots`` narrows: where it is given, links that lead elsewhere are refused."""
+"""``allowed_roots`` restricts: if set, links that lead elsewhere are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support import logs
 
 import deltareplay as dr
 
-#: A file of each kind that reading the table needs, as the log calls it.
+#: A file of each kind that reading the table needs, as in the log.
 FILES = {
     "commit": f"_delta_log/{logs.commit_name(2)}",
     "checkpoint": f"_delta_log/{logs.v2_name(1)}",
@@ -27,7 +27,7 @@ FILES = {
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Two data files, one with a vector; a V2 checkpoint with a sidecar, and a commit after it."""
+    """Two data files, one with a vector; a V2 checkpoint with a sidecar, and a later commit."""
     log = logs.LogBuilder(tmp_path / "t")
     for name in ("p.parquet", "q.parquet"):
         pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.int64())}), log.table / name)
@@ -38,9 +38,9 @@ def table(tmp_path: Path) -> Path:
     )
     log.commit(logs.add("p.parquet", size=size, stats=logs.stats(3)))
     side = logs.write_sidecar(
-        log.table, "s.parquet", [one for one in log.state().actions() if "add" in one]
+        log.table, "s.parquet", [action for action in log.state().actions() if "add" in action]
     )
-    control = [one for one in log.state().actions() if "add" not in one]
+    control = [action for action in log.state().actions() if "add" not in action]
     rows = [logs.checkpoint_metadata(1), side, *control]
     logs.write_file(log.table, logs.v2_name(1), logs.json_lines(rows))
     logs.write_hint(log.table, 1)
@@ -61,7 +61,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def framed(bitmap: bytes) -> tuple[bytes, int, int]:
-    """A file with one vector: format version, length, bitmap, checksum."""
+    """Return a file with one vector: format version, length, bitmap, checksum."""
     import zlib
 
     body = b"\x01" + len(bitmap).to_bytes(4, "big") + bitmap
@@ -73,7 +73,7 @@ def rows(table: dr.Table) -> list[int]:
 
 
 def elsewhere(table: Path, name: str) -> Path:
-    """Moves a file out of the table and leaves a link."""
+    """Move a file out of the table and leave a link."""
     away = table.parent / "away" / name
     away.parent.mkdir(parents=True, exist_ok=True)
     os.replace(table / name, away)
@@ -82,17 +82,17 @@ def elsewhere(table: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_links_out_of_the_table_are_refused_where_roots_are_named(table: Path, kind: str) -> None:
+def test_links_out_of_the_table_are_refused_with_allowed_roots(table: Path, kind: str) -> None:
     away = elsewhere(table, FILES[kind])
     expected = [1, 1, 2, 3, 3]
     assert rows(dr.Table(table)) == expected, "without roots a link is the system's matter"
     for roots in ([], [str(table.parent / "other")], ["s3://bucket/away"]):
         narrow = dr.Table(table, allowed_roots=roots)
-        for one in (narrow, pickle.loads(pickle.dumps(narrow))):
+        for item in (narrow, pickle.loads(pickle.dumps(narrow))):
             with pytest.raises(dr.CorruptTableError) as caught:
-                rows(one)
+                rows(item)
             assert caught.value.code == "path.escapes_root"
-            # a directory is named by itself or by a file in it
+            # a directory is allowed by its own name or by that of a file in it
             assert FILES[kind] in (caught.value.path or "")
             assert str(away) in str(caught.value)
             assert "allowed_roots" in str(caught.value)
@@ -107,7 +107,7 @@ def test_links_inside_and_to_the_table_are_followed(table: Path) -> None:
     linked.symlink_to(table)
     expected = [1, 1, 2, 3, 3]
     assert rows(dr.Table(table, allowed_roots=[])) == expected
-    # the log names the vector by the table's own place
+    # the log refers to the vector by the table's own location
     assert rows(dr.Table(linked, allowed_roots=[str(table)])) == expected
 
 

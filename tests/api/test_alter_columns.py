@@ -1,4 +1,4 @@
-"""Columns, and parts of columns, that are added, renamed, dropped and commented."""
+"""Columns, and fields of columns, that are added, renamed, dropped and commented."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROW = {
 }
 
 
-def made(root: Path, **properties: str) -> dr.Table:
+def create(root: Path, **properties: str) -> dr.Table:
     properties = {"delta.columnMapping.mode": "name", **properties}
     table = dr.create_table(root / "t", SCHEMA, properties=properties)
     table.append(pa.Table.from_pylist([ROW], SCHEMA))
@@ -50,7 +50,7 @@ def refused(code: str, call: Any) -> str:
 
 
 def test_parts_of_columns_get_other_names(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = create(tmp_path)
     table.rename_column("s.A", "z")
     table.rename_column(["items", "element", "b"], "text")
     table.rename_column("m.value.a", "n")
@@ -63,21 +63,21 @@ def test_parts_of_columns_get_other_names(tmp_path: Path) -> None:
         "m": [("k", {"n": 4, "b": "four"})],
         "xy": 5,
     }
-    [info] = [one for one in table.history(limit=5).to_pylist() if one["version"] == 2]
+    [info] = [row for row in table.history(limit=5).to_pylist() if row["version"] == 2]
     assert info["operation"] == "RENAME COLUMN"
     assert dict(info["operationParameters"]) == {"oldColumnPath": "s.A", "newColumnPath": "s.z"}
     assert table.snapshot().scan(filter="s.z = 2").count() == 1
 
 
-def test_parts_of_columns_go_and_come(tmp_path: Path) -> None:
-    table = made(tmp_path)
+def test_fields_of_columns_are_dropped_and_added(tmp_path: Path) -> None:
+    table = create(tmp_path)
     table.drop_column(["items", "element", "a"])
     table.drop_column("s.b")
     table.add_columns(pa.schema([("b", pa.int64())]), parent="s")
     table.add_columns(pa.schema([("c", pa.bool_())]), parent=["m", "value"])
     assert only_row(table) == {
         "id": 1,
-        "s": {"a": 2, "b": None},  # a new column, whatever files hold under its name
+        "s": {"a": 2, "b": None},  # a new column, whatever files have under its name
         "items": [{"b": "three"}],
         "m": [("k", {"a": 4, "b": "four", "c": None})],
         "x.y": 5,
@@ -87,7 +87,7 @@ def test_parts_of_columns_go_and_come(tmp_path: Path) -> None:
 
 
 def test_parts_of_columns_have_comments(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = create(tmp_path)
     table.set_comment("a number", "s.a")
     table.set_comment("a text", ["items", "element", "b"])
     fields = json.loads(table.snapshot().schema_json)["fields"]
@@ -104,7 +104,7 @@ def test_parts_of_columns_have_comments(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_done(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = create(tmp_path)
     assert "did you mean a" in refused("alter.column", lambda: table.rename_column("s.aa", "z"))
     for path in ("s.a.c", ["items", "a"], ["m", "values", "a"], ["id", "x"], [], "items.element"):
         refused("alter.column", lambda path=path: table.drop_column(path))
@@ -124,7 +124,7 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
 
 
 def test_columns_of_clusters_and_statistics(tmp_path: Path) -> None:
-    table = made(tmp_path, **{"delta.dataSkippingStatsColumns": "id, S.a,s.b,`x.y`"})
+    table = create(tmp_path, **{"delta.dataSkippingStatsColumns": "id, S.a,s.b,`x.y`"})
     table.cluster_by(["s.a"])
     for name in ("s.a", "s"):
         assert "cluster_by" in refused(
@@ -135,7 +135,7 @@ def test_columns_of_clusters_and_statistics(tmp_path: Path) -> None:
     table.rename_column("s", "t")
     chosen = "delta.dataSkippingStatsColumns"
     assert table.snapshot().properties[chosen] == "id,t.`a.1`,t.b,`x.y`"
-    assert table.snapshot().domain_metadata == before  # by the names in files
+    assert table.snapshot().domain_metadata == before  # by physical names
     table.append([{"id": 7, "t": {"a.1": 70, "b": "x"}, "x.y": 700}])
     assert table.snapshot().min_max("t.`a.1`") == (2, 70)
     table.cluster_by([])
@@ -152,17 +152,17 @@ def test_columns_without_mapping(tmp_path: Path) -> None:
     assert only_row(table) == {"s": {"a": 1, "b": "x", "c": None}}
 
 
-def told(table: dr.Table) -> tuple[str, dict[str, Any]]:
+def last_operation(table: dr.Table) -> tuple[str, dict[str, Any]]:
     [newest] = table.history(limit=1).to_pylist()
-    said = dict(newest["operationParameters"])
-    parsed = {key: json.loads(text) for key, text in said.items() if text.startswith(("{", "["))}
-    return newest["operation"], said | parsed
+    output = dict(newest["operationParameters"])
+    parsed = {key: json.loads(text) for key, text in output.items() if text.startswith(("{", "["))}
+    return newest["operation"], output | parsed
 
 
 def test_columns_move(tmp_path: Path) -> None:
-    table = made(tmp_path, **{"delta.columnMapping.mode": "none"})
+    table = create(tmp_path, **{"delta.columnMapping.mode": "none"})
     table.move_column("x.y", after=None)
-    assert told(table) == (
+    assert last_operation(table) == (
         "CHANGE COLUMN",
         {
             "column": {"name": "`x.y`", "type": "integer", "nullable": True, "metadata": {}},
@@ -171,7 +171,7 @@ def test_columns_move(tmp_path: Path) -> None:
     )
     table.move_column("ID", after="M")
     assert table.snapshot().schema.names == ["x.y", "s", "items", "m", "id"]
-    assert told(table)[1]["position"] == "AFTER m"
+    assert last_operation(table)[1]["position"] == "AFTER m"
     table.move_column("s.a", after="b")
     table.move_column(["items", "element", "b"], after=None)
     assert list(only_row(table).items()) == [
@@ -194,7 +194,7 @@ def test_columns_have_defaults(tmp_path: Path) -> None:
     table.set_default("id", None)
     table.add_feature("allowColumnDefaults")
     table.set_default("id", "'5'")
-    assert told(table) == (
+    assert last_operation(table) == (
         "CHANGE COLUMN",
         {
             "column": {
@@ -222,7 +222,7 @@ def test_columns_may_be_null(tmp_path: Path) -> None:
         table.append(pa.table({"id": pa.array([None], pa.int64())}))
     table.drop_not_null("id")
     column = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
-    assert told(table) == ("CHANGE COLUMN", {"column": column})
+    assert last_operation(table) == ("CHANGE COLUMN", {"column": column})
     table.drop_not_null(["s", "A"])
     table.append([{"id": None, "s": {"a": None}}])
     assert only_row(table) == {"id": None, "s": {"a": None}}
@@ -230,7 +230,7 @@ def test_columns_may_be_null(tmp_path: Path) -> None:
 
 
 def test_the_comment_of_a_table_is_set_with_its_properties(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = create(tmp_path)
     table.set_properties({"comment": "one row an event", "owner": "us"})
     assert table.snapshot().metadata.description == "one row an event"
     assert "comment" not in table.snapshot().properties

@@ -1,4 +1,4 @@
-"""Constraints, wider types, clustering, and features that go."""
+"""Constraints, wider types, clustering, and dropped features."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from support.writing import bodies, partitioned
 import deltareplay as dr
 
 
-def made(root: Path, schema: pa.Schema, **properties: str) -> dr.Table:
+def create(root: Path, schema: pa.Schema, **properties: str) -> dr.Table:
     return dr.create_table(root / "t", schema, properties={**properties})
 
 
 def field(table: dr.Table, *path: int) -> Any:
-    found = json.loads(table.snapshot().schema_json)
-    for place in path:
-        found = found["fields"][place]
-    return found
+    result = json.loads(table.snapshot().schema_json)
+    for index in path:
+        result = result["fields"][index]
+    return result
 
 
 def refused(code: str, call: Any) -> dr.DeltaReplayError:
@@ -37,8 +37,8 @@ def refused(code: str, call: Any) -> dr.DeltaReplayError:
 # --- constraints
 
 
-def test_a_constraint_is_added_and_goes(tmp_path: Path) -> None:
-    table = made(tmp_path, pa.schema([("id", pa.int64())]))
+def test_a_constraint_is_added_and_dropped(tmp_path: Path) -> None:
+    table = create(tmp_path, pa.schema([("id", pa.int64())]))
     table.append({"id": [1, 2, None]})
     assert table.add_constraint("Positive", "id > 0 OR id IS NULL") == 2
     snapshot = table.snapshot()
@@ -59,7 +59,7 @@ def test_a_constraint_is_added_and_goes(tmp_path: Path) -> None:
 
 def test_a_constraint_is_no_plain_property(tmp_path: Path) -> None:
     """As delta-spark: its ALTER refuses them (DELTA_ADD_CONSTRAINTS), its CREATE checks them."""
-    table = made(tmp_path, pa.schema([("id", pa.int64())]))
+    table = create(tmp_path, pa.schema([("id", pa.int64())]))
     table.append({"id": [-1]})
     rule = {"Delta.Constraints.c": "id > 0"}
     error = refused("alter.constraint", lambda: table.set_properties(rule))
@@ -82,22 +82,22 @@ def test_a_new_table_with_a_constraint_that_is_none(tmp_path: Path, rule: str) -
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(-5, "id: -5"), (None, "id: null")], ids=["false", "unknown"]
+    ("value", "displayed"), [(-5, "id: -5"), (None, "id: null")], ids=["false", "unknown"]
 )
 def test_rows_that_break_a_constraint_are_shown(
-    tmp_path: Path, value: int | None, shown: str
+    tmp_path: Path, value: int | None, displayed: str
 ) -> None:
-    table = made(tmp_path, pa.schema([("id", pa.int64())]))
+    table = create(tmp_path, pa.schema([("id", pa.int64())]))
     table.append({"id": [1, 2]})
     table.append({"id": [3, value]})
     error = refused("alter.constraint_broken", lambda: table.add_constraint("p", "id > 0"))
-    assert shown in str(error)
+    assert displayed in str(error)
     assert "_row_index: 1" in str(error)
     assert table.snapshot().version == 2
 
 
 def test_a_constraint_computes(tmp_path: Path) -> None:
-    table = made(tmp_path, pa.schema([("price", pa.float64()), ("quantity", pa.int64())]))
+    table = create(tmp_path, pa.schema([("price", pa.float64()), ("quantity", pa.int64())]))
     table.append({"price": [2.5, None], "quantity": [2, 7]})
     refused("alter.constraint_broken", lambda: table.add_constraint("c", "price * quantity < 5"))
     table.add_constraint("c", "price * quantity < 100 OR price IS NULL")
@@ -108,7 +108,7 @@ def test_a_constraint_computes(tmp_path: Path) -> None:
 
 
 def test_a_constraint_that_cannot_be_evaluated(tmp_path: Path) -> None:
-    table = made(tmp_path, pa.schema([("id", pa.int64())]))
+    table = create(tmp_path, pa.schema([("id", pa.int64())]))
     for expression in ("id >", "nobody = 1"):
         with pytest.raises(dr.InvalidArgumentError):
             table.add_constraint("c", expression)
@@ -133,7 +133,7 @@ WIDER = [
 
 @pytest.mark.parametrize(("before", "after"), WIDER, ids=str)
 def test_types_that_are_widened(tmp_path: Path, before: pa.DataType, after: pa.DataType) -> None:
-    table = made(
+    table = create(
         tmp_path,
         pa.schema([("a", before)]),
         **{
@@ -146,11 +146,11 @@ def test_types_that_are_widened(tmp_path: Path, before: pa.DataType, after: pa.D
     table.append(pa.table([values], names=["a"]))
     table.widen_column("a", after)
     assert table.snapshot().schema.field("a").type == after
-    found = table.snapshot().scan().to_arrow()["a"].to_pylist()
+    result = table.snapshot().scan().to_arrow()["a"].to_pylist()
     if pa.types.is_decimal(after):
-        assert found == [1, 7, None]  # of any scale
+        assert result == [1, 7, None]  # of any scale
     else:
-        assert found == values.cast(after).to_pylist()
+        assert result == values.cast(after).to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_types_that_are_widened(tmp_path: Path, before: pa.DataType, after: pa.D
     ids=str,
 )
 def test_types_that_are_not(tmp_path: Path, before: pa.DataType, after: pa.DataType) -> None:
-    table = made(tmp_path, pa.schema([("a", before)]), **{"delta.enableTypeWidening": "true"})
+    table = create(tmp_path, pa.schema([("a", before)]), **{"delta.enableTypeWidening": "true"})
     refused("alter.type_widening", lambda: table.widen_column("a", after))
 
 
 def test_parts_of_columns_are_widened(tmp_path: Path) -> None:
     inner = pa.struct([("x", pa.int32()), ("m", pa.map_(pa.int8(), pa.list_(pa.float32())))])
-    table = made(tmp_path, pa.schema([("s", inner)]), **{"delta.enableTypeWidening": "true"})
+    table = create(tmp_path, pa.schema([("s", inner)]), **{"delta.enableTypeWidening": "true"})
     table.widen_column(["s", "x"], pa.int64())
     table.widen_column(["s", "m", "key"], pa.int16())
     table.widen_column(["s", "m", "value", "element"], pa.float64())
@@ -193,13 +193,13 @@ def test_parts_of_columns_are_widened(tmp_path: Path) -> None:
 
 
 def test_a_column_that_is_misspelt_is_offered(tmp_path: Path) -> None:
-    table = made(tmp_path, pa.schema([("identity", pa.int32()), ("value", pa.int32())]))
+    table = create(tmp_path, pa.schema([("identity", pa.int32()), ("value", pa.int32())]))
     error = refused("alter.column", lambda: table.set_comment("x", "valeu"))
     assert "did you mean value" in str(error)
 
 
 def test_widening_needs_the_property_and_spares_constraints(tmp_path: Path) -> None:
-    table = made(tmp_path, pa.schema([("a", pa.int32())]))
+    table = create(tmp_path, pa.schema([("a", pa.int32())]))
     error = refused("alter.type_widening", lambda: table.widen_column("a", pa.int64()))
     assert "delta.enableTypeWidening" in str(error)
     table.set_properties({"delta.enableTypeWidening": "true"})
@@ -210,7 +210,7 @@ def test_widening_needs_the_property_and_spares_constraints(tmp_path: Path) -> N
 def test_a_void_column_takes_a_type(tmp_path: Path) -> None:
     """As in delta-spark 4.4: without type widening, since no file has the column."""
     inner = pa.struct([("x", pa.int32()), ("y", pa.null())])
-    table = made(tmp_path, pa.schema([("a", pa.int32()), ("n", pa.null()), ("s", inner)]))
+    table = create(tmp_path, pa.schema([("a", pa.int32()), ("n", pa.null()), ("s", inner)]))
     table.append([{"a": 1}])
     for type_ in (pa.list_(pa.int32()), pa.struct([("b", pa.int32())])):
         refused("alter.type_widening", lambda type_=type_: table.widen_column("n", type_))
@@ -233,13 +233,13 @@ def test_clustering(tmp_path: Path) -> None:
     schema = pa.schema(
         [("id", pa.int64()), ("s", pa.struct([("x", pa.string())])), ("ok", pa.bool_())]
     )
-    table = made(tmp_path, schema, **{"delta.columnMapping.mode": "name"})
+    table = create(tmp_path, schema, **{"delta.columnMapping.mode": "name"})
     table.cluster_by(["s.X", "id"])
     snapshot = table.snapshot()
     assert snapshot.protocol.writer_features is not None
     assert {"clustering", "domainMetadata"} <= set(snapshot.protocol.writer_features)
     fields = json.loads(snapshot.schema_json)["fields"]
-    named = [one["metadata"]["delta.columnMapping.physicalName"] for one in fields]
+    named = [field["metadata"]["delta.columnMapping.physicalName"] for field in fields]
     inner = fields[1]["type"]["fields"][0]["metadata"]["delta.columnMapping.physicalName"]
     assert json.loads(snapshot.domain_metadata["delta.clustering"]) == {
         "clusteringColumns": [[named[1], inner], [named[0]]]
@@ -276,7 +276,7 @@ def test_partitioned_tables_are_not_clustered(tmp_path: Path) -> None:
 
 
 def test_features_are_dropped(tmp_path: Path) -> None:
-    table = made(
+    table = create(
         tmp_path,
         pa.schema([("id", pa.int64())]),
         **{

@@ -1,4 +1,4 @@
-"""``Table.append``: rows as Arrow has them, files as Delta wants them."""
+"""``Table.append``: rows in Arrow's types, files in Delta's."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def sorted_rows(table: dr.Table, by: str) -> list[dict[str, Any]]:
 
 def stats_of(table: dr.Table) -> dict[str, Any]:
     [text] = table.snapshot().files(columns=["stats"])["stats"].to_pylist()
-    found: dict[str, Any] = json.loads(text)
-    return found
+    result: dict[str, Any] = json.loads(text)
+    return result
 
 
 def test_every_type_comes_back(tmp_path: Path) -> None:
@@ -95,9 +95,9 @@ def test_every_type_comes_back(tmp_path: Path) -> None:
         "st": {"x": 1, "y": "z"},
     }
     for bounds in ("minValues", "maxValues"):
-        found = stats[bounds]
-        assert found.pop("dec") == pytest.approx(12345678901234567.125)
-        assert found == expected
+        result = stats[bounds]
+        assert result.pop("dec") == pytest.approx(12345678901234567.125)
+        assert result == expected
     counts = dict.fromkeys(TYPES.names, 1)
     assert stats["nullCount"] == {**counts, "st": {"x": 1, "y": 1}}
     assert "12345678901234567.125" in table.snapshot().files()["stats"][0].as_py()
@@ -169,9 +169,12 @@ def test_files_have_physical_names_and_ids(mode: str, tmp_path: Path) -> None:
     fields = json.loads(table.snapshot().schema_json)["fields"]
     physical = [field["metadata"]["delta.columnMapping.physicalName"] for field in fields]
     [file] = (tmp_path / "t").rglob("*.parquet")
-    found = pq.ParquetFile(file).schema_arrow
-    assert found.names == physical[:2]
-    assert [found.field(name).metadata[b"PARQUET:field_id"] for name in found.names] == [b"1", b"2"]
+    result = pq.ParquetFile(file).schema_arrow
+    assert result.names == physical[:2]
+    assert [result.field(name).metadata[b"PARQUET:field_id"] for name in result.names] == [
+        b"1",
+        b"2",
+    ]
     assert set(stats_of(table)["minValues"]) == set(physical[:2])
     [row] = table.snapshot().files().to_pylist()
     assert dict(row["partitionValues"]) == {physical[2]: "q"}
@@ -189,7 +192,7 @@ def test_types_are_fitted(tmp_path: Path) -> None:
 REFUSED = {
     "a column too many": (pa.table({"id": [1], "x": [1]}), "rows.column"),
     "a type that does not fit": (pa.table({"id": [[1]]}), "rows.type"),
-    "text that is no number": (pa.table({"id": ["1.5"]}), "rows.value"),
+    "text that is not a number": (pa.table({"id": ["1.5"]}), "rows.value"),
     "a column twice": (pa.table([pa.array([1]), pa.array([2])], ["id", "ID"]), "rows.column"),
     "a part twice": (pa.table({"id": [1], "st": [{"x": 1, "X": 2}]}), "rows.column"),
     "a part too many": (pa.table({"id": [1], "st": [{"x": 1, "z": 2}]}), "rows.column"),
@@ -285,10 +288,10 @@ def test_text_of_limited_length(tmp_path: Path) -> None:
     ]
     table = dr.create_table(tmp_path / "t", pa.schema(fields))
     table.append([{"c": "a", "v": "ab"}, {"c": "äöü", "v": "äöü"}, {"c": None, "v": "ab "}])
-    found = pa.table(table.snapshot()).to_pylist()
+    result = pa.table(table.snapshot()).to_pylist()
     expected = [{"c": "a  ", "v": "ab"}, {"c": "äöü", "v": "äöü"}, {"c": None, "v": "ab "}]
-    assert found == expected
-    # blanks count too, as in delta-spark
+    assert result == expected
+    # spaces count, too, as in delta-spark
     for name, too_long in [("v", "abcd"), ("v", "ab    "), ("c", "abc ")]:
         with pytest.raises(dr.InvalidArgumentError, match=rf"{name}.*char\(3\)") as caught:
             table.append([{name: too_long}])
@@ -317,8 +320,8 @@ def test_plain_python_is_rows(tmp_path: Path) -> None:
     table.append([{"id": 1}, {"id": 2, "day": datetime.date(2026, 1, 2)}])
     table.append({"ID": [3]})
     table.append(pa.record_batch({"id": [4]}))
-    found = {row["id"]: row["day"] for row in pa.table(table.snapshot()).to_pylist()}
-    assert found == {1: None, 2: datetime.date(2026, 1, 2), 3: None, 4: None}
+    result = {row["id"]: row["day"] for row in pa.table(table.snapshot()).to_pylist()}
+    assert result == {1: None, 2: datetime.date(2026, 1, 2), 3: None, 4: None}
     with pytest.raises(TypeError, match="list of dicts"):
         table.append("id")  # type: ignore[arg-type]
 
@@ -336,8 +339,8 @@ def test_streams_of_other_libraries(tmp_path: Path) -> None:
     table.append(table.snapshot().scan(filter="id = 1"))
     duckdb = pytest.importorskip("duckdb")
     table.append(duckdb.sql("SELECT 3::BIGINT AS id, 'z' AS s"))
-    found = [(row["id"], row["s"]) for row in sorted_rows(table, "id")]
-    assert found == [(1, "x"), (1, "x"), (2, "y"), (3, "z")]
+    result = [(row["id"], row["s"]) for row in sorted_rows(table, "id")]
+    assert result == [(1, "x"), (1, "x"), (2, "y"), (3, "z")]
 
 
 def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path) -> None:
@@ -356,7 +359,7 @@ def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path) -> None:
     assert table.snapshot().version == 0
 
 
-def test_files_have_the_size_asked_for(tmp_path: Path) -> None:
+def test_files_have_the_requested_size(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("p", pa.int32())]))
     data = pa.table({"id": pa.array(range(300_000)), "p": pa.array([1] * 300_000, pa.int32())})
     written = table.append(data, target_file_size=100_000)
@@ -371,7 +374,7 @@ def test_files_have_the_size_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["none", "name"])
-def test_columns_join_where_asked_for(mode: str, tmp_path: Path) -> None:
+def test_columns_are_added_if_requested(mode: str, tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("st", pa.struct([("x", pa.int32())]))])
     properties = {"delta.columnMapping.mode": mode}
     table = dr.create_table(tmp_path / "t", schema, properties=properties)
@@ -381,8 +384,8 @@ def test_columns_join_where_asked_for(mode: str, tmp_path: Path) -> None:
         table.append(more)
     assert table.append(more, schema_mode="merge").version == 2
     assert table.append([{"id": 3}], schema_mode="merge").version == 3
-    found = sorted_rows(table, "id")
-    assert found == [
+    result = sorted_rows(table, "id")
+    assert result == [
         {"id": 1, "st": {"x": 1, "y": None}, "new": None},
         {"id": 2, "st": {"x": 2, "y": "a"}, "new": 1.5},
         {"id": 3, "st": None, "new": None},
@@ -403,7 +406,7 @@ STORED = [
     (pa.array([7], pa.int32()), pa.string(), ["7"]),
     (pa.array([True]), pa.string(), ["true"]),
     (
-        pa.array([-1], pa.timestamp("ns")),  # rounded down, before 1970 too
+        pa.array([-1], pa.timestamp("ns")),  # rounded down, also before 1970
         pa.timestamp("us", "UTC"),
         [datetime.datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)],
     ),
@@ -428,12 +431,12 @@ STORED = [
 ]
 
 
-@pytest.mark.parametrize(("given", "kind", "expected"), STORED, ids=str)
+@pytest.mark.parametrize(("values", "kind", "expected"), STORED, ids=str)
 def test_values_are_stored_as_the_table_has_them(
-    given: pa.Array, kind: pa.DataType, expected: list[Any], tmp_path: Path
+    values: pa.Array, kind: pa.DataType, expected: list[Any], tmp_path: Path
 ) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("x", kind)]))
-    table.append(pa.table({"x": given}))
+    table.append(pa.table({"x": values}))
     assert pa.table(table.snapshot())["x"].to_pylist() == expected
 
 
@@ -514,7 +517,7 @@ def test_infinities_are_bounds(kind: pa.DataType, tmp_path: Path) -> None:
         dr.write(path, pa.table({"f": pa.array(values, kind)}))
     snapshot = dr.Table(path).snapshot()
     stats = [json.loads(text) for text in snapshot.files(["stats"])["stats"].to_pylist()]
-    bounds = [(one.get("minValues"), one.get("maxValues")) for one in stats]
+    bounds = [(statistics.get("minValues"), statistics.get("maxValues")) for statistics in stats]
     assert ({"f": 1.0}, {"f": "Infinity"}) in bounds
     assert ({"f": "-Infinity"}, {"f": 2.0}) in bounds
     assert (None, None) in bounds

@@ -1,4 +1,4 @@
-"""Arguments of other types: an error that names the argument; one name is one name everywhere."""
+"""Arguments of wrong types: an error that names the argument, consistently."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[str, Call]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_another_type_is_told_by_the_arguments_name(orders: dr.Table, case: str) -> None:
+def test_a_wrong_type_names_the_argument(orders: dr.Table, case: str) -> None:
     argument, call = WRONG[case]
     with pytest.raises(dr.InvalidArgumentError) as caught:
         call(orders)
@@ -119,43 +119,43 @@ def test_numbers_of_numpy_are_numbers(orders: dr.Table, number: Any) -> None:
 
 
 class Broken(datetime.tzinfo):
-    """A time zone whose offset is none."""
+    """A time zone whose offset is not valid."""
 
     def utcoffset(self, _: datetime.datetime | None) -> datetime.timedelta:
         raise RuntimeError("no offset")
 
 
 MOMENTS: dict[str, Callable[[dr.Table, Any], object]] = {
-    "snapshot": lambda table, moment: table.snapshot(timestamp=moment),
-    "changes": lambda table, moment: table.changes(moment),
-    "changes to an end": lambda table, moment: table.changes(0, moment),
-    "follow": lambda table, moment: table.follow(starting_timestamp=moment),
-    "restore": lambda table, moment: table.restore(timestamp=moment),
-    "clone": lambda table, moment: table.clone(table.uri + "-clone", timestamp=moment),
-    "filter_at": lambda _, moment: dr.filter_at("id > 1", moment),
-    "in Spark": lambda table, moment: dr_spark.read(None, table, timestamp=moment),
+    "snapshot": lambda table, timestamp: table.snapshot(timestamp=timestamp),
+    "changes": lambda table, timestamp: table.changes(timestamp),
+    "changes to an end": lambda table, timestamp: table.changes(0, timestamp),
+    "follow": lambda table, timestamp: table.follow(starting_timestamp=timestamp),
+    "restore": lambda table, timestamp: table.restore(timestamp=timestamp),
+    "clone": lambda table, timestamp: table.clone(table.uri + "-clone", timestamp=timestamp),
+    "filter_at": lambda _, timestamp: dr.filter_at("id > 1", timestamp),
+    "in Spark": lambda table, timestamp: dr_spark.read(None, table, timestamp=timestamp),
 }
 
 
-@pytest.mark.parametrize("moment", [pd.NaT, datetime.datetime(2026, 1, 1, tzinfo=Broken())])
+@pytest.mark.parametrize("timestamp", [pd.NaT, datetime.datetime(2026, 1, 1, tzinfo=Broken())])
 @pytest.mark.parametrize("call", MOMENTS)
-def test_a_datetime_without_a_time(orders: dr.Table, call: str, moment: Any) -> None:
+def test_a_datetime_without_a_time(orders: dr.Table, call: str, timestamp: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="without a time") as caught:
-        MOMENTS[call](orders, moment)
+        MOMENTS[call](orders, timestamp)
     assert caught.value.code == "argument.timestamp"
     assert orders.snapshot().version == 1
 
 
-def test_a_moment_of_pandas_is_a_moment(orders: dr.Table) -> None:
+def test_a_timestamp_of_pandas_is_accepted(orders: dr.Table) -> None:
     committed = pd.Timestamp(orders.snapshot().timestamp).tz_convert("Asia/Tokyo")
     assert orders.snapshot(timestamp=committed).version == 1
 
 
 @pytest.mark.parametrize("hours", [14, -14])
-def test_moments_at_the_ends_of_the_calendar(orders: dr.Table, hours: int) -> None:
+def test_timestamps_at_the_ends_of_the_calendar(orders: dr.Table, hours: int) -> None:
     zone = datetime.timezone(datetime.timedelta(hours=hours))
     for end in (datetime.datetime.min, datetime.datetime.max):
-        with pytest.raises(dr.VersionNotFoundError):  # in UTC, one of them is beyond it
+        with pytest.raises(dr.VersionNotFoundError):  # in UTC, one of them is out of range
             orders.snapshot(timestamp=end.replace(tzinfo=zone))
 
 
@@ -219,7 +219,7 @@ def test_waits_of_thousands_of_years(orders: dr.Table) -> None:
     assert report.cutoff == datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
 
 
-def test_a_name_among_others_is_told(orders: dr.Table) -> None:
+def test_a_similar_name_is_suggested(orders: dr.Table) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="its item 1 is of type int"):
         orders.snapshot().scan(["id", 1])
 
@@ -239,8 +239,8 @@ def test_one_name_is_one_name(orders: dr.Table) -> None:
     clustered.cluster_by("id")
     [domain] = clustered.snapshot().domain_metadata.values()
     assert '"id"' in domain
-    found = snapshot.min_max("id")
-    assert found is not None
+    result = snapshot.min_max("id")
+    assert result is not None
 
 
 def test_one_root_is_one_root(tmp_path: Path) -> None:
@@ -261,32 +261,32 @@ def public() -> Iterator[tuple[str, Callable[..., object]]]:
                         yield f"{name}.{part}", method
 
 
-#: They check their arguments as delta-spark's do, which tests/spark/test_delta_table.py tries.
+#: These check their arguments like delta-spark's, as tests/spark/test_delta_table.py shows.
 LIKE_DELTA_SPARK = ("DeltaTable", "DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTableBuilder")
 
 
 def test_every_public_function_checks_its_arguments() -> None:
-    found = {
+    result = {
         name: hasattr(function, "__wrapped__")
         for name, function in public()
         if name.split(".")[0] not in LIKE_DELTA_SPARK
         and any(
-            arguments._rule(str(one.annotation))
-            for one in inspect.signature(function).parameters.values()
+            arguments._rule(str(value.annotation))
+            for value in inspect.signature(function).parameters.values()
         )
     }
-    assert [name for name, is_checked in found.items() if not is_checked] == []
-    assert len(found) > 60
+    assert [name for name, is_checked in result.items() if not is_checked] == []
+    assert len(result) > 60
 
 
 def test_every_rule_has_its_annotation() -> None:
     annotations = {
-        str(one.annotation).removesuffix(" | None")
+        str(value.annotation).removesuffix(" | None")
         for _, function in public()
-        for one in inspect.signature(function).parameters.values()
+        for value in inspect.signature(function).parameters.values()
     }
     annotations |= {
-        str(one.annotation).removesuffix(" | None")
-        for one in inspect.signature(dr.Table.__init__).parameters.values()
+        str(value.annotation).removesuffix(" | None")
+        for value in inspect.signature(dr.Table.__init__).parameters.values()
     }
     assert set(arguments._RULES) - annotations == set()

@@ -1,4 +1,4 @@
-"""Arrow out: everyone takes a snapshot as it is, and its types are plain."""
+"""Arrow export: all libraries accept a snapshot, and its types are plain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def snapshot(table: dr.Table) -> dr.Snapshot:
     return table.snapshot()
 
 
-def test_pyarrow_takes_the_rows_of_a_snapshot(rows: dr.Table) -> None:
+def test_pyarrow_accepts_the_rows_of_a_snapshot(rows: dr.Table) -> None:
     snapshot = rows.snapshot()
     for taken in (snapshot, snapshot.scan(), snapshot.scan().splits()[0]):
         assert pa.table(taken).to_pylist() == ROWS
@@ -55,7 +55,7 @@ def test_polars(snapshot: dr.Snapshot) -> None:
         assert frame["size"].sum() == 500
 
 
-def test_polars_takes_rows(rows: dr.Table) -> None:
+def test_polars_accepts_rows(rows: dr.Table) -> None:
     polars = pytest.importorskip("polars")
     for taken in (rows.snapshot(), rows.snapshot().scan(columns=["id", "name"])):
         assert polars.DataFrame(taken).to_dicts() == ROWS
@@ -74,7 +74,7 @@ def test_duckdb(snapshot: dr.Snapshot) -> None:
         ]
 
 
-def test_duckdb_takes_rows(rows: dr.Table) -> None:
+def test_duckdb_accepts_rows(rows: dr.Table) -> None:
     duckdb = pytest.importorskip("duckdb")
     snapshot = rows.snapshot()
     scan = snapshot.scan(columns=["name", "id"])
@@ -88,7 +88,7 @@ def test_duckdb_takes_rows(rows: dr.Table) -> None:
         assert duckdb.sql(f"SELECT name FROM {name} WHERE id > 1").fetchall() == [("three",)]
 
 
-def test_pandas_takes_rows(rows: dr.Table) -> None:
+def test_pandas_accepts_rows(rows: dr.Table) -> None:
     pytest.importorskip("pandas")
     frame = rows.snapshot().scan().to_arrow().to_pandas()
     assert frame["id"].tolist() == [1, 3]
@@ -116,7 +116,7 @@ def test_native_batches_are_read_once(snapshot: dr.Snapshot) -> None:
         pa.table(batches)
 
 
-def test_native_batches_go_on_as_a_stream(events: logs.LogBuilder) -> None:
+def test_native_batches_continue_as_a_stream(events: logs.LogBuilder) -> None:
     events.commit(logs.add("d"))
     batches = dr.Table(events.uri).native.actions(0)
     first = pa.record_batch(batches.next_batch())
@@ -124,13 +124,13 @@ def test_native_batches_go_on_as_a_stream(events: logs.LogBuilder) -> None:
     assert first.num_rows + rest.num_rows == sum(len(actions) for actions in events.commits)
 
 
-def test_memory_is_kept_by_whoever_holds_it(snapshot: dr.Snapshot) -> None:
+def test_memory_is_kept_by_its_holders(snapshot: dr.Snapshot) -> None:
     column = snapshot.files()["path"].slice(1, 1)
     gc.collect()
     assert column.to_pylist()[0] in PATHS
 
 
-def test_an_error_in_a_c_stream_names_the_place(log: logs.LogBuilder) -> None:
+def test_an_error_in_a_c_stream_names_the_file(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     logs.write_file(log.table, logs.commit_name(1), b'{"add":{"path":5}}\n')
     with pytest.raises(Exception, match=r"00000000000000000001\.json"):
@@ -138,7 +138,7 @@ def test_an_error_in_a_c_stream_names_the_place(log: logs.LogBuilder) -> None:
 
 
 def plain(type_: pa.DataType) -> bool:
-    """A type that Spark, pandas, Polars and DuckDB all take."""
+    """Return whether Spark, pandas, Polars and DuckDB all support a type."""
     if pa.types.is_nested(type_):
         assert not pa.types.is_union(type_)
         return all(plain(type_.field(i).type) for i in range(type_.num_fields))

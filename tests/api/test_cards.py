@@ -1,4 +1,4 @@
-"""What a notebook and a prompt show: cards as HTML, and one line of text."""
+"""Displays in notebooks and prompts: cards as HTML, and one line of text."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from deltareplay.viz import cards
 HOSTILE = "</td><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>'\"&"
 
 
-def shown(value: Any) -> tuple[Page, str]:
-    """The card of a value, and its text."""
+def card_of(value: Any) -> tuple[Page, str]:
+    """Return the card of a value, and its text."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # nobody has called anything
+        warnings.simplefilter("error")  # nothing was called
         page = Page(value._repr_html_())
     return page, " ".join(page.text).replace("\u00a0", " ")
 
 
-def test_a_table_and_a_snapshot_say_what_they_are(rows: dr.Table) -> None:
+def test_reprs_of_a_table_and_a_snapshot(rows: dr.Table) -> None:
     size = rows.snapshot().size_in_bytes
     for value, where in ((rows, rows.uri), (rows.snapshot(), rows.uri)):
-        page, text = shown(value)
+        page, text = card_of(value)
         assert where in text
         assert re.search(r"version +1, committed 2026-01-02 00:00:00 UTC", text)
         assert re.search(r"rows +2 ", text)
@@ -44,17 +44,17 @@ def test_a_card_is_right_on_light_and_dark(rows: dr.Table) -> None:
     assert " id=" not in card
 
 
-def test_a_scan_says_what_it_reads(rows: dr.Table) -> None:
+def test_a_scan_describes_itself(rows: dr.Table) -> None:
     scan = rows.snapshot().scan(["id"], filter="id > 7")
-    _, text = shown(scan)
+    _, text = card_of(scan)
     assert re.search(r"reads +0 of 1 file, 0 B of", text)
     assert "id > 7" in text
     assert repr(scan) == f"<Scan of {rows.snapshot()!r}: reads id, where id > 7>"
 
 
-def test_a_difference_says_what_became_of_it(table: dr.Table, rows: dr.Table) -> None:
+def test_a_difference_has_its_kind(table: dr.Table, rows: dr.Table) -> None:
     diff = table.snapshot(1).diff(table.snapshot(2))
-    _, text = shown(diff)
+    _, text = card_of(diff)
     assert re.search(r"files +2, as before", text)
     assert "1 added, 1 removed, 0 with another deletion vector" in text
     assert "300 B → 500 B (+200 B)" in text
@@ -62,64 +62,64 @@ def test_a_difference_says_what_became_of_it(table: dr.Table, rows: dr.Table) ->
         "<SnapshotDiff of versions 1 and 2: 1 files added, 1 removed, 0 with another deletion "
         "vector>"
     )
-    _, text = shown(rows.snapshot(0).diff(rows.snapshot(1)))
+    _, text = card_of(rows.snapshot(0).diff(rows.snapshot(1)))
     assert "3 → 2 (\u22121)" in text
 
 
-def test_changes_say_how_they_are_found(rows: dr.Table) -> None:
+def test_changes_are_explained(rows: dr.Table) -> None:
     changes = rows.changes(0)
-    page, text = shown(changes)
+    page, text = card_of(changes)
     assert re.search(r"versions +0 to 1", text)
     ways = next(iter(page.tables.values())).rows[1:]
     assert [row[:3] for row in ways] == [["files", "1", "1"], ["deletion vectors", "1", "1"]]
     assert repr(changes) == f"<Changes of {rows!r}: versions 0 to 1, full-delta>"
-    assert "no commit" in shown(rows.changes(9, allow_out_of_range=True))[1]
+    assert "no commit" in card_of(rows.changes(9, allow_out_of_range=True))[1]
 
 
 def test_changes_that_nothing_identifies_show_the_error(table: dr.Table) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.changes(1, kind="upsert").explain()
-    _, text = shown(table.changes(1, kind="upsert"))
+    _, text = card_of(table.changes(1, kind="upsert"))
     assert str(caught.value.code) in text
 
 
-def test_a_verification_says_whether_all_is_well(table: dr.Table) -> None:
+def test_a_verification_is_truthy_if_the_table_is_valid(table: dr.Table) -> None:
     good = table.verify(data_files=False)
-    assert "nothing is wrong" in shown(good)[1]
+    assert "nothing is wrong" in card_of(good)[1]
     assert repr(good) == "<Verification of version 2: nothing is wrong>"
     bad = table.verify()
-    page, text = shown(bad)
+    page, text = card_of(bad)
     assert "2 errors" in text
-    found = next(iter(page.tables.values())).rows[1:]
-    assert [row[1] for row in found] == ["file.missing", "file.missing"]
+    result = next(iter(page.tables.values())).rows[1:]
+    assert [row[1] for row in result] == ["file.missing", "file.missing"]
     assert repr(bad) == "<Verification of version 2: 2 of severity error>"
 
 
 def test_a_plan_and_a_protocol(table: dr.Table, events: logs.LogBuilder) -> None:
     events.checkpoint()
     plan = table.snapshot().replay_plan()
-    _, text = shown(plan)
+    _, text = card_of(plan)
     assert re.search(r"pieces +1, ", text)
-    page, text = shown(dr.Protocol(3, 7, ["deletionVectors"], ["deletionVectors", "appendOnly"]))
+    page, text = card_of(dr.Protocol(3, 7, ["deletionVectors"], ["deletionVectors", "appendOnly"]))
     assert next(iter(page.tables.values())).rows[1:] == [
         ["appendOnly", "writers"],
         ["deletionVectors", "readers and writers"],
     ]
     assert text.count("yes") == 2
-    _, text = shown(dr.Protocol(3, 7, ["fancyFeature"], ["fancyFeature"]))
+    _, text = card_of(dr.Protocol(3, 7, ["fancyFeature"], ["fancyFeature"]))
     assert text.count("no: ") == 2
     assert "fancyFeature" in text
 
 
-def test_a_table_that_is_not_there_shows_the_error(tmp_path: Any) -> None:
-    _, text = shown(dr.Table(tmp_path / "nothing"))
+def test_a_missing_table_shows_the_error(tmp_path: Any) -> None:
+    _, text = card_of(dr.Table(tmp_path / "nothing"))
     assert "table.not_found" in text
 
 
 def test_long_lists_are_cut(log: logs.LogBuilder) -> None:
     log.create(logs.schema(**{f"column{number}": "long" for number in range(500)}))
     snapshot = dr.Table(log.uri).snapshot()
-    card, text = shown(snapshot)
+    card, text = card_of(snapshot)
     assert len(snapshot._repr_html_()) < 8000
     assert "and 488 more" in text
     assert repr(snapshot).endswith("column7 and 492 more>")
@@ -163,4 +163,4 @@ def test_a_table_that_opens_and_cannot_be_read_shows_the_error(
 
     monkeypatch.setattr(cards, "_state", fails)
     for value in (rows, rows.snapshot()):
-        assert "a page is damaged [checkpoint.page]" in shown(value)[1]
+        assert "a page is damaged [checkpoint.page]" in card_of(value)[1]

@@ -1,4 +1,4 @@
-"""``Table.changes``: ranges, and every change of every commit."""
+"""``Table.changes``: ranges, and all changes of all commits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support import data, feed, logs
 
 import deltareplay as dr
 
-#: What the document on change queries prints for its three commits.
+#: The output for the three commits in the document on change queries.
 FULL = {
     ("jack", "apple", "insert", 1),
     ("sarah", "orange", "insert", 1),
@@ -22,26 +22,26 @@ FULL = {
 }
 
 
-def told(changes: dr.Changes) -> set[tuple[Any, ...]]:
-    """The changes without their times; fails when one comes twice."""
+def changed_rows(changes: dr.Changes) -> set[tuple[Any, ...]]:
+    """Return the changes without timestamps; fails on duplicates."""
     rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
-    found = [tuple(row.values()) for row in rows]
-    assert len(found) == len(set(found))
-    return set(found)
+    result = [tuple(row.values()) for row in rows]
+    assert len(result) == len(set(result))
+    return set(result)
 
 
 @pytest.fixture(params=[False, True], ids=["cow", "mor"])
 def fed(log: logs.LogBuilder, request: pytest.FixtureRequest) -> dr.Table:
-    """The seed's table with its feed."""
+    """The seed's table with its change data feed."""
     feed.seed(log, vectors=request.param, feed=True)
     return dr.Table(log.uri)
 
 
-def test_the_feed_tells_what_the_document_prints(fed: dr.Table) -> None:
+def test_the_feed_agrees_with_the_document(fed: dr.Table) -> None:
     changes = fed.changes(0)
     assert changes.versions == (0, 3)
-    assert told(changes) == FULL
-    assert told(fed.changes(2, 2)) == {row for row in FULL if row[3] == 2}
+    assert changed_rows(changes) == FULL
+    assert changed_rows(fed.changes(2, 2)) == {row for row in FULL if row[3] == 2}
     assert changes.schema.types == [
         pa.string(),
         pa.string(),
@@ -56,14 +56,14 @@ def test_columns_and_filters(fed: dr.Table) -> None:
     names = fed.changes(1, columns=["name"]).to_arrow()
     assert names.column_names == ["name", "_change_type", "_commit_version", "_commit_timestamp"]
     jack = {row for row in FULL if row[0] == "jack"}
-    assert told(fed.changes(0, filter="name = 'jack'")) == jack
-    assert told(fed.changes(0, filter=[("fruit", "=", "pineapple")])) == {
+    assert changed_rows(fed.changes(0, filter="name = 'jack'")) == jack
+    assert changed_rows(fed.changes(0, filter=[("fruit", "=", "pineapple")])) == {
         row for row in FULL if row[1] == "pineapple"
     }
-    found = fed.changes(0, columns=["name"], filter="_change_type = 'delete' OR fruit = 'banana'")
-    assert told(found) == {("jack", "update_postimage", 2), ("john", "delete", 3)}
+    result = fed.changes(0, columns=["name"], filter="_change_type = 'delete' OR fruit = 'banana'")
+    assert changed_rows(result) == {("jack", "update_postimage", 2), ("john", "delete", 3)}
     late = fed.changes(0, filter="_commit_version > 2")
-    assert told(late) == {row for row in FULL if row[3] == 3}
+    assert changed_rows(late) == {row for row in FULL if row[3] == 3}
     with pytest.raises(dr.InvalidArgumentError) as caught:
         fed.changes(0, columns=["nothing"])
     assert caught.value.code == "columns.unknown"
@@ -130,12 +130,12 @@ def test_ranges_that_are_none(
     assert caught.value.code == code
 
 
-def test_ranges_that_lie_outside_may_be_allowed(log: logs.LogBuilder) -> None:
+def test_ranges_outside_may_be_allowed(log: logs.LogBuilder) -> None:
     table = appends(log)
     for start, end in [(4, None), (7, 9), (at(16), None), (at(16), at(17))]:
-        found = table.changes(start, end, allow_out_of_range=True)
-        assert found.versions is None
-        assert found.to_arrow().num_rows == 0
+        result = table.changes(start, end, allow_out_of_range=True)
+        assert result.versions is None
+        assert result.to_arrow().num_rows == 0
     assert table.changes(2, at(16), allow_out_of_range=True).versions == (2, 3)
 
 
@@ -192,7 +192,7 @@ def test_vectors_that_grow_and_shrink(log: logs.LogBuilder) -> None:
         after = feed.with_vector(add, deleted)
         log.commit(feed.removal(before), after)
         before = after
-    assert told(dr.Table(log.uri).changes(2)) == {
+    assert changed_rows(dr.Table(log.uri).changes(2)) == {
         (1, "delete", 2),
         (2, "delete", 2),
         (5, "delete", 3),
@@ -204,25 +204,25 @@ def test_vectors_that_grow_and_shrink(log: logs.LogBuilder) -> None:
 
 def test_files_that_change_no_rows_do_not_count(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
-    one = data.write(log.table, "1.parquet", {"id": [1, 2]})
-    log.commit(one)
+    file = data.write(log.table, "1.parquet", {"id": [1, 2]})
+    log.commit(file)
     log.commit(
-        feed.removal(one, data_change=False),
+        feed.removal(file, data_change=False),
         data.write(log.table, "2.parquet", {"id": [1, 2]}, data_change=False),
     )
-    assert told(dr.Table(log.uri).changes(1)) == {(1, "insert", 1), (2, "insert", 1)}
+    assert changed_rows(dr.Table(log.uri).changes(1)) == {(1, "insert", 1), (2, "insert", 1)}
 
 
 def test_a_merge_that_changed_nothing(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"), protocol_action=logs.protocol(1, 4), configuration=feed.ON)
-    one = data.write(log.table, "1.parquet", {"id": [1]})
-    log.commit(one)
+    file = data.write(log.table, "1.parquet", {"id": [1]})
+    log.commit(file)
     none = dict.fromkeys(
         ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"], "0"
     )
     again = data.write(log.table, "2.parquet", {"id": [1]})
-    log.commit(logs.commit_info("MERGE", operationMetrics=none), feed.removal(one), again)
-    assert told(dr.Table(log.uri).changes(2)) == set()
+    log.commit(logs.commit_info("MERGE", operationMetrics=none), feed.removal(file), again)
+    assert changed_rows(dr.Table(log.uri).changes(2)) == set()
 
 
 def test_schemas_that_change_within_a_range(log: logs.LogBuilder) -> None:
@@ -231,8 +231,8 @@ def test_schemas_that_change_within_a_range(log: logs.LogBuilder) -> None:
     log.commit(logs.metadata(logs.schema(id="long", more="string")))
     log.commit(data.write(log.table, "2.parquet", {"id": [2**40], "more": ["x"]}))
     table = dr.Table(log.uri)
-    assert told(table.changes(0)) == {(1, None, "insert", 1), (2**40, "x", "insert", 3)}
-    assert told(table.changes(0, 1)) == {(1, "insert", 1)}
+    assert changed_rows(table.changes(0)) == {(1, None, "insert", 1), (2**40, "x", "insert", 3)}
+    assert changed_rows(table.changes(0, 1)) == {(1, "insert", 1)}
     log.commit(logs.metadata(logs.schema(id="string")))
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.changes(0).to_arrow()
@@ -243,13 +243,13 @@ def test_partition_columns_come_from_the_commit(log: logs.LogBuilder) -> None:
     schema = logs.schema(id="long", day="date")
     log.create(schema, partition_columns=["day"])
     day = {"day": "2026-01-02"}
-    one = data.write(log.table, "1.parquet", {"id": [1]}, partition_values=day)
-    log.commit(one)
+    first = data.write(log.table, "1.parquet", {"id": [1]}, partition_values=day)
+    log.commit(first)
     two = pa.table({"id": [2], "day": [datetime.date(2026, 1, 3)]})
     log.commit(logs.metadata(schema), data.write(log.table, "2.parquet", two))
-    log.commit(feed.removal(one))
+    log.commit(feed.removal(first))
     second, third = datetime.date(2026, 1, 2), datetime.date(2026, 1, 3)
-    assert told(dr.Table(log.uri).changes(0)) == {
+    assert changed_rows(dr.Table(log.uri).changes(0)) == {
         (1, second, "insert", 1),
         (2, third, "insert", 2),
         (1, second, "delete", 3),
@@ -260,24 +260,26 @@ def test_partition_columns_come_from_the_commit(log: logs.LogBuilder) -> None:
 def test_a_partition_value_without_its_key_is_null(
     log: logs.LogBuilder, values: dict[str, str] | None
 ) -> None:
-    # delta-io/delta-kernel-rs issue 2859: writers that leave the keys of nulls out; as ``scan``
+    # delta-io/delta-kernel-rs issue 2859: writers that omit the keys of nulls; like ``scan``
     log.create(logs.schema(id="integer", p="integer"), partition_columns=["p"])
     rows = pa.table({"id": pa.array([1], pa.int32()), "p": pa.array([9], pa.int32())})
-    one = data.write(log.table, "1.parquet", rows)
-    one["add"]["partitionValues"] = values
-    log.commit(one)
+    file = data.write(log.table, "1.parquet", rows)
+    file["add"]["partitionValues"] = values
+    log.commit(file)
     table = dr.Table(log.uri)
     assert table.snapshot().scan().to_arrow().to_pylist() == [{"id": 1, "p": None}]
-    assert told(table.changes(0)) == {(1, None, "insert", 1)}
-    assert told(table.changes(0, kind="min-delta")) == {(1, None, "insert", 1)}
+    assert changed_rows(table.changes(0)) == {(1, None, "insert", 1)}
+    assert changed_rows(table.changes(0, kind="min-delta")) == {(1, None, "insert", 1)}
     for start in (None, 0):
         batches = table.follow(starting_version=start, available_now=True)
         assert [batch.data.to_pylist() for batch in batches] == [[{"id": 1, "p": None}]]
-    found = table.verify().findings
-    assert {one.severity for one in found if one.code == "commit.partition_values"} == {"warning"}
+    result = table.verify().findings
+    assert {file.severity for file in result if file.code == "commit.partition_values"} == {
+        "warning"
+    }
 
 
-def test_removes_that_do_not_tell_their_partition(log: logs.LogBuilder) -> None:
+def test_removes_without_partition_values(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long", p="long"), partition_columns=["p"])
     values = {"p": "1"}
     log.commit(data.write(log.table, "1.parquet", {"id": [1]}, partition_values=values))
@@ -313,7 +315,7 @@ def test_consumers_and_pickles(fed: dr.Table) -> None:
     assert pa.table(changes).num_rows == 5
     assert pa.schema(changes) == changes.schema
     again = pickle.loads(pickle.dumps(changes))
-    assert told(again) == told(changes)
+    assert changed_rows(again) == changed_rows(changes)
     assert "versions 0 to 2" in repr(again)
     with pytest.raises(TypeError):
         dr.Changes()
@@ -359,7 +361,7 @@ def test_long_ranges_stream(log: logs.LogBuilder) -> None:
     log.commit(broken, logs.commit_info())
     log.commit(logs.commit_info())
     batches = dr.Table(log.uri).changes(0).to_batches()
-    # rows come before the commits after them are known
+    # rows are returned before later commits are read
     assert next(batches)["_commit_version"].to_pylist() == [1]
     with pytest.raises(dr.CorruptTableError) as caught:
         for _ in batches:

@@ -1,4 +1,4 @@
-"""Columns of ``char(n)``: filled up with blanks to compare, given back as they are stored."""
+"""Columns of ``char(n)``: padded with spaces for comparison, returned as stored."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ CHAR = {"__CHAR_VARCHAR_TYPE_STRING": "char(4)"}
 
 
 def declared_later(path: Path, partitions: list[str]) -> dr.Table:
-    """Files whose texts nobody filled up: the column became one of ``char(4)`` afterwards."""
+    """A table whose strings are not padded: the column became ``char(4)`` later."""
     schema = pa.schema([("id", pa.int64()), ("c", pa.string())])
     table = dr.create_table(path, schema, partitions)
     rows = [(1, "ab"), (2, "abcd"), (3, "ab  "), (4, None), (5, "a\t")]
-    table.append([{"id": one, "c": text} for one, text in rows])
+    table.append([{"id": row, "c": text} for row, text in rows])
     table.append([{"id": 6, "c": "zz"}])
     first = path / "_delta_log" / f"{0:020}.json"
     lines = [json.loads(line) for line in first.read_text().splitlines()]
@@ -52,10 +52,10 @@ def test_what_is_read(partitions: list[str], tmp_path: Path) -> None:
         ("c LIKE 'ab'", []),
         ("c LIKE 'ab__'", [1, 2, 3]),
         ("c = 'a' || 'b' OR CASE WHEN c = 'zz' THEN true END", [1, 3, 6]),
-        ("c < 'a'", [5]),  # a tab comes before the blank
+        ("c < 'a'", [5]),  # a tab sorts before the space
     ]:
         assert ids(table, condition) == expected, condition
-    # the text with a tab says nothing of shorter ones, where it is the greatest of a file
+    # a greatest string with a tab does not bound shorter ones
     files = table.snapshot().scan(filter="c = 'zz'").files()
     assert files.num_rows == (2 if partitions else 1)
     changes = table.changes(1, 2).to_arrow()["c"].to_pylist()

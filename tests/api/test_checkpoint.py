@@ -1,4 +1,4 @@
-"""Checkpoints and checksums that are written here, checked by pyarrow, deltalake and our reader."""
+"""Checkpoints and checksums written here, checked by pyarrow, deltalake and our reader."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def log_of(table: dr.Table) -> Path:
 
 
 def state(table: dr.Table) -> dict[str, Any]:
-    """Everything that a snapshot says of the table."""
+    """Return the whole state of a snapshot."""
     snapshot = table.snapshot()
     return {
         "version": snapshot.version,
@@ -36,7 +36,7 @@ def state(table: dr.Table) -> dict[str, Any]:
 
 
 def busy(root: Path, **properties: str) -> dr.Table:
-    """A table with something of everything."""
+    """A table with all kinds of actions."""
     table = partitioned(root)
     table.set_properties(
         {
@@ -189,9 +189,9 @@ def test_a_v2_checkpoint_holds_the_table(
 
     hint = json.loads((log_of(table) / "_last_checkpoint").read_text())
     assert hint["v2Checkpoint"]["path"] == manifest.name
-    assert [one["path"] for one in hint["v2Checkpoint"]["sidecarFiles"]] == [named["path"]]
+    assert [item["path"] for item in hint["v2Checkpoint"]["sidecarFiles"]] == [named["path"]]
     assert len(hint["v2Checkpoint"]["nonFileActions"]) == 5
-    assert table.checkpoint(layout=layout) == written, "one that is there stays"
+    assert table.checkpoint(layout=layout) == written, "an existing file stays"
 
     for version in range(before["version"]):
         (log_of(table) / logs.commit_name(version)).unlink()
@@ -230,8 +230,8 @@ def test_the_layout_follows_the_policy(tmp_path: Path) -> None:
     assert table.snapshot(strict=True).num_files == 2
 
 
-def test_an_interval_is_met_by_the_checkpoint_that_is_there(tmp_path: Path) -> None:
-    """Another writer was faster with the checkpoint of the version that is committed."""
+def test_an_existing_checkpoint_fulfils_the_interval(tmp_path: Path) -> None:
+    """Another writer wrote the checkpoint of the committed version first."""
     table = plain(tmp_path / "t", configuration={"delta.checkpointInterval": "2"})
     other = log_of(table) / logs.classic_name(2)
     with table.transaction() as transaction:
@@ -246,12 +246,12 @@ def test_commits_write_checkpoints_by_the_interval(tmp_path: Path) -> None:
     for number in range(6):
         with table.transaction() as transaction:
             transaction.add(f"x{number}", size=1)
-    found = sorted(path.name for path in log_of(table).glob("*.checkpoint.parquet"))
-    assert found == [logs.classic_name(3), logs.classic_name(6)]
+    result = sorted(path.name for path in log_of(table).glob("*.checkpoint.parquet"))
+    assert result == [logs.classic_name(3), logs.classic_name(6)]
     assert json.loads((log_of(table) / "_last_checkpoint").read_text())["version"] == 6
 
 
-def test_a_checkpoint_that_is_there_stays(tmp_path: Path) -> None:
+def test_an_existing_checkpoint_is_kept(tmp_path: Path) -> None:
     table = plain(tmp_path / "t")
     first = table.checkpoint()
     file = log_of(table) / logs.classic_name(1)
@@ -261,7 +261,7 @@ def test_a_checkpoint_that_is_there_stays(tmp_path: Path) -> None:
     assert file.stat().st_mtime_ns == before
 
 
-def test_deltalake_reads_what_is_left(tmp_path: Path) -> None:
+def test_deltalake_reads_the_remaining_rows(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     table = plain(tmp_path / "t")
     with table.transaction() as transaction:
@@ -276,7 +276,7 @@ def test_deltalake_reads_what_is_left(tmp_path: Path) -> None:
     assert sorted(Path(uri).name for uri in peer.file_uris()) == ["b", "c"]
 
 
-def test_the_checksum_counts_what_is_live(tmp_path: Path) -> None:
+def test_the_checksum_counts_live_files(tmp_path: Path) -> None:
     table = busy(tmp_path / "t")
     version = table.snapshot().version
     path = log_of(table) / f"{version:020}.crc"

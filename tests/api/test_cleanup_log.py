@@ -1,4 +1,4 @@
-"""Log cleanup: nothing goes that a version inside the retention period needs."""
+"""Log cleanup: everything that a version within the retention period needs is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deltareplay._table.checkpoint import clean_after
 
 DAY = 24 * 60 * 60 * 1000
 NOW = int(time.time() * 1000)
-#: Every fifth day a commit; the last one is a day old.
+#: A commit every fifth day; the last one is a day old.
 VERSIONS = 13
 AGES = [1 + 5 * (VERSIONS - 1 - version) for version in range(VERSIONS)]
 
@@ -28,7 +28,7 @@ def age(path: Path, days: float) -> None:
 
 
 def history(root: Path, **options: Any) -> logs.LogBuilder:
-    """A file added by each version, and the one of three versions before removed."""
+    """A table to which each version adds a file and removes the one of three versions before."""
     log = logs.LogBuilder(root)
     log.create(logs.schema(id="long"), **options)
     for version in range(1, VERSIONS):
@@ -42,7 +42,7 @@ def history(root: Path, **options: Any) -> logs.LogBuilder:
 
 
 def kept_from(log: logs.LogBuilder, checkpoints: list[int], retention: int = 30) -> int:
-    """By the protocol's words: the newest checkpoint at or before the newest expired commit."""
+    """As in the protocol: the newest checkpoint at or before the newest expired commit."""
     midnight = datetime.fromtimestamp((NOW - retention * DAY) / 1000, timezone.utc)
     cutoff = midnight.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000
     expired = [v for v, days in enumerate(AGES) if NOW - days * DAY <= cutoff]
@@ -61,7 +61,7 @@ def assert_readable(log: logs.LogBuilder, first: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["classic", "multipart", "v2-json", "v2-parquet"])
-def test_what_the_retention_needs_stays(kind: str, tmp_path: Path) -> None:
+def test_versions_within_the_retention_stay(kind: str, tmp_path: Path) -> None:
     options = {"protocol_action": logs.features("v2Checkpoint")} if "v2" in kind else {}
     log = history(tmp_path / "t", **options)
     checkpoints = [2, 4, 6, 9, 12]
@@ -98,7 +98,7 @@ def test_what_the_retention_needs_stays(kind: str, tmp_path: Path) -> None:
     assert table.cleanup_log().files == ()
 
 
-def test_sidecars_go_with_the_checkpoints_that_named_them(tmp_path: Path) -> None:
+def test_sidecars_are_deleted_with_their_checkpoints(tmp_path: Path) -> None:
     log = history(tmp_path / "t", protocol_action=logs.features("v2Checkpoint"))
     log.checkpoint(3, kind="v2-json")
     side = logs.log_dir(log.table) / "_sidecars"
@@ -133,7 +133,7 @@ def test_sidecars_stay_when_a_manifest_cannot_be_read(tmp_path: Path) -> None:
     assert sorted(side.iterdir()) == before
 
 
-def test_nothing_goes_without_a_checkpoint(tmp_path: Path) -> None:
+def test_nothing_is_deleted_without_a_checkpoint(tmp_path: Path) -> None:
     log = history(tmp_path / "t")
     plan = dr.Table(log.uri).cleanup_log()
     assert plan.files == ()
@@ -165,7 +165,7 @@ def test_a_gap_behind_a_checkpoint_stops_it(tmp_path: Path) -> None:
     assert "a commit from there on is missing" in plan.notes[0]
 
 
-def test_what_writers_left_behind_goes(tmp_path: Path) -> None:
+def test_leftovers_of_writers_are_deleted(tmp_path: Path) -> None:
     log = history(tmp_path / "t")
     log.checkpoint(5)
     directory = logs.log_dir(log.table)
@@ -188,8 +188,8 @@ def test_what_writers_left_behind_goes(tmp_path: Path) -> None:
     assert done.size_in_bytes > 0
 
 
-def test_times_that_go_backwards_are_made_to_ascend(tmp_path: Path) -> None:
-    """Commit 6 has an old time, but came after young ones."""
+def test_descending_times_are_adjusted(tmp_path: Path) -> None:
+    """Commit 6 has an old timestamp, but follows recent ones."""
     log = history(tmp_path / "t")
     for version in range(4, VERSIONS):
         age(logs.log_dir(log.table) / logs.commit_name(version), 2)
@@ -259,15 +259,19 @@ def appended(table: dr.Table, path: str) -> None:
         transaction.add(path, size=1, stats={"numRecords": 1})
 
 
-@pytest.mark.parametrize("wanted", ["true", "false", None])
-def test_a_checkpoint_behind_a_commit_cleans_up(wanted: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cleanup_property", ["true", "false", None])
+def test_a_checkpoint_behind_a_commit_cleans_up(
+    cleanup_property: str | None, tmp_path: Path
+) -> None:
     key = "delta.enableExpiredLogCleanup"
-    configuration = {"delta.checkpointInterval": "2"} | ({key: wanted} if wanted else {})
+    configuration = {"delta.checkpointInterval": "2"} | (
+        {key: cleanup_property} if cleanup_property else {}
+    )
     log = history(tmp_path / "t", configuration=configuration)
     checkpoints = [2, 4, 6, 9]
     for version in checkpoints:
         log.checkpoint(version)
-    first = kept_from(log, checkpoints) if wanted != "false" else 0
+    first = kept_from(log, checkpoints) if cleanup_property != "false" else 0
     table = dr.Table(log.uri)
     before = names(log.table)
     appended(table, "no checkpoint")
@@ -280,7 +284,7 @@ def test_a_checkpoint_behind_a_commit_cleans_up(wanted: str | None, tmp_path: Pa
     assert commits == list(range(first, VERSIONS + 2))
     assert not [name for name in names(log.table) if name.startswith(".")]
     assert_readable(log, first)
-    # those that come later find nothing more to delete
+    # further calls find nothing to delete
     kept = names(log.table)
     appended(table, "one more")
     appended(table, "and another")
@@ -288,16 +292,16 @@ def test_a_checkpoint_behind_a_commit_cleans_up(wanted: str | None, tmp_path: Pa
 
 
 @pytest.mark.parametrize("cleanup", [True, False])
-@pytest.mark.parametrize("wanted", ["true", "false", None])
-def test_a_checkpoint_that_is_asked_for_cleans_up(
-    wanted: str | None, cleanup: bool, tmp_path: Path
+@pytest.mark.parametrize("cleanup_property", ["true", "false", None])
+def test_a_requested_checkpoint_cleans_up(
+    cleanup_property: str | None, cleanup: bool, tmp_path: Path
 ) -> None:
-    configuration = {"delta.enableExpiredLogCleanup": wanted} if wanted else {}
+    configuration = {"delta.enableExpiredLogCleanup": cleanup_property} if cleanup_property else {}
     log = history(tmp_path / "t", configuration=configuration)
     checkpoints = [2, 4, 6, 9]
     for version in checkpoints:
         log.checkpoint(version)
-    first = kept_from(log, checkpoints) if cleanup and wanted != "false" else 0
+    first = kept_from(log, checkpoints) if cleanup and cleanup_property != "false" else 0
     written = dr.Table(log.uri).checkpoint(**({} if cleanup else {"cleanup": False}))
     assert written.version == VERSIONS - 1
     commits = sorted(int(path.stem) for path in logs.log_dir(log.table).glob("*.json"))

@@ -1,4 +1,4 @@
-"""``Table.clone``: shallow and deep, once and again."""
+"""``Table.clone``: shallow and deep, repeatedly."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 
 
 def _source(at: Path, **properties: str) -> dr.Table:
-    found = {key.replace("__", "."): value for key, value in properties.items()}
-    table = dr.create_table(at, SCHEMA, ["p"], found, name="n", description="d")
+    result = {key.replace("__", "."): value for key, value in properties.items()}
+    table = dr.create_table(at, SCHEMA, ["p"], result, name="n", description="d")
     table.append(pa.table({"id": [1, 2, 3, 4], "p": ["a b%", "a b%", None, "c/d"]}))
     return table
 
@@ -74,9 +74,9 @@ def test_a_shallow_clone_points_to_the_source(tmp_path: Path) -> None:
     clone = source.clone(tmp_path / "to")
     root = f"file:{tmp_path}/from%20%25/"
     adds = _log(clone, 0, "add")
-    theirs = {root + one for one in source.snapshot().files(columns=["path"])["path"].to_pylist()}
-    assert {one["path"] for one in adds} == theirs
-    [vector] = [one["deletionVector"] for one in adds if "deletionVector" in one]
+    theirs = {root + file for file in source.snapshot().files(columns=["path"])["path"].to_pylist()}
+    assert {add["path"] for add in adds} == theirs
+    [vector] = [add["deletionVector"] for add in adds if "deletionVector" in add]
     assert vector["storageType"] == "p"
     assert vector["pathOrInlineDv"].startswith(f"{root}deletion_vector_")
     assert clone.allowed_roots == [source.uri]
@@ -87,13 +87,13 @@ def test_a_shallow_clone_points_to_the_source(tmp_path: Path) -> None:
     assert _rows(dr.Table(tmp_path / "to", allowed_roots=[tmp_path / "from %"])) == _rows(source)
 
 
-def test_a_shallow_clone_goes_its_own_way(tmp_path: Path) -> None:
+def test_a_shallow_clone_is_independent(tmp_path: Path) -> None:
     source = _source(tmp_path / "from", delta__enableDeletionVectors="true")
     clone = source.clone(tmp_path / "to")
     clone.append(pa.table({"id": [9]}))
     clone.delete("id = 1")
-    assert [one["id"] for one in _rows(clone)] == [2, 3, 4, 9]
-    assert [one["id"] for one in _rows(source)] == [1, 2, 3, 4]
+    assert [row["id"] for row in _rows(clone)] == [2, 3, 4, 9]
+    assert [row["id"] for row in _rows(source)] == [1, 2, 3, 4]
     again = clone.clone(tmp_path / "again")
     assert _rows(again) == _rows(clone)
     deep = again.clone(tmp_path / "deep", shallow=False)
@@ -101,7 +101,7 @@ def test_a_shallow_clone_goes_its_own_way(tmp_path: Path) -> None:
     assert deep.verify(rows=True).ok
 
 
-def test_a_deep_clone_stands_alone(tmp_path: Path) -> None:
+def test_a_deep_clone_is_independent(tmp_path: Path) -> None:
     source = _source(tmp_path / "from", delta__enableDeletionVectors="true")
     source.delete("id = 2")
     expected = _rows(source)
@@ -110,7 +110,7 @@ def test_a_deep_clone_stands_alone(tmp_path: Path) -> None:
     clone = dr.Table(tmp_path / "to")
     assert _rows(clone) == expected
     files = clone.snapshot().files(columns=["path"])["path"].to_pylist()
-    assert all(not one.startswith(("/", "file:")) for one in files)
+    assert all(not file.startswith(("/", "file:")) for file in files)
 
 
 def test_older_versions(tmp_path: Path) -> None:
@@ -118,8 +118,8 @@ def test_older_versions(tmp_path: Path) -> None:
     first = _rows(source)
     source.delete("id > 1")
     assert _rows(source.clone(tmp_path / "by number", version=1)) == first
-    moment = source.snapshot(1).timestamp
-    assert _rows(source.clone(tmp_path / "by time", timestamp=moment, shallow=False)) == first
+    timestamp = source.snapshot(1).timestamp
+    assert _rows(source.clone(tmp_path / "by time", timestamp=timestamp, shallow=False)) == first
 
 
 def test_a_deep_clone_catches_up(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_clustering_and_rows_ids(tmp_path: Path) -> None:
         "clusteringColumns": [["id"]]
     }
     rows = snapshot.scan(with_row_id=True).to_arrow().sort_by("id")
-    assert rows["_row_id"].to_pylist() == [0, 1]  # of its own, as delta-spark has it
+    assert rows["_row_id"].to_pylist() == [0, 1]  # its own, as in delta-spark
     assert rows["_row_commit_version"].to_pylist() == [0, 0]
     names = [key for key in snapshot.properties if key.startswith("delta.rowTracking.")]
     assert len(names) == 2
@@ -217,9 +217,9 @@ def _converted(at: Path, ids: list[int]) -> dr.Table:
 def test_files_of_the_same_name(tmp_path: Path, ids: list[int]) -> None:
     source, target = _converted(tmp_path / "from", ids), _converted(tmp_path / "to", [7, 8, 9])
     before = (tmp_path / "to" / "data.parquet").read_bytes()
-    for copied in ("1", "0"):  # a second clone finds the copies of the first
+    for copied in ("1", "0"):  # a second clone reuses the copies of the first
         clone = source.clone(tmp_path / "to", shallow=False, or_replace=True)
-        assert [one["id"] for one in clone.snapshot().to_arrow().to_pylist()] == ids
+        assert [row["id"] for row in clone.snapshot().to_arrow().to_pylist()] == ids
         [info] = _log(clone, clone.snapshot().version, "commitInfo")
         assert info["operationMetrics"]["numCopiedFiles"] == copied
     assert (tmp_path / "to" / "data.parquet").read_bytes() == before
@@ -234,18 +234,18 @@ def test_the_log_is_no_data(tmp_path: Path) -> None:
     (tmp_path / "from" / "_delta_log" / "_last_checkpoint").write_text('{"version":0,"size":1}')
     target = _converted(tmp_path / "to", [7])
     kept = {path: path.read_bytes() for path in (tmp_path / "to").rglob("*") if path.is_file()}
-    for place, or_replace in ((tmp_path / "to", True), (tmp_path / "new", False)):
+    for location, or_replace in ((tmp_path / "to", True), (tmp_path / "new", False)):
         for shallow in (False, True):
             with pytest.raises(dr.CorruptTableError) as caught:
-                dr.Table(tmp_path / "from").clone(place, shallow=shallow, or_replace=or_replace)
+                dr.Table(tmp_path / "from").clone(location, shallow=shallow, or_replace=or_replace)
             assert caught.value.code == "path.in_log"
     assert kept == {path: path.read_bytes() for path in kept}
     assert target.snapshot().version == 0
     assert not (tmp_path / "new").exists()
 
 
-def test_nothing_is_copied_to_hidden_places(tmp_path: Path) -> None:
-    """A manifest of the source must not become one of the target, which other engines follow."""
+def test_nothing_is_copied_to_hidden_directories(tmp_path: Path) -> None:
+    """A manifest of the source must not become one of the target: other engines follow it."""
     log = logs.LogBuilder(tmp_path / "from")
     log.create(logs.schema(id="long", _p="string"), partition_columns=["_p"])
     rows = pa.table({"id": [1]})
@@ -259,7 +259,7 @@ def test_nothing_is_copied_to_hidden_places(tmp_path: Path) -> None:
     assert clone.snapshot().num_files == 3
     assert _rows(clone) == [{"id": 1, "_p": "x"}] * 3
     copies = [str(path.relative_to(tmp_path / "to")) for path in (tmp_path / "to").rglob("*")]
-    hidden = {one.split("/")[0] for one in copies if one.startswith(("_", "."))}
+    hidden = {copy.split("/")[0] for copy in copies if copy.startswith(("_", "."))}
     assert hidden == {"_delta_log", "_p=x"}
 
 
@@ -269,7 +269,7 @@ def _exists(source: dr.Table, root: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[dr.Table, Path], object], type[Exception], str]] = {
-    "a table is there": (_exists, dr.InvalidArgumentError, "table.exists"),
+    "a table exists": (_exists, dr.InvalidArgumentError, "table.exists"),
     "itself": (
         lambda source, root: source.clone(root / "from", or_replace=True),
         dr.InvalidArgumentError,

@@ -1,4 +1,4 @@
-"""One broken table for each code of an error or a warning: the class, the place, the code."""
+"""A broken table for each code of an error or a warning: the class, the location, the code."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ SCHEMA = logs.schema(id="long")
 
 
 def replace(name: str, content: bytes) -> Recipe:
-    """Puts this into a file of the log."""
+    """Replace a file of the log."""
     return lambda log: logs.write_file(log.table, name, content)
 
 
 def commit(*actions: logs.Action | bytes) -> Recipe:
-    """Writes version 3 with these lines."""
+    """Write version 3 with these lines."""
     lines = [line if isinstance(line, bytes) else logs.json_lines([line]) for line in actions]
     return replace(logs.commit_name(3), b"".join(lines))
 
 
 def delete(*versions: int) -> Recipe:
-    """Deletes the commits of these versions."""
+    """Delete the commits of these versions."""
 
     def recipe(log: logs.LogBuilder) -> None:
         for version in versions:
@@ -41,7 +41,7 @@ def delete(*versions: int) -> Recipe:
 
 
 def first_commit_without(kind: str) -> Recipe:
-    """Writes version 0 anew without the actions of one kind."""
+    """Write version 0 again without the actions of one kind."""
 
     def recipe(log: logs.LogBuilder) -> None:
         kept = [action for action in log.commits[0] if kind not in action]
@@ -59,12 +59,12 @@ def in_commit_timestamps_without_one(log: logs.LogBuilder) -> None:
 
 
 def checksum(**wrong: Any) -> Recipe:
-    """Writes the checksum of the newest version with something wrong in it."""
+    """Write the checksum of the newest version with an error in it."""
     return lambda log: log.checksum(**wrong)
 
 
 def checkpoint_of(table: Callable[[pa.Table], pa.Table]) -> Recipe:
-    """Writes a checkpoint of version 1 with its columns changed."""
+    """Write a checkpoint of version 1 with changed columns."""
 
     def recipe(log: logs.LogBuilder) -> None:
         [path] = log.checkpoint(version=1)
@@ -74,7 +74,7 @@ def checkpoint_of(table: Callable[[pa.Table], pa.Table]) -> Recipe:
 
 
 def numbers_for_paths(table: pa.Table) -> pa.Table:
-    """``add`` as a struct whose path is a number."""
+    """Return ``add`` as a struct whose path is a number."""
     adds = [None if add is None else {"path": 1} for add in table["add"].to_pylist()]
     return table.set_column(table.column_names.index("add"), "add", pa.array(adds))
 
@@ -86,7 +86,7 @@ def checkpoint_without_its_sidecars(log: logs.LogBuilder) -> None:
 
 
 def footer_that_promises_more_rows(log: logs.LogBuilder) -> None:
-    """Raises every count of 5,000 in the footer by one: a varint of two bytes, 10,000 doubled."""
+    """Increase every count of 5,000 in the footer by one: a varint of two bytes, 10,000 doubled."""
     log.commit(*(logs.add(f"f{n}") for n in range(5_000 - 6)))
     [path] = log.checkpoint()
     content = path.read_bytes()
@@ -114,7 +114,7 @@ def strict(table: dr.Table) -> object:
 
 
 class Refused(NamedTuple):
-    """What raises an error."""
+    """A case that raises an error."""
 
     code: str
     error: type[dr.DeltaReplayError]
@@ -187,17 +187,17 @@ def test_refuses(events: logs.LogBuilder, case: Refused) -> None:
         assert error.line == case.line
 
 
-@pytest.mark.parametrize("place", ["nothing", ".", "memory://nothing/here"])
-def test_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+@pytest.mark.parametrize("location", ["nothing", ".", "memory://nothing/here"])
+def test_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(dr.TableNotFoundError) as caught:
-        dr.Table(place).snapshot()
+        dr.Table(location).snapshot()
     assert caught.value.code == "table.not_found"
-    assert not dr.is_table(place)
+    assert not dr.is_table(location)
 
 
 class Passed(NamedTuple):
-    """What is passed over with a warning."""
+    """A case that is skipped with a warning."""
 
     code: str
     recipe: Recipe
@@ -205,7 +205,7 @@ class Passed(NamedTuple):
 
 
 def hint(version: int) -> Recipe:
-    """A hint that names this version, and a checkpoint of version 1."""
+    """Write a hint that names this version, and a checkpoint of version 1."""
 
     def recipe(log: logs.LogBuilder) -> None:
         log.checkpoint(version=1)
@@ -255,15 +255,15 @@ PASSED = [
 def test_passes_over(events: logs.LogBuilder, case: Passed) -> None:
     case.recipe(events)
     with pytest.warns(dr.DeltaReplayWarning):
-        found = dr.Table(events.uri).snapshot()
-        paths = found.files(columns=["path"])["path"].to_pylist()
+        result = dr.Table(events.uri).snapshot()
+        paths = result.files(columns=["path"])["path"].to_pylist()
 
     assert sorted(paths) == sorted(events.state().live_paths())
-    told = {warning.code: warning for warning in found.warnings}
-    assert case.code in told
-    assert told[case.code].message
+    reported = {warning.code: warning for warning in result.warnings}
+    assert case.code in reported
+    assert reported[case.code].message
     if case.path is not None:
-        assert told[case.code].path == case.path
+        assert reported[case.code].path == case.path
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

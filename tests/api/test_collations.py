@@ -1,4 +1,4 @@
-"""Columns with a collation: what compares them is refused, as only Spark has the rules.
+"""Columns with a collation: comparisons are refused, as only Spark has the rules.
 
 The metadata is that of delta-io/delta's request for comments on collated string types.
 """
@@ -18,7 +18,7 @@ import deltareplay as dr
 
 
 def write(root: Path, collation: str, partition: bool = False) -> dr.Table:
-    """Three files with one value each: a, A and b, by whose bytes a filter would skip."""
+    """Write three files with one value each: a, A and b, which a filter by bytes would skip."""
     log = logs.LogBuilder(root)
     fields = [logs.field_json("v", "long"), logs.field_json("s", "string")]
     fields[1]["metadata"] = {"__COLLATIONS": {"s": collation}}
@@ -67,7 +67,7 @@ CONDITIONS = [
 
 @pytest.mark.parametrize("partition", [False, True])
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_what_compares_is_refused(condition: str, partition: bool, tmp_path: Path) -> None:
+def test_comparisons_are_refused(condition: str, partition: bool, tmp_path: Path) -> None:
     snapshot = write(tmp_path, "spark.UTF8_LCASE", partition).snapshot()
     for call in (snapshot.scan, snapshot.files):
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
@@ -99,7 +99,7 @@ def test_statements_are_refused(tmp_path: Path) -> None:
     assert table.snapshot().version == 1
 
 
-def test_what_does_not_compare_works(tmp_path: Path) -> None:
+def test_other_uses_work(tmp_path: Path) -> None:
     table = write(tmp_path, "spark.UTF8_LCASE")
     snapshot = table.snapshot()
     assert snapshot.scan(filter="s IS NOT NULL AND v > 0").count() == 2
@@ -119,7 +119,7 @@ def test_bytes_are_no_collation(tmp_path: Path) -> None:
 
 
 def test_other_engines_compare_in_their_own_way(tmp_path: Path) -> None:
-    """Their conditions are not pushed into the scan, and hold as on any frame of theirs."""
+    """Conditions on them are not pushed into the scan, and are evaluated by the libraries."""
     snapshot = write(tmp_path, "spark.UTF8_LCASE").snapshot()
     rows = snapshot.dataset().to_table(filter=(pds.field("s") == "A") & (pds.field("v") > 0))
     assert rows["v"].to_pylist() == [1]

@@ -1,4 +1,4 @@
-"""Compacted files that are written here: reconciled as the protocol says, and read back."""
+"""Compacted files written here: reconciled as in the protocol, and read back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lines(log: logs.LogBuilder, start: int, end: int) -> list[dict[str, Any]]:
 
 
 def long_log(root: Path) -> logs.LogBuilder:
-    """Adds, removals of files from below and above, a re-vectored file, two of everything else."""
+    """Add and remove files from before and within the range, change a vector, and so on."""
     protocol = logs.features("deletionVectors", writer_only=["domainMetadata"])
     log = logs.LogBuilder(root)
     log.create(logs.schema(id="long"), protocol_action=protocol)
@@ -47,10 +47,16 @@ def test_the_example_of_the_protocol(tmp_path: Path) -> None:
 
     written = dr.Table(tmp_path).compact_log(4, 6)
 
-    found = lines(log, 4, 6)
-    pairs = [pair for row in found for pair in row.items()]
-    told = {(kind, body.get("path", body.get("version"))) for kind, body in pairs}
-    assert told == {("add", "f2"), ("add", "f4"), ("remove", "f1"), ("remove", "f3"), ("txn", 2)}
+    result = lines(log, 4, 6)
+    pairs = [pair for row in result for pair in row.items()]
+    reported = {(kind, body.get("path", body.get("version"))) for kind, body in pairs}
+    assert reported == {
+        ("add", "f2"),
+        ("add", "f4"),
+        ("remove", "f1"),
+        ("remove", "f3"),
+        ("txn", 2),
+    }
     assert (written.num_actions, written.num_actions_before) == (5, 7)
     before = sum((logs.log_dir(tmp_path) / logs.commit_name(v)).stat().st_size for v in (4, 5, 6))
     assert written.size_in_bytes_before == before
@@ -58,7 +64,7 @@ def test_the_example_of_the_protocol(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, None), (1, 3), (2, 5), (1, None)])
-def test_what_is_read_back_is_the_same(start: int, end: int | None, tmp_path: Path) -> None:
+def test_rows_are_read_back_unchanged(start: int, end: int | None, tmp_path: Path) -> None:
     log = long_log(tmp_path)
     end = log.version if end is None else min(end, log.version)
     expected = log._replay(start, end).actions(removed_domains=True)
@@ -94,7 +100,7 @@ def test_by_itself_it_begins_behind_the_checkpoint(tmp_path: Path) -> None:
     assert (written.start, written.end) == (2, 4)
     stamp = (tmp_path / written.path).stat().st_mtime_ns
     assert table.compact_log(2, 4) == written
-    assert (tmp_path / written.path).stat().st_mtime_ns == stamp, "one that is there stays"
+    assert (tmp_path / written.path).stat().st_mtime_ns == stamp, "an existing file stays"
     assert table.snapshot(strict=True).num_files == 5
 
 

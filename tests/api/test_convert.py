@@ -40,7 +40,7 @@ def test_files_become_a_table(tmp_path: Path) -> None:
         "a.parquet",
         "below/b.parquet",
     ]
-    adds = {one["path"]: json.loads(one["stats"]) for one in bodies(table, 0, "add")}
+    adds = {item["path"]: json.loads(item["stats"]) for item in bodies(table, 0, "add")}
     assert adds["below/b.parquet"] == {
         "numRecords": 2,
         "minValues": {"id": 3},
@@ -68,7 +68,7 @@ def test_partitions_come_from_directories(tmp_path: Path) -> None:
         {"id": 1, "p": "a b%c/d=e", "q": 1},
         {"id": 2, "p": None, "q": 2},
     ]
-    adds = {one["path"]: one["partitionValues"] for one in bodies(table, 0, "add")}
+    adds = {item["path"]: item["partitionValues"] for item in bodies(table, 0, "add")}
     assert adds == {
         "p=a%20b%2525c%252Fd%253De/q=1/x%20y%25.parquet": {"p": "a b%c/d=e", "q": "1"},
         "p=__HIVE_DEFAULT_PARTITION__/q=02/b.parquet": {"p": None, "q": "2"},
@@ -94,11 +94,11 @@ def test_hidden_files_stay_out(tmp_path: Path) -> None:
 def test_columns_of_all_files_are_merged(tmp_path: Path) -> None:
     inner = pa.struct([("a", pa.int32())])
     more = pa.struct([("a", pa.int32()), ("b", pa.string())])
-    one = pa.table({"id": pa.array([1], pa.int8()), "s": pa.array([{"a": 1}], inner)})
+    first = pa.table({"id": pa.array([1], pa.int8()), "s": pa.array([{"a": 1}], inner)})
     other = pa.table(
         {"x": [1.5], "s": pa.array([{"a": 2, "b": "b"}], more), "id": pa.array([2], pa.int32())}
     )
-    _file(tmp_path / "1.parquet", one)
+    _file(tmp_path / "1.parquet", first)
     _file(tmp_path / "2.parquet", other)
     snapshot = dr.convert(tmp_path).snapshot()
     assert snapshot.schema == pa.schema([("id", pa.int32()), ("s", more), ("x", pa.float64())])
@@ -149,9 +149,9 @@ def test_a_table_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_in_memory() -> None:
-    made = dr.create_table("memory://converted/from", pa.schema([("id", pa.int64())]))
-    made.append(pa.table({"id": [1]}))
-    # a directory below the root, which has no log of its own
+    created = dr.create_table("memory://converted/from", pa.schema([("id", pa.int64())]))
+    created.append(pa.table({"id": [1]}))
+    # a directory below the root without its own log
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.convert("memory://converted/nothing")
     assert caught.value.code == "convert.no_files"

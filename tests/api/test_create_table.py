@@ -1,4 +1,4 @@
-"""``create_table`` and what changes a table's definition."""
+"""``create_table`` and changes of a table's definition."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ REFUSED: dict[str, tuple[Create, str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_no_table_can_be(what: str, tmp_path: Path) -> None:
+def test_invalid_definitions(what: str, tmp_path: Path) -> None:
     create, code = REFUSED[what]
     with pytest.raises(dr.InvalidArgumentError) as caught:
         create(tmp_path / "t")
@@ -131,8 +131,8 @@ def test_a_table_is_created_once(tmp_path: Path) -> None:
 
 
 def fields(table: dr.Table) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = json.loads(table.snapshot().schema_json)["fields"]
-    return found
+    result: list[dict[str, object]] = json.loads(table.snapshot().schema_json)["fields"]
+    return result
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
@@ -144,13 +144,13 @@ def test_columns_of_a_new_table_are_mapped(tmp_path: Path, mode: str) -> None:
     first, second = fields(table)
     inner = second["type"]["elementType"]["fields"][0]  # type: ignore[index]
     mapped = [field["metadata"] for field in (first, second, inner)]
-    assert [one["delta.columnMapping.id"] for one in mapped] == [1, 2, 3]
-    names = {one["delta.columnMapping.physicalName"] for one in mapped}
+    assert [item["delta.columnMapping.id"] for item in mapped] == [1, 2, 3]
+    names = {item["delta.columnMapping.physicalName"] for item in mapped}
     assert len(names) == 3
     assert all(len(name) == 40 and name.startswith("col-") for name in names)
 
 
-def test_columns_come_and_go(tmp_path: Path) -> None:
+def test_columns_are_added_and_dropped(tmp_path: Path) -> None:
     table = plain(tmp_path / "t")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.rename_column("id", "number")
@@ -199,7 +199,7 @@ ALTERED: dict[str, tuple[Callable[[dr.Table], object], str]] = {
 
 
 @pytest.mark.parametrize("what", ALTERED)
-def test_what_a_table_cannot_become(what: str, tmp_path: Path) -> None:
+def test_invalid_alterations(what: str, tmp_path: Path) -> None:
     alter, code = ALTERED[what]
     table = plain(tmp_path / "t")
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -242,8 +242,8 @@ def test_timestamps_begin_where_they_are_enabled(tmp_path: Path) -> None:
 
     assert snapshot.timestamp > before
     assert snapshot.properties["delta.inCommitTimestampEnablementVersion"] == str(version)
-    told = snapshot.properties["delta.inCommitTimestampEnablementTimestamp"]
-    assert told == str(snapshot.in_commit_timestamp)
+    reported = snapshot.properties["delta.inCommitTimestampEnablementTimestamp"]
+    assert reported == str(snapshot.in_commit_timestamp)
     table.set_properties({"delta.enableInCommitTimestamps": "false"})
     assert table.snapshot().properties == {"delta.enableInCommitTimestamps": "false"}
 
@@ -265,7 +265,7 @@ def test_rows_that_have_no_ids_cannot_be_tracked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["none", "name"])
 def test_partition_columns_in_another_case(mode: str, tmp_path: Path) -> None:
-    """The schema's spelling counts, as in delta-spark 4.4."""
+    """The schema's spelling is used, as in delta-spark 4.4."""
     types = pa.schema([("id", pa.int64()), ("Day", pa.string())])
     properties = {"delta.columnMapping.mode": mode}
     table = dr.create_table(tmp_path / "t", types, partition_columns=["DAY"], properties=properties)

@@ -1,4 +1,4 @@
-"""``Snapshot.dataset``: live rows for pyarrow's datasets, pushed down where that is right."""
+"""``Snapshot.dataset``: live rows for pyarrow's datasets, with pushdown if that is correct."""
 
 from __future__ import annotations
 
@@ -38,33 +38,33 @@ SCHEMA = pa.schema(
 
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> dr.Snapshot:
-    """Twelve rows in six files, of which one is deleted by a vector, with nulls and NaN."""
+    """A table of twelve rows in six files, one row deleted by a vector, with nulls and NaN."""
     path = tmp_path_factory.mktemp("dataset") / "t"
     table = dr.create_table(path, SCHEMA, ["p"], {"delta.enableDeletionVectors": "true"})
     for start in (0, 4, 8):
-        table.append([row(one) for one in range(start, start + 4)])
+        table.append([row(number) for number in range(start, start + 4)])
     table.delete("id = 5")
     return table.snapshot()
 
 
-def row(one: int) -> dict[str, Any]:
-    if one % 7 == 3:
-        return {"id": one, "p": "ab"[one % 2]}
+def row(number: int) -> dict[str, Any]:
+    if number % 7 == 3:
+        return {"id": number, "p": "ab"[number % 2]}
     return {
-        "id": one,
-        "p": "ab"[one % 2],
-        "x": math.nan if one == 6 else one / 2,
-        "f": one / 10,
-        "ok": one % 3 == 0,
-        "d": DAY + datetime.timedelta(days=one),
-        "t": AT + datetime.timedelta(hours=one),
-        "m": Decimal(one),
-        "s": {"a`b": one},
+        "id": number,
+        "p": "ab"[number % 2],
+        "x": math.nan if number == 6 else number / 2,
+        "f": number / 10,
+        "ok": number % 3 == 0,
+        "d": DAY + datetime.timedelta(days=number),
+        "t": AT + datetime.timedelta(hours=number),
+        "m": Decimal(number),
+        "s": {"a`b": number},
     }
 
 
 F = pds.field
-#: Filters of pyarrow, and whether all of it, a part or nothing of it is pushed down.
+#: Filters of pyarrow, and whether all, a part or none of each is pushed down.
 FILTERS: dict[str, tuple[Any, str]] = {
     "number": (F("id") > 6, "all"),
     "turned": (pc.scalar(6) >= F("id"), "all"),
@@ -82,7 +82,7 @@ FILTERS: dict[str, tuple[Any, str]] = {
     "timestamp": (F("t") < AT + datetime.timedelta(hours=3), "all"),
     "decimal": (F("m") <= pa.scalar(Decimal(4), pa.decimal128(9, 2)), "all"),
     "in a struct": (F("s", "a`b") == 4, "all"),
-    "double": (F("x") > 2.5, "all"),  # NaN is no such number here, but one in SQL
+    "double": (F("x") > 2.5, "all"),  # NaN does not satisfy this in pyarrow, but in SQL
     "not equal to NaN": (F("x") != math.nan, "nothing"),
     "single": (F("f") < 0.3, "nothing"),
     "computed": (pc.add(F("id"), 1) == 4, "nothing"),
@@ -95,23 +95,23 @@ FILTERS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters_leave_the_rows_that_arrow_leaves(name: str, snapshot: dr.Snapshot) -> None:
     filter, pushed = FILTERS[name]
-    held = pds.dataset(snapshot.to_arrow())
+    in_memory = pds.dataset(snapshot.to_arrow())
     for columns in (None, ["id"], ["x", "p"], {"twice": F("id") * 2, "day": F("d")}):
-        expected = held.to_table(columns, filter=filter)
-        found = snapshot.dataset().to_table(columns, filter=filter)
-        assert found.schema == expected.schema
-        assert str(found.to_pylist()) == str(expected.to_pylist())  # as text, NaN equals NaN
-    assert held.count_rows() == 11
-    assert snapshot.dataset().count_rows(filter) == held.count_rows(filter)
-    told = ArrowExpression.of(filter, snapshot.schema)
-    assert told is not None
-    assert (told.sql is None) == (pushed == "nothing")
-    if told.sql is not None:
-        left = snapshot.scan(filter=told.sql).count()
+        expected = in_memory.to_table(columns, filter=filter)
+        result = snapshot.dataset().to_table(columns, filter=filter)
+        assert result.schema == expected.schema
+        assert str(result.to_pylist()) == str(expected.to_pylist())  # as text, NaN equals NaN
+    assert in_memory.count_rows() == 11
+    assert snapshot.dataset().count_rows(filter) == in_memory.count_rows(filter)
+    reported = ArrowExpression.of(filter, snapshot.schema)
+    assert reported is not None
+    assert (reported.sql is None) == (pushed == "nothing")
+    if reported.sql is not None:
+        left = snapshot.scan(filter=reported.sql).count()
         if pushed == "part":
-            assert held.count_rows(filter) < left < 11
+            assert in_memory.count_rows(filter) < left < 11
         elif name != "double":
-            assert left == held.count_rows(filter)
+            assert left == in_memory.count_rows(filter)
 
 
 def test_padded_strings_are_compared_by_arrow(tmp_path: Path) -> None:
@@ -128,16 +128,16 @@ def test_many_conditions(snapshot: dr.Snapshot) -> None:
     chain = F("id") == -1
     for number in range(600):
         chain |= F("id") == number
-    held = pds.dataset(snapshot.to_arrow())
-    assert snapshot.dataset().count_rows(chain) == held.count_rows(chain) > 0
+    in_memory = pds.dataset(snapshot.to_arrow())
+    assert snapshot.dataset().count_rows(chain) == in_memory.count_rows(chain) > 0
 
 
 def test_only_what_is_needed_is_read(snapshot: dr.Snapshot, monkeypatch: Any) -> None:
-    asked: list[Any] = []
+    requested: list[Any] = []
     scan = dr.Snapshot.scan
 
     def noted(self: dr.Snapshot, columns: Any = None, filter: Any = None, **more: Any) -> dr.Scan:
-        asked.append((columns, filter))
+        requested.append((columns, filter))
         return scan(self, columns, filter, **more)
 
     monkeypatch.setattr(dr.Snapshot, "scan", noted)
@@ -146,7 +146,7 @@ def test_only_what_is_needed_is_read(snapshot: dr.Snapshot, monkeypatch: Any) ->
     dataset.to_table({"y": F("x") * F("m")}, filter=F("p") == "a")
     dataset.filter(F("ok")).filter(F("id") > 1).to_table(["ok"])
     dataset.head(1)
-    assert asked == [
+    assert requested == [
         (["id", "d"], "`id` > 6"),
         (["p", "x", "m"], "`p` = 'a'"),
         (["id", "ok"], "(`ok` AND `id` > 1)"),
@@ -167,17 +167,17 @@ def test_every_method_reads_live_rows(snapshot: dr.Snapshot, tmp_path: Path) -> 
     assert ordered == sorted(rows["id"].to_pylist(), reverse=True)
     plain = pds.dataset(rows.select(["id", "p"]))
     dr.write(tmp_path / "t", plain.to_table())
-    some = dr.Table(tmp_path / "t").snapshot().dataset().filter(F("id") < 3)
-    assert some.join(plain, "id", right_suffix="_r").to_table().num_rows == 3
-    assert some.join(some, "id", right_suffix="_r").to_table().num_rows == 3
-    ordered = some.sort_by("id")
+    small = dr.Table(tmp_path / "t").snapshot().dataset().filter(F("id") < 3)
+    assert small.join(plain, "id", right_suffix="_r").to_table().num_rows == 3
+    assert small.join(small, "id", right_suffix="_r").to_table().num_rows == 3
+    ordered = small.sort_by("id")
     assert ordered.join_asof(ordered, on="id", by="p", tolerance=1).to_table().num_rows == 3
     again = pickle.loads(pickle.dumps(dataset.filter(F("id") < 3)))
     assert again.count_rows() == 3
 
 
 def test_no_method_of_a_dataset_is_forgotten() -> None:
-    """What reads by ``scanner`` is right; everything else has to be our own."""
+    """Methods based on ``scanner`` are correct; all others must be overridden."""
     by_scanner = {"head", "take", "to_batches", "to_table"}
     harmless = {"schema", "partition_expression"}
     public = {name for name in dir(pds.UnionDataset) if not name.startswith("_")}
@@ -192,7 +192,7 @@ def test_no_method_of_a_dataset_is_forgotten() -> None:
         lambda dataset: dataset.children,
     ],
 )
-def test_what_would_be_wrong_is_refused(call: Any, snapshot: dr.Snapshot) -> None:
+def test_wrong_results_are_refused(call: Any, snapshot: dr.Snapshot) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         call(snapshot.dataset())
     assert caught.value.code == "dataset.method"
@@ -219,8 +219,10 @@ def test_engines_push_down(snapshot: dr.Snapshot) -> None:
     duckdb, pl = pytest.importorskip("duckdb"), pytest.importorskip("polars")
     dataset = snapshot.dataset()
     assert dataset is not None
-    told = duckdb.sql("SELECT p, count(*), sum(id) FROM dataset WHERE id > 2 GROUP BY p ORDER BY p")
-    assert told.fetchall() == [("a", 4, 28), ("b", 4, 30)]
+    reported = duckdb.sql(
+        "SELECT p, count(*), sum(id) FROM dataset WHERE id > 2 GROUP BY p ORDER BY p"
+    )
+    assert reported.fetchall() == [("a", 4, 28), ("b", 4, 30)]
     lazy = pl.scan_pyarrow_dataset(dataset).filter((pl.col("id") > 2) & (pl.col("p") == "a"))
     assert sorted(lazy.select("id").collect()["id"].to_list()) == [4, 6, 8, 10]
 

@@ -1,4 +1,4 @@
-"""``Table.delete`` and ``Table.overwrite``: rows that are left, files, the feed."""
+"""``Table.delete`` and ``Table.overwrite``: remaining rows, files, the change data feed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.float64())]
 
 
 def filled(path: Path, properties: dict[str, str], partitions: list[str]) -> dr.Table:
-    """Ids 0 to 9 and 10 to 19 in two commits; p is "a" or "b"."""
+    """A table with ids 0 to 9 and 10 to 19 in two commits; p is "a" or "b"."""
     table = dr.create_table(path, SCHEMA, partitions, properties)
     for start in (0, 10):
         ids = range(start, start + 10)
-        table.append([{"id": one, "p": "ab"[one % 2], "v": one / 2} for one in ids])
+        table.append([{"id": number, "p": "ab"[number % 2], "v": number / 2} for number in ids])
     return table
 
 
@@ -34,11 +34,11 @@ def ids(table: dr.Table) -> list[int]:
 
 def commit(table: dr.Table, version: int) -> dict[str, list[dict[str, Any]]]:
     text = (local_path(table.uri) / "_delta_log" / f"{version:020}.json").read_text()
-    found: dict[str, list[dict[str, Any]]] = {}
+    result: dict[str, list[dict[str, Any]]] = {}
     for line in text.splitlines():
         [(kind, body)] = json.loads(line).items()
-        found.setdefault(kind, []).append(body)
-    return found
+        result.setdefault(kind, []).append(body)
+    return result
 
 
 def files_below(table: Path) -> set[Path]:
@@ -53,7 +53,7 @@ def test_rows_that_satisfy_the_filter_go(mode: str, partitions: list[str], tmp_p
     before = row_ids(table) if tracked else {}
 
     done = table.delete("id = 3 OR id >= 15")
-    left = [one for one in range(15) if one != 3]
+    left = [number for number in range(15) if number != 3]
     assert done.version == 3
     assert done.metrics["numDeletedRows"] == 6
     assert ids(table) == left
@@ -64,9 +64,9 @@ def test_rows_that_satisfy_the_filter_go(mode: str, partitions: list[str], tmp_p
         assert done.metrics["numCopiedRows"] > 0
     again = table.delete([("id", "=", 4)])
     assert again.metrics["numDeletedRows"] == 1
-    assert ids(table) == [one for one in left if one != 4]
+    assert ids(table) == [item for item in left if item != 4]
     if tracked:
-        assert row_ids(table) == {one: before[one] for one in left if one != 4}
+        assert row_ids(table) == {item: before[item] for item in left if item != 4}
         info = commit(table, 4)["commitInfo"][0]
         assert info["tags"] == {"delta.rowTracking.preserved": "true"}
     assert table.delete("id = 3").version is None
@@ -74,11 +74,11 @@ def test_rows_that_satisfy_the_filter_go(mode: str, partitions: list[str], tmp_p
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_a_filter_computes_is_deleted(mode: str, tmp_path: Path) -> None:
+def test_rows_of_a_computed_filter_are_deleted(mode: str, tmp_path: Path) -> None:
     table = filled(tmp_path / "t", MODES[mode], ["p"])
     done = table.delete("id % 4 = 1 AND id * 2 > 8")
     assert done.metrics["numDeletedRows"] == 4
-    assert ids(table) == [one for one in range(20) if one % 4 != 1 or one * 2 <= 8]
+    assert ids(table) == [number for number in range(20) if number % 4 != 1 or number * 2 <= 8]
 
 
 def row_ids(table: dr.Table) -> dict[int, tuple[int, int]]:
@@ -87,7 +87,7 @@ def row_ids(table: dr.Table) -> dict[int, tuple[int, int]]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_files_of_which_every_row_goes(mode: str, tmp_path: Path) -> None:
+def test_files_all_of_whose_rows_are_deleted(mode: str, tmp_path: Path) -> None:
     table = filled(tmp_path / "t", MODES[mode], ["p"])
     before = files_below(tmp_path / "t")
     for filter in ("p = 'a'", "id < 10 AND id >= 0", "v IS NOT NULL"):
@@ -122,16 +122,16 @@ def test_deleting_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["copies", "vectors"])
-def test_the_feed_is_told(mode: str, tmp_path: Path) -> None:
+def test_the_feed_is_returned(mode: str, tmp_path: Path) -> None:
     properties = {**MODES[mode], "delta.enableChangeDataFeed": "true"}
     table = filled(tmp_path / "t", properties, ["p"])
     version = table.delete("(p = 'a' AND id < 10) OR id = 11").version
     assert version == 3
     changes = table.changes(version, require_feed=True).to_arrow().to_pylist()
-    found = sorted((row["_change_type"], row["id"]) for row in changes)
-    assert found == [("delete", one) for one in (0, 2, 4, 6, 8, 11)]
+    result = sorted((row["_change_type"], row["id"]) for row in changes)
+    assert result == [("delete", item) for item in (0, 2, 4, 6, 8, 11)]
     assert ("cdc" in commit(table, version)) == (mode == "copies")
-    # whole files need no telling
+    # whole files need no change data
     version = table.delete("p = 'b' AND id < 10").version
     assert version is not None
     assert "cdc" not in commit(table, version)
@@ -162,20 +162,20 @@ def test_all_rows_are_replaced(tmp_path: Path) -> None:
 def test_rows_of_a_filter_are_replaced(mode: str, feed: bool, tmp_path: Path) -> None:
     properties = {**MODES[mode], "delta.enableChangeDataFeed": str(feed).lower()}
     table = filled(tmp_path / "t", properties, ["p"])
-    rows = [{"id": one, "p": "ab"[one % 2], "v": one / 2} for one in (6, 7, 30)]
+    rows = [{"id": item, "p": "ab"[item % 2], "v": item / 2} for item in (6, 7, 30)]
     done = table.overwrite(rows, where="id >= 6")
     assert ids(table) == [0, 1, 2, 3, 4, 5, 6, 7, 30]
     assert done.metrics["numDeletedRows"] == 14
-    # 6 rows stay in files of which rows go; delta-spark counts them so, also if they stay in place
+    # 6 rows stay in changed files; delta-spark counts them even if they stay in place
     assert done.metrics["numCopiedRows"] == 6
     assert done.metrics["numOutputRows"] == 3 + 6
     version = done.version
     assert version is not None
     changes = table.changes(version).to_arrow().to_pylist()
-    told = sorted((row["_change_type"], row["id"]) for row in changes)
+    reported = sorted((row["_change_type"], row["id"]) for row in changes)
     if feed or "vectors" in mode or "ids" not in mode:
-        gone = [("delete", one) for one in range(6, 20)]
-        assert feed is False or told == [*gone, ("insert", 6), ("insert", 7), ("insert", 30)]
+        gone = [("delete", number) for number in range(6, 20)]
+        assert feed is False or reported == [*gone, ("insert", 6), ("insert", 7), ("insert", 30)]
     with pytest.raises(dr.InvalidArgumentError, match="row 1 of the data") as caught:
         table.overwrite([{"id": 9}, {"id": 5}], where="id >= 6")
     assert caught.value.code == "rows.where"
@@ -194,12 +194,12 @@ def test_partitions_of_the_rows_are_replaced(mapping: str, tmp_path: Path) -> No
     assert table.overwrite(nothing, partition_overwrite="dynamic").metrics["numRemovedFiles"] == 0
 
 
-def test_partitions_of_moments_are_the_same_in_every_spelling(tmp_path: Path) -> None:
-    """Another writer may write the same moment in another way."""
+def test_partitions_of_timestamps_are_the_same_in_every_spelling(tmp_path: Path) -> None:
+    """Another writer may spell the same timestamp differently."""
     schema = pa.schema([("id", pa.int64()), ("t", pa.timestamp("us", "UTC"))])
     table = dr.create_table(tmp_path / "t", schema, ["t"])
-    moment = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
-    table.append([{"id": 1, "t": moment}])
+    timestamp = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
+    table.append([{"id": 1, "t": timestamp}])
     with table.transaction() as transaction:
         [old] = table.snapshot().files().to_pylist()
         transaction.remove([old["path"]])
@@ -210,7 +210,7 @@ def test_partitions_of_moments_are_the_same_in_every_spelling(tmp_path: Path) ->
             modification_time=1,
             stats={"numRecords": 1},
         )
-    done = table.overwrite([{"id": 2, "t": moment}], partition_overwrite="dynamic")
+    done = table.overwrite([{"id": 2, "t": timestamp}], partition_overwrite="dynamic")
     assert done.metrics["numRemovedFiles"] == 1
     assert table.snapshot().num_files == 1
 
@@ -232,7 +232,7 @@ def test_columns_are_replaced_with_the_rows(tmp_path: Path) -> None:
 
 
 def test_replaced_columns_keep_their_ids(tmp_path: Path) -> None:
-    # as delta-spark 4.4: a field that stays, in any case and at any depth, keeps its id
+    # as in delta-spark 4.4: a field that stays, in any case and at any depth, keeps its id
     part = pa.struct([("a", pa.int32()), ("b", pa.string())])
     schema = pa.schema([("id", pa.int64()), ("st", part)])
     properties = {"delta.columnMapping.mode": "name"}
@@ -248,7 +248,7 @@ def test_replaced_columns_keep_their_ids(tmp_path: Path) -> None:
     assert sorted(ids[name] for name in ("new", "st", "c")) == [5, 6, 7]
 
 
-def test_what_cannot_be_replaced(tmp_path: Path) -> None:
+def test_invalid_replacements(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.overwrite([{"id": 1}], partition_overwrite="dynamic")
@@ -258,7 +258,7 @@ def test_what_cannot_be_replaced(tmp_path: Path) -> None:
     assert caught.value.code == "rows.partitions"
 
 
-def test_a_reader_of_what_was_deleted_loses(tmp_path: Path) -> None:
+def test_a_reader_of_deleted_files_conflicts(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
 
     def batches() -> Any:
@@ -272,7 +272,7 @@ def test_a_reader_of_what_was_deleted_loses(tmp_path: Path) -> None:
     assert len(files_below(tmp_path / "t") - before) == 1, "that of the append"
 
 
-def test_a_table_that_does_not_say_where_row_ids_are_kept(tmp_path: Path) -> None:
+def test_a_table_without_a_row_id_column(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", MODES["copies with ids"], [])
     first = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
     first.write_text(first.read_text().replace("materialized", "other"))

@@ -63,7 +63,7 @@ def test_inline_vectors_of_the_reference(rows: list[int], text: str, size: int) 
     assert of(rows).encode_inline() == inline(text, size, len(rows))
 
 
-def test_the_last_group_may_say_how_many_bytes_it_lacks() -> None:
+def test_the_last_group_may_mark_missing_bytes() -> None:
     """From version 5 of ``cdf-table-with-dv`` of delta-kernel-rs, which deletes the row 3."""
     text = "^Bg9^0rr910000000000iXQKl0rr91000005c8Xg##093"
 
@@ -104,7 +104,7 @@ def test_damage_is_an_error_with_its_code(data: bytes, code: str) -> None:
     assert raised.value.code == code
 
 
-def test_a_descriptor_that_lies() -> None:
+def test_a_wrong_descriptor() -> None:
     rows, text, size = INLINE[2]
     for descriptor, code in [
         (inline(text, size, 2), "dv.cardinality"),
@@ -132,8 +132,8 @@ def test_every_form_shows_the_rows(rows: set[int]) -> None:
     assert vector.rows.type == pa.int64()
     assert vector.rows.to_pylist() == ordered
     ranges = vector.ranges().to_pylist()
-    assert [row for one in ranges for row in range(one["start"], one["end"])] == ordered
-    assert all(one["end"] < two["start"] for one, two in pairwise(ranges))
+    assert [row for span in ranges for row in range(span["start"], span["end"])] == ordered
+    assert all(span["end"] < two["start"] for span, two in pairwise(ranges))
     assert dr.DeletionVector.decode(vector.encode(), cardinality=len(rows)) == vector
     assert dr.DeletionVector.from_descriptor(vector.encode_inline()) == vector
     assert pickle.loads(pickle.dumps(vector)) == vector
@@ -142,12 +142,12 @@ def test_every_form_shows_the_rows(rows: set[int]) -> None:
 
 @given(sets, sets)
 def test_sets_are_sets(left: set[int], right: set[int]) -> None:
-    one, two = of(left), of(right)
+    first, second = of(left), of(right)
 
-    assert one | two == one.union(two) == of(left | right)
-    assert one & two == one.intersection(two) == of(left & right)
-    assert one - two == one.difference(two) == of(left - right)
-    assert (one == two) == (left == right)
+    assert first | second == first.union(second) == of(left | right)
+    assert first & second == first.intersection(second) == of(left & right)
+    assert first - second == first.difference(second) == of(left - right)
+    assert (first == second) == (left == right)
 
 
 @given(st.sets(st.integers(0, 999)), st.integers(0, 100))
@@ -161,8 +161,8 @@ def test_masks_are_of_the_whole_file(rows: set[int], more: int) -> None:
         vector.live_mask(num_rows).to_numpy(zero_copy_only=False).tolist() == (~expected).tolist()
     )
     live = vector.live_ranges(num_rows).to_pylist()
-    found = [row for one in live for row in range(one["start"], one["end"])]
-    assert found == np.flatnonzero(~expected).tolist()
+    result = [row for item in live for row in range(item["start"], item["end"])]
+    assert result == np.flatnonzero(~expected).tolist()
 
 
 def test_a_mask_filters_a_table() -> None:
@@ -213,7 +213,7 @@ def test_rows_that_are_no_numbers(rows: Any) -> None:
         of(rows)
 
 
-def test_packed_files_are_what_the_protocol_says() -> None:
+def test_packed_files_follow_the_protocol() -> None:
     vectors = [of([0]), of(range(100_000)), of([])]
     name = uuid.UUID("d2c639aa-8816-431a-aaf6-d3fe2512ff61")
 
@@ -233,8 +233,8 @@ def test_packed_files_are_what_the_protocol_says() -> None:
         assert bitmap == vector.encode()
         end += size + 8
         assert int.from_bytes(data[end - 4 : end], "big") == zlib.crc32(bitmap)
-        found = dr.DeletionVector.decode(data, offset=descriptor["offset"])
-        assert found == vector
+        result = dr.DeletionVector.decode(data, offset=descriptor["offset"])
+        assert result == vector
     assert end == len(data)
     assert dr.DeletionVector.pack([])[1] == b"\x01"
     assert dr.DeletionVector.pack([])[0] != dr.DeletionVector.pack([])[0]

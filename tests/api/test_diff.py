@@ -1,4 +1,4 @@
-"""``Snapshot.diff``: what differs between two versions."""
+"""``Snapshot.diff``: differences between two versions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ def test_files_and_definitions(log: logs.LogBuilder) -> None:
         configuration={"a": "1", "b": "2"},
         name="old",
     )
-    one = data.write(log.table, "1.parquet", {"id": [1, 2, 3]})
-    two = data.write(log.table, "2.parquet", {"id": [4, 5]})
-    log.commit(one, two, logs.domain("mine", "{}"))
+    first = data.write(log.table, "1.parquet", {"id": [1, 2, 3]})
+    second = data.write(log.table, "2.parquet", {"id": [4, 5]})
+    log.commit(first, second, logs.domain("mine", "{}"))
     nested = {"type": "struct", "fields": [logs.field_json("x", "integer", nullable=False)]}
     log.commit(
         features,
         logs.metadata(
             logs.schema(id="long", inner=nested), configuration={"a": "1", "b": "3", "c": "4"}
         ),
-        feed.removal(one),
-        feed.with_vector(one, [0, 2]),
-        feed.removal(two),
+        feed.removal(first),
+        feed.with_vector(first, [0, 2]),
+        feed.removal(second),
         data.write(log.table, "3.parquet", {"id": [6]}, stats=False),
         logs.domain("mine", "{}", removed=True),
         logs.domain("other", '{"x":1}'),

@@ -1,4 +1,4 @@
-"""Names in double quotes, as deltalake's predicates write them, are texts here, as in Spark."""
+"""Names in double quotes, as in deltalake's predicates, are strings here, as in Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def table(tmp_path: Path) -> dr.Table:
 
 @pytest.mark.parametrize("where", ["\"Name\" <> 'x'", '"Name" IS NOT NULL', "\"Name\" = 'x'"])
 def test_conditions_without_a_column(where: str, table: dr.Table) -> None:
-    """They would hit every row, or none."""
+    """They would match every row, or none."""
     for call in (
         lambda: table.delete(where),
         lambda: table.update(where, {"kind": "'z'"}),

@@ -1,4 +1,4 @@
-"""Features that go with all that they left behind, and row ids for files that had none."""
+"""Features that are dropped with all their traces, and row ids for files without them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def filled(root: Path, properties: Mapping[str, str]) -> dr.Table:
     table = dr.create_table(root / "t", schema, partition_columns=["part"], properties=properties)
     for first in (0, 4, 8):
         ids = range(first, first + 4)
-        table.append({"id": list(ids), "part": ["ab"[one % 2] for one in ids]})
+        table.append({"id": list(ids), "part": ["ab"[number % 2] for number in ids]})
     return table
 
 
@@ -30,8 +30,8 @@ def ids(table: dr.Table, version: int | None = None) -> list[int]:
 
 
 def operations(table: dr.Table, since: int) -> list[str]:
-    found = range(since, table.snapshot().version + 1)
-    return [bodies(table, version, "commitInfo")[0]["operation"] for version in found]
+    result = range(since, table.snapshot().version + 1)
+    return [bodies(table, version, "commitInfo")[0]["operation"] for version in result]
 
 
 def data_changes(table: dr.Table, since: int) -> set[bool]:
@@ -45,7 +45,7 @@ def data_changes(table: dr.Table, since: int) -> set[bool]:
 
 
 def dropped(table: dr.Table, feature: str) -> dr.Snapshot:
-    """Drops a feature that readers have to know; the rows stay, at every version."""
+    """Drop a feature that readers must support; the rows of all versions are unchanged."""
     before = table.snapshot()
     rows = {version: ids(table, version) for version in range(1, before.version + 1)}
     version = table.drop_feature(feature)
@@ -56,7 +56,7 @@ def dropped(table: dr.Table, feature: str) -> dr.Snapshot:
     assert "checkpointProtection" in (after.protocol.writer_features or ())
     assert after.properties["delta.requireCheckpointProtectionBeforeVersion"] == str(version)
     assert ids(table) == rows[before.version]
-    assert {found: ids(table, found) for found in rows} == rows
+    assert {result: ids(table, result) for result in rows} == rows
     assert data_changes(table, before.version + 1) <= {False}
     steps = operations(table, before.version + 1)
     assert steps[-4:] == ["EMPTY COMMIT"] * 3 + ["DROP FEATURE"]
@@ -64,7 +64,8 @@ def dropped(table: dr.Table, feature: str) -> dr.Snapshot:
     for protected in range(version - 3, version + 1):
         assert (log / f"{protected:020}.checkpoint.parquet").exists()
     assert table.verify().findings == (), str(table.verify())
-    # a client that knows nothing of what was before begins at the checkpoint after the last commit
+    # a client that does not support the former feature begins at the checkpoint after the last
+    # commit
     table.append({"id": [99], "part": ["a"]})
     assert ids(table) == [*rows[before.version], 99]
     return after
@@ -79,7 +80,7 @@ def test_deletion_vectors(tmp_path: Path) -> None:
     assert after.files(["deletionVector"])["deletionVector"].null_count == after.num_files
     assert "delta.enableDeletionVectors" not in after.properties
     named = {line["path"] for line in bodies(table, after.version, "remove")}
-    on_disk = {one.name for one in (tmp_path / "t").rglob("deletion_vector_*")}
+    on_disk = {path.name for path in (tmp_path / "t").rglob("deletion_vector_*")}
     assert named == on_disk, "kept by those who know no vectors"
 
 
@@ -91,7 +92,7 @@ def test_column_mapping(tmp_path: Path) -> None:
     assert "columnMapping" not in after.schema_json
     assert set(after.properties) == PROTECTION
     values = after.files(["partitionValues"])["partitionValues"].to_pylist()
-    assert {tuple(dict(one)) for one in values} == {("part",)}
+    assert {tuple(dict(value)) for value in values} == {("part",)}
 
 
 def test_names_that_need_mapping_keep_it(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_vacuum_protocol_check(tmp_path: Path) -> None:
     dropped(table, "vacuumProtocolCheck")
 
 
-def test_row_tracking_comes_and_goes(tmp_path: Path) -> None:
+def test_row_tracking_is_enabled_and_dropped(tmp_path: Path) -> None:
     table = filled(tmp_path, {})
     rows, before = ids(table), table.snapshot().version
     version = table.set_properties({"delta.enableRowTracking": "true"})

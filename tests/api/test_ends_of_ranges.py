@@ -1,4 +1,4 @@
-"""Ranges of tracked rows whose two ends do not tell what they come to: why, and what it is."""
+"""Ranges of tracked rows whose ends do not determine the changes: reasons and results."""
 
 from __future__ import annotations
 
@@ -24,76 +24,76 @@ def written_again(log: logs.LogBuilder) -> None:
 
 
 def restored(log: logs.LogBuilder) -> None:
-    one = file(log, 1, 0, "a b")
-    log.commit(one)
-    log.commit(feed.removal(one), file(log, 2, 2, "A:0 b:1:1"))
-    log.commit(feed.removal(file(log, 2, 2, "A:0 b:1:1")), one)
+    first = file(log, 1, 0, "a b")
+    log.commit(first)
+    log.commit(feed.removal(first), file(log, 2, 2, "A:0 b:1:1"))
+    log.commit(feed.removal(file(log, 2, 2, "A:0 b:1:1")), first)
 
 
 def rows_back(log: logs.LogBuilder) -> None:
-    one = file(log, 1, 0, "a b c")
-    log.commit(one)
-    some, other = feed.with_vector(one, [0, 1]), feed.with_vector(one, [1, 2])
-    log.commit(feed.removal(one), some)
+    first = file(log, 1, 0, "a b c")
+    log.commit(first)
+    some, other = feed.with_vector(first, [0, 1]), feed.with_vector(first, [1, 2])
+    log.commit(feed.removal(first), some)
     log.commit(feed.removal(some), other)
 
 
 def rows_back_without_a_change(log: logs.LogBuilder) -> None:
-    one = file(log, 1, 0, "a b")
-    log.commit(one)
-    some = feed.with_vector(one, [1])
-    log.commit(feed.removal(one), some)
-    back = {"add": {**one["add"], "dataChange": False}}
+    first = file(log, 1, 0, "a b")
+    log.commit(first)
+    some = feed.with_vector(first, [1])
+    log.commit(feed.removal(first), some)
+    back = {"add": {**first["add"], "dataChange": False}}
     log.commit(feed.removal(some, data_change=False), back)
 
 
 def ids_not_kept(log: logs.LogBuilder) -> None:
-    one = file(log, 1, 0, "a b")
-    log.commit(one)
-    two = file(log, 2, 2, "a b", data_change=False)
+    first = file(log, 1, 0, "a b")
+    log.commit(first)
+    second = file(log, 2, 2, "a b", data_change=False)
     tags = {"delta.rowTracking.preserved": "false"}
-    log.commit(logs.commit_info(tags=tags), feed.removal(one, data_change=False), two)
-    two = {"add": {**two["add"], "dataChange": True}}
-    log.commit(feed.removal(two), feed.with_vector(two, [1]))
+    log.commit(logs.commit_info(tags=tags), feed.removal(first, data_change=False), second)
+    second = {"add": {**second["add"], "dataChange": True}}
+    log.commit(feed.removal(second), feed.with_vector(second, [1]))
 
 
 def removed_without_a_target(log: logs.LogBuilder) -> None:
-    one, two = file(log, 1, 0, "a b"), file(log, 2, 2, "c d")
-    log.commit(one)
-    log.commit(two)
-    log.commit(feed.removal(one, data_change=False))
-    log.commit(feed.removal(two), feed.with_vector(two, [0]))
+    first, second = file(log, 1, 0, "a b"), file(log, 2, 2, "c d")
+    log.commit(first)
+    log.commit(second)
+    log.commit(feed.removal(first, data_change=False))
+    log.commit(feed.removal(second), feed.with_vector(second, [0]))
 
 
 def another_vector(log: logs.LogBuilder) -> None:
-    one = file(log, 1, 0, "a b c")
-    log.commit(one)
-    log.commit(feed.removal(one), feed.with_vector(one, [0]))
-    log.commit(feed.removal(feed.with_vector(one, [0, 1])))
+    first = file(log, 1, 0, "a b c")
+    log.commit(first)
+    log.commit(feed.removal(first), feed.with_vector(first, [0]))
+    log.commit(feed.removal(feed.with_vector(first, [0, 1])))
 
 
 def ids_before_others(log: logs.LogBuilder) -> None:
-    one = file(log, 1, 10, "a b")
-    log.commit(one)
-    log.commit(feed.removal(one), feed.with_vector(one, [0]), file(log, 2, 0, "z"))
+    first = file(log, 1, 10, "a b")
+    log.commit(first)
+    log.commit(feed.removal(first), feed.with_vector(first, [0]), file(log, 2, 0, "z"))
 
 
-def row_of_a_file_that_is_there(log: logs.LogBuilder) -> None:
+def row_of_an_existing_file(log: logs.LogBuilder) -> None:
     log.commit(file(log, 1, 0, "a b"))
     log.commit(file(log, 2, 2, "c:1"))
 
 
 def version_behind_its_file(log: logs.LogBuilder) -> None:
-    one = file(log, 1, 0, "a b")
-    log.commit(one)
-    log.commit(feed.removal(one), feed.with_vector(one, [0]), file(log, 2, 2, "A:0:3"))
+    first = file(log, 1, 0, "a b")
+    log.commit(first)
+    log.commit(feed.removal(first), feed.with_vector(first, [0]), file(log, 2, 2, "A:0:3"))
     log.commit(file(log, 3, 3, "z"))
 
 
 def high_id_before(log: logs.LogBuilder) -> None:
-    one = file(log, 1, 0, "a:5 b")
-    log.commit(one)
-    log.commit(feed.removal(one), feed.with_vector(one, [0]), file(log, 2, 2, "A:5"))
+    first = file(log, 1, 0, "a:5 b")
+    log.commit(first)
+    log.commit(feed.removal(first), feed.with_vector(first, [0]), file(log, 2, 2, "A:5"))
 
 
 CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[str, str, int]]]] = {
@@ -131,7 +131,7 @@ CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[s
         [("a", "delete", 2), ("z", "insert", 2)],
     ),
     # only the rows show these
-    "a row is there already": (row_of_a_file_that_is_there, 2, ENOUGH, [("c", "insert", 2)]),
+    "a row exists already": (row_of_an_existing_file, 2, ENOUGH, [("c", "insert", 2)]),
     "a version after its file": (
         version_behind_its_file,
         2,
@@ -159,9 +159,9 @@ def test_rows_are_followed(log: logs.LogBuilder, case: str, most_rows: int | Non
     reasons = {
         row["reason"] for row in changes.explain().to_pylist() if row["way"] == "row tracking"
     }
-    [found] = reasons
-    assert reason in found
-    assert (FOLLOWED in found) == (reason != ENOUGH)
+    [result] = reasons
+    assert reason in result
+    assert (FOLLOWED in result) == (reason != ENOUGH)
 
 
 @pytest.mark.parametrize(

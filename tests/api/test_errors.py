@@ -1,4 +1,4 @@
-"""Exceptions: the class says what to do, the attributes say where, and all of them pickle."""
+"""Exceptions: the class determines the remedy, attributes the location, and all of them pickle."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLASSES = [
     dr.StorageError,
 ]
 
-#: The names of ``delta.exceptions``, each with a code that it has here.
+#: The names of ``delta.exceptions``, each with one of our codes.
 CONFLICTS = {
     exceptions.ConcurrentAppendException: "conflict.append",
     exceptions.ConcurrentDeleteDeleteException: "conflict.delete_delete",
@@ -39,14 +39,14 @@ CONFLICTS = {
 
 
 def test_the_tree_is_small() -> None:
-    found = {
+    result = {
         value
         for value in vars(exceptions).values()
         if isinstance(value, type) and issubclass(value, Exception)
     }
     delta = {exceptions.DeltaConcurrentModificationException, *CONFLICTS}
     ours = {*CLASSES, dr.DeltaReplayError, dr.DeltaReplayWarning, dr.CommitConflictError}
-    assert found == ours | delta
+    assert result == ours | delta
     assert all(issubclass(cls, dr.CommitConflictError) for cls in delta)
     assert all(dr.DeltaReplayError in cls.__mro__ for cls in CLASSES)
     assert issubclass(dr.DeltaReplayWarning, UserWarning)
@@ -78,8 +78,8 @@ def test_pickles_whole(
 @pytest.mark.parametrize(("cls", "code"), CONFLICTS.items())
 def test_a_conflict_has_the_class_that_delta_names(cls: type[Exception], code: str) -> None:
     base = exceptions.DeltaConcurrentModificationException
-    for asked in (dr.CommitConflictError, base):
-        error = asked("in the way", code=code, version=7)
+    for requested in (dr.CommitConflictError, base):
+        error = requested("in the way", code=code, version=7)
         assert type(error) is cls
         assert error.conflict == cls.__name__
         assert vars(pickle.loads(pickle.dumps(error))) == vars(error)

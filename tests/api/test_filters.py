@@ -21,7 +21,7 @@ MOMENT = datetime.datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 @pytest.fixture
 def sales(log: logs.LogBuilder) -> logs.LogBuilder:
-    """Ten files of ten rows, one a day, with statistics of all columns."""
+    """A table of ten files of ten rows, one per day, with statistics of all columns."""
     log.create(SCHEMA, partition_columns=["day"])
     adds = []
     for number in range(10):
@@ -90,32 +90,32 @@ FILTERS: list[tuple[Any, set[int], int]] = [
 ]
 
 
-@pytest.mark.parametrize(("filter", "wanted", "files"), FILTERS, ids=[str(f[0]) for f in FILTERS])
+@pytest.mark.parametrize(("filter", "expected", "files"), FILTERS, ids=[str(f[0]) for f in FILTERS])
 def test_rows_exactly_and_files_by_what_the_log_knows(
-    sales: logs.LogBuilder, filter: Any, wanted: set[int], files: int
+    sales: logs.LogBuilder, filter: Any, expected: set[int], files: int
 ) -> None:
     snapshot = dr.Table(sales.uri).snapshot()
     scan = snapshot.scan(["id"], filter=filter)
-    assert ids(scan) == sorted(wanted)
-    assert scan.count() == len(wanted)
+    assert ids(scan) == sorted(expected)
+    assert scan.count() == len(expected)
     left = scan.files(["path"])
-    assert len(wanted) == 0 or left.num_rows >= 1
+    assert len(expected) == 0 or left.num_rows >= 1
     assert left.num_rows <= files, "files that cannot match are left out"
     assert snapshot.files(["path"], filter=filter) == left
     streamed = snapshot.file_batches(["path"], filter=filter).read_all()
     assert sorted(streamed["path"].to_pylist()) == sorted(left["path"].to_pylist())
     assert scan.explain()["files"].to_pylist()[2] == left.num_rows
-    assert [row for split in scan.splits(1) for row in ids(split)] == sorted(wanted)
+    assert [row for split in scan.splits(1) for row in ids(split)] == sorted(expected)
 
 
 @pytest.mark.parametrize("filter", [f[0] for f in FILTERS], ids=str)
-def test_kept_files_are_filtered_alike(sales: logs.LogBuilder, filter: Any) -> None:
+def test_cached_files_are_filtered_in_the_same_way(sales: logs.LogBuilder, filter: Any) -> None:
     fresh = dr.Table(sales.uri).snapshot().files(["path", "size"], filter=filter)
     snapshot = dr.Table(sales.uri).snapshot()
     assert snapshot.files(["path"]).num_rows == 10
     for _ in range(2):
-        found = snapshot.files(["path", "size"], filter=filter)
-        assert sorted(found.to_pylist(), key=str) == sorted(fresh.to_pylist(), key=str)
+        result = snapshot.files(["path", "size"], filter=filter)
+        assert sorted(result.to_pylist(), key=str) == sorted(fresh.to_pylist(), key=str)
     assert snapshot.files(["path"]).num_rows == 10
 
 
@@ -137,16 +137,16 @@ def test_an_update_is_filtered_too(sales: logs.LogBuilder) -> None:
     assert newer.files(["path"], filter="id = 1001").num_rows == 0
 
 
-def test_pruning_and_skipping_are_told_apart(sales: logs.LogBuilder) -> None:
+def test_pruning_and_skipping_are_counted_separately(sales: logs.LogBuilder) -> None:
     scan = dr.Table(sales.uri).snapshot().scan(filter="day >= '2026-01-06' AND id < 65")
-    told = scan.explain()
-    assert told["step"].to_pylist() == [
+    reported = scan.explain()
+    assert reported["step"].to_pylist() == [
         "all files",
         "after partition pruning",
         "after data skipping",
     ]
-    assert told["files"].to_pylist() == [10, 5, 2]
-    sizes = told["bytes"].to_pylist()
+    assert reported["files"].to_pylist() == [10, 5, 2]
+    sizes = reported["bytes"].to_pylist()
     assert sizes[0] == dr.Table(sales.uri).snapshot().size_in_bytes
     assert sizes[0] > sizes[1] > sizes[2] > 0
 
@@ -162,13 +162,13 @@ def test_a_file_with_malformed_statistics_is_read(log: logs.LogBuilder, stats: s
     assert snapshot.files(["path"], filter="id = 99").num_rows == 1
 
 
-def test_columns_of_the_filter_need_not_be_given(sales: logs.LogBuilder) -> None:
+def test_columns_of_the_filter_need_not_be_selected(sales: logs.LogBuilder) -> None:
     snapshot = dr.Table(sales.uri).snapshot()
-    found = snapshot.scan(["name"], filter="id = 41 AND day = '2026-01-05'").to_arrow()
-    assert found.to_pylist() == [{"name": "n041"}]
+    result = snapshot.scan(["name"], filter="id = 41 AND day = '2026-01-05'").to_arrow()
+    assert result.to_pylist() == [{"name": "n041"}]
 
 
-def test_what_cannot_be_computed_is_an_error(sales: logs.LogBuilder) -> None:
+def test_failing_expressions_are_errors(sales: logs.LogBuilder) -> None:
     snapshot = dr.Table(sales.uri).snapshot()
     with pytest.raises(dr.InvalidArgumentError) as caught:
         snapshot.scan(filter="10 / (id - 50) > 1").to_arrow()
@@ -178,7 +178,7 @@ def test_what_cannot_be_computed_is_an_error(sales: logs.LogBuilder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("filter", "code", "said"),
+    ("filter", "code", "message"),
     [
         ("id >", "filter.syntax", "^"),
         ("id = 1 AND AND id = 2", "filter.syntax", "^"),
@@ -194,12 +194,12 @@ def test_what_cannot_be_computed_is_an_error(sales: logs.LogBuilder) -> None:
     ],
 )
 def test_filters_that_cannot_be(
-    sales: logs.LogBuilder, filter: Any, code: str | None, said: str
+    sales: logs.LogBuilder, filter: Any, code: str | None, message: str
 ) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.Table(sales.uri).snapshot().scan(filter=filter)
     assert code is None or caught.value.code == code
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("filter", [5, {"id": 1}, [5], [("id", "=")], [("id", "=", object())]])
@@ -235,7 +235,7 @@ def test_a_bad_partition_value_names_its_file(log: logs.LogBuilder) -> None:
 
 
 def test_a_checkpoint_with_a_page_index_is_read_in_part(log: logs.LogBuilder) -> None:
-    """Between the files that are left lie pages that are not fetched."""
+    """Pages between the remaining ones are not fetched."""
     log.create(logs.schema(id="long", p="string"), partition_columns=["p"])
     adds = [
         logs.add(f"f{i:03}", partition_values={"p": "x" if i % 37 == 0 else f"other {i}"})
@@ -246,6 +246,6 @@ def test_a_checkpoint_with_a_page_index_is_read_in_part(log: logs.LogBuilder) ->
         write_page_index=True, data_page_size=1, write_batch_size=1, use_dictionary=False
     )
     log.delete_commits(log.version)
-    found = dr.Table(log.table).snapshot().files(["path", "partitionValues"], filter="p = 'x'")
-    assert sorted(found["path"].to_pylist()) == [f"f{i:03}" for i in range(0, 400, 37)]
-    assert {dict(values)["p"] for values in found["partitionValues"].to_pylist()} == {"x"}
+    result = dr.Table(log.table).snapshot().files(["path", "partitionValues"], filter="p = 'x'")
+    assert sorted(result["path"].to_pylist()) == [f"f{i:03}" for i in range(0, 400, 37)]
+    assert {dict(values)["p"] for values in result["partitionValues"].to_pylist()} == {"x"}

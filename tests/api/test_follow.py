@@ -1,4 +1,4 @@
-"""``Table.follow``: rows and changes as they come, in batches, with offsets that can be resumed."""
+"""``Table.follow``: rows and changes in batches, with offsets to resume from."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ BANANA = ("jack", "banana")
 
 
 def rows_of(batches: Any) -> list[tuple[Any, ...]]:
-    """All rows of the batches, sorted."""
-    found = [tuple(row.values()) for batch in batches for row in batch.data.to_pylist()]
-    return sorted(found)
+    """Return all rows of the batches, sorted."""
+    result = [tuple(row.values()) for batch in batches for row in batch.data.to_pylist()]
+    return sorted(result)
 
 
 @pytest.fixture(params=[False, True], ids=["cow", "mor"])
 def vectors(request: pytest.FixtureRequest) -> bool:
-    """Merge-on-read rather than copy-on-write."""
+    """Whether to use merge-on-read instead of copy-on-write."""
     return bool(request.param)
 
 
@@ -70,10 +70,10 @@ def test_config_5_changes_are_passed_over(seed: dr.Table) -> None:
     assert rows_of(stream) == sorted([JACK, SARAH, JOHN])
 
 
-def told(stream: dr.Follow) -> set[tuple[Any, ...]]:
-    """Changes without their times."""
-    found = [row for batch in stream for row in batch.data.to_pylist()]
-    return {tuple(value for key, value in row.items() if "timestamp" not in key) for row in found}
+def changed_rows(stream: dr.Follow) -> set[tuple[Any, ...]]:
+    """Return the changes without timestamps."""
+    result = [row for batch in stream for row in batch.data.to_pylist()]
+    return {tuple(value for key, value in row.items() if "timestamp" not in key) for row in result}
 
 
 FULL = {
@@ -88,17 +88,17 @@ FULL = {
 
 def test_feed_config_1_every_change(fed: dr.Table) -> None:
     stream = fed.follow(starting_version=0, read_change_feed=True, available_now=True)
-    assert told(stream) == FULL
+    assert changed_rows(stream) == FULL
 
 
 def test_feed_config_2_the_state_as_inserts(fed: dr.Table) -> None:
     stream = fed.follow(read_change_feed=True, available_now=True)
-    assert told(stream) == {(*BANANA, "insert", 3), (*SARAH, "insert", 3)}
+    assert changed_rows(stream) == {(*BANANA, "insert", 3), (*SARAH, "insert", 3)}
 
 
 def test_changes_without_a_feed(seed: dr.Table) -> None:
     stream = seed.follow(starting_version=0, kind="full-delta", key=["name"], available_now=True)
-    assert told(stream) == FULL
+    assert changed_rows(stream) == FULL
     refused = seed.follow(starting_version=0, read_change_feed=True, require_feed=True)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         next(refused)
@@ -122,7 +122,7 @@ def test_net_changes_of_each_batch(fed: dr.Table) -> None:
 
 
 def appends(log: logs.LogBuilder, versions: int = 3) -> dr.Table:
-    """Versions of two files each."""
+    """Append versions of two files each."""
     log.create(logs.schema(id="long"))
     for version in range(1, versions + 1):
         log.commit(
@@ -150,7 +150,7 @@ def test_batches_resume_where_they_end(
     assert len(batches) == -(-6 // limit)
     for batch in batches:
         assert batch.data.num_rows <= limit
-    # after any batch, a stream that is begun with its offset gives the rest
+    # after any batch, a stream that starts at its offset returns the rest
     for done in range(1, len(batches) + 1):
         rest = table.follow(offset=batches[done - 1].offset, **options)
         assert rows_of([*batches[:done], *rest]) == ALL
@@ -182,9 +182,9 @@ def test_batches_are_cut(fed: dr.Table, kind: Any) -> None:
     [batch] = fed.follow(starting_version=0, kind=kind, key=["name"], available_now=True)
     parts = batch.splits(1)
     assert len(parts) > 1
-    found = [row for part in parts for row in part.to_arrow().to_pylist()]
+    result = [row for part in parts for row in part.to_arrow().to_pylist()]
     whole = batch.data.to_pylist()
-    assert sorted(map(repr, found)) == sorted(map(repr, whole))
+    assert sorted(map(repr, result)) == sorted(map(repr, whole))
     assert len(batch.splits()) == 1
     with pytest.raises(dr.InvalidArgumentError) as caught:
         batch.splits(0)
@@ -240,7 +240,7 @@ def test_commits_that_come_later(log: logs.LogBuilder) -> None:
     log.commit(data.write(log.table, "last.parquet", {"id": [8]}))
     assert rows_of([next(latest)]) == [(8,)]
     assert rows_of([next(stream)]) == [(8,)]
-    # what comes after the beginning is not part of what is available
+    # commits after the start are not part of what is available
     now = table.follow(available_now=True)
     log.commit(data.write(log.table, "more.parquet", {"id": [9]}))
     assert (9,) not in rows_of(now)
@@ -262,9 +262,9 @@ def test_commits_that_are_gone(tmp_path: Path, kind: Any) -> None:
     with pytest.raises(dr.VersionNotFoundError):
         list(table.follow(offset=offset, available_now=True, kind=kind))
 
-    def following(**asked: Any) -> dr.Follow:
+    def following(**options: Any) -> dr.Follow:
         return table.follow(
-            offset=offset, available_now=True, kind=kind, fail_on_data_loss=False, **asked
+            offset=offset, available_now=True, kind=kind, fail_on_data_loss=False, **options
         )
 
     stream = following(max_files_per_batch=1)
@@ -279,9 +279,9 @@ def test_commits_that_are_gone(tmp_path: Path, kind: Any) -> None:
 
 def test_deletes_may_be_tolerated(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
-    one = data.write(log.table, "1.parquet", {"id": [1]})
-    log.commit(one)
-    log.commit(logs.commit_info("DELETE"), feed.removal(one))
+    file = data.write(log.table, "1.parquet", {"id": [1]})
+    log.commit(file)
+    log.commit(logs.commit_info("DELETE"), feed.removal(file))
     log.commit(data.write(log.table, "2.parquet", {"id": [2]}))
     table = dr.Table(log.uri)
     stream = table.follow(starting_version=0, available_now=True, max_files_per_batch=1)
@@ -292,8 +292,8 @@ def test_deletes_may_be_tolerated(log: logs.LogBuilder) -> None:
         assert (caught.value.code, caught.value.version) == ("follow.deletes", 2)
         assert json.loads(stream.offset)["reservoirVersion"] == 2
     for tolerant in ("ignore_deletes", "ignore_changes", "skip_change_commits"):
-        found = table.follow(starting_version=0, available_now=True, **{tolerant: True})  # type: ignore[arg-type]
-        assert rows_of(found) == [(1,), (2,)]
+        result = table.follow(starting_version=0, available_now=True, **{tolerant: True})  # type: ignore[arg-type]
+        assert rows_of(result) == [(1,), (2,)]
 
 
 def test_columns_that_change_stop_the_stream(log: logs.LogBuilder) -> None:
@@ -349,7 +349,7 @@ def test_streams_that_cannot_begin(log: logs.LogBuilder) -> None:
     assert caught.value.code == "version.range"
 
 
-def test_streams_begin_at_a_moment(log: logs.LogBuilder) -> None:
+def test_streams_begin_at_a_timestamp(log: logs.LogBuilder) -> None:
     hour = 3_600_000
     log.create(logs.schema(id="long"), modified=logs.T0)
     for version in range(1, 4):
@@ -373,9 +373,9 @@ def test_batches_go_to_other_processes(fed: dr.Table) -> None:
     assert split.to_arrow().to_pylist() == [{"name": "jack"}]
     assert pa.table(batch) == batch.to_batches().read_all()
     assert pa.schema(batch) == batch.split.schema
-    for made in (dr.Follow, dr.MicroBatch, dr.ChangeSplit, dr.SnapshotDiff):
+    for created in (dr.Follow, dr.MicroBatch, dr.ChangeSplit, dr.SnapshotDiff):
         with pytest.raises(TypeError):
-            made()
+            created()
 
 
 def test_files_are_read_by_their_age(log: logs.LogBuilder) -> None:

@@ -1,4 +1,4 @@
-"""Rows as frames, files as URIs."""
+"""Rows as DataFrames, files as URIs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import deltareplay as dr
 
 
 def holders(table: dr.Table) -> dict[str, Any]:
-    """Everything that has rows."""
+    """All objects that have rows."""
     return {
         "snapshot": table.snapshot(),
         "scan": table.snapshot().scan(),
@@ -48,17 +48,17 @@ def test_uris_name_the_files(tmp_path: Path) -> None:
         path, {"id": [1, 2], "p": ["ü/ü %", None], "t": [day, day]}, partition_columns=["p", "t"]
     )
     snapshot = dr.Table(path).snapshot()
-    found = snapshot.file_uris()
-    assert len(found) == 2
+    result = snapshot.file_uris()
+    assert len(result) == 2
     from urllib.parse import unquote, urlsplit
 
-    for uri in found:
+    for uri in result:
         parts = urlsplit(uri)
         assert parts.scheme == "file"
         assert pq.read_table(Path(unquote(parts.path)), partitioning=None).column_names == ["id"]
-    [one] = snapshot.file_uris(filter="p IS NULL")
-    assert one in found
-    assert "__HIVE_DEFAULT_PARTITION__" in one
+    [first] = snapshot.file_uris(filter="p IS NULL")
+    assert first in result
+    assert "__HIVE_DEFAULT_PARTITION__" in first
 
 
 def test_uris_of_another_table_are_those_of_its_files(rows: dr.Table, tmp_path: Path) -> None:

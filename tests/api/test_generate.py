@@ -1,4 +1,4 @@
-"""``Table.generate``: manifests of symbolic links."""
+"""``Table.generate``: symlink manifests."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def _manifests(root: Path) -> dict[str, list[str]]:
 
 def _lines(table: dr.Table, root: Path) -> list[str]:
     files = sorted(table.snapshot().scan().files()["path"].to_pylist())
-    assert all("%" not in one for one in files)
-    return [f"file:{root}/{one}\n" for one in files]
+    assert all("%" not in file for file in files)
+    return [f"file:{root}/{file}\n" for file in files]
 
 
 def test_one_for_a_table_without_partitions(tmp_path: Path) -> None:
@@ -56,16 +56,16 @@ def test_a_path_of_several_lines_is_refused(tmp_path: Path, letter: str) -> None
 
 
 def test_one_for_each_partition(tmp_path: Path) -> None:
-    moment = datetime.datetime(2026, 1, 2, 3, 4, 5, 500_000, tzinfo=datetime.timezone.utc)
+    timestamp = datetime.datetime(2026, 1, 2, 3, 4, 5, 500_000, tzinfo=datetime.timezone.utc)
     schema = pa.schema([("p", pa.string()), ("t", pa.timestamp("us", "UTC")), ("id", pa.int64())])
     table = dr.create_table(tmp_path, schema, ["p", "t"])
-    table.append(pa.table({"p": ["a b/%=c", None], "t": [moment, None], "id": [1, 2]}, schema))
+    table.append(pa.table({"p": ["a b/%=c", None], "t": [timestamp, None], "id": [1, 2]}, schema))
     assert table.generate() == 2
-    found = _manifests(tmp_path)
+    result = _manifests(tmp_path)
     null = "__HIVE_DEFAULT_PARTITION__"
     full = "p=a b%2F%25%3Dc/t=2026-01-02T03%3A04%3A05.500000Z/manifest"
-    assert set(found) == {full, f"p={null}/t={null}/manifest"}
-    [line] = found[full]
+    assert set(result) == {full, f"p={null}/t={null}/manifest"}
+    [line] = result[full]
     assert Path(line.removeprefix("file:").removesuffix("\n")).is_file()
 
     table.delete("p IS NULL")
@@ -88,7 +88,7 @@ def test_tables_that_parquet_readers_misread_are_refused(tmp_path: Path) -> None
     vectors = {"delta.enableDeletionVectors": "true"}
     table = dr.create_table(tmp_path / "vectors", schema, properties=vectors)
     table.append(pa.table({"id": [1, 2]}))
-    assert table.generate() == 1  # none is there yet
+    assert table.generate() == 1  # none exists yet
     table.delete("id = 1")
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         table.generate()
@@ -100,7 +100,7 @@ def test_tables_that_parquet_readers_misread_are_refused(tmp_path: Path) -> None
     assert caught.value.code == "generate.column_mapping"
 
 
-def test_there_is_one_mode(tmp_path: Path) -> None:
+def test_the_only_mode(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
     assert table.generate("SYMLINK_FORMAT_manifest") == 1
     with pytest.raises(dr.InvalidArgumentError) as caught:

@@ -1,4 +1,4 @@
-"""Arrow that breaks its own rules: refused with column and row, and nothing is written."""
+"""Arrow data that violates its own rules: refused with column and row, and nothing is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRING = pa.string()
 
 
 def texts(values: list[bytes | None], type_: pa.DataType = STRING) -> pa.Array:
-    """Text of any bytes: an array of binary that says that it is text."""
+    """Return a string array with arbitrary bytes: a binary array with another type."""
     binary = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}.get(
         type_, pa.binary_view()
     )
@@ -35,7 +35,7 @@ def struct(values: list[bytes | None]) -> pa.Array:
 
 
 def listed(values: list[bytes | None]) -> pa.Array:
-    """Each value in a list of its own, after an empty list."""
+    """Return each value in its own list, after an empty list."""
     return pa.ListArray.from_arrays([0, *range(len(values) + 1)], texts(values))
 
 
@@ -82,7 +82,7 @@ WRITES: dict[str, Write] = {
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
-    """What a table stores it as."""
+    """Return the type in which a table stores it."""
     if pa.types.is_dictionary(type_):
         return type_.value_type
     return pa.string() if type_ in (pa.large_string(), pa.string_view()) else type_
@@ -136,8 +136,8 @@ def test_nulls_may_hold_anything(tmp_path: Path) -> None:
         [0, 1, 2, 3], texts([b"a", BAD, b"b"]), mask=pa.array([False, True, False])
     )
     table.append(pa.table({"s": masked, "l": below}))
-    found = table.snapshot().scan().to_arrow().to_pydict()
-    assert found == {"s": ["a", None, "b"], "l": [["a"], None, ["b"]]}
+    result = table.snapshot().scan().to_arrow().to_pydict()
+    assert result == {"s": ["a", None, "b"], "l": [["a"], None, ["b"]]}
 
 
 def test_offsets_that_fall(tmp_path: Path) -> None:

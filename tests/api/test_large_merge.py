@@ -1,4 +1,4 @@
-"""``Table.merge`` with a source that does not stay in memory."""
+"""``Table.merge`` with a source that exceeds memory limits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="measures memory
 ROWS = 160_000
 SCHEMA = pa.schema([("id", pa.int64()), ("text", pa.string())])
 
-#: Merges texts of 640 MB in all, more than twice what stays in memory.
+#: Merges strings of 640 MB in all, more than twice what stays in memory.
 SCRIPT = """
 import json, resource, sys, threading, time
 import pyarrow as pa
@@ -84,26 +84,26 @@ def merged(table: dr.Table, temporary: Path, most_written: int) -> dict[str, Any
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert not list(temporary.iterdir()), "temporary files are left"
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    reported: dict[str, Any] = json.loads(done.stdout)
+    return reported
 
 
 def test_a_source_larger_than_memory_allows(tmp_path: Path) -> None:
     table = filled(tmp_path / "t")
-    told = merged(table, tmp_path / "temporary", 2 << 30)
-    assert told["metrics"]["numSourceRows"] == ROWS
-    assert told["metrics"]["numTargetRowsUpdated"] == ROWS // 40
-    assert told["metrics"]["numTargetRowsInserted"] == 16
-    found = {row["id"]: row["text"] for row in pa.table(table.snapshot()).to_pylist()}
+    reported = merged(table, tmp_path / "temporary", 2 << 30)
+    assert reported["metrics"]["numSourceRows"] == ROWS
+    assert reported["metrics"]["numTargetRowsUpdated"] == ROWS // 40
+    assert reported["metrics"]["numTargetRowsInserted"] == 16
+    result = {row["id"]: row["text"] for row in pa.table(table.snapshot()).to_pylist()}
     texts = {number: f"{number:011}" for number in range(0, ROWS, 40)}
-    assert found == {**texts, **{-number: None for number in range(1, ROWS, 10_000)}}
-    assert told["grown"] < 512 << 20
+    assert result == {**texts, **{-number: None for number in range(1, ROWS, 10_000)}}
+    assert reported["grown"] < 512 << 20
 
 
 def test_a_full_disk_leaves_the_table_as_it_was(tmp_path: Path) -> None:
     table = filled(tmp_path / "t")
     files = sorted((tmp_path / "t").rglob("*"))
     temporary = tmp_path / "temporary"
-    told = merged(table, temporary, 64 << 20)
-    assert (told["code"], told["path"]) == ("storage.full", str(temporary))
+    reported = merged(table, temporary, 64 << 20)
+    assert (reported["code"], reported["path"]) == ("storage.full", str(temporary))
     assert sorted((tmp_path / "t").rglob("*")) == files

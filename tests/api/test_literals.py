@@ -1,4 +1,4 @@
-"""``lit`` and ``filter_at``: values and moments as SQL, with the types that they have."""
+"""``lit`` and ``filter_at``: values and timestamps as SQL, with their types."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ VALUES: dict[str, tuple[Any, pa.DataType, str]] = {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_a_literal_is_its_value_wherever_sql_is_taken(name: str) -> None:
+def test_a_literal_has_one_value_in_all_sql(name: str) -> None:
     value, type_, text = VALUES[name]
     literal = dr.lit(value)
     assert (literal, f"{literal}", str(literal)) == (text, text, text)
@@ -83,9 +83,9 @@ def test_a_literal_is_its_value_wherever_sql_is_taken(name: str) -> None:
     table.update("id = 2", {"v": literal})
     if not isinstance(value, (str, uuid.UUID)):  # a string is an expression
         table.update("id = 3", {"v": value})
-    found = table.snapshot().scan().to_arrow().sort_by("id")["v"].to_pylist()
+    result = table.snapshot().scan().to_arrow().sort_by("id")["v"].to_pylist()
     expected = [plain, plain, None if isinstance(value, (str, uuid.UUID)) else plain]
-    assert str(found) == str(pa.array(expected, type_).to_pylist())
+    assert str(result) == str(pa.array(expected, type_).to_pylist())
 
 
 def test_null_and_lists() -> None:
@@ -95,8 +95,10 @@ def test_null_and_lists() -> None:
 
 
 @pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
-def test_moments_of_numpy(tmp_path: Path, unit: str) -> None:
-    moment = numpy.datetime64("1970-01-01", unit)  # pandas has ns, and numpy's item() a number then
+def test_timestamps_of_numpy(tmp_path: Path, unit: str) -> None:
+    timestamp = numpy.datetime64(
+        "1970-01-01", unit
+    )  # pandas has ns, and numpy's item() then returns a number
     types = {"at": pa.timestamp("us", "UTC"), "n": pa.timestamp("us"), "d": pa.date32()}
     table = dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64(), **types}))
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -104,10 +106,10 @@ def test_moments_of_numpy(tmp_path: Path, unit: str) -> None:
     later = epoch + datetime.timedelta(days=400)
     table.append([{"id": 1, "at": epoch, "n": naive, "d": epoch.date()}, {"id": 2, "at": later}])
     for column in types:
-        for filter in ([(column, "=", moment)], [(column, "in", [moment])]):
-            found = table.snapshot().scan(filter=filter).to_arrow()["id"].to_pylist()
-            assert found == [1], (column, filter)
-    table.update("id = 2", {"n": moment, "at": moment, "d": dr.lit(moment)})
+        for filter in ([(column, "=", timestamp)], [(column, "in", [timestamp])]):
+            result = table.snapshot().scan(filter=filter).to_arrow()["id"].to_pylist()
+            assert result == [1], (column, filter)
+    table.update("id = 2", {"n": timestamp, "at": timestamp, "d": dr.lit(timestamp)})
     [row] = table.snapshot().scan(filter="id = 2").to_arrow().to_pylist()
     assert (row["at"], row["n"], row["d"]) == (epoch, naive, epoch.date())
 
@@ -124,20 +126,20 @@ def moments_that_no_table_has() -> Iterator[Any]:
         yield pandas.Timestamp("2026-01-01T00:00:00.000000001")
 
 
-@pytest.mark.parametrize("moment", list(moments_that_no_table_has()), ids=str)
-def test_moments_that_no_table_has(moment: Any) -> None:
+@pytest.mark.parametrize("timestamp", list(moments_that_no_table_has()), ids=str)
+def test_timestamps_out_of_range(timestamp: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        dr.lit(moment)
+        dr.lit(timestamp)
     assert caught.value.code == "filter.literal"
 
 
 @pytest.mark.parametrize("unit", ["ps", "fs", "as"])
-def test_fine_moments_of_numpy_that_are_whole_microseconds(unit: str) -> None:
-    moment = numpy.datetime64(3, "us").astype(f"datetime64[{unit}]")
-    assert dr.lit(moment) == "TIMESTAMP_NTZ '1970-01-01T00:00:00.000003'"
+def test_timestamps_of_numpy_in_nanoseconds(unit: str) -> None:
+    timestamp = numpy.datetime64(3, "us").astype(f"datetime64[{unit}]")
+    assert dr.lit(timestamp) == "TIMESTAMP_NTZ '1970-01-01T00:00:00.000003'"
 
 
-def test_moments_of_numpy_in_steps() -> None:
+def test_timestamps_of_numpy_with_multiples() -> None:
     assert dr.lit(numpy.datetime64(5, "2D")) == "DATE '1970-01-11'"
     assert dr.lit(numpy.datetime64(5, "25us")) == "TIMESTAMP_NTZ '1970-01-01T00:00:00.000125'"
 
@@ -154,7 +156,7 @@ def nulls() -> Iterator[Any]:
 
 @pytest.mark.parametrize("null", list(nulls()), ids=repr)
 def test_nulls_of_libraries(null: Any, rows: dr.Table, tmp_path: Path) -> None:
-    """``NaT`` is a datetime, for Python."""
+    """``NaT`` is a datetime in Python."""
     assert dr.lit(null) == "NULL"
     assert dr.lit([1, null]) == "(1, NULL)"
     snapshot = rows.snapshot()
@@ -190,7 +192,7 @@ def test_values_of_other_types(value: Any) -> None:
         dr.lit(value)
 
 
-def test_what_is_quoted_stays_inside_its_quotes(rows: dr.Table) -> None:
+def test_quoted_text_stays_inside_its_quotes(rows: dr.Table) -> None:
     for evil in ("x' OR '1' = '1", "x\\' OR 1 = 1 --", "\\", "';", "x\\\\'"):
         kept = rows.snapshot().scan(filter=f"name = {dr.lit(evil)}").count()
         assert kept == 0, evil
@@ -199,12 +201,12 @@ def test_what_is_quoted_stays_inside_its_quotes(rows: dr.Table) -> None:
 AT = "at >= now() - INTERVAL 7 DAYS AND at < Current_Timestamp() AND day < current_date"
 
 
-def test_one_moment_for_all_who_read_the_filter(tmp_path: Path) -> None:
+def test_one_current_time_for_all_readers_of_a_filter(tmp_path: Path) -> None:
     schema = pa.schema([("at", pa.timestamp("us", "UTC")), ("day", pa.date32())])
     table = dr.create_table(tmp_path / "t", schema)
     for days in (1, 6, 8, 0):
-        moment = NOON - datetime.timedelta(days=days)
-        table.append([{"at": moment, "day": moment.date()}])
+        timestamp = NOON - datetime.timedelta(days=days)
+        table.append([{"at": timestamp, "day": timestamp.date()}])
     filter = dr.filter_at(AT, NOON)
     assert filter == (
         "(at >= TIMESTAMP '2026-01-31T12:00:00.000000Z' - INTERVAL 7 DAYS) "
@@ -215,7 +217,7 @@ def test_one_moment_for_all_who_read_the_filter(tmp_path: Path) -> None:
         datetime.date(2026, 1, 30),
         datetime.date(2026, 1, 25),
     ]
-    # by statistics, as the moments are computed first
+    # by statistics, since current timestamps are computed first
     assert scan.explain()["files"].to_pylist()[-1] == 2
     assert dr.filter_at(AT, NOON.replace(tzinfo=None)) == filter
     for wrong in (NOON.date(), "2026-01-31"):

@@ -1,4 +1,4 @@
-"""The logger ``deltareplay``: what was listed, read, repaired and retried, and never a secret."""
+"""The logger ``deltareplay``: listed, read, repaired and retried files, and never a secret."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def log_of(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def test_what_is_listed_and_read(events: logs.LogBuilder, log_of) -> None:
+def test_listed_and_read_files(events: logs.LogBuilder, log_of) -> None:
     dr.Table(events.uri).snapshot().files()
     assert {record.name for record in log_of.records} == {"deltareplay"}
     assert "opened version 2 of Table('file://" in log_of.text
@@ -29,7 +29,7 @@ def test_what_is_listed_and_read(events: logs.LogBuilder, log_of) -> None:
     assert sum(read for _, read, _ in listed) >= sizes
 
 
-def test_what_is_repaired(events: logs.LogBuilder, log_of) -> None:
+def test_repairs(events: logs.LogBuilder, log_of) -> None:
     (events.table / "_delta_log" / "_last_checkpoint").write_text("nonsense")
     with pytest.warns(dr.DeltaReplayWarning):
         dr.Table(events.uri).snapshot()
@@ -37,7 +37,7 @@ def test_what_is_repaired(events: logs.LogBuilder, log_of) -> None:
     assert "_last_checkpoint" in warning.getMessage()
 
 
-def test_what_is_committed_and_retried(tmp_path, log_of) -> None:
+def test_commits_and_retries(tmp_path, log_of) -> None:
     empty = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
     slow = empty.transaction()
     empty.append([{"id": 1}])

@@ -1,4 +1,4 @@
-"""``Table.merge``: clauses in their order, rows that match many, the feed, row ids."""
+"""``Table.merge``: the order of clauses, multiple matches, the change data feed, row ids."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 
 
 def filled(path: Path, properties: dict[str, str], partitions: list[str]) -> dr.Table:
-    """Ids 0 to 9 with v = id, in two files and more."""
+    """A table of ids 0 to 9 with v = id, in at least two files."""
     table = dr.create_table(path, SCHEMA, partitions, properties)
     for start in (0, 5):
         ids = range(start, start + 5)
-        table.append([{"id": one, "v": one, "p": "ab"[one % 2]} for one in ids])
+        table.append([{"id": number, "v": number, "p": "ab"[number % 2]} for number in ids])
     return table
 
 
 def values(table: dr.Table) -> dict[int, int]:
     rows = pa.table(table.snapshot(strict=True)).to_pylist()
-    found = {row["id"]: row["v"] for row in rows}
-    assert len(found) == len(rows)
-    return found
+    result = {row["id"]: row["v"] for row in rows}
+    assert len(result) == len(rows)
+    return result
 
 
 SOURCE = pa.table({"id": [1, 3, 7, 20, 21], "v": [10, 30, 70, 200, 210]})
@@ -63,12 +63,12 @@ def test_every_clause(mode: str, partitions: list[str], tmp_path: Path) -> None:
     assert done.metrics["numSourceRows"] == 5
     if tracked:
         after = row_ids()
-        assert all(after[one] == before[one] for one in after if one != 21)
+        assert all(after[item] == before[item] for item in after if item != 21)
         assert after[21] not in before.values()
     assert done.version is not None
     changes = table.changes(done.version, require_feed=True).to_arrow().to_pylist()
-    told = sorted((row["id"], row["_change_type"], row["v"]) for row in changes)
-    assert told == [
+    reported = sorted((row["id"], row["_change_type"], row["v"]) for row in changes)
+    assert reported == [
         (0, "update_postimage", 0),
         (0, "update_preimage", 0),
         (1, "update_postimage", 11),
@@ -93,9 +93,9 @@ def test_upsert(tmp_path: Path) -> None:
     source = [{"id": 4, "v": 40, "p": "x"}, {"id": 30, "v": 300, "p": "y"}]
     merge = table.merge(source, ["id"]).when_matched_update_all().when_not_matched_insert_all()
     assert merge.execute().metrics["numTargetRowsCopied"] == 4
-    found = values(table)
-    assert found.pop(30) == 300
-    assert found == {**{one: one for one in range(10)}, 4: 40}
+    result = values(table)
+    assert result.pop(30) == 300
+    assert result == {**{number: number for number in range(10)}, 4: 40}
     assert table.snapshot().num_files == 2, "that without such a row, and the new one"
 
 
@@ -163,12 +163,12 @@ def test_several_rows_for_one(mode: str, tmp_path: Path) -> None:
         table.merge(source, "id").when_matched_update({"v": "source.v"}).execute()
     assert caught.value.code == "rows.ambiguous"
     assert sorted((tmp_path / "t").rglob("*")) == before
-    # conditions of clauses choose none of them
+    # conditions of clauses are not considered
     with pytest.raises(dr.InvalidArgumentError, match="refine `on`"):
         table.merge(source, "id").when_matched_update({"v": "source.v"}, "source.v >= 2").execute()
     on = "target.id = source.id AND source.v >= 2"
     table.merge(source, on).when_matched_update({"v": "source.v"}).execute()
-    assert values(table) == {**{one: one for one in range(10)}, 4: 2, 5: 3}
+    assert values(table) == {**{number: number for number in range(10)}, 4: 2, 5: 3}
     # it does not matter which
     assert table.merge(source, "id").when_not_matched_insert_all().execute().version is None
     table.merge(source, "id").when_matched_delete().execute()
@@ -226,13 +226,13 @@ def test_every_pair_is_looked_at_in_small_steps(tmp_path: Path) -> None:
         200,
         200,
     )
-    found = pa.table(table.snapshot()).to_pylist()
-    assert sorted(row["id"] for row in found) == [*range(2000), *range(2000, 4000, 10)]
-    by_id = {row["id"]: row["v"] for row in found}
-    assert all(by_id[one] == (one if one % 10 else -one) for one in range(2000))
+    result = pa.table(table.snapshot()).to_pylist()
+    assert sorted(row["id"] for row in result) == [*range(2000), *range(2000, 4000, 10)]
+    by_id = {row["id"]: row["v"] for row in result}
+    assert all(by_id[number] == (number if number % 10 else -number) for number in range(2000))
 
 
-def test_what_cannot_join(tmp_path: Path) -> None:
+def test_columns_that_cannot_be_added(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     for on, code in (("nothing", "formula.column"), ("target.id + 1", "formula.type")):
         with pytest.raises(dr.InvalidArgumentError) as caught:

@@ -1,4 +1,4 @@
-"""Merges that bring columns along."""
+"""Merges that add columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS = [{"id": 1, "v": 1, "s": {"a": 1, "b": 1}}, {"id": 2, "v": 2, "s": {"a": 2
 SOURCE = pa.table({"id": [2, 3], "s": [{"b": 20, "c": 21}, {"b": 30, "c": 31}], "note": ["x", "y"]})
 
 
-def made(root: Path, **properties: str) -> dr.Table:
+def create(root: Path, **properties: str) -> dr.Table:
     table = dr.create_table(root / "t", SCHEMA, properties=properties)
     table.append(pa.Table.from_pylist(ROWS, SCHEMA))
     return table
@@ -41,7 +41,7 @@ def rows(table: dr.Table) -> list[dict[str, Any]]:
     ids=["plain", "vectors", "mapped"],
 )
 def test_all_columns_of_the_source_join(properties: dict[str, str], tmp_path: Path) -> None:
-    table = made(tmp_path, **properties)
+    table = create(tmp_path, **properties)
     merge = table.merge(SOURCE, "id", schema_mode="merge")
     done = merge.when_matched_update_all().when_not_matched_insert_all().execute()
     assert done.version == 2  # rows and columns in one commit
@@ -54,7 +54,7 @@ def test_all_columns_of_the_source_join(properties: dict[str, str], tmp_path: Pa
 
 
 def test_columns_that_a_clause_names_join(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = create(tmp_path)
     source = [{"id": 2, "note": "x", "other": 1}]
     merge = table.merge(source, "id", schema_mode="merge")
     merge.when_matched_update({"NOTE": "upper(source.note)"}).execute()
@@ -63,7 +63,7 @@ def test_columns_that_a_clause_names_join(tmp_path: Path) -> None:
 
 
 def test_parts_that_a_clause_names_join(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = create(tmp_path)
     merge = table.merge(SOURCE, "id", schema_mode="merge")
     merge.when_matched_update({"s.C": "source.s.c", "`note`": "'n'"}).execute()
     assert rows(table) == [
@@ -73,7 +73,7 @@ def test_parts_that_a_clause_names_join(tmp_path: Path) -> None:
 
 
 def test_a_whole_struct_joins_with_its_parts(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = create(tmp_path)
     merge = table.merge(SOURCE, "id", schema_mode="merge")
     merge.when_matched_update({"s": "source.s"}).execute()
     assert [row["s"] for row in rows(table)] == [
@@ -83,8 +83,8 @@ def test_a_whole_struct_joins_with_its_parts(tmp_path: Path) -> None:
     assert table.snapshot().scan().schema.names == SCHEMA.names
 
 
-def test_columns_join_even_where_no_row_does(tmp_path: Path) -> None:
-    table = made(tmp_path)
+def test_columns_are_added_even_without_new_rows(tmp_path: Path) -> None:
+    table = create(tmp_path)
     source = pa.table({"id": [77], "GRÖßE": [1]})
     merge = table.merge(source, "id", schema_mode="merge").when_matched_update({"größe": "7"})
     assert merge.execute().version == 2
@@ -93,14 +93,14 @@ def test_columns_join_even_where_no_row_does(tmp_path: Path) -> None:
 
 
 def test_rows_that_the_source_lacks_bring_nothing(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = create(tmp_path)
     merge = table.merge(SOURCE, "id", schema_mode="merge")
     with pytest.raises(dr.InvalidArgumentError, match=r"no column .note"):
         merge.when_not_matched_by_source_update({"note": "'x'"}).execute()
 
 
-def test_nothing_joins_unless_asked(tmp_path: Path) -> None:
-    table = made(tmp_path)
+def test_nothing_is_added_by_default(tmp_path: Path) -> None:
+    table = create(tmp_path)
     for clause in ("when_matched_update_all", "when_not_matched_insert_all"):
         with pytest.raises(dr.InvalidArgumentError):
             getattr(table.merge(SOURCE, "id"), clause)().execute()
@@ -159,9 +159,9 @@ def test_a_field_of_nulls_gets_the_type_of_its_first_values(tmp_path: Path) -> N
     table.append([first])
     table.update("id = 1", {"id": "2"})
     typed = pa.struct([("a", pa.int32()), ("b", pa.string())])
-    given = pa.schema([("id", pa.int64()), ("s", typed), ("l", pa.list_(typed))])
+    argument = pa.schema([("id", pa.int64()), ("s", typed), ("l", pa.list_(typed))])
     second = {"id": 3, "s": {"a": 3, "b": "x"}, "l": [{"a": 4, "b": "y"}]}
-    table.append(pa.Table.from_pylist([second], given), schema_mode="merge")
+    table.append(pa.Table.from_pylist([second], argument), schema_mode="merge")
     assert rows(table) == [{**first, "id": 2}, second]
 
 
@@ -173,7 +173,7 @@ def test_columns_of_parts_that_are_all_null_are_not_written(
 ) -> None:
     """delta-spark refuses them, too."""
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
-    given = pa.table({"id": [1], "v": pa.array([None], arrow)})
+    argument = pa.table({"id": [1], "v": pa.array([None], arrow)})
     with pytest.raises(dr.UnsupportedFeatureError, match="hold nothing but nulls"):
-        table.append(given, schema_mode="merge")
+        table.append(argument, schema_mode="merge")
     assert table.snapshot().version == 0

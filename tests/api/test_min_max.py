@@ -1,4 +1,4 @@
-"""The least and the greatest value of a column, as far as the log knows them."""
+"""The minimum and the maximum of a column, as far as they follow from the log."""
 
 from __future__ import annotations
 
@@ -42,17 +42,24 @@ def log(tmp_path: Path) -> logs.LogBuilder:
         protocol_action=logs.features("deletionVectors"),
         partition_columns=["p"],
     )
-    one = {"n": -3, "day": "2026-01-31", "price": 1.5, "text": "a", "x": 1.0, "s": {"n": 7}}
-    two = {"n": 5, "day": "2026-02-01", "price": 12345678.9, "text": "b", "x": 2.0, "s": {"n": 9}}
+    first = {"n": -3, "day": "2026-01-31", "price": 1.5, "text": "a", "x": 1.0, "s": {"n": 7}}
+    second = {
+        "n": 5,
+        "day": "2026-02-01",
+        "price": 12345678.9,
+        "text": "b",
+        "x": 2.0,
+        "s": {"n": 9},
+    }
     log.commit(
-        add("a", one, {**two, "n": 4}),
-        add("b", {**one, "n": 2, "s": {"n": -1}}, two, p="2025-12-31"),
+        add("a", first, {**second, "n": 4}),
+        add("b", {**first, "n": 2, "s": {"n": -1}}, second, p="2025-12-31"),
         add("only nulls", {"s": {"n": 8}}, {"s": {"n": 8}}),
     )
     return log
 
 
-def test_values_that_every_file_tells(log: logs.LogBuilder) -> None:
+def test_values_in_every_file(log: logs.LogBuilder) -> None:
     snapshot = dr.Table(log.table).snapshot()
     assert snapshot.min_max("n") == (-3, 5)
     assert snapshot.min_max("DAY") == (dt.date(2026, 1, 31), dt.date(2026, 2, 1))
@@ -85,7 +92,7 @@ def test_bounds_are_not_values(log: logs.LogBuilder, column: str) -> None:
         ({"stats": {"numRecords": None}}, "number of rows"),
     ],
 )
-def test_a_file_that_does_not_tell_is_named(
+def test_a_file_without_the_value_is_named(
     log: logs.LogBuilder, more: dict[str, Any], why: str
 ) -> None:
     log.commit(add("c", {"n": 1}, {"n": 2}, **more))

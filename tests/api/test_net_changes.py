@@ -1,4 +1,4 @@
-"""``Table.changes`` where rows must be told apart: by key, id or values; and net changes."""
+"""``Table.changes`` if rows must be matched: by key, id or values; and net changes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support import data, feed, logs
 
 import deltareplay as dr
 
-#: What the document on change queries prints for its three commits.
+#: The output for the three commits in the document on change queries.
 FULL = {
     ("jack", "apple", "insert", 1),
     ("sarah", "orange", "insert", 1),
@@ -20,17 +20,17 @@ FULL = {
 }
 
 
-def told(changes: dr.Changes) -> set[tuple[Any, ...]]:
-    """The changes without their times; fails when one comes twice."""
+def changed_rows(changes: dr.Changes) -> set[tuple[Any, ...]]:
+    """Return the changes without timestamps; fails on duplicates."""
     rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
-    found = [tuple(row.values()) for row in rows]
-    assert len(found) == len(set(found))
-    return set(found)
+    result = [tuple(row.values()) for row in rows]
+    assert len(result) == len(set(result))
+    return set(result)
 
 
 @pytest.fixture(params=[False, True], ids=["cow", "mor"])
 def fed(log: logs.LogBuilder, request: pytest.FixtureRequest) -> dr.Table:
-    """The seed's table with its feed."""
+    """The seed's table with its change data feed."""
     feed.seed(log, vectors=request.param, feed=True)
     return dr.Table(log.uri)
 
@@ -39,12 +39,12 @@ def fed(log: logs.LogBuilder, request: pytest.FixtureRequest) -> dr.Table:
 def test_without_a_feed_rows_are_compared(log: logs.LogBuilder, vectors: bool) -> None:
     feed.seed(log, vectors=vectors)
     table = dr.Table(log.uri)
-    one = ("jack", "apple"), ("jack", "banana")
-    pair = {(*one[0], "update_preimage", 2), (*one[1], "update_postimage", 2)}
-    apart = {(*one[0], "delete", 2), (*one[1], "insert", 2)}
-    assert told(table.changes(0, key=["name"])) == FULL
-    assert told(table.changes(0)) == (FULL - pair) | apart
-    assert told(table.changes(3)) == {("john", "pineapple", "delete", 3)}
+    first = ("jack", "apple"), ("jack", "banana")
+    pair = {(*first[0], "update_preimage", 2), (*first[1], "update_postimage", 2)}
+    apart = {(*first[0], "delete", 2), (*first[1], "insert", 2)}
+    assert changed_rows(table.changes(0, key=["name"])) == FULL
+    assert changed_rows(table.changes(0)) == (FULL - pair) | apart
+    assert changed_rows(table.changes(3)) == {("john", "pineapple", "delete", 3)}
     ways = table.changes(0, key=["name"]).explain()["way"].to_pylist()
     assert ways == ["nothing", "files", "key", "deletion vectors" if vectors else "key"]
     ways = table.changes(0).explain()["way"].to_pylist()
@@ -93,7 +93,7 @@ def test_without_a_feed_rows_are_compared(log: logs.LogBuilder, vectors: bool) -
 )
 @pytest.mark.parametrize("fed", [True, False], ids=["feed", "no-feed"])
 @pytest.mark.parametrize("vectors", [False, True], ids=["cow", "mor"])
-def test_what_a_range_comes_to(
+def test_the_net_changes_of_a_range(
     log: logs.LogBuilder,
     vectors: bool,
     fed: bool,
@@ -104,11 +104,11 @@ def test_what_a_range_comes_to(
 ) -> None:
     feed.seed(log, vectors=vectors, feed=fed)
     changes = dr.Table(log.uri).changes(start, kind=kind, deleted=deleted, key=["name"])
-    assert told(changes) == rows
+    assert changed_rows(changes) == rows
     assert set(changes.explain()["way"].to_pylist()) <= {"key", "nothing"}
 
 
-def test_kinds_that_need_to_know_say_what_would_help(log: logs.LogBuilder) -> None:
+def test_kinds_that_need_row_identity_have_a_remedy(log: logs.LogBuilder) -> None:
     feed.seed(log, vectors=False)
     table = dr.Table(log.uri)
     for kind in ("upsert", "append-only"):
@@ -118,28 +118,28 @@ def test_kinds_that_need_to_know_say_what_would_help(log: logs.LogBuilder) -> No
         assert "delta.enableRowTracking" in str(caught.value)
         assert "key" in str(caught.value)
     net = table.changes(2, kind="min-delta")
-    assert told(net) == {
+    assert changed_rows(net) == {
         ("jack", "apple", "delete", 2),
         ("jack", "banana", "insert", 2),
         ("john", "pineapple", "delete", 3),
     }
-    assert "row tracking or `key`" in net.explain()["reason"].to_pylist()[0]
+    assert "enable row tracking or pass `key`" in net.explain()["reason"].to_pylist()[0]
 
 
 def test_a_key_that_is_none(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long", v="long"))
-    one = data.write(log.table, "1.parquet", {"id": [1, 1, 2], "v": [1, 2, 3]})
-    log.commit(one)
-    two = data.write(log.table, "2.parquet", {"id": [1, 1, 2], "v": [1, 9, 3]})
-    log.commit(feed.removal(one), two)
+    first = data.write(log.table, "1.parquet", {"id": [1, 1, 2], "v": [1, 2, 3]})
+    log.commit(first)
+    second = data.write(log.table, "2.parquet", {"id": [1, 1, 2], "v": [1, 9, 3]})
+    log.commit(feed.removal(first), second)
     table = dr.Table(log.uri)
     # one of the two rows was carried over, so that the other one is known
-    assert told(table.changes(2, key=["id"])) == {
+    assert changed_rows(table.changes(2, key=["id"])) == {
         (1, 2, "update_preimage", 2),
         (1, 9, "update_postimage", 2),
     }
-    three = data.write(log.table, "3.parquet", {"id": [1, 1, 2], "v": [7, 8, 3]})
-    log.commit(feed.removal(two), three)
+    third = data.write(log.table, "3.parquet", {"id": [1, 1, 2], "v": [7, 8, 3]})
+    log.commit(feed.removal(second), third)
     for kind in ("full-delta", "min-delta"):
         with pytest.raises(dr.InvalidArgumentError) as caught:
             table.changes(3, kind=kind, key=["id"]).to_arrow()  # type: ignore[arg-type]
@@ -158,7 +158,7 @@ def test_a_key_that_is_none(log: logs.LogBuilder) -> None:
         ({"kind": "upsert", "deleted": "perhaps"}, "changes.deleted"),
     ],
 )
-def test_kinds_that_there_are_not(fed: dr.Table, arguments: dict[str, Any], code: str) -> None:
+def test_unknown_kinds(fed: dr.Table, arguments: dict[str, Any], code: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         fed.changes(0, **arguments)
     assert caught.value.code == code
@@ -173,11 +173,11 @@ def test_row_ids_that_are_missing_or_twice(log: logs.LogBuilder) -> None:
     features = logs.features(writer_only=["rowTracking", "domainMetadata"])
     log.create(logs.schema(v="long"), protocol_action=features, configuration=names)
     tracked = {"default_row_commit_version": 1}
-    one = data.write(log.table, "1.parquet", {"v": [1, 2]}, base_row_id=0, **tracked)
-    log.commit(one)
+    first = data.write(log.table, "1.parquet", {"v": [1, 2]}, base_row_id=0, **tracked)
+    log.commit(first)
     twice = {"v": [1, 9], "_id": [1, 1], "_since": [2, 2]}
-    two = data.write(log.table, "2.parquet", twice, base_row_id=2, **tracked)
-    log.commit(feed.removal(one), two)
+    second = data.write(log.table, "2.parquet", twice, base_row_id=2, **tracked)
+    log.commit(feed.removal(first), second)
     table = dr.Table(log.uri)
     with pytest.raises(dr.CorruptTableError) as caught:
         table.changes(2).to_arrow()
@@ -185,13 +185,13 @@ def test_row_ids_that_are_missing_or_twice(log: logs.LogBuilder) -> None:
     not_kept = {"tags": {"delta.rowTracking.preserved": "false"}}
     log.commit(
         logs.commit_info(**not_kept),
-        feed.removal(two),
+        feed.removal(second),
         data.write(
             log.table, "3.parquet", {"v": [1, 8]}, base_row_id=4, default_row_commit_version=3
         ),
     )
     changes = table.changes(3)
-    assert told(changes) == {(9, "delete", 3), (8, "insert", 3)}
+    assert changed_rows(changes) == {(9, "delete", 3), (8, "insert", 3)}
     [explained] = changes.explain().to_pylist()
     assert explained["way"] == "rows"
     assert "did not keep row ids" in explained["reason"]

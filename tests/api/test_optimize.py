@@ -1,4 +1,4 @@
-"""``Table.optimize``: files are packed or put in order, and no row changes."""
+"""``Table.optimize``: files are compacted or ordered, and no row changes."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ METRICS = {
 def filled(
     path: Path, files: int = 4, partitions: list[str] | None = None, **properties: str
 ) -> dr.Table:
-    """A table of ten rows in each of so many files."""
+    """Create a table of ten rows in each of this many files."""
     named = {f"delta.{name}": value for name, value in properties.items()}
     table = dr.create_table(path, SCHEMA, partitions or [], named)
     for file in range(files):
         ids = range(file * 10, file * 10 + 10)
-        rows = [{"id": one, "p": "ab"[file % 2], "v": one / 2} for one in ids]
+        rows = [{"id": number, "p": "ab"[file % 2], "v": number / 2} for number in ids]
         table.append(rows, durable=False)
     return table
 
@@ -66,7 +66,7 @@ def raises(code: str, call: Any) -> dr.DeltaReplayError:
 def test_small_files_become_one(mode: str, tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, SCHEMA, (), MODES[mode])
     for start in (0, 10, 20):
-        table.append([{"id": one, "p": None, "v": 1.5} for one in range(start, start + 10)])
+        table.append([{"id": number, "p": None, "v": 1.5} for number in range(start, start + 10)])
     table.delete("id IN (3, 14)")
     tracked = "ids" in mode
     before, old = rows_of(table, with_row_id=tracked), table.snapshot().files().to_pylist()
@@ -97,8 +97,8 @@ def test_small_files_become_one(mode: str, tmp_path: Path) -> None:
         "clusterBy": "[]",
         "auto": False,
     }
-    told = bodies(table, done.version, "add") + bodies(table, done.version, "remove")
-    assert [action["dataChange"] for action in told] == [False] * (1 + len(old))
+    reported = bodies(table, done.version, "add") + bodies(table, done.version, "remove")
+    assert [action["dataChange"] for action in reported] == [False] * (1 + len(old))
     assert table.optimize().version is None
     assert table.snapshot().version == done.version
     assert table.verify().findings == ()
@@ -135,7 +135,7 @@ def test_the_target_is_that_of_the_call_or_of_the_table(tmp_path: Path) -> None:
 
 def test_files_with_many_deleted_rows_are_rewritten_whatever_their_size(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, SCHEMA, (), {"delta.enableDeletionVectors": "true"})
-    table.append([{"id": one, "p": "x", "v": 0.5} for one in range(100)])
+    table.append([{"id": number, "p": "x", "v": 0.5} for number in range(100)])
     table.delete("id < 5")
     assert table.optimize().version is None  # 5 % are not more than 5 %
     table.delete("id < 6")
@@ -170,9 +170,9 @@ def test_a_purge_rewrites_what_was_dropped(tracked: str, tmp_path: Path) -> None
     raises("optimize.purge", lambda: table.optimize(purge=True, z_order_by=["id"]))
 
 
-def test_nobody_who_follows_the_table_sees_anything(tmp_path: Path) -> None:
-    told = {"appendOnly": "true", "enableChangeDataFeed": "true"}
-    table = filled(tmp_path, 3, **told)  # no row is deleted: append-only tables allow it
+def test_streams_of_the_table_see_nothing(tmp_path: Path) -> None:
+    reported = {"appendOnly": "true", "enableChangeDataFeed": "true"}
+    table = filled(tmp_path, 3, **reported)  # no row is deleted: append-only tables allow it
     stream = table.follow(starting_version="latest", available_now=False)
     done = table.optimize(z_order_by=["v"])
     assert done.version is not None
@@ -184,11 +184,11 @@ def test_nobody_who_follows_the_table_sees_anything(tmp_path: Path) -> None:
 
 def ranges(table: dr.Table, column: str) -> list[tuple[Any, Any]]:
     stats = [json.loads(text) for text in table.snapshot().files()["stats"].to_pylist()]
-    return [(one["minValues"][column], one["maxValues"][column]) for one in stats]
+    return [(entry["minValues"][column], entry["maxValues"][column]) for entry in stats]
 
 
 def grid(path: Path, side: int, files: int, **properties: str) -> dr.Table:
-    """A table of ``side * side`` rows, spread over its files without any order."""
+    """Create a table of ``side * side`` rows, spread over its files without any order."""
     rows = side * side
     numbers = [row * 7919 % rows for row in range(rows)]
     data = pa.table(
@@ -231,9 +231,9 @@ def test_one_column_is_put_in_its_plain_order(tmp_path: Path) -> None:
     table = grid(tmp_path, 64, 4)
     size = table.snapshot().size_in_bytes
     table.optimize(z_order_by=["id"], target_file_size=size // 4)
-    found = sorted(ranges(table, "id"))
-    assert len(found) == 4
-    assert all(most < least for (_, most), (least, _) in itertools.pairwise(found))
+    result = sorted(ranges(table, "id"))
+    assert len(result) == 4
+    assert all(most < least for (_, most), (least, _) in itertools.pairwise(result))
     for path in table.snapshot().files()["path"].to_pylist():
         read = pq.read_table(tmp_path / path)["id"].to_pylist()
         assert read == sorted(read)
@@ -243,11 +243,14 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "string": (pa.string(), ["b", "", "ä", "a", "zz"]),
     "byte": (pa.int8(), [3, -128, 127, 0, 5]),
     "double": (pa.float64(), [0.5, -1.0, float("inf"), 3.0, -0.0]),
-    "decimal": (pa.decimal128(20, 3), [Decimal(one) for one in ("1.500", "-2", "0", "9", "3")]),
-    "date": (pa.date32(), [datetime.date(2000 + one, 1, 1) for one in (5, 1, 3, 2, 4)]),
+    "decimal": (pa.decimal128(20, 3), [Decimal(item) for item in ("1.500", "-2", "0", "9", "3")]),
+    "date": (pa.date32(), [datetime.date(2000 + item, 1, 1) for item in (5, 1, 3, 2, 4)]),
     "timestamp": (
         pa.timestamp("us", "UTC"),
-        [datetime.datetime(2000, 1, 1, one, tzinfo=datetime.timezone.utc) for one in range(5)],
+        [
+            datetime.datetime(2000, 1, 1, number, tzinfo=datetime.timezone.utc)
+            for number in range(5)
+        ],
     ),
     "boolean": (pa.bool_(), [True, False, True, False, True]),
 }
@@ -256,13 +259,13 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
 @pytest.mark.parametrize("name", VALUES)
 def test_rows_are_put_in_order_by_every_type_with_nulls_first(name: str, tmp_path: Path) -> None:
     kind, values = VALUES[name]
-    some = [*values, None, *values, None]
+    rows = [*values, None, *values, None]
     struct = pa.struct([("part", kind)])
     data = pa.table(
         {
-            "id": pa.array(range(len(some)), pa.int64()),
-            "c": pa.array(some, kind),
-            "s": pa.array([{"part": one} if one is not None else None for one in some], struct),
+            "id": pa.array(range(len(rows)), pa.int64()),
+            "c": pa.array(rows, kind),
+            "s": pa.array([None if item is None else {"part": item} for item in rows], struct),
         }
     )
     table = dr.create_table(tmp_path, data.schema)
@@ -277,7 +280,7 @@ def test_rows_are_put_in_order_by_every_type_with_nulls_first(name: str, tmp_pat
     assert rows_of(table) == before
     table.optimize(z_order_by=["s.part"])
     parts = table.snapshot().scan().to_arrow()["s"].to_pylist()
-    assert [one and one["part"] for one in parts] == read
+    assert [part and part["part"] for part in parts] == read
 
 
 def test_z_order_within_partitions(tmp_path: Path) -> None:
@@ -305,14 +308,14 @@ def test_a_clustered_table_is_clustered(tmp_path: Path) -> None:
     assert {action["clusteringProvider"] for action in added} == {"liquid"}
     [cube] = {action["tags"]["ZCUBE_ID"] for action in added}
     assert sum(most - least for least, most in ranges(table, "x")) < len(added) * 40
-    assert table.optimize(target_file_size=size // 8).version is None  # in order already
+    assert table.optimize(target_file_size=size // 8).version is None  # ordered already
     table.append(pa.table({"id": [-1], "x": [1], "y": ["0001"], "filler": [""]}))
     done = table.optimize(target_file_size=size // 8)
     assert done.metrics["numRemovedFiles"] == len(added) + 1
     assert done.version is not None
     tags = [action["tags"] for action in bodies(table, done.version, "add")]
-    assert {json.loads(one["ZCUBE_ZORDER_BY"]) == ["x", "y"] for one in tags} == {True}
-    assert cube not in {one["ZCUBE_ID"] for one in tags}
+    assert {json.loads(tag["ZCUBE_ZORDER_BY"]) == ["x", "y"] for tag in tags} == {True}
+    assert cube not in {tag["ZCUBE_ID"] for tag in tags}
     assert len(rows_of(table)) == len(before) + 1
     raises("optimize.clustered", lambda: table.optimize(z_order_by=["id"]))
     raises("optimize.clustered", lambda: table.optimize("x = 1"))
@@ -340,9 +343,9 @@ def test_a_clustering_that_names_no_column_is_refused(tmp_path: Path) -> None:
     raises("optimize.clustering", lambda: dr.Table(tmp_path).optimize())
 
 
-def planned(table: dr.Table, **asked: Any) -> _native.OptimizePlan:
-    given = {"z_order_by": [], "purge": False, "target_file_size": None, **asked}
-    return _native.OptimizePlan(table.native, table.snapshot().native, None, **given)
+def planned(table: dr.Table, **options: Any) -> _native.OptimizePlan:
+    argument = {"z_order_by": [], "purge": False, "target_file_size": None, **options}
+    return _native.OptimizePlan(table.native, table.snapshot().native, None, **argument)
 
 
 def facts(table: dr.Table) -> Any:
@@ -354,9 +357,9 @@ ASKED = options(None, None, None, None, True, 60.0)
 
 
 def packed(table: dr.Table, plan: _native.OptimizePlan) -> list[tuple[int, str]]:
-    told = facts(table)
+    reported = facts(table)
     bins = enumerate(plan.bins())
-    return [(bin, _native.pack_files(table.native, told, split, 1)) for bin, split in bins]
+    return [(bin, _native.pack_files(table.native, reported, split, 1)) for bin, split in bins]
 
 
 def test_appends_at_the_same_time_are_no_conflict(tmp_path: Path) -> None:
@@ -379,8 +382,8 @@ def test_a_delete_at_the_same_time_is_a_conflict(vectors: str, tmp_path: Path) -
     with pytest.raises(dr.CommitConflictError) as caught:
         plan.commit(added, ASKED)
     assert caught.value.code == "conflict.delete_read"
-    assert len(before - parquet_files(tmp_path)) == len(added)  # what was written is gone
-    assert [row["id"] for row in rows_of(table)] == [one for one in range(40) if one != 5]
+    assert len(before - parquet_files(tmp_path)) == len(added)  # the written files are deleted
+    assert [row["id"] for row in rows_of(table)] == [number for number in range(40) if number != 5]
 
 
 @pytest.mark.parametrize("z_order_by", [[], ["id"]], ids=["packed", "ordered"])
@@ -413,18 +416,18 @@ def test_tasks_of_another_process_do_the_same(tmp_path: Path) -> None:
         _native.spill_piece(table.native, order, piece, f"spilled/{number}")
         for number, piece in enumerate(pieces)
     ]
-    told = facts(table)
+    reported = facts(table)
 
     def added() -> list[tuple[int, str]]:
         return [
-            (0, _native.write_ordered(table.native, told, order, file, spilled))
+            (0, _native.write_ordered(table.native, reported, order, file, spilled))
             for file in range(files)
         ]
 
     version, _, _ = plan.commit(added(), ASKED)
     assert version == 5
     assert rows_of(table) == before
-    raises("split.json", lambda: _native.pack_files(table.native, told, "{}", 1))
+    raises("split.json", lambda: _native.pack_files(table.native, reported, "{}", 1))
     raises("optimize.task", lambda: _native.spill_piece(table.native, "{}", pieces[0], "x"))
     for path in (tmp_path / "spilled").iterdir():
         path.write_bytes(bytes(path.stat().st_size))

@@ -1,4 +1,4 @@
-"""What a checkpoint or a compacted file would gain: measured, and nothing written."""
+"""The gain of a checkpoint or a compacted file: measured without writing anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes to a worker and comes back."""
+"""Values that are pickled for workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_table(table: dr.Table, protocol: int) -> None:
     assert arrived.snapshot().version == 2
 
 
-def test_a_table_takes_its_options_along() -> None:
+def test_a_pickled_table_keeps_its_options() -> None:
     table = dr.Table("s3://bucket/t", {"aws_region": "r"}, ["s3://other"], strict=True)
     arrived = pickle.loads(pickle.dumps(table))
 

@@ -1,4 +1,4 @@
-"""``Scan.to_polars_lazy`` returns the rows that Polars itself keeps, and reads few others."""
+"""``Scan.to_polars_lazy`` returns the same rows as Polars, and reads few others."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def row(number: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def ten(tmp_path_factory: pytest.TempPathFactory) -> dr.Table:
-    """Ten rows, two in each file."""
+    """A table of ten rows, two in each file."""
     table = dr.create_table(tmp_path_factory.mktemp("polars") / "t", SCHEMA)
     for number in range(0, 10, 2):
         table.append(pa.Table.from_pylist([row(number), row(number + 1)], SCHEMA))
     return table
 
 
-#: Conditions, and what of them the scan takes.
+#: Conditions, and the part of them that the scan takes.
 CONDITIONS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "whole number": (lambda: pl.col("n") > 5, "`n` > 5"),
     "mirrored": (lambda: pl.lit(5) >= pl.col("n"), "`n` <= 5"),
@@ -104,7 +104,7 @@ def test_keeps_the_rows_that_polars_keeps(
     assert taken == [expected]
 
 
-def test_takes_what_it_knows_of_an_and(ten: dr.Table) -> None:
+def test_pushes_the_supported_parts_of_an_and(ten: dr.Table) -> None:
     condition = (pl.col("n") > 1) & (pl.col("d") < DAY) & (pl.col("n") % 2 == 0)
     assert pushed(condition, SCHEMA) == "((`n` > 1 AND `d` < DATE '2026-01-01'))"
     scan = ten.snapshot().scan()
@@ -135,8 +135,8 @@ def test_a_scan_with_a_filter_stays_filtered(ten: dr.Table) -> None:
         lazy = snapshot.scan(["n", "s"], filter, with_file_path=True).to_polars_lazy()
         assert lazy.collect_schema().names() == ["n", "s", "_file_path"]
         expected = [n for n in snapshot.scan(["n"], filter).to_arrow()["n"].to_pylist() if n > 2]
-        found = lazy.filter(pl.col("n") > 2, pl.col("_file_path").is_not_null()).collect()
-        assert sorted(found["n"].to_list()) == sorted(expected)
+        result = lazy.filter(pl.col("n") > 2, pl.col("_file_path").is_not_null()).collect()
+        assert sorted(result["n"].to_list()) == sorted(expected)
         assert expected
 
 

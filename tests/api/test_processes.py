@@ -1,4 +1,4 @@
-"""Threads, forks and signals: a guest in somebody else's process."""
+"""Threads, forks and signals: the library in another program's process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts 
 
 
 def run(code: str, *arguments: str, timeout: float = 120) -> str:
-    """Runs a script in a fresh interpreter; gives what it printed."""
+    """Run a script in a new interpreter; return its output."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *arguments],
         capture_output=True,
@@ -49,12 +49,12 @@ def test_import_and_opening_start_no_thread(events: logs.LogBuilder) -> None:
 
 @pytest.fixture(scope="module")
 def long_log(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A log whose replay takes a good part of a second."""
+    """Create a log whose replay takes a noticeable part of a second."""
     root = tmp_path_factory.mktemp("long")
     return samples.many_files(root, commits=40, files=10_000, distinct=2).uri
 
 
-def test_other_threads_go_on(long_log: str) -> None:
+def test_other_threads_continue(long_log: str) -> None:
     ticks: list[float] = []
     done = threading.Event()
 
@@ -77,24 +77,24 @@ def test_other_threads_go_on(long_log: str) -> None:
     assert files.num_rows == 20_000
     assert end - start > 0.05, "too quick to tell anything: make the log longer"
     margin = (end - start) * 0.1
-    inside = [moment for moment in ticks if start + margin < moment < end - margin]
+    inside = [timestamp for timestamp in ticks if start + margin < timestamp < end - margin]
     assert len(inside) >= 5, f"{len(inside)} ticks in {end - start:.3f} s"
 
 
 def test_threads_share_a_snapshot(events: logs.LogBuilder) -> None:
     snapshot = dr.Table(events.uri).snapshot()
-    found: list[int] = []
+    result: list[int] = []
 
     def read() -> None:
         for _ in range(20):
-            found.append(snapshot.files().num_rows + snapshot.update().num_files)
+            result.append(snapshot.files().num_rows + snapshot.update().num_files)
 
     threads = [threading.Thread(target=read) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [4] * 80
+    assert result == [4] * 80
 
 
 def test_ctrl_c_stops_a_long_replay(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_ctrl_c_stops_a_long_replay(tmp_path: Path) -> None:
     )
 
 
-def test_what_a_signal_handler_raises_comes_out(tmp_path: Path) -> None:
+def test_exceptions_of_a_signal_handler_propagate(tmp_path: Path) -> None:
     log = samples.many_files(tmp_path, commits=200, files=30_000)
     code = """
         import signal, sys
@@ -148,7 +148,7 @@ def test_what_a_signal_handler_raises_comes_out(tmp_path: Path) -> None:
     assert run(code, log.uri).strip() == "TimeIsUp"
 
 
-def test_what_a_signal_handler_raises_at_the_end_of_a_call_comes_out(tmp_path: Path) -> None:
+def test_exceptions_of_a_signal_handler_at_the_end_of_a_call_propagate(tmp_path: Path) -> None:
     log = samples.many_files(tmp_path, commits=3, files=10)
     code = """
         import os, signal, sys
@@ -193,7 +193,7 @@ def test_ctrl_c_stops_a_stream(tmp_path: Path) -> None:
 
 
 def read_all(uri: str) -> int:
-    """What a worker does."""
+    """Read all rows, as a worker does."""
     snapshot = dr.Table(uri).snapshot()
     return snapshot.files().num_rows + snapshot.file_batches().read_all().num_rows
 
@@ -246,7 +246,7 @@ def test_an_error_arrives_from_a_worker(tmp_path: Path) -> None:
     assert caught.value.code
 
 
-def test_the_interpreter_goes_down_in_peace(long_log: str) -> None:
+def test_the_interpreter_exits_cleanly(long_log: str) -> None:
     code = """
         import sys, threading
         import deltareplay

@@ -1,4 +1,4 @@
-"""A person at a terminal sees that a long call is under way; nobody else does."""
+"""A long call shows its progress on a terminal, and nowhere else."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ except dr.DeltaReplayError as error:
 
 
 class Slow(BaseHTTPRequestHandler):
-    """A store that thinks for a while, and has nothing."""
+    """A store that responds slowly, and is empty."""
 
     def do_GET(self) -> None:
         time.sleep(0.8)
@@ -51,9 +51,9 @@ def endpoint() -> Iterator[str]:
 
 
 def test_a_terminal_shows_progress_and_is_left_clean(endpoint: str) -> None:
-    shown = on_a_terminal(endpoint)
-    assert "deltareplay 0:00:01" in shown
-    assert shown.rstrip().endswith("\r\x1b[K")
+    displayed = on_a_terminal(endpoint)
+    assert "deltareplay 0:00:01" in displayed
+    assert displayed.rstrip().endswith("\r\x1b[K")
 
 
 def test_the_environment_turns_it_off(endpoint: str) -> None:
@@ -79,16 +79,16 @@ def open_slowly(endpoint: str) -> None:
         dr.Table("s3://bucket/table", options).snapshot()
 
 
-def test_a_callback_is_told_instead(endpoint: str) -> None:
-    told: list[dr.Progress] = []
-    with dr.progress(told.append):
+def test_a_callback_is_called_instead(endpoint: str) -> None:
+    reported: list[dr.Progress] = []
+    with dr.progress(reported.append):
         open_slowly(endpoint)
-    assert [one.finished for one in told] == [False] * (len(told) - 1) + [True]
-    seconds = [one.seconds for one in told]
-    assert len(told) >= 2
+    assert [item.finished for item in reported] == [False] * (len(reported) - 1) + [True]
+    seconds = [item.seconds for item in reported]
+    assert len(reported) >= 2
     assert seconds[0] >= 1
     assert seconds == sorted(seconds)
-    assert {one.fraction for one in told} == {None}
+    assert {item.fraction for item in reported} == {None}
 
 
 def test_a_callback_that_fails_does_not_fail_the_call(endpoint: str, caplog) -> None:
@@ -110,27 +110,27 @@ def test_a_bar_in_colour_is_as_wide_as_one_without() -> None:
 
 
 def on_a_terminal(endpoint: str, **environment: str) -> str:
-    """What a slow call writes to a terminal."""
-    here, there = pty.openpty()
+    """Return the output of a slow call on a terminal."""
+    parent_end, child_end = pty.openpty()
     child = subprocess.Popen(
         [sys.executable, "-c", CODE, endpoint],
         stdout=subprocess.PIPE,
-        stderr=there,
+        stderr=child_end,
         env={**os.environ, **environment},
     )
-    os.close(there)
-    found = b""
+    os.close(child_end)
+    result = b""
     while True:
         try:
-            piece = os.read(here, 1000)
+            piece = os.read(parent_end, 1000)
         except OSError:  # the other end is closed
             break
         if not piece:
             break
-        found += piece
-    os.close(here)
+        result += piece
+    os.close(parent_end)
     assert child.communicate()[0].decode().strip().endswith("Error")
-    return found.decode()
+    return result.decode()
 
 
 def test_no_stream_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

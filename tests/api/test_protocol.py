@@ -1,4 +1,4 @@
-"""``Protocol``: what stands in the way."""
+"""``Protocol``: reasons why a table cannot be read or written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import pytest
 
 import deltareplay as dr
 
-#: They put no duty on a reader, or one that a snapshot fulfils (protocol, "Table Features").
+#: They require nothing of readers, or something that a snapshot fulfils (protocol, "Table
+#: Features").
 READABLE = [
     "deletionVectors",
     "columnMapping",

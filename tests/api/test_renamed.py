@@ -1,4 +1,4 @@
-"""Old spellings: each works, and says what to write instead."""
+"""Old spellings: each works, and warns with the new one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deltareplay._table import renamed
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 ROWS = [{"id": 1, "p": "a"}, {"id": 2, "p": "b"}]
 
-#: Function and old argument: the new one as the function gets it, and what the warning says.
+#: Function and old argument: the new one, and the text of the warning.
 ALIASES: dict[tuple[str, str, Any], tuple[str, Any, str]] = {
     ("Table.overwrite", "partitions", "dynamic"): (
         "partition_overwrite",
@@ -92,20 +92,20 @@ def test_an_old_spelling_is_the_new_one_with_a_warning(alias: tuple[str, str, An
 
     stands_in.__name__ = function.rpartition(".")[2]
     old = renamed.OLD[path_of(function), name]
-    with pytest.warns(DeprecationWarning, match=name) as told:
+    with pytest.warns(DeprecationWarning, match=name) as reported:
         renamed.renamed(**{name: old})(stands_in)(**{name: value})
     del renamed.OLD[f"{__name__}.{stands_in.__qualname__}", name]
     assert reached == {now: expected}
-    assert [str(one.message) for one in told] == [message]
-    assert told[0].filename == __file__
+    assert [str(item.message) for item in reported] == [message]
+    assert reported[0].filename == __file__
 
 
 def test_an_overwrite_by_its_old_argument(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", SCHEMA, ["p"])
     table.append(ROWS)
-    with pytest.warns(DeprecationWarning, match="partition_overwrite='dynamic'") as told:
+    with pytest.warns(DeprecationWarning, match="partition_overwrite='dynamic'") as reported:
         table.overwrite([{"id": 3, "p": "b"}], partitions="dynamic")  # type: ignore[call-arg]
-    assert told[0].filename == __file__
+    assert reported[0].filename == __file__
     assert table.snapshot().scan(["id"]).to_arrow()["id"].to_pylist() == [1, 3]
     with warned(), pytest.raises(dr.InvalidArgumentError) as caught:
         table.overwrite(ROWS, partitions="some")  # type: ignore[call-arg]
@@ -123,9 +123,9 @@ def test_a_clone_by_its_old_argument(rows: dr.Table, tmp_path: Path) -> None:
 
 
 def test_a_default_by_its_old_name_changes_nothing() -> None:
-    told = {"merge_schema": renamed.Old("schema_mode", {True: "merge", False: None})}
+    reported = {"merge_schema": renamed.Old("schema_mode", {True: "merge", False: None})}
     with pytest.warns(DeprecationWarning, match=r"write\(merge_schema=\) .*: leave it out"):
-        assert renamed._today("write", {"merge_schema": False}, told) == {}
+        assert renamed._today("write", {"merge_schema": False}, reported) == {}
 
 
 def test_values_by_their_old_names_are_checked(rows: dr.Table, tmp_path: Path) -> None:
@@ -135,14 +135,14 @@ def test_values_by_their_old_names_are_checked(rows: dr.Table, tmp_path: Path) -
     assert "or_replace" in str(caught.value)
 
 
-def test_what_a_write_returns_is_still_its_version() -> None:
+def test_a_write_still_returns_its_version() -> None:
     written = renamed.WrittenVersion(7, {"numFiles": 1})
     assert written == dr.Written(7, {"numFiles": 1})
     assert written != dr.Written(8, {"numFiles": 1})
     for use in (lambda: written == 7, lambda: written.__index__() == 7, lambda: range(8)[written]):
-        with pytest.warns(DeprecationWarning, match=r"write \.version for its version") as told:
+        with pytest.warns(DeprecationWarning, match=r"write \.version for its version") as reported:
             assert use()
-        assert told[0].filename == __file__
+        assert reported[0].filename == __file__
     with warned(), pytest.raises(TypeError):
         range(8)[renamed.WrittenVersion(None, {})]
 

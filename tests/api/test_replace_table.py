@@ -1,4 +1,4 @@
-"""``create_table`` where there is a table already."""
+"""``create_table`` if the table exists already."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ OTHER = pa.schema([("id", pa.int64()), ("note", pa.int32())])
 
 
 def _with_rows(at: Path, **properties: str) -> dr.Table:
-    found = {key.replace("__", "."): value for key, value in properties.items()}
-    table = dr.create_table(at, SCHEMA, ["day"], found, name="n", description="d")
+    result = {key.replace("__", "."): value for key, value in properties.items()}
+    table = dr.create_table(at, SCHEMA, ["day"], result, name="n", description="d")
     table.append(pa.table({"id": [1, 2], "note": ["a", "b"]}))
     return table
 
 
-def test_a_table_that_is_there_stays(tmp_path: Path) -> None:
+def test_an_existing_table_is_kept(tmp_path: Path) -> None:
     table = _with_rows(tmp_path / "t")
     again = dr.create_table(tmp_path / "t", OTHER, if_not_exists=True)
     assert again == table
@@ -31,7 +31,7 @@ def test_a_table_that_is_there_stays(tmp_path: Path) -> None:
     assert again.snapshot().schema.names == ["id", "day", "note"]
 
 
-def test_a_table_that_is_not_there_is_created(tmp_path: Path) -> None:
+def test_a_missing_table_is_created(tmp_path: Path) -> None:
     for flags in ({"if_not_exists": True}, {"or_replace": True}):
         table = dr.create_table(tmp_path / "-".join(flags), OTHER, **flags)
         [info] = bodies(table, 0, "commitInfo")
@@ -48,7 +48,7 @@ def test_both_flags_contradict_each_other(tmp_path: Path) -> None:
     assert not dr.is_table(tmp_path / "t")
 
 
-def test_the_new_table_takes_all_but_the_history(tmp_path: Path) -> None:
+def test_the_new_table_replaces_all_but_the_history(tmp_path: Path) -> None:
     table = _with_rows(tmp_path / "t", owner="me")
     before = table.snapshot()
     replaced = dr.create_table(tmp_path / "t", OTHER, properties={"k": "v"}, or_replace=True)
@@ -131,11 +131,11 @@ def test_tracking_begins_with_a_table_that_had_rows(tmp_path: Path) -> None:
 def _mapping(snapshot: dr.Snapshot) -> dict[str, Any]:
     fields = json.loads(snapshot.schema_json)["fields"]
     return {
-        one["name"]: (
-            one["metadata"]["delta.columnMapping.id"],
-            one["metadata"]["delta.columnMapping.physicalName"],
+        field["name"]: (
+            field["metadata"]["delta.columnMapping.id"],
+            field["metadata"]["delta.columnMapping.physicalName"],
         )
-        for one in fields
+        for field in fields
     }
 
 
@@ -162,7 +162,7 @@ def test_clustering_ends(tmp_path: Path) -> None:
     assert json.loads(domains["delta.clustering"]) == {"clusteringColumns": []}
 
 
-def test_rows_that_may_not_go_stay(tmp_path: Path) -> None:
+def test_rows_of_append_only_tables_stay(tmp_path: Path) -> None:
     table = _with_rows(tmp_path / "t", delta__appendOnly="true")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.create_table(tmp_path / "t", OTHER, or_replace=True)

@@ -1,4 +1,4 @@
-"""``Snapshot.replay_plan``: pieces that travel, and what goes wrong with them."""
+"""``Snapshot.replay_plan``: pieces that are sent to other processes, and errors."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FILES = 60_000
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A classic checkpoint of some 15 MB, in one row group, with a commit after it."""
+    """A classic checkpoint of about 15 MB, in one row group, with a later commit."""
     log = logs.LogBuilder(tmp_path_factory.mktemp("large"))
     log.create(logs.schema(id="long"))
     log.checkpoint(0)
     (written,) = logs.log_dir(log.table).glob("*.parquet")
     schema = pq.read_schema(written)
-    wanted = schema.field("add").type
+    expected = schema.field("add").type
     text = random.Random(7)
     adds = [
         {
@@ -44,7 +44,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> str:
         for number in range(FILES)
     ]
     before = pq.read_table(written)
-    column = pa.array([None] * before.num_rows + adds, wanted)
+    column = pa.array([None] * before.num_rows + adds, expected)
     grown = {
         field.name: column
         if field.name == "add"
@@ -70,10 +70,10 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def paths(plan: dr.ReplayPlan) -> list[str]:
-    found = plan.files.column("path").to_pylist()
+    result = plan.files.column("path").to_pylist()
     for piece in plan.pieces:
-        found += piece.to_arrow(plan.tail).column("path").to_pylist()
-    return sorted(found)
+        result += piece.to_arrow(plan.tail).column("path").to_pylist()
+    return sorted(result)
 
 
 @pytest.mark.parametrize("size", [100_000, 1_000_000, 7_000_000, 1 << 40])
@@ -102,9 +102,9 @@ def test_a_filter_and_columns_travel_with_the_tail(large: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["v2-json", "v2-parquet", "v2-classic", "multipart"])
-def test_the_plan_opens_nothing_but_what_names_the_rest(events: logs.LogBuilder, kind: str) -> None:
+def test_the_plan_only_opens_manifests(events: logs.LogBuilder, kind: str) -> None:
     events.checkpoint(1, kind=kind)
-    events.checksum()  # tells protocol and metadata
+    events.checksum()  # has protocol and metadata
     before = sorted(dr.Table(events.uri).snapshot().files(["path"]).column("path").to_pylist())
     folder = logs.log_dir(events.table)
     broken = [*folder.glob("_sidecars/*"), *folder.glob("*.checkpoint.*.*.parquet")]
@@ -126,7 +126,9 @@ def test_the_plan_opens_nothing_but_what_names_the_rest(events: logs.LogBuilder,
 
 
 @pytest.mark.parametrize("kind", ["classic", "multipart", "v2-json", "v2-inline-json"])
-def test_a_log_that_was_cleaned_in_the_meantime_is_told(events: logs.LogBuilder, kind: str) -> None:
+def test_a_log_that_was_cleaned_up_meanwhile_is_reported(
+    events: logs.LogBuilder, kind: str
+) -> None:
     (first, *_) = events.checkpoint(1, kind=kind)
     plan = dr.Table(events.uri).snapshot().replay_plan()
     keyed = dr.Table(events.uri).snapshot().replay_plan(keyed=True)
@@ -148,18 +150,18 @@ def test_a_log_that_was_cleaned_in_the_meantime_is_told(events: logs.LogBuilder,
 def test_a_piece_wants_the_tail_of_its_plan(events: logs.LogBuilder) -> None:
     events.checkpoint(1)
     snapshot = dr.Table(events.uri).snapshot()
-    one, other = snapshot.replay_plan(), snapshot.replay_plan()
+    first, other = snapshot.replay_plan(), snapshot.replay_plan()
 
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        one.pieces[0].to_arrow(other.tail)
+        first.pieces[0].to_arrow(other.tail)
     assert caught.value.code == "replay.plan"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"plan":1,"work":{"rows":[]}}'])
-def test_what_is_no_piece_is_refused(text: str) -> None:
-    for made in (lambda: _native.ReplayPiece(text), lambda: _native.ReplayTail(text, b"")):
+def test_invalid_pieces_are_refused(text: str) -> None:
+    for created in (lambda: _native.ReplayPiece(text), lambda: _native.ReplayTail(text, b"")):
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            made()
+            created()
         assert caught.value.code == "replay.json"
 
 
@@ -190,8 +192,8 @@ def test_only_a_plan_makes_them(what: Any) -> None:
         what()
 
 
-def test_planning_takes_the_memory_of_the_tail(large: str) -> None:
-    """Listing the same files takes some 20 MB more, and planning next to nothing."""
+def test_planning_needs_the_memory_of_the_tail(large: str) -> None:
+    """Listing the same files takes about 20 MB more, and planning almost nothing."""
 
     def peak(work: str) -> int:
         code = f"""
@@ -220,5 +222,5 @@ def test_planning_takes_the_memory_of_the_tail(large: str) -> None:
 
 def test_a_plan_shows_itself_in_one_line(large: str) -> None:
     plan = dr.Table(large).snapshot().replay_plan(["path"], piece_size=7_000_000)
-    told = f"{len(plan.pieces)} pieces, {plan.files.num_rows} files, {plan.tail!r}"
-    assert repr(plan) == f"<ReplayPlan of {told}>"
+    reported = f"{len(plan.pieces)} pieces, {plan.files.num_rows} files, {plan.tail!r}"
+    assert repr(plan) == f"<ReplayPlan of {reported}>"

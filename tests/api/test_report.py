@@ -1,4 +1,4 @@
-"""``Table.report``: one file, complete, escaped, with the numbers of the log."""
+"""``Table.report``: one complete, escaped file with the numbers of the log."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ MIB = 1 << 20
 HOSTILE = "</script><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>'\"&"
 
 
-def written(table: dr.Table, place: Path, **options: object) -> tuple[str, Page]:
-    path = table.report(place / "report.html", **options)  # type: ignore[arg-type]
+def written(table: dr.Table, path: Path, **options: object) -> tuple[str, Page]:
+    path = table.report(path / "report.html", **options)  # type: ignore[arg-type]
     text = path.read_text(encoding="utf-8")
     return text, Page(text)
 
@@ -43,7 +43,7 @@ def plain(text: str) -> str:
 
 @pytest.fixture
 def shop(log: logs.LogBuilder) -> logs.LogBuilder:
-    """Ten files a country in two countries, one overwritten, one with half of its rows deleted."""
+    """Ten files in each of two countries, one overwritten, one with half of its rows deleted."""
     log.create(
         logs.schema(
             id="long", name="string", country="string", **{f"c{n}": "long" for n in range(8)}
@@ -89,7 +89,7 @@ def shop(log: logs.LogBuilder) -> logs.LogBuilder:
     return log
 
 
-def test_is_one_complete_page_that_asks_nobody(shop: logs.LogBuilder, tmp_path: Path) -> None:
+def test_is_one_complete_page_without_requests(shop: logs.LogBuilder, tmp_path: Path) -> None:
     text, page = written(dr.Table(shop.uri), tmp_path)
 
     assert text.startswith("<!DOCTYPE html>")
@@ -99,9 +99,9 @@ def test_is_one_complete_page_that_asks_nobody(shop: logs.LogBuilder, tmp_path: 
     assert len(links) >= 9
     assert all(link[0] == "#" and link[1:] in page.ids for link in links)
     for name in ("aria-labelledby", "data-for"):
-        found = page.values(name)
-        assert found
-        assert set(found) <= set(page.ids)
+        result = page.values(name)
+        assert result
+        assert set(result) <= set(page.ids)
     assert not page.names & {"img", "iframe", "link", "base", "object", "embed", "form"}
     assert not [name for _, name, _ in page.attributes if name in ("src", "style", "srcset")]
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
@@ -174,46 +174,46 @@ def test_the_numbers_are_those_of_the_log(shop: logs.LogBuilder, tmp_path: Path)
         "Engine/1": "1",
         "Engine/2": "1",
     }
-    said = plain(" ".join(page.text))
-    assert "20 live files of 100 MiB" in said
-    assert "18 of 20 files (90 %) have a row count" in said
-    assert "1 file (5 %) have a deletion vector; they delete 10 rows" in said
+    output = plain(" ".join(page.text))
+    assert "20 live files of 100 MiB" in output
+    assert "18 of 20 files (90 %) have a row count" in output
+    assert "1 file (5 %) have a deletion vector; they delete 10 rows" in output
 
 
 def test_advice_has_a_command_that_runs(shop: logs.LogBuilder, tmp_path: Path) -> None:
     _, page = written(dr.Table(shop.uri), tmp_path)
 
-    said = plain(" ".join(page.text))
-    # 55 and 45 MiB fit into a file of 256 MiB each
-    assert "20 of 20 files are smaller than 32 MiB" in said
-    assert "About 2 files remain, of up to 256 MiB" in said
-    assert "10 rows that every scan decodes and drops" in said
-    assert "removed 1 file longer ago than the retention period" in said
-    commands = [one for one in page.text if one.startswith("import deltareplay as dr")]
+    output = plain(" ".join(page.text))
+    # 55 and 45 MiB fit into one file of 256 MiB each
+    assert "20 of 20 files are smaller than 32 MiB" in output
+    assert "About 2 files remain, of up to 256 MiB" in output
+    assert "10 rows that every scan decodes and drops" in output
+    assert "removed 1 file longer ago than the retention period" in output
+    commands = [item for item in page.text if item.startswith("import deltareplay as dr")]
     assert len(commands) >= 3
-    (vacuum,) = (one for one in commands if "vacuum()" in one)
+    (vacuum,) = (item for item in commands if "vacuum()" in item)
     exec(vacuum, {})
-    assert f"deltareplay vacuum {dr.Table(shop.uri).uri}" in said
+    assert f"deltareplay vacuum {dr.Table(shop.uri).uri}" in output
 
 
 def test_the_verbs_of_its_commands_exist(shop: logs.LogBuilder) -> None:
     pytest.importorskip("typer", reason="the command needs the extra cli")
     facts = measure(dr.Table(shop.uri), None, False)
-    verbs = {one.verb.split()[0] for one in advice(facts) if one.verb} | {"checkpoint", "verify"}
+    verbs = {item.verb.split()[0] for item in advice(facts) if item.verb} | {"checkpoint", "verify"}
     assert {"optimize", "vacuum"} <= verbs
     program = [sys.executable, "-m", "deltareplay"]
-    known = subprocess.run([*program, "--help"], capture_output=True, text=True, check=True)
-    assert verbs <= set(re.findall(r"[a-z-]+", known.stdout))
+    help_text = subprocess.run([*program, "--help"], capture_output=True, text=True, check=True)
+    assert verbs <= set(re.findall(r"[a-z-]+", help_text.stdout))
     words = shlex.split(shell_command(facts, "vacuum"))
     assert words[0] == "deltareplay"
     subprocess.run([*program, *words[1:]], capture_output=True, check=True)
 
 
 def test_a_name_is_no_command(log: logs.LogBuilder, tmp_path: Path) -> None:
-    place = tmp_path / "a'; touch owned; echo '$(touch owned)"
-    hostile = logs.LogBuilder(place)
+    path = tmp_path / "a'; touch owned; echo '$(touch owned)"
+    hostile = logs.LogBuilder(path)
     hostile.create(logs.schema(id="long"))
-    facts = measure(dr.Table(place), None, False)
+    facts = measure(dr.Table(path), None, False)
     words = shlex.split(shell_command(facts, "optimize --yes"))
     assert words == ["deltareplay", "optimize", facts.table.uri, "--yes"]
     (uri,) = re.findall(r"dr\.Table\((.+)\)\.vacuum", command(facts, "vacuum()"))
@@ -259,14 +259,12 @@ def test_everything_of_the_table_is_escaped(log: logs.LogBuilder, tmp_path: Path
     assert len(page.scripts) == 1
     assert "alert" not in page.scripts[0]
     assert text.count("<script") == 1
-    assert HOSTILE in "".join(page.text)  # it is shown, as what it is
+    assert HOSTILE in "".join(page.text)  # it is displayed, escaped
     assert spoof not in text
     assert "invoice\\u202egpj.exe" in text
 
 
-def test_its_size_does_not_grow_with_what_the_table_says(
-    log: logs.LogBuilder, tmp_path: Path
-) -> None:
+def test_its_size_does_not_grow_with_the_table(log: logs.LogBuilder, tmp_path: Path) -> None:
     long = '"' * 300  # each character is six in HTML
     columns = {f"{long}{number}": "long" for number in range(150)}
     configuration = {f"{long}{number}": long for number in range(500)}
@@ -304,7 +302,7 @@ def test_its_size_does_not_grow_with_what_the_table_says(
     assert re.search(r"[\d,]+ more rows are not shown", " ".join(page.text))
 
 
-def test_a_broken_table_is_reported_as_far_as_it_goes(
+def test_a_broken_table_is_reported_as_far_as_possible(
     shop: logs.LogBuilder, tmp_path: Path
 ) -> None:
     (Path(shop.uri) / "_delta_log" / f"{1:020}.crc").write_text(
@@ -343,7 +341,7 @@ def test_a_commit_that_is_lost_before_a_checkpoint_is_no_obstacle(
     assert [row[1:] for row in flows if row[1:] != ["0", "0"]] == [["10", "100"]]
 
 
-def test_orphans_are_listed_if_asked_for(shop: logs.LogBuilder, tmp_path: Path) -> None:
+def test_orphans_are_listed_on_request(shop: logs.LogBuilder, tmp_path: Path) -> None:
     orphan = Path(shop.uri) / "country=DE" / "orphan.parquet"
     orphan.parent.mkdir()
     orphan.write_bytes(b"x" * 4096)
@@ -360,9 +358,9 @@ def test_orphans_are_listed_if_asked_for(shop: logs.LogBuilder, tmp_path: Path) 
 def test_an_older_version_can_be_shown(shop: logs.LogBuilder, tmp_path: Path) -> None:
     _, page = written(dr.Table(shop.uri), tmp_path, version=1)
 
-    said = plain(" ".join(page.text))
-    assert "20 live files of 110 MiB" in said
-    assert "the latest is 2" in said
+    output = plain(" ".join(page.text))
+    assert "20 live files of 110 MiB" in output
+    assert "the latest is 2" in output
     operations = page.tables["Commits by operation"].rows
     assert "DELETE" not in operations[0]
 
@@ -375,25 +373,25 @@ def test_a_table_without_files_has_a_report(log: logs.LogBuilder, tmp_path: Path
 
 def test_overwrites_a_report_and_nothing_else(shop: logs.LogBuilder, tmp_path: Path) -> None:
     table = dr.Table(shop.uri)
-    place = tmp_path / "report.html"
-    assert table.report(str(place)) == place
-    before = place.read_bytes()
-    os.utime(place, (0, 0))
-    table.report(place)
-    assert place.stat().st_mtime > 0
-    assert before[:100] == place.read_bytes()[:100]
+    location = tmp_path / "report.html"
+    assert table.report(str(location)) == location
+    before = location.read_bytes()
+    os.utime(location, (0, 0))
+    table.report(location)
+    assert location.stat().st_mtime > 0
+    assert before[:100] == location.read_bytes()[:100]
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["report.html"]
 
-    place.write_text("my notes")
-    places = [place, tmp_path, tmp_path / "nowhere" / "report.html", tmp_path / ("x" * 300)]
-    for wrong in [*places, f"{tmp_path}/a\0b"]:
+    location.write_text("my notes")
+    invalid = [location, tmp_path, tmp_path / "nowhere" / "report.html", tmp_path / ("x" * 300)]
+    for wrong in [*invalid, f"{tmp_path}/a\0b"]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
             table.report(wrong)
         assert caught.value.code == "report.output"
-    assert place.read_text() == "my notes"
+    assert location.read_text() == "my notes"
 
 
-def test_without_a_name_it_is_report_html_here(
+def test_the_default_name_is_report_html(
     shop: logs.LogBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -401,7 +399,7 @@ def test_without_a_name_it_is_report_html_here(
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 
-def test_too_many_partitions_are_told_apart_by_fewer_columns(
+def test_too_many_partitions_are_grouped_by_fewer_columns(
     log: logs.LogBuilder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("deltareplay.viz.live_files.MAX_PARTITIONS", 5)
@@ -422,7 +420,7 @@ def test_too_many_partitions_are_told_apart_by_fewer_columns(
     assert "too many partitions" in " ".join(page.text)
 
 
-def test_buckets_of_time_become_wider_when_there_are_many() -> None:
+def test_many_time_buckets_become_wider() -> None:
     times = Times(("files",))
     for start in range(0, 1_000_000, 50_000):
         minutes = pa.array(range(start, start + 50_000), pa.int64())
@@ -445,7 +443,7 @@ def test_sizes_of_every_magnitude_fit_into_one_histogram() -> None:
 
 
 @pytest.mark.parametrize("time", [2**62, -(2**62), 10**15])
-def test_times_and_sizes_that_nobody_can_mean_are_no_obstacle(
+def test_impossible_times_and_sizes_are_accepted(
     log: logs.LogBuilder, tmp_path: Path, time: int
 ) -> None:
     log.create(
@@ -463,8 +461,8 @@ def test_times_and_sizes_that_nobody_can_mean_are_no_obstacle(
         logs.add("b", size=2**62, modificationTime=-time, stats='{"numRecords":-5}'),
     )
     _, page = written(dr.Table(log.uri), tmp_path)
-    said = plain(" ".join(page.text))
-    assert "2 live files of 8 EiB" in said
+    output = plain(" ".join(page.text))
+    assert "2 live files of 8 EiB" in output
     assert Page(dr.Table(log.uri)._repr_html_()).names
 
 

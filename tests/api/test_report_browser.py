@@ -1,4 +1,4 @@
-"""``Table.report`` in a real browser: no script error, no request, and something to see."""
+"""``Table.report`` in a real browser: no script error, no request, and visible content."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ import deltareplay as dr
 
 BROWSER = next(
     (
-        found
+        browser
         for name in ("chromium", "chromium-browser", "google-chrome", "chrome")
-        if (found := shutil.which(name))
+        if (browser := shutil.which(name))
     ),
     None,
 )
 
-#: Chromium looks for its own updates, whatever it shows.
+#: Chromium checks for its own updates, whatever it displays.
 BROWSERS_OWN = re.compile(r"(^|[/.])(google|googleapis|gstatic)\.com(:443)?(/|$)")
 
 pytestmark = pytest.mark.skipif(
@@ -35,8 +35,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def asked() -> Iterator[tuple[str, list[str]]]:
-    """The address of a proxy that answers nothing useful, and what it was asked for."""
+def page_server() -> Iterator[tuple[str, list[str]]]:
+    """The address of a proxy without useful responses, and the requests to it."""
     paths: list[str] = []
 
     class Proxy(http.server.BaseHTTPRequestHandler):
@@ -59,7 +59,7 @@ def asked() -> Iterator[tuple[str, list[str]]]:
 
 
 def browse(page: Path, proxy: str, *options: str) -> tuple[str, str]:
-    """The page after its scripts, and what the browser said."""
+    """Return the page after its scripts have run, and the messages of the browser."""
     done = subprocess.run(
         [
             str(BROWSER),
@@ -89,29 +89,29 @@ def browse(page: Path, proxy: str, *options: str) -> tuple[str, str]:
 
 
 def colours(png: bytes) -> tuple[int, int, int]:
-    """Width, height and the number of different rows of a screenshot."""
+    """Return width, height and the number of different rows of a screenshot."""
     assert png.startswith(b"\x89PNG")
     width, height = struct.unpack(">II", png[16:24])
-    place, data = 8, b""
-    while place < len(png):
-        (length,) = struct.unpack(">I", png[place : place + 4])
-        if png[place + 4 : place + 8] == b"IDAT":
-            data += png[place + 8 : place + 8 + length]
-        place += 12 + length
+    at, data = 8, b""
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at : at + 4])
+        if png[at + 4 : at + 8] == b"IDAT":
+            data += png[at + 8 : at + 8 + length]
+        at += 12 + length
     rows = zlib.decompress(data)
     line = len(rows) // height
     return width, height, len({rows[at : at + line] for at in range(0, len(rows), line)})
 
 
 def test_runs_without_an_error_or_a_request(
-    events: logs.LogBuilder, tmp_path: Path, asked: tuple[str, list[str]]
+    events: logs.LogBuilder, tmp_path: Path, page_server: tuple[str, list[str]]
 ) -> None:
-    proxy, paths = asked
+    proxy, paths = page_server
     picture = tmp_path / "report.png"
     page = dr.Table(events.uri).report(tmp_path / "report.html")
 
-    content, said = browse(page, proxy, "--dump-dom")
-    assert said == ""
+    content, output = browse(page, proxy, "--dump-dom")
+    assert output == ""
     assert 'data-ready="true"' in content  # its script ran to the end
     assert 'aria-label="Switch to dark colours"' in content
     assert re.search(r'<th scope="col"[^>]*><button type="button">', content)
@@ -122,23 +122,23 @@ def test_runs_without_an_error_or_a_request(
     assert rows > 300  # text and charts, not a blank page
     assert [path for path in paths if not BROWSERS_OWN.search(path)] == []
 
-    # the same means do see errors and requests
+    # the same method detects errors and requests
     bad = tmp_path / "bad.html"
     bad.write_text('<img src="http://evil.example/x"><script>nowhere()</script>')
-    _, said = browse(bad, proxy, "--dump-dom")
-    assert "nowhere is not defined" in said
+    _, output = browse(bad, proxy, "--dump-dom")
+    assert "nowhere is not defined" in output
     assert "http://evil.example/x" in paths
 
 
-def test_its_policy_stops_what_an_attacker_adds(
-    events: logs.LogBuilder, tmp_path: Path, asked: tuple[str, list[str]]
+def test_its_policy_blocks_injected_content(
+    events: logs.LogBuilder, tmp_path: Path, page_server: tuple[str, list[str]]
 ) -> None:
-    proxy, paths = asked
+    proxy, paths = page_server
     page = dr.Table(events.uri).report(tmp_path / "report.html")
     attack = '<img src="http://evil.example/x"><script>document.title = "owned"</script>'
     page.write_text(page.read_text().replace("</main>", f"{attack}</main>"))
 
-    content, said = browse(page, proxy, "--dump-dom")
+    content, output = browse(page, proxy, "--dump-dom")
     assert "<title>owned</title>" not in content
-    assert said.count("Content Security Policy") >= 2
+    assert output.count("Content Security Policy") >= 2
     assert not [path for path in paths if "evil.example" in path]

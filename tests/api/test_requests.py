@@ -1,8 +1,8 @@
-"""A table far away: no byte is fetched twice in a call, waits go on side by side.
+"""Remote tables: no byte is fetched twice in a call, and waits overlap.
 
-The store runs in this process and keeps every request with its range. What is expected is
-arithmetic over these, as docs/concepts/performance.md says it. Errors are expected to be those of
-the same table on a local disk.
+The store runs in this process and records every request with its range. Expected values are
+computed from these, as in docs/concepts/performance.md. Errors must be those of the same table on
+a local disk.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ROWS = pa.table(
 )
 
 
-#: Other options are other tables to what a process remembers.
+#: With other options, a process treats a table as another one.
 OTHER_NUMBERS = itertools.count(100)
 
 
@@ -82,7 +82,7 @@ class Far:
         return ranges
 
     def anew(self, uri: str) -> dr.Table:
-        """Open a table with options of which this process remembers nothing."""
+        """Open a table with options that this process has not cached."""
         return dr.Table(uri, {**self.options, "max_concurrent_requests": str(next(OTHER_NUMBERS))})
 
 
@@ -163,7 +163,7 @@ VERBS: dict[str, Callable[[dr.Table], Any]] = {
 @pytest.mark.parametrize("vectors", ["false", "true"])
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_byte_is_read_twice(far: Far, verb: str, vectors: str) -> None:
-    """Nothing is remembered; the log has a checkpoint, and commits after it."""
+    """Nothing is cached; the log has a checkpoint, and later commits."""
     table = far.table(**{"delta.enableDeletionVectors": vectors})
     if vectors == "true":
         table.delete("id % 10 = 9")
@@ -175,7 +175,7 @@ def test_no_byte_is_read_twice(far: Far, verb: str, vectors: str) -> None:
     VERBS[verb](table)
     reads: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for key, start, end in far.bucket.reads:
-        # the hint goes with each listing: a call that commits or opens two versions has several
+        # the hint is read with each listing: a call that commits or opens two versions has several
         if not key.endswith("/_last_checkpoint"):
             reads[key].append((start, end))
     check_once(reads)
@@ -204,7 +204,7 @@ def test_purging_reads_no_byte_twice(far: Far) -> None:
 
 
 def large(far: Far) -> dr.Table:
-    """Make a table of one file of some MiB in four row groups, whose columns lie far apart."""
+    """Make a table of one file of some MiB in four row groups, whose columns are far apart."""
     table = far.table(files=1)
     rows = 40_000
     texts = pa.array([f"{number * 7919 % 1_000_003:0100}" for number in range(rows)])
@@ -234,7 +234,7 @@ def test_no_byte_of_a_large_file_is_read_twice(far: Far, filter: str | None, cou
     )
     assert counts == [count]
     check_once(reads)
-    # of a single row one row group is read, and the tail
+    # for a single row, one row group is read, and the tail
     sizes = [end - start for start, end in reads["large/part.parquet"]]
     assert max(sizes) <= 2 << 20, "large ranges are divided"
     if count == 1:
@@ -254,7 +254,7 @@ READ_LOG: dict[str, Callable[[dr.Table], Any]] = {
 
 @pytest.fixture(scope="module")
 def large_log() -> Iterator[Far]:
-    """A table of 20,000 files whose checkpoint has some MiB, and commits after it."""
+    """A table of 20,000 files whose checkpoint has some MiB, and later commits."""
     with servers.gcs() as store:
         far = Far(store)
         schema = pa.schema({"id": pa.int64(), "day": pa.string()})
@@ -330,7 +330,7 @@ def test_slow_and_busy_answers_do_not_add_up(far: Far) -> None:
         far.bucket.trouble = (10, trouble, 1.0)
         start = time.monotonic()
         assert snapshot.scan().to_arrow().num_rows == 1200
-        # six files wait for a second each; a server that says Retry-After gets that long
+        # six files wait for a second each; a server that sends Retry-After gets that much time
         assert 1.0 <= time.monotonic() - start < 3.5, trouble
     far.bucket.trouble = None
 
@@ -349,7 +349,7 @@ def test_a_scan_that_is_dropped_leaves_no_request(far: Far) -> None:
 
 
 def test_ten_thousand_bytes_ahead(far: Far) -> None:
-    """Rows come whole and in order with a bound of next to nothing."""
+    """Rows are complete and ordered with a minimal memory limit."""
     table = far.table(files=6)
     scan = table.snapshot().scan(columns=["id"])
     expected = scan.to_arrow()["id"].to_pylist()
@@ -386,7 +386,7 @@ def local_copy(far: Far, table: dr.Table, directory: Path) -> dr.Table:
 
 
 def outcome(table: dr.Table, **scan: Any) -> object:
-    """Return the number of rows and the files passed over, or what the error says."""
+    """Return the number of rows and the skipped files, or the error."""
     rows = table.snapshot().scan(**scan)
     try:
         return rows.to_arrow().num_rows, [str(skipped.path) for skipped in rows.skipped]
@@ -511,5 +511,5 @@ def test_many_files_are_streamed_in_bounded_memory(far: Far) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     read, memory = map(int, run.stdout.split())
     assert read == files * rows
-    # 64 MiB are fetched or decoded and not yet taken; connections and the allocator take some, too
+    # 64 MiB are fetched or decoded and not yet taken; connections and the allocator need some, too
     assert memory < 128 << 20

@@ -69,7 +69,7 @@ def test_rows_come_back(tmp_path: Path) -> None:
     assert ids(table) == [2, 3, 5]
 
 
-def test_the_newest_version_is_there_already(tmp_path: Path) -> None:
+def test_the_newest_version_exists_already(tmp_path: Path) -> None:
     table = created(tmp_path)
     version = append(table, "a", 1)
 
@@ -80,7 +80,7 @@ def test_the_newest_version_is_there_already(tmp_path: Path) -> None:
     assert table.snapshot().version == version
 
 
-def test_schema_and_properties_go_back(tmp_path: Path) -> None:
+def test_schema_and_properties_are_restored(tmp_path: Path) -> None:
     table = created(tmp_path, k="old")
     append(table, "a", 1)
     before = table.snapshot()
@@ -92,8 +92,8 @@ def test_schema_and_properties_go_back(tmp_path: Path) -> None:
     assert after.schema == before.schema
 
 
-def test_what_never_goes_back(tmp_path: Path) -> None:
-    """The protocol, in-commit timestamps, the mark of row ids."""
+def test_high_water_marks_never_decrease(tmp_path: Path) -> None:
+    """The protocol, in-commit timestamps, the high-water mark of row ids."""
     table = created(tmp_path, **{"delta.enableRowTracking": "true"})
     append(table, "a", 1, 2)
     table.set_properties({"delta.enableInCommitTimestamps": "true"})
@@ -115,9 +115,9 @@ def test_what_never_goes_back(tmp_path: Path) -> None:
 def test_by_a_timestamp(tmp_path: Path) -> None:
     table = created(tmp_path)
     append(table, "a", 1)
-    moment = table.snapshot().timestamp
+    timestamp = table.snapshot().timestamp
     append(table, "b", 2)
-    assert table.restore(timestamp=moment).restored_version == 1
+    assert table.restore(timestamp=timestamp).restored_version == 1
     assert ids(table) == [1]
     with pytest.raises(dr.VersionNotFoundError):
         table.restore(timestamp=datetime(1999, 1, 1, tzinfo=timezone.utc))
@@ -178,7 +178,7 @@ def clustering(table: dr.Table) -> list[list[str]] | None:
 
 
 def test_columns_to_cluster_by_come_back(tmp_path: Path) -> None:
-    """As RESTORE of the reference: other domains stay as they are."""
+    """As RESTORE of the reference: other domains are unchanged."""
     schema = pa.schema([("id", pa.int64()), ("v", pa.int64())])
     table = dr.create_table(
         tmp_path / "t", schema, properties={"delta.feature.domainMetadata": "supported"}
@@ -192,7 +192,7 @@ def test_columns_to_cluster_by_come_back(tmp_path: Path) -> None:
     table.restore(1)
     assert clustering(table) == [["id"]]
     table.restore(0)
-    assert clustering(table) == [], "clustered once, and no more"
+    assert clustering(table) == [], "clustered before, but not any more"
     table.restore(2)
     assert clustering(table) == [["v"], ["id"]]
     assert table.snapshot().domain_metadata["mine"] == "new"

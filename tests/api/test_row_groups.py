@@ -1,4 +1,4 @@
-"""Statements on files of several row groups, of which statistics rule some out."""
+"""Statements on files of several row groups, some of which are skipped by statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from support.writing import MODES
 import deltareplay as dr
 
 ROWS = 300
-# the rows of one group of three, of its neighbours, and of all
+# the rows of one of three groups, of its neighbours, and of all
 RANGES = {
     "first": range(100),
     "middle": range(100, 200),

@@ -1,4 +1,4 @@
-"""What rows and schemas may be given as; what else is refused tells what to pass."""
+"""Types accepted as rows and schemas; errors for others say what to pass."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def refusals() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("data", "parts"), list(refusals()))
-def test_what_is_no_rows(data: Any, parts: list[str], table: dr.Table) -> None:
+def test_invalid_rows(data: Any, parts: list[str], table: dr.Table) -> None:
     for write in (table.append, table.overwrite, lambda rows: table.merge(rows, "id").execute()):
         with pytest.raises(TypeError, match="rows") as caught:
             write(data)
@@ -133,7 +133,7 @@ def schemas() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("schema", "advice"), list(schemas()))
-def test_what_is_no_schema(schema: Any, advice: str, table: dr.Table, tmp_path: Path) -> None:
+def test_invalid_schemas(schema: Any, advice: str, table: dr.Table, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="columns must be an Arrow schema") as caught:
         dr.create_table(tmp_path / "new", schema)
     assert advice in str(caught.value)
@@ -158,7 +158,7 @@ def test_names_of_columns_are_text(name: Any, table: dr.Table) -> None:
 
 
 def test_a_stream_of_no_rows_is_refused(table: dr.Table) -> None:
-    """Something with an Arrow stream that is not known by name."""
+    """An unknown type with an Arrow stream."""
 
     class Numbers:
         def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -197,7 +197,7 @@ def nested(tmp_path: Path) -> dr.Table:
 
 @pytest.mark.parametrize("name", UNKNOWN_FIELDS)
 def test_fields_of_dicts_are_those_of_arrow_rows(name: str, nested: dr.Table) -> None:
-    """Unknown ones are refused, or join the table; pyarrow drops them if it is given a type."""
+    """Unknown fields are refused, or added to the table; pyarrow drops them if a type is given."""
     rows = UNKNOWN_FIELDS[name]
     with pytest.raises(dr.InvalidArgumentError) as caught:
         nested.append(rows)
@@ -238,7 +238,7 @@ def test_dicts_of_a_merge_bring_fields(nested: dr.Table) -> None:
     ],
 )
 def test_numbers_are_no_times(row: dict[str, Any], nested: dr.Table) -> None:
-    """As rows of Arrow: nobody has to guess the unit."""
+    """As for rows in Arrow: the unit is never ambiguous."""
     for rows in ([{"id": 1, **row}], {name: [value] for name, value in row.items()}):
         with pytest.raises(dr.InvalidArgumentError) as caught:
             nested.append(rows)
@@ -246,7 +246,7 @@ def test_numbers_are_no_times(row: dict[str, Any], nested: dr.Table) -> None:
     assert nested.snapshot().version == 0
 
 
-def test_arrays_say_their_own_type(nested: dr.Table) -> None:
+def test_arrays_have_their_own_type(nested: dr.Table) -> None:
     numpy = pytest.importorskip("numpy")
     nested.append({"id": [1], "at": numpy.array(["2026-01-01T05:00"], "datetime64[s]")})
     [row] = nested.snapshot().scan(["at"]).to_arrow().to_pylist()
@@ -280,7 +280,7 @@ def nulls_of_libraries() -> Iterator[Any]:
 
 @pytest.mark.parametrize("null", list(nulls_of_libraries()))
 def test_nulls_of_libraries_are_null(null: Any, tmp_path: Path) -> None:
-    """Arrow takes NaT for 0001-01-01 in a column of dates."""
+    """Arrow converts NaT to 0001-01-01 in a column of dates."""
     table = dr.create_table(tmp_path / "t", ODD)
     table.append([{**dict.fromkeys(ODD.names, null), "ns": [null], "p": {"n": null}}])
     table.append({name: [null] for name in ODD.names})
@@ -290,16 +290,16 @@ def test_nulls_of_libraries_are_null(null: Any, tmp_path: Path) -> None:
 
 
 def odd_values() -> Iterator[Any]:
-    """A value, its column, and the value of Python that it is; what it is not is refused."""
+    """A value, its column, and the equal Python value; others are refused."""
     numpy = pytest.importorskip("numpy")
     noon = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.timezone.utc)
     day = datetime.date(2026, 1, 31)
-    yield pytest.param("n", uuid.UUID(int=1), None, id="a UUID is no number")
-    yield pytest.param("d", uuid.UUID(int=1), None, id="a UUID is no date")
+    yield pytest.param("n", uuid.UUID(int=1), None, id="a UUID is not a number")
+    yield pytest.param("d", uuid.UUID(int=1), None, id="a UUID is not a date")
     yield pytest.param("n", Fraction(3, 2), None, id="a fraction")
     yield pytest.param("n", numpy.complex128(1 + 2j), None, id="a complex number")
     yield pytest.param("n", numpy.timedelta64(1, "s"), None, id="a span of numpy")
-    yield pytest.param("d", numpy.bool_(True), None, id="a bool of numpy is no date")
+    yield pytest.param("d", numpy.bool_(True), None, id="a bool of numpy is not a date")
     yield pytest.param("n", numpy.datetime64(5, "ns"), None, id="nanoseconds are no number")
     yield pytest.param("d", numpy.datetime64(2**62, "D"), None, id="beyond all years")
     yield pytest.param("at", numpy.datetime64(2**62, "s"), None, id="beyond all years, seconds")
@@ -312,18 +312,18 @@ def odd_values() -> Iterator[Any]:
         text = "1970-01-01T00:00:01" if unit == "ps" else noon.strftime("%Y-%m-%dT%H:%M:%S")
         if unit == "ps":
             value = datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
-        moment = numpy.datetime64(text, "s").astype(f"datetime64[{unit}]")
-        yield pytest.param(column, moment, value, id=f"datetime64[{unit}]")
+        timestamp = numpy.datetime64(text, "s").astype(f"datetime64[{unit}]")
+        yield pytest.param(column, timestamp, value, id=f"datetime64[{unit}]")
     with contextlib.suppress(ImportError):
         import pandas
 
-        moment = pandas.Timestamp("2026-01-31T13:00:00.000000001", tz="Europe/Berlin")
-        yield pytest.param("at", moment, noon, id="a Timestamp of pandas")
+        timestamp = pandas.Timestamp("2026-01-31T13:00:00.000000001", tz="Europe/Berlin")
+        yield pytest.param("at", timestamp, noon, id="a Timestamp of pandas")
 
 
 @pytest.mark.parametrize(("column", "value", "stored"), list(odd_values()))
 def test_values_of_other_classes(column: str, value: Any, stored: Any, tmp_path: Path) -> None:
-    """Arrow asks a class that it does not know for ``int(value)``."""
+    """Arrow calls ``int(value)`` on unknown classes."""
     table = dr.create_table(tmp_path / "t", ODD)
     rows: Any
     for rows in ([{column: value}], {column: [None, value]}):
@@ -344,8 +344,8 @@ def test_values_of_other_classes(column: str, value: Any, stored: Any, tmp_path:
 
 
 @pytest.mark.parametrize("declared", [False, True])
-def test_nulls_in_nested_fields_that_take_none(declared: bool, tmp_path: Path) -> None:
-    """Whether the rows are dicts, or Arrow whose type says, wrongly, that there is no null."""
+def test_nulls_in_nested_fields_without_nulls(declared: bool, tmp_path: Path) -> None:
+    """Whether the rows are dicts, or Arrow with a type that wrongly excludes nulls."""
     inner = pa.struct([pa.field("oid", pa.string(), nullable=False)])
     types = pa.schema([("id", pa.int64()), ("p", inner), ("ps", pa.list_(inner))])
     table = dr.create_table(tmp_path / "t", types)
@@ -359,7 +359,7 @@ def test_nulls_in_nested_fields_that_take_none(declared: bool, tmp_path: Path) -
 
 
 def test_columns_of_nulls_take_the_type_of_dicts(tmp_path: Path) -> None:
-    """As of Arrow rows."""
+    """As for rows in Arrow."""
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("x", pa.null())]))
     rows = [{"id": 1, "x": 2.5}]
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -369,7 +369,7 @@ def test_columns_of_nulls_take_the_type_of_dicts(tmp_path: Path) -> None:
     assert table.snapshot().scan().to_arrow().to_pylist() == rows
 
 
-#: Types of columns, and values of another type that ANSI mode of Spark stores, or refuses.
+#: Types of columns, and values of another type that Spark stores in ANSI mode, or refuses.
 OTHER_TYPES = [
     (pa.int32(), " 12 "),
     (pa.int32(), "2.5"),

@@ -23,20 +23,20 @@ import deltareplay as dr
 
 def test_all_columns_are_those_of_the_schema(mixed: logs.LogBuilder) -> None:
     snapshot = snapshot_of(mixed)
-    found = snapshot.scan().to_arrow()
+    result = snapshot.scan().to_arrow()
 
-    assert found.schema == snapshot.schema == snapshot.scan().schema
-    assert found.schema == pa.schema(
+    assert result.schema == snapshot.schema == snapshot.scan().schema
+    assert result.schema == pa.schema(
         [("id", pa.int64()), ("Name", pa.string()), ("day", pa.date32())]
     )
-    assert found["id"].to_pylist() == LEFT
-    assert found["Name"].to_pylist() == [f"n{number}" for number in LEFT]
-    days = [None if day is None else day.isoformat() for day in found["day"].to_pylist()]
+    assert result["id"].to_pylist() == LEFT
+    assert result["Name"].to_pylist() == [f"n{number}" for number in LEFT]
+    days = [None if day is None else day.isoformat() for day in result["day"].to_pylist()]
     assert days == ["2026-01-01"] * 4 + ["2026-01-02"] * 4 + [None] * 4
 
 
 @pytest.mark.parametrize(
-    ("asked", "given"),
+    ("requested", "expected"),
     [
         (["day", "id"], ["day", "id"]),
         (["NAME", "Id"], ["Name", "id"]),
@@ -44,14 +44,14 @@ def test_all_columns_are_those_of_the_schema(mixed: logs.LogBuilder) -> None:
         (["DAY"], ["day"]),
     ],
 )
-def test_columns_come_in_the_order_asked(
-    mixed: logs.LogBuilder, asked: Any, given: list[str]
+def test_columns_have_the_requested_order(
+    mixed: logs.LogBuilder, requested: Any, expected: list[str]
 ) -> None:
     snapshot = snapshot_of(mixed)
-    found = snapshot.scan(columns=asked).to_arrow()
+    result = snapshot.scan(columns=requested).to_arrow()
 
-    assert found.schema.names == given
-    assert found.equals(snapshot.scan().to_arrow().select(given))
+    assert result.schema.names == expected
+    assert result.equals(snapshot.scan().to_arrow().select(expected))
 
 
 def test_no_columns_are_still_rows(mixed: logs.LogBuilder) -> None:
@@ -68,7 +68,7 @@ def test_no_columns_are_still_rows(mixed: logs.LogBuilder) -> None:
         (["_file_path"], "columns.unknown"),
     ],
 )
-def test_columns_that_cannot_be_given(
+def test_columns_that_cannot_be_requested(
     mixed: logs.LogBuilder, columns: list[str], code: str
 ) -> None:
     with pytest.raises(dr.InvalidArgumentError) as raised:
@@ -84,11 +84,11 @@ def test_columns_are_a_list_of_names(mixed: logs.LogBuilder, columns: Any) -> No
 
 def test_extras(mixed: logs.LogBuilder) -> None:
     scan = snapshot_of(mixed).scan(columns=["id"], with_row_index=True, with_file_path=True)
-    found = scan.to_arrow()
+    result = scan.to_arrow()
 
-    assert found.schema == scan.schema
-    assert found.schema.names == ["id", "_file_path", "_row_index"]
-    for row in found.to_pylist():
+    assert result.schema == scan.schema
+    assert result.schema.names == ["id", "_file_path", "_row_index"]
+    for row in result.to_pylist():
         assert row["_file_path"] == f"part-{row['id'] // 5}.parquet"
         assert row["_row_index"] == row["id"] % 5
 
@@ -101,8 +101,8 @@ def test_an_extra_that_is_a_column_already(log: logs.LogBuilder) -> None:
     with pytest.raises(dr.InvalidArgumentError) as raised:
         snapshot.scan(with_file_path=True)
     assert raised.value.code == "columns.reserved"
-    found = snapshot.scan(columns=["id"], with_file_path=True).to_arrow()
-    assert found.to_pylist() == [{"id": 1, "_file_path": "a.parquet"}]
+    result = snapshot.scan(columns=["id"], with_file_path=True).to_arrow()
+    assert result.to_pylist() == [{"id": 1, "_file_path": "a.parquet"}]
     assert snapshot.scan().to_arrow()["_FILE_PATH"].to_pylist() == ["mine"]
 
 
@@ -226,23 +226,23 @@ def test_files_without_rows(log: logs.LogBuilder) -> None:
 
 
 def test_partition_columns_alone_have_their_rows(mixed: logs.LogBuilder) -> None:
-    found = snapshot_of(mixed).scan(columns=["day"]).to_arrow()
-    assert found.num_rows == len(LEFT)
-    assert found["day"].null_count == 4
+    result = snapshot_of(mixed).scan(columns=["day"]).to_arrow()
+    assert result.num_rows == len(LEFT)
+    assert result["day"].null_count == 4
 
 
 def test_a_column_that_no_file_has_is_null(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long", later="double"))
     log.commit(data.write(log.table, "a.parquet", {"id": [1, 2]}))
-    found = snapshot_of(log).scan().to_arrow()
-    assert found.to_pylist() == [{"id": 1, "later": None}, {"id": 2, "later": None}]
+    result = snapshot_of(log).scan().to_arrow()
+    assert result.to_pylist() == [{"id": 1, "later": None}, {"id": 2, "later": None}]
     assert snapshot_of(log).scan(columns=["later"]).to_arrow().num_rows == 2
 
 
 # --- the object, and the process around it
 
 
-def test_nothing_is_read_before_it_is_asked_for(mixed: logs.LogBuilder) -> None:
+def test_nothing_is_read_before_it_is_requested(mixed: logs.LogBuilder) -> None:
     scan = snapshot_of(mixed).scan()
     reader = scan.to_batches()
     for name in ("part-0.parquet", "part-1.parquet", "part-2.parquet"):
@@ -288,7 +288,7 @@ def wide(log: logs.LogBuilder) -> logs.LogBuilder:
 def test_an_abandoned_reader_leaves_no_thread(wide: logs.LogBuilder) -> None:
     snapshot = snapshot_of(wide)
     assert snapshot.scan(columns=["id"]).count() == 400_000
-    ids(snapshot.scan(columns=["id"]))  # threads that stay are up
+    ids(snapshot.scan(columns=["id"]))  # permanent threads are running
     before = threads()
     for _ in range(10):
         reader = snapshot.scan(look_ahead=1).to_batches()
@@ -304,17 +304,17 @@ def test_an_abandoned_reader_leaves_no_thread(wide: logs.LogBuilder) -> None:
 def test_readers_side_by_side(wide: logs.LogBuilder) -> None:
     snapshot = snapshot_of(wide)
     scan = snapshot.scan(columns=["id"])
-    found: list[int] = []
+    result: list[int] = []
 
     def read() -> None:
-        found.append(sum(pa.compute.sum(b["id"]).as_py() for b in scan.to_batches()))
+        result.append(sum(pa.compute.sum(b["id"]).as_py() for b in scan.to_batches()))
 
     workers = [threading.Thread(target=read) for _ in range(4)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert found == [4 * sum(range(100_000))] * 4
+    assert result == [4 * sum(range(100_000))] * 4
 
 
 def test_ctrl_c_stops_a_scan(log: logs.LogBuilder) -> None:

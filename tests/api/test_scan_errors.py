@@ -1,4 +1,4 @@
-"""``Snapshot.scan``: files and vectors that cannot be read."""
+"""``Snapshot.scan``: unreadable files and vectors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SQUASHED: dict[str, tuple[bytes, str]] = {
 
 
 def broken(log: logs.LogBuilder, kind: str) -> tuple[str, list[int]]:
-    """Damages the second file; gives the code to expect, and the ids of the others."""
+    """Damage the second file; return the expected code, and the ids of the others."""
     path = log.table / "part-1.parquet"
     others = [number for number in LEFT if number // 5 != 1]
     if kind == "missing":
@@ -59,7 +59,7 @@ def test_a_bad_file_is_named_or_passed_over(mixed: logs.LogBuilder, kind: str) -
     assert scan.skipped == [skipped], "each once, however often it is read"
 
 
-def test_rows_before_the_damage_were_given(log: logs.LogBuilder) -> None:
+def test_rows_before_the_damage_are_returned(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     numbers = pa.table({"id": pa.array(range(1000), pa.int64())})
     plain = {"compression": "none", "use_dictionary": False}
@@ -138,9 +138,9 @@ def test_variants_are_read_shredded_or_not(log: logs.LogBuilder) -> None:
         data.write(log.table, "b.parquet", {"id": pa.array([2]), "v": shredded}),
     )
 
-    found = snapshot_of(log).scan().to_arrow()
+    result = snapshot_of(log).scan().to_arrow()
 
-    assert found["v"].to_pylist() == [{"metadata": no_names, "value": five}] * 2
+    assert result["v"].to_pylist() == [{"metadata": no_names, "value": five}] * 2
 
 
 def test_an_error_comes_through_a_c_stream(mixed: logs.LogBuilder) -> None:
@@ -172,7 +172,7 @@ def test_a_name_that_arrow_cannot_hold_is_refused(log: logs.LogBuilder) -> None:
 
 
 def test_a_schema_too_deep_for_python_is_refused() -> None:
-    """How deep Python's parser of JSON goes depends on its version, and on the stack."""
+    """The depth of Python's JSON parser depends on its version, and on the stack."""
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         Struct.parse("[" * 100_000)
     assert caught.value.code == "schema.pyarrow"

@@ -26,7 +26,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def made(root: Path, **properties: str) -> dr.Table:
+def create(root: Path, **properties: str) -> dr.Table:
     table = dr.create_table(root / "t", SCHEMA, properties=properties)
     table.append(pa.Table.from_pylist(ROWS, SCHEMA))
     return table
@@ -40,7 +40,7 @@ def structs(table: dr.Table) -> list[Any]:
 @pytest.mark.parametrize("vectors", ["true", "false"])
 def test_the_other_fields_stay(vectors: str, tmp_path: Path) -> None:
     properties = {"delta.enableDeletionVectors": vectors, "delta.enableChangeDataFeed": "true"}
-    table = made(tmp_path, **properties)
+    table = create(tmp_path, **properties)
     done = table.update(
         None, {"s.A": "coalesce(s.a, 0) + id", "s.in.y": "'new'", "`a.b`": "`a.b` * 10"}
     )
@@ -51,18 +51,18 @@ def test_the_other_fields_stay(vectors: str, tmp_path: Path) -> None:
         {"a": 3, "B": None, "in": {"x": None, "y": "new"}},
     ]
     assert sorted(table.snapshot().scan().to_arrow()["a.b"].to_pylist()) == [10, 20, 30]
-    told = table.changes(2).to_arrow().to_pylist()
+    reported = table.changes(2).to_arrow().to_pylist()
     assert (
-        sorted(row["_change_type"] for row in told)
+        sorted(row["_change_type"] for row in reported)
         == ["update_postimage"] * 3 + ["update_preimage"] * 3
     )
-    assert [row["s"] for row in told if row["_change_type"] == "update_preimage"] == [
+    assert [row["s"] for row in reported if row["_change_type"] == "update_preimage"] == [
         row["s"] for row in ROWS
     ]
 
 
 def test_a_merge_sets_parts(tmp_path: Path) -> None:
-    table = made(tmp_path)
+    table = create(tmp_path)
     merge = table.merge([{"id": 1, "text": "uno"}, {"id": 3, "text": "tres"}], "id")
     merge.when_matched_update({"s.b": "source.text"}).execute()
     assert [row and row["B"] for row in structs(table)] == ["uno", None, "tres"]
@@ -81,9 +81,9 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_parts_that_cannot_be_set(what: str, tmp_path: Path) -> None:
-    values, said = REFUSED[what]
-    table = made(tmp_path)
-    with pytest.raises(dr.InvalidArgumentError, match=said):
+    values, output = REFUSED[what]
+    table = create(tmp_path)
+    with pytest.raises(dr.InvalidArgumentError, match=output):
         table.update(None, values)
     assert table.snapshot().version == 1
 

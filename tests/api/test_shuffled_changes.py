@@ -1,4 +1,4 @@
-"""The steps of net changes by a shuffle: what each of them refuses to take from the one before."""
+"""The steps of net changes by a shuffle: what each refuses as the input from the previous one."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def refused(step: Any) -> str:
 @pytest.mark.parametrize("size", [1, 1 << 30])
 def test_the_rows_are_those_of_one_process(rows: dr.Table, size: int) -> None:
     changes = rows.changes(0, kind="min-delta", key=["id"])
-    found = shuffled(rows, changes, size).sort_by("id")
-    assert found == changes.to_arrow().sort_by("id")
-    assert found["id"].to_pylist() == [1, 3]
+    result = shuffled(rows, changes, size).sort_by("id")
+    assert result == changes.to_arrow().sort_by("id")
+    assert result["id"].to_pylist() == [1, 3]
 
 
 def test_full_changes_need_none(rows: dr.Table) -> None:
@@ -54,7 +54,7 @@ def test_events_are_sorted_by_row(rows: dr.Table) -> None:
     assert "not sorted" in refused(lambda: planned(rows).outcomes(row_events))
 
 
-def test_a_step_takes_what_the_one_before_gives(rows: dr.Table) -> None:
+def test_a_step_takes_the_output_of_the_previous_one(rows: dr.Table) -> None:
     steps, row_events = planned(rows), row_events_of(rows)
     refused(lambda: steps.rows(rows.native, row_events))
     refused(lambda: steps.outcomes(row_events.drop_columns(["row"])))

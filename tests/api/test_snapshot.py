@@ -1,4 +1,4 @@
-"""``Snapshot``: what it tells of one version."""
+"""``Snapshot``: the attributes of a version."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ KINDS = ["none", "classic", "multipart", "v2-json", "v2-parquet", "v2-classic"]
 
 
 def rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows by path, maps as dicts."""
-    found = table.to_pylist()
-    for row in found:
+    """Return the rows by path, maps as dicts."""
+    result = table.to_pylist()
+    for row in result:
         for name in ("partitionValues", "tags"):
             if row.get(name) is not None:
                 row[name] = dict(row[name])
-    return sorted(found, key=lambda row: str(row["path"]))
+    return sorted(result, key=lambda row: str(row["path"]))
 
 
 @pytest.fixture(params=KINDS)
 def rich(log: logs.LogBuilder, request: pytest.FixtureRequest) -> logs.LogBuilder:
-    """A table with every optional thing in it, checkpointed in one way or another."""
+    """A table with all optional features, checkpointed in one of several ways."""
     log.create(
         logs.schema(id="long", day="date"),
         logs.txn("app", 7),
@@ -96,7 +96,7 @@ def rich(log: logs.LogBuilder, request: pytest.FixtureRequest) -> logs.LogBuilde
 
 @pytest.mark.parametrize("kind", ["classic", "multipart", "v2-classic"])
 def test_log_segment(events: logs.LogBuilder, kind: str) -> None:
-    """The files of the log by hand: a checkpoint, and commits of which two are compacted."""
+    """Log files written by hand: a checkpoint, and commits, two of which are compacted."""
 
     def size(*names: str) -> int:
         return sum((events.table / "_delta_log" / name).stat().st_size for name in names)
@@ -117,7 +117,7 @@ def test_log_segment(events: logs.LogBuilder, kind: str) -> None:
     assert segment.tail_size_in_bytes == size(compacted, commits[5])
 
 
-def test_has_what_the_log_says(rich: logs.LogBuilder) -> None:
+def test_has_the_values_of_the_log(rich: logs.LogBuilder) -> None:
     state = rich.state()
     snapshot = dr.Table(rich.uri).snapshot()
     assert state.metadata is not None
@@ -152,14 +152,14 @@ def test_files_are_the_live_adds(rich: logs.LogBuilder) -> None:
 
     assert {f.name: f.type for f in files.schema} == FILE_COLUMNS
     assert files.column_names == list(FILE_COLUMNS)
-    wanted = [{**dict.fromkeys(FILE_COLUMNS), **add} for add in rich.state().adds.values()]
-    for row in wanted:
+    expected = [{**dict.fromkeys(FILE_COLUMNS), **add} for add in rich.state().adds.values()]
+    for row in expected:
         row["stats"] = json.loads(row["stats"])
-        row["dataChange"] = False  # news of a commit, not of the state
-    found = rows(files)
-    for row in found:
+        row["dataChange"] = False  # part of the commit, not of the state
+    result = rows(files)
+    for row in result:
         row["stats"] = json.loads(row["stats"])
-    assert found == sorted(wanted, key=lambda row: row["path"])
+    assert result == sorted(expected, key=lambda row: row["path"])
 
 
 @pytest.mark.parametrize(
@@ -167,16 +167,16 @@ def test_files_are_the_live_adds(rich: logs.LogBuilder) -> None:
     [["path"], ["size", "path"], ["deletionVector", "path"], ["path", "stats"], ["tags", "path"]],
     ids=",".join,
 )
-def test_gives_the_columns_that_were_asked_for(rich: logs.LogBuilder, columns: list[str]) -> None:
+def test_returns_the_requested_columns(rich: logs.LogBuilder, columns: list[str]) -> None:
     snapshot = dr.Table(rich.uri).snapshot()
     all_of_it = rows(snapshot.files())
 
-    for found in (
+    for result in (
         snapshot.files(columns=columns),
         snapshot.file_batches(tuple(columns)).read_all(),
     ):
-        assert found.column_names == columns
-        assert rows(found) == [{name: row[name] for name in columns} for row in all_of_it]
+        assert result.column_names == columns
+        assert rows(result) == [{name: row[name] for name in columns} for row in all_of_it]
 
 
 def test_columns_on_demand(rich: logs.LogBuilder) -> None:
@@ -211,7 +211,7 @@ def test_no_column_at_all(table: dr.Table) -> None:
 
 
 @pytest.mark.parametrize("columns", [["nothing"], ["path", "PATH"], ["add.path"], ["path", "path"]])
-def test_refuses_columns_that_are_not_there(table: dr.Table, columns: list[str]) -> None:
+def test_refuses_unknown_columns(table: dr.Table, columns: list[str]) -> None:
     snapshot = table.snapshot()
     with pytest.raises(dr.InvalidArgumentError):
         snapshot.files(columns=columns)
@@ -230,8 +230,8 @@ def test_columns_are_a_sequence_of_text(table: dr.Table, columns: Any) -> None:
 def test_tombstones_are_the_live_removes(rich: logs.LogBuilder) -> None:
     tombstones = dr.Table(rich.uri).snapshot().tombstones()
 
-    wanted = rich.state().removes.values()
-    assert sorted(tombstones["path"].to_pylist()) == sorted(row["path"] for row in wanted)
+    expected = rich.state().removes.values()
+    assert sorted(tombstones["path"].to_pylist()) == sorted(row["path"] for row in expected)
     assert set(tombstones["deletionTimestamp"].to_pylist()) == {logs.NEVER_EXPIRES}
 
 
@@ -260,7 +260,7 @@ def test_in_commit_timestamps_win(log: logs.LogBuilder) -> None:
     assert snapshot.timestamp.isoformat() == "2026-01-01T00:00:00.001000+00:00"
 
 
-def test_a_moment_that_no_calendar_has(log: logs.LogBuilder) -> None:
+def test_a_timestamp_that_no_calendar_has(log: logs.LogBuilder) -> None:
     log.create(
         logs.schema(id="long"),
         protocol_action=logs.protocol(1, 7, writer_features=["inCommitTimestamp"]),
@@ -289,8 +289,8 @@ def test_update_gives_the_newest_version_and_leaves_the_old_one(events: logs.Log
     new = old.update()
 
     assert new.version == events.version
-    found = sorted(new.files(columns=["path"])["path"].to_pylist())
-    assert found == sorted(events.state().live_paths())
+    result = sorted(new.files(columns=["path"])["path"].to_pylist())
+    assert result == sorted(events.state().live_paths())
     assert old.version == events.version - 1
     assert rows(old.files()) == before
 
@@ -304,7 +304,7 @@ def test_outlives_its_table_and_its_readers(events: logs.LogBuilder) -> None:
     assert files.num_rows == reader.read_all().num_rows == 2
 
 
-def test_repr_tells_where_and_when(table: dr.Table) -> None:
+def test_repr_has_location_and_timestamp(table: dr.Table) -> None:
     assert repr(table.snapshot()) == (
         f"<Snapshot of {table!r}: version 2 of 2026-01-03 00:00:00.000+00:00, columns id, day>"
     )

@@ -1,4 +1,4 @@
-"""``snapshot(verify=True)``: every field of a checksum counts, and every file is looked at."""
+"""``snapshot(verify=True)``: every field of a checksum is checked, and every file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_sound_table(table: Path) -> None:
     assert pickle.loads(pickle.dumps(snapshot)).version == flips.LATEST
 
 
-#: How each field of the checksum lies, and what the error then says.
+#: The error in each field of the checksum, and the resulting message.
 LIES: dict[str, tuple[Any, str]] = {
     "txnId": ("id-9", "transaction's id"),
     "tableSizeBytes": (1, "total size"),
@@ -73,21 +73,21 @@ def lie(table: Path, **fields: Any) -> None:
 
 @pytest.mark.parametrize("field", LIES)
 def test_every_field_of_the_checksum_is_compared(table: Path, field: str) -> None:
-    value, said = LIES[field]
+    value, output = LIES[field]
     lie(table, **{field: value})
     error = refused(table)
-    assert said in str(error)
+    assert output in str(error)
     assert error.code in ("checksum.mismatch", "checksum.unreadable")
     assert (error.path or "").endswith(CHECKSUM)
     assert error.version == flips.LATEST
 
 
-def test_all_fields_are_there(table: Path) -> None:
+def test_all_fields_exist(table: Path) -> None:
     body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
     assert body.keys() - {"numProtocol"} == LIES.keys()
 
 
-#: How the checksum's own list of files lies about one of them.
+#: The error about a file in the checksum's own list.
 FILES: dict[str, Any] = {
     "path": "x.parquet",
     "partitionValues": {"d": "x"},
@@ -111,14 +111,14 @@ def test_every_field_of_every_file_is_compared(table: Path, field: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["stats", "tags"])
-def test_what_the_checksum_leaves_out_of_a_file_is_not_compared(table: Path, field: str) -> None:
+def test_fields_of_a_file_omitted_by_the_checksum_are_not_compared(table: Path, field: str) -> None:
     body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
     lie(table, allFiles=[{k: v for k, v in f.items() if k != field} for f in body["allFiles"]])
     assert verified(table).num_files == 3
 
 
 @pytest.mark.parametrize("field", ["allFiles", "numFiles", "protocol", "txnId"])
-def test_what_the_checksum_leaves_out_is_not_compared(table: Path, field: str) -> None:
+def test_fields_omitted_by_the_checksum_are_not_compared(table: Path, field: str) -> None:
     body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
     del body[field]
     logs.write_checksum(table, flips.LATEST, body)
@@ -126,7 +126,7 @@ def test_what_the_checksum_leaves_out_is_not_compared(table: Path, field: str) -
 
 
 def planted(table: Path, *actions: logs.Action) -> dr.CorruptTableError:
-    """The error over one more version, which has no checksum; plain reading takes it."""
+    """Return the error for one more version, without a checksum; plain reading accepts it."""
     info = logs.commit_info(inCommitTimestamp=flips.T0 + 100)
     info["commitInfo"] = {"inCommitTimestamp": flips.T0 + 100, **info["commitInfo"]}
     logs.write_commit(table, flips.LATEST + 1, [info, *actions])
@@ -154,7 +154,7 @@ def test_a_file_that_is_live_twice(table: Path) -> None:
     assert (error.code, error.path) == ("log.duplicate_file", "c.parquet")
 
 
-def test_a_row_of_a_checkpoint_that_stands_there_twice(tmp_path: Path) -> None:
+def test_a_duplicate_row_of_a_checkpoint(tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long"))
     log.commit(logs.add("x"))
@@ -175,7 +175,7 @@ def test_a_vector_that_is_none(table: Path) -> None:
     assert error.path == "x"
 
 
-def test_what_strict_reading_refuses(table: Path) -> None:
+def test_refusals_of_strict_reading(table: Path) -> None:
     (table / "_delta_log" / "_last_checkpoint").write_text("{")
     with pytest.warns(dr.DeltaReplayWarning):
         assert dr.Table(str(table)).snapshot().warnings

@@ -1,4 +1,4 @@
-"""Columns of types that tables do not have: 64-bit unsigned integers, times of day, durations."""
+"""Columns of types that tables lack: 64-bit unsigned integers, times of day, durations."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def scan_of(log: logs.LogBuilder, **options: Any) -> dr.Scan:
 
 
 def read(split: dr.Split) -> pa.Table:
-    """What a worker does."""
+    """Read a split, as a worker does."""
     return split.to_arrow()
 
 
@@ -67,17 +67,17 @@ def read(split: dr.Split) -> pa.Table:
 def test_splits_one_after_another_are_the_scan(numbers: logs.LogBuilder, size: int) -> None:
     scan = scan_of(numbers, with_file_path=True, with_row_index=True)
     splits = scan.splits(size)
-    found = pa.concat_tables([split.to_arrow() for split in splits])
+    result = pa.concat_tables([split.to_arrow() for split in splits])
 
-    assert found["id"].to_pylist() == EXPECTED
-    assert found.equals(scan.to_arrow())
+    assert result["id"].to_pylist() == EXPECTED
+    assert result.equals(scan.to_arrow())
     assert {split.schema for split in splits} == {scan.schema}
     assert sum(split.size_in_bytes for split in splits) == sum(
         scan.files(columns=["size"])["size"].to_pylist()
     )
 
 
-def test_small_files_go_together_and_large_ones_are_cut(numbers: logs.LogBuilder) -> None:
+def test_small_files_are_grouped_and_large_ones_split(numbers: logs.LogBuilder) -> None:
     large = (numbers.table / "large.parquet").stat().st_size
     size = large // 4
     splits = scan_of(numbers).splits(size)
@@ -123,15 +123,15 @@ def test_reading_a_split_opens_no_log(numbers: logs.LogBuilder) -> None:
     sent = [pickle.dumps(split) for split in scan_of(numbers).splits(10_000)]
     logs.log_dir(numbers.table).rename(numbers.table / "away")
 
-    found = [row for one in sent for row in pickle.loads(one).to_arrow()["id"].to_pylist()]
-    assert found == EXPECTED
+    result = [row for item in sent for row in pickle.loads(item).to_arrow()["id"].to_pylist()]
+    assert result == EXPECTED
 
 
 def test_a_split_does_not_see_later_commits(numbers: logs.LogBuilder) -> None:
     splits = scan_of(numbers).splits()
     numbers.commit(_file(numbers, "6.parquet", 60, 10, deleted=[], kind=None))
-    found = [row for split in splits for row in split.to_arrow()["id"].to_pylist()]
-    assert found == EXPECTED
+    result = [row for split in splits for row in split.to_arrow()["id"].to_pylist()]
+    assert result == EXPECTED
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
@@ -181,8 +181,8 @@ def test_bad_files_are_passed_over_in_splits(numbers: logs.LogBuilder) -> None:
     assert raised.value.path == "1.parquet"
 
     split = pickle.loads(pickle.dumps(scan_of(numbers, on_error="skip").splits()[0]))
-    found = split.to_arrow()["id"].to_pylist()
-    assert found == [number for number in EXPECTED if not 10 <= number < 20]
+    result = split.to_arrow()["id"].to_pylist()
+    assert result == [number for number in EXPECTED if not 10 <= number < 20]
     assert [(file.path, file.code) for file in split.skipped] == [("1.parquet", "data.missing")]
 
 
@@ -196,10 +196,10 @@ def test_json_that_is_no_split() -> None:
 
 
 def test_a_file_replaced_by_a_shorter_one(numbers: logs.LogBuilder, tmp_path: Path) -> None:
-    """Sizes in a split are those of the log; what the storage has counts."""
+    """Sizes in a split are those of the log; those of the storage are authoritative."""
     splits = scan_of(numbers).splits(30_000)
     other = data.write(tmp_path, "x.parquet", {"id": list(range(100, 20_100))})
     assert other["add"]["size"] != (numbers.table / "large.parquet").stat().st_size
     (tmp_path / "x.parquet").replace(numbers.table / "large.parquet")
-    found = [row for split in splits for row in split.to_arrow()["id"].to_pylist()]
-    assert found == EXPECTED
+    result = [row for split in splits for row in split.to_arrow()["id"].to_pylist()]
+    assert result == EXPECTED

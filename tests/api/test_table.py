@@ -1,4 +1,4 @@
-"""``Table``: where a table lies, and the way to its versions."""
+"""``Table``: its location, and its versions."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ def test_opens_paths_with_special_characters(tmp_path: Path, name: str) -> None:
     assert dr.Table(log.table.as_uri()).snapshot().num_files == 2
 
 
-def test_tables_differ_by_place_and_options(tmp_path: Path) -> None:
-    here = dr.Table(tmp_path)
+def test_tables_differ_by_uri_and_options(tmp_path: Path) -> None:
+    table = dr.Table(tmp_path)
 
-    assert here != dr.Table(tmp_path / "other")
-    assert here != dr.Table(tmp_path, strict=True)
-    assert here != dr.Table(tmp_path, allowed_roots=["/"])
-    assert here != dr.Table(tmp_path, {"aws_region": "x"})
-    assert here != str(tmp_path)
+    assert table != dr.Table(tmp_path / "other")
+    assert table != dr.Table(tmp_path, strict=True)
+    assert table != dr.Table(tmp_path, allowed_roots=["/"])
+    assert table != dr.Table(tmp_path, {"aws_region": "x"})
+    assert table != str(tmp_path)
 
 
-def test_repr_names_the_place_and_keeps_secrets(tmp_path: Path) -> None:
+def test_repr_names_the_uri_and_keeps_secrets(tmp_path: Path) -> None:
     options = {"aws_secret_access_key": "hunter2", "aws_access_key_id": "AKIA"}
     table = dr.Table("s3://bucket/table", options, ["s3://other"], strict=True)
 
@@ -100,7 +100,7 @@ def test_is_table(events: logs.LogBuilder, tmp_path: Path) -> None:
         (7, None, dr.InvalidArgumentError),
     ],
 )
-def test_refuses_what_it_does_not_understand(uri: Any, options: Any, error: type) -> None:
+def test_refuses_unknown_statements(uri: Any, options: Any, error: type) -> None:
     with pytest.raises(error):
         dr.Table(uri, options)
 
@@ -128,7 +128,7 @@ def test_travels_to_a_version(events: logs.LogBuilder, version: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("moment", "version"),
+    ("timestamp", "version"),
     [
         (datetime.datetime(2026, 1, 1), 0),
         (datetime.datetime(2026, 1, 1, 23, 59, 59, 999_999), 0),
@@ -144,14 +144,16 @@ def test_travels_to_a_version(events: logs.LogBuilder, version: int) -> None:
     ],
     ids=str,
 )
-def test_travels_to_a_moment(table: dr.Table, moment: Any, version: int) -> None:
-    assert table.snapshot(timestamp=moment).version == version
+def test_travels_to_a_timestamp(table: dr.Table, timestamp: Any, version: int) -> None:
+    assert table.snapshot(timestamp=timestamp).version == version
 
 
-@pytest.mark.parametrize("moment", ["2025-12-31T23:59:59Z", "2026-01-03T00:00:01Z"])
-def test_a_moment_before_or_after_the_log_is_no_version(table: dr.Table, moment: str) -> None:
+@pytest.mark.parametrize("timestamp", ["2025-12-31T23:59:59Z", "2026-01-03T00:00:01Z"])
+def test_a_timestamp_before_or_after_the_log_has_no_version(
+    table: dr.Table, timestamp: str
+) -> None:
     with pytest.raises(dr.VersionNotFoundError):
-        table.snapshot(timestamp=moment)
+        table.snapshot(timestamp=timestamp)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +189,7 @@ def test_history_is_newest_first(table: dr.Table) -> None:
 
     assert history["version"].to_pylist() == [2, 1, 0]
     assert history["operation"].to_pylist() == ["WRITE", "WRITE", "CREATE TABLE"]
-    moments = [moment.isoformat() for moment in history["timestamp"].to_pylist()]
+    moments = [timestamp.isoformat() for timestamp in history["timestamp"].to_pylist()]
     assert moments == [f"2026-01-0{day}T00:00:00+00:00" for day in (3, 2, 1)]
     assert table.history(1)["version"].to_pylist() == [2]
     assert table.history(0).num_rows == 0
@@ -208,12 +210,12 @@ def test_history_of_a_version(events: logs.LogBuilder) -> None:
         table.history(1, version=1)
     with pytest.raises(dr.InvalidArgumentError):
         table.history(version=-1)
-    # damage of other versions does not matter
+    # damage to other versions does not matter
     (events.table / "_delta_log" / f"{2:020}.json").write_text("{")
     assert table.history(version=1)["operation"].to_pylist() == ["WRITE"]
 
 
-def test_history_of_a_version_of_which_only_the_checkpoint_is_left(events: logs.LogBuilder) -> None:
+def test_history_of_a_version_with_only_a_checkpoint(events: logs.LogBuilder) -> None:
     events.checkpoint()
     events.delete_commits(3)
     with pytest.raises(dr.VersionNotFoundError, match="only its checkpoint") as caught:
@@ -226,18 +228,18 @@ def test_actions_are_the_log_itself(events: logs.LogBuilder) -> None:
     assert isinstance(reader, pa.RecordBatchReader)
     rows = reader.read_all().to_pylist()
 
-    wanted = [
+    expected = [
         (version, kind, body.get("path"))
         for version, actions in enumerate(events.commits)
         for action in actions
         for kind, body in action.items()
     ]
-    found = []
+    result = []
     for row in rows:
         version = row.pop("version")
         [(kind, body)] = [(kind, body) for kind, body in row.items() if body is not None]
-        found.append((version, kind, body.get("path")))
-    assert sorted(found, key=str) == sorted(wanted, key=str)
+        result.append((version, kind, body.get("path")))
+    assert sorted(result, key=str) == sorted(expected, key=str)
 
 
 def test_actions_of_a_range(table: dr.Table) -> None:

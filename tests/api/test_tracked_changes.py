@@ -1,4 +1,4 @@
-"""Net changes of tables that track rows: by both ends of a range, or through all of its commits."""
+"""Net changes of tables that track rows: from both ends of a range, or through all commits."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import deltareplay as dr
 
 @pytest.fixture
 def rewritten(log: logs.LogBuilder) -> dr.Table:
-    """Rows 0 to 3, of which one is updated in each of two commits; then a row is inserted."""
+    """Rows 0 to 3; each of two commits updates one of them; then a row is inserted."""
     create(log)
-    one = file(log, 1, 0, "a b c d")
-    log.commit(one)
-    two = file(log, 2, 4, "a:0:1 B:1 c:2:1 d:3:1")
-    log.commit(feed.removal(one), two)
-    three = file(log, 3, 8, "a:0:1 B:1:2 C:2 d:3:1 e")
-    log.commit(feed.removal(two), three)
+    first = file(log, 1, 0, "a b c d")
+    log.commit(first)
+    second = file(log, 2, 4, "a:0:1 B:1 c:2:1 d:3:1")
+    log.commit(feed.removal(first), second)
+    third = file(log, 3, 8, "a:0:1 B:1:2 C:2 d:3:1 e")
+    log.commit(feed.removal(second), third)
     Path(log.table, "2.parquet").unlink()
     return dr.Table(log.uri)
 
@@ -41,8 +41,8 @@ def test_a_file_that_came_and_went_is_not_read(rewritten: dr.Table, most_rows: i
         return change_rows(rewritten.changes(2, kind=kind, deleted=deleted, most_rows=most_rows))
 
     assert net("min-delta") == PAIRS
-    came = [row for row in PAIRS if row[1] != "update_preimage"]
-    assert net("upsert") == net("upsert", "include") == came
+    arrived = [row for row in PAIRS if row[1] != "update_preimage"]
+    assert net("upsert") == net("upsert", "include") == arrived
     assert net("append-only") == [("e", "insert", 3)]
     assert {row["way"] for row in rewritten.changes(2, kind="upsert").explain().to_pylist()} == {
         "row tracking"
@@ -62,14 +62,14 @@ def test_columns_and_filter(rewritten: dr.Table) -> None:
 
 def test_a_row_went_when_it_left_the_last_of_its_files(log: logs.LogBuilder) -> None:
     create(log)
-    one = file(log, 1, 0, "a b c d")
-    log.commit(one)
-    two = file(log, 2, 4, "a:0:1 B:1 c:2:1")
-    log.commit(feed.removal(one), two)  # b is updated, d goes
-    three = file(log, 3, 7, "a:0:1 B:1:2 c:2:1", data_change=False)
-    log.commit(feed.removal(two, data_change=False), three)
-    three = {"add": {**three["add"], "dataChange": True}}
-    log.commit(feed.removal(three), feed.with_vector(three, [1]))  # and so does b
+    first = file(log, 1, 0, "a b c d")
+    log.commit(first)
+    second = file(log, 2, 4, "a:0:1 B:1 c:2:1")
+    log.commit(feed.removal(first), second)  # b is updated, d is deleted
+    third = file(log, 3, 7, "a:0:1 B:1:2 c:2:1", data_change=False)
+    log.commit(feed.removal(second, data_change=False), third)
+    third = {"add": {**third["add"], "dataChange": True}}
+    log.commit(feed.removal(third), feed.with_vector(third, [1]))  # and so is b
     table = dr.Table(log.uri)
     gone = [("b", "delete", 4), ("d", "delete", 2)]
     assert change_rows(table.changes(2, kind="min-delta")) == gone
@@ -80,9 +80,9 @@ def test_a_row_went_when_it_left_the_last_of_its_files(log: logs.LogBuilder) -> 
 
 def test_rows_leave_a_file_one_after_the_other(log: logs.LogBuilder) -> None:
     create(log)
-    one = file(log, 1, 0, "a b c d e")
-    log.commit(one)
-    states = [one, feed.with_vector(one, [3]), feed.with_vector(one, [1, 3])]
+    first = file(log, 1, 0, "a b c d e")
+    log.commit(first)
+    states = [first, feed.with_vector(first, [3]), feed.with_vector(first, [1, 3])]
     log.commit(feed.removal(states[0]), states[1])
     log.commit(feed.removal(states[1]), states[2], file(log, 3, 5, "B:1"))
     log.commit(feed.removal(states[2]), file(log, 4, 6, "a:0:1 e:4:1"))
@@ -99,11 +99,11 @@ def test_rows_leave_a_file_one_after_the_other(log: logs.LogBuilder) -> None:
 @pytest.mark.parametrize("whole", [False, True], ids=["vector", "file"])
 def test_rows_that_come_back_are_followed(log: logs.LogBuilder, whole: bool) -> None:
     create(log)
-    one = file(log, 1, 0, "a b")
-    log.commit(one)
-    gone = feed.with_vector(one, [1])
-    log.commit(feed.removal(one), *([] if whole else [gone]))
-    log.commit(*([] if whole else [feed.removal(gone)]), one)
+    first = file(log, 1, 0, "a b")
+    log.commit(first)
+    gone = feed.with_vector(first, [1])
+    log.commit(feed.removal(first), *([] if whole else [gone]))
+    log.commit(*([] if whole else [feed.removal(gone)]), first)
     table = dr.Table(log.uri)
     back = ("b", "update_postimage", 3)
     expected = [("a", "update_postimage", 3), back] if whole else [back]
@@ -116,24 +116,24 @@ def test_rows_that_come_back_are_followed(log: logs.LogBuilder, whole: bool) -> 
 
 def test_a_row_that_did_not_change_in_the_end(log: logs.LogBuilder) -> None:
     create(log)
-    one = file(log, 1, 0, "a b")
-    log.commit(one)
-    two = file(log, 2, 2, "x:0 b:1:1")
-    log.commit(feed.removal(one), two)
-    log.commit(feed.removal(two), file(log, 3, 4, "a:0 b:1:1"))
+    first = file(log, 1, 0, "a b")
+    log.commit(first)
+    second = file(log, 2, 2, "x:0 b:1:1")
+    log.commit(feed.removal(first), second)
+    log.commit(feed.removal(second), file(log, 3, 4, "a:0 b:1:1"))
     table = dr.Table(log.uri)
     assert change_rows(table.changes(2, kind="min-delta")) == []
     assert change_rows(table.changes(2, kind="upsert")) == [("a", "update_postimage", 3)]
 
 
 @pytest.mark.parametrize("most_rows", [None, 4, 3, 1], ids=["kept", "some", "few", "parts"])
-def test_rows_are_compared_where_there_is_room_or_not(
+def test_rows_are_compared_within_and_beyond_most_rows(
     log: logs.LogBuilder, most_rows: int | None
 ) -> None:
     create(log)
-    one = file(log, 1, 0, "a b c d")
-    log.commit(one)
-    log.commit(feed.removal(one), feed.with_vector(one, [0, 1]), file(log, 2, 4, "A:0 b:1 z"))
+    first = file(log, 1, 0, "a b c d")
+    log.commit(first)
+    log.commit(feed.removal(first), feed.with_vector(first, [0, 1]), file(log, 2, 4, "A:0 b:1 z"))
     changes = dr.Table(log.uri).changes(2, kind="min-delta", most_rows=most_rows)
     pair = [("A", "update_postimage", 2), ("a", "update_preimage", 2)]
     assert change_rows(changes) == [*pair, ("z", "insert", 2)]
@@ -152,15 +152,15 @@ def test_ids_that_are_twice(log: logs.LogBuilder) -> None:
 
 
 def test_a_range_of_many_commits_is_cut_by_commits(log: logs.LogBuilder) -> None:
-    """Shares of rows are of one commit: no task reads files of commits that are not its own."""
+    """Shares of rows are of one commit: no task reads files of other commits."""
     create(log)
-    one = file(log, 1, 0, "a b c")
-    log.commit(one)
+    first = file(log, 1, 0, "a b c")
+    log.commit(first)
     commits = 100
     for version in range(2, 2 + commits):
-        two = file(log, version, 3 * version, f"a{version}:0 b:1:1 c:2:1")
-        log.commit(feed.removal(one), two)
-        one = two
+        second = file(log, version, 3 * version, f"a{version}:0 b:1:1 c:2:1")
+        log.commit(feed.removal(first), second)
+        first = second
     changes = dr.Table(log.uri).changes(2)
     explained = changes.explain().to_pylist()
     assert {row["way"] for row in explained} == {"row tracking"}
@@ -172,6 +172,6 @@ def test_a_range_of_many_commits_is_cut_by_commits(log: logs.LogBuilder) -> None
         ]
         images = [(f"a{version - 1}" if version > 2 else "a", "update_preimage", version)]
         assert change_rows(split) == sorted([*images, (f"a{version}", "update_postimage", version)])
-    few = changes.splits(sum(row["bytes"] for row in explained) // 7)
-    assert 7 <= len(few) <= 9
-    assert sorted(row for split in few for row in change_rows(split)) == change_rows(changes)
+    splits = changes.splits(sum(row["bytes"] for row in explained) // 7)
+    assert 7 <= len(splits) <= 9
+    assert sorted(row for split in splits for row in change_rows(split)) == change_rows(changes)

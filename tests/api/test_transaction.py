@@ -1,4 +1,4 @@
-"""``Transaction``: what reaches the log, what is refused, and when nothing happens."""
+"""``Transaction``: what is written to the log, what is refused, and when nothing happens."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ REFUSED: dict[str, tuple[Callable[[dr.Transaction], object], str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_would_break_the_table_is_refused(what: str, files: dr.Table) -> None:
+def test_actions_that_would_break_the_table_are_refused(what: str, files: dr.Table) -> None:
     step, code = REFUSED[what]
     transaction = files.transaction()
     with pytest.raises(dr.InvalidArgumentError) as caught:

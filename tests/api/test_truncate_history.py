@@ -1,4 +1,4 @@
-"""Features that go with the history that needed them."""
+"""Features that are dropped with the history that needs them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def log(table: dr.Table) -> Path:
 
 
 def age(table: dr.Table, hours: float) -> None:
-    """Makes every file of the log older by so many hours."""
+    """Make every file of the log older by this many hours."""
     for path in log(table).rglob("*"):
         changed = path.stat().st_mtime - hours * 3600
         os.utime(path, (changed, changed))
@@ -87,14 +87,14 @@ def refused(table: dr.Table, feature: str) -> dr.InvalidArgumentError:
     return caught.value
 
 
-def moment(error: dr.InvalidArgumentError) -> datetime:
-    """When to call again, by the message."""
+def retry_time(error: dr.InvalidArgumentError) -> datetime:
+    """Return the time to retry, from the message."""
     [text] = re.findall(r"again from (\S+)Z on", str(error))
     return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
 
 
 def traces(table: dr.Table, feature: str) -> list[int]:
-    """The commits that need a feature, by the protocol's words."""
+    """Return the commits that need a feature, as the protocol defines it."""
     needs = {
         "deletionVectors": lambda line: (
             "deletionVector" in str(line.get("add", "")) + str(line.get("remove", ""))
@@ -112,7 +112,7 @@ def traces(table: dr.Table, feature: str) -> list[int]:
 
 
 @pytest.mark.parametrize("feature", MADE)
-def test_the_history_goes_then_the_feature(feature: str, tmp_path: Path) -> None:
+def test_the_history_is_deleted_then_the_feature(feature: str, tmp_path: Path) -> None:
     table = MADE[feature](tmp_path)
     rows, before = ids(table), table.snapshot().version
     assert traces(table, feature)
@@ -120,7 +120,7 @@ def test_the_history_goes_then_the_feature(feature: str, tmp_path: Path) -> None
     error = refused(table, feature)
     assert feature in names(table), "it stays until nothing needs it"
     assert "24 hours" in str(error)
-    ripe = moment(error) - datetime.now(timezone.utc)
+    ripe = retry_time(error) - datetime.now(timezone.utc)
     assert timedelta(hours=24) < ripe + timedelta(seconds=5) < timedelta(hours=24, minutes=2)
     [dirty, barrier] = [error.version, max(commits(table))]
     assert dirty == max(traces(table, feature) + ([before] if feature == "v2Checkpoint" else []))
@@ -130,7 +130,7 @@ def test_the_history_goes_then_the_feature(feature: str, tmp_path: Path) -> None
     age(table, 23)
     again = refused(table, feature)
     assert max(commits(table)) == barrier, "what is done stays done"
-    assert abs(moment(again) - moment(error) + timedelta(hours=23)) <= timedelta(minutes=1)
+    assert abs(retry_time(again) - retry_time(error) + timedelta(hours=23)) <= timedelta(minutes=1)
 
     age(table, 1.1)
     table.append({"id": [77], "part": ["c"]})
@@ -146,11 +146,11 @@ def test_the_history_goes_then_the_feature(feature: str, tmp_path: Path) -> None
     parameters = bodies(table, version, "commitInfo")[0]["operationParameters"]
     assert parameters == {"featureName": feature, "truncateHistory": True}
     assert ids(table) == sorted([*rows, 77])
-    # a sidecar stays until it is two days old, whatever names it
-    assert {one.code for one in table.verify().findings} <= {"sidecar.orphan"}
+    # a sidecar stays until it is two days old, whatever refers to it
+    assert {finding.code for finding in table.verify().findings} <= {"sidecar.orphan"}
 
 
-def test_a_feature_that_left_no_trace_goes_at_once(tmp_path: Path) -> None:
+def test_a_feature_without_traces_is_dropped_at_once(tmp_path: Path) -> None:
     table = filled(tmp_path, **{"feature.vacuumProtocolCheck": "supported"})
     version = table.drop_feature("vacuumProtocolCheck", truncate_history=True)
     assert version == 4
@@ -159,7 +159,7 @@ def test_a_feature_that_left_no_trace_goes_at_once(tmp_path: Path) -> None:
 
 
 def test_metadata_that_outlives_its_commit_counts(tmp_path: Path) -> None:
-    """The commits that mapped columns are gone, the checkpoint that holds their metadata is not."""
+    """The commits that mapped columns are deleted, the checkpoint with their metadata is not."""
     table = mapped(tmp_path)
     table.checkpoint()
     for path in log(table).glob("*"):
@@ -189,7 +189,7 @@ def test_the_retention_is_a_property(tmp_path: Path) -> None:
     assert names(table) == set()
 
 
-def test_a_feature_that_comes_back_counts_anew(tmp_path: Path) -> None:
+def test_a_feature_that_is_enabled_again_waits_again(tmp_path: Path) -> None:
     table = with_vectors(tmp_path)
     refused(table, "deletionVectors")
     age(table, 25)
@@ -201,7 +201,7 @@ def test_a_feature_that_comes_back_counts_anew(tmp_path: Path) -> None:
     assert ids(table) == rows
 
 
-def test_protection_goes_with_what_it_protects(tmp_path: Path) -> None:
+def test_protection_is_dropped_with_its_history(tmp_path: Path) -> None:
     table = with_vectors(tmp_path)
     table.drop_feature("deletionVectors")
     protected = table.snapshot().version
@@ -211,7 +211,7 @@ def test_protection_goes_with_what_it_protects(tmp_path: Path) -> None:
     assert "truncate_history=True" in str(caught.value)
     error = refused(table, "checkpointProtection")
     assert error.version == protected - 1
-    assert max(commits(table)) == protected, "the checkpoint after it is there"
+    assert max(commits(table)) == protected, "the checkpoint after it exists"
     rows = ids(table)
     age(table, 25)
     version = table.drop_feature("checkpointProtection", truncate_history=True)
@@ -222,7 +222,7 @@ def test_protection_goes_with_what_it_protects(tmp_path: Path) -> None:
     assert table.verify().findings == ()
 
 
-def test_what_stands_in_the_way_is_named(tmp_path: Path) -> None:
+def test_obstacles_are_named(tmp_path: Path) -> None:
     """The checkpoint is old enough, and does not decode."""
     table = with_vectors(tmp_path)
     refused(table, "deletionVectors")

@@ -1,4 +1,4 @@
-"""``Table.update``: new values, row ids, the feed; columns that the table makes."""
+"""``Table.update``: new values, row ids, the change data feed; generated columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def filled(path: Path, properties: dict[str, str], partitions: list[str]) -> dr.
     table = dr.create_table(path, SCHEMA, partitions, properties)
     for start in (0, 5):
         ids = range(start, start + 5)
-        table.append([{"id": one, "p": "ab"[one % 2], "v": one / 2} for one in ids])
+        table.append([{"id": number, "p": "ab"[number % 2], "v": number / 2} for number in ids])
     return table
 
 
@@ -40,9 +40,9 @@ def test_rows_get_other_values(mode: str, partitions: list[str], tmp_path: Path)
     expected = by_id(table)
 
     done = table.update("id IN (1, 6) OR v > 4", {"v": "v * 10 + id", "p": "concat(p, '!')"})
-    for one in (1, 6, 9):
-        old = expected[one]
-        expected[one] = {"id": one, "v": old["v"] * 10 + one, "p": old["p"] + "!"}
+    for item in (1, 6, 9):
+        old = expected[item]
+        expected[item] = {"id": item, "v": old["v"] * 10 + item, "p": old["p"] + "!"}
     assert by_id(table) == expected
     assert done.metrics["numUpdatedRows"] == 3
     assert (done.metrics["numCopiedRows"] > 0) == ("copies" in mode)
@@ -55,14 +55,14 @@ def test_rows_get_other_values(mode: str, partitions: list[str], tmp_path: Path)
         assert changed == {1, 6, 9}
         assert after[2]["_row_commit_version"] == before[2]["_row_commit_version"]
     assert done.version is not None
-    told = table.changes(done.version, require_feed=True).to_arrow().to_pylist()
-    images = sorted((row["id"], row["_change_type"], row["p"]) for row in told)
+    reported = table.changes(done.version, require_feed=True).to_arrow().to_pylist()
+    images = sorted((row["id"], row["_change_type"], row["p"]) for row in reported)
     assert images == sorted(
         image
-        for one in (1, 6, 9)
+        for item in (1, 6, 9)
         for image in (
-            (one, "update_preimage", "ab"[one % 2]),
-            (one, "update_postimage", "ab"[one % 2] + "!"),
+            (item, "update_preimage", "ab"[item % 2]),
+            (item, "update_postimage", "ab"[item % 2] + "!"),
         )
     )
     assert table.update("id = 99", {"v": 0}).version is None
@@ -115,7 +115,7 @@ def test_plain_values(kind: pa.DataType, value: Any, expected: Any, tmp_path: Pa
         ({"id": "9223372036854775807 + id"}, "formula.value"),
     ],
 )
-def test_what_cannot_be_set(set: dict[str, Any], code: str, tmp_path: Path) -> None:
+def test_invalid_assignments(set: dict[str, Any], code: str, tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     before = sorted((tmp_path / "t").rglob("*.parquet"))
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -137,8 +137,8 @@ def test_rules_hold_after_an_update(tmp_path: Path) -> None:
     assert by_id(table)[3]["v"] == 96
 
 
-def made(path: Path) -> dr.Table:
-    """A table that makes the values of two columns."""
+def create(path: Path) -> dr.Table:
+    """Create a table with two generated columns."""
     day = {"delta.generationExpression": "CAST(ts AS DATE)"}
     fields = [
         pa.field("ts", pa.timestamp("us", "UTC")),
@@ -153,7 +153,7 @@ NOON = datetime.datetime(2026, 1, 2, 12, tzinfo=datetime.timezone.utc)
 
 
 def test_generated_columns_and_defaults(tmp_path: Path) -> None:
-    table = made(tmp_path / "t")
+    table = create(tmp_path / "t")
     table.append([{"ts": NOON}])
     table.append([{"ts": None, "note": None}])
     expected = [
@@ -184,7 +184,7 @@ def test_columns_that_cannot_be_made(expression: str, tmp_path: Path) -> None:
 
 
 def counting(path: Path, explicit: bool, step: int = 10) -> dr.Table:
-    """An identity column, as delta-spark declares it."""
+    """Create a table with an identity column, as delta-spark declares it."""
     table = dr.create_table(path, pa.schema([("id", pa.int64()), ("s", pa.string())]))
     first = path / "_delta_log" / f"{0:020}.json"
     lines = [json.loads(line) for line in first.read_text().splitlines()]
@@ -218,7 +218,7 @@ def test_identities_count_on(tmp_path: Path) -> None:
     assert caught.value.code == "rows.identity"
 
 
-def test_identities_given_by_hand(tmp_path: Path) -> None:
+def test_explicit_identity_values(tmp_path: Path) -> None:
     table = counting(tmp_path / "t", explicit=True, step=-1)
     table.append([{"id": 100, "s": "a"}])
     table.append([{"s": "b"}])
@@ -250,9 +250,9 @@ def test_identities_come_to_an_end(tmp_path: Path) -> None:
     assert caught.value.code == "rows.identity"
 
 
-def test_moments_are_shown(tmp_path: Path) -> None:
-    moment = pa.timestamp("us", "UTC")
-    schema = pa.schema([("at", moment), ("s", pa.struct([("all", pa.list_(moment))]))])
+def test_timestamps_are_displayed(tmp_path: Path) -> None:
+    timestamp = pa.timestamp("us", "UTC")
+    schema = pa.schema([("at", timestamp), ("s", pa.struct([("all", pa.list_(timestamp))]))])
     table = dr.create_table(tmp_path / "t", schema)
     table.add_constraint("late", "at > TIMESTAMP '2026-01-01 00:00:00Z'")
     noon = datetime.datetime(2025, 1, 2, 12, tzinfo=datetime.timezone.utc)

@@ -1,4 +1,4 @@
-"""Vacuum: what is live, young, protected by a tombstone or hidden stays."""
+"""Vacuum: files that are live, recent, protected by a tombstone or hidden are kept."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def put(root: Path, *names: str, modified: int = OLD) -> None:
 
 
 def on_disk(root: Path) -> set[str]:
-    found = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
-    return {name for name in found if not name.startswith("_delta_log/")}
+    result = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    return {name for name in result if not name.startswith("_delta_log/")}
 
 
 def busy(root: Path) -> logs.LogBuilder:
-    """Live, removed and forgotten files, vectors, change files, hidden files."""
+    """Create live, removed and unknown files, vectors, change files, hidden files."""
     log = logs.LogBuilder(root)
     protocol = logs.features("deletionVectors", "columnMapping")
     log.create(
@@ -45,13 +45,13 @@ def busy(root: Path) -> logs.LogBuilder:
         modified=OLD - HOUR,
     )
     partition = {"partition_values": {"_day": "x y"}}
-    one = logs.deletion_vector("ab^-aqEH.-t@S}K{vb[*k^")
+    first = logs.deletion_vector("ab^-aqEH.-t@S}K{vb[*k^")
     other = logs.deletion_vector("^-aqEH.-t@S}K{vb[*k^")
     stats = logs.stats(9)
     log.commit(
         logs.add("live%20one", partition_values={"_day": None}),
         logs.add("_day=x%2520y/live", **partition),
-        logs.add("vector", partition_values={"_day": None}, deletion_vector=one, stats=stats),
+        logs.add("vector", partition_values={"_day": None}, deletion_vector=first, stats=stats),
         logs.add(f"file://{root}/inside", partition_values={"_day": None}),
         modified=OLD,
     )
@@ -73,7 +73,7 @@ def busy(root: Path) -> logs.LogBuilder:
     return log
 
 
-#: What a week's retention lets go of ``busy``.
+#: The files of ``busy`` that a retention of a week deletes.
 EXPIRED = {
     "old",
     "_change_data/old.parquet",
@@ -125,7 +125,7 @@ def test_it_is_logged_as_delta_spark_does(tmp_path: Path) -> None:
     assert table.snapshot().version == 4
 
 
-def test_a_short_retention_takes_force(tmp_path: Path) -> None:
+def test_a_short_retention_requires_force(tmp_path: Path) -> None:
     root = tmp_path / "t"
     table = dr.Table(busy(root).uri)
     for hours in (0, 167):
@@ -141,7 +141,7 @@ def test_a_short_retention_takes_force(tmp_path: Path) -> None:
     assert set(everything.files) == set(young.files) | {"just-written", "_change_data/new.parquet"}
 
 
-def test_a_long_retention_keeps_what_the_log_still_knows(tmp_path: Path) -> None:
+def test_a_long_retention_keeps_files_in_the_log(tmp_path: Path) -> None:
     root = tmp_path / "t"
     table = dr.Table(busy(root).uri)
     assert table.vacuum(timedelta(days=30)).files == ()
@@ -178,7 +178,7 @@ def test_a_lite_vacuum_needs_the_log(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="full vacuum"):
         table.vacuum(lite=True)
     table.vacuum(dry_run=False)
-    # what a full vacuum has deleted need not be in the log any more
+    # files deleted by a full vacuum need not be in the log any more
     assert info.read_text() == '{"latestCommitVersionOutsideOfRetentionWindow":2}'
     assert table.vacuum(lite=True).files == ()
 
@@ -192,7 +192,7 @@ def test_a_file_that_came_back_stays(tmp_path: Path) -> None:
     assert "old" not in table.vacuum(lite=True).files
 
 
-def test_files_elsewhere_are_left_alone(tmp_path: Path) -> None:
+def test_files_elsewhere_are_unchanged(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     put(tmp_path, "outside")
     log = busy(tmp_path / "t")
@@ -217,7 +217,7 @@ def age(*directories: Path) -> None:
         os.utime(directory, (OLD / 1000, OLD / 1000))
 
 
-def test_directories_that_it_empties_go_as_well(tmp_path: Path) -> None:
+def test_empty_directories_are_deleted(tmp_path: Path) -> None:
     root = tmp_path / "t"
     table = dr.Table(busy(root).uri)
     (root / "bare" / "inside").mkdir(parents=True)
@@ -257,7 +257,7 @@ def test_an_emptied_directory_is_made_again_by_a_writer(tmp_path: Path) -> None:
     assert sorted(table.snapshot().scan().to_arrow()["id"].to_pylist()) == [2, 3]
 
 
-def test_what_tasks_of_spark_have_left_goes_as_well(tmp_path: Path) -> None:
+def test_leftovers_of_spark_tasks_are_deleted(tmp_path: Path) -> None:
     root = tmp_path / "t"
     table = dr.Table(busy(root).uri)
     staged = f"{'0af3' * 8}/_temporary/0/_temporary/attempt_1/part-0.parquet"

@@ -1,6 +1,6 @@
-"""Conditions that the library makes of values: keys of a merge, partitions that are replaced.
+"""Conditions that the library builds from values: keys of a merge, partitions to replace.
 
-A value is equal to itself, whatever characters it has and however the log spells it: SQL's ``=``.
+A value equals itself, whatever its characters and however the log spells it: SQL's ``=``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEXTS = {
 UTC = datetime.timezone.utc
 MOMENT = datetime.datetime(2020, 1, 1, 0, 0, 0, 120000)
 
-#: Type and value of a partition column, and texts that stand for it in the log.
+#: Type and value of a partition column, and spellings of it in the log.
 SPELLINGS: dict[str, tuple[pa.DataType, Any, list[str]]] = {
     "float 0.1": (pa.float32(), 0.1, ["0.1", "1E-1", "0.10"]),
     "float 1e8": (pa.float32(), 1e8, ["1.0E8", "100000000", "1e8"]),
@@ -65,12 +65,12 @@ SPELLINGS: dict[str, tuple[pa.DataType, Any, list[str]]] = {
 
 
 def ids(table: dr.Table) -> list[int]:
-    found: list[int] = sorted(table.snapshot().scan(columns=["id"]).to_arrow()["id"].to_pylist())
-    return found
+    result: list[int] = sorted(table.snapshot().scan(columns=["id"]).to_arrow()["id"].to_pylist())
+    return result
 
 
 def respell(table: dr.Table, column: str, text: str) -> None:
-    """The log as another writer has it: another text of the partition that version 1 wrote."""
+    """Change the log as another writer would: another spelling of the partition of version 1."""
     log = Path(table.uri.removeprefix("file://")) / "_delta_log"
     for checksum in log.glob("*.crc"):
         checksum.unlink()
@@ -113,10 +113,12 @@ def test_partitions_are_replaced_however_they_are_spelled(spelling: str, tmp_pat
 
 
 def test_partitions_of_several_columns_are_replaced(tmp_path: Path) -> None:
-    """Not in the order of the schema; more partitions than are named one by one."""
+    """Not in the order of the schema; more partitions than are listed one by one."""
     schema = pa.schema([("id", pa.int64()), ("a", pa.string()), ("b", pa.int32())])
     table = dr.create_table(tmp_path / "t", schema, ["b", "a"])
-    rows = [{"id": one, "a": "xy"[one % 2] + "\\", "b": one % 150} for one in range(300)]
+    rows = [
+        {"id": number, "a": "xy"[number % 2] + "\\", "b": number % 150} for number in range(300)
+    ]
     table.append(rows)
     new = {"id": 1000, "a": "x\\", "b": 4}
     table.overwrite([new], partition_overwrite="dynamic")

@@ -1,4 +1,4 @@
-"""Verification: each fault that is planted is named, and a sound table has none."""
+"""Verification: each injected fault is reported, and a valid table has none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCHEMA = logs.schema(id="long")
 
 
 def data(log: logs.LogBuilder, name: str, rows: int = 3) -> logs.Action:
-    """A data file that is there, and its action."""
+    """Write a data file; return its action."""
     path = log.table / name
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.table({"id": pa.array(range(rows), pa.int64())}), path)
@@ -28,7 +28,7 @@ def data(log: logs.LogBuilder, name: str, rows: int = 3) -> logs.Action:
 
 
 def sound(root: Path, *, v2: bool = False) -> logs.LogBuilder:
-    """Something of everything, and nothing wrong: four versions, a checkpoint and checksums."""
+    """A valid table with everything: four versions, a checkpoint and checksums."""
     log = logs.LogBuilder(root)
     listed = ["deletionVectors", "v2Checkpoint"] if v2 else ["deletionVectors"]
     protocol = logs.features(*listed, writer_only=["domainMetadata"])
@@ -50,12 +50,12 @@ def sound(root: Path, *, v2: bool = False) -> logs.LogBuilder:
     return log
 
 
-def found(log: logs.LogBuilder, **options: Any) -> list[dr.Finding]:
+def findings(log: logs.LogBuilder, **options: Any) -> list[dr.Finding]:
     return list(dr.Table(log.uri).verify(**options).findings)
 
 
 def codes(log: logs.LogBuilder) -> set[str]:
-    return {finding.code for finding in found(log)}
+    return {finding.code for finding in findings(log)}
 
 
 @pytest.mark.parametrize("v2", [False, True])
@@ -75,7 +75,7 @@ def test_a_sound_table_whose_log_was_cleaned(tmp_path: Path) -> None:
     log = sound(tmp_path / "t")
     log.delete_commits(2)
     (logs.log_dir(log.table) / f"{1:020}.crc").unlink()
-    assert found(log) == []
+    assert findings(log) == []
 
 
 def rewrite(log: logs.LogBuilder, version: int, change: Callable[[list[Any]], None]) -> None:
@@ -91,7 +91,7 @@ def plant(name: str) -> Callable[[Any], Any]:
     return register
 
 
-#: Each plants one fault and gives the version or the file that must be named.
+#: Each injects one fault and returns the version or the file that must be reported.
 FAULTS: dict[str, Callable[[logs.LogBuilder], Any]] = {}
 
 
@@ -148,12 +148,12 @@ DUPLICATES = {
 
 
 @pytest.mark.parametrize("kind", DUPLICATES)
-def test_actions_that_may_not_stand_together(kind: str, tmp_path: Path) -> None:
+def test_actions_that_must_not_be_combined(kind: str, tmp_path: Path) -> None:
     log = sound(tmp_path / "t")
     rewrite(log, 3, lambda actions: actions.extend(DUPLICATES[kind]))
-    named = [one for one in found(log) if one.code == "commit.duplicate_action"]
+    named = [finding for finding in findings(log) if finding.code == "commit.duplicate_action"]
     assert named
-    assert {one.version for one in named} == {3}
+    assert {item.version for item in named} == {3}
     assert named[0].severity == "error"
 
 
@@ -318,11 +318,11 @@ def _link(log: logs.LogBuilder) -> Any:
     away = log.table.parent / "away"
     os.replace(log.table / "c", away)
     (log.table / "c").symlink_to(away)
-    (log.table / "inside").symlink_to("c")  # no file of the table
+    (log.table / "inside").symlink_to("c")  # not a file of the table
     return "c"
 
 
-#: What happens to a vector's file, or to what the log says of it; and the code.
+#: Changes of a vector's file, or of its descriptor; and the code.
 VECTORS: dict[str, tuple[Callable[[bytes], bytes | None], dict[str, Any], str]] = {
     "missing": (lambda _: None, {}, "dv.missing"),
     "a bit flipped": (
@@ -348,7 +348,7 @@ def test_vectors(kind: str, tmp_path: Path) -> None:
     action["add"]["stats"] = '{"numRecords":3,"tightBounds":false}'
     action["add"]["deletionVector"] = {**described, **fields}
     log.commit(action)
-    (named,) = found(log)
+    (named,) = findings(log)
     assert named.code == code
     assert named.severity == "error"
     assert "the deletion vector of v" in named.message
@@ -360,21 +360,21 @@ def test_a_vector_beyond_its_file(tmp_path: Path) -> None:
     action["add"]["stats"] = '{"numRecords":3,"tightBounds":false}'
     action["add"]["deletionVector"] = vectors.inline([7])
     log.commit(action)
-    (named,) = found(log)
+    (named,) = findings(log)
     assert named.code.startswith("dv.")
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_names_what_is_planted(fault: str, tmp_path: Path) -> None:
+def test_reports_each_injected_fault(fault: str, tmp_path: Path) -> None:
     log = sound(tmp_path / "t")
-    place = FAULTS[fault](log)
+    path = FAULTS[fault](log)
     result = dr.Table(log.uri).verify()
     named = [finding for finding in result.findings if finding.code == fault]
     assert named, [str(finding) for finding in result.findings]
-    if isinstance(place, str):
-        assert [finding.path for finding in named] == [place]
+    if isinstance(path, str):
+        assert [finding.path for finding in named] == [path]
     else:
-        assert {finding.version for finding in named} == {place}
+        assert {finding.version for finding in named} == {path}
     assert all(finding.remedy and finding.message for finding in named)
     expected = {"file.orphan": "info", "file.link": "info", "protocol.reader_features": "info"}
     warnings = {"checksum.unreadable", "log.empty_file", "checkpoint.incomplete", "hint.wrong"}
@@ -390,13 +390,13 @@ def test_sidecars(tmp_path: Path) -> None:
     log = sound(tmp_path / "t", v2=True)
     side = logs.log_dir(log.table) / "_sidecars"
     (side / "stranger.parquet").write_bytes(b"x")
-    (orphan,) = found(log)
+    (orphan,) = findings(log)
     assert (orphan.code, orphan.severity) == ("sidecar.orphan", "info")
     assert orphan.path == "_delta_log/_sidecars/stranger.parquet"
     lost = min(path for path in side.iterdir() if path.name != "stranger.parquet")
     lost.unlink()
-    named = [one for one in found(log) if one.code == "checkpoint.sidecar_missing"]
-    assert [one.path for one in named] == [f"_delta_log/_sidecars/{lost.name}"]
+    named = [finding for finding in findings(log) if finding.code == "checkpoint.sidecar_missing"]
+    assert [item.path for item in named] == [f"_delta_log/_sidecars/{lost.name}"]
 
 
 def test_nothing_is_changed(tmp_path: Path) -> None:
@@ -416,10 +416,10 @@ def test_many_faults_of_one_kind_are_counted(tmp_path: Path) -> None:
     assert len(result.findings) == 1_000
     assert result.omitted == 100
     assert str(result).endswith("and 100 more")
-    assert found(log, data_files=False) == []
+    assert findings(log, data_files=False) == []
 
 
-def test_there_must_be_a_table(tmp_path: Path) -> None:
+def test_the_table_must_exist(tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError):
         dr.Table(tmp_path).verify()
 
@@ -437,4 +437,4 @@ def test_spellings_that_mean_the_same(tmp_path: Path) -> None:
         logs.features("deletionVectors", "typeWidening-preview", writer_only=["domainMetadata"]),
         logs.metadata(SCHEMA, configuration={"delta.enableTypeWidening": "true"}),
     )
-    assert found(log) == []
+    assert findings(log) == []

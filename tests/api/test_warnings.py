@@ -1,4 +1,4 @@
-"""What was passed over: told once each, listed for good, refused in strict mode."""
+"""Skipped problems: reported once, listed always, refused in strict mode."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def mended(events: logs.LogBuilder) -> logs.LogBuilder:
     return events
 
 
-def test_a_warning_is_told_once_and_stays_in_the_list(mended: logs.LogBuilder) -> None:
-    with warnings.catch_warnings(record=True) as told:
+def test_a_warning_is_issued_once_and_stays_in_the_list(mended: logs.LogBuilder) -> None:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         snapshot = dr.Table(mended.uri).snapshot()
         for _ in range(2):
@@ -31,17 +31,17 @@ def test_a_warning_is_told_once_and_stays_in_the_list(mended: logs.LogBuilder) -
             _ = snapshot.num_files, snapshot.size_in_bytes
             _ = snapshot.transactions, snapshot.domain_metadata
 
-    assert [one.category for one in told] == [dr.DeltaReplayWarning]
-    assert told[0].filename == __file__, "it points at the caller"
+    assert [item.category for item in reported] == [dr.DeltaReplayWarning]
+    assert reported[0].filename == __file__, "it points at the caller"
     [listed] = snapshot.warnings
     assert isinstance(listed, dr.LogWarning)
     assert listed.path == "_delta_log/_last_checkpoint"
     assert listed.code
-    assert str(told[0].message) == str(listed)
+    assert str(reported[0].message) == str(listed)
     assert pickle.loads(pickle.dumps(listed)) == listed
 
 
-def test_update_does_not_tell_it_again(mended: logs.LogBuilder) -> None:
+def test_update_does_not_repeat_the_warning(mended: logs.LogBuilder) -> None:
     with pytest.warns(dr.DeltaReplayWarning):
         snapshot = dr.Table(mended.uri).snapshot()
     logs.write_hint(mended.table, 0)
@@ -58,7 +58,7 @@ def test_a_damaged_checkpoint_is_passed_over(events: logs.LogBuilder) -> None:
         paths = snapshot.files(columns=["path"])["path"].to_pylist()
 
     assert sorted(paths) == sorted(events.state().live_paths())
-    assert f"_delta_log/{path.name}" in {one.path for one in snapshot.warnings}
+    assert f"_delta_log/{path.name}" in {warning.path for warning in snapshot.warnings}
 
 
 @pytest.mark.parametrize(

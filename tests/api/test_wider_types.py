@@ -2,7 +2,7 @@
 
 The changes of types are those that delta-spark calls ``same_family_type``: integers up to
 ``BIGINT``, ``FLOAT`` to ``DOUBLE``, decimals, dates to ``TIMESTAMP_NTZ``; not integers to
-``DOUBLE`` or to decimals, which pandas makes of integers with nulls. (By Spark, all are made:
+``DOUBLE`` or to decimals, to which pandas converts integers with nulls. (Spark makes all changes:
 ``test_type_widening.py``.)
 """
 
@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
 )
 FIRST = {"a": 1, "f": 0.5, "d": Decimal("1.25"), "st": {"x": 2}, "l": [3]}
 
-#: A column of the rows, and the table's type after it.
+#: A column of the rows, and the table's type afterwards.
 WIDER: dict[str, tuple[Any, str]] = {
     "a": (pa.array([2**40]), "int64"),
     "f": (pa.array([1e300]), "double"),
@@ -136,8 +136,8 @@ def test_dates_become_timestamps_without_a_zone(how: str, tmp_path: Path) -> Non
     assert snapshot.schema.field("d").type == pa.timestamp("us")
     assert "timestampNtz" in (snapshot.protocol.writer_features or ())
     midnight = datetime.datetime(2026, 1, 31)
-    found = sorted(snapshot.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
-    assert found == [
+    result = sorted(snapshot.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert result == [
         {"id": 1, "d": midnight, "l": [midnight]},
         {"id": 2, "d": noon, "l": [noon]},
     ]

@@ -1,4 +1,4 @@
-"""``write``: rows into a table that may not exist yet, in one commit."""
+"""``write``: rows for a table that may not exist yet, in one commit."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ROWS = {"id": [1, 2, 3], "p": ["a", "b", "b"]}
 
 
 def ids(path: Path) -> list[int]:
-    found: list[Any] = (
+    result: list[Any] = (
         dr.Table(path).snapshot(strict=True).scan(["id"]).to_arrow()["id"].to_pylist()
     )
-    return sorted(found)
+    return sorted(result)
 
 
 def files_below(path: Path) -> list[str]:
@@ -91,9 +91,7 @@ def test_modes_of_a_table_that_exists(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_contradicts_itself_is_refused(
-    arguments: dict[str, Any], code: str, tmp_path: Path
-) -> None:
+def test_contradictions_are_refused(arguments: dict[str, Any], code: str, tmp_path: Path) -> None:
     dr.write(tmp_path / "t", ROWS)
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.write(tmp_path / "t", ROWS, **arguments)
@@ -136,16 +134,16 @@ def test_the_second_of_two_first_writers_loses(
 
 def test_a_stream_is_read_once_and_in_full(tmp_path: Path) -> None:
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
-    batches = (pa.record_batch({"id": range(one, one + 10)}, schema) for one in (0, 10))
+    batches = (pa.record_batch({"id": range(item, item + 10)}, schema) for item in (0, 10))
     dr.write(tmp_path / "t", pa.RecordBatchReader.from_batches(schema, batches))
     assert ids(tmp_path / "t") == list(range(20))
-    # what the rows say of nulls holds for the table
+    # the nullability of the rows applies to the table
     with pytest.raises(dr.InvalidArgumentError):
         dr.write(tmp_path / "t", {"id": [None]})
 
 
 @pytest.mark.parametrize(
-    "given",
+    "argument",
     [
         {"mode": "overwrite", "partition_overwrite": "banana"},
         {"mode": "overwrite", "partition_overwrite": "dynamic", "where": "id = 1"},
@@ -153,9 +151,9 @@ def test_a_stream_is_read_once_and_in_full(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_arguments_are_checked_before_there_is_a_table(given: Any, tmp_path: Path) -> None:
+def test_arguments_are_checked_before_the_table_is_created(argument: Any, tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        dr.write(tmp_path / "t", [{"id": 1}], **given)
+        dr.write(tmp_path / "t", [{"id": 1}], **argument)
     assert caught.value.code == "write.mode"
     assert not (tmp_path / "t").exists()
 

@@ -10,5 +10,5 @@ from deltareplay.catalogs import UnityCatalog
 
 @pytest.fixture
 def unity(server: UnityServer) -> UnityCatalog:
-    """Its client."""
+    """The client of the server."""
     return UnityCatalog(server.uri, "secret", timeout=5)

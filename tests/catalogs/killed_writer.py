@@ -1,4 +1,4 @@
-"""Appends to a table of a Unity Catalog server until it is killed, and tells each version."""
+"""Append to a table of a Unity Catalog server until killed, and print each version."""
 
 from __future__ import annotations
 

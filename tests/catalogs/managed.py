@@ -1,4 +1,4 @@
-"""Tables that a catalog manages, with commits that are staged and not published."""
+"""Tables that a catalog manages, with commits that are staged but not published."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class Managed:
         self.catalog = MemoryCatalog(newest, tuple(staged), **options)
 
     def published(self, version: int) -> Path:
-        """Where a version is published."""
+        """Return the path of a published version."""
         return self.log.table / "_delta_log" / f"{version:020}.json"
 
     def stage(self, version: int) -> RatifiedCommit:
-        """Moves a published commit to where it is staged."""
+        """Move a published commit to its staged path."""
         name = f"{version:020}.{uuid.UUID(int=version)}.json"
         self.published(version).rename(self.directory / name)
         return RatifiedCommit(version, name)
 
     def take_in(self) -> None:
-        """The catalog has its commits itself, and no files of them."""
+        """Move staged commits from files into the catalog."""
         for version, commit in self.catalog.commits.items():
             file = self.directory / str(commit.file_name)
             self.catalog.commits[version] = RatifiedCommit(version, content=file.read_bytes())
@@ -67,7 +67,7 @@ class Managed:
 
 
 def info(version: int) -> dict[str, Any]:
-    """The ``commitInfo`` of a version."""
+    """Return the ``commitInfo`` of a version."""
     return {
         "commitInfo": {
             "inCommitTimestamp": 1_800_000_000_000 + version,
@@ -80,5 +80,5 @@ def info(version: int) -> dict[str, Any]:
 
 
 def paths(snapshot: dr.Snapshot) -> list[str]:
-    """The paths of a snapshot's files, sorted."""
+    """Return the sorted paths of a snapshot's files."""
     return sorted(snapshot.files(columns=["path"])["path"].to_pylist())

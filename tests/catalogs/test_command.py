@@ -1,4 +1,4 @@
-"""The command, on tables by their names."""
+"""The command, on tables by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "main.sales.orders"
 
 @pytest.fixture
 def uri(server: UnityServer, unity: UnityCatalog, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The path of a table of three rows; the environment says where its catalog is."""
+    """The path of a table of three rows; the environment configures its catalog."""
     monkeypatch.setenv("UNITY_CATALOG_URI", server.uri)
     monkeypatch.setenv("UNITY_CATALOG_TOKEN", "secret")
     table = dr.create_table(NAME, pa.schema([("id", pa.int64())]), catalog=unity)
@@ -37,7 +37,7 @@ def test_a_name_is_as_good_as_a_path(uri: str, capsys: pytest.CaptureFixture[str
 
 
 def test_why_names_the_way_in(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, found = run(capsys, "why", uri)
+    code, result = run(capsys, "why", uri)
     assert code == 1
-    assert "catalog.required" in found
-    assert "uc://catalog.schema.table" in found
+    assert "catalog.required" in result
+    assert "uc://catalog.schema.table" in result

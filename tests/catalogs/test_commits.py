@@ -23,21 +23,21 @@ from deltareplay.catalogs import LogTail, Ratification, StagedCommit
 ON = {"delta.feature.catalogManaged": "supported"}
 
 
-def created(place: Path, catalog: MemoryCatalog, **properties: str) -> dr.Table:
+def created(root: Path, catalog: MemoryCatalog, **properties: str) -> dr.Table:
     schema = pa.schema([("id", pa.int64())])
-    return dr.create_table(place, schema, properties=ON | properties, catalog=catalog)
+    return dr.create_table(root, schema, properties=ON | properties, catalog=catalog)
 
 
 def ids(table: dr.Table) -> list[int]:
     return sorted(table.snapshot().scan().to_arrow()["id"].to_pylist())
 
 
-def names(place: Path) -> list[str]:
-    return sorted(file.name for file in (place / "_delta_log").glob("*.json"))
+def names(root: Path) -> list[str]:
+    return sorted(file.name for file in (root / "_delta_log").glob("*.json"))
 
 
-def staged(place: Path) -> list[Path]:
-    return sorted((place / "_delta_log" / "_staged_commits").glob("*.json"))
+def staged(root: Path) -> list[Path]:
+    return sorted((root / "_delta_log" / "_staged_commits").glob("*.json"))
 
 
 def test_a_new_table_begins_published_and_is_handed_over(tmp_path: Path) -> None:
@@ -63,11 +63,11 @@ def test_a_commit_is_staged_ratified_and_published(tmp_path: Path) -> None:
     published = tmp_path / "_delta_log" / "00000000000000000001.json"
     assert file.read_bytes() == published.read_bytes()
     lines = [json.loads(line) for line in published.read_text().splitlines()]
-    asked = catalog.staged[1]
+    requested = catalog.staged[1]
     assert lines[0]["commitInfo"]["txnId"] in file.name
-    assert (asked.file_name, asked.size) == (file.name, file.stat().st_size)
-    assert asked.timestamp == lines[0]["commitInfo"]["inCommitTimestamp"]
-    assert (asked.metadata, asked.protocol, asked.published_version) == (None, None, 0)
+    assert (requested.file_name, requested.size) == (file.name, file.stat().st_size)
+    assert requested.timestamp == lines[0]["commitInfo"]["inCommitTimestamp"]
+    assert (requested.metadata, requested.protocol, requested.published_version) == (None, None, 0)
     assert catalog.calls.count("commit") == catalog.calls.count("published") == 1
     assert catalog.commits == {}
 
@@ -91,7 +91,7 @@ def test_every_verb_commits_through_the_catalog(tmp_path: Path) -> None:
     assert ids(dr.Table(tmp_path, catalog=catalog)) == [1, 5, 13]
 
 
-def test_the_catalog_says_who_won(tmp_path: Path) -> None:
+def test_the_catalog_decides_a_race(tmp_path: Path) -> None:
     catalog = MemoryCatalog()
     table = created(tmp_path, catalog)
     other = dr.Table(tmp_path, catalog=catalog)
@@ -102,7 +102,7 @@ def test_the_catalog_says_who_won(tmp_path: Path) -> None:
 
     assert table.snapshot().version == 2
     assert sorted(catalog.staged) == [1, 2]
-    # the proposal that lost stays where it is and is never read
+    # the losing commit stays where it is and is never read
     assert len(staged(tmp_path)) == 3
 
 
@@ -128,7 +128,7 @@ def test_conflicts_are_those_of_any_table(tmp_path: Path) -> None:
 
 
 class Forgetful(MemoryCatalog):
-    """Takes a commit and loses the answer, as often as it is told."""
+    """Ratify commits and lose the responses, as often as requested."""
 
     lost = 1
 
@@ -167,7 +167,7 @@ def test_a_catalog_that_never_answers_leaves_it_unknown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, TypeError])
-def test_what_a_catalog_refuses_is_not_tried_again(tmp_path: Path, error: type[Exception]) -> None:
+def test_refusals_of_a_catalog_are_not_retried(tmp_path: Path, error: type[Exception]) -> None:
     table = created(tmp_path, catalog := MemoryCatalog())
 
     def refuse(method: str) -> None:
@@ -187,11 +187,11 @@ class Backlogged(MemoryCatalog):
 
 
 def test_a_backlog_is_published_first(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=1, newest=4, most_unpublished=2)
+    created = Managed(tmp_path, published=1, newest=4, most_unpublished=2)
 
-    assert made.table().append({"id": [1]}).version == 5
+    assert created.table().append({"id": [1]}).version == 5
     assert names(tmp_path) == [f"{version:020}.json" for version in range(6)]
-    assert made.catalog.calls.count("commit") == 2
+    assert created.catalog.calls.count("commit") == 2
 
 
 def test_a_backlog_that_never_ends_is_an_error(tmp_path: Path) -> None:
@@ -237,39 +237,39 @@ def test_a_publisher_that_stops_leaves_it_to_the_next(tmp_path: Path) -> None:
     assert catalog.commits == {}
 
 
-def test_what_is_published_already_is_left_as_it_is(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=1, newest=3)
+def test_published_commits_are_unchanged(tmp_path: Path) -> None:
+    created = Managed(tmp_path, published=1, newest=3)
     logs.write_commit(tmp_path, 2, [info(2), logs.add("f2")])
-    before = made.published(2).read_bytes()
+    before = created.published(2).read_bytes()
 
-    made.table().append({"id": [1]})
+    created.table().append({"id": [1]})
 
-    assert made.published(2).read_bytes() == before
+    assert created.published(2).read_bytes() == before
     assert names(tmp_path) == [f"{version:020}.json" for version in range(5)]
 
 
 def test_inline_commits_are_published_as_files(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=1, newest=3)
-    made.take_in()
-    content = made.catalog.commits[2].content
+    created = Managed(tmp_path, published=1, newest=3)
+    created.take_in()
+    content = created.catalog.commits[2].content
 
-    made.table().append({"id": [1]})
+    created.table().append({"id": [1]})
 
-    assert made.published(2).read_bytes() == content
+    assert created.published(2).read_bytes() == content
 
 
 def test_checkpoints_and_compacted_files_are_of_published_versions(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=1, newest=5)
+    created = Managed(tmp_path, published=1, newest=5)
 
-    made.table().snapshot(version=3)
-    made.table().checkpoint()
+    created.table().snapshot(version=3)
+    created.table().checkpoint()
     assert names(tmp_path) == [f"{version:020}.json" for version in range(6)]
 
-    made = Managed(tmp_path / "other", published=1, newest=5)
-    made.table().compact_log(1, 3)
-    assert made.published(3).exists()
-    assert not made.published(4).exists()
-    assert paths(made.table().snapshot()) == ["f1", "f2", "f3", "f4", "f5"]
+    created = Managed(tmp_path / "other", published=1, newest=5)
+    created.table().compact_log(1, 3)
+    assert created.published(3).exists()
+    assert not created.published(4).exists()
+    assert paths(created.table().snapshot()) == ["f1", "f2", "f3", "f4", "f5"]
 
 
 def test_a_checkpoint_that_is_due_comes_after_publishing(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_a_checkpoint_that_is_due_comes_after_publishing(tmp_path: Path) -> None
     assert (tmp_path / "_delta_log" / "00000000000000000003.json").exists()
 
 
-# -- what a catalog must allow
+# -- permissions of a catalog
 
 
 def test_maintenance_is_refused_unless_the_catalog_allows_it(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_maintenance_is_refused_unless_the_catalog_allows_it(tmp_path: Path) -> 
     assert ids(table) == [0, 1, 2]
 
 
-# -- turning it on and off
+# -- enabling and disabling it
 
 
 def test_a_table_is_handed_over_and_taken_back(tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_a_table_is_handed_over_and_taken_back(tmp_path: Path) -> None:
     assert ids(dr.Table(tmp_path)) == ids(table) == [1, 2, 3, 4]
 
 
-def test_turning_it_on_takes_a_catalog_and_timestamps(tmp_path: Path) -> None:
+def test_enabling_it_requires_a_catalog_and_timestamps(tmp_path: Path) -> None:
     dr.write(tmp_path, {"id": [1]})
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr.Table(tmp_path).set_properties(ON)
@@ -352,7 +352,7 @@ class Aloof(MemoryCatalog):
         return replace(super().load(), allowed=())
 
 
-def test_a_catalog_that_takes_no_tables_over_leaves_them_as_they_are(tmp_path: Path) -> None:
+def test_a_catalog_that_refuses_to_take_over_leaves_tables_unchanged(tmp_path: Path) -> None:
     dr.write(tmp_path / "old", {"id": [1]})
     old = dr.Table(tmp_path / "old", catalog=Aloof())
     on = ON | {"delta.enableInCommitTimestamps": "true"}
@@ -365,7 +365,7 @@ def test_a_catalog_that_takes_no_tables_over_leaves_them_as_they_are(tmp_path: P
     assert not dr.is_table(tmp_path / "new")
 
 
-# -- all at once
+# -- concurrency
 
 
 def test_writers_and_readers_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ def test_writers_and_readers_at_once_lose_nothing(tmp_path: Path) -> None:
         except BaseException as error:
             wrong.append(error)
 
-    threads = [threading.Thread(target=write, args=(100 * one,)) for one in range(4)]
+    threads = [threading.Thread(target=write, args=(100 * number,)) for number in range(4)]
     threads.append(threading.Thread(target=read))
     for thread in threads:
         thread.start()
@@ -402,10 +402,10 @@ def test_writers_and_readers_at_once_lose_nothing(tmp_path: Path) -> None:
     assert wrong == []
     table = dr.Table(tmp_path, catalog=catalog)
     assert table.snapshot().version == 40
-    assert ids(table) == [100 * one + number for one in range(4) for number in range(10)]
+    assert ids(table) == [100 * item + number for item in range(4) for number in range(10)]
     assert table.verify().findings == ()
-    # every version is the same for all: what was ratified is what was published
+    # every version is the same for all: the ratified commit is the published one
     for version, commit in catalog.staged.items():
-        place = tmp_path / "_delta_log" / "_staged_commits" / commit.file_name
+        path = tmp_path / "_delta_log" / "_staged_commits" / commit.file_name
         published = tmp_path / "_delta_log" / f"{version:020}.json"
-        assert place.read_bytes() == published.read_bytes()
+        assert path.read_bytes() == published.read_bytes()

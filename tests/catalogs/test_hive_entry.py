@@ -1,4 +1,4 @@
-"""What an entry of a Hive Metastore or of Glue means, as different writers leave it."""
+"""Entries of a Hive Metastore or of Glue, as different writers leave them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_hadoop_path_becomes_a_uri(location: str, root: str) -> None:
 
 
 @pytest.mark.parametrize("location", ["dbfs:/lake/a", "viewfs://lake/a", "maprfs:/lake/a"])
-def test_a_place_that_cannot_be_read_says_what_to_do(location: str) -> None:
+def test_an_unreadable_location_has_a_remedy(location: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.Table(entry(location, parameters=SPARK).root())
     assert caught.value.code == "uri.scheme"
@@ -104,7 +104,7 @@ def test_a_place_that_cannot_be_read_says_what_to_do(location: str) -> None:
         ({"location": f"{ROOT}/_symlink_format_manifest/", "parameters": SPARK}, f": {ROOT}"),
     ],
 )
-def test_what_is_no_delta_table_is_told(facts: dict[str, Any], what: str) -> None:
+def test_other_tables_are_reported(facts: dict[str, Any], what: str) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         entry(**facts).root()
     assert caught.value.code == "catalog.not_delta"
@@ -115,7 +115,7 @@ def test_what_is_no_delta_table_is_told(facts: dict[str, Any], what: str) -> Non
 @pytest.mark.parametrize(
     "location", ["", ELSEWHERE, "orders", "hive://sales.orders", "GLUE://sales.orders"]
 )
-def test_a_delta_table_without_a_place_is_told(location: str) -> None:
+def test_a_delta_table_without_a_location_is_reported(location: str) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         entry(location, parameters=SPARK).root()
     assert caught.value.code == "catalog.no_location"

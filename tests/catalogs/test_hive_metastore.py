@@ -1,4 +1,4 @@
-"""What a client of a Hive Metastore does with answers, good and bad ones.
+"""A client of a Hive Metastore, with valid and invalid responses.
 
 tests/spark/test_hive_metastore.py has a real metastore.
 """
@@ -43,7 +43,7 @@ def test_the_call_is_that_of_hives_own_client() -> None:
     ]
 
 
-def test_an_older_metastore_is_asked_as_it_was_asked_then() -> None:
+def test_an_older_metastore_gets_the_older_call() -> None:
     def answer(called: bytes) -> bytes:
         if b"get_table_req" in called:
             return reply("get_table_req", {1: "Invalid method name", 2: 1}, EXCEPTION)
@@ -52,10 +52,10 @@ def test_an_older_metastore_is_asked_as_it_was_asked_then() -> None:
     assert locate(answer) == Located("s3://lake/orders")
 
 
-def test_a_catalog_is_asked_for_and_looked_at() -> None:
+def test_a_catalog_is_required_and_validated() -> None:
     named = {**DELTA, 17: "spark"}
     assert locate(reply("get_table_req", {0: {1: named}}), "Spark.sales.orders").uri
-    # before Hive 3 there is none, and the name of one is passed over
+    # before Hive 3 there are no catalogs, and their names are ignored
     with pytest.raises(dr.TableNotFoundError, match="no catalog spark") as caught:
         locate(FOUND, "spark.sales.orders")
     assert caught.value.code == "catalog.no_table"
@@ -118,9 +118,9 @@ def test_every_part_of_an_answer_is_an_error() -> None:
 
 
 def test_any_byte_may_be_another() -> None:
-    for place in range(len(FOUND)):
+    for position in range(len(FOUND)):
         for byte in (0, 0x0F, 0x7F, 0xFF):
-            changed = FOUND[:place] + bytes([byte]) + FOUND[place + 1 :]
+            changed = FOUND[:position] + bytes([byte]) + FOUND[position + 1 :]
             with Metastore(lambda _: changed) as server:  # noqa: B023
                 metastore = HiveMetastore(server.uri, timeout=0.02)
                 with suppress(dr.TableNotFoundError, dr.StorageError):
@@ -136,7 +136,7 @@ def test_a_server_that_trickles_does_not_hold_up() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_the_next_server_is_asked_if_one_does_not_answer() -> None:
+def test_the_next_server_is_tried_if_one_does_not_respond() -> None:
     with Metastore(lambda _: b"") as away, Metastore(lambda _: FOUND) as server:
         both = HiveMetastore(f"{away.uri}, {server.uri}", timeout=2)
         assert both.locate("sales.orders").uri == "s3://lake/orders"

@@ -1,4 +1,4 @@
-"""Answers that no Unity Catalog server gives: an exception of ours, soon, and no secret in it."""
+"""Responses that no Unity Catalog server sends: a typed error, soon, without secrets."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def ratified(version: Any) -> dict[str, Any]:
 
 
 def older(path: str) -> Answer:
-    """The older interface, whose list of commits has no end."""
+    """The older interface, whose list of commits never ends."""
     if "/delta/v1" in path:
         kind = {"type": "UnsupportedTableFormatException", "message": ""}
         return 400, {}, json.dumps({"error": kind}).encode()
     if "/tables/" in path:
         managed = {"delta.feature.catalogManaged": "supported"}
-        found = {"storage_location": "file:///nowhere", "table_id": "t", "properties": managed}
-        return 200, {}, json.dumps(found).encode()
+        result = {"storage_location": "file:///nowhere", "table_id": "t", "properties": managed}
+        return 200, {}, json.dumps(result).encode()
     older.version += 1  # type: ignore[attr-defined]
     commit = {
         "version": older.version,  # type: ignore[attr-defined]
@@ -50,8 +50,8 @@ def older(path: str) -> Answer:
         "file_size": 1,
         "file_modification_timestamp": 1,
     }
-    found = {"latest_table_version": 2**62, "commits": [commit]}
-    return 200, {}, json.dumps(found).encode()
+    result = {"latest_table_version": 2**62, "commits": [commit]}
+    return 200, {}, json.dumps(result).encode()
 
 
 def trickle() -> Iterator[bytes]:
@@ -96,9 +96,9 @@ def serve() -> Iterator[Callable[[Answering], str]]:
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_that_is_none(name: str, serve: Callable[..., str]) -> None:
-    given, code = ANSWERS[name]
+    argument, code = ANSWERS[name]
     older.version = -1  # type: ignore[attr-defined]
-    catalog = UnityCatalog(serve(given), token=TOKEN, timeout=0.5)
+    catalog = UnityCatalog(serve(argument), token=TOKEN, timeout=0.5)
     began = time.monotonic()
     with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table.from_name("main.s.t", catalog).snapshot()
@@ -108,17 +108,17 @@ def test_an_answer_that_is_none(name: str, serve: Callable[..., str]) -> None:
 
 
 def test_a_redirect_is_not_followed(serve: Callable[..., str]) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def elsewhere(path: str) -> Answer:
-        asked.append(path)
+        requested.append(path)
         return answer()
 
-    place = serve(elsewhere)
-    catalog = UnityCatalog(serve((302, {"Location": f"{place}/x"}, b"")), token=TOKEN)
+    location = serve(elsewhere)
+    catalog = UnityCatalog(serve((302, {"Location": f"{location}/x"}, b"")), token=TOKEN)
     with pytest.raises(dr.DeltaReplayError):
         dr.Table.from_name("main.s.t", catalog)
-    assert asked == []
+    assert requested == []
 
 
 @pytest.mark.parametrize("secret", [5, ["x"], {"a": "b"}])
@@ -164,7 +164,7 @@ def test_a_token_out_of_a_file_has_a_line_break(serve: Callable[..., str], tmp_p
 
 
 @pytest.mark.parametrize("end", ["\n2", "\ud800", "\u20ac", "\0"])
-def test_a_token_that_no_header_takes_is_not_repeated(end: str) -> None:
+def test_a_token_that_is_invalid_in_a_header_is_not_displayed(end: str) -> None:
     catalog = UnityCatalog("http://127.0.0.1:1", token=TOKEN + end, timeout=1)
     with pytest.raises(dr.InvalidArgumentError) as caught:
         catalog.locate("main.s.t")

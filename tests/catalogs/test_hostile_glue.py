@@ -1,4 +1,4 @@
-"""Answers that Glue does not give: an exception of ours, and no secret in it."""
+"""Responses that Glue does not send: a typed error without secrets."""
 
 from __future__ import annotations
 
@@ -85,17 +85,17 @@ def places(body: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[
             yield from places(value, (*above, key))
 
 
-def changed(body: dict[str, Any], place: tuple[str, ...], value: Any) -> bytes:
+def changed(body: dict[str, Any], path: tuple[str, ...], value: Any) -> bytes:
     body = copy.deepcopy(body)
     struct = body
-    for key in place[:-1]:
+    for key in path[:-1]:
         struct = struct[key]
-    struct[place[-1]] = value
+    struct[path[-1]] = value
     return json.dumps(body).encode()
 
 
 def code_of(catalog: GlueCatalog) -> str:
-    """Locate the table; returns the code of the error."""
+    """Return the code of the error in locating the table."""
     try:
         assert catalog.locate("d.t").uri.startswith("file:///nowhere")
     except dr.DeltaReplayError as caught:
@@ -109,15 +109,15 @@ def code_of(catalog: GlueCatalog) -> str:
 
 
 @pytest.mark.parametrize("body", [TABLE, LINK], ids=["table", "link"])
-def test_odd_types_at_each_place(
+def test_odd_types_in_each_field(
     catalog: tuple[GlueCatalog, dict[str, Any]], body: dict[str, Any]
 ) -> None:
     glue, current = catalog
     current["status"] = 200
     codes = set()
-    for place in places(body):
+    for path in places(body):
         for value in ODD:
-            current["body"] = changed(body, place, value)
+            current["body"] = changed(body, path, value)
             codes.add(code_of(glue))
     assert {"", "catalog.response", "catalog.not_delta"} <= codes
     assert codes <= {"", "catalog.response", "catalog.not_delta", "catalog.address"} | {

@@ -1,4 +1,4 @@
-"""Writers and publishers that are killed at any moment leave a table that others go on with."""
+"""Writers and publishers that are killed at any moment leave a table that others can use."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ def test_killed_writers_lose_and_double_nothing(server: UnityServer, unity: Unit
         NAME, schema, properties={"delta.checkpointInterval": "1000"}, catalog=unity
     )
     chance = random.Random(7)
-    told: dict[int, int] = {}
+    reported: dict[int, int] = {}
 
     for round_ in range(ROUNDS):
-        asked = [sys.executable, str(WRITER), server.uri, NAME, str(1000 * round_)]
-        with subprocess.Popen(asked, stdout=subprocess.PIPE, text=True) as writer:
+        requested = [sys.executable, str(WRITER), server.uri, NAME, str(1000 * round_)]
+        with subprocess.Popen(requested, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             for _ in range(2):
                 version, number = map(int, writer.stdout.readline().split())
-                told[version] = number
+                reported[version] = number
             time.sleep(chance.uniform(0, 0.05))
             writer.kill()
             for line in writer.stdout.read().splitlines():
                 version, number = map(int, line.split())
-                told[version] = number
-        # a reader sees all that was told, whoever published it
-        assert table.snapshot().version >= max(told)
+                reported[version] = number
+        # a reader sees all acknowledged commits, whoever published them
+        assert table.snapshot().version >= max(reported)
 
     table.append({"id": [-1]})
     snapshot = table.snapshot()
     ids = snapshot.scan().to_arrow()["id"].to_pylist()
     assert len(ids) == len(set(ids)) == snapshot.version
-    assert {*told.values()} <= {*ids}
+    assert {*reported.values()} <= {*ids}
     log = Path(table.uri.removeprefix("file://")) / "_delta_log"
     published = sorted(int(file.stem) for file in log.glob("*.json"))
     assert published == list(range(snapshot.version + 1))
-    for version, number in told.items():
+    for version, number in reported.items():
         before = table.snapshot(version=version - 1).scan().to_arrow()["id"].to_pylist()
         after = table.snapshot(version=version).scan().to_arrow()["id"].to_pylist()
         assert {*after} - {*before} == {number}

@@ -1,4 +1,4 @@
-"""Reading a table whose catalog says which commits count.
+"""Reading a table whose catalog ratifies its commits.
 
 Protocol: "Catalog-managed tables".
 """
@@ -24,161 +24,161 @@ def files(newest: int) -> list[str]:
 
 
 def test_staged_commits_count_as_far_as_the_catalog_says(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=5)
+    created = Managed(tmp_path, published=2, newest=5)
 
-    snapshot = made.table().snapshot()
+    snapshot = created.table().snapshot()
 
     assert snapshot.version == 5
     assert paths(snapshot) == files(5)
-    assert paths(made.table().snapshot(version=4)) == files(4)
-    assert made.table().history()["version"].to_pylist() == [5, 4, 3, 2, 1, 0]
-    actions = made.table().actions(3).read_all().to_pylist()
+    assert paths(created.table().snapshot(version=4)) == files(4)
+    assert created.table().history()["version"].to_pylist() == [5, 4, 3, 2, 1, 0]
+    actions = created.table().actions(3).read_all().to_pylist()
     assert [row["add"]["path"] for row in actions if row["add"]] == ["f3", "f4", "f5"]
 
 
 @pytest.mark.parametrize("published", [0, 3, 5])
 def test_one_request_opens_a_table(tmp_path: Path, published: int) -> None:
-    made = Managed(tmp_path, published=published, newest=5)
+    created = Managed(tmp_path, published=published, newest=5)
 
-    made.table().snapshot()
+    created.table().snapshot()
 
-    assert made.catalog.calls.count("load") == 1
+    assert created.catalog.calls.count("load") == 1
 
 
 def test_without_its_catalog_the_table_is_refused(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=3)
+    created = Managed(tmp_path, published=2, newest=3)
 
     for look in (lambda t: t.snapshot(), lambda t: t.history(), lambda t: t.append({"id": [1]})):
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
-            look(dr.Table(made.log.uri))
+            look(dr.Table(created.log.uri))
         assert caught.value.code == "catalog.required"
         assert "catalog=" in str(caught.value)
 
 
 def test_a_catalog_that_does_not_manage_the_table_does_not_do(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=3, newest=3)
+    created = Managed(tmp_path, published=3, newest=3)
 
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        dr.Table(made.log.uri, catalog=MemoryCatalog()).snapshot()
+        dr.Table(created.log.uri, catalog=MemoryCatalog()).snapshot()
     assert caught.value.code == "catalog.required"
 
 
 def test_published_files_above_the_newest_version_are_passed_over(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=5, newest=5)
-    made.log.checkpoint(5, hint=False)
-    made.log.checksum(5)
-    made.catalog.max_version = 3
+    created = Managed(tmp_path, published=5, newest=5)
+    created.log.checkpoint(5, hint=False)
+    created.log.checksum(5)
+    created.catalog.max_version = 3
 
-    assert made.table().snapshot().version == 3
-    assert paths(made.table().snapshot()) == files(3)
+    assert created.table().snapshot().version == 3
+    assert paths(created.table().snapshot()) == files(3)
     with pytest.raises(dr.VersionNotFoundError):
-        made.table().snapshot(version=4)
+        created.table().snapshot(version=4)
 
 
 def test_the_catalogs_commit_wins_over_the_published_one(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=3)
-    logs.write_commit(made.log.table, 3, [info(3), logs.add("wrong")])
+    created = Managed(tmp_path, published=2, newest=3)
+    logs.write_commit(created.log.table, 3, [info(3), logs.add("wrong")])
 
-    assert paths(made.table().snapshot()) == files(3)
+    assert paths(created.table().snapshot()) == files(3)
 
 
-def test_what_is_staged_and_not_ratified_is_never_looked_at(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=3)
+def test_staged_commits_are_ignored_until_ratified(tmp_path: Path) -> None:
+    created = Managed(tmp_path, published=2, newest=3)
     for version in (3, 4, 5):
-        place = made.directory / f"{version:020}.ffffffff-0000-0000-0000-000000000000.json"
-        place.write_text("never read")
+        path = created.directory / f"{version:020}.ffffffff-0000-0000-0000-000000000000.json"
+        path.write_text("never read")
 
-    assert paths(made.table().snapshot()) == files(3)
+    assert paths(created.table().snapshot()) == files(3)
 
 
 def test_inline_commits_are_read_like_files(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=5)
-    made.take_in()
+    created = Managed(tmp_path, published=2, newest=5)
+    created.take_in()
 
-    snapshot = made.table().snapshot()
+    snapshot = created.table().snapshot()
 
     assert paths(snapshot) == files(5)
-    assert made.table().history()["version"].to_pylist()[0] == 5
-    assert made.table().verify(data_files=False).findings == ()
+    assert created.table().history()["version"].to_pylist()[0] == 5
+    assert created.table().verify(data_files=False).findings == ()
 
 
 def test_an_inline_commit_is_as_hostile_as_a_file(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=2)
-    made.catalog.commits[3] = RatifiedCommit(3, content=b'{"add":{"path":')
-    made.catalog.max_version = 3
+    created = Managed(tmp_path, published=2, newest=2)
+    created.catalog.commits[3] = RatifiedCommit(3, content=b'{"add":{"path":')
+    created.catalog.max_version = 3
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        made.table().snapshot()
+        created.table().snapshot()
     assert caught.value.version == 3
     assert caught.value.line == 1
 
 
 def test_refresh_reads_what_was_ratified_since(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=5)
-    newer = {version: made.catalog.commits.pop(version) for version in (4, 5)}
-    made.catalog.max_version = 3
-    before = made.table().snapshot()
+    created = Managed(tmp_path, published=2, newest=5)
+    newer = {version: created.catalog.commits.pop(version) for version in (4, 5)}
+    created.catalog.max_version = 3
+    before = created.table().snapshot()
     assert paths(before) == files(3)
 
-    made.catalog.commits.update(newer)
-    made.catalog.max_version = 5
+    created.catalog.commits.update(newer)
+    created.catalog.max_version = 5
     assert paths(before.refresh()) == files(5)
 
 
 def test_refresh_after_a_commit_was_published_reads_nothing_twice(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=4)
-    before = made.table().snapshot()
+    created = Managed(tmp_path, published=2, newest=4)
+    before = created.table().snapshot()
     for version in (3, 4):
-        staged = made.directory / str(made.catalog.commits[version].file_name)
-        staged.rename(made.published(version))
-    made.catalog.commits.clear()
+        staged = created.directory / str(created.catalog.commits[version].file_name)
+        staged.rename(created.published(version))
+    created.catalog.commits.clear()
 
     assert before.refresh().version == 4
-    # what was opened from staged files that are gone now goes on from the published ones
+    # a snapshot opened from staged files that are gone now continues with the published ones
     assert paths(before) == files(4)
 
 
 def test_an_answer_that_is_older_is_passed_over(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=5, newest=5)
-    snapshot = made.table().snapshot()
-    made.catalog.max_version = 3
+    created = Managed(tmp_path, published=5, newest=5)
+    snapshot = created.table().snapshot()
+    created.catalog.max_version = 3
 
     assert snapshot.refresh().version == 5
 
 
 def test_changes_and_streams_see_the_catalogs_commits(tmp_path: Path) -> None:
-    place, catalog = tmp_path / "t", MemoryCatalog()
-    table = created(place, catalog)
+    path, catalog = tmp_path / "t", MemoryCatalog()
+    table = created(path, catalog)
     table.append({"id": [1, 2]})
     table.delete("id = 1")
     for version in (1, 2):  # as if nobody had published yet
-        (place / "_delta_log" / f"{version:020}.json").unlink()
+        (path / "_delta_log" / f"{version:020}.json").unlink()
         commit = catalog.staged[version]
         catalog.commits[version] = RatifiedCommit(version, commit.file_name)
 
-    changes = dr.Table(place, catalog=catalog).changes(1).to_arrow()
+    changes = dr.Table(path, catalog=catalog).changes(1).to_arrow()
     assert sorted(changes["_change_type"].to_pylist()) == ["delete", "insert", "insert"]
     stream = table.follow(starting_version=0, read_change_feed=True, available_now=True)
     assert sum(batch.data.num_rows for batch in stream) == 3
     assert table.snapshot(version=1).diff(table.snapshot()).versions == (1, 2)
 
 
-def created(place: Path, catalog: MemoryCatalog) -> dr.Table:
+def created(root: Path, catalog: MemoryCatalog) -> dr.Table:
     schema = pa.schema([("id", pa.int64())])
     properties = {"delta.feature.catalogManaged": "supported"}
-    return dr.create_table(place, schema, properties=properties, catalog=catalog)
+    return dr.create_table(root, schema, properties=properties, catalog=catalog)
 
 
-# -- answers that cannot be right
+# -- invalid responses
 
 
 @pytest.mark.parametrize("missing", [3, 4])
 def test_a_tail_with_a_gap_is_refused(tmp_path: Path, missing: int) -> None:
-    made = Managed(tmp_path, published=2, newest=5)
-    del made.catalog.commits[missing]
+    created = Managed(tmp_path, published=2, newest=5)
+    del created.catalog.commits[missing]
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        made.table().snapshot()
+        created.table().snapshot()
     assert caught.value.code == ("catalog.gap" if missing == 3 else "catalog.tail")
 
 
@@ -186,20 +186,20 @@ def test_a_tail_with_a_gap_is_refused(tmp_path: Path, missing: int) -> None:
 def test_a_tail_that_does_not_end_with_the_newest_version_is_refused(
     tmp_path: Path, newest: int | None
 ) -> None:
-    made = Managed(tmp_path, published=2, newest=5)
-    made.catalog.max_version = newest
+    created = Managed(tmp_path, published=2, newest=5)
+    created.catalog.max_version = newest
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        made.table().snapshot()
+        created.table().snapshot()
     assert caught.value.code == "catalog.tail"
 
 
-def test_a_newest_version_that_is_nowhere_is_refused(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=5, newest=5)
-    made.catalog.max_version = 6
+def test_a_newest_version_without_a_commit_is_refused(tmp_path: Path) -> None:
+    created = Managed(tmp_path, published=5, newest=5)
+    created.catalog.max_version = 6
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        made.table().snapshot()
+        created.table().snapshot()
     assert caught.value.code == "catalog.gap"
     assert caught.value.version == 6
 
@@ -215,32 +215,32 @@ def test_a_newest_version_that_is_nowhere_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_is_none_of_the_version_is_refused(tmp_path: Path, name: str) -> None:
-    made = Managed(tmp_path, published=2, newest=3)
-    made.catalog.commits[3] = RatifiedCommit(3, name)
+    created = Managed(tmp_path, published=2, newest=3)
+    created.catalog.commits[3] = RatifiedCommit(3, name)
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        made.table().snapshot()
+        created.table().snapshot()
     assert caught.value.code == "catalog.tail"
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_a_file_that_is_not_there_is_named(tmp_path: Path, told: bool) -> None:
-    made = Managed(tmp_path, published=2, newest=3)
-    commit = made.catalog.commits[3]
-    (made.directory / str(commit.file_name)).unlink()
-    if told:
-        made.catalog.commits[3] = replace(commit, size=10, modification_time=1)
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_missing_file_is_named(tmp_path: Path, is_listed: bool) -> None:
+    created = Managed(tmp_path, published=2, newest=3)
+    commit = created.catalog.commits[3]
+    (created.directory / str(commit.file_name)).unlink()
+    if is_listed:
+        created.catalog.commits[3] = replace(commit, size=10, modification_time=1)
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        made.table().snapshot()
+        created.table().snapshot()
     assert caught.value.code == "catalog.commit_missing"
     assert str(commit.file_name) in str(caught.value)
 
 
 def test_another_table_under_the_same_name_is_noticed(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=2)
-    snapshot = made.table().snapshot()
-    made.catalog.load = lambda: LogTail(7, [], "another")  # type: ignore[method-assign]
+    created = Managed(tmp_path, published=2, newest=2)
+    snapshot = created.table().snapshot()
+    created.catalog.load = lambda: LogTail(7, [], "another")  # type: ignore[method-assign]
 
     with pytest.raises(dr.CorruptTableError) as caught:
         snapshot.refresh()
@@ -259,15 +259,15 @@ def test_another_table_under_the_same_name_is_noticed(tmp_path: Path) -> None:
     ],
 )
 def test_an_answer_that_is_none_is_refused(tmp_path: Path, answer: object) -> None:
-    made = Managed(tmp_path, published=2, newest=2)
-    made.catalog.load = lambda: answer  # type: ignore[method-assign,assignment,return-value]
+    created = Managed(tmp_path, published=2, newest=2)
+    created.catalog.load = lambda: answer  # type: ignore[method-assign,assignment,return-value]
 
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        made.table().snapshot()
+        created.table().snapshot()
     assert caught.value.code == "catalog.answer"
 
 
-# -- what a catalog raises
+# -- exceptions of a catalog
 
 
 class Sour(MemoryCatalog):
@@ -278,13 +278,13 @@ class Sour(MemoryCatalog):
 
 
 @pytest.mark.parametrize("error", [OSError("no route"), KeyError("table"), RuntimeError("odd")])
-def test_what_a_catalog_raises_is_the_cause(tmp_path: Path, error: Exception) -> None:
-    made = Managed(tmp_path, published=2, newest=2)
+def test_exceptions_of_a_catalog_are_the_cause(tmp_path: Path, error: Exception) -> None:
+    created = Managed(tmp_path, published=2, newest=2)
     catalog = Sour(2)
     catalog.error = error
 
     with pytest.raises(dr.DeltaReplayError) as caught:
-        dr.Table(made.log.uri, catalog=catalog).snapshot()
+        dr.Table(created.log.uri, catalog=catalog).snapshot()
     assert caught.value.code == "catalog.failed"
     assert caught.value.__cause__ is error
     assert isinstance(caught.value, dr.StorageError) == isinstance(error, OSError)
@@ -294,12 +294,12 @@ def test_what_a_catalog_raises_is_the_cause(tmp_path: Path, error: Exception) ->
 def test_an_exception_of_ours_and_ctrl_c_come_out_as_they_are(
     tmp_path: Path, error: BaseException
 ) -> None:
-    made = Managed(tmp_path, published=2, newest=2)
+    created = Managed(tmp_path, published=2, newest=2)
     catalog = Sour(2)
     catalog.error = error
 
     with pytest.raises(type(error)) as caught:
-        dr.Table(made.log.uri, catalog=catalog).snapshot()
+        dr.Table(created.log.uri, catalog=catalog).snapshot()
     assert caught.value is error
 
 
@@ -307,7 +307,7 @@ def test_an_exception_of_ours_and_ctrl_c_come_out_as_they_are(
 
 
 class Picklable:
-    """Answers without a memory."""
+    """A stateless catalog."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Picklable)
@@ -318,10 +318,10 @@ class Picklable:
         return LogTail(2)
 
 
-def test_a_table_takes_its_catalog_along(tmp_path: Path) -> None:
-    made = Managed(tmp_path, published=2, newest=2)
-    table = dr.Table(made.log.uri, catalog=Picklable())  # type: ignore[arg-type]
+def test_a_pickled_table_keeps_its_catalog(tmp_path: Path) -> None:
+    created = Managed(tmp_path, published=2, newest=2)
+    table = dr.Table(created.log.uri, catalog=Picklable())  # type: ignore[arg-type]
 
     assert repr(table).endswith("catalog=<Picklable>)")
     assert pickle.loads(pickle.dumps(table)) == table
-    assert table != dr.Table(made.log.uri)
+    assert table != dr.Table(created.log.uri)

@@ -1,4 +1,4 @@
-"""What catalogs need beside this package."""
+"""Packages that catalogs need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltareplay.catalogs import GlueCatalog
 
 
 @pytest.mark.parametrize("missing", ["boto3", "botocore.config"])
-def test_a_package_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+def test_a_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     for ask in (GlueCatalog, lambda: dr.Table("glue://sales.orders")):
         with pytest.raises(dr.UnsupportedFeatureError, match="pip install boto3") as caught:

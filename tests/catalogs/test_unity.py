@@ -36,20 +36,22 @@ def test_a_table_is_made_as_the_catalog_requires(server: UnityServer, unity: Uni
     snapshot = table.snapshot()
     features = set(snapshot.protocol.writer_features or ())
     assert {"catalogManaged", "deletionVectors", "v2Checkpoint", "inCommitTimestamp"} <= features
-    known = server.table(NAME)
-    assert known["latest-table-version"] == 0
-    assert known["metadata"]["location"] == table.uri
-    assert known["metadata"]["partition-columns"] == ["id"]
+    registered = server.table(NAME)
+    assert registered["latest-table-version"] == 0
+    assert registered["metadata"]["location"] == table.uri
+    assert registered["metadata"]["partition-columns"] == ["id"]
     configuration = snapshot.metadata.configuration
-    assert configuration["io.unitycatalog.tableId"] == known["metadata"]["table-uuid"]
-    # what the catalog suggests is done where it can be
+    assert configuration["io.unitycatalog.tableId"] == registered["metadata"]["table-uuid"]
+    # the suggestions of the catalog are applied if possible
     assert configuration["delta.columnMapping.mode"] == "name"
     assert "delta.suggestedForTests" not in configuration
-    (tags,) = (one for one in known["metadata"]["columns"]["fields"] if one["name"] == "tags")
+    (tags,) = (
+        field for field in registered["metadata"]["columns"]["fields"] if field["name"] == "tags"
+    )
     assert tags["type"] == {"type": "array", "element-type": "string", "contains-null": True}
 
 
-def test_a_table_that_is_there_is_not_made_again(unity: UnityCatalog) -> None:
+def test_an_existing_table_is_not_created_again(unity: UnityCatalog) -> None:
     dr.create_table(NAME, SCHEMA, catalog=unity)
 
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -57,7 +59,7 @@ def test_a_table_that_is_there_is_not_made_again(unity: UnityCatalog) -> None:
     assert caught.value.code == "table.exists"
 
 
-def test_a_table_that_is_there_is_left_or_replaced(unity: UnityCatalog) -> None:
+def test_an_existing_table_is_kept_or_replaced(unity: UnityCatalog) -> None:
     dr.create_table(NAME, SCHEMA, catalog=unity).append(row(1))
 
     same = dr.create_table(NAME, SCHEMA, if_not_exists=True, catalog=unity)
@@ -80,7 +82,7 @@ def test_rows_are_written_under_a_name(server: UnityServer, unity: UnityCatalog)
     assert server.table(NAME)["latest-table-version"] == 2
 
 
-def test_a_write_asks_the_catalog_twice(server: UnityServer, unity: UnityCatalog) -> None:
+def test_a_write_queries_the_catalog_twice(server: UnityServer, unity: UnityCatalog) -> None:
     table = dr.create_table(NAME, SCHEMA, catalog=unity)
     table.append(row(1))
     server.requests.clear()
@@ -89,7 +91,7 @@ def test_a_write_asks_the_catalog_twice(server: UnityServer, unity: UnityCatalog
     assert server.requests == [f"GET {path}", f"POST {path}"]
 
 
-def test_a_catalog_that_only_finds_tables_makes_none() -> None:
+def test_a_read_only_catalog_creates_no_tables() -> None:
     class Finder:
         def locate(self, name: str) -> Located:
             raise dr.TableNotFoundError(f"no {name}", code="table.not_found")
@@ -187,7 +189,7 @@ def test_addresses_that_are_none_are_refused(address: str, monkeypatch: pytest.M
     assert caught.value.code == "catalog.address"
 
 
-def test_a_table_that_is_not_there_is_not_found(unity: UnityCatalog) -> None:
+def test_a_missing_table_is_an_error(unity: UnityCatalog) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table.from_name("main.sales.nothing", unity)
     assert caught.value.code == "catalog.no_table"
@@ -203,7 +205,7 @@ def test_commits_go_through_the_catalog(server: UnityServer, unity: UnityCatalog
     table.delete("id = 3")
 
     assert server.table(NAME)["latest-table-version"] == 13
-    assert ids(dr.Table.from_name(NAME, unity)) == [one for one in range(12) if one != 3]
+    assert ids(dr.Table.from_name(NAME, unity)) == [number for number in range(12) if number != 3]
     assert table.verify().findings == ()
 
 
@@ -213,14 +215,14 @@ def test_one_request_opens_and_one_commits(server: UnityServer, unity: UnityCata
     server.requests.clear()
 
     snapshot = table.snapshot()
-    assert [one for one in server.requests if "credentials" not in one] == [
+    assert [request for request in server.requests if "credentials" not in request] == [
         "GET /delta/v1/catalogs/main/schemas/sales/tables/orders"
     ]
     transaction = table.transaction(snapshot=snapshot)
     transaction.set_transaction("app", 1)
     server.requests.clear()
     transaction.commit()
-    posted = [one for one in server.requests if one.startswith("POST")]
+    posted = [request for request in server.requests if request.startswith("POST")]
     assert posted == ["POST /delta/v1/catalogs/main/schemas/sales/tables/orders"]
     assert "GET /delta/v1/catalogs/main/schemas/sales/tables/orders" not in server.requests
 
@@ -233,7 +235,9 @@ def test_changes_of_metadata_reach_the_catalog(server: UnityServer, unity: Unity
     table.unset_properties(["team"])
     assert "team" not in server.table(NAME)["metadata"]["properties"]
     table.add_columns(pa.schema([("more", pa.map_(pa.string(), pa.float64()))]))
-    columns = {one["name"]: one for one in server.table(NAME)["metadata"]["columns"]["fields"]}
+    columns = {
+        field["name"]: field for field in server.table(NAME)["metadata"]["columns"]["fields"]
+    }
     assert columns["more"]["type"]["value-type"] == "double"
     table.set_properties({"delta.enableChangeDataFeed": "true"})
     properties = server.table(NAME)["metadata"]["properties"]
@@ -249,11 +253,11 @@ def test_domains_reach_the_catalog(server: UnityServer, unity: UnityCatalog) -> 
     table.append({"id": [2, 3], "tags": [None, None]})
 
     (body,) = (
-        one
+        update
         for body in server.bodies[-4:]
-        for one in body.get("updates", [])
-        if one["action"] == "set-domain-metadata"
-        and one["updates"]["delta.rowTracking"]["rowIdHighWaterMark"] == 2
+        for update in body.get("updates", [])
+        if update["action"] == "set-domain-metadata"
+        and update["updates"]["delta.rowTracking"]["rowIdHighWaterMark"] == 2
     )
     assert body["updates"].keys() == {"delta.rowTracking"}
 
@@ -325,9 +329,7 @@ def test_another_table_under_the_name_is_not_committed_to(
     assert snapshot.refresh().version == 0
 
 
-def test_a_server_that_starts_again_knows_what_it_knew(
-    server: UnityServer, unity: UnityCatalog
-) -> None:
+def test_a_restarted_server_keeps_its_state(server: UnityServer, unity: UnityCatalog) -> None:
     table = dr.create_table(NAME, SCHEMA, catalog=unity)
     table.append(row(1))
     again = server.restarted()
@@ -351,7 +353,7 @@ def test_writers_race_through_the_server(server: UnityServer, unity: UnityCatalo
         except BaseException as error:
             wrong.append(error)
 
-    threads = [threading.Thread(target=write, args=(100 * one,)) for one in range(3)]
+    threads = [threading.Thread(target=write, args=(100 * number,)) for number in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -360,7 +362,7 @@ def test_writers_race_through_the_server(server: UnityServer, unity: UnityCatalo
     assert wrong == []
     table = dr.Table.from_name(NAME, unity)
     assert table.snapshot().version == 24
-    assert ids(table) == [100 * one + number for one in range(3) for number in range(8)]
+    assert ids(table) == [100 * item + number for item in range(3) for number in range(8)]
 
 
 # -- the older interface
@@ -386,7 +388,7 @@ def test_a_server_of_the_older_interface_is_understood(
 # -- tokens and credentials
 
 
-def test_a_token_that_is_refused_is_told_and_never_shown(
+def test_a_refused_token_is_reported_and_never_displayed(
     server: UnityServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -399,7 +401,7 @@ def test_a_token_that_is_refused_is_told_and_never_shown(
     assert "wrong-token" not in seen
 
 
-def test_a_token_may_be_a_function_that_is_asked_each_time(server: UnityServer) -> None:
+def test_a_token_may_be_a_function_that_is_called_each_time(server: UnityServer) -> None:
     tokens = iter(["first", "second"])
     server.tokens = {"first"}
     catalog = UnityCatalog(server.uri, lambda: next(tokens))
@@ -426,21 +428,21 @@ def test_credentials_are_renewed_before_they_expire(
     table = unity.locate("main.s.far").catalog
     assert table is not None
 
-    found = table.credentials("READ")
+    result = table.credentials("READ")
 
-    assert found is not None
-    assert found.storage_options == {"aws_access_key_id": "id", "aws_secret_access_key": "key"}
-    assert found.expires_at is not None
-    assert "key" not in repr(found)
+    assert result is not None
+    assert result.storage_options == {"aws_access_key_id": "id", "aws_secret_access_key": "key"}
+    assert result.expires_at is not None
+    assert "key" not in repr(result)
     server.is_older = True
     older = unity.locate("main.s.far").catalog
     assert older is not None
     again = older.credentials("READ_WRITE")
     assert again is not None
-    assert again.storage_options == found.storage_options
+    assert again.storage_options == result.storage_options
 
 
-def test_what_the_server_refuses_for_another_reason_is_told(
+def test_other_refusals_of_the_server_are_reported(
     server: UnityServer, unity: UnityCatalog
 ) -> None:
     table = dr.create_table(NAME, SCHEMA, catalog=unity)

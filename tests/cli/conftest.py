@@ -1,4 +1,4 @@
-"""The command in this process, as a person or a script calls it."""
+"""The command in this process, as called by a person or a script."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ORDERS = str(Path(__file__).resolve().parents[2] / "demo" / "orders")
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ class Done:
 
     @property
     def lines(self) -> list[Any]:
-        """The objects of ``--json``."""
+        """Return the objects of ``--json``."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
@@ -41,7 +41,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
     def call(*arguments: object) -> Done:
         capsys.readouterr()
-        code = main([str(one) for one in arguments])
+        code = main([str(item) for item in arguments])
         return Done(code, *capsys.readouterr())
 
     return call

@@ -31,10 +31,10 @@ def test_why_of_a_table_that_cannot_be_opened(run, log: logs.LogBuilder) -> None
     text = run("why", log.uri)
     assert (text.code, text.err) == (1, "")
     assert text.out.count("try: ") == 2
-    shown = run("show", log.uri)
-    assert shown.code == 3
-    assert "fancyFeature" in shown.err
-    assert "deltareplay why" in shown.err
+    displayed = run("show", log.uri)
+    assert displayed.code == 3
+    assert "fancyFeature" in displayed.err
+    assert "deltareplay why" in displayed.err
 
 
 def test_why_when_the_commit_with_the_protocol_is_unreadable(run, log: logs.LogBuilder) -> None:

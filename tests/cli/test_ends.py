@@ -52,7 +52,7 @@ def test_shells_complete_verbs_options_and_choices(run, monkeypatch, words, comp
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["show", "{orders}/nothing"], 3, "[table.not_found]"),
         (["show", "{orders}", "--version", "99"], 2, "[version.not_found]"),
@@ -65,10 +65,10 @@ def test_shells_complete_verbs_options_and_choices(run, monkeypatch, words, comp
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
-def test_what_goes_wrong(run, orders, arguments, code, said) -> None:
+def test_errors(run, orders, arguments, code, message) -> None:
     done = run(*(text.format(orders=orders) for text in arguments))
     assert done.code == code
-    assert said in done.err
+    assert message in done.err
     assert done.out == ""
     assert "Traceback" not in done.err
     assert "s3cret" not in done.err
@@ -89,7 +89,7 @@ def test_damage_that_was_worked_around_is_a_warning(run, events: logs.LogBuilder
     assert done.err.startswith("warning: ")
 
 
-def test_an_error_says_what_to_try_and_where_to_read_on(run, orders) -> None:
+def test_an_error_has_a_remedy_and_a_link(run, orders) -> None:
     first, second, third = run("show", orders, "--version", 99).err.splitlines()
     assert first.startswith("error: version 99 is not in the log")
     assert f"`deltareplay history {orders}`" in second
@@ -97,9 +97,9 @@ def test_an_error_says_what_to_try_and_where_to_read_on(run, orders) -> None:
 
 
 def test_an_error_points_into_the_filter(run, orders) -> None:
-    said = run("count", orders, "--filter", "country = = 'DE'").err.splitlines()
-    assert said[1:3] == ["  country = = 'DE'", "            ^ [filter.syntax]"]
-    assert "`deltareplay count --help`" in said[3]
+    output = run("count", orders, "--filter", "country = = 'DE'").err.splitlines()
+    assert output[1:3] == ["  country = = 'DE'", "            ^ [filter.syntax]"]
+    assert "`deltareplay count --help`" in output[3]
 
 
 def test_storage_options_are_never_printed(run, orders) -> None:
@@ -109,10 +109,10 @@ def test_storage_options_are_never_printed(run, orders) -> None:
         assert "s3cret" not in done.out + done.err
 
 
-def test_what_can_be_pasted_is_quoted(run, tmp_path) -> None:
-    place = tmp_path / "a table"
-    dr.create_table(place, pa.schema([("id", pa.int64())]))
-    assert f"`deltareplay history '{place}'`" in run("show", place, "--version", 9).err
+def test_pasted_commands_are_quoted(run, tmp_path) -> None:
+    path = tmp_path / "a table"
+    dr.create_table(path, pa.schema([("id", pa.int64())]))
+    assert f"`deltareplay history '{path}'`" in run("show", path, "--version", 9).err
 
 
 def test_a_uri_with_secrets_is_refused_without_them(run) -> None:
@@ -122,7 +122,7 @@ def test_a_uri_with_secrets_is_refused_without_them(run) -> None:
     assert "s3cret" not in done.out + done.err
 
 
-def test_verbose_tells_what_is_read(run, orders) -> None:
+def test_verbose_logs_reads(run, orders) -> None:
     done = run("count", orders, "-v")
     assert done.out == "260\n"
     assert " INFO opened version 7 of Table('file://" in done.err
@@ -133,10 +133,10 @@ def test_without_the_extra(monkeypatch, capsys) -> None:
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.delitem(sys.modules, "deltareplay.cli._app", raising=False)
     assert cli.main(["show"]) == 2
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     needs = re.findall("(?m)^cli = (.*)]", (ROOT / "pyproject.toml").read_text())
-    (extra,) = (re.findall('"(.+?)"', one) for one in needs)
-    assert f"pip install {shlex.join(extra)}\n" in said
+    (extra,) = (re.findall('"(.+?)"', item) for item in needs)
+    assert f"pip install {shlex.join(extra)}\n" in output
 
 
 @pytest.mark.parametrize(("colours", "there"), [({"FORCE_COLOR": "1"}, True), ({}, False)])
@@ -153,9 +153,9 @@ def test_as_a_process(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "said"), [("--json", r'{"s": "\u00e4"}'), ("--csv", "s\n\\xe4"), ("--utc", r"\xe4")]
+    ("form", "message"), [("--json", r'{"s": "\u00e4"}'), ("--csv", "s\n\\xe4"), ("--utc", r"\xe4")]
 )
-def test_a_terminal_without_the_characters(tmp_path, form, said) -> None:
+def test_a_terminal_without_the_characters(tmp_path, form, message) -> None:
     dr.create_table(tmp_path, pa.schema([("s", pa.string())])).append([{"s": "ä"}])
     done = subprocess.run(
         [*COMMAND, "head", tmp_path, form],
@@ -164,11 +164,11 @@ def test_a_terminal_without_the_characters(tmp_path, form, said) -> None:
         check=True,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )
-    assert said in done.stdout
+    assert message in done.stdout
 
 
 @pytest.mark.parametrize("option", ["--json", "--limit=0"])
-def test_a_reader_that_goes_away_is_no_error(tmp_path, option) -> None:
+def test_a_closed_pipe_is_no_error(tmp_path, option) -> None:
     log = samples.many_files(tmp_path / "t", commits=10, files=1000)
     command = subprocess.Popen(
         [*COMMAND, "files", log.uri, option], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -182,7 +182,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path, option) -> None:
     command.stderr.close()
 
 
-def test_a_reader_of_the_help_that_goes_away_is_no_error() -> None:
+def test_a_closed_pipe_of_the_help_is_no_error() -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
@@ -227,14 +227,14 @@ def test_output_that_is_closed(run, orders, monkeypatch) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for another process")
 def test_ctrl_c_ends_a_command_that_waits() -> None:
-    asked = threading.Event()
+    requested = threading.Event()
     release = threading.Event()
 
     class Slow(BaseHTTPRequestHandler):
-        """A store that does not answer."""
+        """A store that does not respond."""
 
         def do_GET(self) -> None:
-            asked.set()
+            requested.set()
             release.wait(60)
 
         def log_message(self, *_: object) -> None: ...
@@ -254,7 +254,7 @@ def test_ctrl_c_ends_a_command_that_waits() -> None:
             stderr=subprocess.PIPE,
         )
         try:
-            assert asked.wait(60)
+            assert requested.wait(60)
             time.sleep(0.1)
             command.send_signal(signal.SIGINT)
             out, err = command.communicate(timeout=60)
@@ -265,7 +265,7 @@ def test_ctrl_c_ends_a_command_that_waits() -> None:
     assert b"Traceback" not in err
 
 
-def test_what_takes_long_to_import_is_not(tmp_path) -> None:
+def test_slow_imports_are_avoided(tmp_path) -> None:
     dr.write(tmp_path / "t", [{"id": 1}])
     code = (
         "import sys; from deltareplay.cli import main\n"

@@ -1,7 +1,7 @@
-"""Text of a stranger in every output: nothing that a terminal obeys, forges a line, or computes.
+"""Untrusted text in every output: nothing that a terminal interprets, forges a line, or computes.
 
-Which characters these are is the test's own list: C0, DEL and C1 (ECMA-48), separators of lines
-and marks that reorder text (Unicode, "Bidirectional Character Types"), and how formulas begin
+These characters are the test's own list: C0, DEL and C1 (ECMA-48), separators of lines and marks
+that reorder text (Unicode, "Bidirectional Character Types"), and the beginnings of formulas
 (OWASP, "CSV Injection").
 """
 
@@ -35,7 +35,7 @@ NUMBER = re.compile(r"[+-]?[0-9.]+([eE][+-]?[0-9]+)?")
 
 @pytest.fixture
 def hostile(log: logs.LogBuilder) -> logs.LogBuilder:
-    """A table whose every name and value is the text; the newest file is not there."""
+    """A table whose every name and value is the text; the newest file does not exist."""
     name, part = f"c{TEXT}", f"p{TEXT}"
     pq.write_table(pa.table({"id": [1, 2], name: [TEXT, "x"]}), log.table / "ok.parquet")
     size = (log.table / "ok.parquet").stat().st_size
@@ -102,7 +102,7 @@ def test_every_verb(run, hostile: logs.LogBuilder, verb: tuple[str, ...]) -> Non
         assert safe(done.err), (form, done.err)
         assert not OBEYED.search(done.out.replace("\r\n", "\n")), (form, done.out)
         if form == ["--json"]:
-            objects = done.lines  # whoever parses it has the text as it was
+            objects = done.lines  # parsing returns the original text
             assert verb[0] != "history" or objects[0]["operation"] == TEXT
         elif form == ["--csv"]:
             for cell in (cell for line in csv.reader(io.StringIO(done.out)) for cell in line):
@@ -187,12 +187,12 @@ def test_warnings_and_the_logger(
     from deltareplay._support.warnings import warn
 
     caplog.set_level(logging.DEBUG, "deltareplay")
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
         warn(TEXT)
         dr.Table(hostile.uri).snapshot().files()
-    assert told
-    assert all(safe(str(one.message)) for one in told)
+    assert reported
+    assert all(safe(str(item.message)) for item in reported)
     assert caplog.messages
     assert all(map(safe, caplog.messages))
 

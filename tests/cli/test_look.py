@@ -18,7 +18,7 @@ from support import actions, logs, samples
 import deltareplay as dr
 
 
-def test_show_tells_what_the_api_tells(run, orders) -> None:
+def test_show_agrees_with_the_api(run, orders) -> None:
     snapshot = dr.Table(orders).snapshot()
 
     done = run("show", orders, "--json")
@@ -54,15 +54,15 @@ def test_show_for_a_person(run, orders) -> None:
         assert text in done.out
 
 
-def test_the_guide_shows_what_it_shows(run, orders) -> None:
+def test_the_guide_agrees_with_the_command(run, orders) -> None:
     guide = (Path(orders).parents[1] / "docs" / "guide" / "cli.md").read_text(encoding="utf-8")
-    shown = guide.partition("```text\n")[2].partition("```")[0]
+    displayed = guide.partition("```text\n")[2].partition("```")[0]
 
     def fixed(text: str) -> list[str]:
         text = re.sub(r"file://\S+|\(\d+ \w+ ago\)", "...", text)
         return [line.rstrip() for line in text.splitlines()]
 
-    assert fixed(run("show", orders, "--utc").out) == fixed(shown)
+    assert fixed(run("show", orders, "--utc").out) == fixed(displayed)
 
 
 def test_show_fits_into_80_columns(run, orders, monkeypatch) -> None:
@@ -84,12 +84,12 @@ def test_show_of_a_version_before_a_damaged_commit(run, events: logs.LogBuilder)
 
 
 def test_show_names_a_table_as_its_directory(run, tmp_path) -> None:
-    place = tmp_path / "a b%20c"
-    dr.create_table(place, pa.schema([("id", pa.int64())]))
-    assert run("show", place).out.startswith("a b%20c  file://")
+    path = tmp_path / "a b%20c"
+    dr.create_table(path, pa.schema([("id", pa.int64())]))
+    assert run("show", path).out.startswith("a b%20c  file://")
 
 
-def test_show_tells_when_a_table_was_created_and_how_it_is_clustered(run, tmp_path) -> None:
+def test_show_has_creation_time_and_clustering(run, tmp_path) -> None:
     fields = pa.struct([("a", pa.int64())])
     schema = pa.schema([("id", pa.int64()), ("s", fields)])
     properties = {"delta.columnMapping.mode": "name"}
@@ -110,7 +110,7 @@ def test_show_as_csv(run, orders) -> None:
     assert rows["partition_columns"] == '["country"]'
 
 
-def test_show_tells_what_is_wrong(run, log: logs.LogBuilder) -> None:
+def test_show_has_the_problems(run, log: logs.LogBuilder) -> None:
     log.create(
         logs.schema(id="long"),
         protocol_action=logs.protocol(1, 7, writer_features=["fancyFeature"]),
@@ -131,7 +131,7 @@ def test_show_of_a_log_without_a_checkpoint(run, tmp_path) -> None:
     log = samples.many_files(tmp_path / "t", commits=101, files=1)
     (facts,) = run("show", log.uri, "--json").lines
     assert facts["commits_after_checkpoint"] == 102
-    assert f"deltareplay checkpoint {log.uri}" in [one["remedy"] for one in facts["health"]]
+    assert f"deltareplay checkpoint {log.uri}" in [item["remedy"] for item in facts["health"]]
     log.checkpoint(100)
     assert "checkpoint of version 100, 1 commit after it" in run("show", log.uri).out
 
@@ -207,11 +207,11 @@ def test_partitions_whose_rows_are_unknown(run, log: logs.LogBuilder) -> None:
     assert (row["files"], row["rows"]) == (1, None)
 
 
-def test_history_on_a_wide_terminal_tells_conditions(run, orders, monkeypatch) -> None:
-    told = "predicate: ((country#347 = DE) AND (id#343L < 30))"
-    assert told in run("history", orders).out
+def test_history_on_a_wide_terminal_has_conditions(run, orders, monkeypatch) -> None:
+    reported = "predicate: ((country#347 = DE) AND (id#343L < 30))"
+    assert reported in run("history", orders).out
     monkeypatch.setenv("COLUMNS", "200")
-    assert told in run("history", orders).out
+    assert reported in run("history", orders).out
     monkeypatch.setenv("COLUMNS", "80")
     assert "predicate" not in run("history", orders).out
 
@@ -268,7 +268,7 @@ def test_head_of_a_narrow_terminal_names_the_columns_left_out(run, orders, monke
 
 
 def test_head_of_nested_values(run, tmp_path) -> None:
-    made = dr.create_table(
+    created = dr.create_table(
         tmp_path,
         pa.schema(
             [
@@ -278,9 +278,9 @@ def test_head_of_nested_values(run, tmp_path) -> None:
             ]
         ),
     )
-    moment = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
-    made.append([{"s": {"at": moment, "b": b"a"}, "m": {"k": 1}, "l": [1.5, float("nan")]}])
-    made.append([{"s": None, "m": None, "l": None}])
+    timestamp = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
+    created.append([{"s": {"at": timestamp, "b": b"a"}, "m": {"k": 1}, "l": [1.5, float("nan")]}])
+    created.append([{"s": None, "m": None, "l": None}])
     rows = run("head", tmp_path, "--json", "--utc").lines
     assert {"s": None, "m": None, "l": None} in rows
     assert {
@@ -298,7 +298,7 @@ def test_count(run, orders) -> None:
     assert run("count", orders, "--version", 0).out == "0\n"
 
 
-def test_a_filter_may_ask_for_the_time(run, tmp_path) -> None:
+def test_a_filter_may_use_the_current_time(run, tmp_path) -> None:
     hours = [datetime.timedelta(hours=number) for number in (-3, -2, 5)]
     now = datetime.datetime.now(datetime.timezone.utc)
     dr.write(tmp_path, pa.table({"at": [now + hour for hour in hours]}))
@@ -309,7 +309,7 @@ def test_a_filter_may_ask_for_the_time(run, tmp_path) -> None:
 
 
 def test_summary(run, orders) -> None:
-    """As the statistics module has it, of the rows that JSON shows."""
+    """As computed by the statistics module, of the rows in the JSON output."""
     choice = ("--filter", "country = 'DE'", "--columns", "id,amount,customer")
     rows = run("head", orders, "-n", 0, *choice, "--json").lines
     done = run("summary", orders, *choice, "--json")
@@ -350,12 +350,12 @@ def test_summary_for_a_person(run, orders, monkeypatch) -> None:
 
 
 def test_summary_of_every_type(run, tmp_path) -> None:
-    moment = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
+    timestamp = datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc)
     values = {
         "n": pa.array([3, None, 1], pa.int64()),
         "nan": pa.array([float("nan"), 1.0, 2.0]),
-        "at": pa.array([moment, None, None], pa.timestamp("us", "UTC")),
-        "day": pa.array([None, None, moment.date()], pa.date32()),
+        "at": pa.array([timestamp, None, None], pa.timestamp("us", "UTC")),
+        "day": pa.array([None, None, timestamp.date()], pa.date32()),
         "yes": pa.array([True, False, None]),
         "raw": pa.array([b"b", b"a", None]),
         "l": pa.array([[1], None, [2]]),
@@ -366,11 +366,11 @@ def test_summary_of_every_type(run, tmp_path) -> None:
     dr.write(tmp_path, pa.table(values))
     done = run("summary", tmp_path, "--json", "--utc")
     assert (done.code, done.err) == (0, "")
-    found = {facts["column"]: facts for facts in done.lines}
-    assert {name: facts["nulls"] for name, facts in found.items()} == {
+    result = {facts["column"]: facts for facts in done.lines}
+    assert {name: facts["nulls"] for name, facts in result.items()} == {
         name: array.null_count for name, array in values.items()
     }
-    ends = {name: (facts["min"], facts["max"]) for name, facts in found.items()}
+    ends = {name: (facts["min"], facts["max"]) for name, facts in result.items()}
     assert ends == {
         "n": (1, 3),
         "nan": (1.0, 2.0),
@@ -380,7 +380,11 @@ def test_summary_of_every_type(run, tmp_path) -> None:
         "raw": ("YQ==", "Yg=="),
         **dict.fromkeys(("l", "s", "m", "none"), (None, None)),
     }
-    assert (found["n"]["mean"], found["nan"]["mean"], found["none"]["mean"]) == (2.0, "nan", None)
+    assert (result["n"]["mean"], result["nan"]["mean"], result["none"]["mean"]) == (
+        2.0,
+        "nan",
+        None,
+    )
     assert "2026-01-02 00:00:00" in run("summary", tmp_path, "--utc").out
 
 

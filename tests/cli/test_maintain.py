@@ -25,7 +25,7 @@ def written(tmp_path: Path) -> dr.Table:
 
 
 def state(table: dr.Table) -> tuple[int, set[str]]:
-    """The version, and every file there is."""
+    """Return the version, and all files."""
     root = Path(table.uri.removeprefix("file://"))
     return table.snapshot().version, {str(path) for path in root.rglob("*") if path.is_file()}
 
@@ -107,7 +107,7 @@ def test_optimize_needs_a_yes(run, written) -> None:
         (("--target-file-size", 1), 1, 1),
     ],
 )
-def test_optimize_says_what_it_would_rewrite(run, tmp_path, options, files, partitions) -> None:
+def test_optimize_lists_the_files_to_rewrite(run, tmp_path, options, files, partitions) -> None:
     schema = pa.schema([("id", pa.int64()), ("p", pa.string())])
     properties = {"delta.enableDeletionVectors": "true"}
     table = dr.create_table(tmp_path, schema, ["p"], properties)
@@ -116,9 +116,9 @@ def test_optimize_says_what_it_would_rewrite(run, tmp_path, options, files, part
     table.delete("p = 'b' AND id = 1")
     (facts,) = run("optimize", tmp_path, *options, "--json").lines
     assert (facts["files"], facts["partitions"]) == (files, partitions)
-    found = table.snapshot().files(["partitionValues", "size", "deletionVector"]).to_pylist()
+    result = table.snapshot().files(["partitionValues", "size", "deletionVector"]).to_pylist()
     sizes = dict.fromkeys(("a", "b", None), 0)
-    for file in found:
+    for file in result:
         sizes[dict(file["partitionValues"])["p"]] += file["size"]
     counted = {5: ("a", None), 3: ("a",), 6: ("a", "b", None), 1: ("b",), 0: ()}[files]
     assert facts["size_in_bytes"] == sum(sizes[name] for name in counted)
@@ -148,7 +148,7 @@ def test_report(run, written, tmp_path) -> None:
     assert "[report.output]" in done.err
 
 
-def test_watch_begins_where_it_is_told(run, written) -> None:
+def test_watch_begins_at_the_version(run, written) -> None:
     rows = run("watch", written.uri, "--from", 1, "--limit", 3, "--json").lines
     assert [row["version"] for row in rows] == [1, 2, 3]
     assert "+1 row, +1 file" in run("watch", written.uri, "--from", 3, "-n", 1).out
@@ -157,14 +157,14 @@ def test_watch_begins_where_it_is_told(run, written) -> None:
     assert run("watch", written.uri, "--from", 3, "-n", 1, "--csv").out.splitlines()[1][:2] == "3,"
 
 
-def test_watch_sees_what_comes(written) -> None:
+def test_watch_prints_new_commits(written) -> None:
     command = subprocess.Popen(
         f"{sys.executable} -m deltareplay watch {written.uri} --json --from 3 --limit 2".split(),
         stdout=subprocess.PIPE,
         text=True,
     )
     assert command.stdout is not None
-    assert json.loads(command.stdout.readline())["version"] == 3  # it is at work
+    assert json.loads(command.stdout.readline())["version"] == 3  # it is working
     written.append([{"id": 7}])
     assert json.loads(command.communicate(timeout=60)[0])["version"] == 4
     assert command.returncode == 0

@@ -1,4 +1,4 @@
-"""A race of processes that do all kinds of steps to one table, beside readers."""
+"""A race of processes that execute all kinds of steps on one table, with concurrent readers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import deltareplay as dr
 
 TESTS = Path(__file__).parents[1]
 READERS = 2
-#: Of a table, by what its properties are about.
+#: Table properties, by the feature that they enable.
 KINDS = {
     "plain": {},
     "vectors and row ids": {
@@ -24,20 +24,20 @@ KINDS = {
         "delta.enableInCommitTimestamps": "true",
     },
 }
-#: What is there before a race begins.
+#: The keys and values before a race begins.
 FIRST = {plans.SHARED: 0}
 
 
 def table(root: Path, kind: str) -> dr.Table:
-    """Version 0 creates the table, version 1 brings the key that all count in."""
-    made = dr.create_table(root, plans.SCHEMA, plans.PARTITIONS, KINDS[kind])
+    """Create the table as version 0, and the shared key as version 1."""
+    created = dr.create_table(root, plans.SCHEMA, plans.PARTITIONS, KINDS[kind])
     first = {"kind": "append", "owner": plans.SHARED, "rows": FIRST}
-    made.append(plans.rows(first))
-    return made
+    created.append(plans.rows(first))
+    return created
 
 
 def started(module: str, *arguments: str, errors: Any = subprocess.PIPE) -> subprocess.Popen[str]:
-    """A process of a module of the tests."""
+    """Start a process of a module of the tests."""
     paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
@@ -50,7 +50,7 @@ def started(module: str, *arguments: str, errors: Any = subprocess.PIPE) -> subp
 
 
 class Race:
-    """Writers and readers of one table; their journals lie beside it."""
+    """Writers and readers of one table; their journals are next to it."""
 
     def __init__(self, table: dr.Table, journals: Path) -> None:
         self.table, self.journals = table, journals
@@ -62,14 +62,14 @@ class Race:
         ]
 
     def start(self, writers: int, commits: int, pause: float, theirs: int = 0) -> None:
-        """Starts the writers of deltareplay; delta-spark has so many commits to do beside them."""
+        """Start the writers of deltareplay; delta-spark makes this many commits concurrently."""
         for name in (f"w{number}" for number in range(writers)):
             journal = str(self.journals / f"writer-{name}")
             arguments = (self.table.uri, name, str(commits), str(pause), journal, str(theirs))
             self.writers.append(started("concurrency.mixed_writer", *arguments))
 
     def end(self) -> tuple[Sequence[Path], Sequence[Path]]:
-        """Waits for the writers, then stops the readers; gives the journals of both."""
+        """Wait for the writers, then stop the readers; return the journals of both."""
         for writer in self.writers:
             _, errors = writer.communicate(timeout=3600)
             assert writer.returncode == 0, errors
@@ -79,7 +79,7 @@ class Race:
         return sorted(self.journals.glob("writer-*")), sorted(self.journals.glob("reader-*"))
 
     def kill(self) -> None:
-        """Ends whatever still runs."""
+        """Kill all remaining processes."""
         for process in (*self.writers, *self.readers):
             process.kill()
             process.communicate()

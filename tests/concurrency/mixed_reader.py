@@ -1,6 +1,6 @@
 """One process that reads until its input ends: ``mixed_reader TABLE JOURNAL``.
 
-Writes down which rows it found in which version; fails where a version comes before an older one.
+Records which rows it read in which version; fails if a version comes before an older one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def main(uri: str, journal: str) -> None:
         while not select.select([sys.stdin], [], [], 0.02)[0]:
             snapshot = table.snapshot()
             assert snapshot.version >= last, f"version {snapshot.version} behind version {last}"
-            found = snapshot.scan(columns=["key", "half", "v"]).to_arrow()
-            assert snapshot.num_rows == found.num_rows
+            result = snapshot.scan(columns=["key", "half", "v"]).to_arrow()
+            assert snapshot.num_rows == result.num_rows
             if snapshot.version > last:
-                rows = sorted(zip(*found.to_pydict().values(), strict=True))
+                rows = sorted(zip(*result.to_pydict().values(), strict=True))
                 log.write(json.dumps({"version": snapshot.version, "rows": rows}) + "\n")
             last = snapshot.version
 

@@ -1,7 +1,7 @@
-"""One process that does all kinds of steps: ``mixed_writer TABLE NAME COMMITS PAUSE JOURNAL [N]``.
+"""A process that executes all steps: ``mixed_writer TABLE NAME COMMITS PAUSE JOURNAL [N]``.
 
-Between its steps it waits for some seconds, PAUSE on average. Where writers of delta-spark take
-part, with N commits together, it keeps pace with them, however slow they are.
+Between its steps it waits for some seconds, PAUSE on average. With concurrent writers of
+delta-spark, which make N commits together, it keeps pace with them, however slow they are.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def carry_out(table: dr.Table, step: plans.Step, mark: str) -> int:
 
 
 def committed(journals: Path) -> int:
-    """How many commits delta-spark has written down."""
+    """Return the number of commits in delta-spark's journals."""
     return sum(path.read_text().count('"version"') for path in journals.glob("writer-d*"))
 
 
 def main(uri: str, name: str, commits: str, pause: str, journal: str, theirs: str = "0") -> None:
-    # between a checkpoint and its hint lies a moment in which a reader misses the hint
+    # between writing a checkpoint and its hint, a reader finds no hint
     warnings.simplefilter("ignore", dr.DeltaReplayWarning)
     table, chance = dr.Table(uri), random.Random()
 

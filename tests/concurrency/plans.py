@@ -1,8 +1,8 @@
-"""What the writers of a mixed race do, the journals that they keep, and what has to come of it.
+"""The steps of the writers in a mixed race, their journals, and the expected result.
 
-A table holds keys with two rows each, one in each half of its owner's partition, so that every
-commit touches two files. A writer changes its own keys, and counts in one key that all share.
-Whoever knows which commits came in which order knows all rows of every version.
+A table has keys with two rows each, one in each half of its owner's partition, so that every
+commit touches two files. A writer changes its own keys, and increments one shared key. The order
+of the commits determines all rows of every version.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ SCHEMA = pa.schema(
     [("key", pa.string()), ("owner", pa.string()), ("half", pa.int32()), ("v", pa.int64())]
 )
 PARTITIONS = ["owner", "half"]
-#: The key in which all writers count.
+#: The key that all writers increment.
 SHARED = "shared"
-#: Retries of one step; each of them is a commit of somebody else.
+#: Retries of one step; each of them is caused by another writer's commit.
 ATTEMPTS = 1000
 
 
 def planned(name: str, commits: int) -> Iterator[Step]:
-    """The steps of a writer; each may be done once those before it are."""
+    """Plan the steps of a writer; each is possible once the previous ones are done."""
     chance, own = random.Random(name), list[str]()
     for number in range(commits):
         kinds = ["append", "append", "merge", "count"]
@@ -51,7 +51,7 @@ def planned(name: str, commits: int) -> Iterator[Step]:
 
 
 def applied(state: State, step: Step) -> State:
-    """The keys and values that a step leaves."""
+    """Return the keys and values after a step."""
     if step["kind"] in ("append", "merge"):
         return {**state, **step["rows"]}
     if step["kind"] == "delete":
@@ -60,7 +60,7 @@ def applied(state: State, step: Step) -> State:
 
 
 def rows(step: Step) -> list[dict[str, Any]]:
-    """The rows that a step brings."""
+    """Return the rows of a step."""
     return [
         {"key": key, "owner": step["owner"], "half": half, "v": v}
         for key, v in step["rows"].items()
@@ -69,7 +69,7 @@ def rows(step: Step) -> list[dict[str, Any]]:
 
 
 def where(step: Step) -> str:
-    """Which rows a step is about: found by the partition, or in all of them."""
+    """Return the condition of a step: by partition, or on all rows."""
     key = f"key = '{step['key']}'"
     return key if step["wide"] else f"{key} AND owner = '{step['owner']}'"
 
@@ -81,7 +81,7 @@ def carried_out(
     carry_out: Callable[[Step, str], int | None],
     conflicts: type[Exception] | tuple[type[Exception], ...],
 ) -> None:
-    """Does steps until each is committed; writes down every attempt, under a mark of its own.
+    """Execute steps until each is committed; records every attempt, under its own mark.
 
     Args:
         name: The writer's.
@@ -98,8 +98,8 @@ def carried_out(
                 try:
                     version = carry_out(step, mark)
                 except conflicts as error:
-                    said = f"{type(error).__name__} {str(error)[:200]}"
-                    log.write(json.dumps({"mark": mark, "failed": said}) + "\n")
+                    output = f"{type(error).__name__} {str(error)[:200]}"
+                    log.write(json.dumps({"mark": mark, "failed": output}) + "\n")
                 else:
                     log.write(json.dumps({"mark": mark, "version": version}) + "\n")
                     break

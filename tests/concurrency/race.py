@@ -1,4 +1,4 @@
-"""A race of processes that append rows to one table, and what has to come of it."""
+"""A race of processes that append rows to one table, and the expected result."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def started(script: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def appends(table: dr.Table, options: dict[str, str], processes: int, commits: int) -> None:
-    """Every commit is acknowledged, under a version of its own; its rows are there once, in order.
+    """Every commit is acknowledged, under its own version; its rows exist once, in order.
 
     Raises:
         AssertionError: They are not, or a reader saw something else.
     """
-    said = json.dumps(options)
-    readers = [started("reader.py", table.uri, said) for _ in range(READERS)]
+    output = json.dumps(options)
+    readers = [started("reader.py", table.uri, output) for _ in range(READERS)]
     names = [f"w{number}" for number in range(processes)]
-    writers = [started("appender.py", table.uri, name, str(commits), said) for name in names]
+    writers = [started("appender.py", table.uri, name, str(commits), output) for name in names]
     try:
         acknowledged: dict[int, str] = {}
         for name, writer in zip(names, writers, strict=True):
@@ -61,12 +61,12 @@ def appends(table: dr.Table, options: dict[str, str], processes: int, commits: i
     total = processes * commits
     assert sorted(acknowledged) == list(range(1, total + 1)), "all are acknowledged, without a gap"
     history = table.history().to_pylist()
-    found = {row["version"]: row["userMetadata"] for row in history if row["version"] > 0}
-    assert found == acknowledged, "each version is the commit that was told so"
+    result = {row["version"]: row["userMetadata"] for row in history if row["version"] > 0}
+    assert result == acknowledged, "each version is the commit that was told so"
     rows = Counter(
         (row["writer"], row["number"], row["row"])
         for row in table.snapshot().scan().to_arrow().to_pylist()
     )
     expected = {(name, n, row) for name in names for n in range(commits) for row in range(ROWS)}
     assert set(rows) == expected, "no row is lost"
-    assert rows.total() == len(expected), "no row is there twice"
+    assert rows.total() == len(expected), "no row is duplicated"

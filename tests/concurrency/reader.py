@@ -1,7 +1,7 @@
 """One process that reads until its input ends: ``python reader.py TABLE [OPTIONS]``.
 
-The table is one of appends of equally many rows, so every version tells how many it must have.
-Prints how often it read; fails where a version has other rows, or comes before an older one.
+The table has appends of equally many rows, so that every version determines their number. Prints
+the number of reads; fails if a version has other rows, or comes before an older one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import deltareplay as dr
 
 
 def main(uri: str, options: str = "{}") -> None:
-    # between a checkpoint and its hint lies a moment in which a reader misses the hint
+    # between writing a checkpoint and its hint, a reader finds no hint
     warnings.simplefilter("ignore", dr.DeltaReplayWarning)
     table, last, times = dr.Table(uri, json.loads(options)), 0, 0
     while not select.select([sys.stdin], [], [], 0)[0]:

@@ -1,4 +1,4 @@
-"""Appends, updates, deletes and merges of many processes, and a look at who judges them."""
+"""Appends, updates, deletes and merges of many processes, and tests of the verdict."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "12"))
 
 
-# two checkpoints at once: the hint of the older one may come last
+# two checkpoints at once: the hint of the older one may be written last
 @pytest.mark.filterwarnings("ignore:the hint names version:deltareplay.DeltaReplayWarning")
 @pytest.mark.parametrize("kind", mixed.KINDS)
-def test_every_version_is_what_was_acknowledged(tmp_path: Path, kind: str) -> None:
+def test_every_version_agrees_with_the_acknowledgements(tmp_path: Path, kind: str) -> None:
     table = mixed.table(tmp_path / "table", kind)
     race = mixed.Race(table, tmp_path / "journals")
     try:
@@ -28,17 +28,17 @@ def test_every_version_is_what_was_acknowledged(tmp_path: Path, kind: str) -> No
         journals, seen = race.end()
     finally:
         race.kill()
-    found = verdict.reach(tmp_path / "table", mixed.FIRST, journals, seen)
-    print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads")
-    assert len(found.authors) == WRITERS * COMMITS
-    assert found.reads > 0
+    result = verdict.reach(tmp_path / "table", mixed.FIRST, journals, seen)
+    print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads")
+    assert len(result.authors) == WRITERS * COMMITS
+    assert result.reads > 0
     scanned = table.snapshot().scan(columns=["key", "half", "v"]).to_arrow()
-    assert sorted(zip(*scanned.to_pydict().values(), strict=True)) == found.rows
+    assert sorted(zip(*scanned.to_pydict().values(), strict=True)) == result.rows
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is left of a race: the table, and a journal of each kind."""
+    """The result of a race: the table, and a journal of each kind."""
 
     root: Path
 
@@ -63,7 +63,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A race of one, without a fault."""
+    """A race of one process, without a fault."""
     run = Run(tmp_path_factory.mktemp("race"))
     race = mixed.Race(mixed.table(run.root / "table", "vectors and row ids"), run.root / "journals")
     try:
@@ -75,18 +75,18 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def edited(path: Path, at: int, change: Callable[[dict[str, Any]], object]) -> None:
-    """Changes one line of JSON."""
-    found = verdict.lines(path)
-    change(found[at])
-    path.write_text("".join(json.dumps(line) + "\n" for line in found), encoding="utf-8")
+    """Change one line of JSON."""
+    result = verdict.lines(path)
+    change(result[at])
+    path.write_text("".join(json.dumps(line) + "\n" for line in result), encoding="utf-8")
 
 
 def overwritten(run: Run) -> None:
-    """As a rename over it does that comes too late."""
+    """Overwrite a commit, like a rename that comes too late."""
     shutil.copy(run.commit(run.last), run.commit(4))
 
 
-def told_of_another(run: Run) -> None:
+def report_another_version(run: Run) -> None:
     def other(entry: dict[str, Any]) -> None:
         entry["version"] += 1
 
@@ -108,9 +108,9 @@ def file_lost(run: Run) -> None:
 
 
 def ids_twice(run: Run) -> None:
-    """The rows of the race's first append have the ids of those before it."""
-    found = verdict.lines(run.commit(2))
-    at = next(number for number, line in enumerate(found) if "add" in line)
+    """Give the rows of the race's first append the ids of earlier ones."""
+    result = verdict.lines(run.commit(2))
+    at = next(number for number, line in enumerate(result) if "add" in line)
     edited(run.commit(2), at, lambda line: line["add"].update(baseRowId=0))
 
 
@@ -131,7 +131,7 @@ FAULTS: dict[str, tuple[Callable[[Run], object], str]] = {
         lambda run: shutil.copy(run.commit(0), run.commit(run.last + 1)),
         "nobody was told",
     ),
-    "told of another version": (told_of_another, "has another version"),
+    "told of another version": (report_another_version, "has another version"),
     "refused and committed": (refused, "was refused and is in the log"),
     "files lost": (file_lost, "version 2 has . rows"),
     "row ids twice": (ids_twice, "row ids of another file"),

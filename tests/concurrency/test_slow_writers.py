@@ -1,6 +1,6 @@
-"""A writer whose rows come slower than the retention lasts, while somebody vacuums.
+"""A writer that needs longer than the retention, with a concurrent vacuum.
 
-The protocol has no rule for it, and delta-spark commits; then the table names files that are gone.
+The protocol has no rule for it, and delta-spark commits; then the table refers to deleted files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def rows(pause: Callable[[], None]) -> pa.RecordBatchReader:
             if number == 5:
                 pause()
             ids = range(number * 20_000, (number + 1) * 20_000)
-            texts = [f"{one * 7919:032x}" for one in ids]
+            texts = [f"{number * 7919:032x}" for number in ids]
             yield pa.record_batch({"id": pa.array(ids, pa.int64()), "s": texts}, schema=SCHEMA)
 
     return pa.RecordBatchReader.from_batches(SCHEMA, batches())
@@ -59,13 +59,13 @@ def test_files_that_a_vacuum_took_are_not_committed(tmp_path: Path, verb: str) -
 
 
 def test_first_rows_that_a_vacuum_took_are_not_committed(tmp_path: Path) -> None:
-    """The files of a new table are there before its log."""
+    """The files of a new table exist before its log."""
     root = tmp_path / "t"
     retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
 
     def pause() -> None:
         time.sleep(2.5)
-        next(root.glob("*.parquet")).unlink()  # whatever vacuums a directory without a log
+        next(root.glob("*.parquet")).unlink()  # a vacuum of a directory without a log
 
     with pytest.raises(dr.StorageError) as caught:
         dr.write(root, rows(pause), properties=retention, target_file_size=100_000)

@@ -1,4 +1,4 @@
-"""Many processes, one table: nothing is lost, nothing is there twice, every version is whole."""
+"""Many processes, one table: nothing is lost, nothing is duplicated, every version is complete."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PROCESSES = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "12"))
 
 
-def test_appended_rows_are_there_once_for_every_reader(tmp_path: Path) -> None:
+def test_appended_rows_occur_once_for_every_reader(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", race.SCHEMA)
     race.appends(table, {}, PROCESSES, COMMITS)
 
 
-def test_no_commit_is_lost_and_none_is_there_twice(tmp_path: Path) -> None:
+def test_no_commit_is_lost_or_duplicated(tmp_path: Path) -> None:
     table = dr.create_table(
         tmp_path / "t",
         pa.schema([("id", pa.int64())]),
@@ -42,7 +42,7 @@ def test_no_commit_is_lost_and_none_is_there_twice(tmp_path: Path) -> None:
     seen = []
     try:
         with warnings.catch_warnings():
-            # between a checkpoint and its hint lies a moment in which a reader misses the hint
+            # between writing a checkpoint and its hint, a reader finds no hint
             warnings.simplefilter("ignore", dr.DeltaReplayWarning)
             while any(writer.poll() is None for writer in writers):
                 snapshot = table.snapshot()

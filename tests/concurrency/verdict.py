@@ -1,4 +1,4 @@
-"""Judges a mixed race by the log as plain JSON and the journals of those who took part."""
+"""Verifies a mixed race by the log as plain JSON and the journals of its processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ START = 1
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a race without fault.
+    """The result of a race without fault.
 
     Attributes:
         rows: Of the last version.
@@ -45,7 +45,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def reach(
     table: Path, first: plans.State, journals: Iterable[Path], seen: Iterable[Path]
 ) -> Verdict:
-    """Looks whether log, journals and what readers saw tell the same story.
+    """Check that log, journals and reads are consistent.
 
     Args:
         table: The root of the table.
@@ -60,13 +60,13 @@ def reach(
     marks = [_commit_info(commit).get("userMetadata") for commit in commits]
     steps, versions, conflicts = {}, {}, Counter[str]()
     for journal in journals:
-        begun: dict[str, plans.Step] = {}
+        running: dict[str, plans.Step] = {}
         for entry in lines(journal):
             mark = entry["mark"]
             if "step" in entry:
-                begun[mark] = entry["step"]
+                running[mark] = entry["step"]
                 continue
-            step = begun.pop(mark)
+            step = running.pop(mark)
             if "failed" in entry:
                 assert mark not in marks, f"{mark} was refused and is in the log"
                 conflicts[mark.split()[0]] += 1
@@ -74,7 +74,7 @@ def reach(
             assert marks.count(mark) == 1, f"{mark} is in the log {marks.count(mark)} times"
             steps[mark], versions[mark] = step, marks.index(mark)
             assert entry["version"] in (None, versions[mark]), f"{mark} has another version"
-        assert not begun, f"no word of {list(begun)}"
+        assert not running, f"no word of {list(running)}"
     unknown = [mark for mark in marks[START + 1 :] if mark not in steps]
     assert not unknown, f"nobody was told of {unknown}"
 
@@ -102,14 +102,14 @@ def reach(
 
 
 def commits_of(table: Path) -> list[list[dict[str, Any]]]:
-    """The actions of all commits; their versions have no gap."""
-    found = sorted(table.glob("_delta_log/" + "[0-9]" * 20 + ".json"))
-    assert [int(path.stem) for path in found] == list(range(len(found))), "a version is missing"
-    return [lines(path) for path in found]
+    """Return the actions of all commits; their versions have no gap."""
+    result = sorted(table.glob("_delta_log/" + "[0-9]" * 20 + ".json"))
+    assert [int(path.stem) for path in result] == list(range(len(result))), "a version is missing"
+    return [lines(path) for path in result]
 
 
 def in_order(versions: dict[str, int]) -> None:
-    """Each writer's steps are in the log in the order in which they were done."""
+    """Check that each writer's steps are in the log in the order of its journal."""
     last: dict[str, tuple[int, int]] = {}
     for mark, version in sorted(versions.items(), key=lambda item: item[1]):
         name, number, _ = mark.split()
@@ -118,7 +118,7 @@ def in_order(versions: dict[str, int]) -> None:
 
 
 def tracked(commits: list[list[dict[str, Any]]]) -> None:
-    """Where there are row ids and in-commit timestamps: no id is given twice, and times rise."""
+    """Check row ids and in-commit timestamps, if enabled: ids are unique, and timestamps ascend."""
     adds = [action["add"] for commit in commits for action in commit if "add" in action]
     files = {add["path"]: add for add in reversed(adds)}
     free = 0
@@ -127,8 +127,8 @@ def tracked(commits: list[list[dict[str, Any]]]) -> None:
     ):
         assert add["baseRowId"] >= free, f"{add['path']} has row ids of another file"
         free = add["baseRowId"] + json.loads(add["stats"])["numRecords"]
-    found = [_commit_info(commit).get("inCommitTimestamp") for commit in commits]
-    times = [time for time in found if time is not None]
+    result = [_commit_info(commit).get("inCommitTimestamp") for commit in commits]
+    times = [time for time in result if time is not None]
     assert times == sorted(set(times)), "in-commit timestamps rise"
     assert len(times) in (0, len(commits)), "a commit has no timestamp"
 

@@ -1,4 +1,4 @@
-"""What the conformance runner asks of a reader, answered by deltareplay.
+"""The conformance runner's adapter for deltareplay.
 
 Run the whole suite with ``python ../shared/conformance/run_conformance.py --adapter
 tests/conformance/adapter.py``; the project's own suite runs the same cases in
@@ -29,21 +29,21 @@ COLUMNS = [
 
 
 def snapshot(path: str, version: int | None = None) -> dict[str, Any]:
-    """The state of one version in the runner's own words."""
+    """Return the state of one version in the runner's format."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         return state(dr.Table(path, allowed_roots=["/"]).snapshot(version=version))
 
 
 def rows(path: str, version: int | None = None) -> pa.Table:
-    """All rows of one version."""
+    """Return all rows of one version."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         return dr.Table(path, allowed_roots=["/"]).snapshot(version=version).scan().to_arrow()
 
 
 def changes(path: str, start: int, end: int) -> pa.Table:
-    """What happened from one version to another; as the reference, only where the feed was on."""
+    """Return the changes between two versions; as in the reference, only if the feed was on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         table = dr.Table(path, allowed_roots=["/"])
@@ -51,7 +51,7 @@ def changes(path: str, start: int, end: int) -> pa.Table:
 
 
 def stream(path: str, **options: Any) -> pa.Table:
-    """All that a stream gives up to the latest version."""
+    """Return all rows that a stream returns up to the latest version."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         follow = dr.Table(path, allowed_roots=["/"]).follow(available_now=True, **options)
@@ -60,7 +60,7 @@ def stream(path: str, **options: Any) -> pa.Table:
 
 
 def row_tracking(path: str, version: int | None = None) -> pa.Table:
-    """All rows of one version with their ids."""
+    """Return all rows of one version with their ids."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         return (
@@ -71,11 +71,11 @@ def row_tracking(path: str, version: int | None = None) -> pa.Table:
         )
 
 
-def state(found: dr.Snapshot) -> dict[str, Any]:
-    """A snapshot in the runner's own words."""
-    protocol, metadata = found.protocol, found.metadata
+def state(snapshot: dr.Snapshot) -> dict[str, Any]:
+    """Return a snapshot in the runner's format."""
+    protocol, metadata = snapshot.protocol, snapshot.metadata
     return {
-        "version": found.version,
+        "version": snapshot.version,
         "protocol": {
             "min_reader_version": protocol.min_reader_version,
             "min_writer_version": protocol.min_writer_version,
@@ -91,10 +91,10 @@ def state(found: dr.Snapshot) -> dict[str, Any]:
             "configuration": dict(metadata.configuration),
             "created_time": metadata.created_time,
         },
-        "files": [_file(row) for row in found.files(columns=COLUMNS).to_pylist()],
-        "txns": dict(found.transactions),
-        "domain_metadata": dict(found.domain_metadata),
-        "in_commit_timestamp": found.in_commit_timestamp,
+        "files": [_file(row) for row in snapshot.files(columns=COLUMNS).to_pylist()],
+        "txns": dict(snapshot.transactions),
+        "domain_metadata": dict(snapshot.domain_metadata),
+        "in_commit_timestamp": snapshot.in_commit_timestamp,
     }
 
 

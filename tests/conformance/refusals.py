@@ -1,4 +1,4 @@
-"""What each table that must be refused is refused with."""
+"""The error of each table that must be refused."""
 
 from __future__ import annotations
 

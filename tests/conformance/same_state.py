@@ -1,4 +1,4 @@
-"""Two states of a table, compared field by field in the words of the conformance suite."""
+"""Compare two states of a table field by field, in the format of the conformance suite."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from urllib.parse import unquote
 State = dict[str, Any]
 
 
-def assert_same_state(found: State, expected: State) -> None:
-    """Everything that a snapshot says, against what the reference said."""
-    assert found["version"] == expected["version"]
-    assert _protocol(found["protocol"]) == _protocol(expected["protocol"])
-    assert _metadata(found["metadata"]) == _metadata(expected["metadata"])
-    assert found["txns"] == {app: txn["version"] for app, txn in expected["txns"].items()}
-    assert found["domain_metadata"] == expected["domain_metadata"]
-    assert found["in_commit_timestamp"] == expected["in_commit_timestamp"]
+def assert_same_state(actual: State, expected: State) -> None:
+    """Compare a whole snapshot with the reference."""
+    assert actual["version"] == expected["version"]
+    assert _protocol(actual["protocol"]) == _protocol(expected["protocol"])
+    assert _metadata(actual["metadata"]) == _metadata(expected["metadata"])
+    assert actual["txns"] == {app: txn["version"] for app, txn in expected["txns"].items()}
+    assert actual["domain_metadata"] == expected["domain_metadata"]
+    assert actual["in_commit_timestamp"] == expected["in_commit_timestamp"]
 
-    files = {file_key(file): file for file in found["files"]}
-    wanted = {file_key(file): file for file in expected["files"]}
-    assert len(files) == len(found["files"]), "a file is listed twice"
-    assert sorted(files) == sorted(wanted)
-    for key, file in wanted.items():
+    files = {file_key(file): file for file in actual["files"]}
+    target = {file_key(file): file for file in expected["files"]}
+    assert len(files) == len(actual["files"]), "a file is listed twice"
+    assert sorted(files) == sorted(target)
+    for key, file in target.items():
         _assert_same_file(files[key], file)
 
 
 def file_key(file: State) -> tuple[str, str]:
-    """What tells one logical file from another: its decoded path and its vector."""
+    """Return the key of a logical file: its decoded path and its vector."""
     vector = file["dv"]
     if vector is None:
         return _path(file["path"]), ""
@@ -44,13 +44,13 @@ def file_key(file: State) -> tuple[str, str]:
 
 
 def same_stats(left: str | None, right: str | None) -> bool:
-    """Equal as JSON: numbers by value, objects by key."""
+    """Compare as JSON: numbers by value, objects by key."""
     if left is None or right is None:
         return left is right
     return bool(json.loads(left) == json.loads(right))
 
 
-def _assert_same_file(found: State, expected: State) -> None:
+def _assert_same_file(actual: State, expected: State) -> None:
     where = expected["path"]
     for field in (
         "size",
@@ -60,14 +60,14 @@ def _assert_same_file(found: State, expected: State) -> None:
         "default_row_commit_version",
     ):
         if field in expected:
-            assert found[field] == expected[field], f"{field} of {where}"
-    assert _values(found["partition_values"]) == _values(expected["partition_values"]), where
+            assert actual[field] == expected[field], f"{field} of {where}"
+    assert _values(actual["partition_values"]) == _values(expected["partition_values"]), where
     if "stats" in expected:
-        assert same_stats(found["stats"], expected["stats"]), (
-            f"stats of {where}: got {found['stats']}, expected {expected['stats']}"
+        assert same_stats(actual["stats"], expected["stats"]), (
+            f"stats of {where}: got {actual['stats']}, expected {expected['stats']}"
         )
     if "tags" in expected:
-        assert (found["tags"] or {}) == (expected["tags"] or {}), f"tags of {where}"
+        assert (actual["tags"] or {}) == (expected["tags"] or {}), f"tags of {where}"
 
 
 def _protocol(protocol: State) -> tuple[Any, ...]:

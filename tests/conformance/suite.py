@@ -1,4 +1,4 @@
-"""Where the conformance suite lies, and which of its cases exist."""
+"""The location of the conformance suite, and its cases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VARIABLE = "DELTAREPLAY_CONFORMANCE"
 
 @dataclass(frozen=True)
 class Case:
-    """One table of the suite, with what the reference read from it."""
+    """A table of the suite, with the results of the reference."""
 
     name: str
     directory: Path
@@ -30,26 +30,26 @@ class Case:
 
     @property
     def expected(self) -> dict[str, Any]:
-        """``case.json``: what is to be checked."""
+        """Return ``case.json``: the expected results."""
         loaded: dict[str, Any] = json.loads((self.directory / "expected/case.json").read_text())
         return loaded
 
     def state(self, version: int) -> dict[str, Any]:
-        """The snapshot that the reference found at ``version``."""
+        """Return the snapshot of the reference at ``version``."""
         path = self.directory / f"expected/v{version}.json"
         loaded: dict[str, Any] = json.loads(path.read_text())
         return loaded
 
 
 def root() -> Path | None:
-    """The directory of the suite, or ``None`` on a machine that does not have it."""
+    """Return the directory of the suite, or ``None`` if this machine does not have it."""
     named = os.environ.get(VARIABLE)
     candidates = [Path(named)] if named else [REPOSITORY.parent / "shared/conformance"]
     return next((path for path in candidates if (path / "index.json").is_file()), None)
 
 
 def cases() -> list[Case]:
-    """Every case; none where the suite is absent."""
+    """Return all cases; none without the suite."""
     suite = root()
     if suite is None:
         return []
@@ -62,7 +62,7 @@ def cases() -> list[Case]:
 
 @cache
 def runner() -> ModuleType:
-    """The suite's own runner, as a module."""
+    """Return the suite's own runner as a module."""
     suite = root()
     if suite is None:
         raise LookupError("the conformance suite is not on this machine")
@@ -78,7 +78,7 @@ def runner() -> ModuleType:
 
 @contextmanager
 def table_of(case: Case) -> Iterator[str]:
-    """The case's table; a temporary copy where the log holds absolute paths."""
+    """Return the case's table; a temporary copy if the log has absolute paths."""
     import shutil
 
     directory, copy = runner().materialize(str(case.directory))
@@ -90,7 +90,7 @@ def table_of(case: Case) -> Iterator[str]:
 
 
 def materialized_state(table: str, version: int) -> dict[str, Any]:
-    """What the reference found at ``version`` of a table that ``table_of`` gave."""
+    """Return the reference's result at ``version`` of a table returned by ``table_of``."""
     state = Path(table).parent / f"expected/v{version}.json"
     loaded: dict[str, Any] = json.loads(state.read_text())
     return loaded

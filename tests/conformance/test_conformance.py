@@ -1,4 +1,4 @@
-"""Every table of the conformance suite has the state here that the reference found in it."""
+"""Every table of the conformance suite has the same state here as in the reference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ABSENT = (
 )
 pytestmark = [
     pytest.mark.skipif(suite.root() is None, reason=ABSENT),
-    # the runner leaves it to Python to close what it opens
+    # the runner leaves closing files to Python
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -28,13 +28,13 @@ pytestmark = [
 READABLE = [case for case in CASES if case.expected["expect"] == "ok"]
 REFUSED = [case for case in CASES if case.expected["expect"] == "error"]
 
-# The counts of a checksum are believed until the files are replayed, and here they are made up.
+# The counts of a checksum are used until the files are replayed, and here they are made up.
 LYING_CHECKSUM = {"kernelrs-crc-full"}
-# What the reference refuses and this reader does not; the version here, and why.
+# Tables that the reference refuses and this reader accepts; the version here, and the reason.
 READ_ALL_THE_SAME = {
-    # the reference has the types of shapes behind a setting
+    # the reference requires a setting for geospatial types
     "kernelrs-table-with-geo": 0,
-    # a log that holds nothing but a checkpoint has everything that a state needs
+    # a log with only a checkpoint has everything that a state needs
     "deltars-table-with-domain-metadata": 108,
 }
 
@@ -51,14 +51,14 @@ def test_passes_the_runner(case: suite.Case) -> None:
     results = suite.runner().run_case(adapter, case.name, str(case.directory))
 
     if case.name in READ_ALL_THE_SAME:
-        # it says so, and nothing else
+        # this is the only warning
         assert results
         assert all(verdict == "fail" for _, verdict, _ in results)
         assert all(what.endswith("but succeeded") for _, _, what in results)
         return
     failed = [f"{name}: {what}" for name, verdict, what in results if verdict in ("fail", "err")]
     assert not failed, "; ".join(failed)
-    # A table whose rows alone are broken is checked for its state as well.
+    # A table in which only rows are broken is tested for its state as well.
     assert Counter(verdict for _, verdict, _ in results)["pass"] > 0, "nothing was checked"
 
 

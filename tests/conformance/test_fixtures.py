@@ -1,6 +1,6 @@
-"""The tables in the repository have the state here that the reference found in them.
+"""The tables in the repository have the same state here as in the reference.
 
-A part of what ``test_conformance.py`` looks at, for a machine that has no more than a clone.
+A part of ``test_conformance.py`` for machines with only a clone.
 """
 
 from __future__ import annotations

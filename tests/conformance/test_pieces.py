@@ -1,4 +1,4 @@
-"""The pieces of a replay are the files, in every table of the suite."""
+"""The pieces of a replay are the files, for every table of the suite."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ CASES = [case for case in suite.cases() if case.expected["expect"] == "ok"]
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_pieces_are_the_files(case: suite.Case) -> None:
-    with suite.table_of(case) as place, warnings.catch_warnings():
+    with suite.table_of(case) as path, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        snapshot = dr.Table(place).snapshot()
+        snapshot = dr.Table(path).snapshot()
         expected = texts(snapshot.files().to_pylist())
         assert texts(replayed(snapshot.replay_plan(piece_size=4000))) == expected
         assert texts(reconciled(snapshot.replay_plan(piece_size=4000, keyed=True))) == expected

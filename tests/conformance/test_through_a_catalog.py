@@ -1,4 +1,4 @@
-"""Every table of the suite, opened through a catalog, has the state that it has by its path."""
+"""Every table of the suite, opened through a catalog, has the same state as by its path."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ pytestmark = [
 ]
 
 CASES = [case for case in suite.cases() if case.expected["expect"] == "ok"]
-#: How many commits the catalog has.
+#: The number of commits in the catalog.
 TAIL = 3
 
 
 def catalog_of(table: Path, latest: int, *, inline: bool) -> MemoryCatalog:
-    """A catalog that has the newest commits, itself or by the names of their files."""
+    """Return a catalog that has the newest commits, by content or by file name."""
     commits = []
     for version in range(latest, max(-1, latest - TAIL), -1):
         file = table / "_delta_log" / f"{version:020}.json"
@@ -40,11 +40,11 @@ def catalog_of(table: Path, latest: int, *, inline: bool) -> MemoryCatalog:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_catalog_changes_nothing(case: suite.Case, inline: bool) -> None:
     versions = case.expected["versions"]
-    with suite.table_of(case) as place, warnings.catch_warnings():
+    with suite.table_of(case) as path, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        catalog = catalog_of(Path(place), max(versions), inline=inline)
-        table = dr.Table(place, allowed_roots=["/"], catalog=catalog)
+        catalog = catalog_of(Path(path), max(versions), inline=inline)
+        table = dr.Table(path, allowed_roots=["/"], catalog=catalog)
         for version in versions:
-            expected = suite.materialized_state(place, version)
+            expected = suite.materialized_state(path, version)
             assert_same_state(adapter.state(table.snapshot(version=version)), expected)
-        assert adapter.state(table.snapshot()) == adapter.snapshot(place)
+        assert adapter.state(table.snapshot()) == adapter.snapshot(path)

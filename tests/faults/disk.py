@@ -1,4 +1,4 @@
-"""A disk in a file, whose power can be cut: what it holds at a moment, mounted elsewhere."""
+"""A disk in a file that can lose power: its content at that moment, mounted elsewhere."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-#: The least that mkfs.xfs takes.
+#: The minimum for mkfs.xfs.
 SIZE = 320 << 20
 SYSTEMS = ("ext4", "xfs")
 
 
 def missing(system: str) -> str | None:
-    """Why there can be no such disk; None where there can."""
+    """Return why there can be no such disk; None if there can."""
     if os.geteuid() != 0:
         return "only root may mount"
     for tool in ("losetup", "mount", f"mkfs.{system}"):
@@ -31,7 +31,7 @@ def call(*command: str) -> None:
 
 @contextmanager
 def mounted(image: Path, at: Path, system: str) -> Iterator[Path]:
-    """The file system in an image; recovered as after a power cut where it was in use."""
+    """Mount the file system of an image; recovered as after a power failure if it was in use."""
     at.mkdir(exist_ok=True)
     options = "loop,nouuid" if system == "xfs" else "loop"  # a copy has the id of its original
     call("mount", "-t", system, "-o", options, str(image), str(at))
@@ -43,16 +43,16 @@ def mounted(image: Path, at: Path, system: str) -> Iterator[Path]:
 
 @contextmanager
 def disk(directory: Path, system: str) -> Iterator[tuple[Path, Path]]:
-    """A new disk: its image, and where it is mounted."""
+    """Create a disk: its image, and where it is mounted."""
     image = directory / "disk.img"
     with image.open("wb") as file:
         file.truncate(SIZE)
     call(f"mkfs.{system}", "-q", str(image))
-    with mounted(image, directory / "disk", system) as place:
-        yield image, place
+    with mounted(image, directory / "disk", system) as path:
+        yield image, path
 
 
 def cut(image: Path, copy: Path) -> Path:
-    """What the disk holds now, with all that was never written to it left out."""
+    """Return the content of the disk, without data that was never written to it."""
     call("cp", "--sparse=always", str(image), str(copy))
     return copy

@@ -1,8 +1,8 @@
-"""Flips bytes of one file after another and says what a reader makes of it, until it is killed.
+"""Flips bytes of one file one after the other and reports the reader's results, until killed.
 
-One request a line on stdin: table, file, places, values. One answer a line on stdout: how often
-there was an error, the answer of the whole table, or anything else, and for the latter what it was.
-Every flip is read twice: as a reader does who asks for nothing, and with ``verify=True``.
+One request per line on stdin: table, file, offsets, values. One response per line on stdout: the
+number of errors, of results equal to the original, and all others. Every flip is read twice:
+without verification, and with ``verify=True``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from faults.worker import LIMIT
 from support.memory import peak_memory
 
 Answer = dict[str, Any]
-#: Fields of a file that a checksum does not deny where it leaves them out.
+#: Fields of a file that a checksum may omit.
 LEFT_OUT = ("tags", "baseRowId", "defaultRowCommitVersion", "clusteringProvider")
 
 
 def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
-    """All that a snapshot says, its rows included if asked for; or the error."""
+    """Return the whole state of a snapshot, with its rows if requested; or the error."""
     import deltareplay as dr
 
     try:
@@ -65,16 +65,16 @@ def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
         return {"untyped": f"{type(error).__name__}: {error}"}
 
 
-def without_additions(found: Answer, whole: Answer) -> Answer:
-    """The answer without what a file has now, and a checksum may leave out of its list of files."""
-    files = [dict(file) for file in found["files"]]
+def without_additions(answer_: Answer, whole: Answer) -> Answer:
+    """Return the result without fields that a checksum may omit from its list of files."""
+    files = [dict(file) for file in answer_["files"]]
     for file, before in zip(files, whole["files"], strict=False):
         file.update({name: before[name] for name in LEFT_OUT if not before[name]})
-    return {**found, "files": files}
+    return {**answer_, "files": files}
 
 
 def flip(request: Answer) -> Answer:
-    """The outcomes of all flips of one request."""
+    """Return the results of all flips of one request."""
     table, path = request["table"], Path(request["file"])
     rows = path.suffix == ".bin"  # elsewhere they follow from the files and their vectors
     whole = json.loads(json.dumps(answer(table, verify=True, rows=rows), default=repr))
@@ -82,25 +82,25 @@ def flip(request: Answer) -> Answer:
     wrong = []
     content = path.read_bytes()
     try:
-        for place in request["places"]:
+        for location in request["places"]:
             for value in request["values"]:
-                byte = flipped(content[place], value)
-                if byte == content[place]:
+                byte = flipped(content[location], value)
+                if byte == content[location]:
                     continue
-                path.write_bytes(content[:place] + bytes([byte]) + content[place + 1 :])
+                path.write_bytes(content[:location] + bytes([byte]) + content[location + 1 :])
                 for verify in (False, True):
-                    said = answer(table, verify=verify, rows=rows)
-                    found = json.loads(json.dumps(said, default=repr))
-                    kind = "error" if "error" in found else "untyped"
-                    if "files" in found:
-                        kind = "whole" if found == whole else "changed"
-                    if kind == "changed" and without_additions(found, whole) == whole:
+                    output = answer(table, verify=verify, rows=rows)
+                    result = json.loads(json.dumps(output, default=repr))
+                    kind = "error" if "error" in result else "untyped"
+                    if "files" in result:
+                        kind = "whole" if result == whole else "changed"
+                    if kind == "changed" and without_additions(result, whole) == whole:
                         kind = "added"
                     name = f"{kind}, {'verified' if verify else 'plain'}"
                     counts[name] = counts.get(name, 0) + 1
                     if kind == "untyped" or (kind == "changed" and verify):
-                        names = [name for name in whole if found.get(name) != whole[name]]
-                        wrong.append([place, value, found, names])
+                        names = [name for name in whole if result.get(name) != whole[name]]
+                        wrong.append([location, value, result, names])
     finally:
         path.write_bytes(content)
     return {"counts": counts, "wrong": wrong}
@@ -112,9 +112,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         request = json.loads(line)
-        found = flip(request) if "places" in request else answer(request["table"], verify=True)
-        found["resident"] = peak_memory()
-        sys.stdout.write(json.dumps(found, default=repr) + "\n")
+        result = flip(request) if "places" in request else answer(request["table"], verify=True)
+        result["resident"] = peak_memory()
+        sys.stdout.write(json.dumps(result, default=repr) + "\n")
         sys.stdout.flush()
 
 

@@ -1,7 +1,7 @@
-"""Tables for flipping single bytes: each kind of file of a log once, and a checksum that says all.
+"""Tables for flipping single bytes: each kind of log file once, and a complete checksum.
 
-The checksum has every field that the protocol knows, the list of all live files included, so that
-whatever can be checked is checked.
+The checksum has every field of the protocol, including the list of all live files, so that
+everything that can be checked is checked.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ LATEST = 4
 CHECKPOINT = 2
 T0 = 1_700_000_000_000
 VECTOR_FILE = uuid.UUID(int=0x1234_5678_9ABC_4DEF_8000_0000_0000_0001)
-#: What each byte becomes.
+#: The replacements of each byte.
 VALUES = (0x01, 0x80, "00", "ff")
-#: What of an answer no checksum covers: it says nothing of tombstones.
+#: Parts of a result that no checksum covers: it has no tombstones.
 UNCOVERED = {"removed"}
-#: The files that are flipped, by the kind of table.
+#: The files to flip, by the kind of table.
 KINDS = {
     "commits": ["00000000000000000000.json"]
     + [f"{version:020}.json" for version in range(1, LATEST + 1)]
@@ -36,7 +36,7 @@ KINDS = {
 
 
 def build(table: Path, kind: str) -> logs.LogBuilder:
-    """Five commits with data files, vectors of both kinds, and all that a state is made of."""
+    """Write five commits with data files, both kinds of vectors, and everything else in a state."""
     log = logs.LogBuilder(table)
     stored, descriptors = vectors.in_file([[0], [1, 2]], VECTOR_FILE)
     (table / f"deletion_vector_{VECTOR_FILE}.bin").write_bytes(stored)
@@ -84,14 +84,14 @@ def build(table: Path, kind: str) -> logs.LogBuilder:
 
 
 def files(table: Path, kind: str) -> list[Path]:
-    """The files to flip."""
-    found = [path for name in KINDS[kind] for path in sorted((table / "_delta_log").glob(name))]
-    assert len(found) == len(KINDS[kind])
-    return found
+    """Return the files to flip."""
+    result = [path for name in KINDS[kind] for path in sorted((table / "_delta_log").glob(name))]
+    assert len(result) == len(KINDS[kind])
+    return result
 
 
 def flipped(byte: int, value: int | str) -> int:
-    """The byte after one of ``VALUES``."""
+    """Return the byte after one of ``VALUES``."""
     return int(value, 16) if isinstance(value, str) else byte ^ value
 
 
@@ -113,7 +113,7 @@ def _size(table: Path, name: str) -> int:
 
 
 def _everything(log: logs.LogBuilder) -> dict[str, Any]:
-    """The fields of a checksum that ``LogBuilder.checksum`` leaves to its caller."""
+    """Return the fields of a checksum that ``LogBuilder.checksum`` leaves to its caller."""
     adds = list(log.state().adds.values())
     sizes = [add["size"] for add in adds]
     deleted = [add.get("deletionVector", {}).get("cardinality", 0) for add in adds]

@@ -1,14 +1,14 @@
-"""What a reader may say about a log one of whose files was changed.
+"""The valid results for a log in which one file was changed.
 
-An error of deltareplay's own is always in order, but for the hint, which no reader needs. An answer
-is in order
+An error of deltareplay's own is always valid, except for the hint, which no reader needs. A result
+is valid
 
-- when it is the answer of the whole table and the changed file is one that the log can do without
-  (a hint, a checksum, a compacted file, a checkpoint whose commits are still there), or when the
-  change fell into a part that says nothing about the table's state (``commitInfo``, ``cdc``,
-  unknown actions), but not into the last line of a commit, where it would be a torn commit;
-- when the changed file is still well-formed, and the answer is what the model reads from it: a
-  value changed, and nothing can tell.
+- if it equals the original and the changed file is redundant (a hint, a checksum, a compacted
+  file, a checkpoint whose commits still exist), or the change does not affect the table's state
+  (``commitInfo``, ``cdc``, unknown actions), except in the last line of a commit, where it would
+  be a torn commit;
+- if the changed file is still well-formed, and the model reads the same from it: a value changed,
+  which nothing can detect.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ VECTOR = {
 
 
 class Unclear(Exception):
-    """The form is broken in a way that readers take differently; an answer proves nothing."""
+    """The file is invalid in a way that readers treat differently: the result proves nothing."""
 
 
 class Malformed(Exception):
-    """Not what it should be: only an error is in order."""
+    """The file is invalid: only an error is valid."""
 
 
 def answer_of(model: Model, version: int) -> Answer:
-    """The model's state in the words of ``worker.answer``."""
+    """Return the model's state in the format of ``worker.answer``."""
     if model.protocol is None or model.metadata is None:
         raise Malformed("no protocol or no metadata")
     files = [_file(body) for body in model.files.values()]
@@ -100,10 +100,10 @@ def _typed(type_: str, value: Any) -> Any:
 
 
 def actions_of(content: bytes) -> list[logs.Action]:
-    """The lines of a commit, strictly.
+    """Parse the lines of a commit strictly.
 
-    But nobody has to read the rest of a line that begins as an action that says nothing, unless it
-    is the last.
+    However, readers need not parse the rest of a line whose action does not affect the state,
+    unless it is the last line.
 
     Raises:
         Malformed: A line is no JSON object.
@@ -124,7 +124,8 @@ def actions_of(content: bytes) -> list[logs.Action]:
 
 def _object(line: bytes) -> logs.Action:
     try:
-        # bare control characters in strings are told from escaped ones by nobody but the strictest
+        # only the strictest parsers distinguish bare control characters in strings from escaped
+        # ones
         loaded = json.loads(line.decode("utf-8"), object_pairs_hook=_once, strict=False)
     except (ValueError, RecursionError) as error:
         raise Malformed(str(error)) from error
@@ -144,7 +145,7 @@ def _once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def silent_change(before: bytes, after: bytes) -> bool:
-    """Whether every line that changed is one that says nothing, and not the last."""
+    """Return whether all changed lines have no effect on the state, and are not the last."""
     old, new = before.split(b"\n"), after.split(b"\n")
     if len(old) != len(new):
         return False
@@ -158,11 +159,11 @@ def silent_change(before: bytes, after: bytes) -> bool:
 
 
 def replayed(commits: Iterable[list[logs.Action]]) -> Model:
-    """The model after these commits.
+    """Return the model after these commits.
 
     Raises:
         Malformed: An action lacks what its key is made of.
-        Unclear: A file is there twice in one commit or checkpoint, which no writer may do.
+        Unclear: A file occurs twice in one commit or checkpoint, which no writer may do.
     """
     model = Model()
     for actions in commits:
@@ -186,5 +187,5 @@ def _key(body: dict[str, Any]) -> list[Any]:
 
 
 def same(answer: Answer, expected: Answer) -> bool:
-    """Equal, whatever the warnings and the memory."""
+    """Compare, ignoring warnings and memory."""
     return all(answer.get(name) == value for name, value in expected.items())

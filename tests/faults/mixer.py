@@ -1,7 +1,7 @@
-"""A process that does everything to one table until it is killed.
+"""A process that executes all kinds of steps on one table until it is killed.
 
-Jobs come as JSON lines: table, seed, after (seconds), log. A forked child writes each step to the
-log before it does it, and again when it is done; it is killed after so many seconds.
+Jobs come as JSON lines: table, seed, after (seconds), log. A forked child records each step in the
+log before and after executing it; it is killed after this many seconds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SERVICES = ["checkpoint", "compact_log", "cleanup_log", "vacuum", "write_checksu
 
 
 def drawn(chance: random.Random, seed: int, number: int) -> Step:
-    """The next step; ids of new rows occur once in all steps."""
+    """Return the next step; ids of new rows are unique in all steps."""
     kind = chance.choice(WRITES if chance.random() < 0.75 else SERVICES)
     first = (seed * 1000 + number) * 10
     new = {first + row: chance.randrange(100) for row in range(chance.randrange(1, 8))}
@@ -36,7 +36,7 @@ def drawn(chance: random.Random, seed: int, number: int) -> Step:
 
 
 def applied(rows: Rows, step: Step) -> Rows:
-    """What a step makes of the rows."""
+    """Return the rows after a step."""
     new, bound = {int(id): v for id, v in step["new"].items()}, step["bound"]
     if step["kind"] == "append":
         return {**rows, **new}
@@ -51,7 +51,7 @@ def applied(rows: Rows, step: Step) -> Rows:
 
 
 def carry_out(table: dr.Table, step: Step) -> int | None:
-    """Does a step to a table; the version that it made."""
+    """Execute a step on a table; return the version."""
     new, bound = step["new"], step["bound"]
     if step["kind"] == "append":
         return table.append([{"id": id, "v": v} for id, v in new.items()]).version
@@ -80,7 +80,7 @@ def carry_out(table: dr.Table, step: Step) -> int | None:
 
 
 def age_log(root: Path) -> None:
-    """Dates the log back, so that there is something to clean up."""
+    """Make the log older, so that there is something to clean up."""
     files = sorted(root.glob("_delta_log/*.json"))[:-2]
     for days, path in enumerate(reversed(files)):
         then = time.time() - (days + 40) * 24 * 3600
@@ -106,7 +106,7 @@ def mix(job: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    pa.array([1])  # looks for pandas, which takes its time, once and not in every child
+    pa.array([1])  # checks for pandas, which takes a while, once instead of in every child
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()

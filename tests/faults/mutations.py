@@ -34,7 +34,7 @@ TOKENS = [
 
 
 def mutate(content: bytes, chance: random.Random) -> bytes:
-    """``content`` with one to three wounds; never the same bytes."""
+    """Return ``content`` with one to three changes; never the same bytes."""
     wounded = content
     while wounded == content:
         for _ in range(chance.choice([1, 1, 1, 2, 3])):
@@ -70,7 +70,7 @@ def _wound(content: bytes, chance: random.Random) -> bytes:
 
 
 def _place(content: bytes, chance: random.Random) -> int:
-    """Anywhere; in every second Parquet file, in its footer."""
+    """Return a random position; in every second Parquet file, in its footer."""
     if content[:4] == b"PAR1" and chance.random() < 0.5:
         return chance.randrange(max(0, len(content) - 1500), len(content))
     return chance.randrange(len(content))

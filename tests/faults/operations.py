@@ -1,6 +1,6 @@
-"""Everything that writes to a table, each with a table made for it and the rows before and after.
+"""All operations that write to a table, each with a table, and the rows before and after it.
 
-This module is also what the process under faults runs: it imports nothing of the tests.
+This module also runs in the process with injected faults: it does not import the tests.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import deltareplay as dr
 
 Rows = dict[int, int]
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64())])
-#: Four files' worth of rows, in two appends.
+#: The rows of four files, in two appends.
 ROWS: Rows = {number: number * 10 for number in range(10)}
 VECTORS = {"delta.enableDeletionVectors": "true"}
 V2 = {"delta.feature.v2Checkpoint": "supported"}
 DAY = 24 * 3600
-#: Seconds against a storage that fails.
+#: The timeout in seconds against a failing storage.
 TIMEOUT = 2.0
 
 
@@ -34,14 +34,14 @@ def no_change(rows: Rows) -> Rows:
 
 @dataclass(frozen=True)
 class Operation:
-    """One verb.
+    """A verb.
 
     Attributes:
         name: For people.
         run: Carries it out on an open table.
         after: The rows that it makes of those before.
         properties: Of the table.
-        prepare: What the table needs beside two versions with rows.
+        prepare: What the table needs in addition to two versions with rows.
         commits: How many versions it makes.
         oldest: The oldest version that can be read afterwards.
     """
@@ -58,7 +58,7 @@ class Operation:
         return self.name
 
     def build(self, root: Path) -> dr.Table:
-        """The table as the operation finds it."""
+        """Create the table for an operation."""
         table = dr.create_table(root, SCHEMA, properties=self.properties)
         for half in (range(5), range(5, 10)):
             table.append(as_rows({number: ROWS[number] for number in half}), durable=False)
@@ -71,10 +71,10 @@ def as_rows(rows: Rows) -> list[dict[str, int]]:
 
 
 def rows_of(table: dr.Table, version: int | None = None) -> tuple[int, Rows, int]:
-    """The version, its rows by id, and how many there are: an id that is there twice shows."""
+    """Return the version, its rows by id, and their number, which shows duplicate ids."""
     snapshot = table.snapshot(version=version)
-    found = snapshot.scan(columns=["id", "v"]).to_arrow().to_pylist()
-    return snapshot.version, {row["id"]: row["v"] for row in found}, len(found)
+    result = snapshot.scan(columns=["id", "v"]).to_arrow().to_pylist()
+    return snapshot.version, {row["id"]: row["v"] for row in result}, len(result)
 
 
 def root_of(table: dr.Table) -> Path:
@@ -82,7 +82,7 @@ def root_of(table: dr.Table) -> Path:
 
 
 def age(table: dr.Table, pattern: str, days: int) -> None:
-    """Dates files back."""
+    """Make files older."""
     then = time.time() - days * DAY
     for path in root_of(table).glob(pattern):
         os.utime(path, (then, then))

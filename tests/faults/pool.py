@@ -1,4 +1,4 @@
-"""Asks workers about broken tables, with a clock running."""
+"""Sends broken tables to workers, with a timeout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Job = TypeVar("Job")
 
 
 class Worker:
-    """A process that reads tables; started again when one of them took it down."""
+    """A process that reads tables; restarted if one of them kills it."""
 
     def __init__(self, script: Path = WORKER, patience: float = PATIENCE_S) -> None:
         self.script = script
@@ -28,7 +28,7 @@ class Worker:
         self.process: subprocess.Popen[str] | None = None
 
     def ask(self, table: str) -> dict[str, Any]:
-        """The worker's answer; ``{"untyped": ...}`` where it hangs, dies or takes too much."""
+        """Return the worker's response; ``{"untyped": ...}`` if it hangs, dies or grows."""
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -43,14 +43,14 @@ class Worker:
             code = process.wait()
             self.close()
             return {"untyped": f"the process died with {code}"}
-        found: dict[str, Any] = json.loads(line)
-        if found["resident"] > MEMORY:
+        result: dict[str, Any] = json.loads(line)
+        if result["resident"] > MEMORY:
             self.close()
-            return {"untyped": f"{found['resident'] >> 20} MiB were resident"}
-        return found
+            return {"untyped": f"{result['resident'] >> 20} MiB were resident"}
+        return result
 
     def close(self) -> None:
-        """Ends the process, whatever it does."""
+        """Kill the process, whatever it is doing."""
         if self.process is not None:
             process, self.process = self.process, None
             process.kill()
@@ -75,7 +75,7 @@ def over(
     workers: int = 2,
     make: Callable[[], Worker] = Worker,
 ) -> list[str]:
-    """Hands the jobs to ``workers`` threads with a process each; gives the complaints."""
+    """Run the jobs in ``workers`` threads with a process each; return the failures."""
     waiting: queue.Queue[Job] = queue.Queue()
     for job in jobs:
         waiting.put(job)

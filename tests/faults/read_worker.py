@@ -1,6 +1,6 @@
-"""The process under the read shim: forks a child for each job, and says what became of it.
+"""The process with the read shim: forks a child for each job, and reports its result.
 
-Jobs come as JSON lines: table, verb, number of the call that goes wrong, how. So do answers.
+Jobs come as JSON lines: table, verb, number of the failing call, kind of failure. So do results.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def answer(root: str, verb: str, at: int, how: int) -> dict[str, Any]:
     table = dr.Table(root)
     shim = ctypes.CDLL(None)
     shim.readshim_arm(root.encode(), ctypes.c_long(at), how)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     try:
-        found["said"] = VERBS[verb](table)
+        result["value"] = VERBS[verb](table)
     except dr.DeltaReplayError as error:
-        found["code"] = error.code
+        result["code"] = error.code
     except BaseException as error:  # a panic is not an Exception
-        found["untyped"] = f"{type(error).__name__}: {error}"
-    found["reads"] = shim.readshim_disarm()
-    found["rows"] = rows_of(dr.Table(root))
-    return found
+        result["untyped"] = f"{type(error).__name__}: {error}"
+    result["reads"] = shim.readshim_disarm()
+    result["rows"] = rows_of(dr.Table(root))
+    return result
 
 
 def main() -> None:
@@ -60,9 +60,9 @@ def main() -> None:
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading, "rb") as pipe:
-            said = pipe.read()
+            output = pipe.read()
         os.waitpid(child, 0)
-        sys.stdout.write((said.decode() or '{"untyped": "it died"}') + "\n")
+        sys.stdout.write((output.decode() or '{"untyped": "it died"}') + "\n")
         sys.stdout.flush()
 
 

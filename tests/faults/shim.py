@@ -1,4 +1,4 @@
-"""The fault shim: compiled here, loaded into another process, and told where to strike."""
+"""The fault shim: compiled here, loaded into another process, and configured."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import Any
 
 SOURCE = Path(__file__).with_name("shim.c")
 WORKER = Path(__file__).with_name("shim_worker.py")
-#: What may happen to a call, by the numbers of ``enum how``.
+#: The effects on a call, by the numbers of ``enum how``.
 HOW = {"kill before": 1, "kill after": 2, "torn": 3, "no space": 4, "I/O error": 5}
 COUNT = -1
 
 
 def missing() -> str | None:
-    """Why there can be no shim; None where there can."""
+    """Return why there can be no shim; None if there can."""
     if sys.platform != "linux":
         return "the shim is for Linux"
     return None if shutil.which("cc") else "there is no C compiler (cc)"
 
 
 def memory() -> str | None:
-    """A directory in memory, if there is one: what counts is the call, not the disk."""
+    """Return a directory in memory, if there is one: the calls matter, not the disk."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def compiled(directory: Path) -> Path:
-    """The shim as a shared library."""
+    """Compile the shim to a shared library."""
     library = directory / "shim.so"
     command = ["cc", "-shared", "-fPIC", "-O1", "-o", str(library), str(SOURCE)]
     subprocess.run([*command, "-ldl", "-lpthread"], check=True)
@@ -40,25 +40,25 @@ def compiled(directory: Path) -> Path:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one operation.
+    """The result of an operation.
 
     Attributes:
         killed: The process ended in the middle.
-        said: What the operation gave back or raised; None where it was killed.
+        result: The result or the error of the operation; None if it was killed.
         calls: Name and path of the calls that change files.
     """
 
     killed: bool
-    said: dict[str, Any] | None
+    result: dict[str, Any] | None
     calls: list[tuple[str, str]]
 
     @property
     def acknowledged(self) -> bool:
-        return self.said is not None and "done" in self.said
+        return self.result is not None and "done" in self.result
 
 
 class Shimmed:
-    """A process with the shim, which carries out one operation after the other."""
+    """A process with the shim, which executes operations one after the other."""
 
     def __init__(self, library: Path) -> None:
         environment = {**os.environ, "LD_PRELOAD": str(library)}
@@ -71,7 +71,7 @@ class Shimmed:
         )
 
     def perform(self, operation: str, table: Path, at: int = COUNT, how: str = "") -> Outcome:
-        """Carries an operation out; call number ``at`` goes wrong."""
+        """Execute an operation; call number ``at`` fails."""
         job = {"operation": operation, "table": str(table), "at": at, "how": HOW.get(how, 0)}
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -79,7 +79,7 @@ class Shimmed:
         self._process.stdin.flush()
         answer = json.loads(self._process.stdout.readline())
         calls = [(name, path) for name, path in answer["calls"]]
-        return Outcome(answer["status"] != 0, answer["said"], calls)
+        return Outcome(answer["status"] != 0, answer["result"], calls)
 
     def close(self) -> None:
         assert self._process.stdin is not None

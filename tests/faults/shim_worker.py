@@ -1,7 +1,7 @@
-"""The process under the shim: forks a child for each operation, which may not survive it.
+"""The process with the shim: forks a child for each operation, which may not survive it.
 
-Jobs come as JSON lines: operation, table, at, how. Answers are JSON lines: the version and the
-answer or the error, how the child ended, and the calls that it made.
+Jobs come as JSON lines: operation, table, at, how. Results are JSON lines: the version and the
+result or the error, how the child ended, and the calls that it made.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import deltareplay as dr
 
 
 def perform(job: dict[str, Any], log: int) -> dict[str, Any]:
-    """One operation, with the shim awake."""
+    """Execute one operation with the shim enabled."""
     operation = BY_NAME[job["operation"]]
     table = dr.Table(job["table"])
     shim = ctypes.CDLL(None)
@@ -41,11 +41,11 @@ def perform(job: dict[str, Any], log: int) -> dict[str, Any]:
     if operation is CREATE:
         done = 0
     version = getattr(done, "version", done if type(done) is int else None)
-    return {"done": version, "warnings": [str(one.message) for one in caught]}
+    return {"done": version, "warnings": [str(warning.message) for warning in caught]}
 
 
 def main() -> None:
-    pa.array([1])  # looks for pandas, which takes its time, once and not in every child
+    pa.array([1])  # checks for pandas, which takes a while, once instead of in every child
     for line in sys.stdin:
         job = json.loads(line)
         reading, writing = os.pipe()
@@ -60,8 +60,8 @@ def main() -> None:
             _, status = os.waitpid(child, 0)
             log.seek(0)
             calls = [call.split("\t") for call in log.read().decode().splitlines()]
-        said = json.loads(answer) if answer else None
-        print(json.dumps({"said": said, "status": status, "calls": calls}), flush=True)
+        output = json.loads(answer) if answer else None
+        print(json.dumps({"result": output, "status": status, "calls": calls}), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Small tables to break, one for each way to keep a log, and what they say while whole."""
+"""Small tables to damage, one for each form of a log, and their original state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VECTOR = logs.deletion_vector()
 
 
 def build(table: Path, kind: str) -> logs.LogBuilder:
-    """Seven commits with something of everything, and the files that ``kind`` names."""
+    """Write seven commits with all kinds of actions, and the files of ``kind``."""
     log = logs.LogBuilder(table)
     log.create(
         logs.schema(id="long", d="string"),
@@ -34,7 +34,7 @@ def build(table: Path, kind: str) -> logs.LogBuilder:
 
 
 def _files(version: int) -> list[logs.Action]:
-    """Two files more, and the first of the last version gone; that of version 3 has a vector."""
+    """Return two more files, and the removal of the previous one; in version 3 with a vector."""
     actions = [
         _add(f"d={version}/part-{version}.parquet", version, VECTOR if version == 3 else None),
         _add(f"d={version}/other%20{version}.parquet", version),
@@ -67,7 +67,7 @@ def _keep(log: logs.LogBuilder, kind: str) -> None:
         log.checksum(LATEST)
         return
     cleaned = kind.endswith(" cleaned")
-    # without pyarrow's own schema beside Parquet's: only pyarrow reads it, and only it stumbles
+    # without pyarrow's own schema in addition to Parquet's: only pyarrow reads it
     log.checkpoint(CHECKPOINT, kind=kind.removesuffix(" cleaned"), store_schema=False)
     if cleaned:
         log.delete_commits(CHECKPOINT)

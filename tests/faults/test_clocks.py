@@ -1,4 +1,4 @@
-"""Processes whose clocks are 30 days apart write to one table, and look after it."""
+"""Processes whose clocks differ by 30 days write to one table, and maintain it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ pytestmark = pytest.mark.skipif(
 
 
 def by_clock(days: int, table: dr.Table, *verb: str) -> dict[str, Any]:
-    """Carries out a verb in a process whose clock is so many days ahead."""
+    """Execute a verb in a process whose clock is ahead by this many days."""
     environment = {
         **os.environ,
         "LD_PRELOAD": str(LIBRARIES[0]),
         "FAKETIME": f"{days:+d}d",
-        "NO_FAKE_STAT": "1",  # files are dated by whoever keeps them
+        "NO_FAKE_STAT": "1",  # the machine that stores files sets their timestamps
         "PYTHONWARNINGS": "ignore",
     }
     done = subprocess.run(
@@ -43,9 +43,9 @@ def by_clock(days: int, table: dr.Table, *verb: str) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    said: dict[str, Any] = json.loads(done.stdout)
-    assert abs(said["now"] - time.time() - days * DAY) < 3600, "the clock does not lie"
-    return said
+    output: dict[str, Any] = json.loads(done.stdout)
+    assert abs(output["now"] - time.time() - days * DAY) < 3600, "the clock does not lie"
+    return output
 
 
 def ids(table: dr.Table, version: int | None = None) -> list[int]:
@@ -83,7 +83,7 @@ def test_a_clock_that_is_ahead_deletes_nothing_that_is_needed(tmp_path: Path) ->
 
 
 def test_a_commit_by_a_clock_that_is_ahead_keeps_the_log(tmp_path: Path) -> None:
-    """Behind each checkpoint the log is cleaned."""
+    """The log is cleaned up after each checkpoint."""
     properties = {"delta.checkpointInterval": "1"}
     table = dr.create_table(tmp_path / "t", SCHEMA, properties=properties)
     for number in range(3):
@@ -94,7 +94,7 @@ def test_a_commit_by_a_clock_that_is_ahead_keeps_the_log(tmp_path: Path) -> None
     assert len(list(log.glob("*.json"))) == 4
 
 
-def test_what_a_clock_that_is_behind_removed_is_not_long_expired(tmp_path: Path) -> None:
+def test_removals_by_a_slow_clock_are_not_expired(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", SCHEMA)
     table.append([{"id": 1}])
     for path in (tmp_path / "t").glob("*.parquet"):  # an old file
@@ -105,7 +105,7 @@ def test_what_a_clock_that_is_behind_removed_is_not_long_expired(tmp_path: Path)
     assert ids(table, 1) == [1]
 
 
-def test_what_has_expired_by_every_clock_goes(tmp_path: Path) -> None:
+def test_files_expired_by_every_clock_are_deleted(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", SCHEMA)
     rubbish = tmp_path / "t" / "part-00000-rubbish.parquet"
     rubbish.write_bytes(b"x")

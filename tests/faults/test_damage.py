@@ -1,6 +1,6 @@
-"""Files cut short, damaged and replaced: an error that names the place, or the right answer.
+"""Truncated, damaged and replaced files: an error with the location, or the right result.
 
-Never a panic, a process that dies, twenty seconds without an answer, or a gigabyte of memory.
+Never a panic, a process that dies, twenty seconds without a response, or a gigabyte of memory.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ REPLACEMENTS = {
     "an empty object": b"{}\n",
     "empty lines": b"\n" * 100,
 }
-Job = tuple[str, str, bytes, str]  # kind of table, file, its new bytes, what was done
+Job = tuple[str, str, bytes, str]  # kind of table, file, its new bytes, kind of damage
 
 
 class Bench:
-    """The tables of every kind, one copy a worker, and what they say while whole."""
+    """The tables of every kind, one copy per worker, and their original state."""
 
     def __init__(self, root: Path, workers: int) -> None:
         self.root = root
@@ -65,7 +65,7 @@ def bench() -> Iterator[Bench]:
 
 
 def examine(bench: Bench, seen: Counter[str]) -> Any:
-    """What a worker thread does with a job: damage, ask, judge, repair."""
+    """Return the job of a worker thread: damage, read, check, repair."""
 
     def work(worker: pool.Worker, number: int, job: Job) -> str | None:
         kind, name, content, what = job
@@ -101,7 +101,7 @@ def verdict_of(
     answer: judge.Answer,
     worker: pool.Worker,
 ) -> str:
-    """``error``, ``whole``, ``changed`` or ``unclear`` where all is well; else the complaint."""
+    """Return ``error``, ``whole``, ``changed`` or ``unclear`` if valid; otherwise the failure."""
     if "untyped" in answer:
         return str(answer["untyped"])
     is_commit = name[20:] == ".json"
@@ -120,7 +120,7 @@ def verdict_of(
         return f"the hint changed the answer to {answer}"
     try:
         model = judge.replayed(reread(bench, kind, name, content))
-        if kind == "checksum":  # it has both, and may be asked first
+        if kind == "checksum":  # it has both, and either may be used first
             model.protocol = model.protocol or bench.logs[kind].state().protocol
             model.metadata = model.metadata or bench.logs[kind].state().metadata
         expected = judge.answer_of(model, tables.LATEST)
@@ -134,14 +134,14 @@ def verdict_of(
 
 
 def replaced_by_another(kind: str, version: int) -> bool:
-    """Whether a compacted file or a checkpoint stands for the commit, so that nobody reads it."""
+    """Return whether a compacted file or a checkpoint replaces the commit when reading."""
     if kind == "compacted":
         return 2 <= version <= 5
     return kind not in ("commits", "checksum") and version <= tables.CHECKPOINT
 
 
 def reread(bench: Bench, kind: str, name: str, content: bytes) -> list[list[dict[str, Any]]]:
-    """The commits, with the changed file in the place of those that it stands for."""
+    """Return the commits, with the changed file instead of those that it contains."""
     commits = bench.logs[kind].commits
     if name[20:] == ".json":
         version = int(name[:20])
@@ -150,29 +150,29 @@ def reread(bench: Bench, kind: str, name: str, content: bytes) -> list[list[dict
         return [*commits[:2], judge.actions_of(content), *commits[6:]]
     if name.endswith(".crc"):
         raise judge.Malformed("a checksum changes no answer")
-    if name.endswith(".json"):  # the manifest of a V2 checkpoint; its sidecars are whole
+    if name.endswith(".json"):  # the manifest of a V2 checkpoint; its sidecars are intact
         rows = judge.actions_of(content)
         named = [row["sidecar"].get("path") for row in rows if "sidecar" in row]
         sides = [side for side in bench.files(kind) if Path(side).name in named]
         inline = [row for row in rows if "sidecar" not in row]
-        found = [inline, *(pyarrow_rows(bench.log(kind) / side) for side in sides)]
-        return [*found, *commits[tables.CHECKPOINT + 1 :]]
-    found = []
+        result = [inline, *(pyarrow_rows(bench.log(kind) / side) for side in sides)]
+        return [*result, *commits[tables.CHECKPOINT + 1 :]]
+    result = []
     for other in bench.files(kind):  # the changed file and its unchanged neighbours
         if other == name:
             with tempfile.TemporaryDirectory() as directory:
                 path = Path(directory) / "changed.parquet"
                 path.write_bytes(content)
-                found.append(pyarrow_rows(path))
+                result.append(pyarrow_rows(path))
         elif other.endswith(".parquet"):
-            found.append(pyarrow_rows(bench.log(kind) / other))
+            result.append(pyarrow_rows(bench.log(kind) / other))
         elif ".checkpoint." in other:
-            found.append(judge.actions_of(bench.content(kind, other)))
-    return [*found, *commits[tables.CHECKPOINT + 1 :]]
+            result.append(judge.actions_of(bench.content(kind, other)))
+    return [*result, *commits[tables.CHECKPOINT + 1 :]]
 
 
 def pyarrow_rows(path: Path) -> list[dict[str, Any]]:
-    """What pyarrow reads from a file, in a process of its own."""
+    """Return the rows that pyarrow reads from a file, in a separate process."""
     reader = pool.Worker()
     try:
         answer = reader.ask(str(path))
@@ -185,17 +185,17 @@ def pyarrow_rows(path: Path) -> list[dict[str, Any]]:
 
 
 def difference(answer: judge.Answer, expected: judge.Answer) -> str:
-    """The first field that differs, cut short."""
+    """Return the first field that differs, truncated."""
     for name, value in expected.items():
-        found = answer.get(name)
-        if found == value:
+        result = answer.get(name)
+        if result == value:
             continue
-        if isinstance(value, list) and isinstance(found, list):
-            missing = [item for item in value if item not in found][:1]
-            extra = [item for item in found if item not in value][:1]
+        if isinstance(value, list) and isinstance(result, list):
+            missing = [item for item in value if item not in result][:1]
+            extra = [item for item in result if item not in value][:1]
             lacks, has = str(missing)[:150], str(extra)[:150]
-            return f"{name}: {len(found)} for {len(value)}, missing {lacks}, extra {has}"
-        return f"{name}: got {str(found)[:150]}, expected {str(value)[:150]}"
+            return f"{name}: {len(result)} for {len(value)}, missing {lacks}, extra {has}"
+        return f"{name}: got {str(result)[:150]}, expected {str(value)[:150]}"
     return f"nothing differs: {str(answer)[:200]}"
 
 
@@ -207,7 +207,7 @@ def run(bench: Bench, jobs: list[Job]) -> Counter[str]:
     return seen
 
 
-def test_whole_tables_say_what_the_model_says(bench: Bench) -> None:
+def test_undamaged_tables_agree_with_the_model(bench: Bench) -> None:
     worker = pool.Worker()
     for kind in tables.KINDS:
         answer = worker.ask(str(bench.path(kind, 0)))
@@ -223,11 +223,11 @@ def test_every_proper_prefix_of_a_small_file(bench: Bench, kind: str) -> None:
     for name in bench.files(kind):
         content = bench.content(kind, name)
         if name[20:] == ".json" and kind != "commits" and int(name[:20]) != tables.LATEST:
-            continue  # the same commits lie in every table
+            continue  # the same commits are in every table
         text = not name.endswith(".parquet")
         step = max(1, len(content) // (120 if text else 60))
         cuts = {*range(0, len(content), step), *range(max(0, len(content) - 12), len(content))}
-        if text:  # around the ends of lines, where a cut is hardest to see
+        if text:  # around the ends of lines, where a truncation is hardest to detect
             ends = [at + d for at, c in enumerate(content) if c == 10 for d in (-1, 0, 1)]
             cuts.update(cut for cut in ends if cut < len(content))
         jobs += [(kind, name, content[:cut], f"cut at {cut}") for cut in sorted(cuts)]
@@ -237,10 +237,10 @@ def test_every_proper_prefix_of_a_small_file(bench: Bench, kind: str) -> None:
 
 
 def mutations(bench: Bench, rounds: int, seed: int) -> list[Job]:
-    """Random wounds to files of every kind, the rare kinds as often as the common ones."""
+    """Random damage to files of every kind, the rare kinds as often as the common ones."""
     chance = random.Random(seed)
     places = [(kind, name) for kind in tables.KINDS for name in bench.files(kind)]
-    special = [place for place in places if place[1][20:] != ".json"]
+    special = [path for path in places if path[1][20:] != ".json"]
     jobs = []
     for number in range(rounds):
         kind, name = chance.choice(special if chance.random() < 0.7 else places)

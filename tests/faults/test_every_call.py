@@ -1,8 +1,8 @@
-"""Every call that changes a file goes wrong once, in every way, for every verb that writes.
+"""Every call that changes a file fails once, in every way, for every verb that writes.
 
-Afterwards the table opens at the old version or at the new one, with exactly its rows; what was
-acknowledged is there; an error says truly whether something was committed; the next write works.
-``DELTAREPLAY_SLOW=1`` takes all of them; otherwise some, by ``DELTAREPLAY_SEED``.
+Afterwards the table opens at the old version or at the new one, with exactly its rows; everything
+acknowledged exists; an error correctly states whether something was committed; the next write
+works. ``DELTAREPLAY_SLOW=1`` tests all calls; otherwise a sample, by ``DELTAREPLAY_SEED``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import deltareplay as dr
 
 SLOW = os.environ.get("DELTAREPLAY_SLOW") == "1"
 SEED = int(os.environ.get("DELTAREPLAY_SEED", "20262"))
-#: Of each verb so many are tried where time is short.
+#: The number of calls of each verb in the sample.
 SAMPLE = 6
 NEXT = {999: 9}
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(shim.missing() is not None, reason=shim.missing(
 
 
 @pytest.fixture
-def place() -> Iterator[Path]:
+def workspace() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=shim.memory()) as directory:
         yield Path(directory)
 
@@ -44,7 +44,7 @@ def shimmed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[shim.Shimmed]:
 
 
 def cases(calls: list[tuple[str, str]]) -> list[tuple[int, str]]:
-    """Each call with each way to go wrong; a torn call is one that writes bytes."""
+    """Return each call with each kind of failure; only calls that write bytes can be torn."""
     return [
         (at, how)
         for at, (name, _) in enumerate(calls)
@@ -54,7 +54,7 @@ def cases(calls: list[tuple[str, str]]) -> list[tuple[int, str]]:
 
 
 def judge(operation: Operation, root: Path, outcome: shim.Outcome, last: int) -> str | None:
-    """What is wrong afterwards; None where all is well."""
+    """Return the problem, or None."""
     table = dr.Table(root)
     new = operation.after(ROWS)
     old = ROWS if operation.commits == 1 else new
@@ -68,12 +68,12 @@ def judge(operation: Operation, root: Path, outcome: shim.Outcome, last: int) ->
     if outcome.acknowledged:
         if version != last + operation.commits:
             return f"acknowledged, but the version is {version}"
-    elif outcome.said is not None:
-        if "DeltaReplayError" not in outcome.said["error"]:
-            return f"an error without a type: {outcome.said}"
-        unknown = "CommitStateUnknownError" in outcome.said["error"]
+    elif outcome.result is not None:
+        if "DeltaReplayError" not in outcome.result["error"]:
+            return f"an error without a type: {outcome.result}"
+        unknown = "CommitStateUnknownError" in outcome.result["error"]
         if operation.commits == 1 and not unknown and version != last:
-            return f"said to have failed, but version {version} is there: {outcome.said}"
+            return f"reported as failed, but version {version} exists: {outcome.result}"
     for older in range(operation.oldest, last):
         rows_of(table, older)
     table.append(as_rows(NEXT), durable=False)
@@ -84,18 +84,18 @@ def judge(operation: Operation, root: Path, outcome: shim.Outcome, last: int) ->
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_old_or_new(operation: Operation, shimmed: shim.Shimmed, place: Path) -> None:
-    template = place / "template"
+def test_old_or_new(operation: Operation, shimmed: shim.Shimmed, workspace: Path) -> None:
+    template = workspace / "template"
     table = operation.build(template)
     last, before, _ = rows_of(table)
     assert before == (ROWS if operation.commits == 1 else operation.after(ROWS))
 
-    root = place / "table"
+    root = workspace / "table"
     shutil.copytree(template, root)
     whole = shimmed.perform(operation.name, root)
-    assert whole.acknowledged, whole.said
-    assert whole.said is not None
-    assert whole.said["warnings"] == []
+    assert whole.acknowledged, whole.result
+    assert whole.result is not None
+    assert whole.result["warnings"] == []
     assert judge(operation, root, whole, last) is None
     assert len(whole.calls) >= 3
 
@@ -121,66 +121,68 @@ def test_old_or_new(operation: Operation, shimmed: shim.Shimmed, place: Path) ->
     assert not complaints, f"{len(complaints)} of {len(chosen)}:\n" + "\n".join(complaints[:20])
 
 
-def test_a_table_is_created_or_not(shimmed: shim.Shimmed, place: Path) -> None:
-    whole = shimmed.perform(CREATE.name, place / "whole")
-    assert whole.acknowledged, whole.said
+def test_a_table_is_created_or_not(shimmed: shim.Shimmed, workspace: Path) -> None:
+    whole = shimmed.perform(CREATE.name, workspace / "whole")
+    assert whole.acknowledged, whole.result
     chosen = cases(whole.calls)
     if not SLOW:
         chosen = random.Random(SEED).sample(chosen, SAMPLE)
     for number, (at, how) in enumerate(chosen):
-        root = place / f"{number}"
+        root = workspace / f"{number}"
         outcome = shimmed.perform(CREATE.name, root, at, how)
-        where = f"{how} at {whole.calls[at]}: {outcome.said}"
+        where = f"{how} at {whole.calls[at]}: {outcome.result}"
         if dr.is_table(root):
             assert rows_of(dr.Table(root)) == (0, {}, 0), where
-            unknown = outcome.said and "CommitStateUnknownError" in outcome.said.get("error", [])
+            unknown = outcome.result and "CommitStateUnknownError" in outcome.result.get(
+                "error", []
+            )
             assert outcome.killed or outcome.acknowledged or unknown, where
             table = dr.Table(root)
         else:
             assert not outcome.acknowledged, where
-            assert outcome.killed or "DeltaReplayError" in outcome.said["error"], where
-            table = dr.create_table(root, dr.Table(place / "whole").snapshot().schema)
+            assert outcome.killed or "DeltaReplayError" in outcome.result["error"], where
+            table = dr.create_table(root, dr.Table(workspace / "whole").snapshot().schema)
         table.append(as_rows(NEXT), durable=False)
         assert rows_of(table)[1] == NEXT, where
 
 
 @pytest.mark.parametrize("how", ["no space", "I/O error"])
-def test_a_directory_that_does_not_sync(how: str, shimmed: shim.Shimmed, place: Path) -> None:
-    """What is written there is seen by all, and may be gone after a power cut."""
+def test_a_directory_that_does_not_sync(how: str, shimmed: shim.Shimmed, workspace: Path) -> None:
+    """The commit is visible to all, but a power failure may lose it."""
     append = OPERATIONS[0]
-    append.build(place / "template")
-    shutil.copytree(place / "template", place / "whole")
-    calls = shimmed.perform(append.name, place / "whole").calls
+    append.build(workspace / "template")
+    shutil.copytree(workspace / "template", workspace / "whole")
+    calls = shimmed.perform(append.name, workspace / "whole").calls
     synced = [at for at, (name, path) in enumerate(calls) if name == "fsync" and "." not in path]
     assert [calls[at][1] for at in synced[:2]] == ["", "/_delta_log"], "the data, then the commit"
     expected = [("storage.unsynced", 2), ("commit.unknown", 3)]
     for at, (code, version) in zip(synced, expected, strict=False):
-        root = place / code
-        shutil.copytree(place / "template", root)
-        said = shimmed.perform(append.name, root, at, how).said
-        assert said is not None
-        assert said["code"] == code
-        assert ("CommitStateUnknownError" in said["error"]) == (code == "commit.unknown")
+        root = workspace / code
+        shutil.copytree(workspace / "template", root)
+        output = shimmed.perform(append.name, root, at, how).result
+        assert output is not None
+        assert output["code"] == code
+        assert ("CommitStateUnknownError" in output["error"]) == (code == "commit.unknown")
         assert rows_of(dr.Table(root))[:2] == (
             version,
             append.after(ROWS) if version == 3 else ROWS,
         )
 
 
-def test_a_full_disk_is_said_to_be_full(shimmed: shim.Shimmed, place: Path) -> None:
+def test_a_full_disk_is_reported(shimmed: shim.Shimmed, workspace: Path) -> None:
     append = OPERATIONS[0]
-    append.build(place / "template")
-    shutil.copytree(place / "template", place / "whole")
-    calls = shimmed.perform(append.name, place / "whole").calls
+    append.build(workspace / "template")
+    shutil.copytree(workspace / "template", workspace / "whole")
+    calls = shimmed.perform(append.name, workspace / "whole").calls
     writes = [at for at, (name, _) in enumerate(calls) if name == "write"]
     for at in writes[:2]:  # the data, the commit
-        root = place / f"{at}"
-        shutil.copytree(place / "template", root)
-        said = shimmed.perform(append.name, root, at, "no space").said
-        assert said is not None
-        assert said["code"] == "storage.full"
+        root = workspace / f"{at}"
+        shutil.copytree(workspace / "template", root)
+        output = shimmed.perform(append.name, root, at, "no space").result
+        assert output is not None
+        assert output["code"] == "storage.full"
         assert rows_of(dr.Table(root))[:2] == (2, ROWS)
         left = [path for path in root.rglob("*") if path.is_file()]
         assert len(left) == len(
-            [path for path in (place / "template").rglob("*") if path.is_file()]
+            [path for path in (workspace / "template").rglob("*") if path.is_file()]
         )

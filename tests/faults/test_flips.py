@@ -1,7 +1,7 @@
-"""Every single byte of every kind of file, flipped.
+"""Flips every single byte of every kind of file.
 
-No panic, no hang, no error without a name; and with ``verify=True`` no answer that differs, but
-where no checksum can see it.
+No panic, no hang, no error without a class; and with ``verify=True`` no other result, except where
+no checksum can detect it.
 
 A plain run flips a sample. ``DELTAREPLAY_SLOW=1`` flips every byte, in four ways.
 """
@@ -28,7 +28,7 @@ SLOW = bool(os.environ.get("DELTAREPLAY_SLOW"))
 SAMPLE = int(os.environ.get("DELTAREPLAY_FLIPS", "12"))
 WORKERS = 2
 BATCH = 40
-Job = tuple[str, int, list[int]]  # kind of table, number of the file, places
+Job = tuple[str, int, list[int]]  # kind of table, number of the file, offsets
 
 
 class Bench:
@@ -60,21 +60,21 @@ def worker() -> pool.Worker:
     return pool.Worker(Path(__file__).with_name("flip_worker.py"), patience=60)
 
 
-def asked(process: pool.Worker, **request: Any) -> dict[str, Any]:
+def ask(process: pool.Worker, **request: Any) -> dict[str, Any]:
     return process.ask(json.dumps(request))
 
 
-def test_what_the_whole_tables_say(bench: Bench) -> None:
-    """The model's answer, in every kind of table."""
+def test_undamaged_tables_have_their_state(bench: Bench) -> None:
+    """The model's result, for every kind of table."""
     process = worker()
     for kind, log in bench.logs.items():
         model = judge.replayed(log.commits)
         expected = judge.answer_of(model, flips.LATEST)
         expected.pop("protocol")
-        found = asked(process, table=str(bench.table(kind, 0)))
-        assert judge.same(found, expected), (kind, found)
-        assert found["totals"] == [3, sum(file["size"] for file in found["files"]), 4]
-        assert sorted((row["d"], row["id"]) for row in found["rows"]) == [
+        result = ask(process, table=str(bench.table(kind, 0)))
+        assert judge.same(result, expected), (kind, result)
+        assert result["totals"] == [3, sum(file["size"] for file in result["files"]), 4]
+        assert sorted((row["d"], row["id"]) for row in result["rows"]) == [
             ("c", 2),
             ("d", 2),
             ("d", 3),
@@ -84,7 +84,7 @@ def test_what_the_whole_tables_say(bench: Bench) -> None:
 
 
 def jobs(bench: Bench, kinds: Iterable[str], sample: int | None) -> Iterator[Job]:
-    """All places of all files, or some of each."""
+    """Yield all offsets of all files, or a sample of each."""
     chance = random.Random(20262)
     for kind in kinds:
         for number, path in enumerate(bench.files(kind)):
@@ -105,21 +105,23 @@ def run(bench: Bench, all_jobs: list[Job], values: list[int | str]) -> Counter[s
         whole = path.read_bytes()
         request = {"table": str(bench.table(kind, number)), "file": str(path), "values": values}
         try:
-            found = asked(process, places=places, **request)
-            if "untyped" in found:  # which of them was it?
+            result = ask(process, places=places, **request)
+            if "untyped" in result:  # which of them was it?
                 path.write_bytes(whole)
-                singly = ((place, asked(process, places=[place], **request)) for place in places)
-                bad = next((one for one in singly if "untyped" in one[1]), (places, found))
+                singly = (
+                    (location, ask(process, places=[location], **request)) for location in places
+                )
+                bad = next((item for item in singly if "untyped" in item[1]), (places, result))
                 return f"{kind}, {path.name}, byte {bad[0]}: {bad[1]['untyped']}"
         finally:
             path.write_bytes(whole)
         complaints = []
-        for place, value, wrong, names in found["wrong"]:
-            verdict = complaint_about(bench, kind, path, whole, place, value, wrong, names)
+        for location, value, wrong, names in result["wrong"]:
+            verdict = complaint_about(bench, kind, path, whole, location, value, wrong, names)
             if verdict:
-                complaints.append(f"byte {place}, {value!r}: {verdict}")
+                complaints.append(f"byte {location}, {value!r}: {verdict}")
         with guard:
-            seen.update(found["counts"])
+            seen.update(result["counts"])
         return f"{kind}, {path.name}: " + "\n   ".join(complaints) if complaints else None
 
     complaints = pool.over(all_jobs, work, workers=WORKERS, make=worker)
@@ -132,24 +134,24 @@ def complaint_about(
     kind: str,
     path: Path,
     whole: bytes,
-    place: int,
+    offset: int,
     value: int | str,
     wrong: Any,
     names: list[str],
 ) -> str | None:
-    """None where what differs is nothing that a checksum covers, and what the file says now."""
+    """Return None if the difference is not covered by a checksum and agrees with the file."""
     if "untyped" in wrong:
         return str(wrong["untyped"])
     if not flips.UNCOVERED.issuperset(names):
         return f"{names} have changed, which the checksum covers: {str(wrong)[:300]}"
-    content = whole[:place] + bytes([flips.flipped(whole[place], value)]) + whole[place + 1 :]
+    content = whole[:offset] + bytes([flips.flipped(whole[offset], value)]) + whole[offset + 1 :]
     try:
         expected = judge.answer_of(judge.replayed(reread(bench, kind, path, content)), flips.LATEST)
     except judge.Unclear:
         return None
     except judge.Malformed as error:
         if path.suffix == ".parquet":
-            return None  # levels of a page that pyarrow counts, and arrow-rs does not
+            return None  # levels of a page that pyarrow counts, but not arrow-rs
         return f"an answer, though {error}"
     if wrong["removed"] != expected["removed"]:
         return f"removed is {str(wrong['removed'])[:200]}, the file says {expected['removed']}"
@@ -157,14 +159,14 @@ def complaint_about(
 
 
 def reread(bench: Bench, kind: str, path: Path, content: bytes) -> list[list[dict[str, Any]]]:
-    """The commits, with the changed file in the place of those that it stands for."""
+    """Return the commits, with the changed file instead of those that it contains."""
     commits = bench.logs[kind].commits
     if path.name.endswith(".compacted.json"):
         return [commits[0], judge.actions_of(content), commits[4]]
     if kind == "commits" and path.suffix == ".json":
         version = int(path.stem)
         return [*commits[:version], judge.actions_of(content), *commits[version + 1 :]]
-    if path.suffix == ".json":  # a manifest, whose sidecar is whole
+    if path.suffix == ".json":  # a manifest, whose sidecar is intact
         [side] = (path.parent / "_sidecars").iterdir()
         return [
             judge.actions_of(content),
@@ -178,9 +180,11 @@ def reread(bench: Bench, kind: str, path: Path, content: bytes) -> list[list[dic
             rows = pyarrow_rows(changed)
         log = bench.table(kind, 0) / "_delta_log"
         others = [other for other in log.rglob("*.parquet") if other.name != path.name]
-        found = [rows, *(pyarrow_rows(other) for other in others)]
-        found += [judge.actions_of(other.read_bytes()) for other in log.glob("*.checkpoint.*.json")]
-        return [*found, *commits[flips.CHECKPOINT + 1 :]]
+        result = [rows, *(pyarrow_rows(other) for other in others)]
+        result += [
+            judge.actions_of(other.read_bytes()) for other in log.glob("*.checkpoint.*.json")
+        ]
+        return [*result, *commits[flips.CHECKPOINT + 1 :]]
     raise judge.Malformed(f"{path.name} changes no answer")
 
 
@@ -204,12 +208,12 @@ def test_all_bytes_of_every_file(kind: str, bench: Bench) -> None:
 
 @pytest.mark.parametrize("kind", flips.KINDS)
 def test_without_its_checksum_a_change_is_not_seen(kind: str, tmp_path: Path) -> None:
-    """So that it is the checksum that sees: a size is another one, and nobody objects."""
+    """Only the checksum can detect another size: nothing else checks it."""
     process = worker()
     flips.build(tmp_path, kind)
     last = tmp_path / "_delta_log" / logs.commit_name(flips.LATEST)
     last.write_bytes(last.read_bytes().replace(b'"size":', b'"size":1', 1))
-    assert "error" in asked(process, table=str(tmp_path))
+    assert "error" in ask(process, table=str(tmp_path))
     (tmp_path / "_delta_log" / logs.checksum_name(flips.LATEST)).unlink()
-    assert "files" in asked(process, table=str(tmp_path))
+    assert "files" in ask(process, table=str(tmp_path))
     process.close()

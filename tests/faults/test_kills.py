@@ -1,6 +1,6 @@
-"""A process that writes is killed again and again; after each the table is whole.
+"""A writing process is killed again and again; each time the table is consistent.
 
-``DELTAREPLAY_KILLS`` says how often.
+``DELTAREPLAY_KILLS`` sets how often.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import deltareplay as dr
 KILLS = int(os.environ.get("DELTAREPLAY_KILLS", "12"))
 SEED = int(os.environ.get("DELTAREPLAY_SEED", "20263"))
 MIXER = Path(__file__).with_name("mixer.py")
-#: After so many kills a new table begins.
+#: A new table begins after this many kills.
 TABLE = 25
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 
@@ -40,15 +40,15 @@ def created(root: Path, chance: random.Random) -> dr.Table:
 
 
 def steps(log: Path) -> list[dict[str, Any]]:
-    """The steps of one process: those that were done have a version, or None for a service."""
-    found: list[dict[str, Any]] = []
+    """Return the steps of one process: completed ones have a version, or None for a service."""
+    result: list[dict[str, Any]] = []
     for line in log.read_text().splitlines():
         entry = json.loads(line)
         if "begin" in entry:
-            found.append(entry)
+            result.append(entry)
         else:
-            found[-1].update(done=True, version=entry["version"])
-    return found
+            result[-1].update(done=True, version=entry["version"])
+    return result
 
 
 def test_every_kill_leaves_a_whole_table() -> None:
@@ -63,7 +63,9 @@ def test_every_kill_leaves_a_whole_table() -> None:
         table, rows, version = created(Path(directory) / "t0", chance), Rows(), 0
         for number in range(KILLS):
             if number and number % TABLE == 0:
-                assert not [one for one in table.verify().findings if one.severity == "error"]
+                assert not [
+                    finding for finding in table.verify().findings if finding.severity == "error"
+                ]
                 table, rows, version = created(Path(directory) / f"t{number}", chance), Rows(), 0
             log = Path(directory) / f"log{number}"
             log.touch()
@@ -75,27 +77,27 @@ def test_every_kill_leaves_a_whole_table() -> None:
             ended = json.loads(process.stdout.readline())
             assert ended["signal"] == 9, "it ended by itself: see the captured errors"
 
-            known = rows
+            expected = rows
             for step in steps(log):
                 rows, before = applied(rows, step), rows
                 if "done" in step:
-                    known = rows
+                    expected = rows
                     version = max(version, step["version"] or 0)
                     seen["acknowledged"] += 1
                 else:
-                    known = before
+                    expected = before
                     seen[f"killed in {step['kind']}"] += 1
             snapshot = table.snapshot()
             listed = snapshot.scan().to_arrow().to_pylist()
-            found = {row["id"]: row["v"] for row in listed}
-            place = f"kill {number} (seed {SEED}): {steps(log)[-1:]}"
-            assert len(listed) == len(found), f"rows are there twice: {place}"
-            assert snapshot.version >= version, f"an acknowledged version is gone: {place}"
-            assert found in (known, rows), f"neither the old rows nor the new ones: {place}"
-            rows, version = found, snapshot.version
+            result = {row["id"]: row["v"] for row in listed}
+            path = f"kill {number} (seed {SEED}): {steps(log)[-1:]}"
+            assert len(listed) == len(result), f"rows are there twice: {path}"
+            assert snapshot.version >= version, f"an acknowledged version is gone: {path}"
+            assert result in (expected, rows), f"neither the old rows nor the new ones: {path}"
+            rows, version = result, snapshot.version
         process.stdin.close()
         process.wait(timeout=30)
         process.stdout.close()
-        assert not [one for one in table.verify().findings if one.severity == "error"]
+        assert not [finding for finding in table.verify().findings if finding.severity == "error"]
     print(f"{KILLS} kills, {dict(seen)}")
     assert seen["acknowledged"] > KILLS / 4

@@ -1,8 +1,8 @@
-"""The power is cut while processes append: no acknowledged commit is lost, every table opens.
+"""Power failures while processes append: no acknowledged commit is lost, every table opens.
 
-A cut is a copy of the disk's image, taken while the writers are stopped, and mounted elsewhere:
-what was in memory only is not in it. ``DELTAREPLAY_POWER_CUTS`` says how often; the test does not
-run without it. ``make test-faults`` runs a hundred.
+A failure is a copy of the disk's image, taken while the writers are stopped, and mounted
+elsewhere: data that was only in memory is missing. ``DELTAREPLAY_POWER_CUTS`` sets how often;
+without it the test does not run. ``make test-faults`` runs a hundred.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CUTS = int(os.environ.get("DELTAREPLAY_POWER_CUTS", "0"))
 SEED = int(os.environ.get("DELTAREPLAY_SEED", "20264"))
 APPENDER = Path(race.__file__).with_name("appender.py")
 WRITERS = 3
-#: After so many cuts a new table begins, and with it new directories.
+#: A new table begins after this many failures, with new directories.
 TABLE = 10
 
 pytestmark = [
@@ -39,7 +39,7 @@ pytestmark = [
 
 
 class Writers:
-    """Processes that append, and what was acknowledged to them."""
+    """Processes that append, and their acknowledged commits."""
 
     def __init__(self, uri: str, logs: Path, preload: Path | None) -> None:
         environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
@@ -62,7 +62,7 @@ class Writers:
         return [int(line) for text in texts for line in text.splitlines()]
 
     def wait(self, more: int) -> None:
-        """Until so many more commits are acknowledged."""
+        """Wait until this many more commits are acknowledged."""
         goal, deadline = len(self.acknowledged()) + more, time.monotonic() + 120
         while len(self.acknowledged()) < goal:
             assert time.monotonic() < deadline, "the writers do not get on"
@@ -82,7 +82,7 @@ def writing(uri: str, logs: Path, preload: Path | None) -> Iterator[Writers]:
 
 
 def lost(root: Path, acknowledged: list[int]) -> str | None:
-    """What is wrong with the table after a cut."""
+    """Return what is wrong with the table after a failure."""
     try:
         snapshot = dr.Table(root).snapshot()
         rows = snapshot.scan().to_arrow()
@@ -97,14 +97,14 @@ def lost(root: Path, acknowledged: list[int]) -> str | None:
 
 
 def cuts(directory: Path, system: str, times: int, preload: Path | None = None) -> list[str]:
-    """What was wrong after each cut at which something was."""
+    """Return the problems after each failure with any."""
     chance, wrong = random.Random(SEED), []
     warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-    with disk.disk(directory, system) as (image, place):
+    with disk.disk(directory, system) as (image, path):
         for start in range(0, times, TABLE):
             name = f"t{start}"
-            dr.create_table(place / "new" / name, race.SCHEMA)
-            with writing(str(place / "new" / name), directory, preload) as writers:
+            dr.create_table(path / "new" / name, race.SCHEMA)
+            with writing(str(path / "new" / name), directory, preload) as writers:
                 for number in range(start, min(start + TABLE, times)):
                     writers.wait(chance.randrange(1, 12))
                     time.sleep(chance.random() / 20)
@@ -112,8 +112,8 @@ def cuts(directory: Path, system: str, times: int, preload: Path | None = None) 
                     acknowledged = writers.acknowledged()
                     copy = disk.cut(image, directory / "copy.img")
                     writers.signal(signal.SIGCONT)
-                    with disk.mounted(copy, directory / "copy", system) as found:
-                        problem = lost(found / "new" / name, acknowledged)
+                    with disk.mounted(copy, directory / "copy", system) as result:
+                        problem = lost(result / "new" / name, acknowledged)
                     copy.unlink()
                     if problem:
                         wrong.append(f"cut {number} of {system}: {problem}")

@@ -1,4 +1,4 @@
-"""Writes to places that take none: an error at once that says so, and no doubt about the commit."""
+"""Writes to read-only locations: an immediate error, without doubt about the commit."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ import pytest
 import deltareplay as dr
 
 ROWS = pa.table({"id": [1, 2, 3]})
-#: Files of these are larger than what a vacuum writes itself.
+#: Files of these are larger than those that a vacuum writes.
 LARGE = pa.table({"id": [number * 7919 % 65537 for number in range(20_000)]})
-#: Far less than the minute for which a commit that was not answered is tried again.
+#: Much less than the minute during which an unconfirmed commit is retried.
 AT_ONCE_S = 10
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own."""
+    """A separate file system."""
     if os.geteuid() != 0:
         pytest.skip("only root may mount")
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
+    path = tmp_path / "disk"
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(path)]
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("this machine lets nobody mount")
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
+    yield path
+    subprocess.run(["umount", str(path)], check=True)
 
 
 def refused(write: Callable[[], object], code: str) -> None:
@@ -60,7 +60,7 @@ def test_a_file_system_that_can_only_be_read(disk: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", ["vacuum", "lite", "cleanup"])
-def test_what_makes_space_needs_none(disk: Path, verb: str) -> None:
+def test_freeing_space_needs_none(disk: Path, verb: str) -> None:
     retention = {
         "delta.deletedFileRetentionDuration": "interval 0 seconds",
         "delta.logRetentionDuration": "interval 1 days",
@@ -96,7 +96,7 @@ def test_what_makes_space_needs_none(disk: Path, verb: str) -> None:
 
 @pytest.mark.parametrize("pages", [0, 1, 2])
 def test_a_vacuum_that_makes_no_space_is_done(disk: Path, pages: int) -> None:
-    """There is nothing to delete, and no space to say so, before it or after it."""
+    """There is nothing to delete, and no space for the commits before and after it."""
     table = dr.create_table(disk / "t", ROWS.schema)
     table.append(ROWS)
     with (disk / "ballast").open("wb") as ballast:

@@ -1,7 +1,7 @@
-"""Every call that reads goes wrong once: the right answer or an error, and nothing half written.
+"""Every call that reads fails once: the right result or an error, and nothing half written.
 
-An end before the file's size is an error, never a shorter file: a commit without its lines would be
-a version without actions. ``DELTAREPLAY_SLOW=1`` takes every call; otherwise some.
+An end before the file's size is an error, never a shorter file: a commit without its lines would
+be a version without actions. ``DELTAREPLAY_SLOW=1`` tests every call; otherwise a sample.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from faults import shim
 import deltareplay as dr
 
 SLOW = os.environ.get("DELTAREPLAY_SLOW") == "1"
-#: Of each verb about so many calls are tried where time is short.
+#: The approximate number of calls of each verb in the sample.
 SAMPLE = 4
 #: By the numbers of ``enum how`` in ``read_shim.c``.
 HOW = {"I/O error": 1, "half": 2, "end": 3, "interrupt": 4, "stale": 5}
 WORKER = Path(__file__).with_name("read_worker.py")
 ROWS = sorted({*range(300), 900} - {7})
-#: What each verb says where nothing goes wrong, and the rows afterwards.
+#: The result of each verb without a fault, and the rows afterwards.
 VERBS: dict[str, tuple[Any, list[int]]] = {
     "scan": (ROWS, ROWS),
     "files": (4, ROWS),
@@ -102,7 +102,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_each_read_goes_wrong_once(verb: str, table: Path, worker: Worker, tmp_path: Path) -> None:
+def test_each_read_fails_once(verb: str, table: Path, worker: Worker, tmp_path: Path) -> None:
     right, rows = VERBS[verb]
 
     def ask(at: int, how: int) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def test_each_read_goes_wrong_once(verb: str, table: Path, worker: Worker, tmp_p
         return worker.ask(root, verb, at, how)
 
     clean = ask(-1, 0)
-    assert clean["said"] == right
+    assert clean["value"] == right
     assert clean["rows"] == rows
     assert clean["reads"] > 0
     for name, how in HOW.items():
@@ -121,8 +121,8 @@ def test_each_read_goes_wrong_once(verb: str, table: Path, worker: Worker, tmp_p
             where = (verb, name, at, answer)
             assert "untyped" not in answer, where
             if "code" not in answer:
-                # what is only a help may be passed over, such as a checksum that does not decode
-                assert answer["said"] == right or verb == "verify", where
+                # optional files may be skipped, such as a checksum that does not decode
+                assert answer["value"] == right or verb == "verify", where
             after = [rows] if "code" not in answer or verb in UNCHANGED else [rows, ROWS]
             assert answer["rows"] in after, where
 
@@ -136,4 +136,4 @@ def test_a_commit_that_ends_early_is_no_empty_version(worker: Worker, tmp_path: 
     for at in range(reads):
         answer = worker.ask(root, "scan", at, HOW["end"])
         assert "untyped" not in answer, answer
-        assert answer.get("said", right) == right, answer
+        assert answer.get("value", right) == right, answer

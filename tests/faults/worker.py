@@ -1,9 +1,9 @@
-"""Opens tables in a process of its own, and survives them or does not.
+"""Opens tables in a separate process, and survives them or not.
 
-One request a line on stdin, a table directory; one answer a line on stdout: what the table says, or
-the error that refused it, and the largest resident size so far. A request that ends in ``.parquet``
-is read by pyarrow alone, row by row: what another reader makes of a broken checkpoint. The parent
-sees a hang as silence and a crash as the end of the stream.
+One request per line on stdin, a table directory; one response per line on stdout: the state of the
+table, or the error, and the largest resident size so far. A request that ends in ``.parquet`` is
+read by pyarrow alone, row by row: the view of another reader on a broken checkpoint. The parent
+detects a hang by a timeout and a crash by the end of the stream.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from support.memory import peak_memory
 
-LIMIT = 8 << 30  # of address space; the parent looks at resident memory
+LIMIT = 8 << 30  # of address space; the parent checks resident memory
 
 
 def answer(table: str) -> dict[str, Any]:
-    """The state of the newest version, or the error."""
+    """Return the state of the newest version, or the error."""
     import deltareplay as dr
 
     try:
@@ -62,7 +62,7 @@ def answer(table: str) -> dict[str, Any]:
 
 
 def rows(path: str) -> dict[str, Any]:
-    """The actions of a Parquet file, or why pyarrow does not read it."""
+    """Return the actions of a Parquet file, or why pyarrow does not read it."""
     import pyarrow.parquet as pq
 
     try:
@@ -72,7 +72,7 @@ def rows(path: str) -> dict[str, Any]:
 
 
 def _action(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as a commit would have it: maps as objects, no nulls."""
+    """Return a row as in a commit: maps as objects, without nulls."""
     action = {}
     for kind, body in row.items():
         if body is None:
@@ -81,7 +81,7 @@ def _action(row: dict[str, Any]) -> dict[str, Any]:
         for name in ("partitionValues", "tags", "configuration"):
             entries = present.get(name)
             if isinstance(entries, list) and all(isinstance(entry, tuple) for entry in entries):
-                present[name] = dict(entries)  # else damage has made the map a list
+                present[name] = dict(entries)  # otherwise damage has made the map a list
         action[kind] = present
     return action
 
@@ -92,9 +92,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         request = line.rstrip("\n")
-        found = rows(request) if request.endswith(".parquet") else answer(request)
-        found["resident"] = peak_memory()
-        sys.stdout.write(json.dumps(found, default=repr) + "\n")
+        result = rows(request) if request.endswith(".parquet") else answer(request)
+        result["resident"] = peak_memory()
+        sys.stdout.write(json.dumps(result, default=repr) + "\n")
         sys.stdout.flush()
 
 

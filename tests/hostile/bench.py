@@ -1,9 +1,9 @@
-"""What a hostile table is: how it is built, and what the protocol says a reader may make of it.
+"""Hostile tables: how they are built, and the results that the protocol allows.
 
-A case is a function that breaks a small sound table, registered with what must come out: of the
-snapshot the number of its live files, of a scan the ids of its rows, or the error; and what
-``Table.verify()`` must name. The sound table has two versions and one data file, ``good.parquet``,
-with the ids 1, 2, 3; ``more.parquet`` with 4 and 5 lies beside it and no action names it.
+A case is a function that damages a small valid table, registered with the expected results: of the
+snapshot the number of its live files, of a scan the ids of its rows, or the error; and the
+findings of ``Table.verify()``. The valid table has two versions and one data file,
+``good.parquet``, with the ids 1, 2, 3; ``more.parquet`` with 4 and 5 exists without an action.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Case:
-    """One hostile table.
+    """A hostile table.
 
     Attributes:
         kind: What is hostile about it.
@@ -47,7 +47,7 @@ class Case:
         verify: Codes that verification must find, none for a sound table; the file they must name.
         filter: What the scan is asked for.
         columns: Which columns the scan is asked for.
-        start: Whether the sound table is there, or nothing.
+        start: Whether the sound table exists, or nothing.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class Case:
     snapshot: int | Refused
     rows: tuple[int | None, ...] | Refused
     verify: tuple[str, ...] = ()
-    found: str = ""
+    finding: str = ""
     filter: str | None = None
     columns: tuple[str, ...] | None = None
     start: bool = True
@@ -76,7 +76,7 @@ def case(
     rows: tuple[int | None, ...] | Refused | None = None,
     **options: Any,
 ) -> Callable[[Build], Build]:
-    """Registers a table; a scan is refused as the snapshot is, unless told."""
+    """Register a table; a scan is refused like the snapshot by default."""
 
     def register(build: Build) -> Build:
         if rows is None:
@@ -90,14 +90,14 @@ def case(
 
 
 def write_data(table: Path, name: str, ids: tuple[int, ...], **parquet: Any) -> Path:
-    """A data file with these ids."""
+    """Write a data file with these ids."""
     path = table / name
     pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), path, **parquet)
     return path
 
 
 def data(log: logs.LogBuilder, name: str, path: str | None = None, **options: Any) -> logs.Action:
-    """The ``add`` of one of the data files; ``path`` is what the log calls it."""
+    """Return the ``add`` of one of the data files; ``path`` is its path in the log."""
     rows = {"good.parquet": 3, "more.parquet": 2}.get(name, 2)
     file = log.table / name
     body = {"size": file.stat().st_size if file.is_file() else 100, "stats": logs.stats(rows)}
@@ -105,7 +105,7 @@ def data(log: logs.LogBuilder, name: str, path: str | None = None, **options: An
 
 
 def build(case: Case, table: Path) -> None:
-    """The table of one case."""
+    """Build the table of a case."""
     log = logs.LogBuilder(table)
     write_data(table, "good.parquet", GOOD)
     write_data(table, "more.parquet", MORE)
@@ -116,21 +116,21 @@ def build(case: Case, table: Path) -> None:
 
 
 def raw(log: logs.LogBuilder, content: bytes | str, version: int = 2) -> Path:
-    """A commit of these bytes."""
+    """Write a commit of these bytes."""
     content = content.encode() if isinstance(content, str) else content
     return logs.write_file(log.table, logs.commit_name(version), content)
 
 
 def place(log: logs.LogBuilder, name: str) -> Path:
-    """A file of the log."""
+    """Return the path of a log file."""
     return logs.log_dir(log.table) / name
 
 
 def line(kind: str, **fields: Any) -> bytes:
-    """One action as a line."""
+    """Return an action as a line."""
     return logs.json_lines([{kind: fields}])
 
 
 def fifo(path: Path) -> None:
-    """A pipe that nobody writes to: whoever opens it to read waits for ever."""
+    """Create a pipe without a writer: opening it for reading would block."""
     os.mkfifo(path)

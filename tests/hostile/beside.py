@@ -1,4 +1,4 @@
-"""Hints, checksums and compacted files that lie."""
+"""Hints, checksums and compacted files with wrong content."""
 
 # ruff: noqa: E501  one case a line
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hostile.checkpoints import ready
 from support import logs
 from support.logs import LogBuilder
 
-# -- hints: whatever they say, the table is what it is
+# -- hints: whatever their content, the table is the same
 
 HINTS: dict[str, bytes] = {
     "empty": b"",
@@ -48,7 +48,7 @@ def hint(name: str, text: bytes) -> None:
         snapshot=2,
         rows=BOTH,
         verify=() if sound else (code,),
-        found="_last_checkpoint",
+        finding="_last_checkpoint",
     )
     def _(log: LogBuilder) -> None:
         ready(log, cleaned=False)
@@ -60,7 +60,7 @@ for _name, _text in HINTS.items():
 
 
 def special_hint(name: str, make: Callable[[Path], Any]) -> None:
-    @case("hint", name, snapshot=2, rows=BOTH, verify=("hint.corrupt",), found="_last_checkpoint")
+    @case("hint", name, snapshot=2, rows=BOTH, verify=("hint.corrupt",), finding="_last_checkpoint")
     def _(log: LogBuilder) -> None:
         ready(log, cleaned=False)
         path = place(log, "_last_checkpoint")
@@ -72,7 +72,7 @@ special_hint("a directory", lambda path: path.mkdir())
 special_hint("a pipe", fifo)
 special_hint("a link to /dev/zero", lambda path: path.symlink_to("/dev/zero"))
 
-# -- checksums: the log is believed; what is contradicted is told
+# -- checksums: the log is used; a contradiction is reported
 
 LIES: dict[str, Any] = {
     "numFiles": 7,
@@ -86,15 +86,15 @@ LIES: dict[str, Any] = {
 
 
 def lie(field: str, value: Any) -> None:
-    # counts and lists are answered from a checksum where it is the only one to say so, and held
-    # against the log when that is replayed
+    # counts and lists are taken from a checksum if nothing else has them, and compared with the
+    # log when that is replayed
     @case(
         "checksum",
         f"another {field}",
         snapshot=1,
         rows=GOOD,
         verify=("checksum.mismatch",),
-        found=".crc",
+        finding=".crc",
     )
     def _(log: LogBuilder) -> None:
         log.checksum(1, **{field: value})
@@ -118,7 +118,7 @@ UNREADABLE = {
 
 
 def unreadable(name: str, text: bytes) -> None:
-    @case("checksum", name, snapshot=1, rows=GOOD, verify=("checksum.unreadable",), found=".crc")
+    @case("checksum", name, snapshot=1, rows=GOOD, verify=("checksum.unreadable",), finding=".crc")
     def _(log: LogBuilder) -> None:
         logs.write_file(log.table, logs.checksum_name(1), text)
 
@@ -132,7 +132,7 @@ COMPACTED = logs.compacted_name(1, 2)
 
 
 def compacted(name: str, text: bytes, code: str) -> None:
-    @case("compacted", name, snapshot=2, rows=BOTH, verify=(code,), found=COMPACTED)
+    @case("compacted", name, snapshot=2, rows=BOTH, verify=(code,), finding=COMPACTED)
     def _(log: LogBuilder) -> None:
         log.commit(data(log, "more.parquet"))
         logs.write_file(log.table, COMPACTED, text)
@@ -152,9 +152,9 @@ for _name, _text, _code in (
     "compacted",
     "lacks a file",
     snapshot=1,
-    rows=GOOD,  # it stands for its commits
+    rows=GOOD,  # it replaces its commits
     verify=("compacted.mismatch",),
-    found=COMPACTED,
+    finding=COMPACTED,
 )
 def _lacks(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet"))

@@ -1,6 +1,5 @@
-"""Checkpoints that lie."""
+"""Checkpoints with wrong content."""
 
-# ruff: noqa: E501  one case a line
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -17,12 +16,12 @@ CHECKPOINT = logs.classic_name(2)
 
 
 def ready(log: LogBuilder, cleaned: bool, **options: Any) -> list[Path]:
-    """A checkpoint of version 2, with the second file; without its commits if ``cleaned``."""
+    """Write a checkpoint of version 2, with the second file; without its commits if ``cleaned``."""
     log.commit(data(log, "more.parquet"))
-    found = log.checkpoint(2, store_schema=False, **options)
+    result = log.checkpoint(2, store_schema=False, **options)
     if cleaned:
         log.delete_commits(2)
-    return found
+    return result
 
 
 def varint(number: int) -> bytes:
@@ -35,13 +34,13 @@ def varint(number: int) -> bytes:
 
 
 def footed(footer: bytes, length: int | None = None) -> bytes:
-    """A Parquet file that is a footer."""
+    """Return a Parquet file that is only a footer."""
     size = (len(footer) if length is None else length).to_bytes(4, "little")
     return b"PAR1" + footer + size + b"PAR1"
 
 
 def with_rows(content: bytes, rows: int, claimed: int) -> bytes:
-    """The counts of rows in a footer, changed."""
+    """Change the counts of rows in a footer."""
     length = int.from_bytes(content[-8:-4], "little")
     body, footer = content[: -8 - length], content[-8 - length : -8]
     assert footer.count(b"\x16" + varint(rows))
@@ -55,7 +54,7 @@ def rows_of(path: Path) -> int:
 
 HUGE = b"\xff\xff\xff\xff\x07"
 
-#: What a Parquet file of the log becomes; each is a way to make a decoder crash or eat memory.
+#: Replacements of a Parquet file of the log; each could crash a decoder or use much memory.
 BROKEN: dict[str, Callable[[Path], bytes]] = {
     "zero bytes": lambda path: bytes(4096),
     "the magic alone": lambda path: b"PAR1",
@@ -74,7 +73,7 @@ BROKEN: dict[str, Callable[[Path], bytes]] = {
     "lists in lists": lambda path: footed(b"\x19\x19" * 5000),
     "maps of 2^31 entries": lambda path: footed(b"\x1b\xff\xff\xff\xff\x07\x88"),
     "a list of 2^31 booleans": lambda path: footed(b"\x19\xf1\xff\xff\xff\xff\x07"),
-    # of an unknown field: whoever skips booleans that take no bytes counts to 2^31
+    # of an unknown field: decoders that skip booleans without bytes count to 2^31
     "an unknown list of 2^31 booleans": lambda path: footed(b"\xf9\xf1" + HUGE + b"\x00"),
     "an unknown set of 2^31 booleans": lambda path: footed(b"\xfa\xf2" + HUGE + b"\x00"),
     "an unknown map of 2^31 booleans": lambda path: footed(b"\xfb" + HUGE + b"\x11\x00"),
@@ -85,7 +84,7 @@ BROKEN: dict[str, Callable[[Path], bytes]] = {
     "a column of 2^31 columns": lambda path: footed(
         b"\x15\x02\x19\x2c\x48\x01a\x15\xfe\xff\xff\xff\x0f\x00\x48\x01b\x00\x00"
     ),
-    # whoever trusts the field's number takes five bytes for its count, who trusts its type takes one
+    # decoders that trust the field's number read five bytes for its count, others one
     "a column of as many, as a byte": lambda path: footed(
         b"\x15\x02\x19\x2c\x48\x01a\x13\xfe\xf5\xff\xff\x0f\x00\x48\x01b\x00\x00"
     ),
@@ -103,12 +102,12 @@ BROKEN: dict[str, Callable[[Path], bytes]] = {
 
 
 def broken(name: str, change: Callable[[Path], bytes]) -> None:
-    # nothing is wrong with an encrypted file but that it cannot be read
+    # an encrypted file is valid but cannot be read
     encrypted = name == "an encrypted footer"
     code = "data.encrypted" if encrypted else "checkpoint."
     error = "UnsupportedFeatureError" if encrypted else "CorruptTableError"
 
-    @case("checkpoint", name, snapshot=2, rows=BOTH, verify=(code,), found=CHECKPOINT)
+    @case("checkpoint", name, snapshot=2, rows=BOTH, verify=(code,), finding=CHECKPOINT)
     def _(log: LogBuilder) -> None:
         [path] = ready(log, cleaned=False)
         path.write_bytes(change(path))
@@ -118,7 +117,7 @@ def broken(name: str, change: Callable[[Path], bytes]) -> None:
         name,
         snapshot=Refused(CHECKPOINT, error),
         verify=(code,),
-        found=CHECKPOINT,
+        finding=CHECKPOINT,
     )
     def _(log: LogBuilder) -> None:
         [path] = ready(log, cleaned=True)
@@ -129,7 +128,9 @@ for _name, _change in BROKEN.items():
     broken(_name, _change)
 
 
-@case("checkpoint", "no byte", snapshot=2, rows=BOTH, verify=("log.empty_file",), found=CHECKPOINT)
+@case(
+    "checkpoint", "no byte", snapshot=2, rows=BOTH, verify=("log.empty_file",), finding=CHECKPOINT
+)
 def _no_byte(log: LogBuilder) -> None:
     ready(log, cleaned=False)[0].write_bytes(b"")
 
@@ -178,16 +179,16 @@ def _two_kinds(log: LogBuilder) -> None:
 def content(
     name: str, rows: Callable[[LogBuilder], Any], expected: dict[str, Any], **options: Any
 ) -> None:
-    """A checkpoint that decodes and says what it must not."""
+    """Write a checkpoint that decodes and has invalid content."""
 
-    @case("checkpoint, commits gone", name, **{"found": CHECKPOINT, **expected})
+    @case("checkpoint, commits gone", name, **{"finding": CHECKPOINT, **expected})
     def _(log: LogBuilder) -> None:
         log.commit(data(log, "more.parquet"))
-        found = rows(log)
-        if isinstance(found, pa.Table):
-            pq.write_table(found, place(log, CHECKPOINT), **options)
+        result = rows(log)
+        if isinstance(result, pa.Table):
+            pq.write_table(result, place(log, CHECKPOINT), **options)
         else:
-            logs.write_checkpoint(log.table, 2, found, **options)
+            logs.write_checkpoint(log.table, 2, result, **options)
         logs.write_hint(log.table, 2)
         log.delete_commits(2)
 
@@ -197,13 +198,13 @@ def without(log: LogBuilder, kind: str) -> list[logs.Action]:
 
 
 def retyped(log: LogBuilder, path: str, change: Callable[[Any], Any]) -> pa.Table:
-    """The checkpoint with one field of ``add`` made something else."""
+    """Write the checkpoint with one field of ``add`` of another type."""
     table = logs.checkpoint_table(log.state().actions(), logs.checkpoint_schema())
     add = table.column("add").combine_chunks()
     names = [field.name for field in add.type]
     fields = [change(add.field(n)) if n == path else add.field(n) for n in names]
-    made = pa.StructArray.from_arrays(fields, names, mask=add.is_null())
-    return table.set_column(table.schema.get_field_index("add"), "add", made)
+    created = pa.StructArray.from_arrays(fields, names, mask=add.is_null())
+    return table.set_column(table.schema.get_field_index("add"), "add", created)
 
 
 REFUSED = {"snapshot": Refused(CHECKPOINT)}
@@ -219,7 +220,7 @@ content(
 )
 content("no rows", lambda log: [], {**REFUSED, "verify": ("checkpoint.mismatch",)})
 content(
-    # a checkpoint is reconciled: whoever reads it plainly takes it at its word
+    # a checkpoint is reconciled: plain readers accept its content
     "a file twice",
     lambda log: [*log.state().actions(), log.state().actions()[-1]],
     {"snapshot": 3, "rows": (*BOTH, *MORE), "verify": ("checkpoint.duplicate_row",)},
@@ -230,7 +231,7 @@ content(
     {"snapshot": 2, "rows": BOTH, "verify": ("checkpoint.duplicate_row",)},
 )
 content(
-    "no column add",  # says of no file that it is live
+    "no column add",  # contains no live file
     lambda log: logs.checkpoint_table(log.state().actions(), logs.checkpoint_schema()).drop(
         ["add"]
     ),
@@ -258,7 +259,7 @@ for _name, _path, _change in (
     )
 
 
-# a row with an action is a row with the action, also if it lacks what the action is about
+# a row with an action counts as such even if it lacks the action's required field
 LOST = {**REFUSED, "verify": ("checkpoint.rows",)}
 content(
     "paths that are null",
@@ -276,7 +277,7 @@ for _lost in (
         content(
             f"{_kind} without its key among others, {_groups} rows a group",
             lambda log, lost=_lost: [*log.state().actions(), lost],
-            # only tombstones ask for removed files
+            # only tombstones need removed files
             {**LOST, "rows": BOTH} if _kind == "remove" else LOST,
             row_group_size=_groups,
         )
@@ -311,7 +312,7 @@ content(
 content(
     "sizes that are null",
     lambda log: retyped(log, "size", lambda a: pa.array([None] * len(a), pa.int64())),
-    {"snapshot": 2, "rows": BOTH, "verify": ("file.size",), "found": "more.parquet"},
+    {"snapshot": 2, "rows": BOTH, "verify": ("file.size",), "finding": "more.parquet"},
 )
 content(
     "statistics that are numbers",
@@ -320,11 +321,11 @@ content(
 )
 
 
-# -- a few bytes that become gigabytes
+# -- a few bytes that expand to gigabytes
 
 
 def bomb(codec: str, field: str, expected: dict[str, Any]) -> None:
-    """4,096 rows that point to one MiB of text in a dictionary: 4 GiB for whoever spells it out."""
+    """4,096 rows that refer to one MiB of text in a dictionary: 4 GiB if expanded."""
 
     @case("bomb", f"4 GiB of {field} in {codec}", **expected)
     def _(log: LogBuilder) -> None:
@@ -332,7 +333,7 @@ def bomb(codec: str, field: str, expected: dict[str, Any]) -> None:
         rows = [*log.state().actions(), *(logs.add(f"z{n}", stats="s") for n in range(4096))]
         table = logs.checkpoint_table(rows, logs.checkpoint_schema())
         add = table.column("add").combine_chunks()
-        names = [one.name for one in add.type]
+        names = [item.name for item in add.type]
         texts = add.field(names.index(field)).to_pylist()
         others = [text for text in dict.fromkeys(texts) if text and text[0] not in "sz"]
         values = ["x" * (1 << 20), *others]
@@ -340,9 +341,9 @@ def bomb(codec: str, field: str, expected: dict[str, Any]) -> None:
         places = [None if text is None else known.get(text, 0) for text in texts]
         column = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), values)
         fields = [column if n == field else add.field(i) for i, n in enumerate(names)]
-        made = pa.StructArray.from_arrays(fields, names, mask=add.is_null())
+        created = pa.StructArray.from_arrays(fields, names, mask=add.is_null())
         place_of = table.schema.get_field_index("add")
-        table = table.set_column(place_of, "add", made)
+        table = table.set_column(place_of, "add", created)
         pq.write_table(table, place(log, CHECKPOINT), compression=codec, store_schema=False)
         logs.write_hint(log.table, 2)
         log.delete_commits(2)
@@ -353,14 +354,14 @@ for _codec in ("snappy", "gzip", "zstd", "brotli", "lz4"):
         _codec,
         "stats",
         {
-            "snapshot": 4098,  # nobody asked for statistics
+            "snapshot": 4098,  # statistics were not requested
             "rows": Refused("z0"),  # there is no such file
             "verify": ("checkpoint.columns",),
-            "found": CHECKPOINT,
+            "finding": CHECKPOINT,
         },
     )
 bomb(
     "zstd",
     "path",
-    {"snapshot": Refused(CHECKPOINT), "verify": ("checkpoint.columns",), "found": CHECKPOINT},
+    {"snapshot": Refused(CHECKPOINT), "verify": ("checkpoint.columns",), "finding": CHECKPOINT},
 )

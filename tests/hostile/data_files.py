@@ -1,4 +1,4 @@
-"""Data files that are not what the log says."""
+"""Data files that contradict the log."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ NAME = "more.parquet"
 
 
 def broken(name: str, change: Callable[[Path], bytes]) -> None:
-    # verification looks at sizes of data files and reads none: what is left as long is not found
-    @case("data file", name, snapshot=2, rows=Refused(NAME), verify=("file.size",), found=NAME)
+    # verification checks sizes of data files and reads none: other changes are not detected
+    @case("data file", name, snapshot=2, rows=Refused(NAME), verify=("file.size",), finding=NAME)
     def _(log: LogBuilder) -> None:
         log.commit(data(log, NAME))
         path = log.table / NAME
@@ -30,20 +30,27 @@ for _name, _change in BROKEN.items():
         broken(_name, _change)
 
 
-@case("data file", "missing", snapshot=2, rows=Refused(NAME), verify=("file.missing",), found=NAME)
+@case(
+    "data file", "missing", snapshot=2, rows=Refused(NAME), verify=("file.missing",), finding=NAME
+)
 def _missing(log: LogBuilder) -> None:
     log.commit(data(log, NAME))
     (log.table / NAME).unlink()
 
 
-@case("data file", "no byte", snapshot=2, rows=Refused(NAME), verify=("file.size",), found=NAME)
+@case("data file", "no byte", snapshot=2, rows=Refused(NAME), verify=("file.size",), finding=NAME)
 def _no_byte(log: LogBuilder) -> None:
     log.commit(data(log, NAME))
     (log.table / NAME).write_bytes(b"")
 
 
 @case(
-    "data file", "another size in the log", snapshot=2, rows=BOTH, verify=("file.size",), found=NAME
+    "data file",
+    "another size in the log",
+    snapshot=2,
+    rows=BOTH,
+    verify=("file.size",),
+    finding=NAME,
 )
 def _another_size(log: LogBuilder) -> None:
     log.commit(data(log, NAME, size=7))
@@ -55,7 +62,7 @@ def _another_size(log: LogBuilder) -> None:
     snapshot=2,
     rows=BOTH,
     verify=("file.size",),
-    found=NAME,
+    finding=NAME,
 )
 def _negative_size(log: LogBuilder) -> None:
     log.commit(data(log, NAME, size=-7))
@@ -67,7 +74,7 @@ def _negative_size(log: LogBuilder) -> None:
     snapshot=2,
     rows=BOTH,
     verify=("file.size",),
-    found=NAME,
+    finding=NAME,
 )
 def _huge_size(log: LogBuilder) -> None:
     log.commit(data(log, NAME, size=2**63 - 1))

@@ -1,4 +1,4 @@
-"""Commits whose lines are not what they should be."""
+"""Commits with invalid lines."""
 
 # ruff: noqa: E501  one case a line
 from __future__ import annotations
@@ -15,11 +15,11 @@ ADD = b'"path":"more.parquet","partitionValues":{},"size":%d,"modificationTime":
 
 
 def adding(log: LogBuilder, extra: bytes = b"") -> bytes:
-    """The body of an action that adds the second file, and something more."""
+    """Return the body of an action that adds the second file, with additional content."""
     return b'{"add":{' + ADD % (log.table / "more.parquet").stat().st_size + extra + b"}}\n"
 
 
-#: What stands before or beside the action, and changes nothing.
+#: Additions before or around the action that have no effect.
 HARMLESS = {
     "an unknown action of 900 levels": lambda log: (
         b'{"x":' + b"[" * 900 + b"]" * 900 + b"}\n" + adding(log)
@@ -46,9 +46,9 @@ HARMLESS = {
     "10,000 unknown actions": lambda log: b'{"x":{}}\n' * 10_000 + adding(log),
 }
 
-#: What no reader can make sense of.
+#: Lines that no reader can parse.
 SENSELESS = {
-    # what nobody asks for is read past up to 1,000 levels
+    # skipped values may have up to 1,000 levels
     "an unknown action, too deep": b'{"x":' + b"[" * DEPTH + b"]" * DEPTH + b"}\n",
     "an unknown field, too deep": b'{"add":{"path":"x","x":' + b'{"a":' * DEPTH + b"1",
     "commitInfo, too deep": b'{"commitInfo":{"x":' + b"[" * DEPTH + b"]" * DEPTH + b"}}\n",
@@ -109,7 +109,7 @@ def register() -> None:
                 name,
                 snapshot=Refused(COMMIT),
                 verify=("commit.",),
-                found=COMMIT,
+                finding=COMMIT,
             )
             def _(log: LogBuilder) -> None:
                 raw(log, text)
@@ -143,7 +143,7 @@ def _pair(log: LogBuilder) -> None:
     snapshot=1,
     rows=GOOD,
     verify=("commit.empty",),
-    found=COMMIT,
+    finding=COMMIT,
 )
 def _empty(log: LogBuilder) -> None:
     raw(log, b"")
@@ -155,7 +155,7 @@ def _empty(log: LogBuilder) -> None:
     snapshot=2,
     rows=BOTH,
     verify=("commit.duplicate_action",),
-    found="more.parquet",
+    finding="more.parquet",
 )
 def _added_twice(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet"), data(log, "more.parquet"))
@@ -167,10 +167,10 @@ def _added_twice(log: LogBuilder) -> None:
     snapshot=2,
     rows=GOOD + GOOD,
     verify=("commit.duplicate_action",),
-    found="good.parquet",
+    finding="good.parquet",
 )
 def _two_vectors(log: LogBuilder) -> None:
-    # illegal, and two keys of replay: the rows are there twice
+    # illegal, and two keys of replay: the rows occur twice
     log.commit(logs.features("deletionVectors"))
     log.commit(data(log, "good.parquet", deletion_vector=vectors.inline([])))
 
@@ -184,9 +184,9 @@ def _never(log: LogBuilder) -> None:
     "JSON",
     "a path of a lone surrogate",
     snapshot=2,
-    rows=Refused("\ufffd"),  # no such letter: it is replaced, and there is no such file
+    rows=Refused("\ufffd"),  # no such character: it is replaced, and there is no such file
     verify=("file.missing",),
-    found="\ufffd",
+    finding="\ufffd",
 )
 def _surrogate(log: LogBuilder) -> None:
     raw(log, b'{"add":{"path":"\\ud800","partitionValues":{},"size":100}}\n')
@@ -198,7 +198,7 @@ def _surrogate(log: LogBuilder) -> None:
     snapshot=2,
     rows=BOTH,
     verify=("commit.partition_values",),
-    found="more.parquet",
+    finding="more.parquet",
 )
 def _number(log: LogBuilder) -> None:
     raw(log, adding(log).replace(b'"partitionValues":{}', b'"partitionValues":{"a":1}'))
@@ -209,9 +209,9 @@ def _number(log: LogBuilder) -> None:
     "1 GiB of nothing",
     snapshot=Refused(COMMIT),
     verify=("commit.line_too_long",),
-    found=COMMIT,
+    finding=COMMIT,
 )
 def _gibibyte(log: LogBuilder) -> None:
-    # a hole: it takes no room on the disk
+    # a hole: it takes no space on the disk
     path = raw(log, b'{"add":{"path":"')
     os.truncate(path, 1 << 30)

@@ -1,4 +1,4 @@
-"""Names in the log directory, and what bears them."""
+"""Unusual names in the log directory."""
 
 # ruff: noqa: RUF001  letters that look like others
 from __future__ import annotations
@@ -13,7 +13,7 @@ from support.logs import LogBuilder
 SECOND = logs.commit_name(2)
 
 
-@case("listing", "a gap", snapshot=Refused(SECOND), verify=("log.gap",), found=SECOND)
+@case("listing", "a gap", snapshot=Refused(SECOND), verify=("log.gap",), finding=SECOND)
 def _gap(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet"))
     log.commit(logs.txn("x", 1))
@@ -42,7 +42,11 @@ def _empty(log: LogBuilder) -> None:
 
 
 @case(
-    "listing", "a stray commit far off", snapshot=Refused(SECOND), verify=("log.gap",), found=SECOND
+    "listing",
+    "a stray commit far off",
+    snapshot=Refused(SECOND),
+    verify=("log.gap",),
+    finding=SECOND,
 )
 def _stray(log: LogBuilder) -> None:
     logs.write_commit(log.table, 999_999, [logs.txn("x", 1)])
@@ -53,13 +57,13 @@ def _stray(log: LogBuilder) -> None:
     "a commit of version 2^63 - 1",
     snapshot=Refused(SECOND),
     verify=("log.gap",),
-    found=SECOND,
+    finding=SECOND,
 )
 def _last(log: LogBuilder) -> None:
     logs.write_commit(log.table, 2**63 - 1, [logs.txn("x", 1)])
 
 
-#: Names that are none of the protocol's, though they look like them.
+#: Names that resemble those of the protocol.
 OTHER_NAMES = [
     "2.json",
     "0000000000000000002.json",
@@ -98,7 +102,7 @@ def _many(log: LogBuilder) -> None:
 
 @case("listing", "a commit that is a directory", snapshot=1, rows=GOOD)
 def _directory(log: LogBuilder) -> None:
-    place(log, SECOND).mkdir()  # a directory is no commit
+    place(log, SECOND).mkdir()  # a directory is not a commit
 
 
 @case("listing", "a checkpoint that is a directory", snapshot=2, rows=BOTH)
@@ -128,9 +132,9 @@ def _zero(log: LogBuilder) -> None:
 @case(
     "listing",
     "a checkpoint of an unusual name",
-    snapshot=Refused("0000000001.parquet"),  # any name may stand where a UUID does
+    snapshot=Refused("0000000001.parquet"),  # any name may be used instead of a UUID
     verify=("checkpoint.parquet",),
-    found="0000000001.parquet",
+    finding="0000000001.parquet",
 )
 def _unusual_name(log: LogBuilder) -> None:
     logs.write_file(log.table, "00000000000000000002.checkpoint.0000000001.parquet", b"x")
@@ -141,7 +145,7 @@ def _unusual_name(log: LogBuilder) -> None:
     "a commit that is a link in a loop",
     snapshot=Refused(SECOND, "StorageError"),
     verify=("storage.name",),
-    found=SECOND,
+    finding=SECOND,
 )
 def _loop(log: LogBuilder) -> None:
     place(log, SECOND).symlink_to(SECOND)

@@ -120,7 +120,7 @@ BAD_SCHEMAS = {
 
 
 def of_schema(name: str, text: str, good: bool) -> None:
-    outcome: dict[str, Any] = {"snapshot": Refused(FIRST), "verify": ("schema.",), "found": FIRST}
+    outcome: dict[str, Any] = {"snapshot": Refused(FIRST), "verify": ("schema.",), "finding": FIRST}
     if good:
         outcome = {"snapshot": 1, "rows": GOOD}
 
@@ -165,7 +165,7 @@ MAPPED: dict[str, tuple[str, list[Any], Any]] = {
 def of_mapping(name: str, mode: str, fields: list[Any], rows: Any) -> None:
     verify = ("schema.column_mapping",)
 
-    @case("column mapping", name, snapshot=1, rows=rows, verify=verify, found=FIRST, start=False)
+    @case("column mapping", name, snapshot=1, rows=rows, verify=verify, finding=FIRST, start=False)
     def _(log: LogBuilder) -> None:
         log.create(
             struct(*fields),
@@ -184,7 +184,7 @@ for _name, (_mode, _fields, _rows) in MAPPED.items():
     "a partition column that is none",
     snapshot=Refused(FIRST),
     verify=("transaction.partition_columns",),
-    found=FIRST,
+    finding=FIRST,
     start=False,
 )
 def _no_partition(log: LogBuilder) -> None:
@@ -212,7 +212,7 @@ def of_value(type_: str, value: str) -> None:
         snapshot=1,
         rows=Refused("good.parquet"),
         verify=("partition_value.parse",),
-        found="good.parquet",
+        finding="good.parquet",
         start=False,
     )
     def _(log: LogBuilder) -> None:
@@ -229,9 +229,9 @@ for _type, _values in WRONG.items():
     "partition value",
     "none",
     snapshot=1,
-    rows=GOOD,  # a value that is not there is null
+    rows=GOOD,  # a missing value is null
     verify=("commit.partition_values",),
-    found="good.parquet",
+    finding="good.parquet",
     start=False,
 )
 def _no_value(log: LogBuilder) -> None:
@@ -245,7 +245,7 @@ def _no_value(log: LogBuilder) -> None:
     snapshot=1,
     rows=GOOD,
     verify=("commit.partition_values",),
-    found="good.parquet",
+    finding="good.parquet",
     start=False,
 )
 def _more_values(log: LogBuilder) -> None:
@@ -255,7 +255,7 @@ def _more_values(log: LogBuilder) -> None:
 
 @case("schema", "200 levels", snapshot=1, rows=GOOD, columns=("id",), start=False)
 def _levels(log: LogBuilder) -> None:
-    log.create(deep(200))  # pyarrow takes 64 levels: the others are read without it
+    log.create(deep(200))  # pyarrow accepts 64 levels: deeper ones are read without it
     log.commit(data(log, "good.parquet"))
 
 
@@ -265,7 +265,7 @@ def _long_value(log: LogBuilder) -> None:
     log.commit(data(log, "good.parquet", partition_values={"p": "x" * 10_000_000}))
 
 
-# -- statistics: what cannot be read skips nothing
+# -- statistics: invalid ones skip nothing
 
 STATS = {
     "no JSON": "{",
@@ -279,7 +279,7 @@ STATS = {
     "a number of rows beyond 64 bits": '{"numRecords":99999999999999999999}',
     "a negative number of rows": '{"numRecords":-2}',
     "bounds of another type": '{"numRecords":2,"minValues":{"id":"a"},"maxValues":{"id":[]},"nullCount":{"id":0}}',
-    "bounds that are no object": '{"numRecords":2,"minValues":[],"maxValues":7}',
+    "bounds that are not an object": '{"numRecords":2,"minValues":[],"maxValues":7}',
     "bounds beyond 64 bits": '{"numRecords":2,"minValues":{"id":1e400},"maxValues":{"id":1e400},"nullCount":{"id":0}}',
     "a null count that is negative": '{"numRecords":2,"minValues":{"id":4},"maxValues":{"id":5},"nullCount":{"id":-1}}',
     "a null count beyond the rows": '{"numRecords":2,"minValues":{"id":4},"maxValues":{"id":5},"nullCount":{"id":9}}',
@@ -299,7 +299,7 @@ def of_stats(name: str, text: str) -> None:
         rows=BOTH,
         filter="id >= 0",
         verify=verify,
-        found="more.parquet",
+        finding="more.parquet",
     )
     def _(log: LogBuilder) -> None:
         log.commit(data(log, "more.parquet", stats=text))

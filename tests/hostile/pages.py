@@ -1,4 +1,4 @@
-"""Pages of Parquet that changed behind their checksums."""
+"""Pages of Parquet files that contradict their checksums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHECKED: dict[str, Any] = {
     "another letter in a path",
     snapshot=Refused(CHECKPOINT),
     verify=("checkpoint.parquet",),
-    found=CHECKPOINT,
+    finding=CHECKPOINT,
 )
 def _another_letter(log: LogBuilder) -> None:
     [path] = ready(log, cleaned=True, **CHECKED)

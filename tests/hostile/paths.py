@@ -1,4 +1,4 @@
-"""Paths that lead elsewhere: of data files, of vectors, of sidecars."""
+"""Paths that lead outside: of data files, of vectors, of sidecars."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hostile.bench import BOTH, GOOD, Refused, case, data, fifo, place, write_da
 from support import logs
 from support.logs import LogBuilder
 
-#: Paths out of the table, however they are written, and none at all.
+#: Paths out of the table, in all spellings, and invalid ones.
 OUTSIDE = [
     "../secret.parquet",
     "..%2Fsecret.parquet",
@@ -41,14 +41,14 @@ OUTSIDE = [
 
 
 def of_file(path: str) -> None:
-    # a snapshot tells paths as they are; the file behind one is what must not be opened
+    # a snapshot returns paths as they are; only opening the file behind one must be refused
     @case(
         "path of a data file",
         repr(path),
         snapshot=2,
         rows=Refused(path),
         verify=(code_of(path),),
-        found=path,
+        finding=path,
     )
     def _(log: LogBuilder) -> None:
         write_data(log.table.parent, "secret.parquet", (99,))
@@ -62,7 +62,7 @@ def of_vector(path: str) -> None:
         snapshot=1,
         rows=Refused(path or "good.parquet"),
         verify=(code_of(path) if path else "dv.path",),
-        found=path or "good.parquet",
+        finding=path or "good.parquet",
         start=False,
     )
     def _(log: LogBuilder) -> None:
@@ -77,14 +77,14 @@ def of_sidecar(path: str) -> None:
         repr(path),
         snapshot=Refused(path),
         verify=(code_of(path),),
-        found=path,
+        finding=path,
     )
     def _(log: LogBuilder) -> None:
         manifest(log, [logs.sidecar(path, 100)])
 
 
 def code_of(path: str) -> str:
-    """What is wrong with a path: empty, not text, another place, or outside."""
+    """Return the expected code for a path: empty, not text, another location, or outside."""
     if not path:
         return "path.empty"
     if "delta_log" in path.lower():
@@ -98,7 +98,7 @@ def code_of(path: str) -> str:
 
 
 def manifest(log: LogBuilder, sidecars: list[logs.Action], *rows: logs.Action) -> None:
-    """A V2 checkpoint of version 1 that names these sidecars; its commits are gone."""
+    """Write a V2 checkpoint of version 1 with these sidecars; its commits are deleted."""
     log.commits = log.commits[:0]
     log.create(logs.schema(id="long"), protocol_action=logs.features("v2Checkpoint"))
     log.commit(data(log, "good.parquet"))
@@ -141,7 +141,7 @@ def _absolute(log: LogBuilder) -> None:
     snapshot=2,
     rows=Refused("aaaa", "StorageError"),
     verify=("storage.name",),
-    found="aaaa",
+    finding="aaaa",
 )
 def _long(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet", "a" * 100_000))
@@ -153,13 +153,13 @@ def _long(log: LogBuilder) -> None:
     snapshot=2,
     rows=Refused("_delta_log"),
     verify=("path.in_log",),
-    found="_delta_log",
+    finding="_delta_log",
 )
 def _own_log(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet", f"_delta_log/{logs.commit_name(0)}"))
 
 
-# links are the machine's, whose owner is trusted: they are followed
+# the owner of the machine is trusted: links are followed
 
 
 @case("link", "a data file elsewhere", snapshot=2, rows=BOTH)
@@ -171,7 +171,7 @@ def _link(log: LogBuilder) -> None:
 
 
 def special_file(name: str, verify: str) -> None:
-    """Something else than a data file: a device, a pipe, a loop, a directory."""
+    """Create something other than a regular file: a device, a pipe, a loop, a directory."""
 
     @case(
         "link",
@@ -179,7 +179,7 @@ def special_file(name: str, verify: str) -> None:
         snapshot=2,
         rows=Refused("special.parquet", "StorageError"),
         verify=(verify,),
-        found="special.parquet",
+        finding="special.parquet",
     )
     def _(log: LogBuilder) -> None:
         special = log.table / "special.parquet"
@@ -216,7 +216,7 @@ def _sidecar(log: LogBuilder) -> None:
     "missing",
     snapshot=Refused("s.parquet"),
     verify=("checkpoint.sidecar_missing",),
-    found="s.parquet",
+    finding="s.parquet",
 )
 def _missing(log: LogBuilder) -> None:
     manifest(log, [logs.sidecar("s.parquet", 100)])
@@ -235,12 +235,12 @@ def _twice(log: LogBuilder) -> None:
 
 @case(
     "sidecar",
-    # a checkpoint is reconciled: whoever reads it plainly takes it at its word
+    # a checkpoint is reconciled: plain readers accept its content
     "a file in two of them",
     snapshot=2,
     rows=(1, 1, 2, 2, 3, 3),
     verify=("checkpoint.duplicate_row",),
-    found="checkpoint",
+    finding="checkpoint",
 )
 def _in_two(log: LogBuilder) -> None:
     rows = [data(log, "good.parquet")]
@@ -255,7 +255,7 @@ for _content in (b"", b"PAR1", bytes(100), b'{"add":{}}\n'):
             f"the bytes {content[:12]!r}",
             snapshot=Refused("s.parquet"),
             verify=("checkpoint.parquet",),
-            found="s.parquet",
+            finding="s.parquet",
         )
         def _(log: LogBuilder) -> None:
             place(log, "_sidecars").mkdir(parents=True)
@@ -267,7 +267,7 @@ for _content in (b"", b"PAR1", bytes(100), b'{"add":{}}\n'):
 
 @case("sidecar", "names a sidecar itself", snapshot=1, rows=GOOD)
 def _loop(log: LogBuilder) -> None:
-    # a sidecar holds add and remove alone: what else stands in it is not read
+    # a sidecar only has add and remove: other actions are ignored
     schema = logs.checkpoint_schema(("add", "remove", "sidecar"))
     rows = [data(log, "good.parquet"), logs.sidecar("s.parquet", 100)]
     manifest(log, [logs.write_sidecar(log.table, "s.parquet", rows, schema=schema)])

@@ -1,6 +1,7 @@
-"""Each field of each action with a value of another type, through the verbs that look at a table.
+"""Each field of each action with a value of another type, through all verbs that read a table.
 
-A verb ends in an answer or in a typed error, whatever the field holds. The log is written by hand.
+A verb must return a result or raise a typed error, whatever the field contains. The log is written
+by hand.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from support import logs
 import deltareplay as dr
 
 SEED = int(os.environ.get("DELTAREPLAY_SEED", 0))
-#: How many of some 1,400 changed logs are tried.
+#: The number of about 1,400 changed logs that are tested.
 LOGS = 10_000 if os.environ.get("DELTAREPLAY_SLOW") else 40
 
 VALUES: list[Any] = [
@@ -66,7 +67,7 @@ def steps(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def actions(size: int) -> list[logs.Action]:
-    """The actions of a table of one file: texts with JSON as the values that they hold."""
+    """Return the actions of a table of one file, with JSON texts as values."""
     names = {"path": "a.parquet", "partitionValues": {}, "size": size, "modificationTime": 1}
     field = {"name": "id", "type": "long", "nullable": True, "metadata": {"comment": "x"}}
     format_ = {"provider": "parquet", "options": {"a": "b"}}
@@ -101,7 +102,7 @@ def rendered(action: logs.Action) -> logs.Action:
 
 
 def ending(run: Callable[[dr.Table], object], table: dr.Table) -> str | None:
-    """How a verb ended other than by an answer or a typed error."""
+    """Return the problem if a verb neither returned a result nor raised a typed error."""
     try:
         run(table)
     except dr.DeltaReplayError as error:

@@ -1,6 +1,6 @@
-"""Tables that somebody wrote to break readers: each one right, or refused with a name.
+"""Tables made to break readers: each one is read correctly, or refused with a typed error.
 
-Every table is read in a process that may take 1 GiB and 10 seconds.
+Every table is read in a process with at most 1 GiB and 10 seconds.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from hostile import (
 from hostile.bench import CASES, Case, Refused, build
 
 PATIENCE_S = 10
-#: There is nothing to look at: verification raises.
+#: There is nothing to check: verification raises.
 NOT_LISTED = {
     "listing: no log",
     "listing: an empty log",
     "listing: a commit that is a link in a loop",
 }
-#: What is wrong with a line, not with what the lines add up to.
+#: Errors in a line, rather than in the sum of all lines.
 UNREADABLE = {"commit.json", "commit.torn", "commit.line_too_long"}
-#: Where the cases are registered.
+#: The modules in which the cases are registered.
 MODULES = (beside, checkpoints, data_files, json_lines, listings, metadata, pages, paths, vectors_)
 
 
@@ -52,9 +52,9 @@ def worker() -> pool.Worker:
 
 @pytest.fixture(scope="module")
 def answers() -> Iterator[dict[str, dict[str, Any]]]:
-    """What each table says, asked once by two processes."""
+    """Return the results for each table, read by two processes."""
     root = Path(tempfile.mkdtemp(prefix="hostile-"))
-    found: dict[str, dict[str, Any]] = {}
+    result: dict[str, dict[str, Any]] = {}
     guard = threading.Lock()
 
     def work(process: pool.Worker, number: int, numbered: tuple[int, Case]) -> None:
@@ -63,16 +63,16 @@ def answers() -> Iterator[dict[str, dict[str, Any]]]:
         build(case, table)
         answer = process.ask(request(case, table))
         with guard:
-            found[str(case)] = answer
+            result[str(case)] = answer
         shutil.rmtree(table)
 
     complaints = pool.over(list(enumerate(CASES)), work, make=worker)
     assert not complaints
-    yield found
+    yield result
     shutil.rmtree(root)
 
 
-def test_there_are_many_and_each_has_a_name() -> None:
+def test_cases_are_many_and_have_unique_names() -> None:
     assert len(CASES) >= 166
     assert len({str(case) for case in CASES}) == len(CASES)
     assert len(Counter(case.kind for case in CASES)) >= 14
@@ -85,15 +85,17 @@ def test_hostile_table(case: Case, answers: dict[str, dict[str, Any]]) -> None:
     check(answer["snapshot"], case.snapshot)
     expected = case.rows if isinstance(case.rows, Refused) else ordered(case.rows)
     check(answer["rows"], expected)
-    told = answer["verify"].get("ok", [])
+    reported = answer["verify"].get("ok", [])
     if "error" in answer["verify"]:
-        told = [["error", answer["verify"]["code"], answer["verify"]["path"], ""]]
+        reported = [["error", answer["verify"]["code"], answer["verify"]["path"], ""]]
     if not case.verify and not isinstance(case.rows, Refused):
-        assert [one for one in told if one[0] in ("error", "warning")] == []
+        assert [item for item in reported if item[0] in ("error", "warning")] == []
     for code in case.verify:
-        of_code = [one for one in told if one[1] == code or (code[-1] == "." and code in one[1])]
+        of_code = [
+            item for item in reported if item[1] == code or (code[-1] == "." and code in item[1])
+        ]
         assert of_code, (code, answer["verify"])
-        assert any(case.found in one[2] + one[3] for one in of_code), (case.found, of_code)
+        assert any(case.finding in item[2] + item[3] for item in of_code), (case.finding, of_code)
     sound = answer["verified"]
     assert "untyped" not in sound, sound
     if isinstance(case.snapshot, Refused):
@@ -103,36 +105,38 @@ def test_hostile_table(case: Case, answers: dict[str, dict[str, Any]]) -> None:
 @pytest.mark.parametrize(
     "case", [case for case in CASES if isinstance(case.rows, Refused)], ids=str
 )
-def test_verification_names_what_is_refused(case: Case, answers: dict[str, dict[str, Any]]) -> None:
-    """The file at fault, and the line of a commit that cannot be read."""
+def test_verification_reports_refused_tables(
+    case: Case, answers: dict[str, dict[str, Any]]
+) -> None:
+    """The file with the error, and the line of a commit that cannot be read."""
     verified = answers[str(case)]["verify"]
     if str(case) in NOT_LISTED:
         assert verified["path"]
         return
-    [refused] = {one for one in (case.snapshot, case.rows) if isinstance(one, Refused)}
+    [refused] = {row for row in (case.snapshot, case.rows) if isinstance(row, Refused)}
     severe = {"error", "warning"}
     if refused.error == "UnsupportedFeatureError":
         severe.add("info")  # newer than this release, not wrong
-    named = [one for one in verified["ok"] if one[0] in severe]
-    where = case.found or refused.file
-    assert any(where in one[2] + one[3] for one in named), verified
+    named = [item for item in verified["ok"] if item[0] in severe]
+    where = case.finding or refused.file
+    assert any(where in item[2] + item[3] for item in named), verified
     for _, code, path, _, line, offset in named:
         if code in UNREADABLE and path.endswith(".json"):
             assert line is not None or offset is not None, (code, path)
 
 
 def ordered(ids: tuple[int | None, ...]) -> list[int | None]:
-    return sorted(ids, key=lambda one: (one is None, one or 0))
+    return sorted(ids, key=lambda row: (row is None, row or 0))
 
 
-def check(found: dict[str, Any], expected: Any) -> None:
-    """Right, or refused with a name."""
-    assert "untyped" not in found, found
+def check(result: dict[str, Any], expected: Any) -> None:
+    """Compare with the expected result or error."""
+    assert "untyped" not in result, result
     if not isinstance(expected, Refused):
-        assert found.get("ok") == expected, found
+        assert result.get("ok") == expected, result
         return
-    assert found.get("error") == expected.error, found
-    assert found["code"]
-    assert expected.file in found["path"] or expected.file in found["message"], found
-    if found["code"].startswith("commit.") and found["path"].endswith(".json"):
-        assert found["line"] is not None or found["offset"] is not None, found
+    assert result.get("error") == expected.error, result
+    assert result["code"]
+    assert expected.file in result["path"] or expected.file in result["message"], result
+    if result["code"].startswith("commit.") and result["path"].endswith(".json"):
+        assert result["line"] is not None or result["offset"] is not None, result

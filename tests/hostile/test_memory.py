@@ -1,7 +1,7 @@
-"""Few bytes of a table that could take much memory: read, changed and written in little.
+"""Small tables that could need much memory: read, changed and written within limits.
 
-Each case runs in a process of its own, whose most resident memory is looked at. Numbers of rows and
-of bytes are arithmetic on what the test writes. Files are pyarrow's, logs are written by hand.
+Each case runs in a separate process, whose peak resident memory is measured. Numbers of rows and
+of bytes are computed from the written data. Files are pyarrow's, logs are written by hand.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 from support import logs
 
-#: What a process takes before it reads anything, and some batches on two threads.
+#: The memory of a process before it reads anything, and of some batches on two threads.
 MAX_MIB = 600
-#: A word of this length is in the dictionary once.
+#: The dictionary contains one word of this length.
 WORD = 31 << 10
 
 LISTS = {"type": "array", "elementType": "string", "containsNull": True}
@@ -48,18 +48,18 @@ def read(batches, name):
 
 table = dr.Table(sys.argv[1])
 try:
-    said = eval(sys.argv[2])
+    result = eval(sys.argv[2])
 except dr.DeltaReplayError as error:
-    said = [type(error).__name__, error.code, error.path, str(error)]
+    result = [type(error).__name__, error.code, error.path, str(error)]
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(json.dumps([said, int(peak.split()[1]) >> 10]))
+print(json.dumps([result, int(peak.split()[1]) >> 10]))
 """
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
 
 
 def test_a_child_measures_its_own_memory() -> None:
-    """Workers start from test processes that may have taken much: their own peak counts."""
+    """Workers start from test processes that may be large: only their own peak counts."""
     code = "from support.memory import peak_memory; print(peak_memory() >> 20)"
     parent = f"""
 import subprocess, sys
@@ -78,17 +78,17 @@ subprocess.run([sys.executable, "-c", {code!r}], check=True)
 
 
 def run(table: Path, code: str, threads: int = 2) -> tuple[Any, int]:
-    """What the code says of the table, and the MiB that it took at most."""
+    """Return the output of the code about the table, and its peak memory in MiB."""
     environment = {**os.environ, "DELTAREPLAY_THREADS": str(threads), "DELTAREPLAY_PROGRESS": "0"}
     command = [sys.executable, "-c", CHILD, str(table), code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-1000:]
-    said, peak = json.loads(done.stdout)
-    return said, peak
+    output, peak = json.loads(done.stdout)
+    return output, peak
 
 
 def written(table: Path, columns: dict[str, Any], partition: dict[str, str], **options: Any) -> int:
-    """A table of one file; the number of its rows."""
+    """Write a table of one file; return the number of its rows."""
     rows = pa.table(columns)
     table.mkdir()
     pq.write_table(rows, table / "a.parquet", compression="zstd", **options)
@@ -112,7 +112,7 @@ def dictionary(table: Path) -> tuple[int, int]:
 
 
 def dictionary_in_lists(table: Path) -> tuple[int, int]:
-    """Four words a row; the same arrays again and again, which pyarrow makes one dictionary of."""
+    """Four words per row; the same arrays repeatedly, which pyarrow stores as one dictionary."""
     values = pa.array(["x" * WORD] * 4_000)
     lists = pa.ListArray.from_arrays(pa.array(range(0, 4_001, 4), pa.int32()), values)
     written(table, {"s": pa.chunked_array([lists] * 10)}, {})
@@ -134,7 +134,7 @@ def long_texts(table: Path) -> tuple[int, int]:
 
 
 def prefixes(table: Path) -> tuple[int, int]:
-    """Each text is the one before: DELTA_BYTE_ARRAY keeps its length alone."""
+    """Each string equals the previous one: DELTA_BYTE_ARRAY only stores its length."""
     rows, text = 20_000, 50_000
     columns = {"s": pa.chunked_array([pa.array(["z" * text] * 1_000)] * 20)}
     encoding = {"s": "DELTA_BYTE_ARRAY"}
@@ -163,17 +163,17 @@ def test_rows_stream_in_little_memory(
         "read((b for s in table.snapshot().scan(['s']).splits() for b in s.to_batches()), 's')",
         "read(table.changes(1, columns=['s']).to_batches(), 's')",
     ):
-        said, peak = run(table, code)
-        assert said[:2] == [rows, size], code
-        assert said[2] <= 64 << 20, code
+        output, peak = run(table, code)
+        assert output[:2] == [rows, size], code
+        assert output[2] <= 64 << 20, code
         assert peak < MAX_MIB, code
-    said, peak = run(table, "table.verify(rows=True).ok")
-    assert said is True
+    output, peak = run(table, "table.verify(rows=True).ok")
+    assert output is True
     assert peak < MAX_MIB
 
 
 def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
-    """Many long lists of one value, then many short ones: a mean says nothing of either."""
+    """Many long lists of one value, then many short ones: the mean is useless for both."""
     table = tmp_path / "t"
     long, short, each = 300, 300_000, 1_000_000
     table.mkdir()
@@ -185,9 +185,10 @@ def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
         schema = writer.schema
         chunks = [pa.ListArray.from_arrays(pa.array([0, each], pa.int32()), values)] * long
         ends = pa.array(range(short + 1), pa.int32())
-        few = pa.ListArray.from_arrays(ends, pa.array([7] * short))
+        short_lists = pa.ListArray.from_arrays(ends, pa.array([7] * short))
         writer.write_table(
-            pa.table({"s": pa.chunked_array([*chunks, few])}, schema=schema), row_group_size=1 << 30
+            pa.table({"s": pa.chunked_array([*chunks, short_lists])}, schema=schema),
+            row_group_size=1 << 30,
         )
     log = logs.LogBuilder(table)
     log.create(logs.schema(s={**LISTS, "elementType": "long"}))
@@ -197,8 +198,8 @@ def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
         "[sum(n) for n in zip(*((batch.num_rows, len(batch['s'].flatten())) "
         "for batch in table.snapshot().scan().to_batches()))]"
     )
-    said, peak = run(table, code)
-    assert said == [long + short, long * each + short]
+    output, peak = run(table, code)
+    assert output == [long + short, long * each + short]
     assert peak < MAX_MIB
 
 
@@ -217,41 +218,45 @@ def test_rows_are_changed_in_little_memory(tmp_path: Path) -> None:
         read = "read(table.snapshot().scan(['s']).to_batches(), 's')"
         [version, (rows, size, _)], peak = run(table, f"[{code}, {read}]")
         assert (version, rows, size) == (2, left, left * WORD), code
-        # an order is sampled, spilled and sorted by each core
+        # rows are sampled, spilled and sorted by each core
         assert peak < (2 * MAX_MIB if "optimize" not in code else 3 * MAX_MIB), code
 
 
 @pytest.mark.slow
 def test_values_of_more_than_2_gib(tmp_path: Path) -> None:
-    """70,000 rows get 40,000 letters each: more than an array of texts holds, of 64 Ki rows."""
+    """70,000 rows get 40,000 characters each: more than a string array can hold, of 64 Ki rows."""
     import deltareplay as dr
 
     dr.write(tmp_path / "t", {"id": list(range(70_000)), "s": ["a"] * 70_000})
     long = "'" + "x" * 40_000 + "'"
-    said, _ = run(tmp_path / "t", f'table.snapshot().scan(filter="s < concat(s, {long})").count()')
-    assert said[:2] == ["InvalidArgumentError", "formula.too_large"]
-    said, peak = run(tmp_path / "t", f"table.update(None, {{'s': \"concat(s, {long})\"}}).version")
-    assert said == 1
+    output, _ = run(
+        tmp_path / "t", f'table.snapshot().scan(filter="s < concat(s, {long})").count()'
+    )
+    assert output[:2] == ["InvalidArgumentError", "formula.too_large"]
+    output, peak = run(
+        tmp_path / "t", f"table.update(None, {{'s': \"concat(s, {long})\"}}).version"
+    )
+    assert output == 1
     assert peak < 8 * MAX_MIB
-    said, _ = run(tmp_path / "t", "read(table.snapshot().scan(['s']).to_batches(), 's')")
-    assert said[:2] == [70_000, 70_000 * 40_001]
+    output, _ = run(tmp_path / "t", "read(table.snapshot().scan(['s']).to_batches(), 's')")
+    assert output[:2] == [70_000, 70_000 * 40_001]
 
 
 def test_a_constraint_that_joins_a_text_many_times(tmp_path: Path) -> None:
-    """3,000 times a text of 1 MB: refused before it is there."""
+    """A string of 1 MB, 3,000 times: refused before it is built."""
     text = f"length(concat({', '.join(['s'] * 3000)})) > 0"
     log = logs.LogBuilder(tmp_path)
     constraint = {"delta.constraints.long": text}
     log.create(
         logs.schema(s="string"), protocol_action=logs.protocol(1, 3), configuration=constraint
     )
-    said, peak = run(tmp_path, "table.append({'s': ['a' * 1_000_000]}).version")
-    assert said[:2] == ["InvalidArgumentError", "formula.too_large"]
+    output, peak = run(tmp_path, "table.append({'s': ['a' * 1_000_000]}).version")
+    assert output[:2] == ["InvalidArgumentError", "formula.too_large"]
     assert peak < MAX_MIB
 
 
 def test_a_long_row_of_a_source_that_many_rows_match(tmp_path: Path) -> None:
-    """40,000 rows get a text of 64 KiB each: 2.6 GB out of one row of the source."""
+    """40,000 rows get a string of 64 KiB each: 2.6 GB from one row of the source."""
     import deltareplay as dr
 
     dr.write(tmp_path / "t", {"id": list(range(40_000)), "k": [1] * 40_000, "s": ["a"] * 40_000})
@@ -259,11 +264,11 @@ def test_a_long_row_of_a_source_that_many_rows_match(tmp_path: Path) -> None:
         "table.merge({'k': [1], 'w': ['x' * 65536]}, 'target.k = source.k')"
         ".when_matched_update({'s': 'source.w'}).execute().version"
     )
-    said, peak = run(tmp_path / "t", code)
-    assert said == 1
+    output, peak = run(tmp_path / "t", code)
+    assert output == 1
     assert peak < 2 * MAX_MIB
-    said, _ = run(tmp_path / "t", "read(table.snapshot().scan(['s']).to_batches(), 's')")
-    assert said[:2] == [40_000, 40_000 * 65_536]
+    output, _ = run(tmp_path / "t", "read(table.snapshot().scan(['s']).to_batches(), 's')")
+    assert output[:2] == [40_000, 40_000 * 65_536]
 
 
 SMALL = {
@@ -279,7 +284,7 @@ SMALL = {
 
 @pytest.mark.parametrize("name", SMALL)
 def test_large_files_of_the_log_are_not_read_whole(name: str, tmp_path: Path) -> None:
-    """4 GiB without a byte on the disk (``storage.file_too_large``), most of them only helps."""
+    """4 GiB without a byte on the disk (``storage.file_too_large``), mostly in optional files."""
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long"))
     log.commit(logs.commit_info())
@@ -288,11 +293,11 @@ def test_large_files_of_the_log_are_not_read_whole(name: str, tmp_path: Path) ->
     code = "table.vacuum(lite=True).version" if "vacuum" in name else "table.snapshot().version"
     if "vacuum" in name:
         code = "len(table.vacuum(lite=True).files)"
-    said, peak = run(tmp_path, code)
+    output, peak = run(tmp_path, code)
     if SMALL[name]:
-        assert said[1] == SMALL[name]
+        assert output[1] == SMALL[name]
     else:
-        assert said in (0, 1), said
+        assert output in (0, 1), output
     assert peak < MAX_MIB
 
 
@@ -307,6 +312,6 @@ def test_a_checksum_that_is_too_large_is_named(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         snapshot = dr.Table(tmp_path).snapshot()
-    found = {warning.code: warning.message for warning in snapshot.warnings}
-    assert "1073741824 bytes" in found["checksum.unreadable"]
-    assert "1073741824 bytes" in found["hint.corrupt"]
+    result = {warning.code: warning.message for warning in snapshot.warnings}
+    assert "1073741824 bytes" in result["checksum.unreadable"]
+    assert "1073741824 bytes" in result["hint.corrupt"]

@@ -1,7 +1,7 @@
 """Values that no writer should write, in each action, through every verb.
 
-Logs are written by hand. Whatever the protocol says of a value, a verb ends in an answer or in a
-typed error: not in another exception, nor a panic, nor a file outside of the table.
+Logs are written by hand. Whatever the protocol says about a value, a verb must return a result or
+raise a typed error: no other exception, no panic, no file outside of the table.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def partition(value: str) -> dict[str, Any]:
     return {"fields": columns, "actions": [action], "partition_columns": ["p"]}
 
 
-def said(value: Any) -> dict[str, Any]:
+def commit_info_of(value: Any) -> dict[str, Any]:
     names = ("timestamp", "inCommitTimestamp", "operation", "operationParameters", "userMetadata")
     info = dict.fromkeys((*names, "operationMetrics", "engineInfo", "txnId"), value)
     return {"commits": [{"commitInfo": info}]}
@@ -127,7 +127,7 @@ def cases() -> Iterator[Any]:
         for value in some:
             yield pytest.param(adds(name, value), id=f"{name} {value!s:.24}")
     for value in [*ENDS, 253_402_300_800_000]:
-        yield pytest.param(said(value), id=f"commitInfo {value!s:.24}")
+        yield pytest.param(commit_info_of(value), id=f"commitInfo {value!s:.24}")
 
 
 def write(log: logs.LogBuilder, case: dict[str, Any]) -> dr.Table:

@@ -1,6 +1,7 @@
-"""Data files whose columns are of other types than the log says, through the verbs that read them.
+"""Data files whose columns have different types than in the log, through the verbs that read them.
 
-The files are pyarrow's, logs are written by hand. A verb ends in an answer or in a typed error.
+The files are pyarrow's, logs are written by hand. A verb must return a result or raise a typed
+error.
 """
 
 from __future__ import annotations

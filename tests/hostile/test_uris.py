@@ -1,6 +1,6 @@
-"""Paths, URIs and options that are none: an error that shows no secret, and no forged request.
+"""Invalid paths, URIs and options: an error without secrets, and no forged request.
 
-A server on this machine notes what it is sent.
+A server on this machine records the requests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 
 
 class Server:
-    """Answers every request with 404, and keeps it."""
+    """Responds to every request with 404, and records it."""
 
     def __init__(self) -> None:
         self.requests: list[bytes] = []
@@ -83,13 +83,14 @@ URIS = [
 @pytest.mark.parametrize("uri", URIS, ids=repr)
 def test_uris(uri: str, server: Server) -> None:
     uri = uri.replace("{secret}", SECRET).replace("{port}", str(server.port))
-    given: Any = options(server) if uri.startswith("s3") else None
-    if uri.startswith("gs"):  # whose client asks the machine for credentials, by default for long
-        given = {"max_retries": "0", "timeout": "3s"}
+    argument: Any = options(server) if uri.startswith("s3") else None
+    # without limits, the client requests credentials from the machine for a long time
+    if uri.startswith("gs"):
+        argument = {"max_retries": "0", "timeout": "3s"}
     for call in (
-        lambda: dr.Table(uri, given).snapshot(),
-        lambda: dr.is_table(uri, storage_options=given),
-        lambda: repr(dr.Table(uri, given)),
+        lambda: dr.Table(uri, argument).snapshot(),
+        lambda: dr.is_table(uri, storage_options=argument),
+        lambda: repr(dr.Table(uri, argument)),
     ):
         try:
             text = str(call())
@@ -131,22 +132,22 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize(("scheme", "key"), ADDRESSES, ids=[key for _, key in ADDRESSES])
-def test_an_option_that_is_no_address(scheme: str, key: str) -> None:
-    """The clients of the stores panic on those of which no request can be made."""
+def test_an_option_that_must_be_an_address(scheme: str, key: str) -> None:
+    """The clients of the stores panic on addresses that no request can use."""
     bare = ["user:secret@host:9000", "mailto:x", "host", "", " ", "\u00e9", "file:///x"]
     odd = ["", "/x", "a b", "[::1", "host:99999", "a|b", "host/{x}", 'host/"x"', "\u00e9/x"]
     for address in [*bare, *(f"http://{rest}" for rest in odd)]:
-        given = {"account_name": "a", "client_id": "i", "client_secret": "s", "tenant_id": "t"}
+        account = {"account_name": "a", "client_id": "i", "client_secret": "s", "tenant_id": "t"}
         with pytest.raises(dr.InvalidArgumentError, match="an address") as caught:
             dr.Table(
-                f"{scheme}://c/t", {**(given if scheme == "az" else {}), key: address}
+                f"{scheme}://c/t", {**(account if scheme == "az" else {}), key: address}
             ).snapshot()
         assert caught.value.code == "options.value"
         assert "secret" not in str(caught.value)
 
 
 def test_credentials_of_the_environment(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
-    """Read from a file with a line break at its end, as it often happens."""
+    """Read from a file with a trailing line break, as often happens."""
     rest = options(server)
     del rest["aws_access_key_id"]
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA\n")

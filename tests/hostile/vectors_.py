@@ -21,13 +21,13 @@ def head(count: int) -> bytes:
 
 
 def runs(*lengths: tuple[int, int]) -> bytes:
-    """A bitmap of one container of runs."""
+    """Return a bitmap of one container of runs."""
     body = struct.pack("<H", len(lengths))
     body += b"".join(struct.pack("<HH", start, more) for start, more in lengths)
     return head(1) + struct.pack("<IIBHH", 0, 12347, 1, 0, 0) + body
 
 
-#: Bitmaps that are none, or that say another number of rows than is promised.
+#: Invalid bitmaps, or with a different number of rows than stated.
 BITMAPS: dict[str, tuple[bytes, int]] = {
     "another magic": (b"\x00" + SOUND[1:], 2),
     "no bytes but the magic": (SOUND[:4], 2),
@@ -68,7 +68,7 @@ def of_inline(name: str, content: bytes, cardinality: int) -> None:
         snapshot=1,
         rows=Refused("good.parquet"),
         verify=("dv.",),
-        found="good.parquet",
+        finding="good.parquet",
         start=False,
     )
     def _(log: LogBuilder) -> None:
@@ -126,7 +126,7 @@ def of_descriptor(name: str, options: dict[str, Any]) -> None:
         snapshot=1,
         rows=Refused("good.parquet"),
         verify=("dv.",),
-        found="good.parquet",
+        finding="good.parquet",
         start=False,
     )
     def _(log: LogBuilder) -> None:

@@ -1,7 +1,7 @@
-"""Opens hostile tables in one process with little memory, and survives them or does not.
+"""Opens hostile tables in one process with little memory, and survives them or not.
 
-One request a line on stdin: a table, and a filter. One answer a line on stdout: what the snapshot,
-a scan and the verification say, or the errors, and the most memory so far.
+One request per line on stdin: a table, and a filter. One response per line on stdout: the results
+of the snapshot, a scan and the verification, or the errors, and the peak memory so far.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Answer = dict[str, Any]
 
 
 def outcome(work: Callable[[], Any]) -> Answer:
-    """What the work gives, or how it fails."""
+    """Return the result of the work, or its error."""
     import deltareplay as dr
 
     try:
@@ -40,7 +40,7 @@ def outcome(work: Callable[[], Any]) -> Answer:
 
 
 def answer(table: str, filter_: str | None, columns: list[str] | None) -> Answer:
-    """Everything that is asked of a table."""
+    """Return all results for a table."""
     import deltareplay as dr
 
     opened = dr.Table(table)
@@ -54,15 +54,22 @@ def answer(table: str, filter_: str | None, columns: list[str] | None) -> Answer
         return count
 
     def rows() -> list[int | None]:
-        found: list[int | None] = []
+        result: list[int | None] = []
         for batch in opened.snapshot().scan(columns, filter=filter_).to_batches():
-            found += batch.column("id").to_pylist() if "id" in batch.schema.names else []
-        return sorted(found, key=lambda one: (one is None, one or 0))
+            result += batch.column("id").to_pylist() if "id" in batch.schema.names else []
+        return sorted(result, key=lambda row: (row is None, row or 0))
 
     def findings() -> list[Any]:
         return [
-            [one.severity, one.code, one.path or "", one.message, one.line, one.offset]
-            for one in opened.verify(rows=True).findings
+            [
+                finding.severity,
+                finding.code,
+                finding.path or "",
+                finding.message,
+                finding.line,
+                finding.offset,
+            ]
+            for finding in opened.verify(rows=True).findings
         ]
 
     def verified() -> int:
@@ -80,9 +87,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         request = json.loads(line)
-        found = answer(request["table"], request["filter"], request["columns"])
-        found["resident"] = peak_memory()
-        sys.stdout.write(json.dumps(found, default=repr) + "\n")
+        result = answer(request["table"], request["filter"], request["columns"])
+        result["resident"] = peak_memory()
+        sys.stdout.write(json.dumps(result, default=repr) + "\n")
         sys.stdout.flush()
 
 

@@ -1,11 +1,11 @@
-"""A model of how versions are committed through a catalog: writers, publishers, readers, faults.
+"""A model of committing versions through a catalog: writers, publishers, readers, faults.
 
-The catalog ratifies version after version. Writers stage a file and ask; an answer may be lost, or
-the request, or it arrives late. Publishers, of which any may stop at any point, copy what is
-ratified into the log and tell the catalog, which forgets what it need not know any more. A reader
-takes the catalog's answer and a listing, one after the other.
+The catalog ratifies version after version. Writers stage a file and request ratification; a
+response may be lost, or the request, or it arrives late. Publishers, any of which may stop at any
+point, copy ratified commits into the log and report that to the catalog, which forgets the commits
+that it no longer needs. A reader takes the catalog's response and a listing, one after the other.
 
-:func:`explore` visits every state that can be reached and says what is wrong with any of them.
+:func:`explore` visits every reachable state and returns all problems.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from model.visited import visited
 
 @dataclass(frozen=True)
 class Rules:
-    """What everybody does; as it stands, what deltareplay does.
+    """The rules for all participants; the defaults are those of deltareplay.
 
     Attributes:
         same_name: A commit whose answer was lost is asked for again with the same file.
@@ -37,7 +37,7 @@ class Rules:
     passes_over_later: bool = True
 
 
-#: A staged file: the version, the writer, and how often the writer has made a new one.
+#: A staged file: the version, the writer, and how often the writer has created another one.
 File = tuple[int, int, int]
 
 
@@ -51,7 +51,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class State:
-    """Everything there is.
+    """The state of the model.
 
     Attributes:
         ratified: Of each version the file; the first version is nobody's.
@@ -76,13 +76,13 @@ class State:
 
 
 def explore(writers: int, faults: int, rules: Rules) -> tuple[int, list[str]]:
-    """How many states there are, and each kind of thing that is wrong."""
+    """Return the number of states, and each kind of problem."""
     first = State(writers=(Writer(),) * writers, faults=faults)
     return visited(first, lambda state: steps(state, rules), problems)
 
 
 def problems(state: State) -> Iterator[str]:
-    """What must never be."""
+    """Yield the violated invariants."""
     authors = [writer for _, writer, _ in state.ratified]
     for number, writer in enumerate(state.writers):
         if authors.count(number) > 1:
@@ -93,11 +93,11 @@ def problems(state: State) -> Iterator[str]:
 
 
 def steps(state: State, rules: Rules) -> Iterator[State]:
-    """Every state that may come next."""
+    """Yield every possible next state."""
     for number, writer in enumerate(state.writers):
         if writer.phase == "idle":
-            made = writer.file[2]
-            yield from ask(state, number, (len(state.ratified), number, made))
+            created = writer.file[2]
+            yield from ask(state, number, (len(state.ratified), number, created))
         elif writer.phase == "asks":
             yield from again(state, number, rules)
     for late in state.late:
@@ -107,41 +107,45 @@ def steps(state: State, rules: Rules) -> Iterator[State]:
 
 
 def ask(state: State, number: int, file: File) -> Iterator[State]:
-    """A writer asks for a staged file to become its version."""
+    """A writer requests that a staged file becomes its version."""
     taken, after = ratify(state, file)
-    phase = "committed" if taken else "asks"  # a lost race is found out by asking what counts
-    yield told(after, number, Writer(phase, file))
+    phase = (
+        "committed" if taken else "asks"
+    )  # a lost race is detected by querying the ratified commits
+    yield updated(after, number, Writer(phase, file))
     if state.faults:
         fewer = replace(state, faults=state.faults - 1)
-        yield told(ratify(fewer, file)[1], number, Writer("asks", file))  # the answer is lost
-        yield told(fewer, number, Writer("asks", file))  # the request is
+        yield updated(ratify(fewer, file)[1], number, Writer("asks", file))  # the response is lost
+        yield updated(fewer, number, Writer("asks", file))  # the request is lost
         late = fewer.late | {file}
-        yield told(replace(fewer, late=late), number, Writer("asks", file))  # it is on its way
+        yield updated(replace(fewer, late=late), number, Writer("asks", file))  # it is pending
 
 
 def ratify(state: State, file: File) -> tuple[bool, State]:
-    """The catalog's word: this very file again is ratified again."""
+    """The catalog's decision: the same file is ratified again."""
     if file[0] < len(state.ratified):
         return state.ratified[file[0]] == file, state
     return True, replace(state, ratified=(*state.ratified, file))
 
 
 def again(state: State, number: int, rules: Rules) -> Iterator[State]:
-    """A writer that does not know finds out, or asks again."""
-    version, _, made = state.writers[number].file
-    there = state.ratified[version] if version < len(state.ratified) else None
-    if not rules.asks_first:  # it takes silence for a refusal
-        yield told(state, number, Writer("idle", (-1, -1, made)))
-    elif there is not None:
-        ours = there[1] == number and (rules.same_name or there[2] == made)
-        yield told(state, number, Writer("committed" if ours else "idle", (version, number, made)))
+    """A writer in doubt queries the catalog, or repeats the request."""
+    version, _, created = state.writers[number].file
+    ratified_file = state.ratified[version] if version < len(state.ratified) else None
+    if not rules.asks_first:  # it takes a missing response for a refusal
+        yield updated(state, number, Writer("idle", (-1, -1, created)))
+    elif ratified_file is not None:
+        ours = ratified_file[1] == number and (rules.same_name or ratified_file[2] == created)
+        yield updated(
+            state, number, Writer("committed" if ours else "idle", (version, number, created))
+        )
     else:
-        renamed = made if rules.same_name else made + 1
+        renamed = created if rules.same_name else created + 1
         yield from ask(state, number, (version, number, renamed))
 
 
 def publish(state: State, rules: Rules) -> Iterator[State]:
-    """Any process copies a ratified commit into the log, or tells how far the log goes."""
+    """Any process copies a ratified commit into the log, or reports the published version."""
     for version in range(1, len(state.ratified)):
         ready = version - 1 in state.published or not rules.in_order
         if version not in state.published and ready:
@@ -151,7 +155,7 @@ def publish(state: State, rules: Rules) -> Iterator[State]:
 
 
 def read(state: State, rules: Rules) -> Iterator[State]:
-    """A reader looks at one side, and later at the other."""
+    """A reader queries one side, and later the other."""
     answer = (
         len(state.ratified) - 1,
         frozenset(range(state.forgotten + 1, len(state.ratified))),
@@ -175,6 +179,6 @@ def read(state: State, rules: Rules) -> Iterator[State]:
     yield done
 
 
-def told(state: State, number: int, writer: Writer) -> State:
-    """The state with a writer in another phase."""
+def updated(state: State, number: int, writer: Writer) -> State:
+    """Return the state with a writer in another phase."""
     return replace(state, writers=(*state.writers[:number], writer, *state.writers[number + 1 :]))

@@ -1,11 +1,11 @@
-"""A model of how versions are committed: every interleaving of few writers and few faults.
+"""A model of committing versions: every interleaving of a few writers and faults.
 
 The log is a list of versions, each the commit of one writer. A writer has committed (with the
-version), failed, told its caller that it does not know, or is still at it. Storage may lose the
-answer to a put: after it was carried out, before it was, or so that it is carried out later, by
-itself. A reader checkpoints what it sees; a cleaner takes old versions away.
+version), failed, reported that the result is unknown, or is still working. Storage may lose the
+response to a put: after its execution, before it, or so that it is executed later, by itself. A
+reader checkpoints what it sees; a cleaner deletes old versions.
 
-:func:`explore` visits every state that can be reached and says what is wrong with any of them.
+:func:`explore` visits every reachable state and returns all problems.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from model.visited import visited
 
 @dataclass(frozen=True)
 class Rules:
-    """What writers and the cleaner do; as it stands, what deltareplay does.
+    """The rules for writers and the cleaner; the defaults are those of deltareplay.
 
     Attributes:
         read_back: After an answer that was lost, the version is read, and not committed again.
         unknown_at_deadline: Who gives up says that it does not know, and not that it failed.
-        waits_for_unreadable: A version that is there and cannot be read may be the writer's own.
+        waits_for_unreadable: An existing version that cannot be read may be the writer's own.
         cleaner_keeps_recent: What a writer may still have to read back stays.
     """
 
@@ -35,7 +35,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Writer:
-    """One writer: ``idle``, ``asks`` (a put has been answered by nobody), or done."""
+    """One writer: ``idle``, ``asks`` (a put without a response), or done."""
 
     phase: str = "idle"
     version: int = -1
@@ -43,7 +43,7 @@ class Writer:
 
 @dataclass(frozen=True)
 class State:
-    """Everything there is.
+    """The state of the model.
 
     Attributes:
         log: Of each version the writer; None once it was cleaned away.
@@ -63,16 +63,16 @@ class State:
 
 
 def explore(writers: int, faults: int, rules: Rules) -> tuple[int, list[str]]:
-    """How many states there are, and each kind of thing that is wrong."""
+    """Return the number of states, and each kind of problem."""
     first = State(writers=(Writer(),) * writers, faults=faults)
     return visited(first, lambda state: steps(state, rules), problems)
 
 
 def problems(state: State) -> Iterator[str]:
-    """What must never be."""
+    """Yield the violated invariants."""
     everything = [
         *state.counted,
-        *(one for one in state.log[state.checkpoint + 1 :] if one is not None),
+        *(item for item in state.log[state.checkpoint + 1 :] if item is not None),
     ]
     for number, writer in enumerate(state.writers):
         times = everything.count(number)
@@ -85,7 +85,7 @@ def problems(state: State) -> Iterator[str]:
 
 
 def steps(state: State, rules: Rules) -> Iterator[State]:
-    """Every state that may come next."""
+    """Yield every possible next state."""
     for number, writer in enumerate(state.writers):
         if writer.phase == "idle":
             yield from put(state, number, len(state.log))
@@ -95,7 +95,7 @@ def steps(state: State, rules: Rules) -> Iterator[State]:
         yield apply(replace(state, late=state.late - {late}), *late)
     newest = len(state.log) - 1
     if newest > state.checkpoint:
-        added = tuple(one for one in state.log[state.checkpoint + 1 :] if one is not None)
+        added = tuple(item for item in state.log[state.checkpoint + 1 :] if item is not None)
         yield replace(state, checkpoint=newest, counted=state.counted + added)
     yield from clean(state, rules)
 
@@ -104,20 +104,20 @@ def put(state: State, number: int, version: int) -> Iterator[State]:
     """A writer puts its commit, if there is none of this version."""
     taken = version < len(state.log) and state.log[version] is not None
     if taken:
-        yield told(state, number, Writer("asks", version))  # by whom, a read will tell
+        yield updated(state, number, Writer("asks", version))  # a read will show whose
     else:
-        yield told(apply(state, number, version), number, Writer("committed", version))
+        yield updated(apply(state, number, version), number, Writer("committed", version))
     if state.faults:
         fewer = replace(state, faults=state.faults - 1)
         asks = Writer("asks", version)
-        yield told(apply(fewer, number, version), number, asks)  # carried out, the answer is lost
-        yield told(fewer, number, asks)  # never arrived
+        yield updated(apply(fewer, number, version), number, asks)  # executed, the response is lost
+        yield updated(fewer, number, asks)  # never arrived
         late = fewer.late | {(number, version)}
-        yield told(replace(fewer, late=late), number, asks)  # carried out later
+        yield updated(replace(fewer, late=late), number, asks)  # executed later
 
 
 def apply(state: State, number: int, version: int) -> State:
-    """The storage carries a put out, unless the version is there."""
+    """The storage executes a put, unless the version exists."""
     if version == len(state.log):
         return replace(state, log=(*state.log, number))
     if version < len(state.log) and state.log[version] is None and version > 0:
@@ -127,39 +127,41 @@ def apply(state: State, number: int, version: int) -> State:
 
 
 def ask(state: State, number: int, rules: Rules) -> Iterator[State]:
-    """A writer that was not answered finds out what became of its put."""
+    """A writer without a response determines the result of its put."""
     version = state.writers[number].version
-    idle = told(state, number, Writer())
+    idle = updated(state, number, Writer())
     if not rules.read_back:
         yield idle  # takes it for a failure, and commits again
         return
-    found = state.log[version] if version < len(state.log) else None
-    if found == number:
-        yield told(state, number, Writer("committed", version))
-    elif found is not None:
+    result = state.log[version] if version < len(state.log) else None
+    if result == number:
+        yield updated(state, number, Writer("committed", version))
+    elif result is not None:
         yield idle  # a lost race: the next version
     else:
         if version >= len(state.log):
-            yield from put(state, number, version)  # the same bytes, to the same place
+            yield from put(state, number, version)  # the same bytes, to the same path
         given_up = "unknown" if rules.unknown_at_deadline else "failed"
-        yield told(state, number, Writer(given_up, version))
-    if not rules.waits_for_unreadable and found is not None and state.faults:
-        # what is there cannot be read, and is taken for another's
+        yield updated(state, number, Writer(given_up, version))
+    if not rules.waits_for_unreadable and result is not None and state.faults:
+        # the existing commit cannot be read, and is taken for another's
         yield replace(idle, faults=state.faults - 1)
 
 
 def clean(state: State, rules: Rules) -> Iterator[State]:
-    """The cleaner takes away what the checkpoint covers."""
+    """The cleaner deletes what the checkpoint covers."""
     for version in range(1, state.checkpoint):
         if state.log[version] is None:
             continue
-        asked = any(one.phase == "asks" and one.version <= version for one in state.writers)
-        if rules.cleaner_keeps_recent and (asked or state.late):
+        requested = any(
+            writer.phase == "asks" and writer.version <= version for writer in state.writers
+        )
+        if rules.cleaner_keeps_recent and (requested or state.late):
             continue
         log = (*state.log[:version], None, *state.log[version + 1 :])
         yield replace(state, log=log)
 
 
-def told(state: State, number: int, writer: Writer) -> State:
-    """The state with a writer in another phase."""
+def updated(state: State, number: int, writer: Writer) -> State:
+    """Return the state with a writer in another phase."""
     return replace(state, writers=(*state.writers[:number], writer, *state.writers[number + 1 :]))

@@ -1,4 +1,4 @@
-"""Every state that can be reached, and what is wrong with any of them."""
+"""Explores every reachable state, and returns its problems."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ S = TypeVar("S")
 def visited(
     first: S, steps: Callable[[S], Iterable[S]], problems: Callable[[S], Iterable[str]]
 ) -> tuple[int, list[str]]:
-    """How many states there are, and each problem once.
+    """Return the number of states, and each problem once.
 
     Args:
         first: Where it begins; states are values.

@@ -1,4 +1,4 @@
-"""Each row of the page for those who come from deltalake: both calls do the same to one table."""
+"""Each row of the page for users of deltalake: both calls have the same effect on one table."""
 
 from __future__ import annotations
 
@@ -51,32 +51,32 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     second = pa.table({"id": [3, 4], "country": ["DE", "DE"], "amount": [30.0, 40.0]}, SCHEMA)
     batch = deltalake.CommitProperties(app_transactions=[deltalake.Transaction("nightly", 7)])
     deltalake.write_deltalake(path, second, mode="append", commit_properties=batch)
-    time.sleep(0.1)  # so that a moment lies between the two
+    time.sleep(0.1)  # so that a timestamp is between the two
     deltalake.DeltaTable(path).delete("id = 4")
     return path
 
 
 @pytest.fixture
 def copies(written: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """Theirs and ours; each with Parquet files that are no table beside it."""
-    for one in ("theirs", "ours"):
-        shutil.copytree(written, tmp_path / one / "t")
-        (tmp_path / one / "parquet").mkdir()
-        pq.write_table(NEW, tmp_path / one / "parquet" / "part.parquet")
+    """Theirs and ours; each with Parquet files next to it that are not a table."""
+    for item in ("theirs", "ours"):
+        shutil.copytree(written, tmp_path / item / "t")
+        (tmp_path / item / "parquet").mkdir()
+        pq.write_table(NEW, tmp_path / item / "parquet" / "part.parquet")
     return tmp_path / "theirs" / "t", tmp_path / "ours" / "t"
 
 
 def names(path: Path) -> dict[str, Any]:
-    """What the page says that the names mean."""
+    """Return the values of the names on the page."""
     table = dr.Table(path)
-    moment = table.snapshot(2).timestamp + timedelta(milliseconds=20)
+    timestamp = table.snapshot(2).timestamp + timedelta(milliseconds=20)
     return {
         **{name: getattr(deltalake, name) for name in dir(deltalake) if name[0] != "_"},
         "dr": dr,
         "pa": pa,
         "polars": polars,
         "timedelta": timedelta,
-        "moment": moment,
+        "moment": timestamp,
         "dt": deltalake.DeltaTable(path),
         "table": table,
         "snapshot": table.snapshot(),
@@ -87,28 +87,28 @@ def names(path: Path) -> dict[str, Any]:
     }
 
 
-def as_rows(found: Any) -> list[str]:
-    """Rows of anything that is Arrow, pandas or Polars, in one order, by plain values."""
-    if hasattr(found, "to_dict") and hasattr(found, "iloc"):
-        found = pa.Table.from_pandas(found, preserve_index=False)
-    table = found if isinstance(found, pa.Table) else pa.table(found)
+def as_rows(result: Any) -> list[str]:
+    """Return rows of Arrow, pandas or Polars, sorted, as plain values."""
+    if hasattr(result, "to_dict") and hasattr(result, "iloc"):
+        result = pa.Table.from_pandas(result, preserve_index=False)
+    table = result if isinstance(result, pa.Table) else pa.table(result)
     return sorted(str(sorted(row.items())) for row in table.to_pylist())
 
 
-def paths(found: Any) -> list[str]:
-    """Paths below the table root, from URIs or from a column."""
-    if not isinstance(found, list):
-        found = pa.table(found)["path"].to_pylist()
-    return sorted(unquote("country=" + path.rpartition("country=")[2]) for path in found)
+def paths(result: Any) -> list[str]:
+    """Return paths below the table root, from URIs or from a column."""
+    if not isinstance(result, list):
+        result = pa.table(result)["path"].to_pylist()
+    return sorted(unquote("country=" + path.rpartition("country=")[2]) for path in result)
 
 
-def commits(found: list[dict[str, Any]]) -> list[tuple[int, str]]:
-    """Version and operation of each commit; deltalake's times are not those of the files."""
-    return [(int(one["version"]), one["operation"]) for one in found]
+def commits(result: list[dict[str, Any]]) -> list[tuple[int, str]]:
+    """Return version and operation of each commit; deltalake has other timestamps."""
+    return [(int(item["version"]), item["operation"]) for item in result]
 
 
-def statistics(found: Any) -> list[tuple[str, int, int, Any]]:
-    table = pa.table(found)
+def statistics(result: Any) -> list[tuple[str, int, int, Any]]:
+    table = pa.table(result)
     if "stats_parsed" in table.column_names:
         return sorted(
             (
@@ -125,32 +125,32 @@ def statistics(found: Any) -> list[tuple[str, int, int, Any]]:
     )
 
 
-def partitions(found: Any) -> set[str]:
-    if isinstance(found, list):
-        return {one["country"] for one in found}
-    return {dict(one)["country"] for one in pa.table(found)["partitionValues"].to_pylist()}
+def partitions(result: Any) -> set[str]:
+    if isinstance(result, list):
+        return {item["country"] for item in result}
+    return {dict(row)["country"] for row in pa.table(result)["partitionValues"].to_pylist()}
 
 
-def version_of(found: Any) -> int:
-    return found.version() if callable(getattr(found, "version", None)) else found.version
+def version_of(result: Any) -> int:
+    return result.version() if callable(getattr(result, "version", None)) else result.version
 
 
-def fields(found: Any) -> Any:
-    return [(one.name, str(one.type).replace("_view", ""), one.nullable) for one in found]
+def fields(result: Any) -> Any:
+    return [(item.name, str(item.type).replace("_view", ""), item.nullable) for item in result]
 
 
-def changes(found: Any) -> list[tuple[Any, ...]]:
+def changes(result: Any) -> list[tuple[Any, ...]]:
     names = ["id", "amount", "_change_type", "_commit_version"]
-    return sorted(tuple(row[name] for name in names) for row in pa.table(found).to_pylist())
+    return sorted(tuple(row[name] for name in names) for row in pa.table(result).to_pylist())
 
 
-def files_of(found: Any) -> list[str]:
+def files_of(result: Any) -> list[str]:
     # deltalake never deletes change data
-    return sorted(unquote(one) for one in found if not one.startswith("_change_data"))
+    return sorted(unquote(item) for item in result if not item.startswith("_change_data"))
 
 
-#: What is compared of the values, by the title of a row. The other rows change the table, or return
-#: what can be compared as it is.
+#: Functions of the compared values, by the title of a row. The other rows change the table, or
+#: return values that can be compared as they are.
 VALUE: dict[str, Callable[[Any], Any]] = {
     "open the newest version": version_of,
     "open an older version": version_of,
@@ -175,7 +175,7 @@ VALUE: dict[str, Callable[[Any], Any]] = {
     "the change data feed": changes,
     "what would vacuum delete?": files_of,
 }
-#: What shows that a call did its work, if rows, columns and properties stay as they are.
+#: Evidence that a call did its work, if rows, columns and properties are unchanged.
 TRACE: dict[str, Callable[[Path], Any]] = {
     "let a column be null": lambda path: dr.Table(path).snapshot().schema.field("id").nullable,
     "add a constraint": lambda path: [*dr.Table(path).history()["operation"].to_pylist()][:1],
@@ -185,19 +185,21 @@ TRACE: dict[str, Callable[[Path], Any]] = {
     "convert Parquet files": lambda path: state(path.parent / "parquet"),
     "pack small files": lambda path: dr.Table(path).snapshot().num_files,
     "order rows": lambda path: [*dr.Table(path).history()["operation"].to_pylist()][:1],
-    "vacuum": lambda path: sorted(len(list(one.glob("*.parquet"))) for one in path.glob("c*")),
-    "checkpoint": lambda path: [one.name for one in path.glob("_delta_log/*.checkpoint.parquet")],
-    "compact the log": lambda path: [one.name for one in path.glob("_delta_log/*.compacted.json")],
+    "vacuum": lambda path: sorted(len(list(item.glob("*.parquet"))) for item in path.glob("c*")),
+    "checkpoint": lambda path: [item.name for item in path.glob("_delta_log/*.checkpoint.parquet")],
+    "compact the log": lambda path: [
+        item.name for item in path.glob("_delta_log/*.compacted.json")
+    ],
     "manifests": lambda path: sorted(
-        str(one.relative_to(path)) for one in path.glob("_symlink_format_manifest/**/manifest")
+        str(item.relative_to(path)) for item in path.glob("_symlink_format_manifest/**/manifest")
     ),
 }
-#: Calls that find nothing to do here.
+#: Calls that have nothing to do here.
 NOTHING_TO_DO = {"create, if there is none", "clean the log", "leave a table as it is"}
 
 
 def state(path: Path) -> dict[str, Any]:
-    """What a table is now, read by deltareplay."""
+    """Return the state of a table, read by deltareplay."""
     snapshot = dr.Table(path).snapshot()
     return {
         "rows": as_rows(snapshot.scan()),
@@ -218,23 +220,23 @@ def test_both_calls_do_the_same(row: Row, copies: tuple[Path, Path]) -> None:
         for path in copies:
             dr.Table(path).append(NEW)
     expected = run(row.theirs, of_theirs, theirs)
-    found = run(row.ours, of_ours, ours)
-    if expected is None:  # what the call has changed
+    result = run(row.ours, of_ours, ours)
+    if expected is None:  # the changes of the call
         expected = of_theirs["dt"]
     assert state(ours) == state(theirs)
     if row.title in TRACE:
         assert TRACE[row.title](ours) == TRACE[row.title](theirs)
         assert TRACE[row.title](ours)
     elif row.title in VALUE:
-        value = VALUE[row.title](found)
+        value = VALUE[row.title](result)
         assert value
         assert value == VALUE[row.title](expected)
     elif state(ours) == before and row.title not in NOTHING_TO_DO:
-        assert found is not None
-        assert found == expected
+        assert result is not None
+        assert result == expected
 
 
-def test_what_is_compared_is_on_the_page() -> None:
+def test_compared_calls_are_on_the_page() -> None:
     titles = {row.title for row in ROWS}
     assert len(titles) > 50
     assert {*VALUE, *TRACE, *NOTHING_TO_DO} <= titles

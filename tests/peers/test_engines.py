@@ -32,11 +32,11 @@ def test_another_engine_reads_the_rows(package: str, monkeypatch: pytest.MonkeyP
         case "dask":
             by_country = names["frame"].groupby("country")["id"].count().compute().to_dict()
             counts = rows.group_by("country").aggregate([("id", "count")]).to_pylist()
-            assert by_country == {one["country"]: one["id_count"] for one in counts}
+            assert by_country == {item["country"]: item["id_count"] for item in counts}
         case "datafusion":
             sums = rows.group_by("country").aggregate([("amount", "sum")]).to_pylist()
-            expected = {one["country"]: one["amount_sum"] for one in sums}
-            found = {one["country"]: one["amount"] for one in names["totals"].to_pylist()}
-            assert found == expected
+            expected = {item["country"]: item["amount_sum"] for item in sums}
+            result = {row["country"]: row["amount"] for row in names["totals"].to_pylist()}
+            assert result == expected
         case "ray":
             assert names["count"] == rows.num_rows

@@ -1,4 +1,4 @@
-"""What the page says that each library shows of a table."""
+"""The output of each library for a table, as on the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytest.importorskip("typer", reason="needs the extra `cli`")
 
 
 MOMENT = datetime(2026, 11, 21, 12, 41, 56, tzinfo=timezone.utc)
-#: Ends when it is stopped.
+#: Runs until it is stopped.
 ENDLESS = {"deltareplay watch orders"}
 
 
@@ -56,7 +56,7 @@ def test_here(code: str, orders: Path, monkeypatch, capsys, tmp_path: Path) -> N
         code += " --from 0 --limit 1"
     monkeypatch.chdir(tmp_path)
     arguments = shlex.split(code)[1:]
-    assert main([str(orders) if one == "orders" else one for one in arguments]) == 0
+    assert main([str(orders) if item == "orders" else item for item in arguments]) == 0
     assert capsys.readouterr().out
 
 
@@ -66,9 +66,9 @@ REFUSED = {"dt.to_pandas()"}
 
 @pytest.mark.parametrize("library", ["deltalake", "Polars"])
 def test_elsewhere(library: str, orders: Path) -> None:
-    found = looks.calls(library)
-    assert len(found) > 5
-    for code in found:
+    result = looks.calls(library)
+    assert len(result) > 5
+    for code in result:
         if code in REFUSED:
             with pytest.raises(Exception, match="deletionVectors"):
                 value(code, orders)
@@ -76,7 +76,7 @@ def test_elsewhere(library: str, orders: Path) -> None:
             assert value(code, orders) is not None, code
 
 
-def test_what_is_wrong_elsewhere(orders: Path) -> None:
+def test_errors_elsewhere(orders: Path) -> None:
     dt = deltalake.DeltaTable(orders)
     assert (dt.count(), dr.Table(orders).snapshot().num_rows) == (272, 259)
     dt.load_as_version(MOMENT)

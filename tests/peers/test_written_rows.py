@@ -1,4 +1,4 @@
-"""Rows that the table writes, as deltalake and DuckDB read them."""
+"""Rows written by the table, read by deltalake and DuckDB."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def _quiet() -> Iterator[None]:
 def written(path: Path, partitions: list[str]) -> dr.Table:
     table = dr.create_table(path, SCHEMA, partitions)
     table.append(
-        [{"id": one, "s": f"{one} ä", "p": [None, "a b", "%"][one % 3]} for one in range(9)]
+        [
+            {"id": number, "s": f"{number} ä", "p": [None, "a b", "%"][number % 3]}
+            for number in range(9)
+        ]
     )
     table.delete("id = 4")
     table.update("id = 5", {"s": "upper(s) || '!'"})
@@ -35,10 +38,10 @@ def written(path: Path, partitions: list[str]) -> dr.Table:
 
 def ours(table: dr.Table) -> list[tuple[int, str, str | None]]:
     rows = pa.table(table.snapshot()).to_pylist()
-    found = sorted((row["id"], row["s"], row["p"]) for row in rows)
-    assert found[0] == (0, "new", "x")
-    assert [one[0] for one in found] == [0, 1, 2, 3, 5, 6, 7, 8, 20]
-    return found
+    result = sorted((row["id"], row["s"], row["p"]) for row in rows)
+    assert result[0] == (0, "new", "x")
+    assert [item[0] for item in result] == [0, 1, 2, 3, 5, 6, 7, 8, 20]
+    return result
 
 
 @pytest.mark.parametrize("partitions", [[], ["p"]], ids=["plain", "partitioned"])

@@ -1,4 +1,4 @@
-"""What each kind of changes has to be, from the rows of each version and what happened to them."""
+"""The expected changes of each kind, from the rows of each version and their events."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from property.changing import Commit, Event, Row, Writer
 
-Told = Counter[tuple[Any, ...]]
+RowCounts = Counter[tuple[Any, ...]]
 Who = Callable[[Row], Hashable]
 
-CAME = ("insert", "update_postimage")
+ARRIVALS = ("insert", "update_postimage")
 
 
 def number(row: Row) -> Hashable:
@@ -26,29 +26,29 @@ def values(row: Row) -> Hashable:
     return row.values
 
 
-def told(events: list[Event], version: int) -> Told:
+def counted(events: list[Event], version: int) -> RowCounts:
     return Counter((*event.row.values, event.change, version) for event in events)
 
 
 def sides(commit: Commit) -> tuple[list[Row], list[Row]]:
-    """The rows that left, and those that came."""
-    came = [event.row for event in commit.events if event.change in CAME]
-    return [event.row for event in commit.events if event.change not in CAME], came
+    """Return the removed rows, and the added ones."""
+    arrived = [event.row for event in commit.events if event.change in ARRIVALS]
+    return [event.row for event in commit.events if event.change not in ARRIVALS], arrived
 
 
 def matched(commit: Commit, who: Who) -> list[Event]:
-    """What can be told of a commit whose rows are known by ``who`` and their values alone."""
-    gone, came = sides(commit)
-    same = Counter((who(row), row.values) for row in gone) & Counter(
-        (who(row), row.values) for row in came
+    """Return the changes of a commit whose rows are identified by ``who`` and their values."""
+    removed, arrived = sides(commit)
+    same = Counter((who(row), row.values) for row in removed) & Counter(
+        (who(row), row.values) for row in arrived
     )
     left, new = [], []
-    for rows, kept, found in ((gone, Counter(same), left), (came, Counter(same), new)):
+    for rows, kept, result in ((removed, Counter(same), left), (arrived, Counter(same), new)):
         for row in rows:
             if kept[who(row), row.values]:
                 kept[who(row), row.values] -= 1
             else:
-                found.append(row)
+                result.append(row)
     pairs = {who(row) for row in left} & {who(row) for row in new}
     return [
         *(Event("update_preimage" if who(row) in pairs else "delete", row) for row in left),
@@ -57,27 +57,27 @@ def matched(commit: Commit, who: Who) -> list[Event]:
 
 
 def events_of(writer: Writer, commit: Commit, by_key: bool) -> list[Event]:
-    """Every change that the table tells."""
-    if commit.told or not commit.rewrites:
+    """Return every change that the table records."""
+    if commit.recorded or not commit.rewrites:
         return commit.events
     if writer.config.feed:
-        gone, came = sides(commit)  # an overwrite: what left, and what came
-        return [*(Event("delete", r) for r in gone), *(Event("insert", r) for r in came)]
+        removed, arrived = sides(commit)  # an overwrite: removed and added rows
+        return [*(Event("delete", r) for r in removed), *(Event("insert", r) for r in arrived)]
     if writer.config.tracking:
         return commit.events
     return matched(commit, key if by_key else values)
 
 
-def full(writer: Writer, start: int, end: int, by_key: bool) -> Told:
-    """Full changes."""
-    found: Told = Counter()
+def full(writer: Writer, start: int, end: int, by_key: bool) -> RowCounts:
+    """Return full changes."""
+    result: RowCounts = Counter()
     for version in range(start, end + 1):
-        found += told(events_of(writer, writer.commits[version], by_key), version)
-    return found
+        result += counted(events_of(writer, writer.commits[version], by_key), version)
+    return result
 
 
 def way_of(writer: Writer, start: int, end: int, by_key: bool) -> str:
-    """How rows are known over a range."""
+    """Return the way in which rows are identified over a range."""
     if writer.config.tracking:
         return "row tracking"
     if by_key:
@@ -89,8 +89,8 @@ def way_of(writer: Writer, start: int, end: int, by_key: bool) -> str:
 
 def net(
     writer: Writer, start: int, end: int, by_key: bool, kind: str, deleted: bool
-) -> Told | None:
-    """Net changes; None where nothing says which row is which and the kind needs to know."""
+) -> RowCounts | None:
+    """Return net changes; None if rows cannot be matched and the kind needs to know."""
     way = way_of(writer, start, end, by_key)
     if not any(commit.events for commit in writer.commits[start : end + 1]):
         return Counter()
@@ -105,19 +105,19 @@ def net(
     for version in range(start, end + 1):
         commit = writer.commits[version]
         events = commit.events
-        if way in ("rows", "key") and not commit.told:
+        if way in ("rows", "key") and not commit.recorded:
             events = matched(commit, who)
         for event in events:
             last[who(event.row)] = version
-            if event.change in CAME:
+            if event.change in ARRIVALS:
                 images[who(event.row)] = event.row, version
-    found: Told = Counter()
+    result: RowCounts = Counter()
 
     def show(row: Row, change: str, version: int) -> None:
-        found[(*row.values, change, version)] += 1
+        result[(*row.values, change, version)] += 1
 
-    for one, version in last.items():
-        old, new = before.get(one), now.get(one)
+    for item, version in last.items():
+        old, new = before.get(item), now.get(item)
         if kind == "min-delta":
             if old and new and old.values != new.values:
                 show(old, "update_preimage", version)
@@ -134,14 +134,14 @@ def net(
         elif not old and new:
             show(new, "insert", version)
         elif not old and deleted:
-            image, since = images[one]
+            image, since = images[item]
             show(image, "insert", since)
-    return found
+    return result
 
 
-def applied(state: dict[int, Row], changes: Told) -> Counter[tuple[Any, ...]]:
-    """A state after changes."""
+def applied(state: dict[int, Row], changes: RowCounts) -> Counter[tuple[Any, ...]]:
+    """Return a state after changes."""
     rows = Counter(row.values for row in state.values())
-    for (*image, change, _), count in sorted(changes.items(), key=lambda one: one[0][-1]):
-        rows[tuple(image)] += count if change in CAME else -count
+    for (*image, change, _), count in sorted(changes.items(), key=lambda entry: entry[0][-1]):
+        rows[tuple(image)] += count if change in ARRIVALS else -count
     return Counter({row: count for row, count in rows.items() if count})

@@ -1,8 +1,8 @@
-"""Tables whose rows change at random, written as Delta writers write them, and what happened.
+"""Tables whose rows change at random, written as Delta writers do, with the events.
 
-Every row has a number of its own, which the table keeps only when it tracks rows. ``Writer`` keeps
-the rows of each version by that number, and every event; ``change_model`` says from those alone
-what each kind of changes has to be.
+Every row has a number, which the table keeps only if it tracks rows. ``Writer`` keeps the rows of
+each version by that number, and every event; ``change_model`` computes the expected changes of
+each kind from those alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPERATIONS = (
 
 @dataclass(frozen=True)
 class Row:
-    """One row: its number, its values, and the version that gave it these values."""
+    """A row: its number, its values, and the version that last changed them."""
 
     number: int
     k: int
@@ -36,13 +36,13 @@ class Row:
 
     @property
     def values(self) -> tuple[int, int]:
-        """What a reader sees."""
+        """Return the values that a reader sees."""
         return self.k, self.v
 
 
 @dataclass(frozen=True)
 class Event:
-    """What happened to one row."""
+    """An event of one row."""
 
     change: str
     row: Row
@@ -50,7 +50,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Config:
-    """How the table is written."""
+    """The configuration of the table."""
 
     vectors: bool
     tracking: bool
@@ -60,7 +60,7 @@ class Config:
 
 @dataclass
 class File:
-    """A live data file: its ``add`` without vector, its rows, those that are deleted."""
+    """A live data file: its ``add`` without vector, its rows, the deleted ones."""
 
     add: Action
     rows: list[Row]
@@ -68,19 +68,19 @@ class File:
 
     @property
     def name(self) -> str:
-        """The path."""
+        """Return the path."""
         return str(self.add["add"]["path"])
 
     def same(self, other: File) -> bool:
-        """Whether it is in the same state."""
+        """Return whether it is in the same state."""
         return self.deleted == other.deleted
 
     def live(self) -> list[Row]:
-        """The rows that are left."""
+        """Return the remaining rows."""
         return [row for at, row in enumerate(self.rows) if at not in self.deleted]
 
     def action(self) -> Action:
-        """Its ``add`` as it stands."""
+        """Return its current ``add``."""
         if not self.deleted:
             return self.add
         rows = sorted(self.deleted)
@@ -90,12 +90,12 @@ class File:
 
 @dataclass
 class Commit:
-    """What a version did."""
+    """The events of a version."""
 
     events: list[Event]
     #: It has change data files.
-    told: bool = False
-    #: Rows left and whole files came.
+    recorded: bool = False
+    #: Rows were removed and whole files added.
     rewrites: bool = False
     #: Rows were moved to other files without a change.
     moved: bool = False
@@ -113,7 +113,7 @@ class Writer:
         #: The live files of each version.
         self.layouts: list[list[File]] = []
         self.numbers = self.keys = self.names = 0
-        #: The ids of rows, by their numbers; the next one that is free.
+        #: The ids of rows, by their numbers; the next free one.
         self.ids: dict[int, int] = {}
         self.next_id = 0
         features = ["changeDataFeed", "rowTracking", "domainMetadata"]
@@ -134,7 +134,7 @@ class Writer:
 
     @property
     def version(self) -> int:
-        """The version that is written next."""
+        """Return the next version."""
         return len(self.commits)
 
     def _done(self, commit: Commit, state: dict[int, Row]) -> None:
@@ -143,18 +143,18 @@ class Writer:
         self.layouts.append([replace(file, deleted=set(file.deleted)) for file in self.files])
 
     def step(self, operation: str, chance: random.Random) -> None:
-        """Writes one commit."""
+        """Write one commit."""
         live = [row for file in self.files for row in file.live()]
-        few = [row for row in live if chance.random() < 0.4]
+        chosen = [row for row in live if chance.random() < 0.4]
         if operation == "insert":
             self._change([], [], self._fresh(chance), chance)
         elif operation == "update":
-            self._change([], few, [], chance)
+            self._change([], chosen, [], chance)
         elif operation == "delete":
-            self._change(few, [], [], chance)
+            self._change(chosen, [], [], chance)
         elif operation == "merge":
-            half = len(few) // 2
-            self._change(few[:half], few[half:], self._fresh(chance), chance)
+            half = len(chosen) // 2
+            self._change(chosen[:half], chosen[half:], self._fresh(chance), chance)
         elif operation == "overwrite":
             self._overwrite(live, chance)
         elif operation == "optimize":
@@ -175,7 +175,7 @@ class Writer:
             taken = {row.k for file in self.files for row in file.live()} | {r.k for r in rows}
             free = [k for k in range(self.keys) if k not in taken]
             if keys is None and free and chance.random() < 0.3:
-                k = chance.choice(free)  # a key that was there before
+                k = chance.choice(free)  # a key that existed before
             elif keys is None:
                 k, self.keys = self.keys, self.keys + 1
             else:
@@ -193,7 +193,7 @@ class Writer:
             events += [Event("update_preimage", before), Event("update_postimage", after)]
         events += [Event("insert", row) for row in inserts]
         gone = {row.number for row in [*deletes, *updates]}
-        actions, came, whole, kept = [], [*changed, *inserts], False, []
+        actions, arrived, whole, kept = [], [*changed, *inserts], False, []
         for file in self.files:
             hit = {at for at, row in enumerate(file.rows) if row.number in gone} - file.deleted
             if not hit:
@@ -208,19 +208,19 @@ class Writer:
                 actions.append(file.action())
                 kept.append(file)
             else:
-                came = [*left, *came]
-        rewrites = bool(actions and came)
+                arrived = [*left, *arrived]
+        rewrites = bool(actions and arrived)
         whole = not any("add" in action for action in actions)
         self.files = kept
-        if came:
-            chance.shuffle(came)
-            actions += self._write(came)
-        told = False
+        if arrived:
+            chance.shuffle(arrived)
+            actions += self._write(arrived)
+        reported = False
         if self.config.feed and events and (rewrites or not (whole or chance.random() < 0.5)):
-            told = True
+            reported = True
             actions += self._change_files(events)
         self.log.commit(logs.commit_info("MERGE"), *actions)
-        self._finish(Commit(events, told=told, rewrites=rewrites))
+        self._finish(Commit(events, recorded=reported, rewrites=rewrites))
 
     def _overwrite(self, live: list[Row], chance: random.Random) -> None:
         keys = [row.k for row in live if chance.random() < 0.6]
@@ -246,7 +246,7 @@ class Writer:
         self._finish(Commit([], moved=moved))
 
     def _restore(self, chance: random.Random) -> None:
-        """Deleted rows of one file come back, where their keys are free."""
+        """Restore deleted rows of one file whose keys are free."""
         live = {row.k for file in self.files for row in file.live()}
         for file in self.files:
             back = {at for at in file.deleted if file.rows[at].k not in live}
@@ -263,7 +263,7 @@ class Writer:
         self.step("nothing", chance)
 
     def _rollback(self, chance: random.Random) -> None:
-        """The files of an earlier version come back, where row ids tell what that means."""
+        """Restore the files of an earlier version, if row ids identify the rows."""
         then = {file.name: file for file in chance.choice(self.layouts)}
         now = {file.name: file for file in self.files}
         same = {name for name, file in now.items() if name in then and then[name].same(file)}
@@ -271,32 +271,35 @@ class Writer:
             self.step("nothing", chance)
             return
         left: list[Row] = []
-        came: list[Row] = []
+        arrived: list[Row] = []
         for name in sorted((now.keys() | then.keys()) - same):
             before = now[name].live() if name in now else []
             after = then[name].live() if name in then else []
             left += [row for row in before if row not in after]
-            came += [row for row in after if row not in before]
+            arrived += [row for row in after if row not in before]
         actions = [feed.removal(now[name].action()) for name in now if name not in same]
         actions += [then[name].action() for name in then if name not in same]
         self.log.commit(logs.commit_info("RESTORE"), *actions)
-        # a file that was changed in place says of all its rows that they left or came
+        # a file that was changed in place reports all its rows as removed or added
         rewrites = bool(left) and bool(then.keys() - now.keys())
         pairs: set[int] = set()
         if rewrites:
-            kept = set(left) & set(came)
+            kept = set(left) & set(arrived)
             left = [row for row in left if row not in kept]
-            came = [row for row in came if row not in kept]
-            pairs = {row.number for row in left} & {row.number for row in came}
+            arrived = [row for row in arrived if row not in kept]
+            pairs = {row.number for row in left} & {row.number for row in arrived}
         self.files = [replace(file, deleted=set(file.deleted)) for file in then.values()]
         events = [
             *(Event("update_preimage" if row.number in pairs else "delete", row) for row in left),
-            *(Event("update_postimage" if row.number in pairs else "insert", row) for row in came),
+            *(
+                Event("update_postimage" if row.number in pairs else "insert", row)
+                for row in arrived
+            ),
         ]
         self._finish(Commit(events, rewrites=rewrites))
 
     def _rewrite(self) -> None:
-        """A MERGE that changes no row, and writes them all anew."""
+        """Rewrite all files by a MERGE that changes no row."""
         live = [row for file in self.files for row in file.live()]
         actions = [feed.removal(file.action()) for file in self.files]
         had, self.files = bool(self.files), []
@@ -311,7 +314,7 @@ class Writer:
         self._done(commit, {row.number: row for file in self.files for row in file.live()})
 
     def _write(self, rows: list[Row], **action: Any) -> list[Action]:
-        """New data files of these rows."""
+        """Write new data files of these rows."""
         if not self.config.partitioned:
             return [self._data_file(rows, {}, **action)]
         parts = sorted({row.v for row in rows})
@@ -327,7 +330,7 @@ class Writer:
         if self.config.tracking:
             ids = [self.ids.get(row.number) for row in rows]
             since = [row.since if row.since != self.version else None for row in rows]
-            if any(one is not None for one in ids):
+            if any(number is not None for number in ids):
                 columns[ROW_ID] = pa.array(ids, pa.int64())
                 columns[ROW_VERSION] = pa.array(since, pa.int64())
             base = self.next_id
@@ -348,7 +351,7 @@ class Writer:
         return add
 
     def _change_files(self, events: list[Event]) -> list[Action]:
-        """Writes a file of changes, or one for each partition."""
+        """Write a change data file, or one for each partition."""
         if not self.config.partitioned:
             return [self._change_file(events, f"{self.version}.parquet", None)]
         actions = []
@@ -363,7 +366,7 @@ class Writer:
     ) -> Action:
         rows = {
             "k": pa.array([event.row.k for event in events], pa.int64()),
-            # a partition column may stand in the file, too
+            # a partition column may be in the file, too
             "v": pa.array([event.row.v for event in events], pa.int64()),
         }
         types = [event.change for event in events]

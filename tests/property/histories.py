@@ -1,4 +1,4 @@
-"""Random logs: histories of a table, and the many ways to keep one in files."""
+"""Random logs: histories of a table, and the many ways to store one in files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Key = tuple[str, str | None]
 
 NOW = int(time.time() * 1000)
 DAY = 24 * 3600 * 1000
-# expired long ago, never known, a day old, older than a week, in the future
+# expired long ago, unknown, a day old, older than a week, in the future
 DELETIONS = [1000, None, NOW - DAY, NOW - 8 * DAY, logs.NEVER_EXPIRES]
-# pairs that decode to one path and are two files all the same, and characters that need care
+# pairs that decode to one path but are two files, and special characters
 PATHS = [
     "a.parquet",
     "b.parquet",
@@ -52,7 +52,7 @@ CHECKPOINTS = [
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One checkpoint and how it is written."""
+    """A checkpoint and how it is written."""
 
     version: int
     kind: str
@@ -63,12 +63,12 @@ class Checkpoint:
 
 @dataclass
 class History:
-    """The commits of a table, and what else lies in its log."""
+    """The commits of a table, and the other files of its log."""
 
     commits: list[list[logs.Action]]
     checkpoints: list[Checkpoint]
     compactions: list[tuple[int, int]]
-    checksums: dict[int, list[str]]  # version: fields that it leaves out
+    checksums: dict[int, list[str]]  # version: the fields that it omits
     hint: str
     cleaned: bool
     broken: list[str] = field(default_factory=list)
@@ -79,20 +79,20 @@ class History:
 
     @property
     def earliest(self) -> int:
-        """The oldest version to read: the oldest checkpoint's where the log was cleaned."""
+        """Return the oldest readable version: the oldest checkpoint's after a cleanup."""
         if not self.cleaned or not self.checkpoints:
             return 0
         return min(checkpoint.version for checkpoint in self.checkpoints)
 
     def model(self, version: int) -> Model:
-        """What the commits up to ``version`` amount to."""
+        """Return the state of the commits up to ``version``."""
         model = Model()
         for actions in self.commits[: version + 1]:
             model.replay(actions)
         return model
 
     def write(self, table: Path) -> None:
-        """Writes all of it below ``table``."""
+        """Write the history below ``table``."""
         log = logs.LogBuilder(table)
         for actions in self.commits:
             log.commit(*actions)
@@ -128,11 +128,11 @@ class History:
         )
 
     def _break(self, log: logs.LogBuilder) -> None:
-        """Leaves behind what crashed writers leave behind."""
+        """Add the leftovers of crashed writers."""
         for what in self.broken:
             version = self.latest
             if what == "empty checkpoint":
-                logs.write_file(log.table, logs.classic_name(version + 0), b"")
+                logs.write_file(log.table, logs.classic_name(version), b"")
             elif what == "incomplete multipart":
                 rows = log.state(version).actions()
                 parts = logs.write_multipart(log.table, version, rows, 3)
@@ -183,13 +183,13 @@ HINTS = [
     "empty",
 ]
 BROKEN = ["empty checkpoint", "incomplete multipart", "hadoop checksum", "temporary", "staged"]
-# what leaves no doubt and therefore no warning
+# correct hints, which raise no warning
 SOUND_HINTS = {"newest", "checksum"}
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """A history of up to a dozen commits."""
+    """Generate histories of up to a dozen commits."""
     partitioned = draw(st.booleans())
     count = draw(st.integers(0, 10))
     live: dict[Key, Body] = {}
@@ -289,7 +289,7 @@ def _commit(
 def _file_step(
     draw: st.DrawFn, live: dict[Key, Body], partitioned: bool, version: int, touched: set[str]
 ) -> list[logs.Action]:
-    """One thing that happens to files; no path twice in one commit, but for a new vector."""
+    """Generate one change of files; no path twice in one commit, except for a new vector."""
     step = draw(
         st.sampled_from(["add", "add", "again", "remove", "vector", "stranger", "unvector"])
     )

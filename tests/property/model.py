@@ -1,4 +1,4 @@
-"""Replay in fifty lines of code: what a log says, read in the slowest and plainest way."""
+"""Replay in fifty lines of code, slow and simple."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Body = dict[str, Any]
 
 
 def vector_id(vector: Body | None) -> str | None:
-    """The name of a deletion vector: kind, place and, where there is one, offset."""
+    """Return the id of a deletion vector: kind, path and, if there is one, offset."""
     if not vector:
         return None
     offset = vector.get("offset")
@@ -20,13 +20,13 @@ def vector_id(vector: Body | None) -> str | None:
 
 
 def key(body: Body) -> tuple[str, str | None]:
-    """What tells one logical file from another."""
+    """Return the key of a logical file."""
     return body["path"], vector_id(body.get("deletionVector"))
 
 
 @dataclass
 class Model:
-    """The state of a table after the commits that it was given."""
+    """The state of a table after its commits."""
 
     protocol: Body | None = None
     metadata: Body | None = None
@@ -36,7 +36,7 @@ class Model:
     domains: dict[str, Body] = field(default_factory=dict)
 
     def replay(self, actions: Iterable[dict[str, Any]]) -> Model:
-        """Takes in the actions of one commit; within it their order does not matter."""
+        """Apply the actions of one commit; their order does not matter."""
         for kind, body in (item for action in actions for item in action.items()):
             if kind == "protocol":
                 self.protocol = body
@@ -55,11 +55,11 @@ class Model:
         return self
 
     def tombstones(self, now: int) -> list[Body]:
-        """The removed files that are younger than a week."""
+        """Return the removed files that are younger than a week."""
         removed = self.removed.values()
         return [body for body in removed if (body.get("deletionTimestamp") or 0) > now - WEEK]
 
     def live_domains(self) -> dict[str, str]:
-        """The domains that nobody took away."""
+        """Return the domains that were not removed."""
         live = (body for body in self.domains.values() if not body.get("removed"))
         return {body["domain"]: body["configuration"] for body in live}

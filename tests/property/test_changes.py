@@ -1,7 +1,7 @@
-"""Every kind of changes of random histories against the model, at random ranges.
+"""Every kind of changes of random histories, compared with the model, for random ranges.
 
-Hypothesis chooses histories freely, and few of them need, say, a key. So each way in which rows are
-known has its own histories besides, made for it, and its test says which kinds must have come up.
+Hypothesis generates histories freely, and few of them need, say, a key. So each way of identifying
+rows also has its own histories, and its test states which kinds must have occurred.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ histories = st.tuples(
 )
 tracked = st.builds(Config, st.booleans(), st.just(True), st.booleans(), st.booleans())
 tracked_histories = st.tuples(tracked, st.lists(steps, min_size=4, max_size=14))
-#: Ranges, and sizes of what is read at once.
+#: Ranges, and sizes of reads.
 chances = st.randoms(use_true_random=False)
 
 History = tuple[Config, list[tuple[str, int]]]
 
 
-def rows_of(changes: Any) -> model.Told:
-    return told(changes.to_arrow())
+def rows_of(changes: Any) -> model.RowCounts:
+    return counted(changes.to_arrow())
 
 
-def told(rows: pa.Table) -> model.Told:
+def counted(rows: pa.Table) -> model.RowCounts:
     rows = rows.drop_columns(["_commit_timestamp"])
     return Counter(tuple(row.values()) for row in rows.to_pylist())
 
@@ -80,7 +80,7 @@ def test_changes_of_tracked_rows_are_those_of_the_model(
 
 
 def agree(history: History, by_key: bool, chance: random.Random) -> set[str]:
-    """Check every kind over one range of a history; return what came up."""
+    """Check every kind over one range of a history; return what occurred."""
     config, steps = history
     seen: set[str] = set()
     with tempfile.TemporaryDirectory() as root:
@@ -93,17 +93,19 @@ def agree(history: History, by_key: bool, chance: random.Random) -> set[str]:
         before = writer.states[start - 1] if start else {}
         after = Counter(row.values for row in writer.states[end].values())
 
-        few = chance.choice([None, None, 3])
-        changes = table.changes(start, end, key=key, most_rows=few)
-        found = rows_of(changes)
-        assert found == model.full(writer, start, end, by_key)
-        assert model.applied(before, found) == after
+        most_rows = chance.choice([None, None, 3])
+        changes = table.changes(start, end, key=key, most_rows=most_rows)
+        result = rows_of(changes)
+        assert result == model.full(writer, start, end, by_key)
+        assert model.applied(before, result) == after
         versions = changes.to_arrow()["_commit_version"].to_pylist()
         assert versions == sorted(versions)
         assert [row["version"] for row in changes.explain().to_pylist()] == [*range(start, end + 1)]
 
         for kind, deleted in KINDS:
-            net = table.changes(start, end, kind=kind, deleted=deleted, key=key, most_rows=few)
+            net = table.changes(
+                start, end, kind=kind, deleted=deleted, key=key, most_rows=most_rows
+            )
             expected = model.net(writer, start, end, by_key, kind, deleted == "include")
             if expected is None:
                 with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -117,17 +119,17 @@ def agree(history: History, by_key: bool, chance: random.Random) -> set[str]:
             size = chance.choice([1, 2000, 10**6])
             splits = [pickle.loads(pickle.dumps(split)) for split in net.splits(size)]
             assert sum(map(rows_of, splits), Counter()) == expected
-            assert told(shuffled(table, net, size)) == expected
+            assert counted(shuffled(table, net, size)) == expected
             if expected:
                 seen.add(f"{kind}, {deleted}, by {model.way_of(writer, start, end, by_key)}")
         splits = [pickle.loads(pickle.dumps(split)) for split in changes.splits(1)]
-        assert sum(map(rows_of, splits), Counter()) == found
+        assert sum(map(rows_of, splits), Counter()) == result
         return seen | set(changes.explain()["way"].to_pylist())
 
 
 @dataclass(frozen=True)
 class Way:
-    """Histories whose rows are known in one way.
+    """Histories whose rows are identified in one way.
 
     Attributes:
         tracking: Whether rows have ids.
@@ -147,7 +149,7 @@ class Way:
 
 
 def kinds(way: str) -> set[str]:
-    """Return every kind of net changes, of rows known in this way."""
+    """Return every kind of net changes, of rows identified in this way."""
     return {f"{kind}, {deleted}, by {way}" for kind, deleted in KINDS}
 
 
@@ -161,7 +163,7 @@ WAYS = {
     "files": Way(False, False, True, IN_PLACE, False, {"files", "deletion vectors", *BY_FILES}),
     "change data files": Way(False, True, None, OPERATIONS, True, {"change data files", *BY_KEY}),
 }
-#: How many histories each way has.
+#: The number of histories for each way.
 HISTORIES = max(8, EXAMPLES // 20)
 
 

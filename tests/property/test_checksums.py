@@ -1,4 +1,4 @@
-"""Checksums that are carried on from commit to commit, against what the commits add up to."""
+"""Checksums that are updated from commit to commit, compared with the commits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.writing import actions
 
 import deltareplay as dr
 
-#: What one commit does: a kind, and a number to choose files by.
+#: The effect of one commit: a kind, and a number for choosing files.
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
@@ -59,7 +59,7 @@ def create(root: Path, files: int) -> dr.Table:
 
 
 def step(table: dr.Table, kind: str, number: int) -> None:
-    """One commit; a kind that finds no file to work on appends."""
+    """Make one commit; a kind that finds no suitable file appends."""
     live = table.snapshot().files().sort_by("path").to_pylist()
     plain = [row for row in live if row["deletionVector"] is None]
     name = f"n{table.snapshot().version}-{number}"
@@ -73,8 +73,8 @@ def step(table: dr.Table, kind: str, number: int) -> None:
             transaction.remove(live[number % len(live)]["path"])
         elif kind == "vector" and plain:
             rows = range(number % 900 + 1)
-            found = dr.DeletionVector.from_rows(list(rows)).encode_inline()
-            transaction.update_vectors({plain[number % len(plain)]["path"]: found})
+            result = dr.DeletionVector.from_rows(list(rows)).encode_inline()
+            transaction.update_vectors({plain[number % len(plain)]["path"]: result})
         elif kind == "annotate" and plain:
             row = plain[number % len(plain)]
             transaction.add(
@@ -86,16 +86,16 @@ def step(table: dr.Table, kind: str, number: int) -> None:
         elif kind == "txn":
             transaction.set_transaction(f"app{number % 3}", table.snapshot().version)
         elif kind == "domain":
-            known = dict(table.snapshot().domain_metadata)
+            domains = dict(table.snapshot().domain_metadata)
             domain = f"d{number % 3}"
-            gone = domain in known and number % 2 == 0
+            gone = domain in domains and number % 2 == 0
             transaction.set_domain_metadata(domain, None if gone else str(number))
         else:
             transaction.add(name, size=size, stats={"numRecords": 1000})
 
 
 def expected(state: logs.State) -> dict[str, Any]:
-    """The checksum of a state, by the protocol's words."""
+    """Return the checksum of a state, as the protocol defines it."""
     files = list(state.adds.values())
     deleted = [(file.get("deletionVector") or {}).get("cardinality", 0) for file in files]
     counts = [0] * 10
@@ -118,10 +118,10 @@ def expected(state: logs.State) -> dict[str, Any]:
 
 def check(table: dr.Table, version: int, state: logs.State) -> dict[str, Any]:
     path = Path(table.uri.removeprefix("file://")) / "_delta_log" / f"{version:020}.crc"
-    found: dict[str, Any] = json.loads(path.read_text())
-    wanted = expected(state)
-    assert {key: found[key] for key in wanted} == wanted
-    histogram = found["fileSizeHistogram"]
+    result: dict[str, Any] = json.loads(path.read_text())
+    target = expected(state)
+    assert {key: result[key] for key in target} == target
+    histogram = result["fileSizeHistogram"]
     bounds = histogram["sortedBinBoundaries"]
     by_bin = [[0, 0] for _ in bounds]
     for file in state.adds.values():
@@ -130,26 +130,26 @@ def check(table: dr.Table, version: int, state: logs.State) -> dict[str, Any]:
         entry[1] += file["size"]
     assert histogram["fileCounts"] == [files for files, _ in by_bin]
     assert histogram["totalBytes"] == [size for _, size in by_bin]
-    if "allFiles" in found:
-        assert sorted(row["path"] for row in found["allFiles"]) == sorted(state.live_paths())
+    if "allFiles" in result:
+        assert sorted(row["path"] for row in result["allFiles"]) == sorted(state.live_paths())
     (info,) = [row["commitInfo"] for row in actions(table, version) if "commitInfo" in row]
-    assert found["txnId"] == info["txnId"]
-    return found
+    assert result["txnId"] == info["txnId"]
+    return result
 
 
 def run(files: int, steps: list[tuple[str, int]]) -> bool:
-    """Whether the files were listed at the end."""
+    """Return whether the files were listed at the end."""
     with tempfile.TemporaryDirectory() as directory:
         table = create(Path(directory), files)
         for kind, number in steps:
             step(table, kind, number)
         state = logs.State()
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         for version in range(table.snapshot().version + 1):
             state.apply(actions(table, version))
-            found = check(table, version, state)
+            result = check(table, version, state)
         assert table.snapshot(strict=True).num_files == len(state.adds)
-        return "allFiles" in found
+        return "allFiles" in result
 
 
 @settings(max_examples=12)
@@ -165,7 +165,7 @@ def test_many_files_are_counted(steps: list[tuple[str, int]]) -> None:
 
 
 def test_many_files_are_carried_on_without_reading_the_log(tmp_path: Path) -> None:
-    """The first commits are gone, so nothing but the checksum before can tell."""
+    """The first commits are deleted, so that only the previous checksum has the totals."""
     table = create(tmp_path, 70)
     first = tmp_path / "_delta_log" / f"{1:020}.json"
     body = first.read_text()
@@ -173,9 +173,9 @@ def test_many_files_are_carried_on_without_reading_the_log(tmp_path: Path) -> No
     transaction.add("x", size=7, stats={"numRecords": 1})
     first.unlink()
     transaction.commit()
-    found = json.loads((tmp_path / "_delta_log" / f"{2:020}.crc").read_text())
+    result = json.loads((tmp_path / "_delta_log" / f"{2:020}.crc").read_text())
     first.write_text(body)
-    assert found["numFiles"] == 71
+    assert result["numFiles"] == 71
 
 
 def test_a_checkpoint_ends_an_error_in_the_checksum(tmp_path: Path) -> None:

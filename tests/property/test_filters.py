@@ -1,7 +1,7 @@
-"""Random predicates over random small tables against Python's idea of them.
+"""Random predicates over random small tables, compared with Python.
 
-A predicate is true, false or unknown (None) of a row; a scan keeps the rows of which it is true,
-and no file, row group or page that is skipped holds one.
+A predicate is true, false or unknown (None) for a row; a scan returns the rows for which it is
+true, and no skipped file, row group or page contains one.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ def literal(value: Any) -> str:
 
 def value_of(row: Row, column: str) -> Any:
     name, *rest = column.split(".")
-    found = row.get(name)
-    return found if found is None or not rest else found[rest[0]]
+    result = row.get(name)
+    return result if result is None or not rest else result[rest[0]]
 
 
 def negated(truth: Truth) -> Truth:
     return None if truth is None else not truth
 
 
-def both(one: Truth, other: Truth) -> Truth:
-    if one is False or other is False:
+def both(left: Truth, right: Truth) -> Truth:
+    if left is False or right is False:
         return False
-    return None if one is None or other is None else True
+    return None if left is None or right is None else True
 
 
 @st.composite
@@ -112,16 +112,16 @@ def comparisons(draw: st.DrawFn) -> Condition:
 
 
 def remainder(value: int, by: int) -> int:
-    """As in Java and SQL: of the sign of the value."""
+    """Return the remainder as in Java and SQL: with the sign of the value."""
     return value % by if value >= 0 else -(-value % by)
 
 
 @st.composite
 def computed(draw: st.DrawFn) -> Condition:
-    """What is computed of a row's values before it is compared."""
+    """Generate expressions of a row's values for comparison."""
     name = draw(st.sampled_from([*OPERATORS]))
     compare, bound = OPERATORS[name], draw(st.integers(-4, 8))
-    made: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    created: dict[str, tuple[str, Callable[[Any], Any]]] = {
         "id % 3": ("id", lambda value: remainder(value, 3)),
         "-(id + 1) * 2": ("id", lambda value: -(value + 1) * 2),
         "abs(id)": ("id", abs),
@@ -131,7 +131,7 @@ def computed(draw: st.DrawFn) -> Condition:
         "month(day) - 4": ("day", lambda value: value.month - 4),
         "CASE WHEN id > 0 THEN id END": ("id", lambda value: value if value > 0 else None),
     }
-    text = draw(st.sampled_from([*made, "divided", "coalesced"]))
+    text = draw(st.sampled_from([*created, "divided", "coalesced"]))
     if text == "divided":
         sql = f"id <> 0 AND 100 % id {name} {bound}"
 
@@ -147,7 +147,7 @@ def computed(draw: st.DrawFn) -> Condition:
         return Condition(
             sql, lambda row: compare(bound if row.get("id") is None else row["id"], bound)
         )
-    column, compute = made[text]
+    column, compute = created[text]
 
     def holds(row: Row) -> Truth:
         value = value_of(row, column)
@@ -158,12 +158,12 @@ def computed(draw: st.DrawFn) -> Condition:
 
 
 def joined(parts: tuple[Condition, Condition, str]) -> Condition:
-    one, other, word = parts
-    sql = f"({one.sql}) {word} ({other.sql})"
+    first, right, word = parts
+    sql = f"({first.sql}) {word} ({right.sql})"
     if word == "AND":
-        return Condition(sql, lambda row: both(one.holds(row), other.holds(row)))
+        return Condition(sql, lambda row: both(first.holds(row), right.holds(row)))
     return Condition(
-        sql, lambda row: negated(both(negated(one.holds(row)), negated(other.holds(row))))
+        sql, lambda row: negated(both(negated(first.holds(row)), negated(right.holds(row))))
     )
 
 
@@ -182,20 +182,22 @@ CONDITIONS = st.recursive(
 
 @given(tables(), CONDITIONS)
 @thorough(EXAMPLES)
-def test_a_filter_keeps_the_rows_of_which_it_is_true(table: Table, condition: Condition) -> None:
+def test_a_filter_keeps_the_rows_for_which_it_is_true(table: Table, condition: Condition) -> None:
     with tempfile.TemporaryDirectory() as root:
         rows = [row for row in table.write(root) if condition.holds(row)]
-        wanted = [(row["_file_path"], row["_row_index"]) for row in rows]
+        expected = [(row["_file_path"], row["_row_index"]) for row in rows]
         snapshot = dr.Table(Path(root)).snapshot()
         scan = snapshot.scan(
             table.asked, filter=condition.sql, with_file_path=True, with_row_index=True
         )
-        found = scan.to_arrow()
-        given_ = zip(found["_file_path"].to_pylist(), found["_row_index"].to_pylist(), strict=True)
-        assert [*given_] == wanted, condition.sql
+        result = scan.to_arrow()
+        given_ = zip(
+            result["_file_path"].to_pylist(), result["_row_index"].to_pylist(), strict=True
+        )
+        assert [*given_] == expected, condition.sql
         assert scan.count() == len(rows)
         left = scan.files()["path"].to_pylist()
-        assert {path for path, _ in wanted} <= set(left)
+        assert {path for path, _ in expected} <= set(left)
         splits = [split.to_arrow() for split in scan.splits(table.target)]
         assert sum(split.num_rows for split in splits) == len(rows)
     seen["some"] += len(rows) > 0

@@ -1,4 +1,4 @@
-"""Pieces and tail together are the live files, over random histories kept in random ways."""
+"""Pieces and tail together are the live files, over random histories stored in random ways."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ seen: Counter[str] = Counter()
 
 
 def replayed(plan: dr.ReplayPlan) -> list[dict[str, Any]]:
-    """The rows of a plan whose pieces and tail went through a pickle, each on its own."""
+    """Return the rows of a plan whose pieces and tail were pickled separately."""
     tail = pickle.loads(pickle.dumps(plan.tail))
     rows = plan.files.to_pylist()
     for piece in plan.pieces:
@@ -41,14 +41,14 @@ def replayed(plan: dr.ReplayPlan) -> list[dict[str, Any]]:
 
 
 def reconciled(plan: dr.ReplayPlan) -> list[dict[str, Any]]:
-    """The rows of a keyed plan: of each key the newest, where it is a file."""
+    """Return the rows of a keyed plan: the newest of each key, if it is a file."""
     assert plan.files.num_rows == plan.tail.num_hidden == 0
     newest: dict[bytes, tuple[int, Any]] = {}
     for piece in plan.pieces:
-        found: set[bytes] = set()
+        result: set[bytes] = set()
         for row in piece.to_arrow(plan.tail).to_pylist():
-            assert row["key"] not in found, "a piece has one row of a key"
-            found.add(row["key"])
+            assert row["key"] not in result, "a piece has one row of a key"
+            result.add(row["key"])
             if row["key"] not in newest or newest[row["key"]][0] < row["version"]:
                 newest[row["key"]] = row["version"], row["file"]
     return [file for _, file in newest.values() if file is not None]
@@ -87,7 +87,7 @@ def test_the_pieces_of_a_plan_are_the_files(history: History, data: st.DataObjec
 @thorough(EXAMPLES // 3)
 @given(history=histories(), size=st.sampled_from([500, 32 << 20]))
 def test_the_pieces_agree_with_the_model(history: History, size: int) -> None:
-    """Beside our own ``files()``, which the test above compares with."""
+    """In addition to our own ``files()``, which the test above compares with."""
     with written(history) as uri:
         plan = dr.Table(uri).snapshot().replay_plan(piece_size=size)
         paths = sorted(row["path"] for row in replayed(plan))
@@ -98,9 +98,9 @@ def test_the_pieces_agree_with_the_model(history: History, size: int) -> None:
 
 @of_all_examples
 def test_the_plans_were_of_every_kind() -> None:
-    """Runs after the properties and looks at what they looked at."""
+    """Runs after the properties and checks their coverage."""
     kinds = ("both", "hidden", "left out")
-    for number in range(20):  # chance may have left one out, and in CI it is always the same
+    for number in range(20):  # a random run may have missed one, and in CI it is always the same
         if not all(seen[kind] for kind in kinds):
             seed(number)(test_the_pieces_of_a_plan_are_the_files)()
     assert all(seen[kind] for kind in kinds), seen

@@ -1,4 +1,4 @@
-"""Replay against a model of fifty lines, over random histories kept in random ways."""
+"""Replay compared with a model of fifty lines, over random histories stored in random ways."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ seen: Counter[str] = Counter()
 
 
 def thorough(examples: int = EXAMPLES) -> settings:
-    """As many examples as asked for; files take their time and say nothing about the code."""
+    """As many examples as requested; files take time that says nothing about the code."""
     return settings(
         max_examples=examples,
         suppress_health_check=list(HealthCheck),
@@ -43,7 +43,7 @@ def thorough(examples: int = EXAMPLES) -> settings:
 
 @contextmanager
 def written(history: History) -> Iterator[str]:
-    """The history as a table in a temporary directory."""
+    """Write the history as a table in a temporary directory."""
     with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         history.write(Path(directory))
@@ -76,12 +76,12 @@ def _file(body: dict[str, Any]) -> list[Any]:
 
 
 def _sorted(values: Any) -> str:
-    """A map as Arrow or as JSON has it; an absent one is as good as an empty one."""
+    """Return a map from Arrow or JSON; an absent one equals an empty one."""
     return json.dumps(dict(values or {}), sort_keys=True)
 
 
 def assert_agrees(snapshot: dr.Snapshot, history: History, version: int) -> None:
-    """Everything that a snapshot says, against the model."""
+    """Compare a whole snapshot with the model."""
     model = history.model(version)
     assert model.metadata is not None
     assert model.protocol is not None
@@ -135,7 +135,7 @@ def test_an_update_ends_where_a_fresh_open_ends(history: History, data: st.DataO
 @thorough(EXAMPLES // 3)
 @given(history=histories(), data=st.data())
 def test_an_update_sees_commits_as_they_arrive(history: History, data: st.DataObject) -> None:
-    """The files appear one version at a time, checkpoints and compacted files as they come."""
+    """The files appear one version at a time, checkpoints and compacted files as written."""
     with tempfile.TemporaryDirectory() as whole, written(history) as table:
         log, source = Path(table) / "_delta_log", Path(whole) / "_delta_log"
         log.rename(source)
@@ -161,14 +161,14 @@ def test_an_update_sees_commits_as_they_arrive(history: History, data: st.DataOb
 
 
 def _version(name: str) -> int:
-    """The version at which a file can exist: a compacted file needs its last commit."""
+    """Return the version at which a file can exist: a compacted file needs its last commit."""
     return int(name[21:41]) if name.endswith(".compacted.json") else int(name[:20])
 
 
 @thorough(EXAMPLES // 3)
 @given(history=histories())
 def test_a_sound_log_gives_no_warning(history: History) -> None:
-    assume(all(history.commits))  # one without an action has no bytes, which is warned of
+    assume(all(history.commits))  # a commit without actions has no bytes, which causes a warning
     history.broken.clear()
     history.hint = history.hint if history.hint in SOUND_HINTS else "newest"
     history.commits = [actions or [logs.commit_info()] for actions in history.commits]
@@ -192,7 +192,7 @@ def test_history_has_a_row_for_every_commit(history: History) -> None:
 
 @of_all_examples
 def test_the_histories_were_of_every_kind() -> None:
-    """Runs after the properties and looks at what they looked at."""
+    """Runs after the properties and checks their coverage."""
     if not seen:
         test_a_snapshot_agrees_with_the_model()
     assert all(seen[kind] for kind in ("compacted", "checksum", "cleaned", "tombstones")), seen

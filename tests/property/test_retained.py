@@ -1,6 +1,6 @@
-"""Every retained version of random histories, against a replay of fifty lines.
+"""Every retained version of random histories, compared with a replay of fifty lines.
 
-``DELTAREPLAY_HISTORIES`` says how many histories.
+``DELTAREPLAY_HISTORIES`` sets the number of histories.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of random small tables against lists of Python values."""
+"""Rows of random small tables, compared with lists of Python values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ DATES = st.dates(dt.date(1900, 1, 1), dt.date(2100, 1, 1))
 
 @dataclass
 class File:
-    """A data file: its rows, and how they are kept."""
+    """A data file: its rows, and how they are stored."""
 
     columns: list[str]
     rows: list[Row]
@@ -73,22 +73,22 @@ class File:
     pages: int | None
 
     def left(self, name: str) -> list[Row]:
-        """What a reader has to give."""
-        found = []
+        """Return the rows that a reader must return."""
+        result = []
         for index, row in enumerate(self.rows):
             if index not in self.deleted:
                 whole = {key: row.get(key) for key in COLUMNS}
-                found.append({**whole, "day": self.day, "_file_path": name, "_row_index": index})
-        return found
+                result.append({**whole, "day": self.day, "_file_path": name, "_row_index": index})
+        return result
 
 
 @dataclass
 class Table:
-    """A table, and a question to it."""
+    """A table, and a query."""
 
     mode: str
     files: list[File]
-    asked: list[str]
+    requested: list[str]
     target: int
     ids: dict[str, int] = field(default_factory=dict)
 
@@ -123,13 +123,13 @@ class Table:
         return logs.dumps({"type": "struct", "fields": fields})
 
     def arrow_field(self, name: str, type_: pa.DataType) -> pa.Field:
-        """A field as a writer of this table makes it."""
+        """Return a field as a writer of this table creates it."""
         if pa.types.is_struct(type_):
             type_ = pa.struct([self.arrow_field(f"{name}.{c.name}", c.type) for c in type_])
         if self.mode == "none":
             return pa.field(name.split(".")[-1], type_)
         number = str(self.field_id(name)).encode()
-        # where columns are found by their ids, their names may be anything
+        # if columns are matched by their ids, their names are arbitrary
         called = f"any-{number.decode()}" if self.mode == "id" else self.physical(name)
         return pa.field(called, type_, metadata={b"PARQUET:field_id": number})
 
@@ -153,23 +153,25 @@ class Table:
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
     def statistics(self, file: File) -> bool | dict[str, Any]:
-        """What the log tells of a file, by the names in it."""
+        """Return the statistics of a file with physical names."""
         if file.stats != "all":
             return file.stats == "count"
         least: Row = {}
         most: Row = {}
         nulls: Row = {}
-        for place in ("id", "Text", "real", "inner.x", "inner.Y"):
-            name, *rest = place.split(".")
+        for path in ("id", "Text", "real", "inner.x", "inner.Y"):
+            name, *rest = path.split(".")
             values = [row.get(name) for row in file.rows]
             if rest:
                 values = [value and value[rest[0]] for value in values]
-            known = [value for value in values if value is not None]
-            bounds = [(least, min(known)), (most, max(known))] if known else []
-            for told, value in [*bounds, (nulls, len(values) - len(known))]:
+            non_null = [value for value in values if value is not None]
+            bounds = [(least, min(non_null)), (most, max(non_null))] if non_null else []
+            for reported, value in [*bounds, (nulls, len(values) - len(non_null))]:
                 if rest:
-                    told = told.setdefault(self.physical(name), {})
-                told[self.physical(place) if self.mode != "none" else place.split(".")[-1]] = value
+                    reported = reported.setdefault(self.physical(name), {})
+                reported[self.physical(path) if self.mode != "none" else path.split(".")[-1]] = (
+                    value
+                )
         tight = not file.deleted
         return {
             "minValues": least,
@@ -179,7 +181,7 @@ class Table:
         }
 
     def write(self, root: str) -> list[Row]:
-        """Writes the table; gives its rows."""
+        """Write the table; return its rows."""
         log = logs.LogBuilder(root)
         log.create(
             self.schema(),
@@ -242,12 +244,12 @@ def files(draw: st.DrawFn) -> File:
 @st.composite
 def tables(draw: st.DrawFn) -> Table:
     names = draw(st.permutations([*COLUMNS, "day"]))
-    asked = names[: draw(st.integers(0, len(names)))]
+    requested = names[: draw(st.integers(0, len(names)))]
     change = draw(st.sampled_from([str, str.upper, str.lower]))
     return Table(
         mode=draw(st.sampled_from(["none", "name", "id"])),
         files=draw(st.lists(files(), max_size=4)),
-        asked=[change(name) for name in asked],
+        requested=[change(name) for name in requested],
         target=draw(st.sampled_from([500, 3000, 1 << 27])),
     )
 
@@ -256,18 +258,18 @@ def tables(draw: st.DrawFn) -> Table:
 @thorough(EXAMPLES)
 def test_rows_are_those_of_the_model(table: Table) -> None:
     spelled = {name.lower(): name for name in [*COLUMNS, "day"]}
-    wanted = [*(spelled[name.lower()] for name in table.asked), "_file_path", "_row_index"]
+    expected = [*(spelled[name.lower()] for name in table.requested), "_file_path", "_row_index"]
     with tempfile.TemporaryDirectory() as root:
-        rows = [{name: row[name] for name in wanted} for row in table.write(root)]
+        rows = [{name: row[name] for name in expected} for row in table.write(root)]
         snapshot = dr.Table(Path(root)).snapshot()
-        scan = snapshot.scan(table.asked, with_file_path=True, with_row_index=True)
-        found = scan.to_arrow()
+        scan = snapshot.scan(table.requested, with_file_path=True, with_row_index=True)
+        result = scan.to_arrow()
 
-        assert found.schema.names == wanted
-        assert found.schema.equals(scan.schema)
+        assert result.schema.names == expected
+        assert result.schema.equals(scan.schema)
         for name, column in COLUMNS.items():
             assert snapshot.schema.field(name).type == column.arrow
-        assert found.to_pylist() == rows
+        assert result.to_pylist() == rows
         assert scan.count() == len(rows)
         splits = [pickle.loads(pickle.dumps(split)) for split in scan.splits(table.target)]
         assert [row for split in splits for row in split.to_arrow().to_pylist()] == rows

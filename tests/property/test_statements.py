@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE on tables of files of every kind, against lists of Python values."""
+"""DELETE, UPDATE and MERGE on all kinds of files, compared with lists of Python values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIMIZE: list[dict[str, Any]] = [
     {"z_order_by": ["id", "text"]},
     {"target_file_size": 2000},
 ]
-#: Assignments, and what they make of a row.
+#: Assignments, and their effect on a row.
 CHANGES: list[tuple[dict[str, Any], Callable[[Row], Row]]] = [
     ({"real": "real + 1"}, lambda row: {"real": None if row["real"] is None else row["real"] + 1}),
     ({"TEXT": "'new'", "id": 1}, lambda row: {"Text": "new", "id": 1}),

@@ -1,6 +1,6 @@
-"""Random histories written by the table itself, against a list of rows.
+"""Random histories written by the table itself, compared with a list of rows.
 
-After every commit: the rows, their ids, and what the change feed tells.
+After every commit: the rows, their ids, and the change feed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CONDITIONS: list[tuple[str, Callable[[Values], bool]]] = [
     ("id < 5", lambda row: row["id"] < 5),
     ("true", lambda row: True),
 ]
-#: Those that filters know; the others are for clauses.
+#: Types that filters support; the others are for clauses.
 FILTERS = [pair for pair in CONDITIONS if "%" not in pair[0]]
 SETS: list[tuple[dict[str, Any], Callable[[Values], Values]]] = [
     ({"v": "v + 1"}, lambda row: {"v": None if row["v"] is None else row["v"] + 1}),
@@ -47,22 +47,22 @@ SETS: list[tuple[dict[str, Any], Callable[[Values], Values]]] = [
 ]
 
 
-def _eq(one: Any, other: Any) -> bool | None:
-    return None if one is None else one == other
+def _eq(left: Any, right: Any) -> bool | None:
+    return None if left is None else left == right
 
 
-def _lt(one: Any, other: Any) -> bool | None:
-    return None if one is None else one < other
+def _lt(left: Any, right: Any) -> bool | None:
+    return None if left is None else left < right
 
 
-def _and(one: bool | None, other: bool | None) -> bool | None:
-    if one is False or other is False:
+def _and(left: bool | None, right: bool | None) -> bool | None:
+    if left is False or right is False:
         return False
-    return None if one is None or other is None else True
+    return None if left is None or right is None else True
 
 
-def _not(one: bool | None) -> bool:
-    return one is False
+def _not(left: bool | None) -> bool:
+    return left is False
 
 
 @dataclass
@@ -123,7 +123,7 @@ CONFIGS = st.fixed_dictionaries(
 
 
 def step(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Written, list[Event]]:
-    """One commit, here and in the model."""
+    """Make one commit, here and in the model."""
     kinds = ["append", "delete", "update", "merge", "replace"]
     kind = data.draw(st.sampled_from(kinds if model.rows else kinds[:1]), label="kind")
     if kind == "append":
@@ -145,7 +145,7 @@ def step(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Written
 
 def merged(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Written, list[Event]]:
     ids = data.draw(st.sets(st.integers(0, model.next_id + 2), max_size=6), label="ids")
-    source = {one: {"id": one, "p": "b", "v": one % 10} for one in ids}
+    source = {number: {"id": number, "p": "b", "v": number % 10} for number in ids}
     delete, holds = data.draw(st.sampled_from(CONDITIONS), label="delete")
     alone = data.draw(st.booleans(), label="alone")
     batch = pa.Table.from_pylist(list(source.values()), schema=SCHEMA)
@@ -156,7 +156,7 @@ def merged(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Writt
     if alone:
         merge.when_not_matched_by_source_update({"v": 8}, "target.p = 'a'")
     done = merge.execute()
-    pairs = {one for one in source if one in model.rows}
+    pairs = {item for item in source if item in model.rows}
     events = []
     if alone:
         events += model.change(
@@ -164,14 +164,14 @@ def merged(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Writt
         )
     events += model.take(lambda row: row["id"] in pairs and holds(row))
     events += model.change(lambda row: row["id"] in pairs, lambda row: source[row["id"]])
-    new = [row for one, row in source.items() if one not in pairs and one % 3 > 0]
+    new = [row for item, row in source.items() if item not in pairs and item % 3 > 0]
     events += model.put(new)
     model.next_id = max([model.next_id, *(row["id"] + 1 for row in new)])
     return done, events
 
 
 def first(data: st.DataObject, folder: Path, model: Model, config: dict[str, bool]) -> dr.Table:
-    """Make the table: empty, or by ``convert`` from files of several row groups."""
+    """Create the table: empty, or by ``convert`` from files of several row groups."""
     partitions = ["p"] if config["partitioned"] else []
     properties = {
         "delta.enableDeletionVectors": str(config["vectors"]).lower(),
@@ -213,19 +213,19 @@ def test_histories(config: dict[str, bool], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = Model()
         table = first(data, Path(folder) / "t", model, config)
-        known = row_ids(table) if config["ids"] else {}
+        ids_before = row_ids(table) if config["ids"] else {}
         for _ in range(data.draw(st.integers(2, 7), label="steps")):
             done, events = step(data, table, model)
             check(table, model, config, done, events)
             if config["ids"]:
-                found = row_ids(table)
-                assert len(set(found.values())) == len(found)
-                # an id may come back to the table only as another row
-                new = {one[1] for one in events if one[0] == "insert"}
-                assert {key: found[key] for key in found if key not in new} == {
-                    key: known[key] for key in found if key not in new
+                result = row_ids(table)
+                assert len(set(result.values())) == len(result)
+                # an id may only return to the table as another row
+                new = {event[1] for event in events if event[0] == "insert"}
+                assert {key: result[key] for key in result if key not in new} == {
+                    key: ids_before[key] for key in result if key not in new
                 }
-                known = found
+                ids_before = result
 
 
 def check(
@@ -242,9 +242,11 @@ def check(
     if done.version is None:
         assert events == []
     elif config["feed"]:
-        told = table.changes(done.version, done.version, require_feed=True).to_arrow().to_pylist()
-        found = Counter((row["_change_type"], row["id"], row["p"], row["v"]) for row in told)
-        assert found == Counter(events)
+        reported = (
+            table.changes(done.version, done.version, require_feed=True).to_arrow().to_pylist()
+        )
+        result = Counter((row["_change_type"], row["id"], row["p"], row["v"]) for row in reported)
+        assert result == Counter(events)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in FILTERS])
@@ -255,5 +257,5 @@ def test_conditions_mean_the_same(text: str, tmp_path: Path) -> None:
     rows = [{"id": number, "p": p, "v": v} for number, (p, v) in enumerate(kinds)]
     table.append(rows)
     holds = dict(FILTERS)[text]
-    found = {row["id"] for row in pa.table(table.snapshot().scan(filter=text)).to_pylist()}
-    assert found == {row["id"] for row in rows if holds(row)}
+    result = {row["id"] for row in pa.table(table.snapshot().scan(filter=text)).to_pylist()}
+    assert result == {row["id"] for row in rows if holds(row)}

@@ -1,4 +1,4 @@
-"""What every test of the protocol needs: an empty table, and silence about warnings."""
+"""Fixtures for all tests of the protocol: an empty table, without warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checkpoint may look like, and what is read from it."""
+"""Possible forms of checkpoints, and the resulting state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATS = logs.stats(3, id=(1, 9, 0))
 
 
 def rewrite(path: object, change: object) -> None:
-    """Reads a Parquet file, changes its table, writes it again."""
+    """Read a Parquet file, change its table, write it again."""
     pq.write_table(change(pq.read_table(path)), path)  # type: ignore[operator]
 
 
@@ -98,8 +98,8 @@ def test_num_records_come_from_either_form(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.add("f", stats=STATS), logs.add("g"))
     for drop in ([], ["add.stats"]):
         log.checkpoint(stats_type=log.stats_type(), drop=drop)
-        found = opened(log).files(columns=["path", "numRecords"]).to_pylist()
-        assert {row["path"]: row["numRecords"] for row in found} == {"f": 3, "g": None}
+        result = opened(log).files(columns=["path", "numRecords"]).to_pylist()
+        assert {row["path"]: row["numRecords"] for row in result} == {"f": 3, "g": None}
 
 
 def without_count(table: pa.Table) -> pa.Table:
@@ -133,13 +133,13 @@ def test_typed_statistics_are_the_same_from_either_form(
     snapshot = opened(log)
     columns = ["path", "stats_parsed"]
 
-    found = (
+    result = (
         pa.Table.from_batches(snapshot.file_batches(columns=columns))
         if batched
         else snapshot.files(columns=columns)
     )
 
-    rows = {row["path"]: row["stats_parsed"] for row in found.to_pylist()}
+    rows = {row["path"]: row["stats_parsed"] for row in result.to_pylist()}
     assert rows["g"] is None
     assert rows["f"]["numRecords"] == 3
     assert rows["f"]["minValues"]["id"] == 1
@@ -162,7 +162,7 @@ def test_a_struct_of_narrower_types_fits_the_type_that_the_column_has_now(
     assert row["stats_parsed"]["maxValues"] == {"id": 9.0}
 
 
-def test_a_column_that_is_not_asked_for_is_not_given(log: logs.LogBuilder) -> None:
+def test_only_requested_columns_are_returned(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.add("f", stats=STATS))
 
     assert opened(log).files(columns=["size", "path"]).column_names == ["size", "path"]
@@ -184,7 +184,7 @@ def test_a_column_that_is_not_asked_for_is_not_given(log: logs.LogBuilder) -> No
     assert "nonsense" in str(caught.value)
 
 
-# -- columns that old writers did not know, and ones that we do not know
+# -- columns that old writers do not write, and unknown ones
 
 DROPPED = [
     ["add.tags"],
@@ -314,7 +314,7 @@ def test_old_spelling_of_maps(log: logs.LogBuilder) -> None:
 
 
 def test_integers_of_another_width_are_read(log: logs.LogBuilder) -> None:
-    """Some writers give the versions of the protocol as 64-bit integers."""
+    """Some writers store the versions of the protocol as 64-bit integers."""
     log.create(SCHEMA, logs.add("f"))
 
     def widen(table: pa.Table) -> pa.Table:
@@ -342,7 +342,7 @@ def sidecars(log: logs.LogBuilder) -> list[object]:
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize("kind", ["v2-json", "v2-parquet", "v2-classic"])
-def test_file_actions_lie_in_any_number_of_sidecars(
+def test_file_actions_may_be_in_any_number_of_sidecars(
     log: logs.LogBuilder, kind: str, count: int
 ) -> None:
     commits(log, 9)
@@ -406,7 +406,7 @@ def test_a_v2_checkpoint_without_any_file_is_an_empty_table(log: logs.LogBuilder
         assert (snapshot.files().num_rows, snapshot.num_files) == (0, 0)
 
 
-def test_files_of_a_snapshot_stay_when_the_log_goes_on(log: logs.LogBuilder) -> None:
+def test_files_of_a_snapshot_do_not_change_with_new_commits(log: logs.LogBuilder) -> None:
     commits(log, 3)
     before = opened(log)
     log.commit(logs.remove("f1"), logs.add("f4"))
@@ -427,8 +427,8 @@ def test_batches_hold_what_the_table_holds(log: logs.LogBuilder, kind: str) -> N
     batches = list(snapshot.file_batches(columns=["path", "size"]))
 
     assert sum(batch.num_rows for batch in batches) == snapshot.num_files == 67
-    found = [path for batch in batches for path in batch["path"].to_pylist()]
-    assert sorted(found) == paths(snapshot)
+    result = [path for batch in batches for path in batch["path"].to_pylist()]
+    assert sorted(result) == paths(snapshot)
 
 
 def test_a_broken_sidecar_without_another_path_is_an_error(log: logs.LogBuilder) -> None:

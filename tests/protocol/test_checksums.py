@@ -1,6 +1,6 @@
-"""Version checksums: an answer without replay, and a check on it. Never needed."""
+"""Version checksums: results without replay, and a check of replay. Never required."""
 
-# ruff: noqa: PT017  an error and an answer may both be in order
+# ruff: noqa: PT017  an error and a result may both be valid
 from __future__ import annotations
 
 from typing import Any
@@ -58,7 +58,7 @@ def test_absent_fields_are_unknown_not_empty(log: logs.LogBuilder, without: list
 
 
 def test_the_old_form_of_the_checksum_is_read(log: logs.LogBuilder) -> None:
-    """As seed 002 shows it: ``histogramOpt``, and neither transactions nor domains."""
+    """As in seed 002: ``histogramOpt``, and neither transactions nor domains."""
     commits(log, 2)
     old = {
         "tableSizeBytes": 200,
@@ -124,9 +124,7 @@ LIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
-def test_a_checksum_that_lies_is_found_out_by_replay(
-    log: logs.LogBuilder, lie: dict[str, Any]
-) -> None:
+def test_a_wrong_checksum_is_detected_by_replay(log: logs.LogBuilder, lie: dict[str, Any]) -> None:
     """An error or a warning; the files are those of the log."""
     commits(log, 3)
     log.checksum(3, **lie)
@@ -134,11 +132,11 @@ def test_a_checksum_that_lies_is_found_out_by_replay(
     snapshot = opened(log)
     try:
         snapshot.files()
-        found = paths(snapshot)
+        result = paths(snapshot)
     except dr.CorruptTableError as error:
         assert logs.checksum_name(3) in str(error)
     else:
-        assert found == names(3)
+        assert result == names(3)
         assert any(logs.checksum_name(3) in (w.path or "") + w.message for w in snapshot.warnings)
         assert (snapshot.num_files, snapshot.size_in_bytes) == (3, 300)
     with pytest.raises(dr.CorruptTableError):
@@ -146,10 +144,10 @@ def test_a_checksum_that_lies_is_found_out_by_replay(
 
 
 @pytest.mark.parametrize("where", ["metadata", "protocol"])
-def test_a_checksum_that_contradicts_the_commit_beside_it_is_found_out(
+def test_a_checksum_that_contradicts_its_commit_is_detected(
     log: logs.LogBuilder, where: str
 ) -> None:
-    """Both files are read in any case; the lie is an error in strict mode."""
+    """Both files are read in any case; a contradiction is an error in strict mode."""
     log.create(SCHEMA, configuration={"k": "v"})
     lie = (
         {"metadata": {**(log.state().metadata or {}), "configuration": {"k": "lie"}}}

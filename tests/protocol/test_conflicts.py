@@ -1,6 +1,7 @@
-"""Which commit may follow which: Delta's rules, pair by pair, in every isolation level.
+"""Conflicts of commits: Delta's rules, pair by pair, in every isolation level.
 
-Expected names come from the reference's conflict checker: "Conflict check" of the protocol digest.
+Expected names are those of the reference's conflict checker: "Conflict check" of the protocol
+digest.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def several(*steps: Step) -> Step:
 
 
 def delete(day: str, path: str) -> Step:
-    """Reads a day, removes a file of it."""
+    """Read a day, remove a file of it."""
     return lambda txn: (txn.read(f"day = DATE '{day}'"), txn.remove(path))
 
 
@@ -46,7 +47,7 @@ def rewrite(day: str, path: str, values: dict[str, str], name: str) -> Step:
 
 
 def compact(paths: list[str], name: str, values: dict[str, str] = FIRST) -> Step:
-    """What OPTIMIZE does: reads files, rearranges their rows."""
+    """Read files and rewrite their rows, as OPTIMIZE does."""
     return several(
         lambda txn: txn.read_files(paths),
         lambda txn: txn.remove(paths, data_change=False),
@@ -60,7 +61,7 @@ def nothing(txn: dr.Transaction) -> None:
 
 LEVELS = ("Serializable", "WriteSerializable", "SnapshotIsolation")
 
-#: name: (current, winner, what comes of it in each level)
+#: name: (current, winner, result in each level)
 PAIRS: dict[str, tuple[Step, Step, tuple[str | None, str | None, str | None]]] = {
     "append after append": (append("x"), append("y"), (None, None, None)),
     "append after delete": (append("x"), delete(DAYS[0], "1a"), (None, None, None)),
@@ -285,8 +286,8 @@ def test_no_time_is_left(tmp_path: Path) -> None:
     assert caught.value.conflict == "ConcurrentWriteException"
 
 
-def test_ids_are_made_anew_behind_another_commit(tmp_path: Path) -> None:
-    """Ids, versions, timestamps and the high-water mark fit the version that it becomes."""
+def test_row_ids_are_reassigned_after_another_commit(tmp_path: Path) -> None:
+    """Ids, versions, timestamps and the high-water mark match the committed version."""
     table = _tracked(tmp_path / "t")
     mine, theirs = table.transaction(), table.transaction()
     mine.add("x", size=1, stats={"numRecords": 5})

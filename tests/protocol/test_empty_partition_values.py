@@ -1,7 +1,7 @@
 """The empty string as the value of a partition column of strings.
 
 delta-spark 4.4, deltalake 1.6 and delta-kernel-rs (since its pull request 2859) read it as the
-empty string, and deltalake writes it so; the protocol's text says null, as for every other type.
+empty string, and deltalake writes it so; the protocol says null, as for every other type.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COLUMNS = [("v", "integer"), ("s", "string"), ("n", "integer")]
 
 @pytest.fixture(params=[True, False], ids=["nullable", "not null"])
 def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Files of the partitions '', 'x' and, where it may be, null."""
+    """A table with files of the partitions '', 'x' and, optionally, null."""
     log = logs.LogBuilder(tmp_path)
     fields = [logs.field_json(*column) for column in COLUMNS]
     fields[1]["nullable"] = request.param
@@ -46,8 +46,8 @@ def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def added(root: Path, version: int) -> list[dict[str, Any]]:
     lines = (root / "_delta_log" / f"{version:020}.json").read_text().splitlines()
-    found = [json.loads(line) for line in lines]
-    return [line["add"]["partitionValues"] for line in found if "add" in line]
+    result = [json.loads(line) for line in lines]
+    return [line["add"]["partitionValues"] for line in result if "add" in line]
 
 
 def is_nullable(root: Path) -> bool:
@@ -110,7 +110,7 @@ def test_checkpoints_keep_it(root: Path) -> None:
 
 
 def test_null_stays_null(tmp_path: Path) -> None:
-    """In a directory of the same name, as the name says nothing."""
+    """In a directory of the same name, since the name does not matter."""
     schema = pa.schema([("v", pa.int32()), ("s", pa.string())])
     table = dr.create_table(tmp_path / "t", schema, ["s"])
     table.append([{"v": 1, "s": None}, {"v": 2, "s": ""}])

@@ -1,4 +1,4 @@
-"""Parquet's modular encryption: there are no keys here, and the error says so.
+"""Parquet's modular encryption: decryption is not supported, and the error says so.
 
 Protocol: Apache Parquet, ``Encryption.md``; the files are pyarrow's.
 """
@@ -35,7 +35,7 @@ class Keys(encryption.KmsClient):  # type: ignore[misc]
 
 
 def write(path: Path, *, plaintext_footer: bool) -> None:
-    """A file whose column ``s`` is encrypted, and its footer, too, unless it is plain."""
+    """Write a file whose column ``s`` is encrypted, and its footer, too, unless it is plain."""
     config = encryption.EncryptionConfiguration(
         footer_key="f", column_keys={"c": ["s"]}, plaintext_footer=plaintext_footer
     )
@@ -68,7 +68,9 @@ def test_encrypted_files_are_called_encrypted(log: logs.LogBuilder, plaintext_fo
             read()
         assert caught.value.code == "data.encrypted"
         assert caught.value.path == "f.parquet"
-    [finding] = [one for one in table.verify(rows=True).findings if one.code == "data.encrypted"]
+    [finding] = [
+        finding for finding in table.verify(rows=True).findings if finding.code == "data.encrypted"
+    ]
     assert (finding.severity, finding.path) == ("error", "f.parquet")
     assert "keys" in finding.remedy
 
@@ -89,7 +91,7 @@ def test_an_encrypted_checkpoint_is_passed_over_and_named(
     with pytest.warns(dr.DeltaReplayWarning, match="encrypted"):
         assert dr.Table(log.uri).snapshot().num_files == 0
     result = table.verify()
-    [finding] = [one for one in result.findings if one.code == "data.encrypted"]
+    [finding] = [finding for finding in result.findings if finding.code == "data.encrypted"]
     assert (finding.severity, finding.path) == ("error", checkpoint)
     assert "checkpoint()" in finding.remedy
     assert not result.ok

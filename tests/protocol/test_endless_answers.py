@@ -1,6 +1,6 @@
-"""A store whose answers claim, or have, more bytes than were requested: an error in little memory.
+"""Responses that claim, or have, more bytes than requested: an error in little memory.
 
-Each case runs in a process of its own: memory for the claimed length would end it.
+Each case runs in a separate process: memory for the claimed length would kill it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import deltareplay as dr
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
 
-#: Headers that each object has.
+#: Headers of each object.
 HEAD = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
 TERABYTE = 10**12
 MIB = 1 << 20
@@ -27,11 +27,11 @@ CHILD = """
 import json, sys
 import deltareplay as dr
 try:
-    said = dr.Table(sys.argv[1], json.loads(sys.argv[2])).snapshot().to_arrow().num_rows
+    result = dr.Table(sys.argv[1], json.loads(sys.argv[2])).snapshot().to_arrow().num_rows
 except dr.DeltaReplayError as error:
-    said = error.code
+    result = error.code
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(json.dumps([said, int(peak.split()[1]) >> 10]))
+print(json.dumps([result, int(peak.split()[1]) >> 10]))
 """
 FAST = {"allow_http": "true", "max_retries": "0", "retry_timeout": "1s", "timeout": "9s"}
 KEYS = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "SECRET", "aws_region": "x"}
@@ -51,15 +51,15 @@ def table(tmp_path: Path) -> Path:
 
 
 def opened(kind: str, address: str) -> tuple[Any, int]:
-    """What a process says of the table at a server, and the MiB that it took."""
+    """Return the output of a process about the table at a server, and its memory in MiB."""
     uri, options = f"{address}/t", FAST
     if kind == "s3":
         uri, options = "s3://bucket/t", {**FAST, **KEYS, "aws_endpoint": address}
     call = [sys.executable, "-W", "ignore", "-c", CHILD, uri, json.dumps(options)]
     done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
-    said, peak = json.loads(done.stdout)
-    return said, peak
+    output, peak = json.loads(done.stdout)
+    return output, peak
 
 
 def endless() -> Iterator[bytes]:
@@ -68,7 +68,7 @@ def endless() -> Iterator[bytes]:
 
 
 def listing(table: Path, kind: str) -> bytes:
-    """The listing of the log, as each kind of store gives it."""
+    """Return the listing of the log, as each kind of store returns it."""
     date, names = "Mon, 01 Jan 2024 00:00:00 GMT", sorted((table / "_delta_log").iterdir())
     if kind == "s3":
         entries = "".join(
@@ -88,7 +88,7 @@ def listing(table: Path, kind: str) -> bytes:
 
 
 def store(table: Path, kind: str, bad: Callable[[str], Answer | None]) -> Callable[[str], Answer]:
-    """A store that serves the table, but for the bad answers."""
+    """Start a store that serves the table, except for the bad responses."""
 
     def answer(path: str) -> Answer:
         own = bad(path)
@@ -122,17 +122,17 @@ BAD: dict[str, Callable[[str], bool]] = {
 
 @pytest.mark.parametrize("kind", ["http", "s3"])
 def test_the_store_of_these_tests_is_read(servers: Servers, table: Path, kind: str) -> None:
-    said, _ = opened(kind, servers.start(store(table, kind, lambda path: None)))
-    assert said == 3
+    output, _ = opened(kind, servers.start(store(table, kind, lambda path: None)))
+    assert output == 3
 
 
 @pytest.mark.parametrize("kind", ["http", "s3"])
 @pytest.mark.parametrize("what", BAD)
 @pytest.mark.parametrize("status", [200, 206, 404, 500])
-def test_a_claimed_length_takes_no_memory(
+def test_a_claimed_length_allocates_no_memory(
     servers: Servers, table: Path, kind: str, what: str, status: int
 ) -> None:
-    """The body ends, or the connection does, long before the length that the head has."""
+    """The body or the connection ends long before the length in the header."""
 
     def bad(path: str) -> Answer | None:
         if not BAD[what](path):
@@ -142,8 +142,8 @@ def test_a_claimed_length_takes_no_memory(
         head["Content-Range"] = f"bytes 0-{TERABYTE - 1}/{TERABYTE}"
         return status, head, lambda: iter([b"{}\n" * 1000] * 3)
 
-    said, peak = opened(kind, servers.start(store(table, kind, bad)))
-    assert said == 3 or isinstance(said, str)
+    output, peak = opened(kind, servers.start(store(table, kind, bad)))
+    assert output == 3 or isinstance(output, str)
     assert peak < 300
 
 
@@ -162,8 +162,8 @@ def test_an_answer_without_end_is_not_read_for_ever(
         head["Content-Range"] = f"bytes 0-{size - 1}/{size}"
         return 206 if what == "data" else 500, head, endless
 
-    said, peak = opened(kind, servers.start(store(table, kind, bad)))
-    assert str(said).startswith("storage.")
+    output, peak = opened(kind, servers.start(store(table, kind, bad)))
+    assert str(output).startswith("storage.")
     assert peak < 400
 
 
@@ -175,5 +175,5 @@ def test_a_listing_that_repeats_its_page_ends(servers: Servers, table: Path) -> 
             return None
         return 200, {}, listing(table, "s3").replace(b"<Contents>", more + b"<Contents>", 1)
 
-    said, _ = opened("s3", servers.start(store(table, "s3", bad)))
-    assert said == "storage.io"
+    output, _ = opened("s3", servers.start(store(table, "s3", bad)))
+    assert output == "storage.io"

@@ -1,6 +1,6 @@
-"""What this release reads, what it refuses, and how it says so."""
+"""Features that this release reads or refuses, and the errors."""
 
-# ruff: noqa: PT017  an error and an answer may both be in order
+# ruff: noqa: PT017  an error and a result may both be valid
 from __future__ import annotations
 
 import re
@@ -13,7 +13,7 @@ from support import logs
 import deltareplay as dr
 
 ROOT = Path(__file__).resolve().parents[2]
-# Features that ask something of a reader of snapshots that this release does.
+# Features with duties for readers of snapshots that this release fulfils.
 READABLE = [
     "columnMapping",
     "deletionVectors",
@@ -27,7 +27,7 @@ READABLE = [
     "geospatial",
     "geospatial-dev",
 ]
-# Features that put no duty on a reader.
+# Features without duties for readers.
 WRITER_ONLY = [
     "appendOnly",
     "invariants",
@@ -50,7 +50,7 @@ WRITER_ONLY = [
     "collations-preview",
     "aFeatureOfTheFuture",
 ]
-# Features that are refused: what the section on `protocol.reader_features` explains, and others.
+# Features that are refused: those in the section on `protocol.reader_features`, and others.
 EXPLAINED = [
     feature
     for row in re.findall(
@@ -75,15 +75,15 @@ def table(log: logs.LogBuilder, protocol: logs.Action, **options: object) -> log
 def test_versions_without_feature_lists_are_read(
     log: logs.LogBuilder, reader: int, writer: int
 ) -> None:
-    found = opened(table(log, logs.protocol(reader, writer)))
+    result = opened(table(log, logs.protocol(reader, writer)))
 
-    assert (found.protocol.min_reader_version, found.protocol.min_writer_version) == (
+    assert (result.protocol.min_reader_version, result.protocol.min_writer_version) == (
         reader,
         writer,
     )
-    assert (found.protocol.reader_features, found.protocol.writer_features) == (None, None)
-    assert found.protocol.why_not_readable() == []
-    assert paths(found) == ["f"]
+    assert (result.protocol.reader_features, result.protocol.writer_features) == (None, None)
+    assert result.protocol.why_not_readable() == []
+    assert paths(result) == ["f"]
 
 
 @pytest.mark.parametrize(
@@ -93,19 +93,19 @@ def test_versions_without_feature_lists_are_read(
 def test_a_writer_of_version_7_may_go_with_an_older_reader(
     log: logs.LogBuilder, reader: int, features: list[str]
 ) -> None:
-    found = opened(table(log, logs.protocol(reader, 7, writer_features=features)))
+    result = opened(table(log, logs.protocol(reader, 7, writer_features=features)))
 
-    assert found.protocol.reader_features is None
-    assert sorted(found.protocol.writer_features) == sorted(features)
-    assert found.protocol.why_not_readable() == []
+    assert result.protocol.reader_features is None
+    assert sorted(result.protocol.writer_features) == sorted(features)
+    assert result.protocol.why_not_readable() == []
 
 
 @pytest.mark.parametrize("feature", READABLE)
 def test_reader_features_that_are_read(log: logs.LogBuilder, feature: str) -> None:
-    found = opened(table(log, logs.features(feature)))
+    result = opened(table(log, logs.features(feature)))
 
-    assert found.protocol.why_not_readable() == []
-    assert list(found.protocol.reader_features) == [feature]
+    assert result.protocol.why_not_readable() == []
+    assert list(result.protocol.reader_features) == [feature]
 
 
 @pytest.mark.parametrize("feature", WRITER_ONLY)
@@ -114,9 +114,11 @@ def test_writer_features_put_no_duty_on_a_reader(log: logs.LogBuilder, feature: 
         logs.protocol(1, 7, writer_features=[feature]),
         logs.protocol(3, 7, reader_features=[], writer_features=[feature]),
     ):
-        found = opened(table(logs.LogBuilder(log.table / str(len(protocol["protocol"]))), protocol))
-        assert found.protocol.why_not_readable() == []
-        assert paths(found) == ["f"]
+        result = opened(
+            table(logs.LogBuilder(log.table / str(len(protocol["protocol"]))), protocol)
+        )
+        assert result.protocol.why_not_readable() == []
+        assert paths(result) == ["f"]
 
 
 @pytest.mark.parametrize("feature", REFUSED)
@@ -128,10 +130,10 @@ def test_reader_features_that_are_refused_are_named(log: logs.LogBuilder, featur
 
 def test_the_documentation_explains_every_known_feature_that_is_refused() -> None:
     source = (ROOT / "rust" / "core" / "src" / "spec" / "features.rs").read_text(encoding="utf-8")
-    known = re.findall(r"\brefused\(\s*\"(.+?)\"", source)
+    reasons = re.findall(r"\brefused\(\s*\"(.+?)\"", source)
 
-    assert len(known) > 3, "the pattern finds no features any more"
-    assert sorted({*known} - {*EXPLAINED}) == []
+    assert len(reasons) > 3, "the pattern finds no features any more"
+    assert sorted({*reasons} - {*EXPLAINED}) == []
 
 
 def test_one_error_names_every_missing_feature(log: logs.LogBuilder) -> None:
@@ -151,20 +153,20 @@ def test_a_reader_version_of_the_future_is_refused(log: logs.LogBuilder, reader:
 
 
 def test_a_writer_version_of_the_future_does_not_keep_a_reader_out(log: logs.LogBuilder) -> None:
-    found = opened(table(log, logs.protocol(1, 8)))
+    result = opened(table(log, logs.protocol(1, 8)))
 
-    assert paths(found) == ["f"]
-    assert found.protocol.why_not_writable() != []
+    assert paths(result) == ["f"]
+    assert result.protocol.why_not_writable() != []
 
 
 def test_names_of_features_are_looked_up_without_regard_to_case(log: logs.LogBuilder) -> None:
-    found = opened(table(log, logs.features("DELETIONVECTORS", "TimestampNTZ")))
+    result = opened(table(log, logs.features("DELETIONVECTORS", "TimestampNTZ")))
 
-    assert found.protocol.why_not_readable() == []
-    assert sorted(found.protocol.reader_features) == ["DELETIONVECTORS", "TimestampNTZ"]
+    assert result.protocol.why_not_readable() == []
+    assert sorted(result.protocol.reader_features) == ["DELETIONVECTORS", "TimestampNTZ"]
 
 
-def test_obstacles_say_what_it_would_take() -> None:
+def test_obstacles_have_a_remedy() -> None:
     obstacles = dr.Protocol(
         3, 7, ["fancy", "deletionVectors", "plush"], ["fancy"]
     ).why_not_readable()
@@ -202,17 +204,17 @@ def test_every_obstacle_to_writing_is_listed() -> None:
     ids=str,
 )
 def test_a_protocol_that_is_none_is_no_panic(log: logs.LogBuilder, protocol: logs.Action) -> None:
-    """Refused, or read as what it says; the error names the protocol."""
+    """Refused, or read literally; the error names the protocol."""
     try:
-        found = opened(table(log, protocol))
+        result = opened(table(log, protocol))
     except (dr.CorruptTableError, dr.UnsupportedFeatureError) as error:
         assert error.code
     else:
-        assert found.protocol.min_reader_version in (0, 1, 3)
+        assert result.protocol.min_reader_version in (0, 1, 3)
 
 
 def test_keys_of_the_examples_in_the_protocol_text_are_no_protocol(log: logs.LogBuilder) -> None:
-    """``readerVersion`` stands in two examples of the text and in no log."""
+    """``readerVersion`` occurs in two examples of the text and in no log."""
     protocol = {"protocol": {"readerVersion": 2, "writerVersion": 7, "writerFeatures": []}}
     with pytest.raises(dr.CorruptTableError):
         opened(table(log, protocol))
@@ -222,7 +224,7 @@ def test_keys_of_the_examples_in_the_protocol_text_are_no_protocol(log: logs.Log
 
 
 def test_each_version_is_checked_by_its_own_protocol(log: logs.LogBuilder) -> None:
-    """Features come and go; a table may be readable now and not have been before."""
+    """Features are added and dropped; a table may be readable now and not before."""
     log.create(SCHEMA, logs.add("f0"))
     log.commit(logs.features("fancy"), logs.add("f1"))
     log.commit(logs.add("f2"))
@@ -254,7 +256,7 @@ def test_an_unreadable_protocol_inside_a_checkpoint_is_refused(log: logs.LogBuil
             opened(log)
 
 
-def test_vectors_count_even_where_the_property_says_they_are_off(log: logs.LogBuilder) -> None:
+def test_vectors_apply_even_if_the_property_is_false(log: logs.LogBuilder) -> None:
     vector = logs.deletion_vector()
     log.create(
         SCHEMA,
@@ -267,7 +269,7 @@ def test_vectors_count_even_where_the_property_says_they_are_off(log: logs.LogBu
     assert row["deletionVector"]["cardinality"] == 2
 
 
-# -- what has to be there
+# -- required actions
 
 
 @pytest.mark.parametrize("absent", ["protocol", "metaData"])

@@ -1,4 +1,4 @@
-"""Geometry and geography: WKB comes out as it lies in the files, and says in Arrow what it is."""
+"""Geometry and geography: WKB is returned as stored, and marked in Arrow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CRS84 = {"crs": "OGC:CRS84", "crs_type": "authority_code"}
 SPHERE = {**CRS84, "edges": "spherical"}
 SCHEMA = logs.schema(id="long", g="geometry(OGC:CRS84)", e="geography(OGC:CRS84, spherical)")
 ROWS = {"id": [1, 2, 3, 4], "g": [HOME, AWAY, None, PATH], "e": [PATH, None, HOME, AWAY]}
-#: What the RFC puts where other columns have their minimum and maximum.
+#: Statistics of the RFC instead of minimum and maximum.
 BOX = {
     "minValues": {"id": 1, "g": "POINT(-122.4 0)", "e": "POINT(-122.4 0)"},
     "maxValues": {"id": 4, "g": "POINT(13.4 52.5)", "e": "POINT(13.4 52.5)"},
@@ -55,8 +55,8 @@ def shapes(log: logs.LogBuilder) -> dr.Table:
     return shapes_table(log, data.write(log.table, "f.parquet", typed(), stats=BOX))
 
 
-def told(field: pa.Field[Any]) -> Any:
-    """GeoArrow's metadata of a field, whose name is right."""
+def geo_metadata(field: pa.Field[Any]) -> Any:
+    """Return GeoArrow's metadata of a field, after checking its name."""
     assert field.type == pa.binary()
     assert field.metadata[b"ARROW:extension:name"] == b"geoarrow.wkb"
     return json.loads(field.metadata[b"ARROW:extension:metadata"])
@@ -83,8 +83,8 @@ def test_shapes_come_as_their_bytes(log: logs.LogBuilder, feature: str, written:
     assert annotations == (["None"] * 3 if written is plain else ["None", "Geometry", "Geography"])
     assert rows.to_pydict() == ROWS
     for schema in (snapshot.schema, rows.schema, pa.table(snapshot.scan()).schema):
-        assert told(schema.field("g")) == CRS84
-        assert told(schema.field("e")) == SPHERE
+        assert geo_metadata(schema.field("g")) == CRS84
+        assert geo_metadata(schema.field("e")) == SPHERE
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_every_spelling_of_a_type(log: logs.LogBuilder, type_: str, expected: ob
     file = data.write(log.table, "f.parquet", {"g": pa.array([PATH, None])})
     snapshot = shapes_table(log, file, schema=logs.schema(g=type_)).snapshot()
 
-    assert told(snapshot.schema.field("g")) == expected
+    assert geo_metadata(snapshot.schema.field("g")) == expected
     assert snapshot.scan().to_arrow()["g"].to_pylist() == [PATH, None]
 
 
@@ -138,9 +138,9 @@ def test_a_type_that_is_none_is_an_error(log: logs.LogBuilder, type_: str) -> No
 
 def test_a_reference_system_of_unusual_letters_is_quoted(log: logs.LogBuilder) -> None:
     crs = 'a:"\\,}é\x01' + "x" * 5_000
-    found = shapes_table(log, schema=logs.schema(g=f"geometry({crs})")).snapshot()
+    result = shapes_table(log, schema=logs.schema(g=f"geometry({crs})")).snapshot()
 
-    assert told(found.schema.field("g"))["crs"] == crs
+    assert geo_metadata(result.schema.field("g"))["crs"] == crs
 
 
 def test_shapes_inside_of_other_columns_with_mapped_names(log: logs.LogBuilder) -> None:
@@ -177,18 +177,18 @@ def test_shapes_inside_of_other_columns_with_mapped_names(log: logs.LogBuilder) 
         protocol_action=logs.features("geospatial", "columnMapping"),
         configuration={"delta.columnMapping.mode": "name"},
     )
-    found = table.snapshot().scan().to_arrow()
+    result = table.snapshot().scan().to_arrow()
 
-    assert found.to_pylist() == [
+    assert result.to_pylist() == [
         {"s": {"g": HOME}, "l": [HOME, None], "m": [(HOME, None)]},
         {"s": {"g": None}, "l": [], "m": []},
         {"s": {"g": PATH}, "l": [PATH], "m": [(AWAY, PATH)]},
     ]
-    kinds = [found.schema.field(name).type for name in ("s", "l", "m")]
-    assert told(kinds[0].field(0)) == CRS84
-    assert told(kinds[1].value_field) == SPHERE
-    assert told(kinds[2].key_field)["crs"] == "EPSG:2"
-    assert told(kinds[2].item_field)["crs"] == "EPSG:3"
+    kinds = [result.schema.field(name).type for name in ("s", "l", "m")]
+    assert geo_metadata(kinds[0].field(0)) == CRS84
+    assert geo_metadata(kinds[1].value_field) == SPHERE
+    assert geo_metadata(kinds[2].key_field)["crs"] == "EPSG:2"
+    assert geo_metadata(kinds[2].item_field)["crs"] == "EPSG:3"
 
 
 def test_a_file_without_the_column_has_nulls(log: logs.LogBuilder) -> None:
@@ -197,9 +197,9 @@ def test_a_file_without_the_column_has_nulls(log: logs.LogBuilder) -> None:
         data.write(log.table, "b.parquet", typed(), deleted=[0]),
     ]
     protocol = logs.features("geospatial", "deletionVectors")
-    found = shapes_table(log, *files, protocol_action=protocol).snapshot().scan().to_arrow()
+    result = shapes_table(log, *files, protocol_action=protocol).snapshot().scan().to_arrow()
 
-    rows = dict(zip(found["id"].to_pylist(), found["g"].to_pylist(), strict=True))
+    rows = dict(zip(result["id"].to_pylist(), result["g"].to_pylist(), strict=True))
     assert rows == {9: None, 2: AWAY, 3: None, 4: PATH}
 
 
@@ -251,7 +251,7 @@ def test_boxes_are_passed_over(log: logs.LogBuilder, kind: str, of: str) -> None
 
 
 def test_bounds_of_a_parsed_checkpoint_are_passed_over(log: logs.LogBuilder) -> None:
-    """Whatever lies in the structs of statistics under the name of the column."""
+    """Any content of statistics under the name of the column."""
     box = pa.struct([("x", pa.float64()), ("y", pa.float64())])
     bounds = pa.struct([("id", pa.int64()), ("g", box), ("e", pa.string())])
     counts = pa.struct([("g", pa.int64()), ("e", pa.int64())])
@@ -323,7 +323,7 @@ def test_a_table_is_not_partitioned_by_shapes(log: logs.LogBuilder) -> None:
     ]
 
 
-# -- other ways to the rows
+# -- other interfaces
 
 
 def test_changes_follow_diff_and_splits(log: logs.LogBuilder) -> None:
@@ -334,7 +334,7 @@ def test_changes_follow_diff_and_splits(log: logs.LogBuilder) -> None:
     log.commit(logs.commit_info(), logs.remove("f.parquet"))
 
     changes = table.changes(1, 2).to_arrow()
-    assert told(changes.schema.field("g")) == CRS84
+    assert geo_metadata(changes.schema.field("g")) == CRS84
     kinds = zip(changes["_change_type"].to_pylist(), changes["g"].to_pylist(), strict=True)
     assert sorted(kinds, key=str) == sorted(
         [("insert", PATH), *(("delete", g) for g in ROWS["g"])], key=str
@@ -342,14 +342,14 @@ def test_changes_follow_diff_and_splits(log: logs.LogBuilder) -> None:
     follow = table.follow(starting_version=1, available_now=True, ignore_changes=True)
     batches = pa.concat_tables([batch.data for batch in follow])
     assert batches["g"].to_pylist() == [PATH]
-    assert told(batches.schema.field("e")) == SPHERE
+    assert geo_metadata(batches.schema.field("e")) == SPHERE
     snapshot = table.snapshot(version=1)
     rows = [row for split in snapshot.scan().splits() for row in pa.table(split).to_pylist()]
     assert sorted(row["id"] for row in rows) == [1, 2, 3, 4, 5]
     assert {row["id"]: row["e"] for row in rows}[5] == HOME
 
 
-def test_frames_and_engines_take_shapes(shapes: dr.Table) -> None:
+def test_frames_and_engines_accept_geometries(shapes: dr.Table) -> None:
     snapshot = shapes.snapshot()
 
     assert snapshot.scan().to_pandas()["g"].tolist() == ROWS["g"]
@@ -360,16 +360,16 @@ def test_frames_and_engines_take_shapes(shapes: dr.Table) -> None:
     assert lazy.filter(pl.col("g").is_null()).collect()["id"].to_list() == [3]
     dataset = snapshot.dataset()
     assert dataset.to_table(filter=pc.field("g").is_valid())["id"].to_pylist() == [1, 2, 4]
-    assert told(dataset.schema.field("g")) == CRS84
+    assert geo_metadata(dataset.schema.field("g")) == CRS84
 
 
-def test_duckdb_takes_geometry(shapes: dr.Table) -> None:
-    """It has no geography, so that such columns are left out."""
+def test_duckdb_accepts_geometry(shapes: dr.Table) -> None:
+    """It does not support geography, so that such columns are left out."""
     rows = shapes.snapshot().scan(columns=["id", "g"])
 
-    found = duckdb.sql("SELECT id, typeof(g) AS kind FROM rows WHERE g IS NULL").fetchall()
-    assert [number for number, _ in found] == [3]
-    assert found[0][1].startswith("GEOMETRY")
+    result = duckdb.sql("SELECT id, typeof(g) AS kind FROM rows WHERE g IS NULL").fetchall()
+    assert [number for number, _ in result] == [3]
+    assert result[0][1].startswith("GEOMETRY")
     del rows
 
 

@@ -1,4 +1,4 @@
-"""``_last_checkpoint`` is a hint: it saves a listing, and decides nothing."""
+"""``_last_checkpoint`` is a hint: it saves a listing, and is never authoritative."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_stale_hint_does_not_hide_a_newer_checkpoint(log: logs.LogBuilder) -> 
     log.checkpoint(3)
     log.checkpoint(7, hint=False)
     for version in (4, 5, 6):
-        file(log, logs.commit_name(version)).unlink()  # only the newer checkpoint leads over these
+        file(log, logs.commit_name(version)).unlink()  # only the newer checkpoint replaces these
 
     assert paths(opened(log)) == names(9)
 
@@ -96,7 +96,7 @@ def test_a_hint_whose_checkpoint_was_cleaned_up_changes_nothing(log: logs.LogBui
     assert paths(opened(log)) == names(9)
 
 
-def test_a_hint_past_the_version_asked_for_is_passed_over(log: logs.LogBuilder) -> None:
+def test_a_hint_after_the_requested_version_is_skipped(log: logs.LogBuilder) -> None:
     commits(log, 9)
     log.checkpoint(3, hint=False)
     log.checkpoint(8)
@@ -105,7 +105,7 @@ def test_a_hint_past_the_version_asked_for_is_passed_over(log: logs.LogBuilder) 
     assert paths(opened(log, 5)) == names(5)
 
 
-def test_a_hint_that_counts_other_parts_than_there_are_changes_nothing(
+def test_a_hint_with_a_wrong_number_of_parts_is_ignored(
     log: logs.LogBuilder,
 ) -> None:
     commits(log, 5)
@@ -129,9 +129,9 @@ def test_a_hint_alone_is_no_table(log: logs.LogBuilder) -> None:
         opened(log)
 
 
-# The canonical form leaves out the top-level checksum only, encodes a space as %20 and writes
-# numbers and literals as they stand. The values come from the protocol's own rules (its example's
-# MD5 is a doctest of ``support.files``).
+# The canonical form omits only the top-level checksum, encodes a space as %20 and keeps numbers
+# and literals as written. The values follow from the protocol's own rules (its example's MD5 is a
+# doctest of ``support.files``).
 @pytest.mark.parametrize(
     "extra",
     [

@@ -19,7 +19,7 @@ def rows(log: logs.LogBuilder, limit: int | None = None) -> list[dict[str, Any]]
 
 
 def plain(value: Any) -> Any:
-    """A map as a dict, whatever the form."""
+    """Return a map as a dict, whatever its form."""
     return dict(value) if isinstance(value, list) else value
 
 
@@ -38,16 +38,16 @@ def test_commits_without_commit_info_have_their_row(log: logs.LogBuilder) -> Non
     log.commit(modified=T + 3000)
     log.commit({"commitInfo": {}}, modified=T + 4000)
 
-    found = rows(log)
+    result = rows(log)
 
-    assert [(row["version"], row["operation"]) for row in found] == [
+    assert [(row["version"], row["operation"]) for row in result] == [
         (4, None),
         (3, None),
         (2, "MERGE"),
         (1, None),
         (0, "CREATE TABLE"),
     ]
-    assert [round(row["timestamp"].timestamp() * 1000) - T for row in found] == [
+    assert [round(row["timestamp"].timestamp() * 1000) - T for row in result] == [
         4000,
         3000,
         2000,
@@ -56,7 +56,7 @@ def test_commits_without_commit_info_have_their_row(log: logs.LogBuilder) -> Non
     ]
 
 
-def test_what_a_commit_says_of_itself(log: logs.LogBuilder) -> None:
+def test_the_description_of_a_commit(log: logs.LogBuilder) -> None:
     log.create(SCHEMA)
     log.commit(
         logs.commit_info(
@@ -85,7 +85,7 @@ def test_what_a_commit_says_of_itself(log: logs.LogBuilder) -> None:
 
 
 def test_parameters_are_any_json_and_come_out_as_text(log: logs.LogBuilder) -> None:
-    """Raw on disk: strings, strings that hold JSON, nulls, nested values."""
+    """The raw values: strings, strings that contain JSON, nulls, nested values."""
     parameters = {
         "mode": "Append",
         "partitionBy": '["a","b"]',
@@ -98,14 +98,14 @@ def test_parameters_are_any_json_and_come_out_as_text(log: logs.LogBuilder) -> N
     log.create(SCHEMA)
     log.commit(logs.commit_info(operationParameters=parameters))
 
-    found = plain(rows(log, 1)[0]["operationParameters"])
+    result = plain(rows(log, 1)[0]["operationParameters"])
 
-    assert found["mode"] == "Append"
-    assert json.loads(found["partitionBy"]) == ["a", "b"]
-    assert found.get("description") is None
-    assert json.loads(found["predicate"]) == parameters["predicate"]
-    assert json.loads(found["nested"]) == parameters["nested"]
-    assert (json.loads(found["number"]), json.loads(found["truth"])) == (5, False)
+    assert result["mode"] == "Append"
+    assert json.loads(result["partitionBy"]) == ["a", "b"]
+    assert result.get("description") is None
+    assert json.loads(result["predicate"]) == parameters["predicate"]
+    assert json.loads(result["nested"]) == parameters["nested"]
+    assert (json.loads(result["number"]), json.loads(result["truth"])) == (5, False)
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,11 @@ def test_actions_come_as_they_were_committed(log: logs.LogBuilder) -> None:
     )
     log.commit(logs.remove("a"), logs.cdc("_change_data/c"), logs.domain("d", "{}", removed=True))
 
-    found = dr.Table(log.uri).actions(1).read_all().to_pylist()
+    result = dr.Table(log.uri).actions(1).read_all().to_pylist()
 
     kinds = [
         (row["version"], sorted(k for k, v in row.items() if v is not None and k != "version"))
-        for row in found
+        for row in result
     ]
     assert [v for v, _ in kinds] == sorted(v for v, _ in kinds), "oldest first"
     assert (1, ["add"]) in kinds
@@ -174,9 +174,9 @@ def test_actions_come_as_they_were_committed(log: logs.LogBuilder) -> None:
     assert (2, ["remove"]) in kinds
     assert (2, ["cdc"]) in kinds
     assert (2, ["domainMetadata"]) in kinds
-    (add,) = [row["add"] for row in found if row["add"]]
+    (add,) = [row["add"] for row in result if row["add"]]
     assert (add["path"], add["stats"], add["dataChange"]) == ("a", logs.stats(1), False)
-    (domain,) = [row["domainMetadata"] for row in found if row["domainMetadata"]]
+    (domain,) = [row["domainMetadata"] for row in result if row["domainMetadata"]]
     assert domain["removed"] is True
 
 

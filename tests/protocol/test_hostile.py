@@ -1,6 +1,6 @@
-"""A log is written by strangers: errors that say so, in bounded time and memory."""
+"""Logs are untrusted: typed errors, in bounded time and memory."""
 
-# ruff: noqa: PT017  an error and an answer may both be in order
+# ruff: noqa: PT017  an error and a result may both be valid
 from __future__ import annotations
 
 import os
@@ -46,14 +46,14 @@ def test_json_nested_deeply_is_read_past_or_refused(log: logs.LogBuilder, line: 
 
     try:
         snapshot = opened(log)
-        found = paths(snapshot)
+        result = paths(snapshot)
         snapshot.files()
         snapshot.files(columns=["path", "numRecords"])
         dr.Table(log.uri).history()
     except dr.CorruptTableError as error:
         assert logs.commit_name(3) in (error.path or "")
     else:
-        assert set(found) - {"x"} == set(names(2))
+        assert set(result) - {"x"} == set(names(2))
 
 
 def test_a_schema_nested_deeply_is_read_or_refused(log: logs.LogBuilder) -> None:
@@ -84,7 +84,7 @@ def test_deep_but_sane_schemas_are_read(log: logs.LogBuilder, depth: int) -> Non
     log.checkpoint()
 
     assert paths(opened(log)) == ["f"]
-    if depth < 60:  # pyarrow takes no schema deeper than 64 levels
+    if depth < 60:  # pyarrow accepts no schema deeper than 64 levels
         assert opened(log).schema.names == [f"c{depth - 1}"]
     else:
         with pytest.raises(dr.UnsupportedFeatureError, match="schema_json") as error:
@@ -92,7 +92,7 @@ def test_deep_but_sane_schemas_are_read(log: logs.LogBuilder, depth: int) -> Non
         assert error.value.code == "schema.pyarrow"
 
 
-# -- places outside of the table
+# -- paths outside of the table
 
 OUTSIDE = [
     "../../secret.parquet",
@@ -126,11 +126,11 @@ def test_a_sidecar_outside_of_the_table_is_not_opened(
 
     try:
         snapshot = opened(log)
-        found = paths(snapshot)
+        result = paths(snapshot)
     except (dr.CorruptTableError, dr.UnsupportedFeatureError) as error:
         assert path in str(error)
     else:
-        assert found == names(3), "the commits are the next best path"
+        assert result == names(3), "the commits are the next best path"
         assert snapshot.warnings
     log.delete_commits(4)
     with pytest.raises(dr.DeltaReplayError) as caught:
@@ -139,9 +139,7 @@ def test_a_sidecar_outside_of_the_table_is_not_opened(
 
 
 @pytest.mark.parametrize("path", OUTSIDE[:10], ids=repr)
-def test_paths_of_files_are_told_as_they_are_and_not_opened(
-    log: logs.LogBuilder, path: str
-) -> None:
+def test_paths_of_files_are_returned_and_not_opened(log: logs.LogBuilder, path: str) -> None:
     log.create(SCHEMA)
     log.commit(logs.add(path))
     log.checkpoint()
@@ -149,7 +147,7 @@ def test_paths_of_files_are_told_as_they_are_and_not_opened(
     assert paths(opened(log)) == [path]
 
 
-# -- numbers that lie
+# -- wrong numbers
 
 
 def thrift_varint(number: int) -> bytes:
@@ -163,15 +161,15 @@ def thrift_varint(number: int) -> bytes:
 
 
 def lying_checkpoint(path: Path, rows: int, claimed: int) -> int:
-    """Replaces the count of rows in the footer, wherever it stands; gives how often."""
+    """Replace the row counts in the footer; return the number of replacements."""
     content = path.read_bytes()
     length = int.from_bytes(content[-8:-4], "little")
     body, footer = content[: -8 - length], content[-8 - length : -8]
     # field 3 of the file's metadata and of each row group: an i64, compact type 6
-    found = footer.count(b"\x16" + thrift_varint(rows))
+    result = footer.count(b"\x16" + thrift_varint(rows))
     footer = footer.replace(b"\x16" + thrift_varint(rows), b"\x16" + thrift_varint(claimed))
     path.write_bytes(body + footer + len(footer).to_bytes(4, "little") + b"PAR1")
-    return found
+    return result
 
 
 @pytest.mark.parametrize("kind", ["classic", "multipart", "v2-inline-parquet"])
@@ -179,40 +177,40 @@ def lying_checkpoint(path: Path, rows: int, claimed: int) -> int:
 def test_a_checkpoint_that_claims_rows_it_does_not_have(
     log: logs.LogBuilder, kind: str, claimed: int
 ) -> None:
-    """In a process of its own, whose memory is measured."""
+    """In a separate process, whose memory is measured."""
     commits(log, 37)
     for path in log.checkpoint(20, kind=kind, parts=2):
         rows = pq.ParquetFile(path).metadata.num_rows
         assert lying_checkpoint(path, rows, claimed) >= 1
 
-    told = run(
+    reported = run(
         f"""
         snapshot = dr.Table({log.uri!r}).snapshot()
         print(len(snapshot.files(columns=["path"])), len(snapshot.warnings) > 0)
         """
     )
 
-    assert told.split()[0] == "37", "the commits are the next best path"
-    assert told.split()[1] == "True"
+    assert reported.split()[0] == "37", "the commits are the next best path"
+    assert reported.split()[1] == "True"
 
 
 @pytest.mark.parametrize("kind", ["classic", "multipart", "v2-inline-parquet"])
 def test_a_checkpoint_that_claims_to_be_empty(log: logs.LogBuilder, kind: str) -> None:
-    """Every count in the footer is 0, and there is no protocol in no rows: an error, no guess."""
+    """Every count in the footer is 0, so that there is no protocol: an error."""
     commits(log, 37)
     for path in log.checkpoint(20, kind=kind, parts=2):
         assert lying_checkpoint(path, pq.ParquetFile(path).metadata.num_rows, 0) >= 1
 
     try:
-        found = paths(opened(log))
+        result = paths(opened(log))
     except dr.CorruptTableError as error:
         assert ".checkpoint." in (error.path or "")
     else:
-        assert found == names(37)
+        assert result == names(37)
 
 
 def test_lists_and_strings_that_claim_to_be_huge(log: logs.LogBuilder) -> None:
-    """Ten bytes of a footer that ask for gigabytes."""
+    """Ten bytes of a footer that claim gigabytes."""
     commits(log, 5)
     path = logs.classic_name(3)
     for body in (
@@ -224,13 +222,13 @@ def test_lists_and_strings_that_claim_to_be_huge(log: logs.LogBuilder) -> None:
     ):
         footer = body + len(body).to_bytes(4, "little") + b"PAR1"
         logs.write_file(log.table, path, b"PAR1" + footer)
-        told = run(
+        reported = run(
             f"""
             snapshot = dr.Table({log.uri!r}).snapshot()
             print(len(snapshot.files(columns=["path"])), len(snapshot.warnings) > 0)
             """
         )
-        assert told.split() == ["5", "True"]
+        assert reported.split() == ["5", "True"]
 
 
 def test_a_footer_longer_than_its_file(log: logs.LogBuilder) -> None:
@@ -248,7 +246,7 @@ def test_a_small_file_that_inflates_is_bounded(log: logs.LogBuilder) -> None:
     rows = [*log.state(2).actions(), *(logs.add(f"z{i}", stats=big) for i in range(64))]
     logs.write_checkpoint(log.table, 2, rows, compression="zstd", row_group_size=8)
 
-    told = run(
+    reported = run(
         f"""
         snapshot = dr.Table({log.uri!r}).snapshot()
         print(sum(b.num_rows for b in snapshot.file_batches(columns=["path", "size"])))
@@ -256,7 +254,7 @@ def test_a_small_file_that_inflates_is_bounded(log: logs.LogBuilder) -> None:
         limit_mib=400,
     )
 
-    assert told.strip() == "67"
+    assert reported.strip() == "67"
 
 
 @pytest.mark.slow
@@ -270,7 +268,7 @@ def test_a_line_of_a_gigabyte(log: logs.LogBuilder) -> None:
             out.write(b"x" * (1 << 20))
         out.write(b'","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}\n')
 
-    told = run(
+    reported = run(
         f"""
         try:
             print(dr.Table({log.uri!r}).snapshot().num_files)
@@ -280,11 +278,11 @@ def test_a_line_of_a_gigabyte(log: logs.LogBuilder) -> None:
         limit_mib=1024,
     )
 
-    assert told.startswith("refused")
+    assert reported.startswith("refused")
 
 
 def run(code: str, limit_mib: int = 1024) -> str:
-    """Runs code in a fresh process; fails when it dies or its memory passes the limit."""
+    """Run code in a new process; fails if it dies or its memory exceeds the limit."""
     if sys.platform != "linux":
         pytest.skip("measures memory by /proc")
     script = (

@@ -1,7 +1,8 @@
-"""Files whose footers say that Spark counted their days and instants by the Julian calendar.
+"""Files whose footers say that Spark used the Julian calendar for days and timestamps.
 
-The pairs of counts are from the comments of Spark's ``RebaseDateTime`` and from apache/spark#28067;
-the marks, and what they mean, from its ``DataSourceUtils.datetimeRebaseSpec``, ``int96RebaseSpec``.
+The pairs of values are from the comments of Spark's ``RebaseDateTime`` and from
+apache/spark#28067; the markers, and their meaning, from its
+``DataSourceUtils.datetimeRebaseSpec``, ``int96RebaseSpec``.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ DATETIME = "org.apache.spark.legacyDateTime"
 INT96 = "org.apache.spark.legacyINT96"
 SPARK_2 = {VERSION: "2.4.8", ZONE: "UTC"}
 
-#: Days as they are stored, and as they are meant: 0001-01-01, 1500-03-01, the last day of the
-#: Julian calendar and the next one, 2024-05-17.
+#: Days as stored, and as intended: 0001-01-01, 1500-03-01, the last day of the Julian calendar and
+#: the next one, 2024-05-17.
 DAYS = {
     -719_164: -719_162,
     -171_595: -171_605,
@@ -54,7 +55,7 @@ def dates(days: Any = tuple(DAYS)) -> pa.Table:
 
 
 def counts(rows: Any) -> tuple[list[int], list[int]]:
-    """The days and the microseconds of rows, by their ids."""
+    """Return the days and the microseconds of rows, by their ids."""
     rows = pa.table(rows).sort_by("id")
     instants = rows["t"].cast(pa.timestamp("us")).cast(pa.int64())
     return rows["d"].cast(pa.int32()).to_pylist(), instants.to_pylist()
@@ -72,26 +73,26 @@ def table_of(
     stats: bool = True,
     **options: Any,
 ) -> dr.Table:
-    """A table of one file with these marks."""
+    """Create a table of one file with these markers."""
     marked = (dates() if rows is None else rows).replace_schema_metadata(meta)
     log.create(schema, data.write(log.table, "f.parquet", marked, stats=stats, options=options))
     return dr.Table(log.uri)
 
 
 def files_of(table: dr.Table) -> list[Path]:
-    """The live files."""
+    """Return the live files."""
     root = Path(table.uri.removeprefix("file://"))
     return [root / path for path in table.snapshot().files(["path"])["path"].to_pylist()]
 
 
-# -- which files are meant
+# -- affected files
 
 
 @pytest.mark.parametrize(
     ("meta", "datetime", "int96"),
     [
         ({}, False, False),
-        # without Spark's version Spark goes by its configuration, which is the calendar of today
+        # without its version, Spark uses its configuration, whose default is the current calendar
         ({DATETIME: "", INT96: "", ZONE: "UTC"}, False, False),
         ({VERSION: "2.4.8", ZONE: "UTC"}, True, True),
         ({VERSION: "3.0.1", ZONE: "UTC"}, False, True),
@@ -99,7 +100,7 @@ def files_of(table: dr.Table) -> list[Path]:
         ({VERSION: "3.5.0", DATETIME: "", ZONE: "UTC"}, True, False),
         ({VERSION: "4.2.0", INT96: "", ZONE: "UTC"}, False, True),
         ({VERSION: "4.2.0", DATETIME: "", INT96: "", ZONE: "UTC"}, True, True),
-        # versions are compared as texts, as Spark does
+        # versions are compared as strings, as in Spark
         ({VERSION: "10.0.0", ZONE: "UTC"}, True, True),
         ({VERSION: "snapshot", ZONE: "UTC"}, False, False),
         ({VERSION: "", ZONE: "UTC"}, True, True),
@@ -128,13 +129,13 @@ def test_instants_keep_their_time_in_the_zone(log: logs.LogBuilder, unit: str) -
     meta = {VERSION: "3.4.1", DATETIME: "", ZONE: "America/Los_Angeles"}
     table = table_of(log, meta, rows, logs.schema(t="timestamp"), coerce_timestamps=unit)
 
-    found = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
+    result = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
 
-    assert found.to_pylist() == [meant, 0, None]
+    assert result.to_pylist() == [meant, 0, None]
 
 
 def test_local_times_are_left_alone(log: logs.LogBuilder) -> None:
-    """TIMESTAMP_NTZ is newer than the legacy calendar: Spark rebases no such value."""
+    """TIMESTAMP_NTZ is newer than the legacy calendar: Spark never rebases it."""
     stored, _ = LOS_ANGELES
     rows = pa.table({"t": pa.array([stored], pa.int64()).cast(pa.timestamp("us"))})
     schema = logs.schema(t="timestamp_ntz")
@@ -144,9 +145,9 @@ def test_local_times_are_left_alone(log: logs.LogBuilder) -> None:
         protocol_action=logs.features("timestampNtz"),
     )
 
-    found = dr.Table(log.uri).snapshot().scan().to_arrow()["t"].cast(pa.int64())
+    result = dr.Table(log.uri).snapshot().scan().to_arrow()["t"].cast(pa.int64())
 
-    assert found.to_pylist() == [stored]
+    assert result.to_pylist() == [stored]
 
 
 def test_parts_of_values_are_rebased(log: logs.LogBuilder) -> None:
@@ -159,27 +160,27 @@ def test_parts_of_values_are_rebased(log: logs.LogBuilder) -> None:
     d, part = pa.date32(), pa.struct([("d", pa.date32())])
 
     def rows(day: int) -> pa.Table:
-        one = pa.array([day], pa.int32()).cast(d)[0]
+        first = pa.array([day], pa.int32()).cast(d)[0]
         return pa.table(
             {
-                "s": pa.array([{"d": one}, None], part),
-                "a": pa.array([[one, None], []], pa.list_(d)),
-                "m": pa.array([[(one, {"d": one})], None], pa.map_(d, part)),
+                "s": pa.array([{"d": first}, None], part),
+                "a": pa.array([[first, None], []], pa.list_(d)),
+                "m": pa.array([[(first, {"d": first})], None], pa.map_(d, part)),
             }
         )
 
     table = table_of(log, SPARK_2, rows(-171_595), schema)
 
-    found = table.snapshot().scan().to_arrow()
+    result = table.snapshot().scan().to_arrow()
 
     expected = rows(-171_605)
-    assert found["s"].to_pylist() == expected["s"].to_pylist()
-    assert found["a"].to_pylist() == expected["a"].to_pylist()
-    assert found["m"].to_pylist() == expected["m"].to_pylist()
+    assert result["s"].to_pylist() == expected["s"].to_pylist()
+    assert result["a"].to_pylist() == expected["a"].to_pylist()
+    assert result["m"].to_pylist() == expected["m"].to_pylist()
 
 
 def test_shredded_variants_are_rebased(log: logs.LogBuilder) -> None:
-    """Spark writes shredded dates as it writes others; in a variant, a date is type 11."""
+    """Spark writes shredded dates like others; in a variant, a date has type 11."""
     binary = pa.binary()
     parts = pa.struct([("metadata", binary), ("value", binary), ("typed_value", pa.date32())])
     shredded = {"metadata": b"\x01\x00\x00", "value": None}
@@ -191,9 +192,9 @@ def test_shredded_variants_are_rebased(log: logs.LogBuilder) -> None:
         protocol_action=logs.features("variantType"),
     )
 
-    [found] = dr.Table(log.uri).snapshot().scan().to_arrow()["v"].to_pylist()
+    [result] = dr.Table(log.uri).snapshot().scan().to_arrow()["v"].to_pylist()
 
-    assert found["value"] == b"\x2c" + (-171_605).to_bytes(4, "little", signed=True)
+    assert result["value"] == b"\x2c" + (-171_605).to_bytes(4, "little", signed=True)
 
 
 # -- filters and bounds
@@ -215,7 +216,7 @@ def test_shredded_variants_are_rebased(log: logs.LogBuilder) -> None:
 def test_filters_see_the_dates_that_are_meant(
     log: logs.LogBuilder, condition: str, ids: list[int], stats: bool
 ) -> None:
-    """Row groups of one row, so that Parquet's own bounds and its page index skip what they can."""
+    """Row groups of one row, so that Parquet's own bounds and its page index can skip."""
     marked = dates().replace_schema_metadata(SPARK_2)
     options = {"write_page_index": True, "write_statistics": stats}
     action = data.write(log.table, "f.parquet", marked, row_group_size=1, options=options)
@@ -228,8 +229,8 @@ def test_filters_see_the_dates_that_are_meant(
 
 
 def test_bounds_of_instants_are_not_taken_over_a_day_that_is_left_out(log: logs.LogBuilder) -> None:
-    """The noon of the Julian 0100-02-29 is meant as that of 0100-03-01, after the next midnight."""
-    march = -682_945 * DAY  # the switch of Spark's table
+    """The noon of the Julian 0100-02-29 becomes that of 0100-03-01, after the next midnight."""
+    march = -682_945 * DAY  # the switch in Spark's table
     times = pa.array([march - DAY // 2, march], pa.int64()).cast(pa.timestamp("us", "UTC"))
     rows = pa.table({"id": pa.array([0, 1], pa.int64()), "t": times})
     schema = logs.schema(id="long", t="timestamp")
@@ -254,7 +255,7 @@ def test_converted_files_have_the_bounds_that_are_meant(
 
     [stats] = map(json.loads, table.snapshot().files(["stats"])["stats"].to_pylist())
     assert (stats["minValues"]["d"], stats["maxValues"]["d"]) == ("1500-03-01", "1582-10-04")
-    # instants may change places where days are left out: their bounds are not known
+    # timestamps may change their order where days are skipped: their bounds are unknown
     assert "t" not in stats["minValues"]
     assert stats["nullCount"]["t"] == 0
     assert counts(table.snapshot().scan().to_arrow())[0] == [-171_605, -141_438]
@@ -266,11 +267,11 @@ def test_converted_files_have_the_bounds_that_are_meant(
 def test_typed_statistics_of_checkpoints_are_rebased(
     log: logs.LogBuilder, kind: str, text: bool
 ) -> None:
-    """Spark counts them as in data files: the stored 1500-03-11 is meant as 1500-03-01."""
+    """Spark converts them as in data files: the stored 1500-03-11 becomes 1500-03-01."""
     stored = logs.stats(1, id=(1, 1, 0), d=("1500-03-11", "1500-03-11", 0))
     marked = dates([-171_595]).replace_schema_metadata(SPARK_2)
-    one = data.write(log.table, "f.parquet", marked, stats=False)["add"]
-    log.create(logs.schema(id="long", d="date"), {"add": {**one, "stats": stored}})
+    file = data.write(log.table, "f.parquet", marked, stats=False)["add"]
+    log.create(logs.schema(id="long", d="date"), {"add": {**file, "stats": stored}})
     drop = () if text else ("add.stats",)
     log.checkpoint(kind=kind, stats_type=log.stats_type(), drop=drop)
     for path in (log.table / "_delta_log").rglob("*.parquet"):
@@ -291,7 +292,7 @@ def test_typed_statistics_of_checkpoints_are_rebased(
 
 
 def with_text(checkpoint: pa.Table, text: str) -> pa.Table:
-    """The checkpoint with these statistics in each `add`."""
+    """Return the checkpoint with these statistics in each `add`."""
     adds = checkpoint["add"].combine_chunks()
     fields = [pa.field(field.name, field.type) for field in adds.type]
     at = adds.type.get_field_index("stats")
@@ -301,15 +302,15 @@ def with_text(checkpoint: pa.Table, text: str) -> pa.Table:
     return checkpoint.set_column(checkpoint.column_names.index("add"), "add", new)
 
 
-# -- what is written
+# -- written values
 
 
 def rewritten(table: dr.Table) -> tuple[list[int], list[int]]:
-    """What other readers, which know nothing of marks, see in the live files."""
-    found = pa.concat_tables([pq.read_table(path) for path in files_of(table)])
+    """Return the live files as read by other readers, which ignore the markers."""
+    result = pa.concat_tables([pq.read_table(path) for path in files_of(table)])
     for path in files_of(table):
         assert not any(b"legacy" in key for key in pq.read_metadata(path).metadata or {})
-    return counts(found)
+    return counts(result)
 
 
 def test_statements_write_the_dates_that_are_meant(log: logs.LogBuilder) -> None:
@@ -324,7 +325,7 @@ def test_statements_write_the_dates_that_are_meant(log: logs.LogBuilder) -> None
 
     deleted = copy("deleted")
     deleted.delete("d = DATE '1500-03-01'")
-    assert rewritten(deleted) == tuple(one[:1] + one[2:] for one in MEANT)
+    assert rewritten(deleted) == tuple(item[:1] + item[2:] for item in MEANT)
 
     merged = copy("merged")
     source = pa.table({"day": pa.array([-171_605], pa.int32()).cast(pa.date32())})
@@ -377,11 +378,11 @@ def test_deep_clones_keep_bytes_and_marks(log: logs.LogBuilder, tmp_path: Path) 
     assert counts(clone.snapshot().scan().to_arrow()) == MEANT
 
 
-# -- what cannot be told
+# -- unknown time zones
 
 
 @pytest.mark.parametrize(
-    ("meta", "said"),
+    ("meta", "message"),
     [
         ({VERSION: "2.4.8"}, "does not name"),
         ({VERSION: "2.4.8", ZONE: "Mars/Olympus"}, "'Mars/Olympus'"),
@@ -391,7 +392,7 @@ def test_deep_clones_keep_bytes_and_marks(log: logs.LogBuilder, tmp_path: Path) 
 )
 @pytest.mark.parametrize("deprecated", [False, True], ids=["int64", "int96"])
 def test_instants_of_unknown_zones_are_refused_and_never_written(
-    log: logs.LogBuilder, meta: dict[str, str], said: str, deprecated: bool
+    log: logs.LogBuilder, meta: dict[str, str], message: str, deprecated: bool
 ) -> None:
     table = table_of(log, meta, use_deprecated_int96_timestamps=deprecated)
 
@@ -400,7 +401,7 @@ def test_instants_of_unknown_zones_are_refused_and_never_written(
             action()
         assert error.value.code == "data.calendar"
         assert error.value.path == "f.parquet"
-        assert said in str(error.value).replace('"', "'")
+        assert message in str(error.value).replace('"', "'")
 
     refused(lambda: table.snapshot().scan().to_arrow())
     refused(lambda: table.snapshot().scan(filter="t < TIMESTAMP '1600-01-01 00:00:00Z'").count())
@@ -408,7 +409,7 @@ def test_instants_of_unknown_zones_are_refused_and_never_written(
     refused(lambda: table.delete("id = 1"))
     refused(lambda: table.changes(0, 0).to_arrow())
     assert table.snapshot().version == 0
-    # dates have no zone
+    # dates have no time zone
     scan = table.snapshot().scan(columns=["d"], filter="d = DATE '1500-03-01'")
     assert scan.to_arrow()["d"].cast(pa.int32()).to_pylist() == [-171_605]
 
@@ -429,9 +430,9 @@ def test_the_environment_names_the_zone_of_files_that_name_none(
     table = table_of(log, {VERSION: "2.4.8"}, rows, logs.schema(t="timestamp"))
     monkeypatch.setenv("DELTAREPLAY_LEGACY_TIME_ZONE", "America/Los_Angeles")
 
-    found = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
+    result = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
 
-    assert found.to_pylist() == [meant]
+    assert result.to_pylist() == [meant]
     monkeypatch.setenv("DELTAREPLAY_LEGACY_TIME_ZONE", "Mars/Olympus")
     with pytest.raises(dr.UnsupportedFeatureError, match="Mars/Olympus"):
         table.snapshot().scan().to_arrow()
@@ -444,7 +445,7 @@ def test_the_environment_names_the_zone_of_files_that_name_none(
         ("GMT+3", 3),
         ("GMT+03:00", 3),
         ("GMT-0330", -3.5),
-        # Spark asks java.util.TimeZone, to which other spellings of offsets are UTC
+        # Spark uses java.util.TimeZone, which interprets other spellings of offsets as UTC
         ("+03:00", 0),
         ("UTC+3", 0),
         ("Z", 0),
@@ -455,19 +456,19 @@ def test_zones_are_spelled_as_in_spark(log: logs.LogBuilder, zone: str, offset: 
     """The Julian calendar ends at midnight in the zone: one second earlier is 1582-10-04."""
     midnight = -141_427 * 86_400 - int(offset * 3600)
     seconds = [midnight - 1, midnight]
-    times = pa.array([one * 1_000_000 for one in seconds], pa.int64())
+    times = pa.array([item * 1_000_000 for item in seconds], pa.int64())
     rows = pa.table({"t": times.cast(pa.timestamp("us", "UTC"))})
     table = table_of(log, {VERSION: "2.4.8", ZONE: zone}, rows, logs.schema(t="timestamp"))
     mean = -422 if zone == "PST" else 0  # local mean time is 7:52:58 behind
 
-    found = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
+    result = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
 
     late = [seconds[0] - 10 * 86_400 + mean, seconds[1] + mean]
-    assert [micros // 1_000_000 for micros in found.to_pylist()] == late
+    assert [micros // 1_000_000 for micros in result.to_pylist()] == late
 
 
 def test_years_before_the_first_are_rebased(log: logs.LogBuilder) -> None:
-    """The last day of the Julian year 1 BC is two days before its namesake, as 0001-01-01 is."""
+    """The last day of the Julian year 1 BC is two days before its namesake, like 0001-01-01."""
     stored = pa.array([-719_165, -(2**31)], pa.int32()).cast(pa.date32())
     table = table_of(log, SPARK_2, pa.table({"d": stored}), logs.schema(d="date"))
 

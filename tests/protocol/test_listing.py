@@ -1,4 +1,4 @@
-"""Which files of a log count, and which of them make up a version."""
+"""The files of a log, and those that make up a version."""
 
 from __future__ import annotations
 
@@ -73,9 +73,7 @@ def test_a_hidden_checksum_of_hadoop_is_no_version_checksum(log: logs.LogBuilder
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_checkpoint_stands_for_the_commits_before_it(
-    log: logs.LogBuilder, kind: str
-) -> None:
+def test_every_kind_of_checkpoint_replaces_earlier_commits(log: logs.LogBuilder, kind: str) -> None:
     commits(log, 4)
     log.checkpoint(3, kind=kind)
     log.delete_commits(3)
@@ -94,7 +92,7 @@ def test_a_checkpoint_is_found_without_a_hint(log: logs.LogBuilder, kind: str) -
 
 
 def replaced(log: logs.LogBuilder, version: int, marker: str) -> list[logs.Action]:
-    """The state at ``version`` with one file more, to see which checkpoint was read."""
+    """Return the state at ``version`` with one more file, to see which checkpoint was read."""
     return [*log.state(version).actions(), logs.add(marker)]
 
 
@@ -175,7 +173,7 @@ def test_an_empty_checkpoint_is_ignored(log: logs.LogBuilder, kind: str) -> None
     assert any(path.name in (w.path or "") + w.message for w in snapshot.warnings)
 
 
-def test_a_checkpoint_newer_than_the_version_asked_for_is_not_used(log: logs.LogBuilder) -> None:
+def test_a_checkpoint_newer_than_the_requested_version_is_not_used(log: logs.LogBuilder) -> None:
     commits(log, 6)
     log.checkpoint(5)
 
@@ -225,7 +223,7 @@ def compaction_with_marker(log: logs.LogBuilder, start: int, end: int) -> str:
     return marker
 
 
-def test_a_compacted_file_stands_for_its_commits(log: logs.LogBuilder) -> None:
+def test_a_compacted_file_replaces_its_commits(log: logs.LogBuilder) -> None:
     commits(log, 6)
     marker = compaction_with_marker(log, 2, 4)
 
@@ -279,7 +277,7 @@ def test_an_empty_compacted_file_is_ignored(log: logs.LogBuilder) -> None:
 
 
 def test_a_compacted_file_does_not_fill_a_gap(log: logs.LogBuilder) -> None:
-    """The commits it stands for are there by the protocol; without them history has a hole."""
+    """By the protocol, its commits exist; without them, the history has a hole."""
     commits(log, 5)
     log.compact(1, 4)
     file(log, logs.commit_name(5)).unlink()
@@ -302,7 +300,7 @@ def test_a_compacted_file_keeps_what_it_removes(log: logs.LogBuilder) -> None:
     assert dict(snapshot.domain_metadata) == {}
 
 
-# -- gaps, ends, nothing at all
+# -- gaps, ends, empty logs
 
 
 def test_a_gap_names_the_missing_version(log: logs.LogBuilder) -> None:
@@ -332,7 +330,7 @@ def test_a_gap_before_the_checkpoint_does_not_matter(log: logs.LogBuilder) -> No
     assert paths(opened(log)) == names(5)
 
 
-def test_a_head_cut_off_is_an_error_that_says_so(log: logs.LogBuilder) -> None:
+def test_a_truncated_header_is_an_error(log: logs.LogBuilder) -> None:
     commits(log, 5)
     log.delete_commits(2)
 

@@ -1,4 +1,4 @@
-"""Checkpoints that lose a file or a type: refused with the place, in every kind of checkpoint."""
+"""Checkpoints that lose a file or a type: refused with the location, for all kinds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def with_field(
     rows: pa.StructArray, name: str, change: Callable[[pa.Array], pa.Array]
 ) -> pa.StructArray:
     names = [field.name for field in rows.type]
-    fields = [change(rows.field(one)) if one == name else rows.field(one) for one in names]
+    fields = [change(rows.field(item)) if item == name else rows.field(item) for item in names]
     return pa.StructArray.from_arrays(fields, names, mask=rows.is_null())
 
 
@@ -37,18 +37,18 @@ def sizes_as_texts(rows: pa.StructArray) -> pa.StructArray:
 
 
 def rewrite(log: logs.LogBuilder, column: str, change: Change) -> Path:
-    """Changes a column in the last Parquet file of the checkpoint that has values in it."""
-    found = None
+    """Change a column in the last Parquet file of the checkpoint that has values in it."""
+    result = None
     for path in sorted((log.table / "_delta_log").rglob("*.parquet")):
         table = pq.read_table(path)
         if column in table.column_names and table[column].null_count < len(table):
-            found = path
-    assert found is not None
-    table = pq.read_table(found)
-    place = table.schema.get_field_index(column)
-    rows = table.column(place).combine_chunks()
-    pq.write_table(table.set_column(place, column, change(rows)), found)
-    return found
+            result = path
+    assert result is not None
+    table = pq.read_table(result)
+    location = table.schema.get_field_index(column)
+    rows = table.column(location).combine_chunks()
+    pq.write_table(table.set_column(location, column, change(rows)), result)
+    return result
 
 
 def history(path: Path, kind: str) -> logs.LogBuilder:
@@ -63,11 +63,11 @@ def history(path: Path, kind: str) -> logs.LogBuilder:
 
 
 def refused(log: logs.LogBuilder, file: Path, *, code: str, words: tuple[str, ...]) -> None:
-    """Refused where nothing else says what the checkpoint lost; ``verify`` finds it in any case."""
+    """Refused if only the checkpoint has the lost content; ``verify`` detects it in any case."""
     name = file.relative_to(log.table).as_posix()
-    found = [one for one in dr.Table(log.uri).verify().findings if one.code == code]
-    assert [one.path for one in found] == [name]
-    # the commits are there: they are read instead
+    result = [finding for finding in dr.Table(log.uri).verify().findings if finding.code == code]
+    assert [item.path for item in result] == [name]
+    # the commits exist: they are read instead
     assert dr.Table(log.uri).snapshot().files().num_rows == 5
     log.delete_commits(2)
     with pytest.raises(dr.CorruptTableError) as caught:

@@ -32,7 +32,7 @@ def table_of(path: Path, protocol: dict[str, Any], partition_columns: list[str])
     ],
     ids=str,
 )
-def test_empty_lists_beside_old_versions_are_absent(
+def test_empty_lists_with_old_versions_are_absent(
     tmp_path: Path, versions: tuple[int, int], lists: list[str]
 ) -> None:
     protocol = dict(zip(("minReaderVersion", "minWriterVersion"), versions, strict=True))
@@ -46,8 +46,8 @@ def test_empty_lists_beside_old_versions_are_absent(
     table.append({"id": [1], "BIRTH": [2]})
     table.checkpoint()
     assert dr.Table(table.uri).snapshot().scan().count() == 2
-    found = dr.Table(table.uri).verify().findings
-    assert {(one.severity, one.code) for one in found} == {("warning", "protocol.empty_lists")}
+    result = dr.Table(table.uri).verify().findings
+    assert {(item.severity, item.code) for item in result} == {("warning", "protocol.empty_lists")}
     with pytest.raises(dr.CorruptTableError, match="empty list"):
         dr.Table(table.uri).snapshot(0, strict=True)
 
@@ -74,7 +74,9 @@ def test_other_contradictions_are_refused(
     with pytest.raises(dr.CorruptTableError, match=message) as caught:
         table.snapshot()
     assert caught.value.code == "protocol.malformed"
-    [finding] = [one for one in table.verify().findings if one.code == "protocol.malformed"]
+    [finding] = [
+        finding for finding in table.verify().findings if finding.code == "protocol.malformed"
+    ]
     assert "knows the feature" not in str(finding)
 
 
@@ -94,4 +96,4 @@ def test_partition_columns_are_columns_of_the_schema(
         table.snapshot()
     assert caught.value.code == "transaction.partition_columns"
     assert caught.value.path == "_delta_log/00000000000000000000.json"
-    assert "transaction.partition_columns" in {one.code for one in table.verify().findings}
+    assert "transaction.partition_columns" in {finding.code for finding in table.verify().findings}

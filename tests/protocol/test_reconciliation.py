@@ -1,4 +1,4 @@
-"""Which of all the actions of a log are the state of a version."""
+"""The actions of a log that form the state of a version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def vector(offset: int | None = 1, name: str = "vBn[lx{q8@P<9BNH/isA") -> dict[s
 def test_a_file_and_the_same_file_with_a_vector_are_two_logical_files(
     log: logs.LogBuilder,
 ) -> None:
-    """Removing one of them leaves the other."""
+    """Removing one of them keeps the other."""
     log.create(SCHEMA, logs.add("f"))
     log.commit(logs.remove("f"), logs.add("f", deletion_vector=vector()))
 
@@ -88,9 +88,7 @@ def test_the_tail_cancels_rows_of_a_checkpoint_by_path_and_vector(
 
 
 @pytest.mark.parametrize("kind", ["none", "classic", "v2-json", "multipart"])
-def test_a_file_added_again_replaces_everything_that_was_said_of_it(
-    log: logs.LogBuilder, kind: str
-) -> None:
+def test_a_file_added_again_replaces_all_of_its_fields(log: logs.LogBuilder, kind: str) -> None:
     log.create(SCHEMA, logs.add("f", size=1, stats=logs.stats(1), tags={"a": "1"}, base_row_id=5))
     if kind != "none":
         log.checkpoint(0, kind=kind)
@@ -126,7 +124,7 @@ def test_the_order_of_actions_in_a_commit_does_not_matter(log: logs.LogBuilder) 
 
 
 def test_a_checkpoint_with_a_row_twice_is_named_by_verify(log: logs.LogBuilder) -> None:
-    """Readers take the rows of one checkpoint as reconciled, as the protocol says."""
+    """Readers treat the rows of one checkpoint as reconciled, as the protocol says."""
     log.create(SCHEMA, logs.add("f"), logs.add("g"))
     logs.write_checkpoint(log.table, 0, [*log.state().actions(), logs.add("f")])
 
@@ -146,8 +144,8 @@ def test_tail_actions_do_not_resurrect_what_the_checkpoint_removed(log: logs.Log
     assert paths(opened(log)) == ["g"]
 
 
-# -- spellings of one path; each pair was tried with delta-spark 4.3.0, which normalizes the URI and
-# decodes nothing
+# -- spellings of one path; each pair was tried with delta-spark 4.3.0, which normalizes the URI
+# and decodes nothing
 
 
 ONE_FILE = [
@@ -278,7 +276,7 @@ def test_an_expired_tombstone_still_cancels(log: logs.LogBuilder) -> None:
     assert snapshot.tombstones().num_rows == 0
 
 
-def test_a_tombstone_says_what_the_log_says(log: logs.LogBuilder) -> None:
+def test_a_tombstone_has_the_fields_of_the_log(log: logs.LogBuilder) -> None:
     log.create(SCHEMA)
     log.commit(
         logs.remove(
@@ -326,7 +324,7 @@ def test_the_newest_transaction_of_an_application_wins_even_when_it_is_lower(
 
 
 @pytest.mark.parametrize("kind", ["none", "classic", "v2-json"])
-def test_transactions_expire_where_the_table_says_so(log: logs.LogBuilder, kind: str) -> None:
+def test_transactions_expire_by_the_tables_property(log: logs.LogBuilder, kind: str) -> None:
     retention = {"delta.setTransactionRetentionDuration": "interval 10 days"}
     log.create(
         SCHEMA,
@@ -341,7 +339,7 @@ def test_transactions_expire_where_the_table_says_so(log: logs.LogBuilder, kind:
     assert dict(opened(log).transactions) == {"fresh": 1}
 
 
-def test_transactions_without_a_time_stay_where_nothing_expires(log: logs.LogBuilder) -> None:
+def test_transactions_without_a_time_never_expire(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.txn("a", 1, None), logs.txn("b", 2, 5))
 
     assert dict(opened(log).transactions) == {"a": 1, "b": 2}
@@ -376,10 +374,10 @@ def test_a_checkpoint_may_hold_removed_domains(log: logs.LogBuilder, kind: str) 
     assert dict(opened(log).domain_metadata) == {"a": "1"}
 
 
-# -- metadata, protocol, what is unknown
+# -- metadata, protocol, unknown actions
 
 
-def test_newer_metadata_replaces_the_older_whole(log: logs.LogBuilder) -> None:
+def test_newer_metadata_replaces_all_of_the_older(log: logs.LogBuilder) -> None:
     log.create(
         SCHEMA, configuration={"a": "1"}, name="first", description="d", partition_columns=["id"]
     )

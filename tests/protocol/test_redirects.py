@@ -1,4 +1,4 @@
-"""A server that sends requests on: that is followed within its own origin, and nowhere else."""
+"""Redirects of a server are followed within its own origin only."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def tables(address: str) -> dict[str, dr.Table]:
 @pytest.mark.parametrize("kind", ["http", "s3"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_none_leaves_the_origin(serve: Callable[[Ask], str], kind: str, status: int) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def elsewhere(path: str) -> tuple[int, str]:
-        asked.append(path)
+        requested.append(path)
         return 200, ""
 
     other = serve(elsewhere)
@@ -50,21 +50,21 @@ def test_none_leaves_the_origin(serve: Callable[[Ask], str], kind: str, status: 
     with pytest.raises(dr.StorageError) as caught:
         table.snapshot()
     assert caught.value.code == "storage.redirect"
-    assert asked == []
+    assert requested == []
     assert "SECRET" not in str(caught.value)
 
 
 def test_one_within_the_origin_is_followed(serve: Callable[[Ask], str]) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def moved(path: str) -> tuple[int, str]:
-        asked.append(path)
+        requested.append(path)
         return (404, "") if path.startswith("/new") else (307, f"/new{path}")
 
     with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table(f"{serve(moved)}/t", FAST).snapshot()
     assert caught.value.code != "storage.redirect"
-    assert any(path.startswith("/new") for path in asked)
+    assert any(path.startswith("/new") for path in requested)
 
 
 def test_redirects_in_a_circle_end(serve: Callable[[Ask], str]) -> None:

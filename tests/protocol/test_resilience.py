@@ -1,6 +1,6 @@
-"""What is broken and not needed is passed over, aloud; the rest is an error with a place."""
+"""Broken optional files are skipped with a warning; others are an error with the location."""
 
-# ruff: noqa: PT017  an error and an answer may both be in order
+# ruff: noqa: PT017  an error and a result may both be valid
 from __future__ import annotations
 
 import pickle
@@ -36,7 +36,7 @@ def damage(path: object, how: str) -> None:
     path.write_bytes(DAMAGE[how](path.read_bytes()))  # type: ignore[attr-defined]
 
 
-def told(snapshot: dr.Snapshot, name: str) -> bool:
+def has_warning(snapshot: dr.Snapshot, name: str) -> bool:
     return any(name in (w.path or "") + w.message for w in snapshot.warnings)
 
 
@@ -55,7 +55,7 @@ def test_a_broken_checkpoint_is_passed_over_for_the_commits(
     snapshot = opened(log)
 
     assert (snapshot.version, paths(snapshot)) == (5, names(5))
-    assert told(snapshot, path.name)
+    assert has_warning(snapshot, path.name)
 
 
 @pytest.mark.parametrize("how", ["half", "zeros", "text"])
@@ -81,7 +81,7 @@ def test_an_older_checkpoint_is_the_next_best_path(log: logs.LogBuilder, kind: s
     snapshot = opened(log)
 
     assert paths(snapshot) == names(8)
-    assert told(snapshot, path.name)
+    assert has_warning(snapshot, path.name)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -116,7 +116,7 @@ def test_a_broken_sidecar_is_passed_over_with_its_checkpoint(
 
     assert paths(snapshot) == names(5)
     assert snapshot.num_files == 5
-    assert told(snapshot, side.name)
+    assert has_warning(snapshot, side.name)
     with pytest.raises(dr.CorruptTableError) as caught:
         opened(log, strict=True).files()
     assert side.name in str(caught.value)
@@ -146,10 +146,10 @@ def test_a_torn_line_of_a_manifest_is_noticed(log: logs.LogBuilder, kind: str, l
     snapshot = opened(log)
 
     assert paths(snapshot) == names(5)
-    assert told(snapshot, path.name)
+    assert has_warning(snapshot, path.name)
 
 
-def test_several_broken_checkpoints_are_each_told_of(log: logs.LogBuilder) -> None:
+def test_several_broken_checkpoints_are_each_a_warning(log: logs.LogBuilder) -> None:
     commits(log, 9)
     broken = [log.checkpoint(version)[0] for version in (3, 5, 7)]
     for path in broken:
@@ -158,14 +158,14 @@ def test_several_broken_checkpoints_are_each_told_of(log: logs.LogBuilder) -> No
     snapshot = opened(log)
 
     assert paths(snapshot) == names(9)
-    assert all(told(snapshot, path.name) for path in broken)
+    assert all(has_warning(snapshot, path.name) for path in broken)
 
 
 @pytest.mark.parametrize("absent", ["protocol", "metaData"])
 def test_a_checkpoint_that_decodes_and_lacks_the_protocol_is_an_error(
     log: logs.LogBuilder, absent: str
 ) -> None:
-    """As for the reference: the log says what the table is, and this one says it is none."""
+    """As in the reference: the log is authoritative, and this one is not a table."""
     commits(log, 4)
     rows = [row for row in log.state(3).actions() if absent not in row]
     path = logs.write_checkpoint(log.table, 3, rows)
@@ -176,7 +176,7 @@ def test_a_checkpoint_that_decodes_and_lacks_the_protocol_is_an_error(
 
 
 def test_nothing_stays_of_a_file_that_was_passed_over(log: logs.LogBuilder) -> None:
-    """The lines before the broken one were read and believed until then."""
+    """The lines before the broken one were parsed and used until then."""
     log.create(SCHEMA, logs.add("f"))
     log.commit(logs.domain("d", "right"), logs.txn("a", 1))
     log.commit(logs.add("g"))
@@ -189,7 +189,7 @@ def test_nothing_stays_of_a_file_that_was_passed_over(log: logs.LogBuilder) -> N
     assert paths(snapshot) == ["f", "g"]
     assert dict(snapshot.domain_metadata) == {"d": "right"}
     assert dict(snapshot.transactions) == {"a": 1}
-    assert told(snapshot, logs.compacted_name(1, 2))
+    assert has_warning(snapshot, logs.compacted_name(1, 2))
 
 
 def test_a_definition_out_of_a_file_that_was_passed_over_is_an_error(log: logs.LogBuilder) -> None:
@@ -200,11 +200,11 @@ def test_a_definition_out_of_a_file_that_was_passed_over_is_an_error(log: logs.L
 
     try:
         snapshot = opened(log)
-        found = paths(snapshot)
+        result = paths(snapshot)
     except dr.CorruptTableError as error:
         assert logs.compacted_name(1, 2) in str(error)
     else:
-        assert found == names(3)
+        assert result == names(3)
         assert snapshot.schema.names == ["id"]
 
 
@@ -233,7 +233,7 @@ def test_updates_pass_over_broken_checkpoints_too(log: logs.LogBuilder) -> None:
 # -- warnings
 
 
-def test_a_warning_is_a_value_and_is_told_to_python_once(log: logs.LogBuilder) -> None:
+def test_a_warning_is_a_value_and_is_issued_once(log: logs.LogBuilder) -> None:
     commits(log, 5)
     (path,) = log.checkpoint(3)
     damage(path, "text")
@@ -242,11 +242,11 @@ def test_a_warning_is_a_value_and_is_told_to_python_once(log: logs.LogBuilder) -
         snapshot = opened(log)
         for _ in range(3):
             snapshot.files()
-    found = list(snapshot.warnings)
+    result = list(snapshot.warnings)
 
-    assert len([w for w in caught if w.category is dr.DeltaReplayWarning]) == len(found)
-    assert found == list(snapshot.warnings)
-    warning = found[0]
+    assert len([w for w in caught if w.category is dr.DeltaReplayWarning]) == len(result)
+    assert result == list(snapshot.warnings)
+    warning = result[0]
     assert warning.code
     assert warning.message
     assert path.name in (warning.path or "")
@@ -279,7 +279,7 @@ def test_strict_may_be_set_on_the_table_and_overridden(log: logs.LogBuilder) -> 
     assert paths(strict.snapshot(strict=False)) == names(5)
 
 
-# -- commits of no bytes
+# -- empty commits
 
 
 def empty_commit(log: logs.LogBuilder, version: int) -> str:
@@ -299,7 +299,7 @@ def test_a_commit_of_no_bytes_is_an_empty_version_with_a_warning(
 
     assert snapshot.version == 5
     assert paths(snapshot) == [f for f in names(5) if f != f"f{version}"]
-    assert told(snapshot, name)
+    assert has_warning(snapshot, name)
     (warning,) = snapshot.warnings
     assert warning.version == version
 
@@ -330,7 +330,7 @@ def test_an_empty_commit_behind_a_checkpoint_does_not_matter(log: logs.LogBuilde
     assert paths(opened(log, strict=True)) == names(5)
 
 
-def test_an_empty_commit_in_an_update_is_told_of(log: logs.LogBuilder) -> None:
+def test_an_empty_commit_in_an_update_is_a_warning(log: logs.LogBuilder) -> None:
     commits(log, 2)
     before = opened(log)
     log.commit()
@@ -338,7 +338,7 @@ def test_an_empty_commit_in_an_update_is_told_of(log: logs.LogBuilder) -> None:
     after = before.update()
 
     assert (after.version, paths(after)) == (3, names(2))
-    assert told(after, logs.commit_name(3))
+    assert has_warning(after, logs.commit_name(3))
 
 
 # -- torn commits
@@ -383,19 +383,19 @@ def test_a_torn_commit_is_an_error_with_its_line_and_byte(
     ],
     ids=repr,
 )
-@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("offset", [0, 1, 2])
 def test_a_line_that_is_no_action_is_an_error_with_its_number(
-    log: logs.LogBuilder, line: bytes, place: int
+    log: logs.LogBuilder, line: bytes, offset: int
 ) -> None:
     commits(log, 2)
     lines = [logs.json_lines([logs.add(f"g{i}")]).strip() for i in range(2)]
-    lines.insert(place, line)
+    lines.insert(offset, line)
     logs.write_file(log.table, logs.commit_name(3), b"\n".join(lines) + b"\n")
 
     with pytest.raises(dr.CorruptTableError) as caught:
         opened(log).files()
     assert logs.commit_name(3) in (caught.value.path or "")
-    assert caught.value.line == place + 1
+    assert caught.value.line == offset + 1
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,7 @@ def test_a_line_that_is_no_action_is_an_error_with_its_number(
 def test_an_action_of_the_wrong_form_is_an_error_or_left_out_aloud(
     log: logs.LogBuilder, action: logs.Action
 ) -> None:
-    """Never half an action, never a panic: what has no key cannot be replayed."""
+    """Never half an action, never a panic: an action without its key cannot be replayed."""
     commits(log, 2)
     log.commit(action)
 
@@ -447,7 +447,7 @@ def test_a_missing_commit_between_listing_and_reading_is_an_error(log: logs.LogB
     commits(log, 3)
     path = file(log, logs.commit_name(2))
     path.unlink()
-    path.symlink_to("nowhere")  # it is listed, and cannot be opened
+    path.symlink_to("nowhere")  # it is listed, but cannot be opened
 
     with pytest.raises(dr.DeltaReplayError) as caught:
         opened(log).files()
@@ -463,8 +463,8 @@ def test_a_log_that_is_removed_is_no_table_any_more(log: logs.LogBuilder) -> Non
         snapshot.update()
 
 
-def test_a_log_that_went_back_is_told_from_one_that_went_on(log: logs.LogBuilder) -> None:
-    """The table was made again with fewer versions."""
+def test_a_log_that_went_back_is_distinguished(log: logs.LogBuilder) -> None:
+    """The table was created again with fewer versions."""
     commits(log, 5)
     snapshot = opened(log)
     shutil.rmtree(log.table)

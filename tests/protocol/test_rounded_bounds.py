@@ -1,7 +1,7 @@
-"""Bounds that a writer has rounded or cut: no filter loses a row by them, and none is exact.
+"""Bounds that a writer has rounded or truncated: no filter loses a row, and none is exact.
 
 Sources: delta-io/delta-rs issue 4757 (deltalake writes decimals as doubles); the protocol,
-"Per-file Statistics"; old delta-spark ends a cut maximum with U+FFFD.
+"Per-file Statistics"; old delta-spark ends a truncated maximum with U+FFFD.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from support import actions, logs
 
 import deltareplay as dr
 
-#: Type, value, minimum and maximum as the log has them.
+#: Type, value, minimum and maximum as in the log.
 ROUNDED: dict[str, tuple[str, Any, str, str]] = {
     "deltalake, two digits": (
         "decimal(38,2)", Decimal("12345678901234567.89"),
@@ -63,7 +63,7 @@ def arrow(name: str) -> pa.DataType:
 
 
 def table_of(root: Path, type_: str, values: list[Any], low: str, high: str) -> dr.Snapshot:
-    """A file with these rows, and a log with these bounds."""
+    """Write a file with these rows, and a log with these bounds."""
     log = logs.LogBuilder(root)
     log.create(logs.dumps({"type": "struct", "fields": [logs.field_json("c", type_)]}))
     pq.write_table(pa.table({"c": pa.array(values, arrow(type_))}), root / "p.parquet")
@@ -84,10 +84,10 @@ def test_no_filter_loses_a_row(name: str, checkpoint: bool, tmp_path: Path) -> N
         table.checkpoint()
         snapshot = dr.Table(tmp_path).snapshot()
     for operator in ("=", "<=", ">=", "<=>"):
-        found = snapshot.scan(filter=[("c", operator, value)] if operator != "<=>" else None)
+        result = snapshot.scan(filter=[("c", operator, value)] if operator != "<=>" else None)
         if operator == "<=>":
-            found = snapshot.scan(filter=f"c <=> {dr.lit(value)}")
-        assert found.to_arrow()["c"].to_pylist() == [value], operator
+            result = snapshot.scan(filter=f"c <=> {dr.lit(value)}")
+        assert result.to_arrow()["c"].to_pylist() == [value], operator
     assert dr.Table(tmp_path).delete(f"c = {dr.lit(value)}").metrics["numDeletedRows"] == 1
 
 
@@ -124,7 +124,7 @@ def test_files_far_from_rounded_bounds_are_skipped(tmp_path: Path) -> None:
 
 
 def test_a_delete_looks_into_files_of_rounded_bounds(tmp_path: Path) -> None:
-    """The bounds are equal, and yet not all rows have this value."""
+    """The bounds are equal, but not all rows have this value."""
     values = [Decimal("12345678901234567.89"), Decimal("12345678901234568.00")]
     text = "1.2345678901234568e+16"
     table_of(tmp_path, "decimal(38,2)", values, text, text)

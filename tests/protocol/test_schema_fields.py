@@ -8,7 +8,7 @@ import pytest
 
 from deltareplay._protocol.schema import Array, Field, Map, Struct, leaves, schema_json, type_text
 
-#: The kinds of types that the protocol has, in the order of their fields in JSON.
+#: The kinds of types in the protocol, with their fields in JSON order.
 SCHEMA = {
     "type": "struct",
     "fields": [

@@ -1,4 +1,4 @@
-"""Results that the four seed documents state, as far as they concern snapshots and protocols."""
+"""Results in the four seed documents that concern snapshots and protocols."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_000_the_log_of_the_file_types_example(log: logs.LogBuilder) -> None:
 
 
 def test_000_the_example_of_log_compaction(log: logs.LogBuilder) -> None:
-    """Commits 4, 5 and 6 and the compacted file that the document gives for them."""
+    """Commits 4, 5 and 6 and the compacted file that the document has for them."""
     app = "3ae45b72-24e1-865a-a211-34987ae02f2a"
     log.create(SCHEMA, logs.add("f1"))
     for _ in range(3):
@@ -144,11 +144,11 @@ def test_000_reader_version_2_with_column_mapping_among_the_writer_features(
     """The document: such a table equals one that lists column mapping as a reader feature."""
     features = ["columnMapping", "identityColumns"]
     log.create(SCHEMA, protocol_action=logs.protocol(2, 7, writer_features=features))
-    found = opened(log).protocol
+    result = opened(log).protocol
 
-    assert (found.min_reader_version, found.min_writer_version) == (2, 7)
-    assert found.reader_features is None
-    assert found.why_not_readable() == []
+    assert (result.min_reader_version, result.min_writer_version) == (2, 7)
+    assert result.reader_features is None
+    assert result.why_not_readable() == []
     listed = dr.Protocol(3, 7, ["columnMapping"], features)
     assert listed.why_not_readable() == []
 
@@ -176,21 +176,21 @@ def test_001_the_minimum_protocols_of_the_features_are_read(
         protocol_action=logs.protocol(reader, writer),
         configuration={"delta.appendOnly": "true"},
     )
-    found = opened(log)
+    result = opened(log)
 
-    assert (found.protocol.min_reader_version, found.protocol.min_writer_version) == (
+    assert (result.protocol.min_reader_version, result.protocol.min_writer_version) == (
         reader,
         writer,
     )
-    assert found.protocol.why_not_readable() == []
-    assert found.properties["delta.appendOnly"] == "true"
+    assert result.protocol.why_not_readable() == []
+    assert result.properties["delta.appendOnly"] == "true"
 
 
-# -- 002: a look at the log of Databricks 10.4
+# -- 002: a log of Databricks 10.4
 
 
 def test_002_the_hint_of_the_document(log: logs.LogBuilder) -> None:
-    """``{"version":10,"size":12}``, and the commits 11 to 13 that are read after it."""
+    """``{"version":10,"size":12}``, and the later commits 11 to 13."""
     log.create(SCHEMA)
     for version in range(1, 14):
         log.commit(logs.add(f"f{version}"))
@@ -299,7 +299,7 @@ def test_002_the_checksum_and_the_actions_of_the_document(log: logs.LogBuilder) 
 
 
 def test_002_create_delete_insert(log: logs.LogBuilder) -> None:
-    """1.parquet and 2.parquet; then both gone; then 3.parquet."""
+    """1.parquet and 2.parquet; then both removed; then 3.parquet."""
     log.create(SCHEMA, logs.add("1.parquet"), logs.add("2.parquet"))
     log.commit(logs.remove("1.parquet"), logs.remove("2.parquet"))
     log.commit(logs.add("3.parquet"))
@@ -311,23 +311,23 @@ def test_002_create_delete_insert(log: logs.LogBuilder) -> None:
     ]
 
 
-# -- 003: change queries; what its table looks like at each version
+# -- 003: change queries; the content of its table at each version
 
 
 def test_003_the_table_of_the_document_version_by_version(log: logs.LogBuilder) -> None:
     """Create, insert three, update one, delete one; with vectors the data file stays."""
     schema = logs.schema(name="string", fruit="string")
     log.create(schema, protocol_action=logs.features("deletionVectors"))
-    one, two = logs.deletion_vector(offset=1, cardinality=1), logs.deletion_vector(offset=44)
+    first, second = logs.deletion_vector(offset=1, cardinality=1), logs.deletion_vector(offset=44)
     log.commit(logs.add("data-1", stats=logs.stats(3)))
     log.commit(
         logs.remove("data-1"),
-        logs.add("data-1", stats=logs.stats(3), deletion_vector=one),
+        logs.add("data-1", stats=logs.stats(3), deletion_vector=first),
         logs.add("data-2", stats=logs.stats(1)),
     )
     log.commit(
-        logs.remove("data-1", deletion_vector=one),
-        logs.add("data-1", stats=logs.stats(3), deletion_vector=two),
+        logs.remove("data-1", deletion_vector=first),
+        logs.add("data-1", stats=logs.stats(3), deletion_vector=second),
     )
 
     def live(version: int) -> dict[str, int]:

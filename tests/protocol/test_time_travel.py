@@ -1,4 +1,4 @@
-"""Versions by their time: of the file, of the commit, or first the one and then the other."""
+"""Versions by timestamp: of the file, of the commit, or first one and then the other."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ ICT = {"delta.enableInCommitTimestamps": "true"}
 ICT_PROTOCOL = logs.protocol(1, 7, writer_features=["inCommitTimestamp"])
 
 
-def moment(ms: int) -> dt.datetime:
+def utc_datetime(ms: int) -> dt.datetime:
     return dt.datetime.fromtimestamp(0, dt.timezone.utc) + dt.timedelta(milliseconds=ms)
 
 
 def at(log: logs.LogBuilder, ms: int) -> int:
-    version: int = dr.Table(log.uri).snapshot(timestamp=moment(ms)).version
+    version: int = dr.Table(log.uri).snapshot(timestamp=utc_datetime(ms)).version
     return version
 
 
@@ -34,19 +34,19 @@ def by_file_times(log: logs.LogBuilder, times: list[int]) -> None:
 
 
 def times(log: logs.LogBuilder, versions: int) -> list[int]:
-    found = [opened(log, version).timestamp for version in range(versions)]
-    return [round(time.timestamp() * 1000) for time in found]
+    result = [opened(log, version).timestamp for version in range(versions)]
+    return [round(time.timestamp() * 1000) for time in result]
 
 
 def test_a_version_holds_from_its_time_to_the_next(log: logs.LogBuilder) -> None:
     by_file_times(log, [T, T + 1000, T + 5000])
 
-    asked = [T, T + 999, T + 1000, T + 4999, T + 5000]
-    assert [at(log, ms) for ms in asked] == [0, 0, 1, 1, 2]
+    requested = [T, T + 999, T + 1000, T + 4999, T + 5000]
+    assert [at(log, ms) for ms in requested] == [0, 0, 1, 1, 2]
 
 
 @pytest.mark.parametrize("ms", [T - 1, 0, -1000])
-def test_before_the_first_version_there_is_none(log: logs.LogBuilder, ms: int) -> None:
+def test_a_time_before_the_first_version(log: logs.LogBuilder, ms: int) -> None:
     by_file_times(log, [T, T + 1000])
 
     with pytest.raises(dr.VersionNotFoundError) as caught:
@@ -54,7 +54,7 @@ def test_before_the_first_version_there_is_none(log: logs.LogBuilder, ms: int) -
     assert "2025-10-09" in str(caught.value) or str(T) in str(caught.value), "the range is named"
 
 
-def test_after_the_last_version_there_is_none_yet(log: logs.LogBuilder) -> None:
+def test_a_time_after_the_last_version(log: logs.LogBuilder) -> None:
     by_file_times(log, [T, T + 1000])
 
     with pytest.raises(dr.VersionNotFoundError):
@@ -62,19 +62,19 @@ def test_after_the_last_version_there_is_none_yet(log: logs.LogBuilder) -> None:
 
 
 def test_times_of_files_are_made_to_rise(log: logs.LogBuilder) -> None:
-    """Equal or earlier than the one before becomes one millisecond later than the one before."""
+    """If not later than the previous one, it becomes one millisecond later."""
     by_file_times(log, [T, T - 500, T - 500, T + 1, T + 10, T + 10])
 
     assert times(log, 6) == [T, T + 1, T + 2, T + 3, T + 10, T + 11]
     assert [at(log, T + ms) for ms in (0, 1, 2, 3, 9, 10, 11)] == [0, 1, 2, 3, 3, 4, 5]
 
 
-def test_a_version_has_the_same_time_whichever_way_it_is_asked_for(log: logs.LogBuilder) -> None:
+def test_a_version_has_the_same_timestamp_in_every_way(log: logs.LogBuilder) -> None:
     by_file_times(log, [T, T - 500, T - 500, T - 500, T + 1])
     history = dr.Table(log.uri).history()
 
-    told = {row["version"]: row["timestamp"] for row in history.to_pylist()}
-    assert {v: round(t.timestamp() * 1000) for v, t in told.items()} == dict(
+    reported = {row["version"]: row["timestamp"] for row in history.to_pylist()}
+    assert {v: round(t.timestamp() * 1000) for v, t in reported.items()} == dict(
         enumerate(times(log, 5))
     )
     assert [at(log, T + ms) for ms in range(5)] == [0, 1, 2, 3, 4]
@@ -112,7 +112,7 @@ def test_cleaned_up_versions_are_out_of_reach(log: logs.LogBuilder) -> None:
     ],
 )
 def test_times_as_text(log: logs.LogBuilder, text: str, version: int) -> None:
-    assert moment(T).isoformat() == "2025-10-09T08:53:20+00:00"
+    assert utc_datetime(T).isoformat() == "2025-10-09T08:53:20+00:00"
     by_file_times(log, [T, T + 1000])
 
     assert dr.Table(log.uri).snapshot(timestamp=text).version == version
@@ -120,8 +120,8 @@ def test_times_as_text(log: logs.LogBuilder, text: str, version: int) -> None:
 
 def test_times_without_a_zone_are_utc(log: logs.LogBuilder) -> None:
     by_file_times(log, [T, T + 1000])
-    naive = moment(T + 1000).replace(tzinfo=None)
-    tokyo = moment(T).astimezone(dt.timezone(dt.timedelta(hours=9)))
+    naive = utc_datetime(T + 1000).replace(tzinfo=None)
+    tokyo = utc_datetime(T).astimezone(dt.timezone(dt.timedelta(hours=9)))
 
     assert dr.Table(log.uri).snapshot(timestamp=naive).version == 1
     assert dr.Table(log.uri).snapshot(timestamp=tokyo).version == 0
@@ -139,7 +139,7 @@ def test_version_and_timestamp_together_are_refused(log: logs.LogBuilder) -> Non
     by_file_times(log, [T])
 
     with pytest.raises(dr.InvalidArgumentError):
-        dr.Table(log.uri).snapshot(version=0, timestamp=moment(T))
+        dr.Table(log.uri).snapshot(version=0, timestamp=utc_datetime(T))
 
 
 # -- in-commit timestamps
@@ -168,7 +168,7 @@ def test_in_commit_timestamps_win_over_the_times_of_files(log: logs.LogBuilder) 
 
 
 def test_tables_without_them_have_no_in_commit_timestamp(log: logs.LogBuilder) -> None:
-    """A stamp in a commit of a table that does not use them means nothing."""
+    """A timestamp in a commit of a table that does not use them is ignored."""
     log.create(SCHEMA, modified=T)
     log.commit(logs.commit_info(inCommitTimestamp=5), logs.add("f"), modified=T + 7)
 
@@ -177,7 +177,7 @@ def test_tables_without_them_have_no_in_commit_timestamp(log: logs.LogBuilder) -
 
 
 def mixed(log: logs.LogBuilder) -> None:
-    """File times for 0 to 2, stamps from 3 on; the files of later versions have wild times."""
+    """File timestamps for 0 to 2, in-commit timestamps from 3 on."""
     by_file_times(log, [T, T + 1000, T + 2000])
     stamps = {
         **ICT,
@@ -212,8 +212,8 @@ def test_time_travel_over_the_border(log: logs.LogBuilder, checkpoint: int | Non
     if checkpoint is not None:
         log.checkpoint(checkpoint)
 
-    asked = [0, 999, 1000, 2000, 2999, 3000, 3999, 4000, 5000]
-    assert [at(log, T + ms) for ms in asked] == [0, 0, 1, 2, 2, 3, 3, 4, 5]
+    requested = [0, 999, 1000, 2000, 2999, 3000, 3999, 4000, 5000]
+    assert [at(log, T + ms) for ms in requested] == [0, 0, 1, 2, 2, 3, 3, 4, 5]
     with pytest.raises(dr.VersionNotFoundError):
         at(log, T + 5001)
 
@@ -245,7 +245,9 @@ def test_a_commit_that_lacks_its_stamp_is_corrupt(log: logs.LogBuilder) -> None:
     assert opened(log, 1).in_commit_timestamp == T + 1
 
 
-def test_a_commit_without_commit_info_is_corrupt_where_stamps_are_on(log: logs.LogBuilder) -> None:
+def test_a_commit_without_commit_info_is_corrupt_with_in_commit_timestamps(
+    log: logs.LogBuilder,
+) -> None:
     with_ict(log, [T], [T])
     log.commit(logs.add("f"))
 
@@ -256,12 +258,12 @@ def test_a_commit_without_commit_info_is_corrupt_where_stamps_are_on(log: logs.L
     assert logs.commit_name(1) in str(caught.value)
 
 
-@pytest.mark.parametrize("one", ["Version", "Timestamp"])
+@pytest.mark.parametrize("second", ["Version", "Timestamp"])
 def test_one_of_the_two_properties_of_the_border_alone_is_corrupt(
-    log: logs.LogBuilder, one: str
+    log: logs.LogBuilder, second: str
 ) -> None:
     by_file_times(log, [T])
-    stamps = {**ICT, f"delta.inCommitTimestampEnablement{one}": "1"}
+    stamps = {**ICT, f"delta.inCommitTimestampEnablement{second}": "1"}
     log.commit(
         logs.commit_info(inCommitTimestamp=T + 1),
         ICT_PROTOCOL,
@@ -269,7 +271,7 @@ def test_one_of_the_two_properties_of_the_border_alone_is_corrupt(
     )
 
     with pytest.raises(dr.CorruptTableError):
-        dr.Table(log.uri).snapshot(timestamp=moment(T))
+        dr.Table(log.uri).snapshot(timestamp=utc_datetime(T))
 
 
 def test_the_stamp_comes_from_the_commit_even_behind_a_checkpoint_or_compaction(

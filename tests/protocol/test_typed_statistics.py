@@ -1,4 +1,4 @@
-"""Typed statistics of a checkpoint in other types than the table's."""
+"""Typed statistics of a checkpoint with different types than the table's."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def test_timestamps_without_a_time_zone() -> None:
     snapshot = dr.Table(TABLES / "deltars-checkpoints-vacuumed/table").snapshot()
     batches = list(snapshot.file_batches(columns=["path", "stats_parsed"]))
     files = [file for batch in batches for file in batch.to_pylist()]
-    known = snapshot.files(columns=["path", "stats_parsed"]).to_pylist()
+    typed = snapshot.files(columns=["path", "stats_parsed"]).to_pylist()
     assert files
     assert sorted(files, key=lambda file: file["path"]) == sorted(
-        known, key=lambda file: file["path"]
+        typed, key=lambda file: file["path"]
     )

@@ -1,4 +1,4 @@
-"""Which protocol a table needs: what delta-spark 4.3 gave tables of the same properties."""
+"""The protocol of a table: compared with delta-spark 4.3 for the same properties."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import deltareplay as dr
 RECORDED = json.loads((Path(__file__).parent / "protocols_of_delta_spark.json").read_text())
 LISTS = ("readerFeatures", "writerFeatures")
 
-#: Where the protocol's text asks for more than delta-spark 4.3 writes.
+#: The protocol requires more than delta-spark 4.3 writes.
 MORE = {"delta.enableVariantShredding=true": "variantType"}
 
 
 def protocol(body: dict[str, Any]) -> dr.Protocol:
-    """A protocol action as a value; lists are sets, so they are sorted."""
+    """Return a protocol action as a value; lists are sets, so they are sorted."""
     lists = [sorted(body[name]) if name in body else None for name in LISTS]
     return dr.Protocol(body["minReaderVersion"], body["minWriterVersion"], *lists)
 
@@ -74,10 +74,10 @@ def test_the_record_is_complete() -> None:
 def test_the_demo_of_the_protocol_document() -> None:
     configuration = {"delta.appendOnly": "true"}
     metadata = dr.Metadata(configuration=configuration)
-    found = dr.Protocol.for_new_table(metadata)
+    result = dr.Protocol.for_new_table(metadata)
 
-    assert found.min_reader_version == 1
-    assert found.min_writer_version == 2
+    assert result.min_reader_version == 1
+    assert result.min_writer_version == 2
 
 
 @pytest.mark.parametrize("key", ["delta.minReaderVersion", "delta.minWriterVersion"])

@@ -1,4 +1,4 @@
-"""One Spark session with delta-spark for a process and all its tests, and what it writes."""
+"""One Spark session with delta-spark per process for all its tests, and its tables."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from spark.support.tiers import NIGHTLY
 
 HERE = Path(__file__).parent
 
-#: What ``spark`` is: ``delta-spark``, or a session without its jar, ``classic`` or ``connect``.
+#: The kind of ``spark``: ``delta-spark``, or a session without its jar, ``classic`` or
+#: ``connect``.
 SESSION = os.environ.get("DELTAREPLAY_SESSION", "delta-spark")
 
-#: How many tests the short form takes of a file; 0 is all.
+#: The number of tests of each file in the short form; 0 is all.
 SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In short (``DELTAREPLAY_SHORT``) some tests of each file run, evenly chosen.
+    """Run an evenly chosen sample of each file's tests in the short form (``DELTAREPLAY_SHORT``).
 
-    What is marked ``slow`` is left out, and what would be skipped.
+    Tests marked ``slow`` are left out, and those that would be skipped.
     """
     if not SHORT:
         return
@@ -40,7 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             files.setdefault(item.path, []).append(item)
     for tests in files.values():
         step = math.ceil(len(tests) / SHORT)
-        # on Connect others than in a classic session: both run the same files
+        # on Connect, others than in a classic session: both run the same files
         kept = tests[step // 2 if SESSION == "connect" else 0 :: step]
         left_out.update(set(tests) - set(kept))
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
@@ -51,10 +52,10 @@ def _is_skipped(item: pytest.Item) -> bool:
     return any(mark.args[:1] == (True,) for mark in item.iter_markers("skipif"))
 
 
-#: For every JVM, those of other processes too. Plans of a few rows run once: for them, the
-#: optimising compiler takes more time than it saves. Without it, the cache of code is too small.
+#: For every JVM, including those of other processes. Plans of a few rows run once: the optimising
+#: compiler takes more time than it saves. Without it, the code cache is too small.
 JAVA_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m", "-XX:+UseSerialGC"]
-if not NIGHTLY:  # verifying Spark's classes takes a sixth of the CPU of a start
+if not NIGHTLY:  # verifying Spark's classes takes a sixth of the CPU time of a start
     JAVA_OPTIONS += ["-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"]
 os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(JAVA_OPTIONS))
 
@@ -79,17 +80,17 @@ DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",
-    # by default it keeps the plans of 10,000 tables, some 3 MB each
+    # by default it keeps the plans of 10,000 tables, about 3 MB each
     "spark.databricks.delta.delta.log.cacheSize": "20",
 }
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """delta-spark in local mode, or another session that ``SESSION`` names.
+    """delta-spark in local mode, or another session selected by ``SESSION``.
 
-    The first start with delta-spark on a machine fetches its jars. One start at a time: two that
-    fetch the same jars spoil them for each other.
+    The first start with delta-spark on a machine downloads its jars. One start at a time: two that
+    download the same jars corrupt them.
     """
     pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
     monkeypatch = pytest.MonkeyPatch()
@@ -106,7 +107,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def classic(settings: dict[str, str]) -> Any:
-    """A session with the driver's JVM, with delta-spark's jar or without it."""
+    """Start a session with the driver's JVM, with delta-spark's jar or without it."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").appName("deltareplay tests")
@@ -124,7 +125,7 @@ def classic(settings: dict[str, str]) -> Any:
 
 
 def connected(settings: dict[str, str]) -> Any:
-    """A session of Spark Connect; its server takes a port that is free."""
+    """Start a session of Spark Connect; its server uses a free port."""
     from pyspark.sql.connect.session import SparkSession
 
     with socket.create_server(("localhost", 0)) as free:
@@ -137,7 +138,7 @@ def connected(settings: dict[str, str]) -> Any:
 
 @pytest.fixture(autouse=True)
 def _quiet_libraries() -> Iterator[None]:
-    """PySpark and py4j leave sockets open and use what pandas deprecates; not ours to fix."""
+    """PySpark and py4j leave sockets open and use deprecated functions of pandas."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -149,7 +150,7 @@ def _quiet_libraries() -> Iterator[None]:
 def written_once(
     where: pytest.TempPathFactory, folder: str, write: Callable[[str, Path], object]
 ) -> Callable[[str], Path]:
-    """Gives the directory of a table by its name; written when one of the workers first asks."""
+    """A function that returns the directory of a table by name; written on first use."""
     base = where.getbasetemp()
     root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / folder
     root.mkdir(exist_ok=True)
@@ -167,7 +168,7 @@ def written_once(
 
 
 def from_delta_spark(request: pytest.FixtureRequest, folder: str) -> Callable[[str], Path]:
-    """Gives the directory of a table by its name: a stored one, and at night a new one."""
+    """A function that returns the directory of a table by name: stored, or at night a new one."""
     from spark.support import stored
 
     if not NIGHTLY:
@@ -183,7 +184,7 @@ def from_delta_spark(request: pytest.FixtureRequest, folder: str) -> Callable[[s
 
 @pytest.fixture(scope="session")
 def stored_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of what ``support/stored.py`` has stored."""
+    """The directory of the tables stored by ``support/stored.py``."""
     from spark.support import stored
 
     unpacked = written_once(tmp_path_factory, "stored", lambda _, path: stored.unpack(path))
@@ -192,13 +193,13 @@ def stored_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tables(request: pytest.FixtureRequest) -> Callable[[str], Path]:
-    """Tables that delta-spark writes, by their names; nobody changes them."""
+    """Tables written by delta-spark, by name; read only."""
     return from_delta_spark(request, "rows")
 
 
 @pytest.fixture(scope="session")
 def changed(request: pytest.FixtureRequest) -> Callable[[str], Path]:
-    """Tables with a change feed, by their names; nobody changes them."""
+    """Tables with a change feed, by name; read only."""
     return from_delta_spark(request, "changed")
 
 
@@ -212,7 +213,7 @@ def table(spark: Any, tmp_path: Path) -> Any:
 
 @pytest.fixture
 def name(spark: Any) -> Iterator[str]:
-    """A name for a table, in a session that knows the format ``delta``."""
+    """A name for a table, in a session with the format ``delta``."""
     from deltareplay import spark as dr_spark
 
     if SESSION != "delta-spark":

@@ -1,7 +1,7 @@
 """``read`` by Spark's internals (``SnapshotFiles.java``) and by its public API: the same rows.
 
-The suites of reads run by the first, which every session of this machine has; here they run by the
-second, and what makes ``read`` choose between them.
+The suites of reads use the first, which every session of this machine supports; here they use the
+second, and the conditions of the choice are tested.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def by_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the driver's JVM is out of reach."""
+    """As if the driver's JVM were not available."""
     monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
 
 
 def types(rows: Any) -> str:
-    """Return the schema, all of whose values may be null."""
+    """Return the schema with all values nullable."""
     return re.sub(
         r'"(nullable|containsNull|valueContainsNull)":false', r'"\1":true', rows.schema.json()
     )
@@ -57,12 +57,12 @@ def test_rows_and_types(
     path = tables(name)
     version = max(versions(path))
     with conf(spark, spark__sql__readSideCharPadding="false"):
-        one = dr_spark.read(spark, path, version=version)
-        expected = lines(arrow(one))
+        first = dr_spark.read(spark, path, version=version)
+        expected = lines(arrow(first))
         monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
         other = dr_spark.read(spark, path, version=version)
-        # Spark's own list of paths has only columns that may be null
-        assert types(one) == types(other)
+        # Spark's own list of paths only has nullable columns
+        assert types(first) == types(other)
         assert lines(arrow(other)) == expected
 
 
@@ -105,18 +105,18 @@ def test_whatever_fails_falls_back_with_one_warning(
 
         monkeypatch.setattr(driver_classes, "new", fails)
         by_file_index._warned.clear()
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as reported:
             warnings.simplefilter("always", dr.DeltaReplayWarning)
             # two branches, files with vectors and without, and a second read
-            found = [dr_spark.read(spark, path, version=3) for _ in range(2)]
-        told = [one for one in told if issubclass(one.category, dr.DeltaReplayWarning)]
-        assert [one.filename for one in told] == [__file__]
-        assert "look up each path" in str(told[0].message)
-        assert lines(found[1].toArrow()) == expected
+            result = [dr_spark.read(spark, path, version=3) for _ in range(2)]
+        reported = [item for item in reported if issubclass(item.category, dr.DeltaReplayWarning)]
+        assert [item.filename for item in reported] == [__file__]
+        assert "look up each path" in str(reported[0].message)
+        assert lines(result[1].toArrow()) == expected
     by_file_index._warned.clear()
 
 
-def test_a_cached_read_is_found_again(spark: Any, tables: Any) -> None:
+def test_a_cached_read_is_reused(spark: Any, tables: Any) -> None:
     for name, version in (("plain", 1), ("changed_with_vectors", 3)):
         path = tables(name)
         cached = dr_spark.read(spark, path, version=version).cache()
@@ -143,7 +143,7 @@ def test_an_exchange_is_reused(spark: Any, tables: Any) -> None:
     assert "ReusedExchange" in text
 
 
-def test_lists_of_files_are_equal_by_what_they_say(spark: Any) -> None:
+def test_lists_of_files_are_compared_by_content(spark: Any) -> None:
     from deltareplay.spark.scan.files import Constant, Files
 
     def index(
@@ -159,9 +159,9 @@ def test_lists_of_files_are_equal_by_what_they_say(spark: Any) -> None:
         parse = spark._jvm.org.apache.spark.sql.types.DataType.fromJson
         return by_file_index._index(spark, files, parse(schema_json([constant.field])))
 
-    one = index()
-    assert one.equals(index())
-    assert one.hashCode() == index().hashCode()
+    first = index()
+    assert first.equals(index())
+    assert first.hashCode() == index().hashCode()
     for other in ({"root": "file:/u"}, {"path": "b"}, {"size": 2}, {"time": 2}, {"n": 2}):
-        assert not one.equals(index(**other)), other
-    assert not one.equals("SnapshotFiles")
+        assert not first.equals(index(**other)), other
+    assert not first.equals("SnapshotFiles")

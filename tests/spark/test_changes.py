@@ -1,4 +1,4 @@
-"""Changes: what delta-spark's ``table_changes`` tells, and what is told here, for every range."""
+"""Changes: delta-spark's ``table_changes`` and ours, for every range."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ORDER = ["_change_type", "_commit_version", "_commit_timestamp"]
 
 
 def rows(table: pa.Table) -> Counter[str]:
-    """The rows as text, timestamps in microseconds."""
+    """Return the rows as text, timestamps in microseconds."""
     time = table["_commit_timestamp"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
     at = table.column_names.index("_commit_timestamp")
     plain = table.set_column(at, "_commit_timestamp", time)
@@ -27,12 +27,12 @@ def rows(table: pa.Table) -> Counter[str]:
 
 @pytest.mark.slow  # reads dozens of ranges
 @pytest.mark.parametrize("name", written_changes.DAILY)
-def test_every_range_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -> None:
+def test_every_range_agrees_with_spark(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
     table = dr.Table(path)
     latest = table.snapshot().version
     first = written_changes.FIRST.get(name, 0)
-    # one read of all, cut here: a range is the versions in it
+    # one read of all, filtered here: a range is its versions
     everything = (
         spark.read.format("delta")
         .option("readChangeFeed", "true")
@@ -40,10 +40,12 @@ def test_every_range_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -
         .load(str(path))
         .toArrow()
     )
-    names = [one for one in everything.column_names if one not in ORDER]
+    names = [name for name in everything.column_names if name not in ORDER]
     versions = everything["_commit_version"].to_pylist()
-    found = 0
-    ranges = [(one, two) for one in range(first, latest + 1) for two in range(one, latest + 1)]
+    result = 0
+    ranges = [
+        (number, two) for number in range(first, latest + 1) for two in range(number, latest + 1)
+    ]
     if not os.environ.get("DELTAREPLAY_SLOW"):
         ranges = ranges[:1] + ranges[1:-1:3] + [(first, latest)]
     for start, end in ranges:
@@ -52,14 +54,14 @@ def test_every_range_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -
         own = ours.schema.names[:-3]
         assert set(own) <= set(names)
         expected = everything.take(pa.array(at, pa.int64())).select([*own, *ORDER])
-        told = ours.to_arrow()
-        assert rows(told) == rows(expected.cast(_as_wide(expected.schema, told.schema)))
-        found += told.num_rows
-    assert found >= everything.num_rows > 5
+        reported = ours.to_arrow()
+        assert rows(reported) == rows(expected.cast(_as_wide(expected.schema, reported.schema)))
+        result += reported.num_rows
+    assert result >= everything.num_rows > 5
 
 
 def _as_wide(theirs: pa.Schema, ours: pa.Schema) -> pa.Schema:
-    """Spark shows the latest types, we those of the end of the range; values are the same."""
+    """Spark returns the latest types, we those of the end of the range; values are the same."""
     integer = pa.types.is_integer
     fields = [
         ours.field(field.name).with_nullable(True)

@@ -1,4 +1,4 @@
-"""Clones of ours and of delta-spark's are the same, and each reads the other's."""
+"""Our clones and delta-spark's are the same, and each reads the other's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def source(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Partitions with letters that are escaped, vectors, rewritten rows, row ids."""
+    """Partitions with escaped characters, vectors, rewritten rows, row ids."""
     path = tmp_path_factory.mktemp("clone") / "from a%"
     name = f"delta.`{path}`"
     listed = properties(enableDeletionVectors="true", enableRowTracking="true")
@@ -48,24 +48,26 @@ def test_the_same_log(spark: Any, source: Path, tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     listed = "TBLPROPERTIES ('k' = 'v')"
     spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}` {listed}")
-    made = dr_spark.clone(spark, source, ours, properties={"k": "v"})
+    created = dr_spark.clone(spark, source, ours, properties={"k": "v"})
 
     other = dr.Table(theirs, allowed_roots=[source])
-    mine, wanted = made.snapshot(), other.snapshot()
+    mine, expected = created.snapshot(), other.snapshot()
     fields = ("path", "partitionValues", "size", "modificationTime", "deletionVector")
     adds = [
-        sorted(({key: one.get(key) for key in fields} for one in bodies(table, 0, "add")), key=str)
-        for table in (made, other)
+        sorted(
+            ({key: item.get(key) for key in fields} for item in bodies(table, 0, "add")), key=str
+        )
+        for table in (created, other)
     ]
     assert adds[0] == adds[1]
-    assert any(one["deletionVector"] for one in adds[0])
-    assert mine.schema_json == wanted.schema_json
-    assert mine.partition_columns == wanted.partition_columns
-    assert mine.metadata.created_time == wanted.metadata.created_time
-    assert mine.metadata.description == wanted.metadata.description
-    assert {key for key, _ in mine.properties.items()} == set(wanted.properties)
-    assert set(mine.protocol.writer_features or ()) == set(wanted.protocol.writer_features or ())
-    infos = [bodies(table, 0, "commitInfo")[0] for table in (made, other)]
+    assert any(add["deletionVector"] for add in adds[0])
+    assert mine.schema_json == expected.schema_json
+    assert mine.partition_columns == expected.partition_columns
+    assert mine.metadata.created_time == expected.metadata.created_time
+    assert mine.metadata.description == expected.metadata.description
+    assert {key for key, _ in mine.properties.items()} == set(expected.properties)
+    assert set(mine.protocol.writer_features or ()) == set(expected.protocol.writer_features or ())
+    infos = [bodies(table, 0, "commitInfo")[0] for table in (created, other)]
     for key in ("operation", "operationParameters", "operationMetrics", "isBlindAppend"):
         assert infos[0][key] == infos[1][key]
 
@@ -80,7 +82,7 @@ def test_each_reads_the_other(spark: Any, source: Path, tmp_path: Path) -> None:
     frame = dr_spark.read(spark, dr.Table(theirs, allowed_roots=[source]))
     assert sorted(frame.collect(), key=str) == expected
 
-    # each goes on with the other's
+    # each continues with the other's
     spark.sql(f"DELETE FROM delta.`{ours}` WHERE id = 5")
     spark.sql(f"INSERT INTO delta.`{ours}` VALUES (500, 'own')")
     other = dr.Table(theirs, allowed_roots=[source])
@@ -134,8 +136,8 @@ def _theirs_of(spark: Any, path: Path) -> dict[str, list[str]]:
 def _manifests(path: Path) -> dict[str, list[str]]:
     root = path / "_symlink_format_manifest"
     return {
-        str(one.relative_to(root)): sorted(one.read_text().splitlines(keepends=True))
-        for one in root.rglob("manifest")
+        str(item.relative_to(root)): sorted(item.read_text().splitlines(keepends=True))
+        for item in root.rglob("manifest")
     }
 
 
@@ -173,10 +175,10 @@ def test_the_same_manifests(spark: Any, tmp_path: Path, case: str) -> None:
     expected = _theirs_of(spark, path)
     dr.Table(path).generate()
     assert _manifests(path) == expected
-    # without stale checksums: Hadoop reads what we wrote
-    place = str(path / "_symlink_format_manifest")
-    lines = spark.read.option("recursiveFileLookup", "true").text(place).collect()
-    assert sorted(f"{one.value}\n" for one in lines) == sorted(chain(*expected.values()))
+    # without stale checksums: Hadoop reads files that we wrote
+    location = str(path / "_symlink_format_manifest")
+    lines = spark.read.option("recursiveFileLookup", "true").text(location).collect()
+    assert sorted(f"{line.value}\n" for line in lines) == sorted(chain(*expected.values()))
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 2")
     dr.Table(path).generate()
     ours = _manifests(path)

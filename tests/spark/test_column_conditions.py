@@ -1,4 +1,4 @@
-"""Conditions given as columns select files, on classic Spark and on Connect."""
+"""Conditions passed as columns select files, on classic Spark and on Connect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOMENT = datetime.datetime(2026, 1, 3, tzinfo=datetime.timezone.utc)
 @pytest.fixture(scope="module")
 def path(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Four files: ids 0 to 9, 10 to 19 and so on, of one day each."""
-    place = str(tmp_path_factory.mktemp("conditions") / "table")
+    location = str(tmp_path_factory.mktemp("conditions") / "table")
     for number in range(4):
         frame = spark.range(number * 10, number * 10 + 10, 1, 1).selectExpr(
             "id",
@@ -35,12 +35,12 @@ def path(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
             f"{number} >= 2 AS flag",
             f"named_struct('x', {number}) AS deep",
         )
-        dr_spark.write(frame, place, properties={"delta.columnMapping.mode": "name"})
-    return place
+        dr_spark.write(frame, location, properties={"delta.columnMapping.mode": "name"})
+    return location
 
 
 def conditions() -> dict[str, tuple[Any, int]]:
-    """Each with the number of files that it leaves."""
+    """Return conditions with the number of files that each leaves."""
     from pyspark.sql import functions as sf
 
     return {
@@ -71,13 +71,13 @@ def conditions() -> dict[str, tuple[Any, int]]:
 
 def test_columns_select_files(spark: Any, path: str) -> None:
     snapshot = dr.Table(path).snapshot()
-    told = conditions()
+    reported = conditions()
     rows = dr_spark.read(spark, path, with_file_path=True).alias("target")
-    answers = [condition.alias(f"is {name}") for name, (condition, _) in told.items()]
-    found = [row.asDict() for row in rows.select("_file_path", *answers).collect()]
+    answers = [condition.alias(f"is {name}") for name, (condition, _) in reported.items()]
+    result = [row.asDict() for row in rows.select("_file_path", *answers).collect()]
     empty = dr_spark.read(spark, path).where("1 = 0").alias("target")
     wrong = {}
-    for name, (condition, files) in told.items():
+    for name, (condition, files) in reported.items():
         frame = empty.where(condition)
         of, others = (
             set(snapshot.files(["path"], filter)["path"].to_pylist())
@@ -87,7 +87,7 @@ def test_columns_select_files(spark: Any, path: str) -> None:
             )
         )
         matching, rest = (
-            {row["_file_path"] for row in found if (row[f"is {name}"] is True) == is_true}
+            {row["_file_path"] for row in result if (row[f"is {name}"] is True) == is_true}
             for is_true in (True, False)
         )
         if len(of) != files:
@@ -109,7 +109,7 @@ def test_functions_of_python_select_no_files(spark: Any, path: str) -> None:
         assert snapshot.files(["path"], filter).num_rows == files
 
 
-def test_statements_take_columns(spark: Any, path: str, tmp_path: Path) -> None:
+def test_statements_accept_columns(spark: Any, path: str, tmp_path: Path) -> None:
     from pyspark.sql import functions as sf
 
     copy = str(tmp_path / "copy")

@@ -1,4 +1,4 @@
-"""What a schema says of columns beside their types: it goes into new tables, and comes back."""
+"""Column metadata in a schema: stored in new tables, and returned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LENGTH = {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}
 
 
 def described(spark: Any) -> Any:
-    """Rows whose columns, and fields of structs at any depth, have metadata."""
+    """Create rows whose columns, and fields of structs at any depth, have metadata."""
     from pyspark.sql.types import (
         ArrayType,
         IntegerType,
@@ -45,7 +45,7 @@ def described(spark: Any) -> Any:
 
 
 def without_jar(spark: Any, text: str) -> None:
-    """A statement that ``sql`` leaves to the jar, where there is one."""
+    """Run a statement that ``sql`` leaves to the jar, if there is one."""
     run_here(spark, text)
 
 
@@ -65,7 +65,7 @@ def replaced(spark: Any, rows: Any, path: Path) -> None:
 
 def by_format(spark: Any, rows: Any, path: Path) -> None:
     dr_spark.register(spark)
-    # the format checks no lengths: the column has none
+    # the format does not check lengths: the column has none
     rows.write.format("deltareplay").mode("append").save(str(path))
 
 
@@ -108,7 +108,7 @@ def test_comments_come_back(spark: Any, tmp_path: Path) -> None:
         table = dr_spark.DeltaTable.forPath(spark, str(path))
         for frame in (dr_spark.read(spark, path), table.toDF()):
             assert [field.metadata for field in frame.schema] == expected
-        # files with vectors are read by a branch of their own
+        # files with vectors are read by a separate branch
         spark.sql(
             f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors' = true)"
         )

@@ -1,4 +1,4 @@
-"""Each row of the page for those who come from delta-spark: both calls do the same to one table."""
+"""Each row of the page for users of delta-spark: both calls have the same effect on one table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import deltareplay as dr
 
 pytestmark = pytest.mark.spark
 ROWS = rows("delta-spark")
-#: Calls that return different things and change the table, which is compared.
+#: Calls that return different values and change the table, which is compared.
 STATEMENTS = {row.title for row in ROWS if row.ours.startswith(("dr.", "dr_spark.write"))} | {
     "delete",
     "update",
@@ -29,7 +29,7 @@ STATEMENTS = {row.title for row in ROWS if row.ours.startswith(("dr.", "dr_spark
     "add a column in SQL",
     "insert in SQL",
 }
-#: What shows that a call did its work, if rows, columns and properties stay as they are.
+#: Evidence that a call did its work, if rows, columns and properties are unchanged.
 TRACE: dict[str, Callable[[Path], Any]] = {
     "a new table": lambda path: state(path.parent / "t-new"),
     "create": lambda path: state(path.parent / "t-new"),
@@ -39,7 +39,7 @@ TRACE: dict[str, Callable[[Path], Any]] = {
     "order rows": lambda path: dr.Table(path).history(1)["operation"].to_pylist(),
     "vacuum": lambda path: dr.Table(path).history(2)["operation"].to_pylist(),
     "manifests": lambda path: sorted(
-        str(one.relative_to(path)) for one in path.glob("_symlink_format_manifest/**/manifest")
+        str(item.relative_to(path)) for item in path.glob("_symlink_format_manifest/**/manifest")
     ),
 }
 
@@ -58,7 +58,7 @@ HEAVY = {
 
 @pytest.fixture(scope="module")
 def written(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three versions with a change data feed, and Parquet files that are no table beside it."""
+    """Three versions with a change data feed, and Parquet files next to it that are not a table."""
     root = tmp_path_factory.mktemp("written")
     first = spark.createDataFrame(
         [(1, "DE", 10.0), (2, "FR", 20.0)], "id long, country string, amount double"
@@ -73,7 +73,7 @@ def written(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def names(spark: Any, path: Path, module: Any) -> dict[str, Any]:
-    """What the page says that the names mean, with the ``DeltaTable`` of one package."""
+    """Return the values of the names on the page, with the ``DeltaTable`` of one package."""
     from deltareplay import spark as dr_spark
 
     new = spark.createDataFrame(
@@ -92,7 +92,7 @@ def names(spark: Any, path: Path, module: Any) -> dict[str, Any]:
 
 
 def state(path: Path) -> dict[str, Any]:
-    """What a table is now, read by deltareplay alone, without a job."""
+    """Return the state of a table, read by deltareplay alone, without a job."""
     snapshot = dr.Table(path).snapshot()
     return {
         "rows": sorted(snapshot.scan().to_arrow().to_pylist(), key=str),
@@ -103,11 +103,11 @@ def state(path: Path) -> dict[str, Any]:
     }
 
 
-def value(found: Any) -> Any:
-    """Rows without the times of commits, or a plain value."""
-    if not hasattr(found, "collect"):
-        return found
-    return rows_of(found.drop("_commit_timestamp"))
+def value(result: Any) -> Any:
+    """Return rows without the timestamps of commits, or a plain value."""
+    if not hasattr(result, "collect"):
+        return result
+    return rows_of(result.drop("_commit_timestamp"))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
@@ -123,7 +123,7 @@ def test_both_calls_do_the_same(spark: Any, row: Row, written: Path, tmp_path: P
         shutil.copytree(written, path.parent)
     before = state(ours)
     expected = run(row.theirs, names(spark, theirs, delta.tables), theirs)
-    found = run(row.ours, names(spark, ours, deltareplay.spark), ours)
+    result = run(row.ours, names(spark, ours, deltareplay.spark), ours)
     assert state(ours) == state(theirs)
     if row.title in TRACE:
         assert TRACE[row.title](ours) == TRACE[row.title](theirs)
@@ -131,11 +131,11 @@ def test_both_calls_do_the_same(spark: Any, row: Row, written: Path, tmp_path: P
     elif row.title in STATEMENTS:
         assert state(ours) != before
     else:
-        shown = value(found)
-        assert shown
-        assert shown == value(expected)
+        displayed = value(result)
+        assert displayed
+        assert displayed == value(expected)
 
 
-def test_what_is_compared_is_on_the_page() -> None:
+def test_compared_calls_are_on_the_page() -> None:
     assert {*STATEMENTS, *TRACE, *HEAVY} <= {row.title for row in ROWS}
     assert len(ROWS) > 25

@@ -1,7 +1,7 @@
-"""Which commit may follow which: delta-spark itself is asked, with the same actions staged.
+"""Conflicts of commits, compared with delta-spark with the same actions.
 
-Both transactions begin at the same version. The winner's commit is written first; then the other is
-committed, there by ``OptimisticTransaction`` and here by ``Transaction``.
+Both transactions begin at the same version. The winner's commit is written first; then the other
+is committed, there by ``OptimisticTransaction`` and here by ``Transaction``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEVELS = ("Serializable", "WriteSerializable")
 
 @dataclass(frozen=True)
 class Step:
-    """What a transaction reads (``all``, a filter, or nothing), and what it stages."""
+    """The reads of a transaction (``all``, a filter, or nothing), and its staged actions."""
 
     reads: str | None
     actions: tuple[logs.Action, ...]
@@ -34,7 +34,7 @@ class Step:
 
     @property
     def is_blind(self) -> bool:
-        return self.reads is None and all("remove" not in one for one in self.actions)
+        return self.reads is None and all("remove" not in action for action in self.actions)
 
 
 def add(name: str, p: str, *, data_change: bool = True) -> logs.Action:
@@ -61,7 +61,7 @@ WIDER = logs.features(
 
 
 def steps(who: str, level: str) -> dict[str, Step]:
-    """By name; ``who`` tells the files of the two apart."""
+    """Return the steps by name; ``who`` distinguishes the files of the two."""
     new = [f"{who}-{number}" for number in range(2)]
     gone, other = remove("a", "1"), remove("b", "2")
     return {
@@ -95,7 +95,7 @@ def steps(who: str, level: str) -> dict[str, Step]:
 
 NAMES = list(steps("x", LEVELS[0]))
 ALL = [(level, current, winner) for level, current, winner in product(LEVELS, NAMES, NAMES)]
-#: Those that are asked each time: what they read is all or nothing. All pairs take minutes.
+#: Tested each time: they read everything or nothing. All pairs take minutes.
 SOME = [
     ("Serializable", "blind append", "delete"),
     ("Serializable", "append that read all", "append that read all"),
@@ -112,7 +112,7 @@ SOME = [
 PAIRS = ALL if os.environ.get("DELTAREPLAY_SLOW") else SOME
 
 
-#: Where ours is another outcome on purpose: what an application has committed is not done again.
+#: Intended differences: a version that an application has committed is not committed again.
 OURS = {("transaction", "transaction"): ("done", "ConcurrentTransactionException")}
 #: The rule that new table features stop other writers is the protocol's, and off by default there.
 STRICT = "spark.databricks.delta.conflictChecker.enforceConcurrentFeatureEnablement.enabled"
@@ -184,10 +184,10 @@ class Reference:
         self.operation = kind.getField("MODULE$").get(None)
 
     def sequence(self, values: list[Any]) -> Any:
-        found = self.jvm.java.util.ArrayList()
+        result = self.jvm.java.util.ArrayList()
         for value in values:
-            found.add(value)
-        return self.jvm.org.apache.spark.api.python.PythonUtils.toSeq(found)
+            result.add(value)
+        return self.jvm.org.apache.spark.api.python.PythonUtils.toSeq(result)
 
     def outcome(self, root: Path, level: str, current: str, winner: str) -> str:
         log = begin(root, level)
@@ -200,7 +200,7 @@ class Reference:
         elif step.reads is not None:
             plan = self.rows.where(step.reads)._jdf.queryExecution().analyzed()
             transaction.filterFiles(self.sequence([plan.condition()]), False)
-        actions = [delta.actions.Action.fromJson(json.dumps(one)) for one in step.actions]
+        actions = [delta.actions.Action.fromJson(json.dumps(action)) for action in step.actions]
         if current == "transaction":
             transaction.txnVersion("app")
         win(log, steps("9", level)[winner])
@@ -212,7 +212,7 @@ class Reference:
 
 
 def conflict_of(error: Any) -> str:
-    """Delta's class, out of what py4j or PySpark made of it."""
+    """Return Delta's class of an exception of py4j or PySpark."""
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     name = str(java.getClass().getSimpleName()) if java is not None else type(error).__name__
     assert name.endswith("Exception"), repr(error)
@@ -231,16 +231,16 @@ def test_conflicts_are_delta_sparks(
     reference: Reference, tmp_path: Path, level: str, current: str, winner: str
 ) -> None:
     theirs = reference.outcome(tmp_path / "theirs", level, current, winner)
-    found = ours(tmp_path / "ours", level, current, winner)
-    assert (found, theirs) == OURS.get((current, winner), (theirs, theirs))
+    result = ours(tmp_path / "ours", level, current, winner)
+    assert (result, theirs) == OURS.get((current, winner), (theirs, theirs))
 
 
 def test_the_matrix_has_both_outcomes(tmp_path: Path) -> None:
-    found = {
+    result = {
         ours(tmp_path / str(number), level, current, winner)
         for number, (level, current, winner) in enumerate(ALL)
     }
-    assert found >= {
+    assert result >= {
         "done",
         "ConcurrentAppendException",
         "ConcurrentDeleteReadException",

@@ -1,4 +1,4 @@
-"""``convert`` and ``deltareplay.spark.convert`` do what delta-spark's ``convertToDelta`` does."""
+"""``convert`` and ``deltareplay.spark.convert``, compared with delta-spark's ``convertToDelta``."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def files(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A directory of Parquet files for each case, with hidden ones."""
+    """Write a directory of Parquet files for each case, with hidden ones."""
     root = tmp_path_factory.mktemp("convert %")
     for name, (query, partitions, _) in CASES.items():
         writer = spark.sql(query).repartition(2).write
@@ -63,9 +63,9 @@ def _theirs(spark: Any, path: Path, ddl: str | None) -> None:
 
 
 def _adds(table: dr.Table) -> dict[str, dict[str, Any]]:
-    adds = {one.pop("path"): one for one in bodies(table, 0, "add")}
-    for one in adds.values():
-        one["stats"] = json.loads(one["stats"])
+    adds = {add.pop("path"): add for add in bodies(table, 0, "add")}
+    for add in adds.values():
+        add["stats"] = json.loads(add["stats"])
     return adds
 
 
@@ -84,33 +84,33 @@ def test_the_same_table(
         shutil.copytree(files[case], path)
     _theirs(spark, theirs, ddl)
     if way == "executors":
-        made = dr_spark.convert(spark, ours, partition_schema=ddl)
+        created = dr_spark.convert(spark, ours, partition_schema=ddl)
     else:
         arrow = _arrow(spark, ddl)
-        made = dr.convert(ours, partition_schema=arrow)
+        created = dr.convert(ours, partition_schema=arrow)
 
     assert _read(spark, ours) == _read(spark, theirs)
     other = dr.Table(theirs)
-    mine, wanted = made.snapshot(), other.snapshot()
-    assert json.loads(mine.schema_json) == json.loads(wanted.schema_json)
-    assert mine.partition_columns == wanted.partition_columns
+    mine, target = created.snapshot(), other.snapshot()
+    assert json.loads(mine.schema_json) == json.loads(target.schema_json)
+    assert mine.partition_columns == target.partition_columns
     for name in ("min_reader_version", "min_writer_version"):
-        assert getattr(mine.protocol, name) == getattr(wanted.protocol, name)
-    assert set(mine.protocol.writer_features or ()) == set(wanted.protocol.writer_features or ())
-    found, expected = _adds(made), _adds(other)
-    assert found.keys() == expected.keys()
-    for path, add in found.items():
-        told, stats = expected[path], add.pop("stats")
-        assert add["partitionValues"] == told["partitionValues"]
-        assert add["size"] == told["size"]
-        assert stats["numRecords"] == told["stats"]["numRecords"]
-    infos = [bodies(table, 0, "commitInfo")[0] for table in (made, other)]
+        assert getattr(mine.protocol, name) == getattr(target.protocol, name)
+    assert set(mine.protocol.writer_features or ()) == set(target.protocol.writer_features or ())
+    result, expected = _adds(created), _adds(other)
+    assert result.keys() == expected.keys()
+    for path, add in result.items():
+        reported, stats = expected[path], add.pop("stats")
+        assert add["partitionValues"] == reported["partitionValues"]
+        assert add["size"] == reported["size"]
+        assert stats["numRecords"] == reported["stats"]["numRecords"]
+    infos = [bodies(table, 0, "commitInfo")[0] for table in (created, other)]
     for key in ("operation", "operationParameters", "operationMetrics", "isBlindAppend"):
         assert infos[0][key] == infos[1][key]
-    # once more changes nothing
+    # repeating it changes nothing
     dr_spark.convert(spark, ours)
     _theirs(spark, ours, None)
-    assert made.snapshot().version == 0
+    assert created.snapshot().version == 0
 
 
 def _arrow(spark: Any, ddl: str | None) -> pa.Schema | None:

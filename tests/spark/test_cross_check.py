@@ -1,4 +1,4 @@
-"""What delta-spark writes and says of it, against what is read here, at every version."""
+"""Tables of delta-spark and its own results, compared with ours at every version."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ import deltareplay as dr
 pytestmark = pytest.mark.spark
 
 
-def assert_agrees(found: dr.Snapshot, reference: references.Reference) -> None:
-    assert found.version == reference.version
+def assert_agrees(snapshot: dr.Snapshot, reference: references.Reference) -> None:
+    assert snapshot.version == reference.version
     metadata, protocol = reference.metadata, reference.protocol
-    assert json.loads(found.schema_json) == json.loads(metadata["schemaString"])
-    assert dict(found.properties) == metadata["configuration"]
-    assert list(found.partition_columns) == metadata["partitionColumns"]
-    assert found.metadata.id == metadata["id"]
-    assert found.metadata.description == metadata.get("description")
-    assert found.metadata.created_time == metadata["createdTime"]
-    assert found.protocol.min_reader_version == protocol["minReaderVersion"]
-    assert found.protocol.min_writer_version == protocol["minWriterVersion"]
+    assert json.loads(snapshot.schema_json) == json.loads(metadata["schemaString"])
+    assert dict(snapshot.properties) == metadata["configuration"]
+    assert list(snapshot.partition_columns) == metadata["partitionColumns"]
+    assert snapshot.metadata.id == metadata["id"]
+    assert snapshot.metadata.description == metadata.get("description")
+    assert snapshot.metadata.created_time == metadata["createdTime"]
+    assert snapshot.protocol.min_reader_version == protocol["minReaderVersion"]
+    assert snapshot.protocol.min_writer_version == protocol["minWriterVersion"]
     for ours, theirs in [
-        (found.protocol.reader_features, protocol.get("readerFeatures")),
-        (found.protocol.writer_features, protocol.get("writerFeatures")),
+        (snapshot.protocol.reader_features, protocol.get("readerFeatures")),
+        (snapshot.protocol.writer_features, protocol.get("writerFeatures")),
     ]:
         assert (ours is None) == (theirs is None)
         assert sorted(ours or []) == sorted(theirs or [])
-    files = found.files().to_pylist()
+    files = snapshot.files().to_pylist()
     assert sorted(map(references.comparable, files)) == reference.files
-    assert found.num_files == len(files)
-    assert found.size_in_bytes == sum(row["size"] for row in reference.of("add"))
-    tombstones = found.tombstones().to_pylist()
+    assert snapshot.num_files == len(files)
+    assert snapshot.size_in_bytes == sum(row["size"] for row in reference.of("add"))
+    tombstones = snapshot.tombstones().to_pylist()
     assert (
         sorted((row["path"], row["deletionTimestamp"], row["size"]) for row in tombstones)
         == reference.tombstones
     )
-    assert dict(found.transactions) == reference.transactions
-    assert dict(found.domain_metadata) == reference.domains
-    assert list(found.warnings) == []
+    assert dict(snapshot.transactions) == reference.transactions
+    assert dict(snapshot.domain_metadata) == reference.domains
+    assert list(snapshot.warnings) == []
 
 
 @pytest.fixture(scope="module")
 def references_of(
     request: pytest.FixtureRequest, tables: Any
 ) -> Callable[[str], list[references.Reference]]:
-    """Gives delta-spark's snapshots of a table by its name: stored ones, and at night new ones."""
+    """A function that returns delta-spark's snapshots of a table: stored, or at night new ones."""
     if not NIGHTLY:
         directory = request.getfixturevalue("stored_tables")
         return lambda name: stored.stored_references(directory, name)
@@ -61,27 +61,27 @@ def references_of(
 
 
 @pytest.mark.parametrize("name", written.TABLES)
-def test_every_version_is_what_delta_spark_says(tables: Any, references_of: Any, name: str) -> None:
+def test_every_version_agrees_with_delta_spark(tables: Any, references_of: Any, name: str) -> None:
     path = tables(name)
     expected = references_of(name)
     assert len(expected) > 1
     for version, reference in enumerate(expected):
-        found = dr.Table(path).snapshot(version=version, strict=True)
-        assert_agrees(found, reference)
+        result = dr.Table(path).snapshot(version=version, strict=True)
+        assert_agrees(result, reference)
     assert dr.Table(path).snapshot().version == expected[-1].version
 
 
 @pytest.mark.parametrize("name", written.TABLES)
-def test_updates_end_at_what_delta_spark_says(tables: Any, references_of: Any, name: str) -> None:
+def test_updates_have_the_values_of_delta_spark(tables: Any, references_of: Any, name: str) -> None:
     path = tables(name)
     newest = references_of(name)[-1]
     for version in (0, newest.version // 2, newest.version):
-        found = dr.Table(path).snapshot(version=version, strict=True).update()
-        assert_agrees(found, newest)
+        result = dr.Table(path).snapshot(version=version, strict=True).update()
+        assert_agrees(result, newest)
 
 
 @pytest.mark.parametrize("name", written.TABLES)
-def test_history_is_what_delta_spark_describes(spark: Any, tables: Any, name: str) -> None:
+def test_history_agrees_with_delta_spark(spark: Any, tables: Any, name: str) -> None:
     path = tables(name)
     described = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").collect()
     history = dr.Table(path).history().to_pylist()
@@ -98,14 +98,14 @@ def test_history_is_what_delta_spark_describes(spark: Any, tables: Any, name: st
 
 
 def present(parameters: Any) -> dict[str, Any]:
-    """Parameters that have a value, those that hold JSON as what they hold."""
-    found = {}
+    """Return the parameters with values, those that contain JSON parsed."""
+    result = {}
     for name, text in dict(parameters or {}).items():
         try:
-            found[name] = json.loads(text)
+            result[name] = json.loads(text)
         except (TypeError, ValueError):
-            found[name] = text
-    return {name: value for name, value in found.items() if value is not None}
+            result[name] = text
+    return {name: value for name, value in result.items() if value is not None}
 
 
 @pytest.mark.parametrize("name", written.TABLES)
@@ -130,8 +130,8 @@ def test_files_become_a_spark_dataframe(spark: Any, tables: Any, name: str) -> N
 
     frame = spark.createDataFrame(snapshot.files())
 
-    found = sorted(row.path for row in frame.select("path").collect())
-    assert found == sorted(snapshot.files(columns=["path"])["path"].to_pylist())
+    result = sorted(row.path for row in frame.select("path").collect())
+    assert result == sorted(snapshot.files(columns=["path"])["path"].to_pylist())
     assert frame.selectExpr("sum(size)").first()[0] == snapshot.size_in_bytes
     assert frame.schema["partitionValues"].dataType.simpleString() == "map<string,string>"
     assert frame.schema["deletionVector"].dataType.simpleString().startswith("struct<storageType")
@@ -152,8 +152,8 @@ def test_the_schema_is_the_one_spark_reads_with(spark: Any, tables: Any, name: s
         assert spelled == frame.schema.simpleString()
 
 
-def test_some_tables_have_what_they_are_there_for(tables: Any) -> None:
-    """A guard: the conf keys and properties still make the files that the tests are about."""
+def test_tables_have_the_files_of_their_feature(tables: Any) -> None:
+    """The configuration keys and properties still produce the files that the tests are about."""
 
     def names(name: str) -> list[str]:
         log = tables(name) / "_delta_log"

@@ -1,4 +1,4 @@
-"""``spark.read.format("deltareplay")``: the rows that delta-spark reads, through Python workers."""
+"""``spark.read.format("deltareplay")``: the rows that delta-spark reads, by Python workers."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def registered(spark: Any) -> None:
     dr_spark.register(spark)
 
 
-def load(spark: Any, path: object, **given: Any) -> Any:
+def load(spark: Any, path: object, **options: Any) -> Any:
     reader = spark.read.format("deltareplay")
-    for name, value in given.items():
+    for name, value in options.items():
         reader = reader.option(name, value)
     return reader.load(str(path))
 
@@ -38,9 +38,9 @@ def load(spark: Any, path: object, **given: Any) -> Any:
 @pytest.mark.parametrize("rows", CASES, ids=str)
 def test_conformance(spark: Any, rows: rows_cases.Rows) -> None:
     def read(table: dr.Table, version: int) -> pa.Table:
-        place = table.uri.removeprefix("file://")
+        path = table.uri.removeprefix("file://")
         with conf(spark, spark__sql__readSideCharPadding="false"):  # as the suite was read
-            return arrow(load(spark, place, versionAsOf=version, allowedRoots="/"))
+            return arrow(load(spark, path, versionAsOf=version, allowedRoots="/"))
 
     assert rows_cases.check(rows.few(), read)
 
@@ -50,8 +50,8 @@ def test_time_travel(spark: Any, tables: Any) -> None:
     table = dr.Table(path)
     expected = lines(table.snapshot(version=2).scan().to_arrow())
     assert lines(load(spark, path, versionAsOf=2).toArrow()) == expected
-    moment = table.snapshot(version=2).timestamp + dt.timedelta(milliseconds=1)
-    by_time = load(spark, path, timestampAsOf=moment.isoformat())
+    timestamp = table.snapshot(version=2).timestamp + dt.timedelta(milliseconds=1)
+    by_time = load(spark, path, timestampAsOf=timestamp.isoformat())
     assert lines(by_time.toArrow()) == expected
 
 
@@ -60,28 +60,28 @@ def test_sql_and_a_narrow_schema(spark: Any, tables: Any) -> None:
     scan = dr.Table(path).snapshot().scan(["s", "id"])
     narrow = spark.read.format("deltareplay").schema("S string, id bigint").load(str(path))
     assert narrow.columns == ["S", "id"]
-    found = narrow.toArrow().rename_columns(["s", "id"])
-    assert lines(found) == lines(scan.to_arrow())
+    result = narrow.toArrow().rename_columns(["s", "id"])
+    assert lines(result) == lines(scan.to_arrow())
     load(spark, path).createOrReplaceTempView("by_format")
-    found = spark.sql("SELECT count(*) AS n FROM by_format WHERE id > 100").first().n
-    assert found == dr.Table(path).snapshot().scan(filter="id > 100").count()
+    result = spark.sql("SELECT count(*) AS n FROM by_format WHERE id > 100").first().n
+    assert result == dr.Table(path).snapshot().scan(filter="id > 100").count()
     spark.catalog.dropTempView("by_format")
 
 
 def test_filters_are_pushed(spark: Any, tables: Any, tmp_path: Path) -> None:
-    """Files that no row can come from are not even opened: here they are gone."""
-    wanted = "p = 1 AND id > 3000 AND s IN ('m', 'x')"
-    expected = dr.Table(tables("changed_with_vectors")).snapshot().scan(filter=wanted).to_arrow()
+    """Files without matching rows are not even opened: here they are deleted."""
+    target = "p = 1 AND id > 3000 AND s IN ('m', 'x')"
+    expected = dr.Table(tables("changed_with_vectors")).snapshot().scan(filter=target).to_arrow()
     path = tmp_path / "t"
     shutil.copytree(tables("changed_with_vectors"), path)
     for file in path.glob("p=0/*.parquet"):
         file.unlink()
     with conf(spark, spark__sql__python__filterPushdown__enabled="true"):
         dr_spark.register(spark)
-        assert lines(load(spark, path).where(wanted).toArrow()) == lines(expected)
+        assert lines(load(spark, path).where(target).toArrow()) == lines(expected)
     dr_spark.register(spark)
     with pytest.raises(Exception, match="p=0"):
-        load(spark, path).where(wanted).collect()
+        load(spark, path).where(target).collect()
 
 
 def test_what_is_pushed() -> None:
@@ -105,11 +105,11 @@ def test_pushed_filters_skip_files(tables: Any) -> None:
     from pyspark.sql.types import StructType
 
     path = str(tables("changed_with_vectors"))
-    given = {"path": path}
-    schema: StructType = source.schema(given, 3)
+    argument = {"path": path}
+    schema: StructType = source.schema(argument, 3)
 
     def files(pushed: list[Any]) -> int:
-        return sum(len(split.paths) for split in source.splits(given, 3, schema, pushed))
+        return sum(len(split.paths) for split in source.splits(argument, 3, schema, pushed))
 
     assert 0 < files([("`p`", "=", 1), ("`id`", ">", 3000)]) < files([])
 
@@ -126,13 +126,13 @@ def test_more_columns(spark: Any, tables: Any) -> None:
 
 def test_bad_options(spark: Any, tables: Any) -> None:
     path = str(tables("plain"))
-    for given, code in [
+    for argument, code in [
         ({"path": path, "versionOf": "1"}, "option.unknown"),
         ({}, "option.path"),
         ({"path": path, "versionAsOf": "one"}, "option.number"),
     ]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            source.schema(given, None)
+            source.schema(argument, None)
         assert caught.value.code == code
     with pytest.raises(Exception, match="reading takes no option versionof"):
         load(spark, path, versionOf="1").collect()
@@ -149,7 +149,7 @@ def test_options_of_the_storage_stay_hidden(spark: Any, tables: Any) -> None:
     assert frame.count()
 
 
-def test_an_old_spark_is_told() -> None:
+def test_an_old_spark_is_reported() -> None:
     class Session:
         version = "3.5.4"
 
@@ -160,7 +160,7 @@ def test_an_old_spark_is_told() -> None:
     assert caught.value.code == "spark.data_source"
 
 
-def test_an_executor_without_the_wheel_says_so(spark: Any, tmp_path: Path) -> None:
+def test_an_executor_without_the_wheel_is_reported(spark: Any, tmp_path: Path) -> None:
     import subprocess
 
     from pyspark import cloudpickle

@@ -1,4 +1,4 @@
-"""``DEFAULT`` as a value of statements; what it does in UPDATE is asked of delta-spark."""
+"""``DEFAULT`` as a value in statements; its effect in UPDATE is compared with delta-spark."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROW = {"a": 1, "n": 1, "s": "x", "inside": {"x": 1}, "must": 1}
 HIDES = pa.field("default", pa.int32(), metadata={"CURRENT_DEFAULT": "8"})
 
 
-def made(path: Path, *more: pa.Field) -> str:
+def create(path: Path, *more: pa.Field) -> str:
     properties = {"delta.feature.allowColumnDefaults": "supported"}
     table = dr.create_table(path, pa.schema([*COLUMNS, *more]), properties=properties)
     table.append([ROW | ({"default": 99} if HIDES in more else {})])
@@ -50,7 +50,7 @@ def rows(spark: Any, path: Path) -> list[tuple[Any, ...]]:
     ],
 )
 def test_updates_as_delta_spark(spark: Any, tmp_path: Path, values: str, more: Any) -> None:
-    ours, theirs = (made(tmp_path / name, *more) for name in ("ours", "theirs"))
+    ours, theirs = (create(tmp_path / name, *more) for name in ("ours", "theirs"))
     refused: list[type[BaseException]] = []
     for run, table in ((spark.sql, theirs), (lambda text: dr_spark.sql(spark, text), ours)):
         try:
@@ -69,14 +69,14 @@ def test_a_builder_updates_as_delta_spark(spark: Any, tmp_path: Path, form: str)
 
     value = "DEFAULT" if form == "text" else getattr(sf, form)("DEFAULT")
     for name, builder in (("ours", dr_spark.DeltaTable), ("theirs", DeltaTable)):
-        made(tmp_path / name)
+        create(tmp_path / name)
         builder.forPath(spark, str(tmp_path / name)).update(set={"s": value})
     assert rows(spark, tmp_path / "ours") == rows(spark, tmp_path / "theirs")
 
 
 def test_merges(spark: Any, tmp_path: Path) -> None:
-    """delta-spark has no DEFAULT in MERGE: it has the same rows by UPDATE and INSERT."""
-    ours, theirs = (made(tmp_path / name) for name in ("ours", "theirs"))
+    """delta-spark has no DEFAULT in MERGE: UPDATE and INSERT give the same rows."""
+    ours, theirs = (create(tmp_path / name) for name in ("ours", "theirs"))
     for table in (ours, theirs):
         spark.sql(f"INSERT INTO {table} (a, n, s, must) VALUES (5, 5, 'y', 5)")
     dr_spark.sql(
@@ -95,7 +95,7 @@ def test_merges(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("clause", ["MATCHED THEN UPDATE SET n = DEFAULT", "NOT MATCHED THEN I"])
 def test_a_column_of_the_source_hides_the_keyword(spark: Any, tmp_path: Path, clause: str) -> None:
     clause = clause.replace("THEN I", "THEN INSERT (a, n, must) VALUES (s.a, DEFAULT, 2)")
-    ours, theirs = (made(tmp_path / name) for name in ("ours", "theirs"))
+    ours, theirs = (create(tmp_path / name) for name in ("ours", "theirs"))
     source = "(SELECT explode(array(1, 2)) AS a, 66 AS `default`)"
     for run, table in ((spark.sql, theirs), (lambda text: dr_spark.sql(spark, text), ours)):
         run(f"MERGE INTO {table} t USING {source} s ON t.a = s.a WHEN {clause}")

@@ -1,4 +1,4 @@
-"""Deletion vectors between delta-spark and us: what either writes, the other reads."""
+"""Deletion vectors between delta-spark and us: each reads the other's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import deltareplay as dr
 
 pytestmark = pytest.mark.spark
 
-#: Rows of each data file that our own vectors are for.
+#: The number of rows of each data file for our own vectors.
 ROWS = 150_000
 
 #: Deleted rows in every form of container, one set for each data file; the last is stored inline.
@@ -31,7 +31,7 @@ SETS: list[Sequence[int]] = [
 
 
 def decoded(path: Path, descriptor: dict[str, Any]) -> dr.DeletionVector:
-    """The vector of a descriptor of storage type ``u``."""
+    """Decode the vector of a descriptor of storage type ``u``."""
     assert descriptor["storageType"] == "u"
     for file in path.rglob("deletion_vector_*.bin"):
         name = uuid.UUID(file.stem.removeprefix("deletion_vector_"))
@@ -45,7 +45,7 @@ def decoded(path: Path, descriptor: dict[str, Any]) -> dr.DeletionVector:
 
 
 def base85(name: uuid.UUID, prefix: str) -> str:
-    """How a descriptor writes the name of a file."""
+    """Encode the name of a file as in a descriptor."""
     empty = dr.DeletionVector.from_rows([])
     [descriptor] = dr.DeletionVector.pack([empty], name=name, prefix=prefix)[2]
     return str(descriptor["pathOrInlineDv"])
@@ -53,7 +53,7 @@ def base85(name: uuid.UUID, prefix: str) -> str:
 
 @pytest.fixture(scope="module")
 def ours(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A table of one file for each of SETS, whose version 1 puts our vectors onto them."""
+    """A table of one file for each of SETS, whose version 1 adds our vectors."""
     path = tmp_path_factory.mktemp("ours") / "t"
     frame = spark.range(0, ROWS * len(SETS), 1, len(SETS))
     frame.write.format("delta").option("delta.enableDeletionVectors", "true").save(str(path))
@@ -83,13 +83,13 @@ def ours(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_delta_spark_reads_what_we_write_and_we_what_it_deletes_on_top(
     spark: Any, ours: Path
 ) -> None:
-    found = spark.read.format("delta").load(str(ours)).toArrow()["id"].to_pylist()
+    result = spark.read.format("delta").load(str(ours)).toArrow()["id"].to_pylist()
 
     expected = set(range(ROWS * len(SETS)))
     for index, rows in enumerate(SETS):
         expected -= {index * ROWS + row for row in rows}
-    assert len(found) == len(expected)
-    assert set(found) == expected
+    assert len(result) == len(expected)
+    assert set(result) == expected
 
     spark.sql(f"DELETE FROM delta.`{ours}` WHERE id % 1000 = 5")
 
@@ -106,13 +106,13 @@ def test_delta_spark_reads_what_we_write_and_we_what_it_deletes_on_top(
     assert changed >= len(SETS) - 1
 
 
-def test_we_decode_what_delta_spark_wrote(spark: Any, tables: Any) -> None:
-    """The rows that are missing are those of the vectors, by position in each file."""
+def test_we_decode_vectors_of_delta_spark(spark: Any, tables: Any) -> None:
+    """The missing rows are those of the vectors, by position in each file."""
     path, version = tables("vectors"), 4
     frame = spark.read.format("delta").option("versionAsOf", version).load(str(path))
     rows = frame.selectExpr("_metadata.file_name AS file", "id").collect()
 
-    found, checked = set(), 0
+    result, checked = set(), 0
     for file in dr.Table(path).snapshot(version=version).files().to_pylist():
         table = pq.read_table(path / file["path"])
         if file["deletionVector"]:
@@ -120,7 +120,7 @@ def test_we_decode_what_delta_spark_wrote(spark: Any, tables: Any) -> None:
             assert len(vector) > 0
             table = table.filter(vector.live_mask(table.num_rows))
             checked += 1
-        found |= {(file["path"], row) for row in table["id"].to_pylist()}
+        result |= {(file["path"], row) for row in table["id"].to_pylist()}
 
-    assert found == {(row.file, row.id) for row in rows}
+    assert result == {(row.file, row.id) for row in rows}
     assert checked >= 3

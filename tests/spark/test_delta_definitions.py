@@ -1,4 +1,4 @@
-"""``DeltaTable.create`` and its siblings: behaviours of delta-spark's own tests.
+"""``DeltaTable.create`` and similar methods: behaviours of delta-spark's own tests.
 
 ``test_without_jar.py`` runs this file again in sessions without delta-spark's jar.
 """
@@ -34,8 +34,8 @@ def defined(builder: DeltaTableBuilder) -> DeltaTable:
 def check_defined(table: DeltaTable) -> None:
     snapshot = table._table.snapshot()
     assert snapshot.schema.names == ["col1", "col2"]
-    assert [one.nullable for one in snapshot.schema] == [False, True]
-    assert [one["metadata"] for one in fields_of(table)] == [
+    assert [item.nullable for item in snapshot.schema] == [False, True]
+    assert [field["metadata"] for field in fields_of(table)] == [
         {"comment": "foo"},
         {"delta.generationExpression": "col1 + 10"},
     ]
@@ -47,8 +47,8 @@ def check_defined(table: DeltaTable) -> None:
 
 
 def fields_of(table: DeltaTable) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(table._table.snapshot().schema_json)["fields"]
-    return found
+    result: list[dict[str, Any]] = json.loads(table._table.snapshot().schema_json)["fields"]
+    return result
 
 
 BUILDERS: dict[str, Callable[[Any], DeltaTableBuilder]] = {
@@ -64,15 +64,15 @@ BUILDERS: dict[str, Callable[[Any], DeltaTableBuilder]] = {
 def test_creates_or_replaces_a_table(
     spark: Any, tmp_path: Path, name: str, how: str, by: str
 ) -> None:
-    def begun(how: str) -> DeltaTableBuilder:
+    def builder(how: str) -> DeltaTableBuilder:
         builder = BUILDERS[how](spark)
         if by != "location":
             builder = builder.tableName(name)
         return builder if by == "name" else builder.location(str(tmp_path / "t"))
 
     if how == "replace":
-        begun("create").addColumn("old", "string").execute()
-    table = defined(begun(how))
+        builder("create").addColumn("old", "string").execute()
+    table = defined(builder(how))
     check_defined(table)
     if by != "location":
         assert DeltaTable.forName(spark, name)._table == table._table
@@ -102,7 +102,7 @@ def test_types_are_ddl_or_pysparks(spark: Any, tmp_path: Path) -> None:
     builder = builder.addColumn("b", types.ArrayType(types.DoubleType()))
     builder = builder.addColumn("c", "varchar(3)").addColumn("d", "array<varchar(4)>")
     fields = fields_of(builder.execute())
-    assert [one["name"] for one in fields] == ["a", "b", "c", "d"]
+    assert [field["name"] for field in fields] == ["a", "b", "c", "d"]
     assert fields[2] == {
         "name": "c",
         "type": "string",
@@ -128,8 +128,8 @@ def test_clusters_by_columns(spark: Any, tmp_path: Path, columns: Any) -> None:
         assert detail["partitionColumns"] == []
 
 
-def test_takes_the_active_session(spark: Any, tmp_path: Path) -> None:
-    place = str(tmp_path / "t")
+def test_uses_the_active_session(spark: Any, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
     steps = [
         (DeltaTable.create, "value", ["value"]),
         (DeltaTable.createIfNotExists, "value2", ["value"]),
@@ -137,11 +137,11 @@ def test_takes_the_active_session(spark: Any, tmp_path: Path) -> None:
         (DeltaTable.createOrReplace, "col1", ["col1"]),
     ]
     for begin, column, expected in steps:
-        table = begin().location(place).addColumn(column, dataType="int").execute()
+        table = begin().location(path).addColumn(column, dataType="int").execute()
         assert table.toDF().columns == expected
 
 
-def test_what_is_there_decides(spark: Any, tmp_path: Path, name: str) -> None:
+def test_existing_files_decide(spark: Any, tmp_path: Path, name: str) -> None:
     missing = DeltaTable.replace(spark).tableName(name).addColumn("id", "int")
     with pytest.raises(dr.TableNotFoundError) as nothing:
         missing.execute()
@@ -160,7 +160,7 @@ def test_what_is_there_decides(spark: Any, tmp_path: Path, name: str) -> None:
     assert two.value.code == "definition.place"
 
 
-def test_a_table_needs_a_place(spark: Any, name: str) -> None:
+def test_a_table_needs_a_name_or_a_location(spark: Any, name: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         DeltaTable.create(spark).addColumn("id", "int").execute()
     assert caught.value.code == "definition.place"
@@ -247,7 +247,7 @@ def test_geography_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_name_needs_the_format(spark: Any, name: str) -> None:
-    """A session without the jar in which nobody has called ``register(spark, "delta")``."""
+    """A session without the jar in which ``register(spark, "delta")`` was not called."""
     from deltareplay.spark.catalog import registration
 
     class Reader:

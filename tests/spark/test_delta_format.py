@@ -1,7 +1,7 @@
-"""The format ``delta`` without delta-spark's jar: options by Delta's names, names in the catalog.
+"""The format ``delta`` without delta-spark's jar: Delta's options, names in the catalog.
 
-Spark prefers the jar's format, so with the jar only the refusal is tried. ``test_without_jar.py``
-runs this file in sessions without it.
+Spark prefers the jar's format, so that only the refusal is tested with the jar.
+``test_without_jar.py`` runs this file in sessions without it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def rows_of(frame: Any) -> list[tuple[Any, ...]]:
 
 
 def message(call: Any) -> str:
-    """What a call of the format fails with: the error of the worker, as Spark shows it."""
+    """Return the error of a call: the message of the worker, as Spark displays it."""
     with pytest.raises(Exception, match=r"\S") as caught:
         call()
     return str(caught.value)
@@ -35,7 +35,7 @@ def message(call: Any) -> str:
 
 @pytest.fixture
 def delta(spark: Any) -> Any:
-    """The session, which knows the format."""
+    """The session with the format."""
     dr_spark.register(spark, "delta")
     return spark
 
@@ -43,10 +43,10 @@ def delta(spark: Any) -> Any:
 @pytest.fixture
 def path(delta: Any, tmp_path: Path) -> str:
     """Three versions: 0 and 1, then 2 and 3, then only 4."""
-    place = str(tmp_path / "t")
+    location = str(tmp_path / "t")
     for start, mode in ((0, "append"), (2, "append"), (4, "overwrite")):
-        delta.range(start, start + 2).write.format("delta").mode(mode).save(place)
-    return place
+        delta.range(start, start + 2).write.format("delta").mode(mode).save(location)
+    return location
 
 
 @pytest.mark.skipif(SESSION != "delta-spark", reason="there is no jar")
@@ -57,7 +57,7 @@ def test_the_jar_keeps_its_format(spark: Any) -> None:
     dr_spark.register(spark)
 
 
-def test_there_are_two_names(spark: Any) -> None:
+def test_the_two_format_names(spark: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.register(spark, "parquet")  # type: ignore[arg-type]
     assert caught.value.code == "spark.format"
@@ -134,7 +134,7 @@ def test_times_are_in_the_zone_of_the_session(spark: Any, tmp_path: Path) -> Non
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         dr_spark.register(spark, "delta")
-        # nine hours before the table was made, as Tokyo reads it
+        # nine hours before the table was created, in Tokyo's time zone
         read = spark.read.format("delta").option("timestampAsOf", in_utc)
         assert "pass a timestamp in between" in message(
             lambda: read.load(str(tmp_path / "t")).collect()
@@ -151,9 +151,9 @@ def test_times_are_in_the_zone_of_the_session(spark: Any, tmp_path: Path) -> Non
 @pytest.mark.parametrize("value", [True, "true", "tRuE"])
 def test_reads_changes(delta: Any, path: str, switch: str, value: Any) -> None:
     read = delta.read.format("delta").option(switch, value).option("startingVersion", 1)
-    found = rows_of(read.load(path).select("id", "_change_type", "_commit_version"))
+    result = rows_of(read.load(path).select("id", "_change_type", "_commit_version"))
     inserts = [(2, "insert", 1), (3, "insert", 1), (4, "insert", 2), (5, "insert", 2)]
-    assert found == sorted([*((one, "delete", 2) for one in range(4)), *inserts], key=repr)
+    assert result == sorted([*((number, "delete", 2) for number in range(4)), *inserts], key=repr)
     some = read.option("endingVersion", 1).load(path)
     assert rows_of(some.select("id")) == [(2,), (3,)]
 
@@ -169,7 +169,7 @@ def test_changes_between_times(delta: Any, path: str) -> None:
 
 @without_jar
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("options", "code"),
     [
         ({"readChangeFeed": "true"}, "option.start"),
         ({"startingVersion": "1"}, "option.stream"),
@@ -185,10 +185,10 @@ def test_changes_between_times(delta: Any, path: str) -> None:
     ],
     ids=["no start", "no changes", "two starts", "of a stream", "no number"],
 )
-def test_refuses_a_wrong_range(path: str, given: dict[str, str], code: str) -> None:
+def test_refuses_a_wrong_range(path: str, options: dict[str, str], code: str) -> None:
     from deltareplay.spark.format.data_source import DeltaReplayDataSource
 
-    source = DeltaReplayDataSource({"path": path, **given})
+    source = DeltaReplayDataSource({"path": path, **options})
     with pytest.raises(dr.InvalidArgumentError) as caught:
         source.reader(source.schema()).partitions()
     assert caught.value.code == code
@@ -196,60 +196,60 @@ def test_refuses_a_wrong_range(path: str, given: dict[str, str], code: str) -> N
 
 @without_jar
 def test_merges_and_overwrites_schemas(delta: Any, tmp_path: Path) -> None:
-    place = str(tmp_path / "t")
+    path = str(tmp_path / "t")
     rows = delta.sql("SELECT 1L AS id")
     more = delta.sql("SELECT 2L AS id, 'x' AS note")
-    rows.write.format("delta").mode("append").save(place)
+    rows.write.format("delta").mode("append").save(path)
     with_note = more.write.format("delta").mode("append")
-    assert "note" in message(lambda: with_note.save(place))
-    more.write.format("delta").mode("append").option("mergeSchema", "true").save(place)
-    assert rows_of(delta.read.format("delta").load(place)) == [(1, None), (2, "x")]
+    assert "note" in message(lambda: with_note.save(path))
+    more.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+    assert rows_of(delta.read.format("delta").load(path)) == [(1, None), (2, "x")]
     other = delta.sql("SELECT 'y' AS note, 7 AS number")
     over = other.write.format("delta").mode("overwrite")
-    assert "number" in message(lambda: over.save(place))
-    id_before = dr.Table(place).snapshot().metadata.id
+    assert "number" in message(lambda: over.save(path))
+    id_before = dr.Table(path).snapshot().metadata.id
     writer = other.write.format("delta").mode("overwrite").option("overwriteSchema", True)
-    writer.option("partitionBy", "note").save(place)
-    read = delta.read.format("delta").load(place)
+    writer.option("partitionBy", "note").save(path)
+    read = delta.read.format("delta").load(path)
     assert read.dtypes == [("note", "string"), ("number", "int")]
     assert rows_of(read) == [("y", 7)]
-    snapshot = dr.Table(place).snapshot()
+    snapshot = dr.Table(path).snapshot()
     assert snapshot.partition_columns == ["note"]
     assert snapshot.metadata.id == id_before, "it is the same table"
     again = other.write.format("delta").mode("overwrite").option("overwriteSchema", True)
-    again.save(place)
-    assert dr.Table(place).snapshot().partition_columns == [], "as in delta-spark"
+    again.save(path)
+    assert dr.Table(path).snapshot().partition_columns == [], "as in delta-spark"
     append = other.write.format("delta").mode("append").option("overwriteSchema", True)
-    assert "overwriteSchema replaces all rows" in message(lambda: append.save(place))
+    assert "overwriteSchema replaces all rows" in message(lambda: append.save(path))
 
 
 @without_jar
 def test_replaces_a_part(delta: Any, tmp_path: Path) -> None:
-    place = str(tmp_path / "t")
+    path = str(tmp_path / "t")
     rows = delta.sql("SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t(id, p)")
     new = rows.write.format("delta").mode("append").option("partitionBy", "p")
-    new.option("delta.enableChangeDataFeed", "true").save(place)
-    assert dr.Table(place).snapshot().properties == {"delta.enableChangeDataFeed": "true"}
+    new.option("delta.enableChangeDataFeed", "true").save(path)
+    assert dr.Table(path).snapshot().properties == {"delta.enableChangeDataFeed": "true"}
     some = delta.sql("SELECT 3 AS id, 'a' AS p")
     writer = some.write.format("delta").mode("overwrite").option("replaceWhere", "p = 'a'")
-    writer.option("userMetadata", "why").save(place)
-    assert rows_of(delta.read.format("delta").load(place)) == [(2, "b"), (3, "a")]
-    [last] = dr.Table(place).history(1).to_pylist()
+    writer.option("userMetadata", "why").save(path)
+    assert rows_of(delta.read.format("delta").load(path)) == [(2, "b"), (3, "a")]
+    [last] = dr.Table(path).history(1).to_pylist()
     assert last["userMetadata"] == "why"
     more = delta.sql("SELECT 4 AS id, 'b' AS p")
     writer = more.write.format("delta").mode("overwrite")
-    writer.option("partitionOverwriteMode", "dynamic").save(place)
-    assert rows_of(delta.read.format("delta").load(place)) == [(3, "a"), (4, "b")]
+    writer.option("partitionOverwriteMode", "dynamic").save(path)
+    assert rows_of(delta.read.format("delta").load(path)) == [(3, "a"), (4, "b")]
 
 
 @without_jar
 def test_a_repeated_write_is_done_once(delta: Any, tmp_path: Path) -> None:
-    place = str(tmp_path / "t")
+    path = str(tmp_path / "t")
     for _ in range(2):
         writer = delta.range(2).write.format("delta").mode("append")
-        writer.option("txnAppId", "nightly").option("txnVersion", 7).save(place)
-    assert dr.Table(place).snapshot().transactions == {"nightly": 7}
-    assert delta.read.format("delta").load(place).count() == 2
+        writer.option("txnAppId", "nightly").option("txnVersion", 7).save(path)
+    assert dr.Table(path).snapshot().transactions == {"nightly": 7}
+    assert delta.read.format("delta").load(path).count() == 2
 
 
 #: Rows whose types do not fit INT, which delta-spark refuses (DELTA_FAILED_TO_MERGE_FIELDS).
@@ -260,55 +260,55 @@ MISFITS = {"double": "5.7D", "string": "'6'", "bigint": "7L", "decimal": "8BD"}
 @pytest.mark.parametrize("type_", MISFITS)
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 def test_types_have_to_fit(delta: Any, tmp_path: Path, type_: str, mode: str) -> None:
-    place = str(tmp_path / "t")
-    dr_spark.write(delta.sql("SELECT 1 AS k, named_struct('a', 1) AS s"), place)
+    path = str(tmp_path / "t")
+    dr_spark.write(delta.sql("SELECT 1 AS k, named_struct('a', 1) AS s"), path)
     value = MISFITS[type_]
     for rows in (f"SELECT {value} AS k", f"SELECT 1 AS k, named_struct('a', {value}) AS s"):
         writer = delta.sql(rows).write.format("delta").mode(mode)
-        assert "in the rows: cast it" in message(lambda w=writer: w.save(place))
+        assert "in the rows: cast it" in message(lambda w=writer: w.save(path))
     narrower = delta.sql("SELECT 2S AS k, named_struct('a', 3Y) AS s").write.format("delta")
-    narrower.mode(mode).save(place)
-    found = rows_of(delta.read.format("delta").load(place).selectExpr("k", "s.a"))
-    assert found[-1] == (2, 3)
-    assert len(found) == (2 if mode == "append" else 1)
+    narrower.mode(mode).save(path)
+    result = rows_of(delta.read.format("delta").load(path).selectExpr("k", "s.a"))
+    assert result[-1] == (2, 3)
+    assert len(result) == (2 if mode == "append" else 1)
 
 
 @without_jar
 def test_streams_are_cast(delta: Any, tmp_path: Path) -> None:
     # as by delta-spark (spark.databricks.delta.streaming.sink.allowImplicitCasts)
-    source, place = str(tmp_path / "source"), str(tmp_path / "t")
+    source, path = str(tmp_path / "source"), str(tmp_path / "t")
     dr_spark.write(delta.sql("SELECT 7L AS k"), source)
-    dr_spark.write(delta.sql("SELECT 1 AS k"), place)
+    dr_spark.write(delta.sql("SELECT 1 AS k"), path)
     rows = delta.readStream.format("delta").load(source)
     query = (
         rows.writeStream.format("delta")
         .option("checkpointLocation", str(tmp_path / "c"))
         .trigger(availableNow=True)
-        .start(place)
+        .start(path)
     )
     query.awaitTermination()
-    assert rows_of(delta.read.format("delta").load(place)) == [(1,), (7,)]
+    assert rows_of(delta.read.format("delta").load(path)) == [(1,), (7,)]
 
 
 @without_jar
 @pytest.mark.parametrize("way", ["before the format", "after the format", "of start", "a list"])
 def test_streams_are_partitioned(delta: Any, tmp_path: Path, way: str) -> None:
     # as by delta-spark; Spark drops partitionBy of streams into Python data sources
-    source, place = str(tmp_path / "source"), str(tmp_path / "t")
+    source, path = str(tmp_path / "source"), str(tmp_path / "t")
     dr_spark.write(delta.sql("SELECT 1 AS k, 'a' AS p, 2 AS `q-r`"), source)
     writer = delta.readStream.format("delta").load(source).writeStream
     writer = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
     if way == "before the format":
-        query = writer.partitionBy("p", "q-r").format("delta").start(place)
+        query = writer.partitionBy("p", "q-r").format("delta").start(path)
     elif way == "after the format":
-        query = writer.format("delta").partitionBy("p", "q-r").start(place)
+        query = writer.format("delta").partitionBy("p", "q-r").start(path)
     elif way == "of start":
-        query = writer.start(place, format="delta", partitionBy=["p", "q-r"])
+        query = writer.start(path, format="delta", partitionBy=["p", "q-r"])
     else:
-        query = writer.format("delta").partitionBy(["p", "q-r"]).start(place)
+        query = writer.format("delta").partitionBy(["p", "q-r"]).start(path)
     query.awaitTermination()
-    assert dr.Table(place).snapshot().partition_columns == ["p", "q-r"]
-    assert rows_of(dr_spark.read(delta, place)) == [(1, "a", 2)]
+    assert dr.Table(path).snapshot().partition_columns == ["p", "q-r"]
+    assert rows_of(dr_spark.read(delta, path)) == [(1, "a", 2)]
 
 
 @without_jar
@@ -328,8 +328,8 @@ def test_other_formats_are_written_as_ever(delta: Any, path: str, tmp_path: Path
 @without_jar
 @pytest.mark.parametrize("stream", [False, True], ids=["batch", "stream"])
 def test_the_format_obeys_settings_of_the_session(delta: Any, tmp_path: Path, stream: bool) -> None:
-    place, source = str(tmp_path / "t"), str(tmp_path / "source")
-    dr_spark.write(delta.sql("SELECT 1 AS k"), place)
+    path, source = str(tmp_path / "t"), str(tmp_path / "source")
+    dr_spark.write(delta.sql("SELECT 1 AS k"), path)
     dr_spark.write(delta.sql("SELECT 2 AS k, 'x' AS w"), source)
     settings = {
         "spark.databricks.delta.schema.autoMerge.enabled": "true",
@@ -339,29 +339,29 @@ def test_the_format_obeys_settings_of_the_session(delta: Any, tmp_path: Path, st
     def put(**options: str) -> None:
         if not stream:
             rows = delta.read.format("delta").load(source)
-            rows.write.format("delta").mode("append").options(**options).save(place)
+            rows.write.format("delta").mode("append").options(**options).save(path)
             return
         rows = delta.readStream.format("delta").load(source)
         writer = rows.writeStream.format("delta").options(**options).trigger(availableNow=True)
         number = len(list(tmp_path.iterdir()))
         writer = writer.option("checkpointLocation", str(tmp_path / f"c{number}"))
-        writer.start(place).awaitTermination()
+        writer.start(path).awaitTermination()
 
     for name, value in settings.items():
         delta.conf.set(name, value)
     try:
-        # what a write says of itself comes first, as in delta-spark
+        # the error about the write itself comes first, as in delta-spark
         assert 'no column "w"' in message(lambda: put(mergeSchema="false"))
         put()
         put(userMetadata="own")
     finally:
         for name in settings:
             delta.conf.unset(name)
-    assert rows_of(dr_spark.read(delta, place)) == [(1, None), (2, "x"), (2, "x")]
-    texts = dr.Table(place).history()["userMetadata"].to_pylist()
+    assert rows_of(dr_spark.read(delta, path)) == [(1, None), (2, "x"), (2, "x")]
+    texts = dr.Table(path).history()["userMetadata"].to_pylist()
     assert texts == ["own", "nightly", None]
     put()
-    assert dr.Table(place).history(1)["userMetadata"].to_pylist() == [None]
+    assert dr.Table(path).history(1)["userMetadata"].to_pylist() == [None]
 
 
 @without_jar
@@ -377,43 +377,43 @@ def test_streams(delta: Any, path: str, tmp_path: Path) -> None:
 
 
 @without_jar
-def test_a_stream_passes_over_what_is_gone(delta: Any, tmp_path: Path) -> None:
-    place, copy = tmp_path / "t", str(tmp_path / "copy")
+def test_a_stream_skips_missing_commits(delta: Any, tmp_path: Path) -> None:
+    path, copy = tmp_path / "t", str(tmp_path / "copy")
 
     def run(**options: str) -> list[tuple[Any, ...]]:
-        rows = delta.readStream.format("delta").options(**options).load(str(place))
+        rows = delta.readStream.format("delta").options(**options).load(str(path))
         writer = rows.writeStream.format("delta").trigger(availableNow=True)
         query = writer.option("checkpointLocation", str(tmp_path / "c")).start(copy)
         query.awaitTermination()
         return rows_of(delta.read.format("delta").load(copy))
 
-    dr.write(place, [{"id": 0}])
+    dr.write(path, [{"id": 0}])
     assert run() == [(0,)]
     for number in range(1, 5):
-        dr.write(place, [{"id": number}], mode="append")
-    dr.Table(place).checkpoint()
+        dr.write(path, [{"id": number}], mode="append")
+    dr.Table(path).checkpoint()
     for version in range(3):
-        (place / "_delta_log" / f"{version:020}.json").unlink()
+        (path / "_delta_log" / f"{version:020}.json").unlink()
     assert "version.range" in message(run)
     assert run(failOnDataLoss="false") == [(0,), (3,), (4,)]
 
 
 @without_jar
 def test_modes_that_spark_refuses_are_those_of_write(delta: Any, tmp_path: Path) -> None:
-    place = tmp_path / "t"
+    path = tmp_path / "t"
     for mode in ("error", "ignore"):
         writer = delta.range(1).write.format("delta").mode(mode)
-        assert "UNSUPPORTED_DATA_SOURCE_SAVE_MODE" in message(lambda w=writer: w.save(str(place)))
-    assert dr_spark.write(delta.range(1), place, mode="error").version == 0
-    [write] = dr.Table(place).history().to_pylist()
+        assert "UNSUPPORTED_DATA_SOURCE_SAVE_MODE" in message(lambda w=writer: w.save(str(path)))
+    assert dr_spark.write(delta.range(1), path, mode="error").version == 0
+    [write] = dr.Table(path).history().to_pylist()
     mode = dict(write["operationParameters"])["mode"]
     assert mode == "ErrorIfExists", "as delta-spark calls it"
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        dr_spark.write(delta.range(1), place, mode="error")
+        dr_spark.write(delta.range(1), path, mode="error")
     assert caught.value.code == "table.exists"
-    assert dr_spark.write(delta.range(1), place, mode="ignore").version is None
+    assert dr_spark.write(delta.range(1), path, mode="ignore").version is None
     assert dr_spark.write(delta.range(1), tmp_path / "new", mode="ignore").version == 0
-    assert dr_spark.count(delta, place) == 1
+    assert dr_spark.count(delta, path) == 1
 
 
 @without_jar
@@ -436,7 +436,7 @@ def test_a_stream_ignores_what_delta_spark_calls_deletions_of_files(
     rows = rows.option("checkpointLocation", str(tmp_path / "checkpoint"))
     rows.trigger(availableNow=True).start(str(tmp_path / "streamed")).awaitTermination()
     streamed = delta.read.format("delta").load(str(tmp_path / "streamed"))
-    assert rows_of(streamed) == [(one,) for one in range(6)]
+    assert rows_of(streamed) == [(number,) for number in range(6)]
 
 
 @without_jar
@@ -453,52 +453,52 @@ def test_a_name_in_the_catalog(delta: Any, path: str, name: str) -> None:
 
 @without_jar
 def test_changes_have_the_columns_of_their_end(delta: Any, tmp_path: Path) -> None:
-    place = str(tmp_path / "t")
-    delta.sql("SELECT 1L AS id").write.format("delta").mode("append").save(place)
-    delta.sql("SELECT 2L AS id").write.format("delta").mode("append").save(place)
+    path = str(tmp_path / "t")
+    delta.sql("SELECT 1L AS id").write.format("delta").mode("append").save(path)
+    delta.sql("SELECT 2L AS id").write.format("delta").mode("append").save(path)
     more = delta.sql("SELECT 3L AS id, 'x' AS note").write.format("delta").mode("append")
-    more.option("mergeSchema", True).save(place)
+    more.option("mergeSchema", True).save(path)
     read = delta.read.format("delta").option("readChangeFeed", True).option("startingVersion", 0)
-    ended = read.option("endingVersion", 1).load(place)
+    ended = read.option("endingVersion", 1).load(path)
     assert rows_of(ended.select("id", "_change_type")) == [(1, "insert"), (2, "insert")]
     assert "note" not in ended.columns
-    whole = read.option("endingVersion", 9).load(place)
+    whole = read.option("endingVersion", 9).load(path)
     assert rows_of(whole.select("id", "note")) == [(1, None), (2, None), (3, "x")]
 
 
 def test_new_columns_lack_a_partition_column(spark: Any, tmp_path: Path) -> None:
-    place = tmp_path / "t"
-    dr_spark.write(spark.sql("SELECT 1 AS id, 'a' AS p"), place, partition_columns=["p"])
+    path = tmp_path / "t"
+    dr_spark.write(spark.sql("SELECT 1 AS id, 'a' AS p"), path, partition_columns=["p"])
     other = spark.sql("SELECT 2 AS id")
     for columns in (None, ["p"]):
         with pytest.raises(dr.InvalidArgumentError, match="no column p to partition") as caught:
             dr_spark.write(
-                other, place, mode="overwrite", schema_mode="overwrite", partition_columns=columns
+                other, path, mode="overwrite", schema_mode="overwrite", partition_columns=columns
             )
         assert caught.value.code == "transaction.partition_columns"
-    dr_spark.write(other, place, mode="overwrite", schema_mode="overwrite", partition_columns=[])
-    assert dr.Table(place).snapshot().partition_columns == []
-    assert rows_of(dr_spark.read(spark, place)) == [(2,)]
+    dr_spark.write(other, path, mode="overwrite", schema_mode="overwrite", partition_columns=[])
+    assert dr.Table(path).snapshot().partition_columns == []
+    assert rows_of(dr_spark.read(spark, path)) == [(2,)]
 
 
 def test_write_replaces_columns(spark: Any, tmp_path: Path) -> None:
-    place, properties = tmp_path / "t", {"delta.columnMapping.mode": "name"}
-    dr_spark.write(spark.range(3), place, properties=properties)
-    old = dr.Table(place).snapshot()
+    path, properties = tmp_path / "t", {"delta.columnMapping.mode": "name"}
+    dr_spark.write(spark.range(3), path, properties=properties)
+    old = dr.Table(path).snapshot()
     other = spark.sql("SELECT 'y' AS note, 7 AS id")
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        dr_spark.write(other, place, schema_mode="overwrite")
+        dr_spark.write(other, path, schema_mode="overwrite")
     assert caught.value.code == "write.mode"
     dr_spark.write(
-        other, place, mode="overwrite", schema_mode="overwrite", partition_columns=["note"]
+        other, path, mode="overwrite", schema_mode="overwrite", partition_columns=["note"]
     )
-    new = dr.Table(place).snapshot()
-    assert rows_of(dr_spark.read(spark, place)) == [("y", 7)]
+    new = dr.Table(path).snapshot()
+    assert rows_of(dr_spark.read(spark, path)) == [("y", 7)]
     assert new.partition_columns == ["note"]
     assert (new.metadata.id, new.version) == (old.metadata.id, 1)
-    # no id is used again, and a column of the same name is another one in the files
+    # no id is reused, and a column of the same name is another one in the files
     assert int(new.properties["delta.columnMapping.maxColumnId"]) == 3
-    assert rows_of(dr_spark.read(spark, place, version=0)) == [(0,), (1,), (2,)]
+    assert rows_of(dr_spark.read(spark, path, version=0)) == [(0,), (1,), (2,)]
     assert new.scan().to_arrow().to_pylist() == [{"note": "y", "id": 7}]
 
 

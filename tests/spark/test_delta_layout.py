@@ -90,7 +90,7 @@ def test_vacuums(spark: Any, tmp_path: Path) -> None:
     left = tmp_path / "t" / "abc.txt"
     left.write_text("abcde")
     assert table.vacuum().columns == []
-    table.vacuum(1000)  # whole numbers too
+    table.vacuum(1000)  # integers, too
     assert left.exists()
     with pytest.raises(dr.InvalidArgumentError):
         table.vacuum(0.0)
@@ -109,12 +109,12 @@ def test_converts(spark: Any, tmp_path: Path) -> None:
     frame = spark.createDataFrame(ROWS, ["key", "value"])
     schemas = [None, StructType().add("value", IntegerType(), True), "value int"]
     for number, schema in enumerate(schemas):
-        place = tmp_path / str(number)
+        path = tmp_path / str(number)
         writer = frame.write if schema is None else frame.write.partitionBy("value")
-        writer.parquet(str(place))
-        table = DeltaTable.convertToDelta(spark, f"parquet.`{place}`", schema)
+        writer.parquet(str(path))
+        table = DeltaTable.convertToDelta(spark, f"parquet.`{path}`", schema)
         assert isinstance(table, DeltaTable)
-        assert rows_of(DeltaTable.forPath(spark, str(place)).toDF()) == ROWS
+        assert rows_of(DeltaTable.forPath(spark, str(path)).toDF()) == ROWS
     with pytest.raises(dr.InvalidArgumentError) as caught:
         DeltaTable.convertToDelta(spark, f"orc.`{tmp_path}`")
     assert caught.value.code == "name.parquet"
@@ -123,19 +123,19 @@ def test_converts(spark: Any, tmp_path: Path) -> None:
 def test_clones(spark: Any, tmp_path: Path) -> None:
     written(spark, tmp_path / "t", [("a", 1)])
     table = written(spark, tmp_path / "t", [("d", 4)])
-    one, two, three = (str(tmp_path / name) for name in ("one", "two", "three"))
-    clone = table.clone(one, True, False, {"foo": "bar"})
+    first, second, third = (str(tmp_path / name) for name in ("one", "two", "three"))
+    clone = table.clone(first, True, False, {"foo": "bar"})
     assert isinstance(clone, DeltaTable)
     assert clone._table.snapshot().properties["foo"] == "bar"
     assert rows_of(clone.toDF()) == [("d", 4)]
-    assert rows_of(table.cloneAtVersion(0, two, True).toDF()) == [("a", 1)]
+    assert rows_of(table.cloneAtVersion(0, second, True).toDF()) == [("a", 1)]
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        table.clone(two, True)
+        table.clone(second, True)
     assert caught.value.code == "table.exists"
-    assert rows_of(table.clone(two, True, True).toDF()) == [("d", 4)]
+    assert rows_of(table.clone(second, True, True).toDF()) == [("d", 4)]
     at = dr.Table(tmp_path / "t").history().to_pylist()[-1]["timestamp"]
     text = at.strftime("%Y-%m-%d %H:%M:%S.%f")
-    assert rows_of(table.cloneAtTimestamp(text, three).toDF()) == [("a", 1)], "deep"
+    assert rows_of(table.cloneAtTimestamp(text, third).toDF()) == [("a", 1)], "deep"
 
 
 def test_clones_under_a_name(spark: Any, table: DeltaTable, name: str) -> None:

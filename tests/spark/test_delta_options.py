@@ -1,4 +1,4 @@
-"""Options of the format ``delta`` without delta-spark's jar: rows to replace, files to leave out.
+"""Options of the format ``delta`` without delta-spark's jar: rows to replace, files to skip.
 
 ``test_without_jar.py`` runs this file in sessions without the jar.
 """
@@ -23,16 +23,16 @@ pytestmark = pytest.mark.spark
 @without_jar
 def test_rows_replace_those_that_match_them(delta: Any, tmp_path: Path) -> None:
     """As ``replaceUsing`` and ``replaceOn`` of delta-spark 4.4, by the name of the format."""
-    place = str(tmp_path / "t")
+    path = str(tmp_path / "t")
     rows = delta.sql("SELECT id, 'old' AS v FROM VALUES (1), (2), (3), (NULL) AS t(id)")
-    rows.write.format("delta").mode("append").save(place)
+    rows.write.format("delta").mode("append").save(path)
     new = delta.sql("SELECT id, 'new' AS v FROM VALUES (2), (NULL), (4) AS t(id)")
-    new.write.format("delta").mode("Overwrite").option("replaceUsing", "id").save(place)
-    found = [(1, "old"), (2, "new"), (3, "old"), (4, "new"), (None, "new"), (None, "old")]
-    assert rows_of(delta.read.format("delta").load(place)) == found
+    new.write.format("delta").mode("Overwrite").option("replaceUsing", "id").save(path)
+    result = [(1, "old"), (2, "new"), (3, "old"), (4, "new"), (None, "new"), (None, "old")]
+    assert rows_of(delta.read.format("delta").load(path)) == result
     newer = delta.sql("SELECT CAST(NULL AS INT) AS id, 'newer' AS v, 5 AS more").alias("s")
     newer.write.save(
-        place,
+        path,
         format="delta",
         mode="overwrite",
         REPLACEON="t.id <=> s.id",
@@ -40,9 +40,9 @@ def test_rows_replace_those_that_match_them(delta: Any, tmp_path: Path) -> None:
         mergeSchema=True,
         userMetadata="why",
     )
-    found = [(1, "old", None), (2, "new", None), (3, "old", None), (4, "new", None)]
-    assert rows_of(delta.read.format("delta").load(place)) == [*found, (None, "newer", 5)]
-    [commit] = dr.Table(place).history(1).to_pylist()
+    result = [(1, "old", None), (2, "new", None), (3, "old", None), (4, "new", None)]
+    assert rows_of(delta.read.format("delta").load(path)) == [*result, (None, "newer", 5)]
+    [commit] = dr.Table(path).history(1).to_pylist()
     assert dict(commit["operationParameters"])["replaceOnCond"] == "t.id <=> s.id"
     assert commit["userMetadata"] == "why"
     for options in (
@@ -53,15 +53,15 @@ def test_rows_replace_those_that_match_them(delta: Any, tmp_path: Path) -> None:
         {"replaceUsing": "id,"},
     ):
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            new.write.format("delta").mode("overwrite").options(**options).save(place)
+            new.write.format("delta").mode("overwrite").options(**options).save(path)
         assert caught.value.code == "option.write"
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        new.write.format("delta").mode("append").option("replaceUsing", "id").save(place)
+        new.write.format("delta").mode("append").option("replaceUsing", "id").save(path)
     assert caught.value.code == "option.write"
-    stream = delta.readStream.format("delta").load(place).writeStream.format("delta")
+    stream = delta.readStream.format("delta").load(path).writeStream.format("delta")
     stream = stream.option("replaceUsing", "id").option("checkpointLocation", str(tmp_path / "c"))
     assert "option.replace" in message(
-        lambda: stream.trigger(availableNow=True).start(f"{place}_2").awaitTermination()
+        lambda: stream.trigger(availableNow=True).start(f"{path}_2").awaitTermination()
     )
 
 
@@ -73,18 +73,18 @@ def test_a_batch_leaves_no_files_out(delta: Any, path: str) -> None:
 
 @without_jar
 def test_a_stream_leaves_out_files_by_their_paths(delta: Any, tmp_path: Path) -> None:
-    """As the test of delta-spark's ``DeltaSource``: at the start, in commits, and after a restart.
+    """As in delta-spark's test of ``DeltaSource``: at the start, in commits, after a restart.
 
-    Files are named in the log, so that spaces of partition values are encoded.
+    Files have their names in the log, so that spaces of partition values are encoded.
     """
-    place, streamed = str(tmp_path / "t"), str(tmp_path / "streamed")
+    path, streamed = str(tmp_path / "t"), str(tmp_path / "streamed")
 
     def add(*ids: int) -> None:
         rows = delta.createDataFrame([(id_, f"p {id_ % 3}") for id_ in ids], "id INT, p STRING")
-        dr_spark.write(rows, place, partition_columns=["p"])
+        dr_spark.write(rows, path, partition_columns=["p"])
 
     def run(**options: Any) -> list[int]:
-        rows = delta.readStream.format("delta").options(**options).load(place)
+        rows = delta.readStream.format("delta").options(**options).load(path)
         query = rows.writeStream.format("delta").trigger(availableNow=True)
         query = query.option("checkpointLocation", str(tmp_path / "checkpoint"))
         query.start(streamed).awaitTermination()
@@ -105,14 +105,14 @@ def test_a_stream_leaves_out_files_by_their_paths(delta: Any, tmp_path: Path) ->
 @without_jar
 def test_a_stream_of_changes_leaves_out_files(delta: Any, tmp_path: Path) -> None:
     """Those of the feed; and no part of a commit whose rows must be compared."""
-    place = str(tmp_path / "t")
-    made = dr_spark.DeltaTable.create(delta).location(place).addColumn("id", "INT")
-    made.addColumn("p", "INT").partitionedBy("p").execute()
-    dr_spark.write(delta.sql("SELECT id, id % 2 AS p FROM VALUES (1), (2), (3) AS v(id)"), place)
+    path = str(tmp_path / "t")
+    created = dr_spark.DeltaTable.create(delta).location(path).addColumn("id", "INT")
+    created.addColumn("p", "INT").partitionedBy("p").execute()
+    dr_spark.write(delta.sql("SELECT id, id % 2 AS p FROM VALUES (1), (2), (3) AS v(id)"), path)
 
     def changes(number: int, **options: Any) -> list[tuple[int, str]]:
         rows = delta.readStream.format("delta").option("readChangeFeed", True)
-        rows = rows.options(startingVersion=0, **options).load(place)
+        rows = rows.options(startingVersion=0, **options).load(path)
         query = rows.select("id", "_change_type").writeStream.format("parquet")
         query = query.option("checkpointLocation", str(tmp_path / f"checkpoint{number}"))
         query = query.trigger(availableNow=True)
@@ -122,6 +122,6 @@ def test_a_stream_of_changes_leaves_out_files(delta: Any, tmp_path: Path) -> Non
         ]
 
     assert changes(0, excludeRegex="p=1") == [(2, "insert")]
-    before = "|".join(map(re.escape, dr.Table(place).snapshot().files()["path"].to_pylist()))
-    dr_spark.update(delta, place, "id = 3", {"id": "30"})
+    before = "|".join(map(re.escape, dr.Table(path).snapshot().files()["path"].to_pylist()))
+    dr_spark.update(delta, path, "id = 3", {"id": "30"})
     assert "option.regex" in message(lambda: changes(1, excludeRegex=before))

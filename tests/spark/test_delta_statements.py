@@ -53,7 +53,7 @@ def test_updates(table: DeltaTable) -> None:
     assert rows_of(table.toDF()) == [(key, 200) for key, _ in ROWS]
 
 
-#: Calls with arguments that are no expressions: the exception, a part of its message, the call.
+#: Calls with arguments that are not expressions: the exception, a part of its message, the call.
 WRONG_UPDATES: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     (ValueError, "cannot be None", lambda update: update({"value": "200"})),
     (ValueError, "cannot be None", lambda update: update(condition="a")),
@@ -69,7 +69,7 @@ WRONG_UPDATES: list[tuple[type[Exception], str, Callable[[Any], Any]]] = [
     "clause",
     ["update", "whenMatchedUpdate", "whenNotMatchedBySourceUpdate", "whenNotMatchedInsert"],
 )
-def test_refuses_what_is_no_expression(spark: Any, table: DeltaTable, clause: str) -> None:
+def test_refuses_invalid_expressions(spark: Any, table: DeltaTable, clause: str) -> None:
     owner = table if clause == "update" else table.merge(spark.range(1), "value = id")
     method = getattr(owner, clause)
     if clause == "whenNotMatchedInsert":
@@ -107,7 +107,7 @@ def test_names_what_lets_the_schema_evolve(spark: Any, table: DeltaTable) -> Non
     assert rows_of(table.toDF()) == ROWS
 
 
-def test_refuses_what_is_no_condition(spark: Any, table: DeltaTable) -> None:
+def test_refuses_invalid_conditions(spark: Any, table: DeltaTable) -> None:
     merge = table.merge(spark.range(1), "value = id")
     for method in (
         merge.whenMatchedDelete,
@@ -119,7 +119,7 @@ def test_refuses_what_is_no_condition(spark: Any, table: DeltaTable) -> None:
             method(1)  # type: ignore[arg-type]
 
 
-def test_refuses_what_is_no_source(table: DeltaTable) -> None:
+def test_refuses_invalid_sources(table: DeltaTable) -> None:
     rows = table.toDF().sparkSession.range(1)
     with pytest.raises(TypeError, match="must be DataFrame"):
         table.merge(1, "key = k")  # type: ignore[arg-type]
@@ -132,7 +132,7 @@ def test_refuses_what_is_no_source(table: DeltaTable) -> None:
 
 SOURCE = [("a", -1), ("b", 0), ("e", -5), ("f", -6)]
 
-#: What clauses make of ``ROWS`` with ``SOURCE``, whose columns are called ``k`` and ``v``.
+#: The result of clauses on ``ROWS`` with ``SOURCE``, whose columns are called ``k`` and ``v``.
 MERGES: dict[
     str, tuple[Callable[[DeltaMergeBuilder], DeltaMergeBuilder], list[tuple[str, int]]]
 ] = {
@@ -231,17 +231,17 @@ def test_merges(spark: Any, table: DeltaTable, case: str) -> None:
     assert rows_of(table.toDF()) == expected
 
 
-def test_a_merge_tells_what_it_did(spark: Any, table: DeltaTable) -> None:
+def test_a_merge_returns_its_metrics(spark: Any, table: DeltaTable) -> None:
     source = spark.createDataFrame(SOURCE, ["k", "v"])
     clauses, _ = MERGES["update, insert, update others"]
-    told = clauses(table.merge(source, "key = k")).execute()
-    assert told.dtypes == [
+    reported = clauses(table.merge(source, "key = k")).execute()
+    assert reported.dtypes == [
         ("num_affected_rows", "bigint"),
         ("num_updated_rows", "bigint"),
         ("num_deleted_rows", "bigint"),
         ("num_inserted_rows", "bigint"),
     ]
-    assert [tuple(row) for row in told.collect()] == [(6, 4, 0, 2)]
+    assert [tuple(row) for row in reported.collect()] == [(6, 4, 0, 2)]
 
 
 def test_merges_by_columns(spark: Any, table: DeltaTable) -> None:
@@ -335,19 +335,22 @@ def test_a_merge_has_one_current_time(
         "column": sf.col("s.expiry") > sf.current_timestamp(),
     }
     merge = table.alias("t").merge(source, on)
-    told = merge.whenMatchedUpdate(conditions.get(where), {"n": "1"}).execute().first()
-    assert (told.num_affected_rows, told.num_inserted_rows) == (told.num_updated_rows, 0)
-    found = table.toDF().groupBy("n").count()
-    others = 1000 - told.num_updated_rows
-    expected = [(0, others), (1, told.num_updated_rows)]
-    assert rows_of(found) == [row for row in expected if row[1]]
+    reported = merge.whenMatchedUpdate(conditions.get(where), {"n": "1"}).execute().first()
+    assert (reported.num_affected_rows, reported.num_inserted_rows) == (
+        reported.num_updated_rows,
+        0,
+    )
+    result = table.toDF().groupBy("n").count()
+    others = 1000 - reported.num_updated_rows
+    expected = [(0, others), (1, reported.num_updated_rows)]
+    assert rows_of(result) == [row for row in expected if row[1]]
     assert table.toDF().select("id").distinct().count() == 1000
 
 
 @pytest.mark.parametrize(
     "where", ["on", "clause", "precision", "column", "nondeterministic", "udf and clock"]
 )
-def test_a_merge_refuses_what_gives_other_results_each_time(
+def test_a_merge_refuses_nondeterministic_expressions(
     spark: Any, table: DeltaTable, where: str
 ) -> None:
     from pyspark.sql import functions as sf
@@ -375,11 +378,11 @@ def test_a_merge_notices_a_udf_that_gives_other_results(spark: Any, tmp_path: Pa
     seen = tmp_path / "seen"
     seen.mkdir()
 
-    def only_once(number):  # PySpark takes hints for those of Arrow's functions
-        known = seen / str(number)
-        if known.exists():
+    def only_once(number):  # PySpark takes type hints for those of Arrow functions
+        directory = seen / str(number)
+        if directory.exists():
             return False
-        known.touch()
+        directory.touch()
         return True
 
     dr_spark.write(spark.range(10).coalesce(1), tmp_path / "t")
@@ -395,7 +398,12 @@ def test_a_merge_notices_a_udf_that_gives_other_results(spark: Any, tmp_path: Pa
 
 def test_a_merge_in_a_thread_obeys_the_session(spark: Any, tmp_path: Path) -> None:
     target = written(spark, tmp_path / "target", [(0, 0)], ["id", "x"])
-    written(spark, tmp_path / "source", [(one, one, one) for one in range(20)], ["id", "x", "y"])
+    written(
+        spark,
+        tmp_path / "source",
+        [(number, number, number) for number in range(20)],
+        ["id", "x", "y"],
+    )
 
     def merge() -> None:
         source = dr_spark.read(spark, tmp_path / "source").alias("s")

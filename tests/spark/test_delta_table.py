@@ -1,4 +1,4 @@
-"""``DeltaTable``: a test for each behaviour that delta-spark's own tests of its class have.
+"""``DeltaTable``: a test for each behaviour in delta-spark's own tests of its class.
 
 ``test_without_jar.py`` runs this file again in sessions without delta-spark's jar.
 """
@@ -46,9 +46,9 @@ def members(cls: type) -> dict[str, Any]:
 
 
 def shape(function: Any) -> list[tuple[str, Any, Any]]:
-    """Names, kinds and defaults of the arguments."""
+    """Return names, kinds and defaults of the arguments."""
     parameters = inspect.signature(function).parameters.values()
-    return [(one.name, one.kind, one.default) for one in parameters]
+    return [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
@@ -59,7 +59,7 @@ def test_names_arguments_and_defaults_are_those_of_delta_spark(cls: type) -> Non
     assert {name: shape(value) for name, value in members(cls).items()} == expected
 
 
-def test_every_class_of_delta_spark_is_here() -> None:
+def test_every_class_of_delta_spark_exists() -> None:
     module = pytest.importorskip("delta.tables")
     theirs = {
         name
@@ -89,12 +89,12 @@ def test_for_path_reads_the_rows(table: DeltaTable) -> None:
     assert rows_of(table.toDF()) == ROWS
 
 
-def test_for_path_takes_a_table(spark: Any, table: DeltaTable) -> None:
+def test_for_path_accepts_a_table(spark: Any, table: DeltaTable) -> None:
     again = DeltaTable.forPath(spark, table._table)
     assert rows_of(again.toDF()) == ROWS
 
 
-def test_for_path_takes_settings_of_file_systems(spark: Any, tmp_path: Path) -> None:
+def test_for_path_accepts_settings_of_file_systems(spark: Any, tmp_path: Path) -> None:
     written(spark, tmp_path / "t")
     settings = {"fs.fake.impl": "some.FileSystem", "fs.fake.impl.disable.cache": "true"}
     again = DeltaTable.forPath(spark, str(tmp_path / "t"), settings)
@@ -104,19 +104,19 @@ def test_for_path_takes_settings_of_file_systems(spark: Any, tmp_path: Path) -> 
     assert caught.value.code == "argument.hadoop"
 
 
-def test_for_path_refuses_what_is_no_table(spark: Any, tmp_path: Path) -> None:
+def test_for_path_refuses_other_directories(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         DeltaTable.forPath(spark, str(tmp_path))
     assert caught.value.code == "table.not_found"
 
 
 def test_a_path_is_as_hadoop_writes_it(spark: Any, tmp_path: Path) -> None:
-    place = tmp_path / "100% of it"
-    written(spark, place)
-    for path in (str(place), f"file:{place}", f"file://{place}"):
+    location = tmp_path / "100% of it"
+    written(spark, location)
+    for path in (str(location), f"file:{location}", f"file://{location}"):
         assert DeltaTable.isDeltaTable(spark, path)
         assert rows_of(DeltaTable.forPath(spark, path).toDF()) == ROWS
-    assert rows_of(DeltaTable.forName(spark, f"delta.`{place}`").toDF()) == ROWS
+    assert rows_of(DeltaTable.forName(spark, f"delta.`{location}`").toDF()) == ROWS
 
 
 def test_for_name(spark: Any, tmp_path: Path, name: str) -> None:
@@ -137,21 +137,21 @@ def test_for_name_is_not_misled_by_a_comment(spark: Any, tmp_path: Path, name: s
 
 
 @pytest.mark.parametrize("kind", ["nothing", "a view", "another format", "no schema"])
-def test_for_name_refuses_what_is_no_table(spark: Any, name: str, kind: str) -> None:
+def test_for_name_refuses_other_objects(spark: Any, name: str, kind: str) -> None:
     if kind == "a view":
         spark.range(3).createOrReplaceTempView(name)
     if kind == "another format":
         spark.sql(f"CREATE TABLE {name} (id INT) USING parquet")
-    asked = f"no_such_schema.{name}" if kind == "no schema" else name
+    requested = f"no_such_schema.{name}" if kind == "no schema" else name
     with pytest.raises(dr.TableNotFoundError) as caught:
-        DeltaTable.forName(spark, asked)
+        DeltaTable.forName(spark, requested)
     assert caught.value.code == "name.not_delta"
     if kind == "a view":
         spark.catalog.dropTempView(name)
 
 
 @pytest.mark.parametrize("text", ["", "a b", "a.", "delta./tmp", "a;"])
-def test_for_name_refuses_what_is_no_name(spark: Any, text: str) -> None:
+def test_for_name_refuses_invalid_names(spark: Any, text: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         DeltaTable.forName(spark, text)
     assert caught.value.code == "name.syntax"
@@ -169,7 +169,7 @@ def test_alias_names_the_columns(table: DeltaTable) -> None:
     assert rows_of(frame.select("mine.key", "mine.value")) == ROWS
 
 
-# what is read of it
+# reading
 
 
 def test_history(spark: Any, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_adds_and_drops_features(table: DeltaTable) -> None:
 
 @pytest.fixture
 def overwritten(spark: Any, tmp_path: Path) -> tuple[DeltaTable, datetime]:
-    """A table with other columns than before, and the time of version 0."""
+    """Create a table with different columns than before; return the timestamp of version 0."""
     table = written(spark, tmp_path / "t", [("a", 1), ("b", 2)])
     [first] = dr.Table(tmp_path / "t").history().to_pylist()
     other = spark.createDataFrame([("a", 3)], ["key_new", "value_new"])
@@ -276,8 +276,8 @@ def test_a_time_is_in_the_zone_of_the_session(overwritten: tuple[DeltaTable, dat
     try:
         with pytest.raises(dr.VersionNotFoundError):
             table.restoreToTimestamp(at.strftime("%Y-%m-%d %H:%M:%S.%f"))
-        there = at.astimezone(ZoneInfo("Asia/Tokyo"))
-        table.restoreToTimestamp(there.strftime("%Y-%m-%d %H:%M:%S.%f"))
+        in_tokyo = at.astimezone(ZoneInfo("Asia/Tokyo"))
+        table.restoreToTimestamp(in_tokyo.strftime("%Y-%m-%d %H:%M:%S.%f"))
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert rows_of(table.toDF()) == [("a", 1), ("b", 2)]

@@ -1,4 +1,4 @@
-"""Counting, history, details, files and views, beside what delta-spark says in the same session."""
+"""Counts, history, details, files and views, compared with delta-spark in the same session."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_history_is_that_of_describe_history(spark: Any, tables: Any, name: str)
     assert without_nullability(ours.schema) == without_nullability(theirs.schema)
     rows = list(zip(ours.collect(), theirs.collect(), strict=True))
     assert rows
-    for found, expected in rows:
-        assert same(found) == same(expected)
+    for result, expected in rows:
+        assert same(result) == same(expected)
     assert dr_spark.history(spark, path, limit=1).count() == 1
 
 
@@ -50,11 +50,11 @@ def test_delta_spark_describes_our_writes(spark: Any, tmp_path: Any) -> None:
 
 
 def same(row: Any) -> dict[str, Any]:
-    """A row of the history; absent metrics and none are the same."""
-    told = row.asDict(recursive=True)
-    told["operationParameters"] = present(told["operationParameters"])
-    told["operationMetrics"] = told["operationMetrics"] or {}
-    return told
+    """Return a row of the history; absent and empty metrics are equal."""
+    reported = row.asDict(recursive=True)
+    reported["operationParameters"] = present(reported["operationParameters"])
+    reported["operationMetrics"] = reported["operationMetrics"] or {}
+    return reported
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,7 +83,7 @@ def test_a_count_by_the_log_starts_no_job(spark: Any, tables: Any) -> None:
     path = tables("changed_with_vectors")
     spark.sparkContext.setJobGroup("counting", "by the log")
     try:
-        found = dr_spark.count(spark, path, version=2)
+        result = dr_spark.count(spark, path, version=2)
         tracker = spark.sparkContext.statusTracker()
         assert list(tracker.getJobIdsForGroup("counting")) == []
         kept = dr_spark.count(spark, path, version=2, filter="p = 1 and id < 50")
@@ -91,7 +91,7 @@ def test_a_count_by_the_log_starts_no_job(spark: Any, tables: Any) -> None:
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     snapshot = dr.Table(path).snapshot(version=2)
-    assert found == snapshot.scan().count()
+    assert result == snapshot.scan().count()
     assert kept == snapshot.scan(filter="p = 1 and id < 50").count()
 
 
@@ -112,14 +112,14 @@ def test_files(spark: Any, tables: Any) -> None:
     assert frame.columns == snapshot.files().column_names
     assert frame.selectExpr("sum(size)").first()[0] == snapshot.size_in_bytes
     lean = dr_spark.files(spark, snapshot, columns=["path", "numRecords"])
-    found = sorted(tuple(row) for row in lean.collect())
+    result = sorted(tuple(row) for row in lean.collect())
     listed = snapshot.files(columns=["path", "numRecords"]).to_pylist()
-    assert found == sorted((row["path"], row["numRecords"]) for row in listed)
+    assert result == sorted((row["path"], row["numRecords"]) for row in listed)
 
 
 def test_views(spark: Any, tables: Any) -> None:
     path = tables("changed_with_vectors")
-    dr_spark.create_view(spark, "some rows".replace(" ", "_"), path, version=3, filter="p = 1")
-    found = spark.sql("SELECT count(*) AS n FROM some_rows WHERE id > 3000").first().n
-    assert found == dr.Table(path).snapshot(version=3).scan(filter="p = 1 and id > 3000").count()
+    dr_spark.create_view(spark, "some_rows", path, version=3, filter="p = 1")
+    result = spark.sql("SELECT count(*) AS n FROM some_rows WHERE id > 3000").first().n
+    assert result == dr.Table(path).snapshot(version=3).scan(filter="p = 1 and id > 3000").count()
     spark.catalog.dropTempView("some_rows")

@@ -1,4 +1,4 @@
-"""Every PySpark that is supported, classic and Connect, each in a process of its own."""
+"""Every supported PySpark, classic and Connect, each in its own process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import samples
 
 import deltareplay as dr
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]  # sessions of its own
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # separate sessions
 
 LEFT = [{"id": 1, "name": "one"}, {"id": 3, "name": "three"}]
 
@@ -23,8 +23,8 @@ EMPTY = pa.schema({"id": pa.int64()})
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: By version, Pythons with PySpark, pandas and pyarrow: ``make test-spark`` makes them.
-PYTHONS = dict(one.split("=") for one in os.environ.get("DELTAREPLAY_SPARKS", "").split())
+#: By version, Pythons with PySpark, pandas and pyarrow: created by ``make test-spark``.
+PYTHONS = dict(item.split("=") for item in os.environ.get("DELTAREPLAY_SPARKS", "").split())
 
 SCRIPT = """
 import json, os, sys, warnings
@@ -142,11 +142,11 @@ else:
             refused()
         except dr.UnsupportedFeatureError as error:
             told.setdefault("refused", []).append(str(error))
-print("TOLD" + json.dumps(told))
+print("RESULT" + json.dumps(told))
 """
 
 
-def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
+def results_of(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     log = samples.events(tmp_path / "events")
     log.checkpoint(1)
     table = dr.create_table(tmp_path / "v2", EMPTY, (), {"delta.checkpointPolicy": "v2"})
@@ -157,69 +157,69 @@ def told_by(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
     assert done.returncode == 0, "\n".join(lines)
-    told: dict[str, Any] = json.loads(done.stdout.split("TOLD")[1])
+    reported: dict[str, Any] = json.loads(done.stdout.split("RESULT")[1])
     files = dr.Table(log.uri).snapshot().files().to_pylist()
     expected = [dict(file, partitionValues=dict(file["partitionValues"])) for file in files]
-    assert told["driver"] == told["executors"] == sorted(map(json.dumps, expected))
-    assert told["typed"] == 2
-    assert told["checkpoint"][0] == 0
-    assert (tmp_path / "v2" / told["checkpoint"][1]).is_file()
-    assert told["read"] == LEFT
-    assert told["filtered"] == told["queried"] == [{"name": "three"}]
-    assert [(row["name"], row["_row_index"]) for row in told["old"]] == [
+    assert reported["driver"] == reported["executors"] == sorted(map(json.dumps, expected))
+    assert reported["typed"] == 2
+    assert reported["checkpoint"][0] == 0
+    assert (tmp_path / "v2" / reported["checkpoint"][1]).is_file()
+    assert reported["read"] == LEFT
+    assert reported["filtered"] == reported["queried"] == [{"name": "three"}]
+    assert [(row["name"], row["_row_index"]) for row in reported["old"]] == [
         ("one", 0),
         ("two", 1),
         ("three", 2),
     ]
-    assert told["counts"] == [2, 2]
-    assert told["history"] == [0, 1]
-    assert told["detail"] == {"format": "delta", "numFiles": 1}
-    assert told["files"] == ["part-0.parquet"]
-    assert [tuple(row.values()) for row in told["full-delta"]] == [
+    assert reported["counts"] == [2, 2]
+    assert reported["history"] == [0, 1]
+    assert reported["detail"] == {"format": "delta", "numFiles": 1}
+    assert reported["files"] == ["part-0.parquet"]
+    assert [tuple(row.values()) for row in reported["full-delta"]] == [
         (1, "insert", 0),
         (2, "insert", 0),
         (3, "insert", 0),
         (2, "delete", 1),
     ]
-    assert told["shuffled"] == told["min-delta"]
-    assert [tuple(row.values()) for row in told["min-delta"]] == [
+    assert reported["shuffled"] == reported["min-delta"]
+    assert [tuple(row.values()) for row in reported["min-delta"]] == [
         (1, "insert", 0),
         (3, "insert", 0),
     ]
-    assert told["view"] == {"rows": 2, "id": 3}
-    told["rows"] = table.snapshot().scan().to_arrow()["id"].to_pylist()
-    return told
+    assert reported["view"] == {"rows": 2, "id": 3}
+    reported["rows"] = table.snapshot().scan().to_arrow()["id"].to_pylist()
+    return reported
 
 
-# by day, PySpark 3.5 is classic
+# during the day, PySpark 3.5 is classic
 @pytest.mark.parametrize("kind", ["classic", "connect"] if NIGHTLY else ["connect"])
 @pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3"])
 def test_pyspark_4(tmp_path: Path, version: str, kind: str) -> None:
-    told = told_by(python(version), kind, tmp_path)
-    assert told["version"].startswith(f"{version}.")
-    assert sorted(told["rows"]) == [0, 1, 2, 3, 4, 5]
-    assert told["format"] == LEFT
-    assert "Python" not in told["plan"]
-    assert told["settings"], "the session is as it was"
-    assert told["created"] == 0
-    once = [{"id": one} for one in range(3, 6)]
-    if told["copies"]:
-        assert told["new"] == sorted(once * 2, key=lambda row: row["id"])
+    reported = results_of(python(version), kind, tmp_path)
+    assert reported["version"].startswith(f"{version}.")
+    assert sorted(reported["rows"]) == [0, 1, 2, 3, 4, 5]
+    assert reported["format"] == LEFT
+    assert "Python" not in reported["plan"]
+    assert reported["settings"], "the session is as it was"
+    assert reported["created"] == 0
+    once = [{"id": number} for number in range(3, 6)]
+    if reported["copies"]:
+        assert reported["new"] == sorted(once * 2, key=lambda row: row["id"])
     else:
-        assert told["new"] == once
-        assert "spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS" in told["asks_for"]
-    assert sorted(told["copied"]) == [0, 1, 2, 3, 4, 5]
-    assert told["batches"] == told["files_of_v2"] > 1
-    assert (told["deep"], told["vacuumed"], told["converted"]) == ([1, 3], [], 5)
-    assert "nothing is wrong" in told["verified"]
-    assert told["codes"] == ["convert.partition", "data.footer"]  # of the driver, of a task
+        assert reported["new"] == once
+        assert "spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS" in reported["asks_for"]
+    assert sorted(reported["copied"]) == [0, 1, 2, 3, 4, 5]
+    assert reported["batches"] == reported["files_of_v2"] > 1
+    assert (reported["deep"], reported["vacuumed"], reported["converted"]) == ([1, 3], [], 5)
+    assert "nothing is wrong" in reported["verified"]
+    assert reported["codes"] == ["convert.partition", "data.footer"]  # of the driver, of a task
 
 
 def test_pyspark_3_5(tmp_path: Path) -> None:
-    told = told_by(python("3.5"), "classic", tmp_path)
-    assert told["version"].startswith("3.5.")
-    assert ["needs" in one or "4.0" in one for one in told["refused"]] == [True] * 3
-    assert told["rows"] == []
+    reported = results_of(python("3.5"), "classic", tmp_path)
+    assert reported["version"].startswith("3.5.")
+    assert ["needs" in item or "4.0" in item for item in reported["refused"]] == [True] * 3
+    assert reported["rows"] == []
 
 
 def python(version: str) -> str:

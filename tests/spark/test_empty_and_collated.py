@@ -1,4 +1,4 @@
-"""Empty strings in partition columns, and columns with a collation, beside delta-spark."""
+"""Empty strings in partition columns, and columns with a collation, compared with delta-spark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def added(path: Path) -> list[dict[str, str | None]]:
 
 @pytest.mark.parametrize("nullable", [True, False])
 def test_empty_strings_stay(spark: Any, tmp_path: Path, nullable: bool) -> None:
-    """delta-spark reads them as they are, and loses them when it writes."""
+    """delta-spark reads them correctly, and loses them when it writes."""
     path = tmp_path / "t"
     schema = SCHEMA.set(1, SCHEMA.field("s").with_nullable(nullable))
     table = dr.create_table(path, schema, ["s"])
@@ -67,7 +67,7 @@ def test_empty_strings_stay(spark: Any, tmp_path: Path, nullable: bool) -> None:
 def test_collations_are_sparks(spark: Any, tmp_path: Path) -> None:
     """No file is skipped by the bytes of bounds: delta-spark finds these rows, too.
 
-    delta-spark 4.4 reads such tables, which Databricks writes, and does not create them.
+    delta-spark 4.4 reads such tables, which Databricks writes, but cannot create them.
     """
     if int(spark.version.split(".")[0]) < 4:
         pytest.skip("Spark has collations from 4.0 on")

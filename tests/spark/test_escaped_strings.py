@@ -1,7 +1,7 @@
 r"""A session whose strings have no escapes: ``spark.sql.parser.escapedStringLiterals``.
 
 ``'C:\x'`` is the path there, and no literal has both a quote and a backslash at its end. Expected
-values are those that were written; where a statement is SQL alone, delta-spark runs it beside us.
+values are those that were written; delta-spark runs the statements that are SQL alone, too.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.beside import in_turn
+from spark.support.comparison import compare_statements
 from spark.support.tiers import half, pairs
 
 import deltareplay as dr
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 SETTING = "spark.sql.parser.escapedStringLiterals"
 
-#: Texts that a parser could take for something else.
+#: Strings that a parser could misinterpret.
 TEXTS = [r"CORP\alice", r"C:\new", "it's", "\\", r"a\'b", "${x}", "plain", 'a"b', "é\\", r"\\n"]
 
 
@@ -37,7 +37,7 @@ def raw(spark: Any, request: pytest.FixtureRequest) -> Iterator[bool]:
 
 @pytest.fixture
 def path(spark: Any, tmp_path: Path) -> Path:
-    """The texts as partition values and as data."""
+    """A table with the strings as partition values and as data."""
     rows = spark.createDataFrame(
         [(at, text, text) for at, text in enumerate(TEXTS)], "n INT, p STRING, v STRING"
     )
@@ -45,7 +45,7 @@ def path(spark: Any, tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def found(spark: Any, path: Path) -> list[tuple[Any, ...]]:
+def rows_in(spark: Any, path: Path) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, dr_spark.read(spark, path).collect()), key=repr)
 
 
@@ -59,18 +59,18 @@ def test_values_of_parameters(spark: Any, raw: bool, path: Path, text: str) -> N
         ).collect()
         assert tuple(row) == (at, text)
     dr_spark.sql(spark, f"UPDATE {table} SET v = concat(:x, '!') WHERE p = :x", {"x": text})
-    assert found(spark, path)[at] == (at, text, text + "!")
+    assert rows_in(spark, path)[at] == (at, text, text + "!")
     dr_spark.sql(spark, f"INSERT INTO {table} PARTITION (p = :x) VALUES (99, :x)", {"x": text})
-    assert found(spark, path)[-1] == (99, text, text)
+    assert rows_in(spark, path)[-1] == (99, text, text)
     dr_spark.sql(spark, f"DELETE FROM {table} WHERE p = :x AND n = 99", {"x": text})
     dr_spark.sql(
         spark, f"INSERT OVERWRITE {table} PARTITION (p = :x) VALUES (:n, 'w')", {"x": text, "n": 7}
     )
-    assert [row for row in found(spark, path) if row[1] == text] == [(7, text, "w")]
-    assert len(found(spark, path)) == len(TEXTS)
+    assert [row for row in rows_in(spark, path) if row[1] == text] == [(7, text, "w")]
+    assert len(rows_in(spark, path)) == len(TEXTS)
 
 
-#: Statements with strings as such a session has them; ``{t}`` is the table.
+#: Statements with strings as written in such a session; ``{t}`` is the table.
 STATEMENTS = [
     r"UPDATE {t} SET v = 'x\y' WHERE p = 'CORP\alice'",
     r"MERGE INTO {t} AS t USING (SELECT 'CORP\alice' AS p, 'm\n' AS v) AS s ON t.p = s.p "
@@ -84,7 +84,7 @@ STATEMENTS = [
 ]
 
 #: Statements that delta-spark 4.4 fails to run in such a session: it prints their conditions and
-#: reads them again; with the row that takes the place of another.
+#: parses them again; with the row that replaces another.
 REPLACING = {
     r"INSERT INTO {t} REPLACE WHERE p = 'CORP\alice' VALUES (0, 'CORP\alice', 'r\w')": (
         (0, r"CORP\alice", r"r\w")
@@ -108,33 +108,33 @@ def test_rows_are_replaced(spark: Any, tmp_path: Path, text: str) -> None:
     )
     path = tmp_path / "t"
     dr_spark.write(rows, path, partition_columns=["p"])
-    before = found(spark, path)
+    before = rows_in(spark, path)
     spark.conf.set(SETTING, "true")
     try:
         dr_spark.sql(spark, text.format(t=f"delta.`{path}`"))
     finally:
         spark.conf.unset(SETTING)
     new = REPLACING[text]
-    assert found(spark, path) == [new if row[0] == new[0] else row for row in before]
+    assert rows_in(spark, path) == [new if row[0] == new[0] else row for row in before]
 
 
 def test_statements_are_those_of_delta_spark(
     spark: Any, tmp_path: Path, raw: bool, path: Path
 ) -> None:
-    in_turn(spark, tmp_path / "beside", path, STATEMENTS, changes=True if raw else None)
+    compare_statements(spark, tmp_path / "copies", path, STATEMENTS, changes=True if raw else None)
 
 
 @pytest.mark.parametrize(("text", "raw"), pairs(half(TEXTS, 1), RAW), indirect=["raw"])
 def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None:
-    """Literals that PySpark has as values, tuples of filters, and partitions that are replaced."""
+    """Literals that PySpark has as values, tuples of filters, and partitions to replace."""
     from pyspark.sql import functions as sf
 
     at = TEXTS.index(text)
     read = dr_spark.read(spark, path, filter=[("p", "=", text), ("v", "=", text)])
     assert [row.n for row in read.collect()] == [at]
     dr_spark.update(spark, path, sf.col("p") == text, {"v": sf.lit(text + text)})
-    assert found(spark, path)[at] == (at, text, text + text)
-    moment = sf.col("p") == text
+    assert rows_in(spark, path)[at] == (at, text, text + text)
+    timestamp = sf.col("p") == text
     source = spark.createDataFrame([(text, "merged")], "p STRING, w STRING").alias("s")
     merge = dr_spark.merge(
         spark,
@@ -143,24 +143,24 @@ def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None
         (sf.col("t.p") == sf.col("s.p")) & (sf.col("t.p") == text),
         target_alias="t",
     )
-    # a condition that asks for the time is printed, and parsed again
+    # a condition with the current time is printed, and parsed again
     clocked = (sf.col("t.p") == text) & (sf.current_date() > sf.lit("2020-01-01").cast("date"))
     merge.when_matched_update({"v": "s.w"}, clocked).execute()
-    assert found(spark, path)[at] == (at, text, "merged")
+    assert rows_in(spark, path)[at] == (at, text, "merged")
     new = spark.createDataFrame([(at, text, "new")], "n INT, p STRING, v STRING")
     dr_spark.write(new, path, mode="overwrite", partition_overwrite="dynamic")
-    assert found(spark, path)[at] == (at, text, "new")
+    assert rows_in(spark, path)[at] == (at, text, "new")
     dr_spark.write(new, path, mode="overwrite", replace_using=["p"])
-    assert len(found(spark, path)) == len(TEXTS)
-    dr_spark.delete(spark, path, moment)
-    assert [row for row in found(spark, path) if row[1] == text] == []
+    assert len(rows_in(spark, path)) == len(TEXTS)
+    dr_spark.delete(spark, path, timestamp)
+    assert [row for row in rows_in(spark, path) if row[1] == text] == []
 
 
 def test_expressions_of_the_log_keep_their_meaning(spark: Any, raw: bool, tmp_path: Path) -> None:
-    """A log has SQL as most sessions read it, and a table means the same in all."""
+    """A log has SQL in the default syntax, and a table means the same in all sessions."""
     path = tmp_path / "t"
-    made = dr_spark.DeltaTable.create(spark).location(str(path)).addColumn("v", "STRING")
-    made.property("delta.feature.allowColumnDefaults", "supported").execute()
+    created = dr_spark.DeltaTable.create(spark).location(str(path)).addColumn("v", "STRING")
+    created.property("delta.feature.allowColumnDefaults", "supported").execute()
     table = dr.Table(path)
     table.add_constraint("user", r"v RLIKE '^CORP\\\\\\w+$' OR v LIKE 'it\'s%' OR v = 'D:\\x'")
     for good in (r"CORP\bob", "it's me", "D:\\x"):
@@ -183,8 +183,8 @@ def test_expressions_of_the_log_keep_their_meaning(spark: Any, raw: bool, tmp_pa
     assert table.snapshot().version == before + 4
 
 
-def test_what_has_no_string_is_refused(spark: Any, tmp_path: Path) -> None:
-    """A path with a quote, where the statement takes a string alone."""
+def test_values_without_a_string_are_refused(spark: Any, tmp_path: Path) -> None:
+    """A path with a quote, where the statement only accepts a string."""
     spark.conf.set(SETTING, "true")
     try:
         folder = tmp_path / "it's"

@@ -1,4 +1,4 @@
-"""The examples run, and give what their own arithmetic says; so do the pages that need Spark."""
+"""The examples run, and their results agree with their arithmetic; so do pages with Spark."""
 
 from __future__ import annotations
 
@@ -29,24 +29,28 @@ def example(name: str) -> ModuleType:
 @pytest.mark.slow  # `make demo` runs it
 def test_orders(spark: Any, tmp_path: Path) -> None:
     report = example("orders").main(tmp_path, spark)
-    # the third day: ten new orders (20 to 29), and news of ten (10 to 19)
+    # the third day: ten new orders (20 to 29), and changes of ten (10 to 19)
     amounts = {order: Decimal(order * 3 + 1) + Decimal("0.5") for order in range(30)}
     cancelled = [10, 15]
     assert report == [
-        {"state": "cancelled", "orders": 2, "amount": sum(amounts[one] for one in cancelled)},
+        {"state": "cancelled", "orders": 2, "amount": sum(amounts[item] for item in cancelled)},
         {
             "state": "paid",
             "orders": 8,
-            "amount": sum(amounts[one] for one in range(10, 20) if one not in cancelled),
+            "amount": sum(amounts[number] for number in range(10, 20) if number not in cancelled),
         },
-        {"state": "placed", "orders": 10, "amount": sum(amounts[one] for one in range(20, 30))},
+        {
+            "state": "placed",
+            "orders": 10,
+            "amount": sum(amounts[number] for number in range(20, 30)),
+        },
     ]
     silver = dr.Table(tmp_path / "silver").snapshot()
-    found = {
+    result = {
         row["order_id"]: (row["state"], row["amount"])
         for row in silver.scan(["order_id", "state", "amount"]).to_arrow().to_pylist()
     }
-    assert found == {
+    assert result == {
         order: (
             "placed" if order >= 20 else "cancelled" if order % 5 == 0 else "paid",
             amounts[order],

@@ -1,4 +1,4 @@
-"""``deltareplay.spark.changes``: what executors tell is what delta-spark and one process tell."""
+"""``deltareplay.spark.changes``: executors return the same as delta-spark and one process."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ORDER = ["_change_type", "_commit_version", "_commit_timestamp"]
 
 
 def in_parts(changes: dr.Changes, parts: int = 3) -> int:
-    """A size of splits that makes about so many tasks."""
+    """Return a size of splits that results in about this many tasks."""
     return max(1, sum(changes.explain()["bytes"].to_pylist()) // parts)
 
 
-def told(frame: Any) -> Counter[str]:
+def counted(frame: Any) -> Counter[str]:
     return rows(frame.toArrow())
 
 
@@ -36,7 +36,7 @@ def test_the_function_is_public() -> None:
 
 
 @pytest.mark.parametrize("name", half(written_changes.DAILY, 0))
-def test_it_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -> None:
+def test_it_agrees_with_spark(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
     first = written_changes.FIRST.get(name, 0)
     theirs = (
@@ -45,13 +45,13 @@ def test_it_is_as_spark_tells_it(spark: Any, changed: Any, name: str) -> None:
         .option("startingVersion", first)
         .load(str(path))
     )
-    expected = told(theirs)
+    expected = counted(theirs)
     size = in_parts(dr.Table(path).changes(first), 6)
     for native in (True, False) if name in ("widened", "mor_partitioned_mapped") else (True,):
         ours = dr_spark.changes(spark, str(path), first, split_size=size, native=native)
         assert ours.schema.simpleString() == theirs.schema.simpleString()
         assert ours.rdd.getNumPartitions() > 3
-        assert told(ours) == expected
+        assert counted(ours) == expected
         assert ("FileScan parquet" in ours._jdf.queryExecution().toString()) == native
 
 
@@ -65,7 +65,7 @@ def test_shares_of_net_changes_are_the_whole(
     alone = table.changes(2, 8, kind=kind)
     frame = dr_spark.changes(spark, table, 2, 8, kind=kind, split_size=in_parts(alone))
     assert frame.rdd.getNumPartitions() > 1
-    assert told(frame) == rows(alone.to_arrow())
+    assert counted(frame) == rows(alone.to_arrow())
 
 
 @pytest.mark.parametrize(
@@ -79,14 +79,14 @@ def test_shuffled_net_changes_are_those_of_one_process(
         chosen: Any = {"kind": kind, "key": key}
         if name == "cow" and key is None:
             if kind != "min-delta":
-                continue  # nothing tells rows apart
+                continue  # nothing identifies rows
             chosen["filter"] = "v > 10"
         alone = table.changes(2, 8, **chosen)
         size = in_parts(alone)
         frame = dr_spark.changes(spark, table, 2, 8, **chosen, split_size=size, shuffle=True)
         plan = frame._jdf.queryExecution().toString()
         assert plan.count("Exchange hashpartitioning(identity") > 0
-        assert told(frame) == rows(alone.to_arrow())
+        assert counted(frame) == rows(alone.to_arrow())
 
 
 def test_net_changes_lead_from_state_to_state(spark: Any, changed: Any) -> None:
@@ -96,12 +96,12 @@ def test_net_changes_lead_from_state_to_state(spark: Any, changed: Any) -> None:
         frame = spark.read.format("delta").option("versionAsOf", version).load(str(path))
         return Counter(map(repr, frame.toArrow().to_pylist()))
 
-    found = state(2)
+    result = state(2)
     net = dr_spark.changes(spark, path, 3, 8, kind="min-delta")
     for row in net.toArrow().to_pylist():
-        came = row["_change_type"] in ("insert", "update_postimage")
-        found[repr({key: row[key] for key in row if key not in ORDER})] += 1 if came else -1
-    assert {row: count for row, count in found.items() if count} == state(8)
+        arrived = row["_change_type"] in ("insert", "update_postimage")
+        result[repr({key: row[key] for key in row if key not in ORDER})] += 1 if arrived else -1
+    assert {row: count for row, count in result.items() if count} == state(8)
 
 
 def test_columns_and_filter(spark: Any, changed: Any) -> None:
@@ -111,14 +111,14 @@ def test_columns_and_filter(spark: Any, changed: Any) -> None:
     assert frame.columns == ["p", "k", *ORDER]
     alone = table.changes(2, 8, **chosen).to_arrow()
     assert 0 < alone.num_rows == frame.count()
-    assert told(frame) == rows(alone)
+    assert counted(frame) == rows(alone)
     some = dr_spark.changes(spark, table, 2, 8, columns=["P", "k"])
-    assert told(some) == rows(table.changes(2, 8, columns=["P", "k"]).to_arrow())
+    assert counted(some) == rows(table.changes(2, 8, columns=["P", "k"]).to_arrow())
     none = dr_spark.changes(spark, table, 2, 8, columns=[])
     assert (none.columns, none.count()) == (ORDER, some.count())
 
 
-def test_a_range_stays_what_it_was(spark: Any, tmp_path: Any) -> None:
+def test_a_range_does_not_change(spark: Any, tmp_path: Any) -> None:
     path = str(tmp_path / "grows")
     spark.range(3).write.format("delta").save(path)
     frame = dr_spark.changes(spark, path, 0)
@@ -137,7 +137,7 @@ def test_no_version_is_no_row(spark: Any, changed: Any) -> None:
         dr_spark.changes(spark, changed("cow"), 99)
 
 
-def test_types_keep_their_places_and_comments(spark: Any, tmp_path: Any) -> None:
+def test_types_keep_their_positions_and_comments(spark: Any, tmp_path: Any) -> None:
     path = tmp_path / "typed"
     spark.sql(
         f"CREATE TABLE delta.`{path}` (s STRUCT<d: DECIMAL(9, 2), t: TIMESTAMP_NTZ>, "
@@ -152,13 +152,13 @@ def test_types_keep_their_places_and_comments(spark: Any, tmp_path: Any) -> None
     names = ["s", "m", "v", "b"]
     plain = spark.read.format("delta").load(str(path))
     assert frame.select(names).schema == plain.schema
-    shown = ["s", "m", "to_json(v)", "b"]
-    assert sorted(frame.selectExpr(*shown).collect(), key=str) == sorted(
-        plain.selectExpr(*shown).collect(), key=str
+    displayed = ["s", "m", "to_json(v)", "b"]
+    assert sorted(frame.selectExpr(*displayed).collect(), key=str) == sorted(
+        plain.selectExpr(*displayed).collect(), key=str
     )
 
 
-def test_what_one_cannot_tell_apart_is_said_on_the_driver(spark: Any, changed: Any) -> None:
+def test_ambiguous_changes_fail_on_the_driver(spark: Any, changed: Any) -> None:
     path = changed("cow")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.changes(spark, path, 0, kind="upsert")
@@ -166,7 +166,9 @@ def test_what_one_cannot_tell_apart_is_said_on_the_driver(spark: Any, changed: A
     with pytest.raises(dr.InvalidArgumentError):
         dr_spark.changes(spark, path, 0, columns=["nothing"])
     with_key = dr_spark.changes(spark, path, 0, 8, kind="upsert", key=["k"])
-    assert told(with_key) == rows(dr.Table(path).changes(0, 8, kind="upsert", key=["k"]).to_arrow())
+    assert counted(with_key) == rows(
+        dr.Table(path).changes(0, 8, kind="upsert", key=["k"]).to_arrow()
+    )
 
 
 def test_a_missing_file_is_named_by_the_task(spark: Any, tmp_path: Any) -> None:
@@ -189,7 +191,7 @@ def test_options_do_not_show_in_a_plan(spark: Any, changed: Any) -> None:
     assert "s3cr3t" not in frame._jdf.queryExecution().toString() + repr(frame)
 
 
-def test_what_splits_share_is_sent_once(changed: Any) -> None:
+def test_shared_parts_of_splits_are_sent_once(changed: Any) -> None:
     from deltareplay.spark.row_changes.splits import SentChanges
 
     table = dr.Table(changed("cow_tracked"))

@@ -1,4 +1,4 @@
-"""DELETE, UPDATE and MERGE of ``deltareplay.spark`` beside delta-spark's, on equal tables."""
+"""DELETE, UPDATE and MERGE of ``deltareplay.spark`` and delta-spark's, on equal tables."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def rows(spark: Any, start: int, end: int, k: str, v: str, b: int) -> Any:
     )
 
 
-Made = Callable[[Path, dict[str, str]], None]
+Create = Callable[[Path, dict[str, str]], None]
 
 
 @pytest.fixture(scope="module")
-def made(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    """A function that makes a table with properties: delta-spark writes each once."""
+def create(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Create:
+    """A function that creates a table with properties: delta-spark writes each once."""
     home = tmp_path_factory.mktemp("made")
     written: dict[str, Path] = {}
 
@@ -103,19 +103,19 @@ def theirs(spark: Any, path: Path) -> None:
     table.delete("id % 7 = 2 OR p = 1")
 
 
-#: By day those that have everything between them.
+#: During the day, the ones that together have all features.
 DAILY = ["feed", "all", "tracked, mapped"]
 
 
 @pytest.mark.parametrize("features", FEATURES if NIGHTLY else DAILY)
-def test_statements_do_what_those_of_delta_spark_do(
-    spark: Any, tmp_path: Path, made: Made, features: str
+def test_statements_have_the_effect_of_delta_sparks(
+    spark: Any, tmp_path: Path, create: Create, features: str
 ) -> None:
     properties = FEATURES[features]
     states = []
     for which, run in (("ours", ours), ("theirs", theirs)):
         path = tmp_path / which
-        made(path, properties)
+        create(path, properties)
         run(spark, path)
         states.append(state(spark, path, properties))
         assert dr.Table(path).verify(rows=True).findings == ()
@@ -124,33 +124,33 @@ def test_statements_do_what_those_of_delta_spark_do(
 
 
 def state(spark: Any, path: Path, properties: dict[str, str]) -> dict[str, Any]:
-    """Everything that readers see, by delta-spark."""
+    """Return everything that readers see, read by delta-spark."""
     reader = spark.read.format("delta")
-    found = {"rows": sorted(map(str, reader.load(str(path)).collect()))}
+    result = {"rows": sorted(map(str, reader.load(str(path)).collect()))}
     if "delta.enableRowTracking" in properties:
         ids = reader.load(str(path)).select("id", "_metadata.row_commit_version")
-        found["versions"] = sorted(map(str, ids.collect()))
+        result["versions"] = sorted(map(str, ids.collect()))
         moved = reader.load(str(path)).where("id < 360").select("id", "_metadata.row_id")
-        found["ids"] = [len({row[1] for row in moved.collect()})]
+        result["ids"] = [len({row[1] for row in moved.collect()})]
     if "delta.enableChangeDataFeed" in properties:
         feed = reader.option("readChangeFeed", "true").option("startingVersion", "1")
-        found["feed"] = sorted(map(str, feed.load(str(path)).drop("_commit_timestamp").collect()))
-    told = dr.Table(path).history().to_pylist()
-    found["metrics"] = [
+        result["feed"] = sorted(map(str, feed.load(str(path)).drop("_commit_timestamp").collect()))
+    reported = dr.Table(path).history().to_pylist()
+    result["metrics"] = [
         sorted(
             (name, value)
-            for name, value in dict(one["operationMetrics"] or {}).items()
+            for name, value in dict(item["operationMetrics"] or {}).items()
             if "Row" in name and "Copied" not in name
         )
-        for one in told
+        for item in reported
     ]
-    return found
+    return result
 
 
 @pytest.fixture
-def table(spark: Any, tmp_path: Path, made: Made) -> Path:
+def table(spark: Any, tmp_path: Path, create: Create) -> Path:
     path = tmp_path / "table"
-    made(path, FEATURES["vectors"])
+    create(path, FEATURES["vectors"])
     return path
 
 
@@ -165,7 +165,7 @@ def test_conditions_are_whatever_spark_computes(spark: Any, table: Path) -> None
     assert dr_spark.delete(spark, table, "id = 7").version is None
 
 
-def test_what_speaks_of_the_target_alone_selects_files(
+def test_conditions_on_the_target_alone_select_files(
     spark: Any, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pyspark.sql import functions as sf
@@ -176,9 +176,9 @@ def test_what_speaks_of_the_target_alone_selects_files(
     of = Candidates.of.__func__  # type: ignore[attr-defined]
 
     def spy(cls: Any, *given: Any) -> Any:
-        found = of(cls, *given)
-        opened.append(found.files.num_rows)
-        return found
+        result = of(cls, *given)
+        opened.append(result.files.num_rows)
+        return result
 
     monkeypatch.setattr(Candidates, "of", classmethod(spy))
     files = dr.Table(table).snapshot().num_files
@@ -186,9 +186,9 @@ def test_what_speaks_of_the_target_alone_selects_files(
     dr_spark.delete(spark, table, (sf.col("target.p") == 2) & (sf.col("id") == 5))
     merge = dr_spark.merge(spark, table, source(spark), "target.id = s.id AND target.p = 0")
     merge.when_matched_delete().execute()
-    analysed, found = opened[::2], opened[1::2]
+    analysed, result = opened[::2], opened[1::2]
     assert analysed == [0, 0, 0]
-    assert 0 < min(found) <= max(found) == files // 3
+    assert 0 < min(result) <= max(result) == files // 3
 
 
 def test_a_source_that_changes_is_read_once(spark: Any, table: Path) -> None:
@@ -197,14 +197,14 @@ def test_a_source_that_changes_is_read_once(spark: Any, table: Path) -> None:
     merge = merge.when_matched_update({"v": "source.v", "s.a": "CAST(source.v AS DOUBLE) * 1e9"})
     before = set(directories(table))
     assert merge.execute().metrics["numTargetRowsUpdated"] == 50
-    found = spark.read.format("delta").load(str(table)).where("id < 50")
-    assert found.where("s.a = CAST(CAST(v AS DOUBLE) * 1e9 AS BIGINT)").count() == 50
-    # the files of one write, and vectors: the copy of the source is gone
+    result = spark.read.format("delta").load(str(table)).where("id < 50")
+    assert result.where("s.a = CAST(CAST(v AS DOUBLE) * 1e9 AS BIGINT)").count() == 50
+    # the files of one write, and vectors: the copy of the source is deleted
     left = [name for name in directories(table) if not name.startswith("deletion_vector")]
     assert len(set(left) - before) == 1
 
 
-def test_what_is_read_twice_gives_the_same_rows(spark: Any, table: Path) -> None:
+def test_reading_twice_returns_the_same_rows(spark: Any, table: Path) -> None:
     from deltareplay.spark.dml.merge.repeatability import _is_stable
 
     read = dr_spark.read(spark, table)
@@ -217,23 +217,25 @@ def test_what_is_read_twice_gives_the_same_rows(spark: Any, table: Path) -> None
         read.dropDuplicates(["p"]),
         spark.read.parquet(str(table.parent / "files")),
     ]
-    assert [_is_stable(one) for one in same] == [True] * len(same)
-    assert [_is_stable(one) for one in others] == [False] * len(others)
+    assert [_is_stable(item) for item in same] == [True] * len(same)
+    assert [_is_stable(item) for item in others] == [False] * len(others)
 
 
-def test_clauses_see_what_those_of_delta_spark_see(spark: Any, tmp_path: Path, made: Made) -> None:
+def test_clauses_see_what_those_of_delta_spark_see(
+    spark: Any, tmp_path: Path, create: Create
+) -> None:
     from delta.tables import DeltaTable
 
-    found = []
+    result = []
     for which, of in (("ours", dr_spark.DeltaTable), ("theirs", DeltaTable)):
         path = tmp_path / which
-        made(path, {})
+        create(path, {})
         merge = of.forPath(spark, str(path)).alias("t").merge(source(spark), "t.id = s.id")
         # names that both sides have
         merge = merge.whenNotMatchedInsert("id < 430", {"id": "id", "v": "v", "s": "s", "p": "p"})
         merge = merge.whenNotMatchedBySourceUpdate("k = 3", {"v": "concat(v, k)", "s.b": "s.b + 1"})
         merge.whenMatchedUpdate("t.k = 4", {"v": "s.v"}).execute()
-        found.append(state(spark, path, {}))
+        result.append(state(spark, path, {}))
         merge = of.forPath(spark, str(path)).alias("t").merge(source(spark), "t.id = s.id")
         for clauses in (
             merge.whenNotMatchedInsert("t.k = 1", {"id": "s.id"}),
@@ -243,7 +245,7 @@ def test_clauses_see_what_those_of_delta_spark_see(spark: Any, tmp_path: Path, m
         ):
             with pytest.raises(Exception, match=r"UNRESOLVED|AMBIGUOUS|FIELD_NOT_FOUND"):
                 clauses.execute()
-    assert found[0] == found[1]
+    assert result[0] == result[1]
 
 
 def test_a_source_keeps_its_alias_when_it_is_kept(spark: Any, table: Path) -> None:
@@ -360,14 +362,14 @@ BAD: dict[str, tuple[str, Callable[[Any, Path], Any]]] = {
 }
 
 
-#: What only the rows tell: all others are known before the first job.
+#: Errors that depend on the rows: all others are raised before the first job.
 BY_ROWS = {"a value that does not fit", "several rows for one"}
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_changes_nothing(spark: Any, tmp_path: Path, made: Made, case: str) -> None:
+def test_bad_input_changes_nothing(spark: Any, tmp_path: Path, create: Create, case: str) -> None:
     path = tmp_path / "table"
-    made(path, {})
+    create(path, {})
     before = sorted(path.rglob("*.parquet"))
     code, run = BAD[case]
     context = spark.sparkContext
@@ -388,18 +390,18 @@ def test_a_table_merges_with_itself(spark: Any, table: Path) -> None:
     merge = merge.when_matched_update({"v": "source.v"}).when_not_matched_insert_all()
     done = merge.execute().metrics
     assert (done["numTargetRowsUpdated"], done["numTargetRowsInserted"]) == (399, 1)
-    found = dr.Table(table).snapshot().scan(columns=["id", "v"], filter="id > 397").to_arrow()
-    assert sorted(found["v"].to_pylist()) == ["v397", "v398", "v399"]
+    result = dr.Table(table).snapshot().scan(columns=["id", "v"], filter="id > 397").to_arrow()
+    assert sorted(result["v"].to_pylist()) == ["v397", "v398", "v399"]
 
 
-def test_a_function_that_raises_leaves_nothing(spark: Any, tmp_path: Path, made: Made) -> None:
+def test_a_function_that_raises_leaves_nothing(spark: Any, tmp_path: Path, create: Create) -> None:
     from pyspark.sql import functions as sf
 
     path = tmp_path / "table"
-    made(path, FEATURES["feed"])
+    create(path, FEATURES["feed"])
     before = sorted(path.rglob("*.*"))
 
-    def broken(number):  # PySpark takes hints for those of Arrow's functions
+    def broken(number):  # PySpark takes type hints for those of Arrow functions
         if number == 390:
             raise ValueError("no number for me")
         return number
@@ -431,17 +433,17 @@ def test_a_table_that_cannot_be_written(spark: Any, tmp_path: Path) -> None:
             call()
 
 
-def test_an_append_only_table_keeps_its_rows(spark: Any, tmp_path: Path, made: Made) -> None:
+def test_an_append_only_table_keeps_its_rows(spark: Any, tmp_path: Path, create: Create) -> None:
     path = tmp_path / "table"
-    made(path, {"delta.appendOnly": "true"})
+    create(path, {"delta.appendOnly": "true"})
     raises("transaction.append_only", lambda: dr_spark.delete(spark, path, "id = 1"))
     merge = dr_spark.merge(spark, path, source(spark), "target.id = s.id")
     assert merge.when_not_matched_insert_all().execute().metrics["numTargetRowsInserted"] == 40
 
 
-def test_rules_of_the_table_hold(spark: Any, tmp_path: Path, made: Made) -> None:
+def test_rules_of_the_table_hold(spark: Any, tmp_path: Path, create: Create) -> None:
     path = tmp_path / "table"
-    made(path, {})
+    create(path, {})
     dr.Table(path).add_constraint("small", "k < 1000")
     raises("write.constraint", lambda: dr_spark.update(spark, path, "id = 3", {"k": "5000"}))
     merge = dr_spark.merge(spark, path, source(spark), "target.id = s.id")
@@ -450,39 +452,41 @@ def test_rules_of_the_table_hold(spark: Any, tmp_path: Path, made: Made) -> None
     assert dr.Table(path).snapshot().version == 1
 
 
-def test_rules_ask_only_what_is_written(spark: Any, tmp_path: Path, made: Made) -> None:
+def test_rules_are_only_evaluated_on_written_rows(
+    spark: Any, tmp_path: Path, create: Create
+) -> None:
     path = tmp_path / "table"
-    made(path, {})
+    create(path, {})
     dr.Table(path).add_constraint("small", "k < 10")
-    one_more = {"k": "k + 1"}  # too much for rows with 9
+    one_more = {"k": "k + 1"}  # fails for rows with 9
     assert dr_spark.update(spark, path, "k = 3", one_more).metrics["numUpdatedRows"] == 40
     dr.Table(path).set_properties({"delta.enableChangeDataFeed": "true"})
     assert dr_spark.update(spark, path, "k = 4", one_more).metrics["numUpdatedRows"] == 80
-    given = spark.range(399, 401).selectExpr("id", "(id - 399) * 50 + 1 AS k").alias("s")
-    merge = dr_spark.merge(spark, path, given, "target.id = s.id")
+    argument = spark.range(399, 401).selectExpr("id", "(id - 399) * 50 + 1 AS k").alias("s")
+    merge = dr_spark.merge(spark, path, argument, "target.id = s.id")
     assert merge.when_matched_update({"k": "s.k"}).execute().metrics["numTargetRowsUpdated"] == 1
 
 
 def test_rows_that_stay_are_written_with_those_that_change(
-    spark: Any, tmp_path: Path, made: Made, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From one scan, without a value computed for them; functions in Python would compute it."""
+    """From one scan, without computing a value for them, which would call functions in Python."""
     from pyspark.sql import functions as sf
 
     scans = []
     without = RowSets.without
     monkeypatch.setattr(RowSets, "without", lambda *given: scans.append(1) or without(*given))
     path = tmp_path / "table"
-    made(path, {})
-    # rows that are there break this rule
+    create(path, {})
+    # existing rows violate this constraint
     actions = map(json.loads, (path / "_delta_log" / f"{0:020}.json").read_text().splitlines())
-    [metadata] = [one for one in actions if "metaData" in one]
+    [metadata] = [action for action in actions if "metaData" in action]
     rules = {"delta.constraints.late": "id % 100 <> 9 AND k < 1000"}
     metadata["metaData"]["configuration"].update(rules)
     logs.write_commit(path, 1, [logs.protocol(1, 3), metadata])
     before = {row["id"]: row for row in dr.Table(path).snapshot().scan().to_arrow().to_pylist()}
 
-    def raises_for_others(number):  # PySpark takes hints for those of Arrow's functions
+    def raises_for_others(number):  # PySpark takes type hints for those of Arrow functions
         assert number % 100 == 6
         return number
 
@@ -500,8 +504,8 @@ def test_rows_that_stay_are_written_with_those_that_change(
     for number in chosen:
         row = before[number]
         row.update(v="newtrue", k=100, s={"a": row["s"]["a"], "b": 7})
-    found = dr.Table(path).snapshot().scan().to_arrow().to_pylist()
-    assert {row["id"]: row for row in found} == before
+    result = dr.Table(path).snapshot().scan().to_arrow().to_pylist()
+    assert {row["id"]: row for row in result} == before
     of_python = sf.udf(raises_for_others, "long")
     dr_spark.update(spark, path, which, {"k": of_python("id")})
     assert scans == [1]
@@ -510,8 +514,8 @@ def test_rows_that_stay_are_written_with_those_that_change(
 
 def test_the_same_batch_is_merged_once(spark: Any, table: Path) -> None:
     def merge() -> Any:
-        begun = dr_spark.merge(spark, table, source(spark), "target.id = s.id", txn=("stream", 3))
-        return begun.when_not_matched_insert_all().execute()
+        merge = dr_spark.merge(spark, table, source(spark), "target.id = s.id", txn=("stream", 3))
+        return merge.when_not_matched_insert_all().execute()
 
     assert merge().version == 1
     assert merge().version is None
@@ -521,10 +525,10 @@ def test_columns_of_the_source_join_the_table(spark: Any, table: Path) -> None:
     wider = source(spark).selectExpr("*", "id * 2 AS twice").alias("s")
     merge = dr_spark.merge(spark, table, wider, "target.id = s.id", schema_mode="merge")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
-    found = spark.read.format("delta").load(str(table))
-    assert found.columns == ["id", "k", "v", "s", "p", "twice"]
-    assert found.where("twice = id * 2").count() == 80
-    assert found.where("twice IS NULL").count() == 360
+    result = spark.read.format("delta").load(str(table))
+    assert result.columns == ["id", "k", "v", "s", "p", "twice"]
+    assert result.where("twice = id * 2").count() == 80
+    assert result.where("twice IS NULL").count() == 360
 
 
 def test_char_and_identity_columns(spark: Any, tmp_path: Path) -> None:
@@ -536,8 +540,8 @@ def test_char_and_identity_columns(spark: Any, tmp_path: Path) -> None:
     spark.sql(f"INSERT INTO delta.`{path}` (c, v, n) VALUES ('a', 'b', 1), ('c', 'd', 2)")
     before = {row.n: row.id for row in spark.read.format("delta").load(str(path)).collect()}
     assert dr_spark.update(spark, path, "n = 1", {"c": "'xy'", "n": "3"}).version == 2
-    found = dr.Table(path).snapshot().scan(columns=["id", "c", "n"], filter="n = 3").to_arrow()
-    assert found.to_pylist() == [{"id": before[1], "c": "xy  ", "n": 3}]
+    result = dr.Table(path).snapshot().scan(columns=["id", "c", "n"], filter="n = 3").to_arrow()
+    assert result.to_pylist() == [{"id": before[1], "c": "xy  ", "n": 3}]
     raises("write.constraint", lambda: dr_spark.update(spark, path, None, {"c": "'longer'"}))
     raises("write.constraint", lambda: dr_spark.update(spark, path, None, {"v": "'long'"}))
     raises("write.identity", lambda: dr_spark.update(spark, path, None, {"id": "1"}))
@@ -547,17 +551,17 @@ def test_char_and_identity_columns(spark: Any, tmp_path: Path) -> None:
     merge = merge.when_not_matched_insert({"n": "s.n"}, "s.n % 2 = 0")
     assert merge.when_not_matched_insert({"n": "s.n"}).execute().version == 3
     dr_spark.write(spark.range(100, 130, 1, 3).selectExpr("CAST(id AS INT) AS n", "'w' AS c"), path)
-    # delta-spark counts on from there
+    # delta-spark continues from there
     spark.sql(f"INSERT INTO delta.`{path}` (c, v, n) VALUES ('z', 'z', 1000)")
     rows = spark.read.format("delta").load(str(path)).collect()
     ids = {row.n: row.id for row in rows}
-    assert {ids[2], ids[3]} == {*before.values()}  # rows that were there keep theirs
+    assert {ids[2], ids[3]} == {*before.values()}  # existing rows keep theirs
     assert len(ids) == len(rows) == len({*ids.values()}) == 2 + 38 + 30 + 1
     groups = [[ids[2], ids[3]], [ids[n] for n in range(4, 42)]]
     groups += [[ids[n] for n in range(100, 130)], [ids[1000]]]
     for lower, upper in itertools.pairwise(groups):
         assert max(lower) < min(upper)
-    # a write that gives none leaves the mark alone
+    # a write without values does not change the high-water mark
     schema = dr.Table(path).snapshot().metadata.schema_string
     dr_spark.delete(spark, path, "n = 1000")
     assert dr.Table(path).snapshot().metadata.schema_string == schema
@@ -568,7 +572,7 @@ def test_small_files_are_packed_after_a_statement(spark: Any, tmp_path: Path) ->
     rows(spark, 0, 600, "id % 10", "'v'", 1).repartition(60).write.format("delta").save(str(path))
     dr.Table(path).set_properties({"delta.autoOptimize.autoCompact": "true"})
     dr_spark.update(spark, path, "id = 7", {"v": "'x'"})
-    told = dr.Table(path).history().to_pylist()
-    assert [one["operation"] for one in told[:2]] == ["OPTIMIZE", "UPDATE"]
+    reported = dr.Table(path).history().to_pylist()
+    assert [item["operation"] for item in reported[:2]] == ["OPTIMIZE", "UPDATE"]
     assert dr.Table(path).snapshot().num_files == 1
     same_rows(spark, path)

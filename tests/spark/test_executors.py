@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from spark.support import java_classes
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]  # sessions of its own
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # separate sessions
 
 TESTS = Path(__file__).resolve().parents[1]
 
 
 def run(*command: str, **env: str) -> list[dict[str, Any]]:
-    """The lines of JSON that a driver of its own prints."""
+    """Return the lines of JSON that a separate driver prints."""
     paths = [str(TESTS.parent / "python"), str(TESTS), os.environ.get("PYTHONPATH", "")]
     settings = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
@@ -30,13 +30,13 @@ def run(*command: str, **env: str) -> list[dict[str, Any]]:
     )
     assert done.returncode == 0, done.stderr[-5000:]
     # Spark's own launchers print, too
-    parts = [line.split("TOLD", 1)[1] for line in done.stdout.splitlines() if "TOLD" in line]
+    parts = [line.split("RESULT", 1)[1] for line in done.stdout.splitlines() if "RESULT" in line]
     return [json.loads(part) for part in parts]
 
 
 @pytest.fixture(scope="module")
-def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What came of writes and statements on real executors."""
+def results(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """The results of writes and statements on real executors."""
     import pyspark
 
     root = tmp_path_factory.mktemp("losing")
@@ -46,33 +46,33 @@ def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str,
     return run("-m", "spark.support.losing", jar, str(root), SPARK_HOME=spark_home)
 
 
-def test_files_of_a_lost_attempt_do_not_enter_the_log(told: list[dict[str, Any]]) -> None:
-    every = {one["case"]: one for one in told if "raised" in one}
-    told = list(every.values())
-    assert all(one["lost"] for one in told), "no executor was lost"
+def test_files_of_a_lost_attempt_do_not_enter_the_log(results: list[dict[str, Any]]) -> None:
+    every = {warning["case"]: warning for warning in results if "raised" in warning}
+    results = list(every.values())
+    assert all(result["lost"] for result in results), "no executor was lost"
     expected = list(range(40))
-    # tasks whose files move when the job commits: those of the lost attempt never do
+    # tasks whose files are moved when the job commits: those of the lost attempt never are
     assert (every["v1"]["raised"], every["v1"]["rows"]) == (None, expected)
-    # tasks that move their files themselves: those of the lost attempt are there
+    # tasks that move their files themselves: those of the lost attempt exist
     assert every["v2"]["raised"] == "write.uncommitted_files"
     assert every["v2"]["rows"] is None
     assert "committed 40 rows" in every["v2"]["message"]
-    # the same with rows that do not differ from one attempt to the next
+    # the same with rows that are equal in all attempts
     assert (every["v2, same rows"]["raised"], every["v2, same rows"]["rows"]) == (None, expected)
 
 
-def test_statements_survive_what_happens_to_their_tasks(told: list[dict[str, Any]]) -> None:
-    found = {one.pop("case"): one for one in told if "right" in one}
-    assert len(found) >= 2
-    for case, one in found.items():
-        print(case, one)
-        assert one["met"], f"{case}: no task met the fault"
-        del one["met"], one["seconds"]
+def test_statements_survive_failures_of_their_tasks(results: list[dict[str, Any]]) -> None:
+    result = {first.pop("case"): first for first in results if "right" in first}
+    assert len(result) >= 2
+    for case, first in result.items():
+        print(case, first)
+        assert first["met"], f"{case}: no task met the fault"
+        del first["met"], first["seconds"]
     expected = {"right": True, "changes": True, "wrong": [], "left": [], "version": 1}
-    assert found == dict.fromkeys(found, expected)
+    assert result == dict.fromkeys(result, expected)
 
 
-#: Packages that executors lack, and what the error says to do.
+#: Packages that executors lack, and the remedy in the error.
 LACKING = {
     "deltareplay": "install the same release on every executor",
     "pyarrow": "Set PYSPARK_PYTHON",
@@ -110,12 +110,12 @@ for package in {list(LACKING)}:
         error = None
     except dr.UnsupportedFeatureError as raised:
         error = [raised.code, str(raised)]
-    print("TOLD" + json.dumps([package, rows, error]))
+    print("RESULT" + json.dumps([package, rows, error]))
     shutil.rmtree(module)
 """
-    found = run("-c", code)
-    assert [package for package, *_ in found] == list(LACKING)
-    for package, rows, [code, message] in found:  # type: ignore[misc]
+    result = run("-c", code)
+    assert [package for package, *_ in result] == list(LACKING)
+    for package, rows, [code, message] in result:  # type: ignore[misc]
         assert rows == [[0, 0], [2, 104], [3, 6], [4, 8], [5, 50], [6, 60], [7, 70]]
         assert code == "spark.executors"
         assert LACKING[package] in message  # type: ignore[index]

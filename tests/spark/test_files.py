@@ -1,4 +1,4 @@
-"""``deltareplay.spark.files``: what the executors replay is what one process replays."""
+"""``deltareplay.spark.files``: executors replay the same as one process."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ SOME = CASES if os.environ.get("DELTAREPLAY_SLOW") else CASES[::9]
 
 
 def texts(table: pa.Table) -> list[str]:
-    """The rows as text; Spark's maps come as pairs, like Arrow's own."""
+    """Return the rows as text; Spark's maps are pairs, like Arrow's own."""
     return sorted(json.dumps(row, default=str) for row in table.to_pylist())
 
 
 def assert_same(spark: Any, snapshot: dr.Snapshot, **options: Any) -> Any:
-    """The files of a snapshot, replayed here, on the driver, with executors, and by a shuffle."""
+    """Compare files replayed here, on the driver, by executors, and by a shuffle."""
     chosen = {name: options[name] for name in ("columns", "filter") if name in options}
     expected = snapshot.files(**chosen)
     for reconcile in ("auto", "driver", "executors"):
         frame = dr_spark.files(spark, snapshot, reconcile=reconcile, **options)
-        found = frame.toArrow()
-        assert found.column_names == expected.column_names
-        assert texts(found) == texts(expected), reconcile
+        result = frame.toArrow()
+        assert result.column_names == expected.column_names
+        assert texts(result) == texts(expected), reconcile
     return expected
 
 
@@ -57,9 +57,9 @@ def test_the_function_is_public() -> None:
 
 @pytest.mark.parametrize("case", SOME, ids=str)
 def test_conformance(spark: Any, case: suite.Case) -> None:
-    with suite.table_of(case) as place, warnings.catch_warnings():
+    with suite.table_of(case) as path, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        snapshot = dr.Table(place).snapshot()
+        snapshot = dr.Table(path).snapshot()
         frame = dr_spark.files(spark, snapshot, piece_size=4000)
         assert texts(frame.toArrow()) == texts(snapshot.files())
 
@@ -133,7 +133,7 @@ def test_an_empty_table_has_no_files(spark: Any, tmp_path: Path) -> None:
     assert assert_same(spark, dr.Table(log.uri).snapshot()).num_rows == 0
 
 
-def test_a_version_stays_what_it_was(spark: Any, tmp_path: Path) -> None:
+def test_a_version_does_not_change(spark: Any, tmp_path: Path) -> None:
     log = samples.events(tmp_path)
     frame = dr_spark.files(spark, log.uri, columns=["path"])
     old = dr_spark.files(spark, log.uri, version=1, columns=["path"])
@@ -143,7 +143,7 @@ def test_a_version_stays_what_it_was(spark: Any, tmp_path: Path) -> None:
     assert texts(old.toArrow()) == texts(dr.Table(log.uri).snapshot(version=1).files(["path"]))
 
 
-def test_by_itself_a_long_tail_goes_to_the_executors(
+def test_a_long_tail_is_replayed_by_executors(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = samples.events(tmp_path)
@@ -199,14 +199,14 @@ def test_an_error_comes_back_from_an_executor(spark: Any, tmp_path: Path) -> Non
         dr_spark.files(spark, dr.Table(log.uri).snapshot(), reconcile="driver").collect()
 
 
-def test_an_executor_without_the_package_says_so(spark: Any, tmp_path: Path) -> None:
+def test_an_executor_without_the_package_is_reported(spark: Any, tmp_path: Path) -> None:
     from deltareplay.spark.executors.run import function
 
     task = function(None, b"")
 
     def elsewhere(batches: Any) -> Any:
         sys.modules["deltareplay.spark.executors.worker"] = (
-            None  # what an import makes of it: ImportError
+            None  # an import turns it into an ImportError
         )
         try:
             yield from task(batches)

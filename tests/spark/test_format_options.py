@@ -1,4 +1,4 @@
-"""What the format says to options that it does not take; no session, just its classes."""
+"""The format's errors for unsupported options; no session, just its classes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ WRITING = [
     "delta.<property>",
 ]
 
-#: What Spark 4.1 hands over for ``CREATE TABLE ... LOCATION`` and ``catalog.createTable``.
+#: The options that Spark 4.1 passes for ``CREATE TABLE ... LOCATION`` and ``catalog.createTable``.
 OF_THE_CATALOG = (
     {"location": "t", "owner": "me", "provider": "deltareplay"},
     {"external": "true", "location": "t", "option.path": "t", "owner": "me", "provider": "x"},
@@ -66,18 +66,18 @@ OF_THE_CATALOG = (
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> str:
+def table_path(tmp_path: Path) -> str:
     dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     return str(tmp_path / "t")
 
 
-def calls(given: dict[str, str]) -> dict[str, Any]:
-    """Each thing that Spark's worker asks of the format, by what the user called."""
+def calls(options: dict[str, str]) -> dict[str, Any]:
+    """Return each call of Spark's worker to the format, by the call of the user."""
     types = pytest.importorskip("pyspark.sql.types")
     schema = types.StructType([types.StructField("id", types.LongType())])
     from deltareplay.spark.format.data_source import DeltaReplayDataSource
 
-    source = DeltaReplayDataSource(given)
+    source = DeltaReplayDataSource(options)
     return {
         "reading": source.schema,
         "reading with a schema": lambda: source.reader(schema).partitions(),
@@ -99,20 +99,22 @@ def listed(error: dr.InvalidArgumentError) -> list[str]:
 
 @pytest.mark.parametrize("where", ["a table", "no table"])
 @pytest.mark.parametrize("name", ["some", "versionAsOf", "withRowId", "maxFilesPerTrigger"])
-def test_a_write_lists_what_writing_takes(place: str, name: str, where: str) -> None:
-    path = place if where == "a table" else f"{place}/none"
+def test_an_unknown_write_option_lists_the_valid_ones(
+    table_path: str, name: str, where: str
+) -> None:
+    path = table_path if where == "a table" else f"{table_path}/none"
     for call, run in calls({"path": path, name: "x"}).items():
         if call.startswith("writing"):
             error = refused(run)
             assert error.code == "option.unknown"
             assert f"writing takes no option {name.lower()}:" in str(error)
             assert listed(error) == WRITING
-    assert not Path(place, "none").exists()
+    assert not Path(table_path, "none").exists()
 
 
 @pytest.mark.parametrize("name", ["some", "mergeSchema", "replaceWhere"])
-def test_a_read_lists_what_reading_takes(place: str, name: str) -> None:
-    for call, run in calls({"path": place, name: "x"}).items():
+def test_an_unknown_read_option_lists_the_valid_ones(table_path: str, name: str) -> None:
+    for call, run in calls({"path": table_path, name: "x"}).items():
         if call.startswith("reading"):
             error = refused(run)
             assert error.code == "option.unknown"
@@ -120,9 +122,9 @@ def test_a_read_lists_what_reading_takes(place: str, name: str) -> None:
             assert listed(error) == READING
 
 
-@pytest.mark.parametrize("given", [{}, *OF_THE_CATALOG], ids=["no path", "sql", "api", "path"])
-def test_tables_of_the_catalog_are_refused_in_one_sentence(given: dict[str, str]) -> None:
-    for call, run in calls(given).items():
+@pytest.mark.parametrize("options", [{}, *OF_THE_CATALOG], ids=["no path", "sql", "api", "path"])
+def test_tables_of_the_catalog_are_refused_in_one_sentence(options: dict[str, str]) -> None:
+    for call, run in calls(options).items():
         error = refused(run)
         assert error.code == "option.path", call
         assert "Spark's catalog does not pass the path" in str(error)
@@ -130,8 +132,8 @@ def test_tables_of_the_catalog_are_refused_in_one_sentence(given: dict[str, str]
 
 
 @pytest.mark.parametrize("name", READING)
-def test_what_is_listed_is_taken(place: str, name: str) -> None:
-    path = f"{place}/none"
+def test_listed_options_are_accepted(table_path: str, name: str) -> None:
+    path = f"{table_path}/none"
     with pytest.raises(dr.DeltaReplayError) as caught:
         source.schema({"path": path, name: path}, None)
     assert caught.value.code != "option.unknown"

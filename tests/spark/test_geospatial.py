@@ -1,4 +1,4 @@
-"""Shapes in Spark: bytes that hold WKB, on every way to the rows."""
+"""Geometries in Spark: binary WKB, by all ways to read rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def typed(ids: list[int], g: list[bytes | None], e: list[bytes | None]) -> pa.Ta
 
 @pytest.fixture
 def shapes(log: logs.LogBuilder) -> dr.Table:
-    """Version 1 appends a row; version 2 removes the first file, of whose rows one is deleted."""
+    """Version 1 appends a row; version 2 removes the first file, one of whose rows is deleted."""
     rows = typed([1, 2, 3, 4], [HOME, AWAY, None, PATH], [PATH, None, HOME, AWAY])
     first = data.write(log.table, "f.parquet", rows, deleted=[0])
     vector = first["add"]["deletionVector"]
@@ -68,8 +68,8 @@ def test_rows_hold_the_bytes_of_shapes(spark: Any, shapes: dr.Table) -> None:
 def test_changes_hold_the_bytes_of_shapes(spark: Any, shapes: dr.Table) -> None:
     changes = dr_spark.changes(spark, shapes, 1).collect()
 
-    found = {(row["_change_type"], row["id"]): plain(row["g"]) for row in changes}
-    assert found == {
+    result = {(row["_change_type"], row["id"]): plain(row["g"]) for row in changes}
+    assert result == {
         ("insert", 5): PATH,
         ("delete", 2): AWAY,
         ("delete", 3): None,

@@ -12,7 +12,7 @@ from stores import servers
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]  # a cluster of HDFS
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # an HDFS cluster
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_what_spark_writes_is_read_by_both(spark: Any, hdfs: str) -> None:
     assert table.verify(rows=True).ok
 
 
-def test_delta_spark_and_we_take_turns(spark: Any, hdfs: str) -> None:
+def test_delta_spark_and_we_alternate(spark: Any, hdfs: str) -> None:
     uri = f"{hdfs}/turns"
     spark.range(5).write.format("delta").save(uri)
     table = dr.Table(uri)
@@ -53,7 +53,7 @@ def test_delta_spark_and_we_take_turns(spark: Any, hdfs: str) -> None:
     assert ids(dr_spark.read(spark, uri)) == list(range(9))
 
 
-def test_a_quota_that_is_used_up_is_said_at_once(spark: Any, hdfs: str) -> None:
+def test_an_exhausted_quota_is_reported_at_once(spark: Any, hdfs: str) -> None:
     uri = f"{hdfs}/full"
     table = dr.create_table(uri, pa.schema([("id", pa.int64())]))
     jvm = spark._jvm

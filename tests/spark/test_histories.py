@@ -1,6 +1,6 @@
 """Random histories, read by delta-spark and here: the newest version and one before it.
 
-``DELTAREPLAY_HISTORIES`` says how many histories; a plain run takes a few.
+``DELTAREPLAY_HISTORIES`` sets the number of histories; a plain run takes a few.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def test_a_delta_table_opens_by_its_name(uri: str, name: str, ids: list[int]) ->
     assert sorted(opened.snapshot().scan().to_arrow()["id"].to_pylist()) == ids
 
 
-def test_a_name_stands_where_a_uri_does(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_accepted_instead_of_a_uri(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIVE_METASTORE_URI", uri)
 
     assert dr.Table("hive://sales.managed").snapshot().version == 0
@@ -71,7 +71,7 @@ def test_a_name_stands_where_a_uri_does(uri: str, monkeypatch: pytest.MonkeyPatc
         "symlinks": "Open the table itself: .*/big$",
     }.items(),
 )
-def test_what_is_no_delta_table_is_told(uri: str, name: str, what: str) -> None:
+def test_other_tables_are_reported(uri: str, name: str, what: str) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         HiveMetastore(uri).locate(f"sales.{name}")
     assert caught.value.code == "catalog.not_delta"
@@ -79,7 +79,7 @@ def test_what_is_no_delta_table_is_told(uri: str, name: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sales.nothing", "nothing.orders", "spark.sales.managed"])
-def test_what_is_not_there_is_told(uri: str, name: str) -> None:
+def test_missing_tables_are_reported(uri: str, name: str) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         HiveMetastore(uri).locate(name)
     assert caught.value.code == "catalog.no_table"

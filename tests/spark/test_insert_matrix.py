@@ -1,8 +1,9 @@
-"""INSERT by place, by name and with a list of columns, of flat and nested rows, beside delta-spark.
+"""INSERT by position, by name and with a list of columns, compared with delta-spark.
 
 As delta-spark 4.4 (its suites ``DeltaInsertInto*``, and delta-io/delta issue 7701): rows whose
-names and types are the table's are stored by name, at any depth. All others are paired by place,
-and so are the fields of their structs; with a list of columns, the fields of structs always are.
+names and types are the table's are stored by name, at any depth. All others are matched by
+position, and so are the fields of their structs; with a list of columns, the fields of structs
+always are.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.beside import in_turn, made
+from spark.support.comparison import compare_statements, create_table
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -22,7 +23,7 @@ S = "named_struct('b', 'first', 'a', 'second')"
 L = "array(named_struct('y', 10, 'x', 20))"
 M = "map(1, named_struct('y', 10, 'x', 20))"
 
-#: What follows ``INSERT``. Each struct has its fields in another order than the table.
+#: The text after ``INSERT``. Each struct has its fields in a different order than the table.
 PAIRED = [
     f"INTO {{t}} SELECT 2, {S}, {L}, {M}",
     f"INTO {{t}} SELECT 2 AS k, {S} AS s, {L} AS l, {M} AS m",
@@ -51,7 +52,7 @@ EVOLVING = [
     f"WITH SCHEMA EVOLUTION INTO {{t}} BY NAME SELECT 5 AS extra, 3 AS k, {S} AS s",
 ]
 
-#: Statements that neither takes.
+#: Statements that neither accepts.
 REFUSED = [
     f"INTO {{t}} SELECT 3, {S}",
     f"INTO {{t}} SELECT 3, {S}, {L}, {M}, 5 AS extra",
@@ -70,7 +71,7 @@ REFUSED = [
 
 @pytest.fixture(scope="module")
 def base(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(
+    return create_table(
         spark,
         tmp_path_factory.mktemp("matrix") / "t",
         "CREATE TABLE {t} (k INT, s STRUCT<a: STRING, b: STRING>, l ARRAY<STRUCT<x: INT, y: INT>>, "
@@ -84,16 +85,16 @@ def inserts(texts: list[str]) -> list[str]:
 
 
 def test_rows_are_paired_as_by_delta_spark(spark: Any, tmp_path: Path, base: Path) -> None:
-    in_turn(spark, tmp_path, base, inserts(PAIRED))
+    compare_statements(spark, tmp_path, base, inserts(PAIRED))
 
 
 @pytest.mark.parametrize("text", EVOLVING)
 def test_columns_join_as_by_delta_spark(spark: Any, tmp_path: Path, base: Path, text: str) -> None:
-    in_turn(spark, tmp_path, base, inserts([text]))
+    compare_statements(spark, tmp_path, base, inserts([text]))
 
 
-def test_what_does_not_fit_is_refused(spark: Any, tmp_path: Path, base: Path) -> None:
-    in_turn(spark, tmp_path, base, inserts(REFUSED), changes=False)
+def test_values_that_do_not_fit_are_refused(spark: Any, tmp_path: Path, base: Path) -> None:
+    compare_statements(spark, tmp_path, base, inserts(REFUSED), changes=False)
 
 
 STRUCTS = (
@@ -103,7 +104,7 @@ STRUCTS = (
 
 
 def test_structs_in_structs(spark: Any, tmp_path: Path) -> None:
-    base = made(
+    base = create_table(
         spark,
         tmp_path / "base",
         "CREATE TABLE {t} (k INT, s STRUCT<p: STRUCT<a: STRING, b: STRING>, "
@@ -115,14 +116,14 @@ def test_structs_in_structs(spark: Any, tmp_path: Path) -> None:
         f"INTO {{t}} SELECT 1, {STRUCTS}",
         f"INTO {{t}} BY NAME SELECT 1 AS k, {STRUCTS} AS s",
     ]
-    in_turn(spark, tmp_path / "fit", base, inserts(texts))
+    compare_statements(spark, tmp_path / "fit", base, inserts(texts))
     others = "INTO {t} (k, s) SELECT 1, named_struct('i', 1, 'p', struct('x', 'y'), 'l', NULL)"
-    in_turn(spark, tmp_path / "others", base, inserts([others]), changes=False)
+    compare_statements(spark, tmp_path / "others", base, inserts([others]), changes=False)
 
 
 def test_columns_that_are_left_out(spark: Any, tmp_path: Path) -> None:
-    """They get their default, or null, which a column that is NOT NULL refuses."""
-    base = made(
+    """They get their default, or null, which a NOT NULL column refuses."""
+    base = create_table(
         spark,
         tmp_path / "base",
         "CREATE TABLE {t} (k INT NOT NULL, d INT DEFAULT 7, v STRING, p INT) USING delta "
@@ -137,14 +138,14 @@ def test_columns_that_are_left_out(spark: Any, tmp_path: Path) -> None:
         "INTO {t} PARTITION (p = 5) (k) VALUES (1)",
         "OVERWRITE {t} PARTITION (p = 5) BY NAME SELECT 1 AS k",
     ]
-    in_turn(spark, tmp_path / "taken", base, inserts(taken))
+    compare_statements(spark, tmp_path / "taken", base, inserts(taken))
     refused = ["INTO {t} VALUES (1, 2)", "INTO {t} (d) VALUES (1)"]
-    in_turn(spark, tmp_path / "refused", base, inserts(refused), changes=False)
+    compare_statements(spark, tmp_path / "refused", base, inserts(refused), changes=False)
 
 
 def test_an_element_that_does_not_fit_is_no_null(spark: Any, tmp_path: Path) -> None:
-    """Where a cast of the whole array would make a null of it (``try_cast``)."""
-    base = made(spark, tmp_path / "t", "CREATE TABLE {t} (k INT, l ARRAY<INT>) USING delta")
+    """If a cast of the whole array would make it null (``try_cast``)."""
+    base = create_table(spark, tmp_path / "t", "CREATE TABLE {t} (k INT, l ARRAY<INT>) USING delta")
     for text in (
         "INSERT INTO {t} SELECT 1, array(1, 3000000000)",
         "INSERT INTO {t} BY NAME SELECT 1 AS k, array('1', 'many') AS l",

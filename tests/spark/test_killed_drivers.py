@@ -28,10 +28,10 @@ VECTORS = PLAIN | {"delta.enableDeletionVectors": "true"}
 EVERY = [WRITING, *POINTS]
 CASES = [
     ("merge", VECTORS, EVERY),
-    ("merge", PLAIN, [one for one in EVERY if one != "vectors are written"]),
-    ("update", PLAIN, [one for one in EVERY if "source" not in one and "vectors" not in one]),
-    # its rows are all that a file has, so that it needs no vector
-    ("update", VECTORS, [one for one in EVERY if "source" not in one and "vectors" not in one]),
+    ("merge", PLAIN, [item for item in EVERY if item != "vectors are written"]),
+    ("update", PLAIN, [item for item in EVERY if "source" not in item and "vectors" not in item]),
+    # its rows are all rows of a file, so that it needs no vector
+    ("update", VECTORS, [item for item in EVERY if "source" not in item and "vectors" not in item]),
     ("delete", PLAIN, ["rows are marked", *list(POINTS)[2:6], *list(POINTS)[7:]]),
     ("delete", VECTORS, ["rows are marked", *list(POINTS)[6:]]),
 ]
@@ -41,11 +41,11 @@ SOME = [
     ("update", PLAIN, ["after the commit"]),
 ]
 BEFORE = dict.fromkeys(range(20), 0)
-CHANGED = {one: 7 if one >= 10 else 0 for one in range(20)}
+CHANGED = {number: 7 if number >= 10 else 0 for number in range(20)}
 AFTER = {
     "update": CHANGED,
-    "delete": {one: 0 for one in range(20) if one % 4 != 1},
-    "merge": {one: v for one, v in CHANGED.items() if v or one % 4 != 1}
+    "delete": {number: 0 for number in range(20) if number % 4 != 1},
+    "merge": {item: v for item, v in CHANGED.items() if v or item % 4 != 1}
     | dict.fromkeys(range(20, 24), 7),
 }
 
@@ -70,7 +70,7 @@ class Drivers:
             },
         )
 
-    def said(self) -> str:
+    def read_line(self) -> str:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
@@ -78,18 +78,18 @@ class Drivers:
         assert self.process.stdin is not None
         job = {"table": str(table), "statement": statement, "point": point}
         print(json.dumps(job), file=self.process.stdin, flush=True)
-        return json.loads(self.said())
+        return json.loads(self.read_line())
 
 
 @pytest.fixture(scope="module")
 def drivers(spark: Any) -> Iterator[Drivers]:
-    made = Drivers(spark)
+    created = Drivers(spark)
     try:
-        assert made.said() == "ready"
-        yield made
+        assert created.read_line() == "ready"
+        yield created
     finally:
-        made.process.kill()
-        made.process.communicate()
+        created.process.kill()
+        created.process.communicate()
 
 
 def cases() -> list[Any]:
@@ -111,24 +111,26 @@ def test_the_old_version_or_the_new_one(
 
     assert drivers.killed(path, name, point) == signal.SIGKILL
     tracker = spark.sparkContext.statusTracker()
-    while tracker.getActiveJobsIds():  # the JVM lives on, and ends its job
+    while tracker.getActiveJobsIds():  # the JVM continues, and finishes its job
         time.sleep(0.1)
-    found = dr.Table(path)
+    result = dr.Table(path)
     done = point == "after the commit"
-    assert found.snapshot().version == int(done)
+    assert result.snapshot().version == int(done)
     assert rows_of(path) == (AFTER[name] if done else BEFORE)
-    assert not [one for one in found.verify(rows=True).findings if one.severity != "info"]
+    assert not [
+        finding for finding in result.verify(rows=True).findings if finding.severity != "info"
+    ]
 
-    found.vacuum(timedelta(0), force=True, dry_run=False)
+    result.vacuum(timedelta(0), force=True, dry_run=False)
     assert leftovers(path) == []
     if not done:
         statement(spark, path, name, "7")
     assert rows_of(path) == AFTER[name]
-    assert found.verify(rows=True).findings == ()
+    assert result.verify(rows=True).findings == ()
 
 
 def rows_of(path: Path) -> dict[int, int]:
     read = dr.Table(path).snapshot().scan(columns=["id", "v"]).to_arrow().to_pydict()
-    found = dict(zip(read["id"], read["v"], strict=True))
-    assert len(found) == len(read["id"]), "a row is there twice"
-    return found
+    result = dict(zip(read["id"], read["v"], strict=True))
+    assert len(result) == len(read["id"]), "a row is duplicated"
+    return result

@@ -1,6 +1,6 @@
 """Tables of delta-spark in Spark's legacy calendar, changed here and read by delta-spark.
 
-What rows say before and after is delta-spark's word; which rows change is counted by hand.
+Rows before and after are those of delta-spark; the changed rows are counted by hand.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(SESSION != "delta-spark", reason="delta-spark writes and reads the tables"),
 ]
 
-#: Moments of a clock in the session's zone: the first day, the ends of the Julian calendar and of
+#: Local timestamps in the session's zone: the first day, the ends of the Julian calendar and of
 #: local mean time in Los Angeles, and days on which both calendars agree.
 MOMENTS = [
     "0001-01-01 00:00:00",
@@ -40,11 +40,11 @@ Row = tuple[int, str, str, int, str]
 
 
 def frame(spark: Any, moments: list[str], first: int = 0) -> Any:
-    """Rows with ids from ``first``."""
+    """Return rows with ids from ``first``."""
     rows = [
-        f"SELECT {first + number} AS id, DATE '{moment[:10]}' AS d, TIMESTAMP '{moment}' AS t, "
-        f"NAMED_STRUCT('d', DATE '{moment[:10]}') AS s"
-        for number, moment in enumerate(moments)
+        f"SELECT {first + number} AS id, DATE '{text[:10]}' AS d, TIMESTAMP '{text}' AS t, "
+        f"NAMED_STRUCT('d', DATE '{text[:10]}') AS s"
+        for number, text in enumerate(moments)
     ]
     return spark.sql(" UNION ALL ".join(rows)).coalesce(1)
 
@@ -56,14 +56,14 @@ def by_delta_spark(spark: Any, path: Path) -> list[Row]:
 
 
 def by_core(path: Path) -> list[tuple[int, str, int]]:
-    found = dr.Table(path).snapshot().scan().to_arrow().to_pydict()
+    result = dr.Table(path).snapshot().scan().to_arrow().to_pydict()
     epoch = dr.Table(path).snapshot().scan().to_arrow()["t"].cast("int64").to_pylist()
-    days = [day.isoformat() for day in found["d"]]
-    return sorted(zip(found["id"], days, epoch, strict=True))
+    days = [day.isoformat() for day in result["d"]]
+    return sorted(zip(result["id"], days, epoch, strict=True))
 
 
 ZONES = ["UTC", "America/Los_Angeles"]
-#: What timestamps are stored as.
+#: The stored types of timestamps.
 FORMS = ["TIMESTAMP_MICROS", "INT96"]
 
 
@@ -77,7 +77,7 @@ def zone(spark: Any, request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[Path]]:
-    """A directory, and the tables in it: each is written once."""
+    """A directory with the tables: each is written once."""
     return tmp_path_factory.mktemp("legacy"), set()
 
 
@@ -85,7 +85,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[Path]]:
 def legacy(
     spark: Any, zone: str, request: pytest.FixtureRequest, written: tuple[Path, set[Path]]
 ) -> Path:
-    """A table of two files with the marks, and its checkpoint with struct statistics alone."""
+    """A table of two files with the markers, and its checkpoint with struct statistics only."""
     home, tables = written
     path = home / zone.replace("/", "-") / request.param
     if path in tables:
@@ -104,10 +104,10 @@ def legacy(
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
-        said = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+        output = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         spark.sql(
             f"CREATE TABLE delta.`{path}` (id INT, d DATE, t TIMESTAMP, s STRUCT<d: DATE>) "
-            f"USING delta TBLPROPERTIES ({said})"
+            f"USING delta TBLPROPERTIES ({output})"
         )
         for first, some in ((0, MOMENTS[:4]), (4, MOMENTS[4:])):
             rows = frame(spark, some, first)
@@ -124,17 +124,21 @@ def legacy(
 
 def test_files_and_struct_statistics(spark: Any, legacy: Path) -> None:
     rows = by_delta_spark(spark, legacy)
-    assert [row[1] for row in rows] == [moment[:10] for moment in MOMENTS]
+    assert [row[1] for row in rows] == [timestamp[:10] for timestamp in MOMENTS]
     assert by_core(legacy) == [(id, day, micros) for id, day, _, micros, _ in rows]
     snapshot = dr.Table(legacy).snapshot()
     for id, day, _, micros, _ in rows:
-        moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=micros)
-        conditions: list[Any] = [f"d = DATE '{day}'", f"s.d = DATE '{day}'", [("t", "=", moment)]]
+        timestamp = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=micros)
+        conditions: list[Any] = [
+            f"d = DATE '{day}'",
+            f"s.d = DATE '{day}'",
+            [("t", "=", timestamp)],
+        ]
         for condition in conditions:
-            found = snapshot.scan(filter=condition).to_arrow()["id"].to_pylist()
+            result = snapshot.scan(filter=condition).to_arrow()["id"].to_pylist()
             same = [row[0] for row in rows if row[1] == day or row[0] == id]
-            assert id in found, condition
-            assert set(found) <= set(same), condition
+            assert id in result, condition
+            assert set(result) <= set(same), condition
 
 
 def changed_by_core(spark: Any, path: Path, statement: str, source: Any) -> None:
@@ -177,13 +181,11 @@ REWRITTEN += [(zone, form, "executors") for zone, form in pairs(ZONES, FORMS)]
 
 
 @pytest.mark.parametrize(("zone", "legacy", "way"), REWRITTEN, indirect=["zone", "legacy"])
-def test_what_is_rewritten_is_what_it_was(
-    spark: Any, legacy: Path, tmp_path: Path, way: str
-) -> None:
+def test_rewritten_rows_are_unchanged(spark: Any, legacy: Path, tmp_path: Path, way: str) -> None:
     path = tmp_path / "t"
     shutil.copytree(legacy, path)
     rows = {row[0]: row for row in by_delta_spark(spark, path)}
-    # matches 1582-10-15 and brings 1883-11-17, which the table lacks
+    # matches 1582-10-15 and sets 1883-11-17, which the table lacks
     source = frame(spark, [MOMENTS[2], "1883-11-17 00:00:00"], 200)
     new = tuple(
         source.selectExpr(
@@ -200,10 +202,10 @@ def test_what_is_rewritten_is_what_it_was(
         elif statement == "merge":
             rows[200] = (200, *rows.pop(2)[1:])
             rows[201] = new
-        wanted = sorted(rows.values())
-        assert by_delta_spark(spark, path) == wanted, statement
-        assert by_core(path) == [(id, day, micros) for id, day, _, micros, _ in wanted], statement
-    found = dr.Table(path).snapshot().scan(filter="d <= DATE '1582-10-15'").to_arrow()
-    assert sorted(found["id"].to_pylist()) == [100, 200]
+        expected = sorted(rows.values())
+        assert by_delta_spark(spark, path) == expected, statement
+        assert by_core(path) == [(id, day, micros) for id, day, _, micros, _ in expected], statement
+    result = dr.Table(path).snapshot().scan(filter="d <= DATE '1582-10-15'").to_arrow()
+    assert sorted(result["id"].to_pylist()) == [100, 200]
     legacy_days = spark.read.format("delta").load(str(path)).where("d <= DATE '1582-10-15'")
     assert sorted(row.id for row in legacy_days.select("id").collect()) == [100, 200]

@@ -1,4 +1,4 @@
-"""Constraints, generated columns and defaults of a log: delta-spark's work, strangers' do not."""
+"""Constraints, generated columns and defaults in a log: malicious ones are refused."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def test_expressions_as_delta_spark(spark: Any, tmp_path: Path) -> None:
     rows.write.format("delta").mode("append").save(str(theirs))
     dr_spark.write(rows, ours)
     [expected] = spark.read.format("delta").load(str(theirs)).collect()
-    [found] = spark.read.format("delta").load(str(ours)).collect()
-    assert found == expected
+    [result] = spark.read.format("delta").load(str(ours)).collect()
+    assert result == expected
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.write(rows.withColumn("id", rows["id"] + 2), ours)
     assert caught.value.code == "write.constraint"
@@ -97,7 +97,7 @@ PLAIN = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
 
 
 def table(at: Path, field: dict[str, Any] | None = None, **configuration: str) -> str:
-    """A table of a hand-written log."""
+    """Create a table with a handwritten log."""
     features = ["invariants", "checkConstraints", "generatedColumns", "allowColumnDefaults"]
     schema = {"type": "struct", "fields": [PLAIN] + ([field] if field else [])}
     actions = [
@@ -131,7 +131,7 @@ def invariant(text: str) -> str:
 
 
 def places(root: Path, text: str) -> dict[str, str]:
-    """Tables with the expression in each place of a log, by what the error names."""
+    """Return tables with the expression in each position of a log, by the name in the error."""
     return {
         "delta.constraints.c": table(root / "check", delta__constraints__c=f"({text}) IS NOT NULL"),
         "delta.generationExpression": table(
@@ -197,12 +197,12 @@ def test_a_default_is_no_more_than_a_value(spark: Any, tmp_path: Path) -> None:
     path = table(tmp_path / "t", field(CURRENT_DEFAULT=text))
     with pytest.raises(dr.UnsupportedFeatureError):
         dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (1, DEFAULT)")
-    # Spark itself puts variables of the environment in the place of this
+    # Spark itself substitutes environment variables for this
     path = table(tmp_path / "variable", field(CURRENT_DEFAULT="'${env:PATH} {x} it\\'s'"))
     dr_spark.write(spark.range(1), path)
     dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (1, DEFAULT)")
-    found = dr.Table(path).snapshot().to_arrow()["s"].to_pylist()
-    assert found == ["${env:PATH} {x} it's"] * 2
+    result = dr.Table(path).snapshot().to_arrow()["s"].to_pylist()
+    assert result == ["${env:PATH} {x} it's"] * 2
 
 
 def test_a_function_of_the_session_has_no_name_of_sparks_own(spark: Any, tmp_path: Path) -> None:
@@ -231,17 +231,17 @@ def test_older_spark_must_know_its_functions(
 
 
 class Ran:
-    """What creates a directory when it is unpickled."""
+    """Creates a directory when it is unpickled."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
+    def __init__(self, directory: Path) -> None:
+        self.place = directory
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os.mkdir, (str(self.place),)
 
 
 def test_classes_of_user_defined_types_are_not_loaded(spark: Any, tmp_path: Path) -> None:
-    """PySpark's ``UserDefinedType.fromJson`` unpickles what the schema has."""
+    """PySpark's ``UserDefinedType.fromJson`` unpickles the content of the schema."""
     ran = tmp_path / "ran"
     pickled = base64.b64encode(pickle.dumps(Ran(ran))).decode()
     udt = {"type": "udt", "class": "x.Y", "pyClass": "os.NoSuchClass", "sqlType": "string"}
@@ -251,8 +251,8 @@ def test_classes_of_user_defined_types_are_not_loaded(spark: Any, tmp_path: Path
     dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (3, 'b')")
     dr_spark.sql(spark, f"UPDATE delta.`{path}` SET s = 'c' WHERE id = 3")
     run_here(spark, f"DESCRIBE TABLE EXTENDED delta.`{path}`").collect()
-    found = sorted(map(tuple, dr_spark.read(spark, path).collect()))
-    assert found == [(0, None), (1, "a"), (3, "c")]
+    result = sorted(map(tuple, dr_spark.read(spark, path).collect()))
+    assert result == [(0, None), (1, "a"), (3, "c")]
     assert not ran.exists()
 
 

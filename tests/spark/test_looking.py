@@ -1,4 +1,4 @@
-"""What the page about looking at a table says of delta-spark."""
+"""delta-spark's output on the page about looking at a table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def test_what_delta_spark_shows(spark: Any, tmp_path: Path) -> None:
 
     path = looks.written(tmp_path)
     dt = DeltaTable.forPath(spark, str(path))
-    found = looks.calls("delta-spark")
-    assert len(found) > 5
-    for code in found:
+    result = looks.calls("delta-spark")
+    assert len(result) > 5
+    for code in result:
         assert eval(code, {"dt": dt}) != [], code
     assert dt.toDF().count() == 259
     assert len(dt.toDF().filter("id > 250").inputFiles()) == 3

@@ -1,4 +1,4 @@
-"""Tables whose commits a catalog manages, in Spark: the driver asks, executors read files."""
+"""Tables whose commits a catalog manages, in Spark: the driver queries it, executors read files."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def table(server: UnityServer) -> dr.Table:
     """A table of four rows in two files."""
     unity = UnityCatalog(server.uri, "secret", timeout=5)
     properties = {"delta.enableChangeDataFeed": "true"}
-    made = dr.create_table(
+    created = dr.create_table(
         NAME, pa.schema([("id", pa.int64())]), properties=properties, catalog=unity
     )
-    made.append({"id": [0, 1]})
-    made.append({"id": [2, 3]})
+    created.append({"id": [0, 1]})
+    created.append({"id": [2, 3]})
     return dr.Table.from_name(NAME, unity)
 
 
@@ -35,9 +35,9 @@ def rows(frame: Any) -> list[int]:
 
 
 def latest(server: UnityServer) -> int:
-    found = server.table(NAME)["latest-table-version"]
-    assert isinstance(found, int)
-    return found
+    result = server.table(NAME)["latest-table-version"]
+    assert isinstance(result, int)
+    return result
 
 
 def test_reads_and_statements(spark: Any, server: UnityServer, table: dr.Table) -> None:
@@ -69,13 +69,13 @@ def test_work_that_executors_share(spark: Any, server: UnityServer, table: dr.Ta
 
 
 def test_delta_table(spark: Any, server: UnityServer, table: dr.Table) -> None:
-    found = DeltaTable.forPath(spark, table)
-    found.delete("id = 0")
-    found.alias("t").merge(
+    result = DeltaTable.forPath(spark, table)
+    result.delete("id = 0")
+    result.alias("t").merge(
         spark.range(9, 10).alias("s"), "t.id = s.id"
     ).whenNotMatchedInsertAll().execute()
 
-    assert rows(found.toDF()) == [1, 2, 3, 9]
+    assert rows(result.toDF()) == [1, 2, 3, 9]
     assert latest(server) == 4
 
 

@@ -1,4 +1,4 @@
-"""Features x operations: after each operation here delta-spark reads the same rows, and goes on."""
+"""Features x operations: after each operation here, delta-spark reads the same rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.spark
 
 @dataclass(frozen=True)
 class Feature:
-    """A table with a feature, as delta-spark makes it.
+    """A table with a feature, as created by delta-spark.
 
     Attributes:
         properties: Table properties.
-        columns: Columns beside ``id``, ``v`` and ``p``, as SQL.
+        columns: Columns in addition to ``id``, ``v`` and ``p``, as SQL.
         tail: What follows the columns; partitions by default.
         generated: Expressions of generated columns of type LONG, by name.
         alter: Statements after the first insert, with ``{t}`` for the table.
@@ -89,7 +89,7 @@ NAMES = list(FEATURES) if os.environ.get("DELTAREPLAY_SLOW") else ["many", "gene
 
 
 def rows(*ids: int) -> pa.Table:
-    values = [{"id": one, "v": one * 10, "p": "ab"[one % 2]} for one in ids]
+    values = [{"id": number, "v": number * 10, "p": "ab"[number % 2]} for number in ids]
     return pa.Table.from_pylist(values)
 
 
@@ -139,7 +139,7 @@ def create(spark: Any, path: Path, feature: Feature) -> None:
 
 @pytest.mark.slow  # a dozen statements
 @pytest.mark.parametrize("name", NAMES)
-def test_each_goes_on_where_the_other_stopped(spark: Any, tmp_path: Path, name: str) -> None:
+def test_each_continues_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
     feature = FEATURES[name]
     path = tmp_path / "t"
     at = f"delta.`{path}`"

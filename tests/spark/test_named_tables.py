@@ -35,39 +35,39 @@ def frame(delta: Any, columns: str = "id INT, v STRING, p INT") -> Any:
     return delta.createDataFrame(ROWS, columns)
 
 
-def found(delta: Any, name: str) -> list[tuple[Any, ...]]:
+def rows(delta: Any, name: str) -> list[tuple[Any, ...]]:
     return rows_of(dr_spark.sql(delta, f"SELECT * FROM {name}"))
 
 
 def test_insert_into_matches_columns_by_position(delta: Any, named: str) -> None:
     frame(delta, "x INT, id STRING, v INT").write.insertInto(named)
-    assert found(delta, named) == ROWS
+    assert rows(delta, named) == ROWS
     frame(delta).where("id = 1").write.insertInto(named, overwrite=True)
-    assert found(delta, named) == ROWS[:1]
+    assert rows(delta, named) == ROWS[:1]
     dynamic = frame(delta).where("id = 2").write.mode("overwrite")
     dynamic.option("partitionOverwriteMode", "dynamic").insertInto(named)
-    assert found(delta, named) == ROWS
+    assert rows(delta, named) == ROWS
     wider = frame(delta).selectExpr("*", "id * 2 AS twice").where("id = 2")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         wider.write.insertInto(named)
     assert caught.value.code == "write.columns"
     wider.write.option("mergeSchema", True).option("userMetadata", "why").insertInto(named)
-    assert found(delta, named) == [(1, "a", 1, None), (2, "b", 2, 4), (2, "b", 2, None)]
+    assert rows(delta, named) == [(1, "a", 1, None), (2, "b", 2, 4), (2, "b", 2, None)]
     [commit] = dr_spark.sql(delta, f"DESCRIBE HISTORY {named} LIMIT 1").collect()
     assert commit["userMetadata"] == "why"
 
 
 def test_write_to_matches_columns_by_name(delta: Any, named: str) -> None:
     frame(delta).select("p", "v", "id").writeTo(named).append()
-    assert found(delta, named) == ROWS
+    assert rows(delta, named) == ROWS
     delta.sql("SELECT 7 AS id, 2 AS p").writeTo(named).overwritePartitions()
-    assert found(delta, named) == [ROWS[0], (7, None, 2)]
-    for verb in ("create", "replace", "createOrReplace"):  # of which Spark drops the table first
+    assert rows(delta, named) == [ROWS[0], (7, None, 2)]
+    for verb in ("create", "replace", "createOrReplace"):  # Spark drops the table first
         writer = frame(delta).writeTo(named if verb != "create" else f"{named}_new")
         with pytest.raises(dr.InvalidArgumentError) as caught:
             getattr(writer.using("delta"), verb)()
         assert caught.value.code == "option.path"
-    assert found(delta, named) == [ROWS[0], (7, None, 2)]
+    assert rows(delta, named) == [ROWS[0], (7, None, 2)]
 
 
 def test_save_as_table_creates_a_table(delta: Any, name: str) -> None:
@@ -81,10 +81,10 @@ def test_save_as_table_creates_a_table(delta: Any, name: str) -> None:
     assert caught.value.code == "table.exists"
     writer.mode("ignore").saveAsTable(name)
     frame(delta).write.saveAsTable(name, format="delta", mode="append")
-    assert found(delta, name) == [ROWS[0], *ROWS, ROWS[1]]
+    assert rows(delta, name) == [ROWS[0], *ROWS, ROWS[1]]
     narrow = frame(delta).select("id", "v").write.format("delta").mode("overwrite")
     narrow.option("overwriteSchema", "true").partitionBy("v").saveAsTable(name)
-    assert found(delta, name) == [(1, "a"), (2, "b")]
+    assert rows(delta, name) == [(1, "a"), (2, "b")]
     for refused in (
         frame(delta).write.format("delta").option("path", "/tmp/elsewhere"),
         frame(delta).write.format("delta").bucketBy(2, "id"),
@@ -108,19 +108,19 @@ def test_tables_of_other_formats_are_sparks(delta: Any, name: str) -> None:
 
 def test_streams_read_and_write_tables_by_name(delta: Any, named: str, tmp_path: Path) -> None:
     frame(delta).write.insertInto(named)
-    made = f"{named}_made"
+    created = f"{named}_made"
 
     def run(format: str | None, **options: Any) -> None:
         rows = delta.readStream.table(named).select("id", "p")
         writer = rows.writeStream if format is None else rows.writeStream.format(format)
         writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        writer.trigger(availableNow=True).toTable(made, **options).awaitTermination(120)
+        writer.trigger(availableNow=True).toTable(created, **options).awaitTermination(120)
 
     run("delta", partitionBy="p")
-    assert found(delta, made) == [(1, 1), (2, 2)]
-    [detail] = dr_spark.sql(delta, f"DESCRIBE DETAIL {made}").collect()
+    assert rows(delta, created) == [(1, 1), (2, 2)]
+    [detail] = dr_spark.sql(delta, f"DESCRIBE DETAIL {created}").collect()
     assert detail["partitionColumns"] == ["p"]
     frame(delta).write.insertInto(named)
-    run(None, outputMode="append")  # the catalog has the format of a table that exists
-    assert found(delta, made) == [(1, 1), (1, 1), (2, 2), (2, 2)]
-    dr_spark.sql(delta, f"DROP TABLE {made}")
+    run(None, outputMode="append")  # the catalog has the format of an existing table
+    assert rows(delta, created) == [(1, 1), (1, 1), (2, 2), (2, 2)]
+    dr_spark.sql(delta, f"DROP TABLE {created}")

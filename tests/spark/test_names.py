@@ -1,4 +1,4 @@
-"""Tables by their names in the session's catalog, wherever the functions take a path."""
+"""Tables by their names in the session's catalog, for all functions that accept a path."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def name(spark: Any) -> Iterator[str]:
-    """A table of two rows in a schema of its own."""
+    """A table of two rows in a separate schema."""
     if SESSION != "delta-spark":
         dr_spark.register(spark, "delta")
     spark.sql("CREATE SCHEMA IF NOT EXISTS named")
-    made = DeltaTable.createOrReplace(spark).tableName("named.orders")
-    made.addColumn("id", "bigint").property("delta.checkpointPolicy", "v2").execute()
+    created = DeltaTable.createOrReplace(spark).tableName("named.orders")
+    created.addColumn("id", "bigint").property("delta.checkpointPolicy", "v2").execute()
     dr_spark.write(spark.range(2), "named.orders")
     yield "named.orders"
     spark.sql("DROP TABLE IF EXISTS named.orders")
 
 
-def test_every_function_takes_a_name(spark: Any, name: str) -> None:
+def test_every_function_accepts_a_name(spark: Any, name: str) -> None:
     assert sorted(row.id for row in dr_spark.read(spark, name).collect()) == [0, 1]
     assert dr_spark.count(spark, name) == 2
     dr_spark.write(spark.range(2, 4), name)
@@ -76,7 +76,7 @@ def test_a_name_of_something_else_is_refused(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
-def test_a_new_name_is_one_of_the_catalog(
+def test_write_creates_a_table_in_the_catalog(
     spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     # as delta-spark's saveAsTable; the table is at the catalog's default path
@@ -94,7 +94,7 @@ def test_a_new_name_is_one_of_the_catalog(
         spark.sql(f"DROP TABLE IF EXISTS {new}")
 
 
-def test_a_new_name_takes_no_rows_of_another_table(spark: Any, name: str) -> None:
+def test_write_to_a_new_name_refuses_files_of_a_dropped_table(spark: Any, name: str) -> None:
     new = "named.left_over"
     try:
         dr_spark.write(spark.range(2), new)
@@ -102,9 +102,9 @@ def test_a_new_name_takes_no_rows_of_another_table(spark: Any, name: str) -> Non
         with pytest.raises(dr.InvalidArgumentError) as caught:
             dr_spark.write(spark.range(2), new)
         assert caught.value.code == "table.exists"
-        with pytest.raises(dr.TableNotFoundError) as lacking:
+        with pytest.raises(dr.TableNotFoundError) as caught_schema:
             dr_spark.write(spark.range(2), "no_such_schema.orders")
-        assert lacking.value.code == "name.schema"
+        assert caught_schema.value.code == "name.schema"
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {new}")
 
@@ -114,4 +114,4 @@ def test_a_relative_path_begins_with_a_dot(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     dr_spark.write(spark.range(2), "./new_orders")
-    assert [one.name for one in tmp_path.iterdir()] == ["new_orders"]
+    assert [path.name for path in tmp_path.iterdir()] == ["new_orders"]

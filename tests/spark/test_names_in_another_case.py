@@ -1,4 +1,4 @@
-"""Names of partition, clustering and ordering columns in another case than the schema has."""
+"""Names of partition, clustering and ordering columns in a different case than in the schema."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.beside import both, made
+from spark.support.comparison import compare, create_table
 from spark.support.here import run_here
 
 import deltareplay as dr
@@ -42,7 +42,7 @@ def _built(tables: Any, spark: Any, path: Path, clause: str) -> None:
     ],
 )
 def test_partitions_by_sql(spark: Any, tmp_path: Path, text: str) -> None:
-    *_, partitions, _ = both(
+    *_, partitions, _ = compare(
         spark,
         tmp_path,
         None,
@@ -54,7 +54,7 @@ def test_partitions_by_sql(spark: Any, tmp_path: Path, text: str) -> None:
 
 def test_partitions_by_builders(spark: Any, tmp_path: Path) -> None:
     delta = pytest.importorskip("delta.tables")
-    both(
+    compare(
         spark,
         tmp_path,
         None,
@@ -64,7 +64,7 @@ def test_partitions_by_builders(spark: Any, tmp_path: Path) -> None:
 
 
 def test_clusters(spark: Any, tmp_path: Path) -> None:
-    """delta-spark refuses them, while it takes partition columns in another case."""
+    """delta-spark refuses them, but accepts partition columns in another case."""
     _own_sql(spark, f"CREATE TABLE {{t}} {COLUMNS} USING delta CLUSTER BY (DAY)", tmp_path / "sql")
     _own_sql(spark, f"CREATE TABLE {{t}} USING delta CLUSTER BY (day) AS {ROWS}", tmp_path / "as")
     _built(DeltaTable, spark, tmp_path / "built", "clusterBy")
@@ -88,9 +88,9 @@ def test_written(spark: Any, tmp_path: Path, how: str, exists: bool) -> None:
     rows, base = spark.sql(ROWS), None
     if exists:
         text = f"CREATE TABLE {{t}} {COLUMNS} USING delta PARTITIONED BY (Day)"
-        base = made(spark, tmp_path / "base", text)
+        base = create_table(spark, tmp_path / "base", text)
     writer = rows.write.format("delta").mode("append").partitionBy("DAY")
-    both(
+    compare(
         spark,
         tmp_path,
         base,
@@ -101,14 +101,14 @@ def test_written(spark: Any, tmp_path: Path, how: str, exists: bool) -> None:
 
 @pytest.mark.parametrize("columns", [["DAY"], ["ID", "day"]])
 def test_ordered(spark: Any, tmp_path: Path, columns: list[str]) -> None:
-    base = made(
+    base = create_table(
         spark,
         tmp_path / "base",
         f"CREATE TABLE {{t}} {COLUMNS} USING delta",
         "INSERT INTO {t} VALUES (1, 'mon'), (2, 'tue')",
     )
     delta = pytest.importorskip("delta.tables")
-    both(
+    compare(
         spark,
         tmp_path,
         base,
@@ -120,7 +120,7 @@ def test_ordered(spark: Any, tmp_path: Path, columns: list[str]) -> None:
 
 
 def test_cluster_by_of_writers_is_refused(spark: Any, tmp_path: Path) -> None:
-    """Spark tells a Python data source nothing of it."""
+    """Spark does not pass it to a Python data source."""
     dr_spark.register(spark)
     rows = spark.sql(ROWS)
     writer = rows.write.format("deltareplay").mode("append").clusterBy("day")

@@ -1,7 +1,7 @@
-"""Metadata of columns as no writer should leave it: rows are read, writes end in errors of ours.
+"""Invalid metadata of columns: rows are read, writes raise typed errors.
 
-Delta's protocol, "Column Invariants", "Identity Columns" and "Default Columns", says which forms
-there are.
+The valid forms are those of Delta's protocol, "Column Invariants", "Identity Columns" and "Default
+Columns".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 LIMIT = "__CHAR_VARCHAR_TYPE_STRING"
 IDENTITY = {"delta.identity.start": 1, "delta.identity.step": 1}
 WRONG: dict[str, tuple[str, dict[str, Any]]] = {
-    "invariant that is no JSON": ("long", {"delta.invariants": "not json"}),
+    "invariant that is not JSON": ("long", {"delta.invariants": "not json"}),
     "invariant that is a list": ("long", {"delta.invariants": "[1]"}),
     "invariant that is null": ("long", {"delta.invariants": None}),
     "invariant without an expression": ("long", {"delta.invariants": '{"expression": null}'}),
@@ -73,7 +73,7 @@ def table(
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_says_nothing_of_use_is_refused(spark: Any, tmp_path: Path, name: str) -> None:
+def test_useless_values_are_refused(spark: Any, tmp_path: Path, name: str) -> None:
     uri = table(tmp_path / "t", *WRONG[name])
     assert sorted(row.id for row in dr_spark.read(spark, uri).collect()) == [1, 2, 3]
     for write in (
@@ -88,7 +88,7 @@ def test_what_says_nothing_of_use_is_refused(spark: Any, tmp_path: Path, name: s
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_what_means_nothing_is_passed_over(spark: Any, tmp_path: Path, name: str) -> None:
+def test_options_without_meaning_are_ignored(spark: Any, tmp_path: Path, name: str) -> None:
     uri = table(tmp_path / "t", "string", ODD[name])
     assert dr_spark.read(spark, uri).where("id > 1").count() == 2
     dr_spark.write(spark.range(7, 8), uri)

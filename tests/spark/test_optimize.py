@@ -1,4 +1,4 @@
-"""``deltareplay.spark.optimize`` beside delta-spark's OPTIMIZE and REORG on copies of one table."""
+"""``deltareplay.spark.optimize`` and delta-spark's OPTIMIZE and REORG on copies of one table."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ FROM range({start}, {end})"""
 
 
 def filled(
-    spark: Any, path: Path, clauses: str = "", files: int = 4, rows: int = 2000, **told: str
+    spark: Any, path: Path, clauses: str = "", files: int = 4, rows: int = 2000, **options: str
 ) -> None:
-    """A table of delta-spark's, of one insert for each file."""
+    """Write a table by delta-spark, with one insert for each file."""
     columns = "id LONG, p LONG, x LONG, y STRING, v DOUBLE, s STRUCT<a: LONG, b: ARRAY<LONG>>"
-    more = properties(**told) if told else ""
+    more = properties(**options) if options else ""
     spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta {clauses} {more}")
     for file in range(files):
         start, end = file * rows, file * rows + rows
@@ -40,7 +40,7 @@ def filled(
 
 
 def both(spark: Any, tmp_path: Path, *given: Any, **more: Any) -> tuple[Path, Path]:
-    """Two copies of one table: for delta-spark, and for us."""
+    """Create two copies of one table: for delta-spark, and for us."""
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     filled(spark, theirs, *given, **more)
     shutil.copytree(theirs, ours)
@@ -53,7 +53,7 @@ def rows_of(spark: Any, path: Path, *extra: str) -> list[str]:
 
 
 def last(path: Path) -> dict[str, Any]:
-    """The ``commitInfo`` of the newest version."""
+    """Return the ``commitInfo`` of the newest version."""
     table = dr.Table(path)
     log = path / "_delta_log" / f"{table.snapshot().version:020}.json"
     lines = map(json.loads, log.read_text().splitlines())
@@ -61,7 +61,7 @@ def last(path: Path) -> dict[str, Any]:
 
 
 def files_of(path: Path) -> list[tuple[Any, ...]]:
-    """Partition and rows of each live file, as the log has them."""
+    """Return partition and rows of each live file, from the log."""
     files = dr.Table(path).snapshot().files().to_pylist()
     return sorted(
         (str(file["partitionValues"]), json.loads(file["stats"])["numRecords"]) for file in files
@@ -69,17 +69,17 @@ def files_of(path: Path) -> list[tuple[Any, ...]]:
 
 
 def alike(spark: Any, theirs: Path, ours: Path) -> None:
-    """The same rows, operation, parameters and names of metrics; delta-spark reads our history."""
+    """Check for equal rows, operation, parameters and metric names."""
     assert rows_of(spark, ours) == rows_of(spark, theirs)
-    one, other = last(ours), last(theirs)
-    assert one["operation"] == other["operation"]
-    assert set(one["operationMetrics"]) == set(other["operationMetrics"])
-    assert one["operationParameters"].keys() == other["operationParameters"].keys()
+    first, other = last(ours), last(theirs)
+    assert first["operation"] == other["operation"]
+    assert set(first["operationMetrics"]) == set(other["operationMetrics"])
+    assert first["operationParameters"].keys() == other["operationParameters"].keys()
     same = ("numRemovedFiles", "numAddedFiles", "numRemovedBytes", "numDeletionVectorsRemoved")
     for name in same:
-        assert one["operationMetrics"][name] == other["operationMetrics"][name], name
-    shown = spark.sql(f"DESCRIBE HISTORY delta.`{ours}`").orderBy("version", ascending=False)
-    assert shown.first().operationMetrics == one["operationMetrics"]
+        assert first["operationMetrics"][name] == other["operationMetrics"][name], name
+    displayed = spark.sql(f"DESCRIBE HISTORY delta.`{ours}`").orderBy("version", ascending=False)
+    assert displayed.first().operationMetrics == first["operationMetrics"]
 
 
 @pytest.mark.parametrize(("partitioned", "vectors"), pairs([False, True], ["true", "false"]))
@@ -87,8 +87,8 @@ def test_packing_as_delta_spark_does(
     spark: Any, partitioned: bool, vectors: str, tmp_path: Path
 ) -> None:
     clauses = "PARTITIONED BY (p)" if partitioned else ""
-    told = {"enableRowTracking": "true", "enableDeletionVectors": vectors}
-    theirs, ours = both(spark, tmp_path, clauses, rows=500, **told)
+    reported = {"enableRowTracking": "true", "enableDeletionVectors": vectors}
+    theirs, ours = both(spark, tmp_path, clauses, rows=500, **reported)
     for path in (theirs, ours):
         spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 50 = 7")
     ids = ["_metadata.row_id", "_metadata.row_commit_version"]
@@ -108,7 +108,7 @@ def test_packing_as_delta_spark_does(
     assert spark.sql(f"OPTIMIZE delta.`{ours}`{where}").first().metrics.numFilesRemoved == 0
 
 
-def test_bins_hold_what_those_of_delta_spark_hold(spark: Any, tmp_path: Path) -> None:
+def test_bins_are_those_of_delta_spark(spark: Any, tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     filled(spark, theirs, files=0)
     for number, rows in enumerate((9000, 100, 3000, 500, 5000, 200, 7000, 50)):
@@ -129,8 +129,8 @@ def test_bins_hold_what_those_of_delta_spark_hold(spark: Any, tmp_path: Path) ->
 
 
 def test_purging_as_delta_spark_does(spark: Any, tmp_path: Path) -> None:
-    told = {"enableDeletionVectors": "true", "columnMapping.mode": "name"}
-    named = {name.replace(".", "__"): value for name, value in told.items()}
+    reported = {"enableDeletionVectors": "true", "columnMapping.mode": "name"}
+    named = {name.replace(".", "__"): value for name, value in reported.items()}
     theirs, ours = both(spark, tmp_path, **named)
     for path in (theirs, ours):
         spark.sql(f"DELETE FROM delta.`{path}` WHERE id IN (1, 5000)")
@@ -154,8 +154,8 @@ ORDERS = [["x", "y"], ["x"], ["s.a", "v", "y"]]
 
 @pytest.mark.parametrize("columns", half(ORDERS, 0), ids="-".join)
 def test_z_order_as_delta_spark_does(spark: Any, columns: list[str], tmp_path: Path) -> None:
-    told = {"enableRowTracking": "true"}
-    theirs, ours = both(spark, tmp_path, "", **told)
+    reported = {"enableRowTracking": "true"}
+    theirs, ours = both(spark, tmp_path, "", **reported)
     ids = ["_metadata.row_id", "_metadata.row_commit_version"]
     before = rows_of(spark, ours, *ids)
     size = dr.Table(ours).snapshot().size_in_bytes
@@ -165,11 +165,11 @@ def test_z_order_as_delta_spark_does(spark: Any, columns: list[str], tmp_path: P
     alike(spark, theirs, ours)
     assert last(ours)["operationParameters"] == last(theirs)["operationParameters"]
     assert rows_of(spark, ours, *ids) == before
-    assert sorted(one.name for one in ours.iterdir() if one.is_dir()) == ["_delta_log"]
+    assert sorted(path.name for path in ours.iterdir() if path.is_dir()) == ["_delta_log"]
 
     def width(path: Path) -> int:
         stats = map(json.loads, dr.Table(path).snapshot().files()["stats"].to_pylist())
-        return sum(one["maxValues"]["x"] - one["minValues"]["x"] for one in stats)
+        return sum(entry["maxValues"]["x"] - entry["minValues"]["x"] for entry in stats)
 
     if "x" in columns:
         assert width(ours) <= width(theirs) * 1.1
@@ -187,7 +187,7 @@ def test_a_clustered_table_as_delta_spark_clusters_it(spark: Any, tmp_path: Path
         assert {name for name, _ in file["tags"]} == {"ZCUBE_ID", "ZCUBE_ZORDER_BY"}
         detail = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").first()
         assert detail.clusteringColumns == ["x", "y"]
-        # what one has clustered the other leaves as it is
+        # files that one has clustered are not rewritten by the other
         version = dr.Table(path).snapshot().version
         assert dr_spark.optimize(spark, path).version is None
         spark.sql(f"OPTIMIZE delta.`{path}`")
@@ -201,11 +201,11 @@ def test_a_clustered_table_as_delta_spark_clusters_it(spark: Any, tmp_path: Path
 
 
 def test_one_machine_and_executors_do_the_same(spark: Any, tmp_path: Path) -> None:
-    one, other = both(spark, tmp_path, "PARTITIONED BY (p)", rows=500)
-    dr.Table(one).optimize()
+    first, other = both(spark, tmp_path, "PARTITIONED BY (p)", rows=500)
+    dr.Table(first).optimize()
     dr_spark.optimize(spark, other)
-    alike(spark, one, other)
-    assert files_of(one) == files_of(other)
+    alike(spark, first, other)
+    assert files_of(first) == files_of(other)
 
 
 def test_commits_of_others_at_the_same_time(spark: Any, tmp_path: Path) -> None:
@@ -242,19 +242,19 @@ def test_a_task_that_fails_leaves_the_version(
         dr_spark.optimize(spark, tmp_path, z_order_by=z_order_by)
     path.write_bytes(whole)
     assert dr.Table(tmp_path).snapshot().version == version
-    assert sorted(one.name for one in tmp_path.iterdir() if one.is_dir()) == ["_delta_log"]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["_delta_log"]
     assert len(rows_of(spark, tmp_path)) == 8000
 
 
 def test_arguments_are_checked_before_the_first_job(spark: Any, tmp_path: Path) -> None:
     filled(spark, tmp_path, "PARTITIONED BY (p)", files=1)
-    for code, asked in [
+    for code, requested in [
         ("optimize.where", {"where": "id = 3"}),
         ("optimize.z_order", {"z_order_by": ["p"]}),
         ("argument.range", {"target_file_size": 0}),
     ]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            dr_spark.optimize(spark, tmp_path, **asked)
+            dr_spark.optimize(spark, tmp_path, **requested)
         assert caught.value.code == code
 
 
@@ -276,9 +276,9 @@ def test_optimized_writes_bring_rows_of_a_partition_together(spark: Any, tmp_pat
     rows = spark.sql(ROWS.format(start=0, end=3000)).repartition(8)
     settings = dict(spark.conf.getAll)
     for name, value, files in [("off", "false", 24), ("on", "true", 3)]:
-        told = {"delta.autoOptimize.optimizeWrite": value}
+        reported = {"delta.autoOptimize.optimizeWrite": value}
         path = tmp_path / name
-        dr_spark.write(rows, path, partition_columns=["p"], properties=told)
+        dr_spark.write(rows, path, partition_columns=["p"], properties=reported)
         assert dr.Table(path).snapshot().num_files == files
         assert len(rows_of(spark, path)) == 3000
     assert dict(spark.conf.getAll) == settings
@@ -308,11 +308,11 @@ done = [
     dr_spark.optimize(spark, packed),
     dr_spark.optimize(spark, ordered, z_order_by=["x", "y"], target_file_size=20_000),
 ]
-print("TOLD" + json.dumps([one.metrics for one in done]))
+print("RESULT" + json.dumps([one.metrics for one in done]))
 """
 
 
-# by day ``test_without_jar_on_connect`` optimizes on Connect
+# during the day, ``test_without_jar_on_connect`` optimizes on Connect
 @pytest.mark.parametrize("kind", ["local-cluster", "connect"][: 2 if NIGHTLY else 1])
 def test_on_a_cluster_and_on_connect(spark: Any, kind: str, tmp_path: Path) -> None:
     import pyspark
@@ -333,8 +333,8 @@ def test_on_a_cluster_and_on_connect(spark: Any, kind: str, tmp_path: Path) -> N
         check=False,
     )
     assert done.returncode == 0, done.stderr[-5000:]
-    [line] = [line for line in done.stdout.splitlines() if "TOLD" in line]
-    one, other = json.loads(line.split("TOLD", 1)[1])
-    assert (one["numRemovedFiles"], one["numAddedFiles"]) == (4, 1)
+    [line] = [line for line in done.stdout.splitlines() if "RESULT" in line]
+    first, other = json.loads(line.split("RESULT", 1)[1])
+    assert (first["numRemovedFiles"], first["numAddedFiles"]) == (4, 1)
     assert other["numAddedFiles"] > 1
     assert rows_of(spark, packed) == rows_of(spark, ordered) == before

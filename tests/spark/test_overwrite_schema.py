@@ -1,4 +1,4 @@
-"""Columns that replace those of a table with column mapping: their ids, and what changes show."""
+"""Columns that replace those of a table with column mapping: their ids, and the changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLUMNS = {
 
 
 def fields(type_: Any, path: str = "") -> Iterator[tuple[str, int, str]]:
-    """Each field with its id and its name in files, at any depth."""
+    """Return each field with its id and its physical name, at any depth."""
     if not isinstance(type_, dict):
         return
     for field in type_.get("fields", ()):
@@ -53,7 +53,7 @@ def mapped(path: Path) -> list[tuple[str, int, str]]:
 
 
 def written(spark: Any, way: str, columns: str, path: Path) -> None:
-    """Replaces the columns of a table, and its rows by none."""
+    """Replace the columns of a table, and delete its rows."""
     rows = spark.createDataFrame([], columns)
     if way == "write":
         dr_spark.write(rows, path, mode="overwrite", schema_mode="overwrite")
@@ -93,7 +93,7 @@ def test_the_ids_of_delta_spark(spark: Any, tmp_path: Path, case: str, way: str,
 
 @pytest.mark.parametrize("way", ["write", "format", "replace"])
 def test_changes_show_the_old_rows(spark: Any, tmp_path: Path, way: str) -> None:
-    # delta-spark's readChangeFeed shows them, as columns that stay keep their names in files
+    # delta-spark's readChangeFeed shows them, as unchanged columns keep their physical names
     dr_spark.register(spark)
     path = tmp_path / "t"
     properties = {"delta.columnMapping.mode": "name", "delta.enableChangeDataFeed": "true"}
@@ -114,6 +114,6 @@ def test_changes_show_the_old_rows(spark: Any, tmp_path: Path, way: str) -> None
             "AS SELECT * FROM replacing"
         )
         run_here(spark, statement)  # ``sql`` leaves it to the jar
-    found = pa.table(table.changes(1)).to_pylist()
-    gone = sorted((row["id"], row["name"]) for row in found if row["_change_type"] == "delete")
+    result = pa.table(table.changes(1)).to_pylist()
+    gone = sorted((row["id"], row["name"]) for row in result if row["_change_type"] == "delete")
     assert gone == [(1, "a"), (2, "b")]

@@ -1,6 +1,6 @@
-"""Partitions that a write replaces, whose values other writers spell otherwise in the log.
+"""Partitions to overwrite whose values other writers spell differently in the log.
 
-As delta-spark 4.4 (delta-io/delta issue 6544) all ways compare values, not texts.
+As in delta-spark 4.4 (delta-io/delta issue 6544), all ways compare values, not texts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from deltareplay.spark.format.sink import Sink
 
 pytestmark = pytest.mark.spark
 
-#: A value of a partition column as SQL, and texts that stand for it in the log.
+#: A value of a partition column as SQL, and spellings of it in the log.
 SPELLINGS = {
     "TIMESTAMP '2020-01-01 00:00:00.12Z'": [
         "2020-01-01 00:00:00.12",
@@ -35,7 +35,7 @@ SPELLINGS = {
 
 
 def respell(path: Path, text: str) -> None:
-    """The log as another writer has it."""
+    """Change the log as another writer would spell it."""
     log = path / "_delta_log"
     for checksum in log.glob("*.crc"):
         checksum.unlink()
@@ -78,7 +78,7 @@ def by_where(spark: Any, frame: Any, path: Path) -> None:
 WAYS = {"function": by_function, "format": by_format, "SQL": by_sql, "condition": by_where}
 
 
-#: Each value in each way; by day two ways for each.
+#: Each value in each way; during the day, two ways for each.
 REPLACED = [(value, way) for at, value in enumerate(SPELLINGS) for way in half(list(WAYS), at % 2)]
 
 
@@ -102,17 +102,17 @@ def test_timestamps_without_a_zone_are_in_that_of_the_session(spark: Any, tmp_pa
     path, zone = tmp_path / "t", spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
     try:
-        moment = "TIMESTAMP '2020-01-01 00:00:00'"
-        first = spark.sql(f"SELECT 1 AS id, {moment} AS k UNION ALL SELECT 2, NULL")
+        timestamp = "TIMESTAMP '2020-01-01 00:00:00'"
+        first = spark.sql(f"SELECT 1 AS id, {timestamp} AS k UNION ALL SELECT 2, NULL")
         dr_spark.write(first, path, partition_columns=["k"])
         respell(path, "2020-01-01 00:00:00")
         for id_, way in enumerate((by_function, by_sql), 3):
-            way(spark, spark.sql(f"SELECT {id_} AS id, {moment} AS k"), path)
-            found = sorted(row.id for row in dr_spark.read(spark, path).collect())
-            assert found == [2, id_]
+            way(spark, spark.sql(f"SELECT {id_} AS id, {timestamp} AS k"), path)
+            result = sorted(row.id for row in dr_spark.read(spark, path).collect())
+            assert result == [2, id_]
         respell(path, "2020-01-01 00:00:00")
-        last = spark.sql(f"SELECT 9 AS id, {moment} AS k")
-        dr_spark.write(last, path, mode="overwrite", where=f"k = {moment}")
+        last = spark.sql(f"SELECT 9 AS id, {timestamp} AS k")
+        dr_spark.write(last, path, mode="overwrite", where=f"k = {timestamp}")
         assert sorted(row.id for row in dr_spark.read(spark, path).collect()) == [2, 9]
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone)
@@ -130,7 +130,7 @@ def test_a_condition_finds_each_partition_column_by_its_name(spark: Any, tmp_pat
 
 @pytest.mark.parametrize("escaped", ["true", "false"])
 def test_texts_are_values_in_every_dialect(spark: Any, tmp_path: Path, escaped: str) -> None:
-    """``spark.sql.parser.escapedStringLiterals`` changes what texts in SQL mean, and no value."""
+    """``spark.sql.parser.escapedStringLiterals`` changes strings in SQL, but no values."""
     path, names = tmp_path / "t", ["CORP\\alice", "C:\\t", "it's", 'a "b"']
     first = spark.createDataFrame([(at, name) for at, name in enumerate(names)], "id int, k string")
     spark.conf.set("spark.sql.parser.escapedStringLiterals", escaped)

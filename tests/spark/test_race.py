@@ -23,14 +23,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]  # processes of delta-spark
 WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "10"))
 KINDS = list(mixed.KINDS)[0 if os.environ.get("DELTAREPLAY_SLOW") else -1 :]
-#: Seconds for delta-spark to start, and for each of its commits beside ours.
+#: Seconds for delta-spark to start, and for each of its commits during the race.
 PATIENCE = 120
 
 
 def jars(spark: Any, root: Path) -> str:
-    """Those of the session, and one with the log store that is safe beside other processes."""
+    """Return the session's jars, and one with the log store that is safe with other processes."""
     theirs = spark.sparkContext.getConf().get("spark.jars").split(",")
-    theirs = [one.removeprefix("file://") for one in theirs]
+    theirs = [item.removeprefix("file://") for item in theirs]
     home = spark._jvm.System.getProperty("java.home")
     return ",".join([*theirs, java_classes.jar("LinkLogStore", root, home, theirs)])
 
@@ -46,7 +46,7 @@ class DeltaSpark:
         print(json.dumps(job), file=self.process.stdin, flush=True)
 
     def answer(self, patience: int) -> str:
-        """Its next line, within so many seconds."""
+        """Return its next line, within this many seconds."""
         if not select.select([self.process.stdout], [], [], patience)[0]:
             raise AssertionError(f"delta-spark says nothing for {patience} seconds")
         line: str = self.process.stdout.readline()
@@ -60,16 +60,16 @@ class DeltaSpark:
 def delta(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeltaSpark]:
     root = tmp_path_factory.mktemp("log-store")
     with (root / "errors").open("w+") as errors:
-        made = DeltaSpark(jars(spark, root), errors)
+        created = DeltaSpark(jars(spark, root), errors)
         try:
-            assert made.answer(PATIENCE) == "ready\n"
-            yield made
+            assert created.answer(PATIENCE) == "ready\n"
+            yield created
         finally:
-            made.process.kill()
-            made.process.communicate()
+            created.process.kill()
+            created.process.communicate()
 
 
-# two checkpoints at once: the hint of the older one may come last
+# two checkpoints at once: the hint of the older one may be written last
 @pytest.mark.filterwarnings("ignore:the hint names version:deltareplay.DeltaReplayWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str) -> None:
@@ -87,26 +87,26 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
         }
         delta.ask(job)
         race.start(WRITERS, COMMITS, 0.1, theirs)
-        told = json.loads(delta.answer(theirs * PATIENCE))
+        reported = json.loads(delta.answer(theirs * PATIENCE))
         journals, seen = race.end()
     finally:
         race.kill()
 
     assert len(journals) == WRITERS + len(names)
-    found = verdict.reach(root, mixed.FIRST, journals, seen)
-    print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads", told)
-    assert len(found.authors) == WRITERS * COMMITS + theirs
-    assert told["put"] == theirs, "the log store is not the one that links"
-    assert changes_of_hands(found.authors, names) > 1, "they wrote one after the other"
-    assert found.reads > 0
+    result = verdict.reach(root, mixed.FIRST, journals, seen)
+    print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads", reported)
+    assert len(result.authors) == WRITERS * COMMITS + theirs
+    assert reported["put"] == theirs, "the log store is not the one that links"
+    assert changes_of_hands(result.authors, names) > 1, "they wrote one after the other"
+    assert result.reads > 0
 
     ours = table.snapshot().scan(columns=["key", "half", "v"]).to_arrow()
     seen_there = spark.read.format("delta").load(str(root)).select("key", "half", "v")
-    assert sorted(zip(*ours.to_pydict().values(), strict=True)) == found.rows
-    assert sorted(map(tuple, seen_there.collect())) == found.rows
-    assert {one.code for one in table.verify(rows=True).findings} <= {"hint.stale"}
+    assert sorted(zip(*ours.to_pydict().values(), strict=True)) == result.rows
+    assert sorted(map(tuple, seen_there.collect())) == result.rows
+    assert {finding.code for finding in table.verify(rows=True).findings} <= {"hint.stale"}
     counted = sum(step.get("key") == plans.SHARED for step in done_steps(journals))
-    assert (plans.SHARED, 0, counted) in found.rows, "no count is lost"
+    assert (plans.SHARED, 0, counted) in result.rows, "no count is lost"
 
 
 # as above
@@ -123,23 +123,25 @@ def test_merges_on_executors(spark: Any, delta: DeltaSpark, tmp_path: Path, kind
         delta.ask({**job, "journals": str(race.journals)})
         with ThreadPoolExecutor(len(ours)) as drivers:
             done = [drivers.submit(merges, spark, root, race, name, commits) for name in ours]
-            told = json.loads(delta.answer(len(theirs) * commits * PATIENCE))
-            for one in done:
-                one.result()
+            reported = json.loads(delta.answer(len(theirs) * commits * PATIENCE))
+            for item in done:
+                item.result()
         journals, seen = race.end()
     finally:
         race.kill()
 
-    found = verdict.reach(root, mixed.FIRST, journals, seen)
-    print(kind, len(found.authors), "commits", found.conflicts, found.reads, "reads", told)
-    assert len(found.authors) == (len(ours) + len(theirs)) * commits
-    assert told["put"] == len(theirs) * commits, "the log store is not the one that links"
-    assert {one["operation"] for one in table.history(len(found.authors)).to_pylist()} == {"MERGE"}
+    result = verdict.reach(root, mixed.FIRST, journals, seen)
+    print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads", reported)
+    assert len(result.authors) == (len(ours) + len(theirs)) * commits
+    assert reported["put"] == len(theirs) * commits, "the log store is not the one that links"
+    assert {item["operation"] for item in table.history(len(result.authors)).to_pylist()} == {
+        "MERGE"
+    }
     seen_there = spark.read.format("delta").load(str(root)).select("key", "half", "v")
-    assert sorted(map(tuple, seen_there.collect())) == found.rows
-    assert {one.code for one in table.verify(rows=True).findings} <= {"hint.stale"}
+    assert sorted(map(tuple, seen_there.collect())) == result.rows
+    assert {item.code for item in table.verify(rows=True).findings} <= {"hint.stale"}
     counted = sum(step.get("key") == plans.SHARED for step in done_steps(journals))
-    assert (plans.SHARED, 0, counted) in found.rows, "no count is lost"
+    assert (plans.SHARED, 0, counted) in result.rows, "no count is lost"
     refused = {
         entry["failed"].split()[0]
         for journal in journals
@@ -149,7 +151,7 @@ def test_merges_on_executors(spark: Any, delta: DeltaSpark, tmp_path: Path, kind
     assert refused <= CONFLICTS
 
 
-#: What a MERGE is refused with when another one was first.
+#: The errors of a MERGE that lost a race.
 CONFLICTS = {
     "ConcurrentAppendException",
     "ConcurrentDeleteReadException",
@@ -158,7 +160,7 @@ CONFLICTS = {
 
 
 def merges(spark: Any, root: Path, race: mixed.Race, name: str, commits: int) -> None:
-    """One driver, whose steps are merges on executors."""
+    """A driver whose steps are merges on executors."""
 
     def carry_out(step: plans.Step, mark: str) -> int:
         brings = step["kind"] in ("append", "merge")
@@ -183,13 +185,13 @@ def merges(spark: Any, root: Path, race: mixed.Race, name: str, commits: int) ->
 
 
 def changes_of_hands(authors: list[str], names: list[str]) -> int:
-    """How often a commit of delta-spark follows one of ours, or the other way round."""
+    """Return how often commits of delta-spark and ours alternate."""
     theirs = [author in names for author in authors]
-    return sum(one != next_ for one, next_ in pairwise(theirs))
+    return sum(item != next_ for item, next_ in pairwise(theirs))
 
 
 def done_steps(journals: Iterable[Path]) -> list[plans.Step]:
-    """The steps of all journals, each once."""
+    """Return the steps of all journals, each once."""
     entries = [entry for journal in journals for entry in verdict.lines(journal)]
     committed = {entry["mark"] for entry in entries if "version" in entry}
-    return [one["step"] for one in entries if "step" in one and one["mark"] in committed]
+    return [item["step"] for item in entries if "step" in item and item["mark"] in committed]

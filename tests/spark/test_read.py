@@ -27,7 +27,7 @@ CASES = rows_cases.cases()
 
 
 def arrow(frame: Any) -> pa.Table:
-    """A frame as Arrow; PySpark's own way trips over null variants, so they go as rows."""
+    """Convert a DataFrame to Arrow; PySpark fails on null variants, so they are passed as rows."""
     try:
         return frame.toArrow()
     except pa.ArrowInvalid:
@@ -35,20 +35,23 @@ def arrow(frame: Any) -> pa.Table:
     assert "variant" in frame.schema.simpleString()
     rows = [[with_bytes(value) for value in row] for row in frame.collect()]
     columns = zip(*rows, strict=True)
-    found = pa.table(
-        [pa.array(values, nullable(one.type)) for values, one in zip(columns, schema, strict=True)],
+    result = pa.table(
+        [
+            pa.array(values, nullable(column.type))
+            for values, column in zip(columns, schema, strict=True)
+        ],
         names=schema.names,
     )
-    # pyarrow fills what is below a null struct; the suite looks there, and Parquet keeps nothing
+    # pyarrow fills values below a null struct; the suite compares them, and Parquet stores none
     file = pa.BufferOutputStream()
-    pq.write_table(found, file)
+    pq.write_table(result, file)
     return pq.read_table(pa.BufferReader(file.getvalue()))
 
 
 def nullable(type_: pa.DataType) -> pa.DataType:
-    """The type with all fields nullable: below a null struct there is nothing."""
+    """Return the type with all fields nullable: below a null struct there is nothing."""
     if pa.types.is_struct(type_):
-        return pa.struct([(one.name, nullable(one.type)) for one in type_])
+        return pa.struct([(item.name, nullable(item.type)) for item in type_])
     if pa.types.is_list(type_):
         return pa.list_(nullable(type_.value_type))
     if pa.types.is_map(type_):
@@ -57,20 +60,20 @@ def nullable(type_: pa.DataType) -> pa.DataType:
 
 
 def with_bytes(value: Any) -> Any:
-    """A value with its variants as their two binaries, as pyarrow takes it."""
+    """Return a value with its variants as their two binaries, as pyarrow accepts it."""
     if type(value).__name__ == "VariantVal":
         return {"value": bytes(value.value), "metadata": bytes(value.metadata)}
     if hasattr(value, "asDict"):
-        return {name: with_bytes(one) for name, one in value.asDict().items()}
+        return {name: with_bytes(item) for name, item in value.asDict().items()}
     if isinstance(value, list):
-        return [with_bytes(one) for one in value]
+        return [with_bytes(item) for item in value]
     if isinstance(value, dict):
-        return [(with_bytes(key), with_bytes(one)) for key, one in value.items()]
+        return [(with_bytes(key), with_bytes(item)) for key, item in value.items()]
     return value
 
 
 def plan(frame: Any) -> str:
-    """The executed plan in full."""
+    """Return the executed plan in full."""
     text: str = frame._jdf.queryExecution().toString()
     return text
 
@@ -94,7 +97,7 @@ def test_the_suite_has_rows() -> None:
 def read_by_delta_spark(
     request: pytest.FixtureRequest, spark: Any
 ) -> Callable[[Path, int], stored.Read]:
-    """Gives what delta-spark reads of a version, or has read if that is stored."""
+    """A function that returns what delta-spark reads of a version, stored if possible."""
     if NIGHTLY:
         return lambda path, version: stored.read(spark, path, version)
     directory = request.getfixturevalue("stored_tables")
@@ -112,16 +115,16 @@ def test_rows_and_types_are_those_of_delta_spark(
     for version in versions(path):
         with conf(spark, spark__sql__readSideCharPadding="false"):
             ours = dr_spark.read(spark, path, version=version)
-            found = arrow(ours)
+            result = arrow(ours)
         theirs = read_by_delta_spark(path, version)
         assert ours.schema.json() == without_defaults(theirs.schema)
-        assert lines(found) == theirs.lines
+        assert lines(result) == theirs.lines
         some += check_core(path, version, theirs)
     assert some
 
 
 def without_nullability(schema: Any) -> str:
-    """A schema as JSON where everything may be null."""
+    """Return a schema as JSON with everything nullable."""
     text: str = schema.json()
     return re.sub(r'("nullable"|"containsNull"|"valueContainsNull"):false', r"\1:true", text)
 
@@ -129,7 +132,7 @@ def without_nullability(schema: Any) -> str:
 def without_defaults(schema: str) -> str:
     """Return a schema, as JSON, without the SQL of defaults.
 
-    delta-spark leaves that in the metadata; here the SQL of one table does not reach another.
+    delta-spark leaves it in the metadata; here the SQL of one table does not reach another.
     """
     return re.sub(r'"CURRENT_DEFAULT":"[^"]*"', "", schema)
 
@@ -146,7 +149,7 @@ def test_session_time_zones(spark: Any, tables: Any, zone: str) -> None:
 
 @pytest.mark.skipif(not CASES, reason="the conformance suite is not on this machine")
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kathmandu"])
-def test_moments_without_zone_are_the_sessions(spark: Any, zone: str) -> None:
+def test_timestamps_without_zone_are_in_the_sessions(spark: Any, zone: str) -> None:
     for name in ("golden-kernel-timestamp-PST", "golden-kernel-timestamp-partition-col-ISO8601"):
         [rows] = [rows for rows in CASES if rows.case.name == name]
         path = f"{rows.case.directory}/table"
@@ -156,12 +159,12 @@ def test_moments_without_zone_are_the_sessions(spark: Any, zone: str) -> None:
             assert lines(ours.toArrow()) == lines(theirs.toArrow())
             # a filter on such a partition finds its rows, too
             [part] = dr.Table(path).snapshot().partition_columns
-            moment = theirs.selectExpr(f"cast(max({part}) as string)").first()[0]
-            kept = dr_spark.read(spark, path, filter=f"{part} >= '{moment}'")
-            assert kept.count() == theirs.where(f"{part} >= '{moment}'").count() > 0
+            timestamp = theirs.selectExpr(f"cast(max({part}) as string)").first()[0]
+            kept = dr_spark.read(spark, path, filter=f"{part} >= '{timestamp}'")
+            assert kept.count() == theirs.where(f"{part} >= '{timestamp}'").count() > 0
 
 
-#: Filters on a table of a file for each day, each with how many files UTC opens.
+#: Filters on a table of a file for each day, each with the number of files that UTC opens.
 ZONED = [
     ("at >= '2024-03-31'", 4),
     ("at >= TIMESTAMP '2024-03-31 02:30:00' AND state <> 'x'", 4),
@@ -179,7 +182,7 @@ ZONED = [
 
 @pytest.fixture(scope="module")
 def a_file_a_day(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight days from 2024-03-27 on, as Europe changes its clocks; rows at 06:00 and 18:00 UTC."""
+    """Eight days from 2024-03-27 on, with Europe's clock change; rows at 06:00 and 18:00 UTC."""
     path = tmp_path_factory.mktemp("zoned") / "t"
     rows = spark.sql(
         """SELECT concat('s', id div 2) AS state, at, CAST(at AS TIMESTAMP_NTZ) AS ntz,
@@ -197,27 +200,27 @@ def a_file_a_day(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_filters_skip_files_in_every_time_zone(spark: Any, a_file_a_day: Path, zone: str) -> None:
     in_utc, opened = [], []
     for filter, files in ZONED:
-        found = dr_spark.read(spark, a_file_a_day, filter=filter)
-        in_utc.append(len(found.inputFiles()))
+        result = dr_spark.read(spark, a_file_a_day, filter=filter)
+        in_utc.append(len(result.inputFiles()))
         assert in_utc[-1] == files, filter
         with conf(spark, spark__sql__session__timeZone=zone):
-            found = dr_spark.read(spark, a_file_a_day, filter=filter)
+            result = dr_spark.read(spark, a_file_a_day, filter=filter)
             rows = dr_spark.read(spark, a_file_a_day).where(filters.condition(filter))
-            assert found.toArrow() == rows.toArrow(), filter
-            assert found.count() > 0
-            touched = {one.f for one in rows.selectExpr("_metadata.file_path AS f").collect()}
-            # what is opened has such rows, or bounds that cannot tell
-            opened.append(len(found.inputFiles()))
+            assert result.toArrow() == rows.toArrow(), filter
+            assert result.count() > 0
+            touched = {row.f for row in rows.selectExpr("_metadata.file_path AS f").collect()}
+            # opened files have such rows, or inconclusive bounds
+            opened.append(len(result.inputFiles()))
             assert len(touched) <= opened[-1] <= len(touched) + 1, filter
     assert sum(opened) <= sum(in_utc) + len(ZONED)
 
 
-def test_what_depends_on_the_zone_chooses_no_files(spark: Any, a_file_a_day: Path) -> None:
+def test_conditions_that_depend_on_the_zone_skip_no_files(spark: Any, a_file_a_day: Path) -> None:
     with conf(spark, spark__sql__session__timeZone="Asia/Kolkata"):
         for text in ("hour(at) = 11", "CAST(at AS DATE) = '2024-03-30'", "ntz = at", "day = at"):
-            found = dr_spark.read(spark, a_file_a_day, filter=text)
-            assert len(found.inputFiles()) == 8
-            assert found.toArrow() == dr_spark.read(spark, a_file_a_day).where(text).toArrow()
+            result = dr_spark.read(spark, a_file_a_day, filter=text)
+            assert len(result.inputFiles()) == 8
+            assert result.toArrow() == dr_spark.read(spark, a_file_a_day).where(text).toArrow()
 
 
 def test_plans_have_no_python_and_push_filters(spark: Any, tables: Any) -> None:
@@ -239,11 +242,11 @@ def test_a_spark_with_other_insides_reads_by_paths(
     expected = lines(dr_spark.read(spark, tables("plain")).toArrow())
     monkeypatch.setattr(driver_classes, "compiled", lambda spark, name: spark._jvm.no.such.Index)
     with pytest.warns(dr.DeltaReplayWarning, match="look up each path"):
-        found = dr_spark.read(spark, tables("plain"))
-    assert lines(found.toArrow()) == expected
+        result = dr_spark.read(spark, tables("plain"))
+    assert lines(result.toArrow()) == expected
 
 
-def test_a_newer_spark_is_told() -> None:
+def test_a_newer_spark_is_reported() -> None:
     class Session:
         version = "4.99.0"
 
@@ -299,7 +302,7 @@ FILTERS: list[Any] = [
 
 
 @pytest.mark.parametrize("filter", FILTERS, ids=str)
-def test_filters_keep_what_the_scan_keeps(spark: Any, tables: Any, filter: Any) -> None:
+def test_filters_keep_the_same_rows_as_the_scan(spark: Any, tables: Any, filter: Any) -> None:
     snapshot = dr.Table(tables("changed_with_vectors")).snapshot()
     ours = dr_spark.read(spark, snapshot, filter=filter).toArrow()
     assert lines(ours) == lines(snapshot.scan(filter=filter).to_arrow())
@@ -350,7 +353,7 @@ def test_the_public_way_knows_its_files(
     path = tmp_path / "a b%20ä=[1]+"
     values = ["a b", "a%20b", "x=1", "ä/ö", "[1]", "{a,b}", "c:d", "1+1", "*?", "'#\"", "~^`|"]
     frame = spark.createDataFrame(
-        [(one, n) for n in range(3) for one in values], "p string, id int"
+        [(value, n) for n in range(3) for value in values], "p string, id int"
     )
     frame.coalesce(1).write.format("delta").partitionBy("p").option(
         "delta.enableDeletionVectors", "true"
@@ -441,7 +444,7 @@ def test_columns_are_found_by_id_in_any_session(spark: Any, tables: Any) -> None
 def test_a_column_may_be_named_like_sparks_own(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     frame = spark.range(100).selectExpr("id", "named_struct('row_index', -id) AS _metadata")
-    frame.coalesce(1).write.format("delta").save(path)  # delta-spark's DELETE trips over the name
+    frame.coalesce(1).write.format("delta").save(path)  # delta-spark's DELETE fails on the name
     ours = dr_spark.read(spark, path, with_row_index=True).toArrow()
     scan = dr.Table(path).snapshot().scan(with_row_index=True)
     assert lines(ours) == lines(scan.to_arrow())
@@ -493,8 +496,8 @@ def test_the_import_needs_no_pyspark() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_all_versions_by_wish() -> None:
-    """A guard: the plain run leaves versions out, the slow one none."""
+def test_the_slow_run_reads_all_versions() -> None:
+    """The plain run skips versions, the slow one none."""
     for rows in CASES:
         few = rows.few()
         assert set(few.versions) <= set(rows.versions)

@@ -1,7 +1,7 @@
-"""Rows that replace those that match them, beside delta-spark's ``replaceUsing``, ``replaceOn``.
+"""Rows that replace matching ones, compared with delta-spark's ``replaceUsing``, ``replaceOn``.
 
-delta-spark 4.4 takes these options by ``df.write``. Spark 4.2 does not know the statements, so the
-same options tell what these write. Each test writes copies of one table.
+delta-spark 4.4 has these options in ``df.write``. Spark 4.2 does not have the statements, so that
+they are compared with the same options. Each test writes copies of one table.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROWS = "(1, 'a', 'x'), (2, 'b', 'y'), (2, 'B', 'x'), (3, 'c', NULL), (NULL, 'd',
 
 NEW = "SELECT id, 'new' AS v, 'x' AS p FROM VALUES (2), (NULL), (7) AS s(id)"
 
-#: The new rows, and what they replace, in delta-spark's options.
+#: The new rows, and those that they replace, in delta-spark's options.
 CASES = {
     "a key": (NEW, {"replaceUsing": "id"}),
     "two keys": (NEW, {"replaceUsing": "id, p"}),
@@ -49,7 +49,7 @@ CASES = {
     "in": (NEW, {"replaceOn": "t.id IN (1, 3)", "targetAlias": "t"}),
 }
 
-#: How the table is made.
+#: How the table is created.
 TABLES = {
     "plain": ("", "'delta.enableDeletionVectors' = false"),
     "vectors": ("", "'delta.enableDeletionVectors' = true"),
@@ -92,31 +92,31 @@ def rows(spark: Any, path: Path) -> list[str]:
 
 
 def arguments(options: dict[str, str]) -> dict[str, Any]:
-    """The arguments of ``write`` for options of delta-spark."""
-    found: dict[str, Any] = {"mode": "overwrite"}
+    """Return the arguments of ``write`` for options of delta-spark."""
+    result: dict[str, Any] = {"mode": "overwrite"}
     if "replaceUsing" in options:
-        found["replace_using"] = [name.strip() for name in options["replaceUsing"].split(",")]
+        result["replace_using"] = [name.strip() for name in options["replaceUsing"].split(",")]
     if "replaceOn" in options:
-        found["replace_on"] = options["replaceOn"]
+        result["replace_on"] = options["replaceOn"]
     if "targetAlias" in options:
-        found["target_alias"] = options["targetAlias"]
+        result["target_alias"] = options["targetAlias"]
     if options.get("mergeSchema"):
-        found["schema_mode"] = "merge"
-    return found
+        result["schema_mode"] = "merge"
+    return result
 
 
 def last_commit(path: Path) -> dict[str, Any]:
     file = max((path / "_delta_log").glob("*.json"))
     actions = [json.loads(line) for line in file.read_text().splitlines()]
-    [info] = [one["commitInfo"] for one in actions if "commitInfo" in one]
+    [info] = [action["commitInfo"] for action in actions if "commitInfo" in action]
     return {"version": int(file.stem), **info}
 
 
-#: Metrics that do not depend on how many files Spark's tasks write.
+#: Metrics that do not depend on the number of files of Spark's tasks.
 COUNTED = ("numCopiedRows", "numDeletedRows", "numOutputRows", "numRemovedFiles")
 
 
-#: Those that are tried on each table.
+#: Cases tested on each table.
 SOME = ("a key", "a partition", "no match", "nulls are equal")
 
 
@@ -135,38 +135,38 @@ def test_rows_and_the_commit_are_those_of_delta_spark(
     written = dr_spark.write(new, ours, **arguments(options))
     writer = new.write.format("delta").mode("overwrite").options(**options)
     if TABLES[base][0]:
-        writer = writer.partitionBy("p")  # as the commit then says
+        writer = writer.partitionBy("p")  # as in the commit then
     writer.save(str(theirs))
     assert rows(spark, ours) == rows(spark, theirs)
-    told, wanted = last_commit(ours), last_commit(theirs)
-    assert told["version"] == wanted["version"]
-    if told["version"] == 1:
+    reported, expected = last_commit(ours), last_commit(theirs)
+    assert reported["version"] == expected["version"]
+    if reported["version"] == 1:
         assert written.version is None
         return
-    assert (written.version, told["operation"]) == (2, "WRITE")
-    parameters = dict(wanted["operationParameters"])
+    assert (written.version, reported["operation"]) == (2, "WRITE")
+    parameters = dict(expected["operationParameters"])
     if "replaceUsingCols" in parameters:  # where delta-spark shows the text of the option
         names = "".join(parameters["replaceUsingCols"].strip("()").split()).split(",")
         parameters["replaceUsingCols"] = f"({', '.join(names)})"
-    assert told["operationParameters"] == parameters
-    found, counted = told["operationMetrics"], wanted["operationMetrics"]
+    assert reported["operationParameters"] == parameters
+    result, counted = reported["operationMetrics"], expected["operationMetrics"]
     for name in COUNTED:
-        assert found[name] == counted.get(name, found[name]), name
-    assert {name: str(count) for name, count in written.metrics.items()} == found
+        assert result[name] == counted.get(name, result[name]), name
+    assert {name: str(count) for name, count in written.metrics.items()} == result
     assert not dr.Table(ours).verify(rows=True).findings
     if "feed" in base:
         changes = [
             spark.sql(f"SELECT * FROM table_changes_by_path('{path}', 2)").drop("_commit_timestamp")
             for path in (ours, theirs)
         ]
-        one, other = (sorted(map(str, found.collect())) for found in changes)
-        assert one == other
+        first, other = (sorted(map(str, result.collect())) for result in changes)
+        assert first == other
 
 
 def test_new_columns_are_null_in_rows_that_stay(
     spark: Any, tmp_path: Path, bases: dict[str, Path]
 ) -> None:
-    """Conditions of the table see its old columns, as in delta-spark."""
+    """Conditions on the table refer to its old columns, as in delta-spark."""
     steps = [
         ("SELECT 2 AS id, 'new' AS v, 'x' AS p, 7 AS more", {"replaceUsing": "id"}),
         (
@@ -196,7 +196,7 @@ def test_new_columns_are_null_in_rows_that_stay(
 
 
 def test_deleted_rows_of_the_feed_get_new_fields(spark: Any, tmp_path: Path) -> None:
-    """Fields in arrays, too, for which Spark's union by names finds no place."""
+    """Fields in arrays, too, which Spark's union by name does not support."""
     path = tmp_path / "t"
     old = spark.sql("SELECT 1 AS id, array(named_struct('a', 1)) AS s")
     dr_spark.write(old, path, properties={"delta.enableChangeDataFeed": "true"})
@@ -221,10 +221,10 @@ def test_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
     new = spark.sql("SELECT explode(array(2, 3, 8)) AS id")
     written = dr_spark.write(new, ours, mode="overwrite", replace_using=["id"])
     assert written.metrics["numDeletedRows"] == 2
-    found = {row.id: (row.n, row.twice) for row in dr_spark.read(spark, ours).collect()}
-    assert {id_: twice for id_, (_, twice) in found.items()} == {1: 2, 2: 4, 3: 6, 4: 8, 8: 16}
-    assert {found[1][0], found[4][0]} == {before[1], before[4]}
-    assert min(found[id_][0] for id_ in (2, 3, 8)) > max(before.values())
+    result = {row.id: (row.n, row.twice) for row in dr_spark.read(spark, ours).collect()}
+    assert {id_: twice for id_, (_, twice) in result.items()} == {1: 2, 2: 4, 3: 6, 4: 8, 8: 16}
+    assert {result[1][0], result[4][0]} == {before[1], before[4]}
+    assert min(result[id_][0] for id_ in (2, 3, 8)) > max(before.values())
     for bad, code in (("100", "write.constraint"), ("2 AS id, 5 AS twice", "write.constraint")):
         rows = spark.sql(f"SELECT {bad}" if " AS " in bad else f"SELECT {bad} AS id")
         with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -234,32 +234,32 @@ def test_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_source_that_changes_is_read_once(spark: Any, tmp_path: Path) -> None:
-    """The keys that go are those of the rows that come, also of rows that are random."""
+    """The deleted keys are those of the new rows, even if they are random."""
     path = tmp_path / "t"
     dr_spark.write(spark.range(1000), path)
     new = spark.range(20).selectExpr("CAST(rand() * 1000 AS BIGINT) AS id").distinct()
     written = dr_spark.write(new, path, mode="overwrite", replace_using=["id"])
     assert 0 < written.metrics["numDeletedRows"] <= 20
-    found = [row.id for row in dr_spark.read(spark, path).collect()]
-    assert sorted(found) == list(range(1000))
+    result = [row.id for row in dr_spark.read(spark, path).collect()]
+    assert sorted(result) == list(range(1000))
     # one of each write, and none of the source
-    assert len([one for one in path.iterdir() if one.is_dir()]) == 3
+    assert len([item for item in path.iterdir() if item.is_dir()]) == 3
 
 
 def test_the_source_may_be_the_table(spark: Any, tmp_path: Path, bases: dict[str, Path]) -> None:
     path = shutil.copytree(bases["plain"], tmp_path / "t")
     new = dr_spark.read(spark, path).selectExpr("id", "concat(v, v) AS v", "p")
     dr_spark.write(new, path, mode="overwrite", replace_using=["id", "p"])
-    found = sorted((row.v for row in dr_spark.read(spark, path).collect()), key=str)
-    assert found == ["BB", "aa", "bb", "c", "cc", "d", "dd"]
+    result = sorted((row.v for row in dr_spark.read(spark, path).collect()), key=str)
+    assert result == ["BB", "aa", "bb", "c", "cc", "d", "dd"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "code"),
+    ("options", "code"),
     [
         ({"replace_using": ["nope"]}, "write.columns"),
-        ({"replace_using": ["q"]}, "write.columns"),  # which the table has not
-        ({"replace_using": ["v"]}, "write.columns"),  # nor have the rows
+        ({"replace_using": ["q"]}, "write.columns"),  # the table does not have it
+        ({"replace_using": ["v"]}, "write.columns"),  # nor do the rows
         ({"replace_using": []}, "argument.type"),
         ({"replace_using": ["id"], "replace_on": "true"}, "write.mode"),
         ({"replace_using": ["id"], "where": "true"}, "write.mode"),
@@ -272,18 +272,18 @@ def test_the_source_may_be_the_table(spark: Any, tmp_path: Path, bases: dict[str
     ],
 )
 def test_bad_input_changes_nothing(
-    spark: Any, tmp_path: Path, bases: dict[str, Path], asked: dict[str, Any], code: str
+    spark: Any, tmp_path: Path, bases: dict[str, Path], options: dict[str, Any], code: str
 ) -> None:
     path = shutil.copytree(bases["plain"], tmp_path / "t")
-    columns = "2 AS id, 'x' AS p" + (", 1 AS q" if asked.get("replace_using") == ["q"] else "")
+    columns = "2 AS id, 'x' AS p" + (", 1 AS q" if options.get("replace_using") == ["q"] else "")
     with pytest.raises(dr.DeltaReplayError) as caught:
-        dr_spark.write(spark.sql(f"SELECT {columns}"), path, **{"mode": "overwrite"} | asked)
+        dr_spark.write(spark.sql(f"SELECT {columns}"), path, **{"mode": "overwrite"} | options)
     assert caught.value.code == code
     assert dr.Table(path).snapshot().version == 1
 
 
-def test_there_must_be_a_table(spark: Any, tmp_path: Path) -> None:
-    """As in delta-spark, which says that the path does not exist."""
+def test_the_table_must_exist(spark: Any, tmp_path: Path) -> None:
+    """As in delta-spark, whose error says that the path does not exist."""
     with pytest.raises(dr.TableNotFoundError):
         dr_spark.write(spark.range(1), tmp_path / "t", mode="overwrite", replace_using=["id"])
     append_only = tmp_path / "append_only"
@@ -307,7 +307,7 @@ def test_a_write_is_done_once(spark: Any, tmp_path: Path, bases: dict[str, Path]
     assert (done.version, len(rows(spark, path))) == (3, 4)
 
 
-#: What follows ``INSERT INTO``, and the same as options of ``df.write``.
+#: The text after ``INSERT INTO``, and the same as options of ``df.write``.
 STATEMENTS = {
     "{t} REPLACE USING (id) SELECT 2 AS id, 'new' AS v, 'x' AS p": {"replaceUsing": "id"},
     "TABLE {t} BY NAME REPLACE USING (id, p) SELECT 'x' AS p, 2 AS id, 'new' AS v": {
@@ -340,14 +340,14 @@ def test_statements_are_the_options(
     writer = new.alias("s").write.format("delta").mode("overwrite").option("targetAlias", "t")
     writer.options(**STATEMENTS[text]).save(str(theirs))
     assert rows(spark, ours) == rows(spark, theirs)
-    told, wanted = last_commit(ours), last_commit(theirs)
-    assert set(told["operationParameters"]) == set(wanted["operationParameters"])
+    reported, expected = last_commit(ours), last_commit(theirs)
+    assert set(reported["operationParameters"]) == set(expected["operationParameters"])
     for name in ("numDeletedRows", "numOutputRows", "numRemovedFiles"):
-        assert told["operationMetrics"][name] == wanted["operationMetrics"][name]
+        assert reported["operationMetrics"][name] == expected["operationMetrics"][name]
 
 
 def test_statements_cast_and_evolve(spark: Any, tmp_path: Path, bases: dict[str, Path]) -> None:
-    """By the rules of ``INSERT``; a WITH before it, and one for each table of a FROM."""
+    """By the rules of ``INSERT``; after a WITH, and one for each table of a FROM."""
     path = shutil.copytree(bases["plain"], tmp_path / "t")
     name = f"delta.`{path}`"
     dr_spark.sql(
@@ -371,7 +371,7 @@ def test_statements_cast_and_evolve(spark: Any, tmp_path: Path, bases: dict[str,
 
 
 def test_the_setting_evolves_statements(spark: Any, tmp_path: Path) -> None:
-    """As ``WITH SCHEMA EVOLUTION``, and as for every other ``INSERT``."""
+    """With ``WITH SCHEMA EVOLUTION``, like any other ``INSERT``."""
     path = tmp_path / "t"
     properties = {"delta.enableTypeWidening": "true"}
     dr_spark.write(spark.sql("SELECT 1 AS id, 5 AS n"), path, properties=properties)

@@ -1,4 +1,4 @@
-"""``create_table(or_replace=True)`` leaves what ``CREATE OR REPLACE TABLE`` leaves."""
+"""``create_table(or_replace=True)`` has the effect of ``CREATE OR REPLACE TABLE``."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def test_the_same_version(spark: Any, tmp_path: Path, case: str) -> None:
 
 
 def _clause(listed: dict[str, str]) -> str:
-    given = ", ".join(f"'{key}' = '{value}'" for key, value in listed.items())
-    return f"TBLPROPERTIES ({given})" if given else ""
+    argument = ", ".join(f"'{key}' = '{value}'" for key, value in listed.items())
+    return f"TBLPROPERTIES ({argument})" if argument else ""
 
 
 def _plain(key: str, value: str) -> str:
-    """A value without what is made at random."""
+    """Return a value without random parts."""
     return "?" if "materialized" in key or "Enablement" in key else value
 
 
 def _shape(snapshot: dr.Snapshot) -> list[Any]:
     return [
-        (one["name"], one["type"], one["metadata"].get("delta.columnMapping.id"))
-        for one in json.loads(snapshot.schema_json)["fields"]
+        (field["name"], field["type"], field["metadata"].get("delta.columnMapping.id"))
+        for field in json.loads(snapshot.schema_json)["fields"]
     ]

@@ -1,6 +1,6 @@
-"""Rows: what delta-spark reads of a table, and what the core reads.
+"""Rows of a table, as read by delta-spark and by the core.
 
-``test_read.py`` asks for every version of every table, beside ``deltareplay.spark.read``.
+``test_read.py`` covers every version of every table, with ``deltareplay.spark.read``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 
 def spelled(type_: pa.DataType) -> str:
-    """A type without what Spark says by chance: names of list items, the order in variants."""
+    """Return a type without arbitrary parts: names of list items, the order in variants."""
     if pa.types.is_struct(type_):
         children = [f"{child.name}: {spelled(child.type)}" for child in type_]
         variant = {child.name for child in type_} == {"metadata", "value"}
@@ -34,31 +34,31 @@ def spelled(type_: pa.DataType) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value that compares as Spark means it: variants by their bytes, entries in any order."""
+    """Return a value that compares as in Spark: variants by their bytes, entries in any order."""
     if isinstance(value, dict):
         return {name: plain(value[name]) for name in sorted(value)}
     if isinstance(value, list):
-        found = [plain(one) for one in value]
-        entries = bool(value) and all(isinstance(one, tuple) for one in value)
-        return sorted(found, key=repr) if entries else found
+        result = [plain(item) for item in value]
+        entries = bool(value) and all(isinstance(item, tuple) for item in value)
+        return sorted(result, key=repr) if entries else result
     if isinstance(value, tuple):
-        return tuple(plain(one) for one in value)
+        return tuple(plain(item) for item in value)
     return value
 
 
 def texts(table: pa.Table) -> list[str]:
-    """The rows as text; -0.0 and 0.0 differ, NaN is NaN."""
+    """Return the rows as text; -0.0 and 0.0 differ, NaN is NaN."""
     columns = [column.cast(numbers(column.type)).to_pylist() for column in table.columns]
     return [repr([plain(value) for value in row]) for row in zip(*columns, strict=True)]
 
 
 def lines(table: pa.Table) -> list[str]:
-    """The same, sorted."""
+    """Return the rows as sorted text."""
     return sorted(texts(table))
 
 
 def numbers(type_: pa.DataType) -> pa.DataType:
-    """The type with timestamps as numbers, which no library rounds or refuses."""
+    """Return the type with timestamps as numbers, which no library rounds or refuses."""
     if pa.types.is_timestamp(type_):
         return pa.int64()
     if pa.types.is_struct(type_):
@@ -71,14 +71,14 @@ def numbers(type_: pa.DataType) -> pa.DataType:
 
 
 def read_by_spark(spark: Any, path: Path, version: int, *more: str) -> pa.Table:
-    """All rows of a version; CHAR columns as they are stored, where Spark would fill them up."""
+    """Return all rows of a version; CHAR columns as stored, which Spark would pad."""
     with conf(spark, spark__sql__readSideCharPadding="false"):
         frame = spark.read.format("delta").option("versionAsOf", version).load(str(path))
         return (frame.select("*", *more) if more else frame).toArrow()
 
 
 def versions(path: Path) -> list[int]:
-    """All versions by wish; in the plain run the first with rows, the last, and some between."""
+    """Return all versions in the slow run, otherwise the first with rows, the last, and others."""
     latest = dr.Table(path).snapshot().version
     assert latest >= 1
     if os.environ.get("DELTAREPLAY_SLOW"):
@@ -89,7 +89,7 @@ def versions(path: Path) -> list[int]:
 
 
 def check_core(path: Path, version: int, theirs: Any) -> int:
-    """Check that the core reads what delta-spark reads, a ``Read``; return the number of rows."""
+    """Check that the core reads the same as delta-spark, a ``Read``; return the number of rows."""
     scan = dr.Table(path).snapshot(version=version).scan()
     ours = scan.to_arrow()
     assert [(field.name, spelled(field.type)) for field in ours.schema] == theirs.types
@@ -112,16 +112,18 @@ def test_positions_are_those_that_delta_spark_reads(spark: Any, tables: Any) -> 
     assert lines(ours) == lines(theirs)
 
 
-def test_some_tables_have_what_they_are_there_for(tables: Any) -> None:
+def test_tables_have_the_files_of_their_feature(tables: Any) -> None:
     import pyarrow.parquet as pq
 
     def files(name: str) -> list[Path]:
         return [
-            Path(one) for one in tables(name).rglob("*.parquet") if "_delta_log" not in str(one)
+            Path(table)
+            for table in tables(name).rglob("*.parquet")
+            if "_delta_log" not in str(table)
         ]
 
     def physical(name: str) -> set[str]:
-        return {pq.ParquetFile(one).schema.column(1).physical_type for one in files(name)}
+        return {pq.ParquetFile(file).schema.column(1).physical_type for file in files(name)}
 
     assert physical("moments_int96") == {"INT96"}
     assert physical("moments_micros") == physical("moments_millis") == {"INT64"}

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def written(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Deletion vectors, a change feed, partitions, checkpoints: everything by delta-spark."""
+    """Deletion vectors, a change feed, partitions, checkpoints: all written by delta-spark."""
     path = tmp_path_factory.mktemp("services") / "t"
     table = f"delta.`{path}`"
     listed = properties(
@@ -50,9 +50,7 @@ DROPPED = {
 
 
 @pytest.mark.parametrize("feature", DROPPED)
-def test_a_feature_dropped_here_is_gone_for_delta_spark(
-    spark: Any, tmp_path: Path, feature: str
-) -> None:
+def test_delta_spark_accepts_a_dropped_feature(spark: Any, tmp_path: Path, feature: str) -> None:
     path = tmp_path / "t"
     table, (name, value, change) = f"delta.`{path}`", DROPPED[feature]
     listed = properties(**{name: value})
@@ -72,27 +70,27 @@ def test_a_feature_dropped_here_is_gone_for_delta_spark(
     spark.sql(f"DELETE FROM {table} WHERE id = 1")
     live = spark.table(table)
     assert live.count() == len([row for row in rows if row[0] != 1]) + 1
-    here = dr.Table(path).snapshot().scan().to_arrow()
-    assert sorted(map(tuple, here.to_pandas().to_numpy().tolist())) == sorted(
+    by_core = dr.Table(path).snapshot().scan().to_arrow()
+    assert sorted(map(tuple, by_core.to_pandas().to_numpy().tolist())) == sorted(
         map(tuple, live.collect())
     )
     result = dr.Table(path).verify()
     assert result.findings == (), str(result)
 
 
-def test_row_tracking_enabled_here_goes_on_in_delta_spark(spark: Any, tmp_path: Path) -> None:
+def test_delta_spark_continues_row_tracking(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     table = f"delta.`{path}`"
     spark.range(20).repartition(2).write.format("delta").save(str(path))
     dr.Table(path).set_properties({"delta.enableRowTracking": "true"})
-    shown = "id, _metadata.row_id, _metadata.row_commit_version"
-    there = sorted(map(tuple, spark.sql(f"SELECT {shown} FROM {table}").collect()))
+    displayed = "id, _metadata.row_id, _metadata.row_commit_version"
+    by_spark = sorted(map(tuple, spark.sql(f"SELECT {displayed} FROM {table}").collect()))
     scan = dr.Table(path).snapshot().scan(with_row_id=True).to_arrow()
     columns = ("id", "_row_id", "_row_commit_version")
-    assert sorted(zip(*(scan[name].to_pylist() for name in columns), strict=True)) == there
+    assert sorted(zip(*(scan[name].to_pylist() for name in columns), strict=True)) == by_spark
     spark.sql(f"INSERT INTO {table} VALUES (100)")
     spark.sql(f"UPDATE {table} SET id = 101 WHERE id = 3")
-    ids = [row.row_id for row in spark.sql(f"SELECT {shown} FROM {table}").collect()]
+    ids = [row.row_id for row in spark.sql(f"SELECT {displayed} FROM {table}").collect()]
     assert sorted(ids) == list(range(21))
 
 
@@ -117,46 +115,46 @@ SLOW = bool(os.environ.get("DELTAREPLAY_SLOW"))
 
 
 @pytest.mark.parametrize("feature", list(TRUNCATED)[: None if SLOW else 1])
-def test_a_feature_goes_with_its_history_as_in_delta_spark(
+def test_a_feature_is_dropped_with_its_history_as_in_delta_spark(
     spark: Any, tmp_path: Path, feature: str
 ) -> None:
-    """One table here, its copy there: refused at first, gone a day later, the same protocol."""
-    here, there = tmp_path / "here", tmp_path / "there"
+    """Two copies: the drop is refused at first, and a day later both have the same protocol."""
+    own_path, their_path = tmp_path / "here", tmp_path / "there"
     name, value, change = TRUNCATED[feature]
     listed = properties(**{name: value, "checkpointInterval": "3"})
-    spark.sql(f"CREATE TABLE delta.`{here}` (id LONG, n INT) USING delta {listed}")
+    spark.sql(f"CREATE TABLE delta.`{own_path}` (id LONG, n INT) USING delta {listed}")
     for first in (0, 10, 20):
         rows = f"SELECT id, INT(id) FROM range({first}, {first + 10})"
-        spark.sql(f"INSERT INTO delta.`{here}` {rows}")
-    spark.sql(change.format(f"delta.`{here}`"))
-    kept = sorted(map(tuple, spark.table(f"delta.`{here}`").collect()))
-    shutil.copytree(here, there)
-    table, log = dr.Table(here), spark._jvm.org.apache.spark.sql.delta.DeltaLog
-    drop = f"ALTER TABLE delta.`{there}` DROP FEATURE {feature} TRUNCATE HISTORY"
+        spark.sql(f"INSERT INTO delta.`{own_path}` {rows}")
+    spark.sql(change.format(f"delta.`{own_path}`"))
+    kept = sorted(map(tuple, spark.table(f"delta.`{own_path}`").collect()))
+    shutil.copytree(own_path, their_path)
+    table, log = dr.Table(own_path), spark._jvm.org.apache.spark.sql.delta.DeltaLog
+    drop = f"ALTER TABLE delta.`{their_path}` DROP FEATURE {feature} TRUNCATE HISTORY"
 
     with pytest.raises(dr.InvalidArgumentError, match="24 hours"):
         table.drop_feature(feature, truncate_history=True)
     with pytest.raises(Exception, match="WAIT_FOR_RETENTION_PERIOD"):
         spark.sql(drop)
-    for path in (here, there):
+    for path in (own_path, their_path):
         older(path, 25)
     log.clearCache()
     table.drop_feature(feature, truncate_history=True)
     spark.sql(drop)
 
-    ours, theirs = table.snapshot(), dr.Table(there).snapshot()
+    ours, theirs = table.snapshot(), dr.Table(their_path).snapshot()
     for features in ("reader_features", "writer_features"):
-        [found, expected] = [getattr(one.protocol, features) or () for one in (ours, theirs)]
-        assert sorted(found) == sorted(expected)
+        [result, expected] = [getattr(item.protocol, features) or () for item in (ours, theirs)]
+        assert sorted(result) == sorted(expected)
     assert ours.protocol.min_reader_version == theirs.protocol.min_reader_version
     named = {"delta.checkpointPolicy": "classic"} if feature == "v2Checkpoint" else {}
     assert {**ours.properties, **named} == theirs.properties
-    assert {one.code for one in table.verify().findings} <= {"sidecar.orphan"}
-    for path in (here, there):
+    assert {finding.code for finding in table.verify().findings} <= {"sidecar.orphan"}
+    for path in (own_path, their_path):
         log.clearCache()
         spark.sql(f"INSERT INTO delta.`{path}` VALUES (100, 100)")
         spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
         left = sorted(map(tuple, spark.table(f"delta.`{path}`").collect()))
         assert left == [row for row in [*kept, (100, 100)] if row[0] != 1]
-        found = dr.Table(path).snapshot().scan().to_arrow()
-        assert sorted(zip(*(column.to_pylist() for column in found.columns), strict=True)) == left
+        result = dr.Table(path).snapshot().scan().to_arrow()
+        assert sorted(zip(*(column.to_pylist() for column in result.columns), strict=True)) == left

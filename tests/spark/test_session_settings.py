@@ -1,4 +1,4 @@
-"""Settings of delta-spark and Spark: obeyed as by delta-spark 4.4, or refused by name."""
+"""Settings of delta-spark and Spark: applied as by delta-spark 4.4, or refused by name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.beside import both, in_turn, made
+from spark.support.comparison import compare, compare_statements, create_table
 from spark.support.here import run_here
 from spark.support.tiers import NIGHTLY, pairs
 
@@ -32,7 +32,7 @@ def settings(spark: Any, values: dict[str, str]) -> Iterator[None]:
             spark.conf.unset(name)
 
 
-#: Settings, without what they begin with.
+#: Settings without their prefix.
 DEFAULT_PROPERTIES = [
     {"appendOnly": "true", "logRetentionDuration": "interval 60 days"},
     {"enableDeletionVectors": "true", "enableTypeWidening": "true"},
@@ -60,19 +60,19 @@ def _theirs(spark: Any, path: Path) -> None:
 @pytest.mark.parametrize(("values", "ours"), pairs(DEFAULT_PROPERTIES, [_write, _format]))
 def test_default_properties(spark: Any, tmp_path: Path, values: dict[str, str], ours: Any) -> None:
     with settings(spark, {DEFAULTS + name: value for name, value in values.items()}):
-        both(
+        compare(
             spark,
             tmp_path,
             None,
             lambda path: _theirs(spark, path),
             lambda path: ours(spark, path),
         )
-    one, other = (dr.Table(tmp_path / name).snapshot().protocol for name in ("ours", "theirs"))
-    assert (one.min_reader_version, one.min_writer_version) == (
+    first, other = (dr.Table(tmp_path / name).snapshot().protocol for name in ("ours", "theirs"))
+    assert (first.min_reader_version, first.min_writer_version) == (
         other.min_reader_version,
         other.min_writer_version,
     )
-    assert set(one.writer_features or ()) == set(other.writer_features or ())
+    assert set(first.writer_features or ()) == set(other.writer_features or ())
 
 
 #: Statements about ``{t}``.
@@ -89,10 +89,10 @@ CREATED = [
 def test_default_properties_in_sql(spark: Any, tmp_path: Path, text: str, exists: bool) -> None:
     if exists and "REPLACE" in text and "AS" not in text:
         return  # delta-spark does not replace a table by its path, as docs/spark.md says
-    base = made(spark, tmp_path / "base", *CREATED[1:2]) if exists else None
+    base = create_table(spark, tmp_path / "base", *CREATED[1:2]) if exists else None
     values = {"appendOnly": "true", "enableChangeDataFeed": "true"}
     with settings(spark, {DEFAULTS + name: value for name, value in values.items()}):
-        *_, properties = both(
+        *_, properties = compare(
             spark,
             tmp_path,
             base,
@@ -155,7 +155,7 @@ def test_a_default_that_no_table_can_have(
 def test_optimized_writes(
     spark: Any, tmp_path: Path, by_session: str | None, by_table: bool
 ) -> None:
-    """The session's word counts, then the table's, as in delta-spark."""
+    """The session's setting counts, then the table's, as in delta-spark."""
     properties = {"delta.autoOptimize.optimizeWrite": "true"} if by_table else {}
     name = "spark.databricks.delta.optimizeWrite.enabled"
     with settings(spark, {} if by_session is None else {name: by_session}):
@@ -182,7 +182,7 @@ def test_the_text_of_commits(spark: Any, tmp_path: Path) -> None:
         create = f"CREATE OR REPLACE TABLE {target} USING delta AS SELECT 1 AS id"
         run_here(spark, create)
         dr_spark.write(spark.range(5, 9).selectExpr("CAST(id AS INT)"), path, user_metadata="own")
-    texts = [one["userMetadata"] for one in dr.Table(path).history().to_pylist()]
+    texts = [row["userMetadata"] for row in dr.Table(path).history().to_pylist()]
     assert texts == ["own", *["tonight"] * 7, None]
 
 
@@ -191,7 +191,7 @@ POLICY = "spark.sql.storeAssignmentPolicy"
 
 @pytest.mark.parametrize("policy", ["LEGACY", "STRICT"])
 def test_other_policies_of_assignment(spark: Any, tmp_path: Path, policy: str) -> None:
-    """LEGACY cuts values that do not fit: it is refused where a value is cast at all."""
+    """LEGACY truncates values that do not fit: it is refused if a value is cast at all."""
     path = tmp_path / "t"
     dr_spark.write(spark.sql("SELECT 1 AS id, CAST(1 AS SMALLINT) AS k"), path)
     with settings(spark, {POLICY: policy}):
@@ -207,7 +207,7 @@ def test_other_policies_of_assignment(spark: Any, tmp_path: Path, policy: str) -
     assert dr.Table(path).snapshot().version == 1
 
 
-def test_strict_takes_what_delta_spark_takes(spark: Any, tmp_path: Path) -> None:
+def test_strict_accepts_the_same_as_delta_spark(spark: Any, tmp_path: Path) -> None:
     """A column for each type and value; the other columns are null."""
     stored = [
         ("DOUBLE", "5"),
@@ -220,7 +220,7 @@ def test_strict_takes_what_delta_spark_takes(spark: Any, tmp_path: Path) -> None
         ("DECIMAL(4,1)", "CAST(5 AS DECIMAL(4,2))"),
     ]
     columns = ", ".join(f"c{at} {type_}" for at, (type_, _) in enumerate(stored))
-    base = made(
+    base = create_table(
         spark,
         tmp_path / "base",
         f"CREATE TABLE {{t}} ({columns}) USING delta",
@@ -232,7 +232,7 @@ def test_strict_takes_what_delta_spark_takes(spark: Any, tmp_path: Path) -> None
         for at, (_, value) in enumerate(stored)
     ]
     with settings(spark, {POLICY: "STRICT"}):
-        in_turn(spark, tmp_path, base, texts, changes=None)
+        compare_statements(spark, tmp_path, base, texts, changes=None)
     assert 3 < dr.Table(tmp_path / "ours").snapshot().version < len(stored)
 
 
@@ -268,7 +268,7 @@ def _overwrite(spark: Any, rows: Any, path: Path, options: dict[str, str]) -> No
 def three_rows(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A table of three rows, without partitions and with them."""
     return {
-        by: made(
+        by: create_table(
             spark,
             tmp_path_factory.mktemp("three") / "t",
             f"CREATE TABLE {{t}} (id BIGINT, k BIGINT) USING delta {by}",
@@ -278,7 +278,7 @@ def three_rows(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     }
 
 
-#: Whether the table is partitioned, and what overwrites it.
+#: Whether the table is partitioned, and the call that overwrites it.
 WAYS: dict[str, tuple[bool, Any]] = {
     "partitioned, by the format": (True, _overwrite_by_format),
     "by the function": (False, _overwrite),
@@ -302,7 +302,7 @@ OVERWRITES: list[dict[str, str]] = [
 def test_overwrites_of_the_partitions_of_the_rows(
     spark: Any, tmp_path: Path, three_rows: dict[str, Path], options: dict[str, str], way: str
 ) -> None:
-    """delta-spark asks the session where the options of the write do not say it."""
+    """delta-spark uses the session's setting if the write has no such option."""
     partitioned, ours = WAYS[way]
     base = three_rows["PARTITIONED BY (k)" if partitioned else ""]
     rows = spark.sql("SELECT 9L AS id, 1L AS k")
@@ -311,7 +311,7 @@ def test_overwrites_of_the_partitions_of_the_rows(
     if options == {"overwriteSchema": "true"} and partitioned and ours is _overwrite:
         options = {**options, "partitionBy": "k"}  # kept otherwise, as docs/spark.md says
     with settings(spark, DYNAMIC):
-        _, left, *_ = both(
+        _, left, *_ = compare(
             spark,
             tmp_path,
             base,
@@ -346,14 +346,14 @@ ONCE = [
 def test_the_session_counts_its_writes(
     spark: Any, tmp_path: Path, three_rows: dict[str, Path], text: str
 ) -> None:
-    """The second time, as in delta-spark, nothing is done; for another version, it is."""
+    """Repeating it does nothing, as in delta-spark; for another version, it does."""
 
     def run(act: Any, path: Path) -> None:
         for version in ("1", "1", "2"):
             with settings(spark, {TXN + "AppId": "nightly", TXN + "Version": version}):
                 act(text.format(t=f"delta.`{path}`"))
 
-    both(
+    compare(
         spark,
         tmp_path,
         three_rows[""],

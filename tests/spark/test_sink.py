@@ -39,12 +39,12 @@ def write(frame: Any, path: Path, mode: str = "append", **options: Any) -> None:
 
 def put(frame: Any, path: Path, mode: str = "append", **options: Any) -> None:
     """The same without Spark's Python workers: the first half of the rows by one task."""
-    given = {"path": str(path), **{name: str(value) for name, value in options.items()}}
-    sink = pickle.loads(pickle.dumps(Sink.open(given, frame.schema, mode == "overwrite")))
+    argument = {"path": str(path), **{name: str(value) for name, value in options.items()}}
+    sink = pickle.loads(pickle.dumps(Sink.open(argument, frame.schema, mode == "overwrite")))
     rows = frame.toArrow()
     half = rows.num_rows // 2
     try:
-        written = [sink.stage(one.to_batches(), None) for one in (rows[:half], rows[half:])]
+        written = [sink.stage(row.to_batches(), None) for row in (rows[:half], rows[half:])]
     except dr.DeltaReplayError:
         assert loose(path) == set()
         raise
@@ -52,7 +52,7 @@ def put(frame: Any, path: Path, mode: str = "append", **options: Any) -> None:
 
 
 def delta(spark: Any, path: Path) -> list[tuple[Any, ...]]:
-    """What delta-spark reads, which is what is read here."""
+    """Return the rows that delta-spark reads, after comparing them with ours."""
     frame = spark.read.format("delta").load(str(path))
     theirs = sorted((tuple(row.values()) for row in frame.toArrow().to_pylist()), key=repr)
     ours = dr.Table(path).snapshot().scan(frame.columns).to_arrow().to_pylist()
@@ -61,13 +61,13 @@ def delta(spark: Any, path: Path) -> list[tuple[Any, ...]]:
 
 
 def loose(path: Path) -> set[str]:
-    """Data files that no version has."""
+    """Return data files that no version has."""
     table = dr.Table(path)
     named = set()
     for version in range(table.snapshot().version + 1):
         named |= set(table.snapshot(version).files(["path"])["path"].to_pylist())
-    found = {str(one.relative_to(path)) for one in path.rglob("*.parquet")}
-    return {one for one in found if "_delta_log" not in one and one not in named}
+    result = {str(item.relative_to(path)) for item in path.rglob("*.parquet")}
+    return {item for item in result if "_delta_log" not in item and item not in named}
 
 
 def last(path: Path) -> dict[str, Any]:
@@ -86,12 +86,12 @@ def test_a_table_begins_and_grows(spark: Any, tmp_path: Path) -> None:
     assert (last(path)["operation"], last(path)["userMetadata"]) == ("WRITE", "first")
     assert dr.Table(path).snapshot().num_rows == 6, "statistics tell"
     write(spark.sql("SELECT 7L AS id, 2.5D AS more"), path, mergeSchema=True)
-    found = spark.read.format("delta").load(str(path)).where("id = 7").collect()
-    assert [row.asDict() for row in found] == [{"id": 7, "p": None, "at": None, "more": 2.5}]
+    result = spark.read.format("delta").load(str(path)).where("id = 7").collect()
+    assert [row.asDict() for row in result] == [{"id": 7, "p": None, "at": None, "more": 2.5}]
     assert loose(path) == set()
 
 
-def test_what_is_overwritten(spark: Any, tmp_path: Path) -> None:
+def test_overwritten_rows(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     rows = spark.sql("SELECT id, id % 3 AS p FROM range(9)")
     put(rows, path, partitionBy="p")
@@ -126,7 +126,7 @@ def test_the_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
         **{"columnMapping.mode": "name", "constraints.small": "id < 50"},
     )
     spark.sql(f"CREATE TABLE delta.`{path}` (id LONG NOT NULL, s STRING) USING delta {listed}")
-    put(spark.sql("SELECT 1 AS ID, 'x' AS s"), path)  # narrower, and in other letters
+    put(spark.sql("SELECT 1 AS ID, 'x' AS s"), path)  # narrower, and in another case
     put(spark.sql("SELECT 2L AS id"), path)
     assert delta(spark, path) == [(1, "x"), (2, None)]
     ids = dr.Table(path).snapshot().scan(with_row_id=True).to_arrow()["_row_id"].to_pylist()
@@ -156,12 +156,12 @@ def test_a_failed_task_leaves_nothing(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(Exception, match="half-way"):
             write(broken, path)
         assert delta(spark, path) == [(0,), (1,)]
-        # what tasks write that Spark kills with the job is for VACUUM
+        # files of tasks that Spark kills with the job are left to VACUUM
         assert tasks > 1 or loose(path) == set()
 
 
 def test_options_are_checked(spark: Any, tmp_path: Path) -> None:
-    for given, overwrite, code in [
+    for argument, overwrite, code in [
         ({"path": "t", "versionAsOf": "1"}, False, "option.unknown"),
         ({}, False, "option.path"),
         ({"path": "t", "replaceWhere": "a = 1"}, False, "option.write"),
@@ -172,7 +172,7 @@ def test_options_are_checked(spark: Any, tmp_path: Path) -> None:
         ({"path": "t", "overwriteSchema": ""}, True, "option.boolean"),
     ]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            WriteOptions.of(parse(given, Use.WRITE), overwrite=overwrite)
+            WriteOptions.of(parse(argument, Use.WRITE), overwrite=overwrite)
         assert caught.value.code == code
     secret = WriteOptions.of(
         parse({"path": "t", "storage.key": "hush-hush"}, Use.WRITE), overwrite=False
@@ -180,8 +180,8 @@ def test_options_are_checked(spark: Any, tmp_path: Path) -> None:
     assert "hush-hush" not in repr(secret)
     path = tmp_path / "t"
     for name, value in (("some", "1"), ("versionAsOf", "1"), ("versionAsOf", "x")):
-        told = f"writing takes no option {name.lower()}: it takes path, allowedRoots"
-        with pytest.raises(Exception, match=told):
+        reported = f"writing takes no option {name.lower()}: it takes path, allowedRoots"
+        with pytest.raises(Exception, match=reported):
             write(spark.range(1), path, **{name: value})
     assert not path.exists()
     write(spark.range(1), path)
@@ -218,19 +218,19 @@ def test_a_stream_writes_each_batch_once(
     source, path, checkpoint = tmp_path / "in", tmp_path / "t", tmp_path / "checkpoint"
     spark.range(5).coalesce(1).write.parquet(str(source))
     drained(streamed(spark, path, checkpoint, source))
-    assert delta(spark, path) == [(one,) for one in range(5)]
+    assert delta(spark, path) == [(number,) for number in range(5)]
     (query,) = dr.Table(path).snapshot().transactions
     assert query == json.loads((checkpoint / "metadata").read_text())["id"]
     assert last(path)["operation"] == "STREAMING UPDATE"
 
-    # killed between the commit and Spark's own note of it: the batch is given once more
-    for one in (checkpoint / "commits").glob("*0*"):
-        one.unlink()
+    # killed between the commit and Spark's own record of it: the batch is repeated
+    for commit in (checkpoint / "commits").glob("*0*"):
+        commit.unlink()
     drained(streamed(spark, path, checkpoint, source))
     assert len(delta(spark, path)) == 5
     spark.range(5, 8).coalesce(1).write.mode("append").parquet(str(source))
     drained(streamed(spark, path, checkpoint, source))
-    assert delta(spark, path) == [(one,) for one in range(8)]
+    assert delta(spark, path) == [(number,) for number in range(8)]
     assert loose(path) == set()
     monkeypatch.undo()
     dr_spark.register(spark)
@@ -283,7 +283,7 @@ def test_new_columns_of_streams_have_their_values(
 
 
 def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
-    """Where Spark does not say which query writes, no batch is committed that could come twice."""
+    """If Spark does not identify the query, no batch is committed that could be repeated."""
     table = dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64()}))
     options = WriteOptions.of(parse({"path": str(tmp_path / "t")}, Use.WRITE), overwrite=False)
     version = table.snapshot().version
@@ -291,7 +291,7 @@ def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         sink.commit([StagedRows("[]", 0, 0, None, None)], 3)
     assert caught.value.code == "sink.query"
-    sink.commit([], 4)  # nobody was there to ask, and nothing can come twice
+    sink.commit([], 4)  # there is no query to identify, and nothing can be repeated
     assert table.snapshot().version == version
 
 
@@ -344,8 +344,8 @@ def test_kill_9(spark: Any, tmp_path: Path) -> None:
     source, path, checkpoint = tmp_path / "in", tmp_path / "t", tmp_path / "checkpoint"
     source.mkdir()
     for number in range(40):
-        one = spark.range(number, number + 1).toArrow()
-        pq.write_table(one, source / f"{number:03}.parquet")
+        first = spark.range(number, number + 1).toArrow()
+        pq.write_table(first, source / f"{number:03}.parquet")
     command = [sys.executable, "-c", KILLED, str(source), str(checkpoint), str(path)]
     for kill in range(3):
         process = subprocess.Popen(
@@ -367,7 +367,7 @@ def test_kill_9(spark: Any, tmp_path: Path) -> None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     drained(streamed(spark, path, checkpoint, source))
-    assert sorted(delta(spark, path)) == [(one,) for one in range(40)]
+    assert sorted(delta(spark, path)) == [(first,) for first in range(40)]
 
 
 def test_a_stream_creates_its_table_by_name(spark: Any, name: str, tmp_path: Path) -> None:

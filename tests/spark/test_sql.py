@@ -1,7 +1,7 @@
-"""``sql``: Delta's statements on paths and names; behaviours of delta-spark's own tests of SQL.
+"""``sql``: Delta's statements on paths and names; behaviours of delta-spark's own SQL tests.
 
-``tests/spark_units`` has how texts are split. ``test_without_jar.py`` runs this file
-again in sessions without delta-spark's jar.
+``tests/spark_units`` tests parsing. ``test_without_jar.py`` runs this file again in sessions
+without delta-spark's jar.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(params=["path", "name"])
 def target(request: pytest.FixtureRequest, spark: Any, tmp_path: Path, name: str) -> str:
-    """A table as SQL names it: by its path, or by a name in the catalog."""
+    """A table in SQL: by its path, or by a name in the catalog."""
     written(spark, tmp_path / "t")
     if request.param == "path":
         return f"delta.`{tmp_path / 't'}`"
@@ -44,20 +44,20 @@ def test_inserts(spark: Any, tmp_path: Path, target: str) -> None:
 
 
 def test_deletes(spark: Any, tmp_path: Path, target: str) -> None:
-    told = dr_spark.sql(spark, f"DELETE FROM {target} AS x WHERE x.key IN ('a', 'b')")
-    assert told.dtypes == [("num_affected_rows", "bigint")]
-    assert rows_of(told) == [(2,)]
+    reported = dr_spark.sql(spark, f"DELETE FROM {target} AS x WHERE x.key IN ('a', 'b')")
+    assert reported.dtypes == [("num_affected_rows", "bigint")]
+    assert rows_of(reported) == [(2,)]
     assert left(spark, tmp_path) == ROWS[2:]
     assert rows_of(dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'z'")) == [(0,)]
 
 
 def test_truncates(spark: Any, tmp_path: Path, target: str) -> None:
-    told = dr_spark.sql(spark, f"TRUNCATE TABLE {target}")
-    assert (told.columns, told.collect()) == ([], [])
+    reported = dr_spark.sql(spark, f"TRUNCATE TABLE {target}")
+    assert (reported.columns, reported.collect()) == ([], [])
     assert left(spark, tmp_path) == []
     dr_spark.sql(spark, f"TRUNCATE TABLE {target};")
     [done, *_] = rows = dr.Table(tmp_path / "t").history().to_pylist()
-    assert [one["operation"] for one in rows] == ["TRUNCATE", "WRITE"]
+    assert [row["operation"] for row in rows] == ["TRUNCATE", "WRITE"]
     assert done["operationParameters"] == []
     assert [key for key, _ in done["operationMetrics"]] == ["numRemovedFiles"]
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -79,7 +79,7 @@ def test_merges(spark: Any, tmp_path: Path, target: str) -> None:
     spark.createDataFrame(
         [("a", -1), ("b", 0), ("e", -5)], ["key", "value"]
     ).createOrReplaceTempView("news")
-    told = dr_spark.sql(
+    reported = dr_spark.sql(
         spark,
         f"""
         MERGE INTO {target} t
@@ -91,7 +91,7 @@ def test_merges(spark: Any, tmp_path: Path, target: str) -> None:
         WHEN NOT MATCHED BY SOURCE THEN DELETE
         """,
     )
-    assert [tuple(row) for row in told.collect()] == [(5, 2, 2, 1)]
+    assert [tuple(row) for row in reported.collect()] == [(5, 2, 2, 1)]
     assert left(spark, tmp_path) == [("a!", -1), ("d", 5), ("e", 5)]
 
 
@@ -141,10 +141,10 @@ def test_vacuums(spark: Any, tmp_path: Path, target: str) -> None:
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     try:
         dry = rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS DRY RUN"))
-        told = rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS"))
+        reported = rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS"))
     finally:
         spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
-    assert told == [(f"file:{tmp_path / 't'}",)]
+    assert reported == [(f"file:{tmp_path / 't'}",)]
     now = {path.name for path in (tmp_path / "t").rglob("*.parquet")}
     gone = {Path(path.removeprefix("file:")).name for (path,) in dry if path.endswith(".parquet")}
     assert gone == old - now
@@ -165,9 +165,9 @@ def test_describes(spark: Any, tmp_path: Path, target: str) -> None:
 def test_optimizes(spark: Any, tmp_path: Path, target: str) -> None:
     dr_spark.write(spark.createDataFrame([("z", 9)], ["key", "value"]), tmp_path / "t")
     rows = left(spark, tmp_path)
-    [told] = dr_spark.sql(spark, f"OPTIMIZE {target} ZORDER BY (key, value)").collect()
-    assert told["metrics"]["zOrderStats"]["strategyName"] == "all"
-    assert told["metrics"]["numFilesAdded"] == 1
+    [reported] = dr_spark.sql(spark, f"OPTIMIZE {target} ZORDER BY (key, value)").collect()
+    assert reported["metrics"]["zOrderStats"]["strategyName"] == "all"
+    assert reported["metrics"]["numFilesAdded"] == 1
     assert left(spark, tmp_path) == rows
     [again] = dr_spark.sql(spark, f"OPTIMIZE '{tmp_path / 't'}'").collect()
     assert (again["metrics"]["numFilesAdded"], again["metrics"]["filesAdded"]["min"]) == (0, None)
@@ -183,8 +183,10 @@ def test_purges(spark: Any, tmp_path: Path) -> None:
         properties={"delta.enableDeletionVectors": "true"},
     )
     dr.Table(tmp_path / "t").delete("id = 7")
-    [told] = dr_spark.sql(spark, f"REORG TABLE delta.`{tmp_path / 't'}` APPLY (PURGE)").collect()
-    metrics = told["metrics"]
+    [reported] = dr_spark.sql(
+        spark, f"REORG TABLE delta.`{tmp_path / 't'}` APPLY (PURGE)"
+    ).collect()
+    metrics = reported["metrics"]
     assert (metrics["numFilesAdded"], metrics["numFilesRemoved"]) == (1, 1)
     assert metrics["deletionVectorStats"].asDict() == {
         "numDeletionVectorsRemoved": 1,
@@ -192,7 +194,9 @@ def test_purges(spark: Any, tmp_path: Path) -> None:
     }
     files = dr.Table(tmp_path / "t").snapshot().files()
     assert files["deletionVector"].to_pylist() == [None]
-    assert left(spark, tmp_path) == sorted([(one,) for one in range(20) if one != 7], key=repr)
+    assert left(spark, tmp_path) == sorted(
+        [(number,) for number in range(20) if number != 7], key=repr
+    )
 
 
 @pytest.mark.parametrize("clause", ["VERSION AS OF 0", "TIMESTAMP AS OF '{at}'"])
@@ -200,8 +204,8 @@ def test_restores(spark: Any, tmp_path: Path, target: str, clause: str) -> None:
     [first] = dr.Table(tmp_path / "t").history().to_pylist()
     written(spark, tmp_path / "t", [("z", 0)])
     at = first["timestamp"].strftime("%Y-%m-%d %H:%M:%S.%f")
-    [told] = dr_spark.sql(spark, f"RESTORE TABLE {target} TO {clause.format(at=at)}").collect()
-    assert told["num_restored_files"] == dr.Table(tmp_path / "t").snapshot().num_files
+    [reported] = dr_spark.sql(spark, f"RESTORE TABLE {target} TO {clause.format(at=at)}").collect()
+    assert reported["num_restored_files"] == dr.Table(tmp_path / "t").snapshot().num_files
     assert left(spark, tmp_path) == ROWS
 
 
@@ -226,12 +230,12 @@ def test_converts(spark: Any, tmp_path: Path) -> None:
 def test_clones(spark: Any, tmp_path: Path, target: str) -> None:
     copy = f"delta.`{tmp_path / 'u'}`"
     text = f"TABLE {copy} SHALLOW CLONE {target} TBLPROPERTIES ('foo' = 'bar')"
-    [told] = dr_spark.sql(spark, f"CREATE {text}").collect()
+    [reported] = dr_spark.sql(spark, f"CREATE {text}").collect()
     snapshot = dr.Table(tmp_path / "t").snapshot()
-    assert told["source_num_of_files"] == snapshot.num_files
-    assert told["source_table_size"] == snapshot.size_in_bytes
+    assert reported["source_num_of_files"] == snapshot.num_files
+    assert reported["source_table_size"] == snapshot.size_in_bytes
     assert dr.Table(tmp_path / "u").snapshot().properties["foo"] == "bar"
-    # the clone points to files of the other table, which is allowed by name
+    # the clone refers to files of the other table, which is allowed by name
     clone = dr.Table(tmp_path / "u", allowed_roots=[tmp_path / "t"])
     assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == ROWS
     with pytest.raises(dr.CorruptTableError):
@@ -250,7 +254,7 @@ def test_clones_under_a_name(spark: Any, tmp_path: Path, name: str) -> None:
     written(spark, tmp_path / "it's, a source")
     source = f"delta.`{tmp_path}/it's, a source`"
     dr_spark.sql(spark, f"CREATE TABLE {name} SHALLOW CLONE {source} LOCATION '{tmp_path / 't'}'")
-    if capabilities.has_delta(spark):  # the catalog takes no option of ours
+    if capabilities.has_delta(spark):  # the catalog does not store our options
         assert rows_of(spark.table(name)) == ROWS
         return
     assert rows_of(dr_spark.read(spark, name)) == ROWS
@@ -263,7 +267,7 @@ def test_leaves_the_rest_to_spark(spark: Any, name: str) -> None:
     spark.range(3).createOrReplaceTempView("numbers")
     assert rows_of(dr_spark.sql(spark, "SELECT max(id) FROM numbers")) == [(2,)]
     spark.sql(f"CREATE TABLE {name} (id INT) USING parquet")
-    # Parquet has no such statements, which Spark says itself
+    # Parquet has no such statements, and the error is Spark's
     for text in (f"DELETE FROM {name}", f"UPDATE {name} SET id = 1", "DELETE FROM no_such_table"):
         with pytest.raises(Exception, match=r"\S") as caught:
             dr_spark.sql(spark, text)
@@ -273,15 +277,15 @@ def test_leaves_the_rest_to_spark(spark: Any, name: str) -> None:
     assert missing.value.code == "name.not_delta"
 
 
-def test_names_what_is_wrong(spark: Any, target: str) -> None:
+def test_names_the_problem(spark: Any, target: str) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="line 1, column") as caught:
         dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'a' )")
     assert caught.value.code == "sql.syntax"
 
 
 def test_alters(spark: Any, tmp_path: Path, target: str) -> None:
-    told = dr_spark.sql(spark, f"ALTER TABLE {target} SET TBLPROPERTIES ('a' = 'b')")
-    assert (told.columns, told.collect()) == ([], [])
+    reported = dr_spark.sql(spark, f"ALTER TABLE {target} SET TBLPROPERTIES ('a' = 'b')")
+    assert (reported.columns, reported.collect()) == ([], [])
     dr_spark.sql(spark, f"ALTER TABLE {target} ADD COLUMNS (note STRING COMMENT 'why')")
     dr_spark.sql(spark, f"ALTER TABLE {target} ADD CONSTRAINT positive CHECK (value > 0)")
     dr_spark.sql(spark, f"COMMENT ON TABLE {target} IS 'letters'")
@@ -327,13 +331,13 @@ def test_renames_the_entry_in_the_catalog(
         spark.sql(f"DROP TABLE {target}_renamed")
 
 
-def test_tells_what_a_table_is(spark: Any, target: str) -> None:
+def test_describes_a_table(spark: Any, target: str) -> None:
     columns = [("key", "string", None), ("value", "bigint", None)]
     assert [tuple(row) for row in dr_spark.sql(spark, f"DESCRIBE {target}").collect()] == columns
     names = dr_spark.sql(spark, f"SHOW COLUMNS IN {target}").collect()
     assert [tuple(row) for row in names] == [("key",), ("value",)]
-    told = dr_spark.sql(spark, f"SHOW TBLPROPERTIES {target}").collect()
-    assert ("delta.minReaderVersion", "1") in [tuple(row) for row in told]
+    reported = dr_spark.sql(spark, f"SHOW TBLPROPERTIES {target}").collect()
+    assert ("delta.minReaderVersion", "1") in [tuple(row) for row in reported]
     extended = dr_spark.sql(spark, f"DESCRIBE TABLE EXTENDED {target}").collect()
     assert {"col_name": "Provider", "data_type": "delta", "comment": ""} in [
         row.asDict() for row in extended
@@ -349,7 +353,7 @@ def test_refuses_show_create_table(
     assert caught.value.code == "sql.catalog"
 
 
-def test_names_a_table_that_is_there(spark: Any, tmp_path: Path, name: str) -> None:
+def test_names_an_existing_table(spark: Any, tmp_path: Path, name: str) -> None:
     written(spark, tmp_path / "t")
     dr_spark.sql(spark, f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
     assert rows_of(DeltaTable.forName(spark, name).toDF()) == ROWS
@@ -365,8 +369,8 @@ def test_leaves_definitions_of_other_formats_to_spark(spark: Any, name: str) -> 
     dr_spark.sql(spark, f"TRUNCATE TABLE {name}")
     columns = dr_spark.sql(spark, f"DESCRIBE {name}").collect()
     assert [row["col_name"] for row in columns] == ["id", "note"]
-    told = {
+    reported = {
         row["key"]: row["value"]
         for row in dr_spark.sql(spark, f"SHOW TBLPROPERTIES {name}").collect()
     }
-    assert told["a"] == "b"
+    assert reported["a"] == "b"

@@ -1,7 +1,7 @@
-"""``ALTER TABLE`` by ``sql`` and by delta-spark, on two copies of one table: both become the same.
+"""``ALTER TABLE`` by ``sql`` and by delta-spark, on two copies of one table, with equal results.
 
-``tests/spark_units`` has how texts are split. ``test_sql.py`` alters tables by name,
-and without delta-spark's jar.
+``tests/spark_units`` tests parsing. ``test_sql.py`` alters tables by name, and without
+delta-spark's jar.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from deltareplay import spark as dr_spark
 pytestmark = pytest.mark.spark
 
 COLUMNS = "id INT, name STRING, s STRUCT<a: INT, b: STRING>, list ARRAY<STRUCT<x: INT>>"
-#: The tables that are altered: what follows the columns when delta-spark creates them.
+#: The tables to alter: the text after the columns when delta-spark creates them.
 TABLES = {
     "plain": "TBLPROPERTIES ('mine' = 'x', 'delta.checkpointInterval' = '20')",
     "mapped": "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')",
@@ -37,7 +37,7 @@ EMPTY = {
     "generated": "id INT, g INT GENERATED ALWAYS AS (id + 1), name STRING",
 }
 
-#: The table, and what follows ``ALTER TABLE`` and its name.
+#: The table, and the text after ``ALTER TABLE`` and its name.
 FORMS = [
     ("plain", "SET TBLPROPERTIES ('a' = 'b', x.y = 5, 'z' TRUE, 'delta.appendOnly' = 'true')"),
     ("plain", "SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"),
@@ -120,7 +120,7 @@ FORMS = [
     ("clustered", "CLUSTER BY NONE"),
 ]
 
-#: What delta-spark refuses, too: the error and its code here.
+#: Statements that delta-spark refuses, too: the error and its code here.
 REFUSED = [
     ("plain", "ADD COLUMN x INT NOT NULL", dr.InvalidArgumentError, "alter.column"),
     ("plain", "ADD COLUMN x STRUCT<a: INT NOT NULL>", dr.InvalidArgumentError, "alter.column"),
@@ -222,7 +222,7 @@ REFUSED = [
 ]
 
 
-#: What delta-spark does, and is refused here before there is a commit.
+#: Statements that delta-spark accepts, and are refused here before there is a commit.
 ONLY_DELTA_SPARK = [
     ("defaults", "ALTER COLUMN s SET DEFAULT named_struct('a', 1, 'b', 'x')"),
     ("defaults", "ALTER COLUMN name SET DEFAULT current_user()"),
@@ -231,7 +231,7 @@ ONLY_DELTA_SPARK = [
 
 @pytest.fixture(scope="module")
 def written(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One table of each kind, with one row."""
+    """A table of each kind, with one row."""
     root = tmp_path_factory.mktemp("written")
     for kind, clauses in TABLES.items():
         table = f"delta.`{root / kind}`"
@@ -245,7 +245,7 @@ def written(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def state(path: Path) -> tuple[Any, ...]:
-    """What a table is, without random parts of names and spaces in constraints."""
+    """Return the definition of a table, without random parts of names and spaces in constraints."""
     snapshot = dr.Table(path).snapshot()
     properties = {
         key: value.replace(" ", "") if key.startswith("delta.constraints.") else value
@@ -275,14 +275,14 @@ def _sorted_json(value: Any) -> str:
 
 
 def operation(path: Path) -> tuple[str, dict[str, Any]]:
-    """What the newest version says of itself; several columns in one order."""
+    """Return the description of the newest version; several columns sorted."""
     [newest] = dr.Table(path).history(limit=1).to_pylist()
-    said = {}
+    output = {}
     for key, value in dict(newest["operationParameters"]).items():
         parsed = json.loads(value) if value.startswith(("{", "[")) else value
         is_list = isinstance(parsed, list)
-        said[key] = sorted(parsed, key=_sorted_json) if is_list else parsed
-    return newest["operation"], said
+        output[key] = sorted(parsed, key=_sorted_json) if is_list else parsed
+    return newest["operation"], output
 
 
 def version_of(path: Path) -> int:
@@ -290,14 +290,14 @@ def version_of(path: Path) -> int:
 
 
 @pytest.mark.parametrize(("kind", "form"), FORMS, ids=lambda value: value)
-def test_does_what_delta_spark_does(
+def test_has_the_effect_of_delta_spark(
     spark: Any, written: Path, tmp_path: Path, kind: str, form: str
 ) -> None:
     for name in ("theirs", "ours"):
         shutil.copytree(written / kind, tmp_path / name)
     spark.sql(f"ALTER TABLE delta.`{tmp_path}/theirs` {form}")
-    told = dr_spark.sql(spark, f"ALTER TABLE delta.`{tmp_path}/ours` {form}")
-    assert (told.columns, told.collect()) == ([], [])
+    reported = dr_spark.sql(spark, f"ALTER TABLE delta.`{tmp_path}/ours` {form}")
+    assert (reported.columns, reported.collect()) == ([], [])
     assert state(tmp_path / "ours") == state(tmp_path / "theirs")
     read = spark.read.format("delta").load(str(tmp_path / "ours"))
     assert read.columns == dr.Table(tmp_path / "theirs").snapshot().schema.names
@@ -308,7 +308,7 @@ def test_does_what_delta_spark_does(
 
 
 @pytest.mark.parametrize(("kind", "form", "error", "code"), REFUSED, ids=str)
-def test_refuses_what_delta_spark_refuses(
+def test_has_the_errors_of_delta_spark(
     spark: Any,
     written: Path,
     kind: str,
@@ -327,7 +327,7 @@ def test_refuses_what_delta_spark_refuses(
 
 
 @pytest.mark.parametrize(("kind", "form"), ONLY_DELTA_SPARK, ids=lambda value: value)
-def test_refuses_what_only_delta_spark_does(
+def test_refuses_statements_of_delta_spark_alone(
     spark: Any, written: Path, kind: str, form: str
 ) -> None:
     before = version_of(written / kind)

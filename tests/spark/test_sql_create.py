@@ -1,7 +1,7 @@
 """``CREATE TABLE`` by ``sql`` without delta-spark's jar, and by delta-spark: the same tables.
 
-``tests/spark_units`` has how texts are split. ``test_without_jar.py`` runs this file
-again in sessions without delta-spark's jar.
+``tests/spark_units`` tests parsing. ``test_without_jar.py`` runs this file again in sessions
+without delta-spark's jar.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from deltareplay.spark.catalog import registration
 pytestmark = pytest.mark.spark
 
 beside_delta_spark = pytest.mark.skipif(
-    SESSION != "delta-spark", reason="delta-spark does the same beside it"
+    SESSION != "delta-spark", reason="compared with delta-spark"
 )
 
 WITH_DEFAULTS = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
 OLD = "USING delta TBLPROPERTIES ('z' = 'y') AS SELECT 1 AS id, 'x' AS p UNION ALL SELECT 2, 'y'"
 
-#: What creates a table; ``{t}`` is its name, which is a path.
+#: Statements that create a table; ``{t}`` is its name, which is a path.
 CREATED = [
     "CREATE TABLE {t} (id INT NOT NULL COMMENT 'why', s STRUCT<a: INT NOT NULL COMMENT 'x', "
     "b: VARCHAR(5)>, c CHAR(3), a ARRAY<STRING>, m MAP<STRING, DECIMAL(5, 2)>) USING delta "
@@ -65,7 +65,7 @@ CREATED = [
     "'delta.enableRowTracking' = 'true') AS SELECT 1 AS `a b`, named_struct('x y', 2) AS s",
 ]
 
-#: What replaces a table of two rows, or leaves it as it is.
+#: Statements that replace a table of two rows, or keep it.
 REPLACED = [
     "CREATE OR REPLACE TABLE {t} USING delta COMMENT 'new' AS SELECT 2 AS id",
     "REPLACE TABLE {t} USING delta PARTITIONED BY (q) AS SELECT 2 AS id, 3 AS q",
@@ -75,7 +75,7 @@ REPLACED = [
     "CREATE TABLE IF NOT EXISTS {t} (j INT) USING delta",
 ]
 
-#: What delta-spark refuses, too: the code here.
+#: Statements that delta-spark refuses, too: the code here.
 REFUSED = [
     ("CREATE TABLE {t} (id INT, d INT DEFAULT 5) USING delta", "definition.default"),
     (f"CREATE TABLE {{t}} (d INT DEFAULT 'x') USING delta {WITH_DEFAULTS}", "definition.default"),
@@ -140,9 +140,9 @@ REFUSED = [
 
 @pytest.fixture(autouse=True)
 def _without_jar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What ``sql`` does in a session that has no jar of delta-spark."""
+    """Run ``sql`` as in a session without delta-spark's jar."""
     monkeypatch.setattr("deltareplay.spark.session.capabilities.has_delta", lambda _: False)
-    if SESSION == "delta-spark":  # whose catalog takes no options of ours
+    if SESSION == "delta-spark":  # whose catalog does not store our options
         add = registration.add
         monkeypatch.setattr(
             registration, "add", lambda spark, parts, table, **_: add(spark, parts, table)
@@ -150,12 +150,12 @@ def _without_jar(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def history(path: Path) -> list[str]:
-    found: list[str] = dr.Table(path).history()["operation"].to_pylist()
-    return found
+    result: list[str] = dr.Table(path).history()["operation"].to_pylist()
+    return result
 
 
 def rows(spark: Any, path: Path) -> list[tuple[Any, ...]]:
-    """The rows, as delta-spark reads them where there is one; none of a table without columns."""
+    """Return the rows, read by delta-spark if available; none of a table without columns."""
     if not dr.Table(path).snapshot().schema.names:
         return []
     if SESSION == "delta-spark":
@@ -168,23 +168,25 @@ def named(text: str, path: Path, name: str = "") -> str:
 
 
 def state(path: Path) -> list[Any]:
-    """What a table is and what its commits say, without random parts of names."""
+    """Return the definition and commits of a table, without random parts of names."""
     snapshot = dr.Table(path).snapshot()
     protocol = snapshot.protocol
     commits = []
     for file in sorted((path / "_delta_log").glob("*.json")):
         actions = [json.loads(line) for line in file.read_text().splitlines()]
-        [info] = [one["commitInfo"] for one in actions if "commitInfo" in one]
+        [info] = [action["commitInfo"] for action in actions if "commitInfo" in action]
         parameters = info["operationParameters"]
         parameters["properties"] = json.loads(parameters["properties"])
         metrics = {
             key: None if key.endswith("Bytes") else value
             for key, value in info.get("operationMetrics", {}).items()
         }
-        kinds = [key for one in actions for key in one if key in ("add", "remove", "metaData")]
+        kinds = [
+            key for action in actions for key in action if key in ("add", "remove", "metaData")
+        ]
         commits.append((info["operation"], parameters, metrics, info["isBlindAppend"], kinds))
     clustering = snapshot.domain_metadata.get("delta.clustering")
-    found = [
+    result = [
         json.loads(snapshot.schema_json),
         snapshot.partition_columns,
         dict(snapshot.properties),
@@ -193,23 +195,23 @@ def state(path: Path) -> list[Any]:
         (protocol.min_reader_version, protocol.min_writer_version),
         sorted(protocol.reader_features or ()),
         sorted(protocol.writer_features or ()),
-        [(one, two, three, four, sorted(kinds)) for one, two, three, four, kinds in commits],
+        [(commit, two, three, four, sorted(kinds)) for commit, two, three, four, kinds in commits],
     ]
-    text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "?", json.dumps(found))
+    text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "?", json.dumps(result))
     return list(json.loads(text))
 
 
 @beside_delta_spark
 @pytest.mark.parametrize("text", CREATED)
-def test_creates_what_delta_spark_creates(spark: Any, tmp_path: Path, text: str) -> None:
+def test_creates_the_same_tables_as_delta_spark(spark: Any, tmp_path: Path, text: str) -> None:
     spark.sql(named(text, tmp_path / "theirs"))
-    told = dr_spark.sql(spark, named(text, tmp_path / "ours"))
-    assert (told.columns, told.collect()) == ([], [])
+    reported = dr_spark.sql(spark, named(text, tmp_path / "ours"))
+    assert (reported.columns, reported.collect()) == ([], [])
     assert state(tmp_path / "ours") == state(tmp_path / "theirs")
     assert rows(spark, tmp_path / "ours") == rows(spark, tmp_path / "theirs")
 
 
-#: What ``CREATE TABLE ... LIKE`` takes over.
+#: The parts that ``CREATE TABLE ... LIKE`` copies.
 SOURCES = [
     "(id INT NOT NULL COMMENT 'x', p STRING, g INT GENERATED ALWAYS AS (id + 1)) USING delta "
     "PARTITIONED BY (p) COMMENT 'c' TBLPROPERTIES ('a' = 'b', 'delta.appendOnly' = true)",
@@ -226,8 +228,8 @@ def test_creates_a_table_like_another(spark: Any, tmp_path: Path, name: str, tex
     spark.sql(f"CREATE TABLE {name} {text}")
     like = f"CREATE TABLE {{t}} LIKE {name} USING delta TBLPROPERTIES ('k' = 'v')"
     spark.sql(named(like, tmp_path / "theirs"))
-    told = dr_spark.sql(spark, named(like, tmp_path / "ours"))
-    assert (told.columns, told.collect()) == ([], [])
+    reported = dr_spark.sql(spark, named(like, tmp_path / "ours"))
+    assert (reported.columns, reported.collect()) == ([], [])
     assert state(tmp_path / "ours")[:-1] == state(tmp_path / "theirs")[:-1]
     with pytest.raises(dr.InvalidArgumentError):
         dr_spark.sql(spark, named(like, tmp_path / "ours"))
@@ -242,7 +244,7 @@ def test_a_table_like_a_clustered_one_is_clustered(spark: Any, tmp_path: Path, n
     dr_spark.sql(spark, f"CREATE TABLE delta.`{tmp_path / 't'}` LIKE {name}")
     [detail] = dr_spark.sql(spark, f"DESCRIBE DETAIL delta.`{tmp_path / 't'}`").collect()
     assert detail["clusteringColumns"] == ["id"]
-    # the definition of a table is that of its logical names
+    # the definition of a table has its logical names
     spark.sql(f"DROP TABLE {name}")
     dr_spark.sql(spark, f"CREATE TABLE {name} {of} LOCATION '{tmp_path / 't'}'")
     assert dr_spark.sql(spark, f"SELECT * FROM {name}").columns == ["id"]
@@ -250,7 +252,7 @@ def test_a_table_like_a_clustered_one_is_clustered(spark: Any, tmp_path: Path, n
 
 @beside_delta_spark
 @pytest.mark.parametrize("text", REPLACED)
-def test_replaces_what_delta_spark_replaces(spark: Any, tmp_path: Path, text: str) -> None:
+def test_replaces_the_same_rows_as_delta_spark(spark: Any, tmp_path: Path, text: str) -> None:
     for name in ("theirs", "ours"):
         spark.sql(named(f"CREATE TABLE {{t}} {OLD}", tmp_path / name))
     spark.sql(named(text, tmp_path / "theirs"))
@@ -276,7 +278,7 @@ def test_replaces_the_columns_at_a_path(spark: Any, tmp_path: Path) -> None:
 
 @beside_delta_spark
 @pytest.mark.parametrize(("text", "code"), REFUSED, ids=str)
-def test_refuses_what_delta_spark_refuses(
+def test_has_the_errors_of_delta_spark(
     spark: Any, tmp_path: Path, text: str, code: str | None
 ) -> None:
     with pytest.raises(Exception, match=r"\S"):
@@ -337,7 +339,7 @@ def test_a_name_with_a_location(spark: Any, tmp_path: Path, name: str) -> None:
     assert caught.value.code == "definition.place"
 
 
-def test_a_name_alone_lies_where_the_catalog_has_its_tables(spark: Any, name: str) -> None:
+def test_a_name_alone_is_in_the_default_location_of_the_catalog(spark: Any, name: str) -> None:
     dr_spark.sql(spark, f"CREATE TABLE {name} USING delta AS SELECT id FROM range(3)")
     table = DeltaTable.forName(spark, name)
     assert rows_of(table.toDF()) == [(0,), (1,), (2,)]
@@ -345,7 +347,7 @@ def test_a_name_alone_lies_where_the_catalog_has_its_tables(spark: Any, name: st
     assert dr.Table(f"{warehouse}/{name}").snapshot().num_files == 2
 
 
-def test_a_query_may_read_what_it_replaces(spark: Any, tmp_path: Path) -> None:
+def test_a_query_may_read_the_table_it_replaces(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     dr_spark.sql(spark, f"CREATE TABLE delta.`{path}` USING delta AS SELECT id FROM range(3)")
     dr_spark.read(spark, path).createOrReplaceTempView("replaced_rows")
@@ -371,18 +373,18 @@ def test_a_query_that_fails_leaves_nothing(spark: Any, tmp_path: Path, name: str
     with pytest.raises(Exception, match="too many"):
         dr_spark.sql(spark, f"CREATE {text}")
     assert not spark.catalog.tableExists(name)
-    assert not [one for one in tmp_path.rglob("*") if one.is_file()]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     dr_spark.sql(spark, f"CREATE TABLE {table} USING delta {at} AS SELECT 1 AS id")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(Exception, match="too many"):
         dr_spark.sql(spark, f"CREATE OR REPLACE {text}")
-    assert [one for one in sorted(tmp_path.rglob("*")) if one.is_file()] == [
-        one for one in before if one.is_file()
+    assert [path for path in sorted(tmp_path.rglob("*")) if path.is_file()] == [
+        item for item in before if item.is_file()
     ]
     assert rows(spark, tmp_path / "t") == [(1,)]
 
 
-def test_queries_of_tables_that_are_there_do_not_run(
+def test_queries_for_existing_tables_do_not_run(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = f"delta.`{tmp_path / 't'}`"
@@ -414,8 +416,8 @@ def test_another_writer_is_first(
         with pytest.raises(dr.CommitConflictError):
             dr_spark.sql(spark, f"{how} {text}")
         assert {row[0] for row in rows(spark, path)} == {7}
-        written = {one.name for one in path.glob("*.parquet")} | {
-            one.name for one in path.glob("*/*.parquet")
+        written = {item.name for item in path.glob("*.parquet")} | {
+            item.name for item in path.glob("*/*.parquet")
         }
         assert len(written) == dr.Table(path).snapshot().num_files
 
@@ -461,7 +463,7 @@ def test_the_format_may_be_the_default(spark: Any, tmp_path: Path, name: str) ->
     assert dr.Table(tmp_path / "u").snapshot().schema.names == ["id"]
 
 
-#: What follows a new name and ``LOCATION`` of a table that is there, and whether that is true.
+#: The text after a new name and the ``LOCATION`` of an existing table, and whether they agree.
 NAMED = [
     ("(id INT, p STRING, j INT NOT NULL) USING delta PARTITIONED BY (p)", True),
     ("USING delta COMMENT 'another'", True),
@@ -483,7 +485,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("text", "is_true"), NAMED)
-def test_a_new_name_for_a_table_that_is_there(
+def test_a_new_name_for_an_existing_table(
     spark: Any, tmp_path: Path, name: str, text: str, is_true: bool
 ) -> None:
     path = tmp_path / "t"

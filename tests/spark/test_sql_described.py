@@ -61,10 +61,10 @@ def test_rows_are_those_of_delta_spark(
     theirs = spark.sql(text)
     assert ours.dtypes == theirs.dtypes
     differs = () if table == "name" else ("Type", "Location")  # of a path
-    found, wanted = (
+    result, expected = (
         [tuple(row) for row in rows.collect() if row[0] not in differs] for rows in (ours, theirs)
     )
-    assert found == wanted
+    assert result == expected
 
 
 @pytest.mark.parametrize(

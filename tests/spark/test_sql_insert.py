@@ -1,4 +1,4 @@
-"""``INSERT`` by ``sql`` and by delta-spark, on two copies of one table: both have the same rows.
+"""``INSERT`` by ``sql`` and by delta-spark, on two copies of one table, with equal rows.
 
 ``test_sql.py`` inserts by name, and without delta-spark's jar.
 """
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.beside import in_turn
+from spark.support.comparison import compare_statements
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
-#: What follows ``INSERT``; ``{t}`` is the table, of the columns id INT, p STRING and v DOUBLE.
+#: The text after ``INSERT``; ``{t}`` is the table, with the columns id INT, p STRING and v DOUBLE.
 STATEMENTS = [
     "INTO {t} VALUES (10, 'a', 1.5), (11, 'c', NULL)",
     "INTO TABLE {t} SELECT id, 'b', id / 2 FROM range(3) -- some",
@@ -67,7 +67,7 @@ def test_rows_are_those_of_delta_spark(spark: Any, tmp_path: Path, base: Path) -
         done = dr_spark.sql(spark, text)
         assert (done.columns, done.collect()) == ([], [])
 
-    in_turn(spark, tmp_path, base, [f"INSERT {text}" for text in STATEMENTS], ours=ours)
+    compare_statements(spark, tmp_path, base, [f"INSERT {text}" for text in STATEMENTS], ours=ours)
     assert dr.Table(tmp_path / "ours").snapshot().version == 1 + len(STATEMENTS)
 
 
@@ -100,7 +100,7 @@ def test_bad_input_changes_nothing(
     assert dr.Table(path).snapshot().version == 1
 
 
-def test_partitions_are_replaced_as_the_session_says(
+def test_partitions_are_replaced_by_the_sessions_setting(
     spark: Any, tmp_path: Path, base: Path
 ) -> None:
     ours, theirs = (shutil.copytree(base, tmp_path / name) for name in ("ours", "theirs"))
@@ -115,7 +115,7 @@ def test_partitions_are_replaced_as_the_session_says(
     assert len(rows(spark, ours)) == 2
 
 
-#: What follows ``INSERT``; the table has the columns id INT, day DATE, p INT and v STRING.
+#: The text after ``INSERT``; the table has the columns id INT, day DATE, p INT and v STRING.
 IN_PARTITIONS = [
     "OVERWRITE {t} PARTITION (day = '2026-01-01', p) SELECT 7, 2, 'v'",
     "OVERWRITE {t} PARTITION (p = '2', day = DATE '2026-01-01') VALUES (8, 'v')",
@@ -154,8 +154,8 @@ def test_columns_join_the_table(spark: Any, tmp_path: Path, base: Path) -> None:
     path = shutil.copytree(base, tmp_path / "t")
     text = f"INSERT WITH SCHEMA EVOLUTION INTO delta.`{path}` BY NAME SELECT 5 AS id, 'new' AS note"
     dr_spark.sql(spark, text)
-    found = spark.read.format("delta").load(str(path)).where("note IS NOT NULL").collect()
-    assert [row.asDict() for row in found] == [{"id": 5, "p": None, "v": None, "note": "new"}]
+    result = spark.read.format("delta").load(str(path)).where("note IS NOT NULL").collect()
+    assert [row.asDict() for row in result] == [{"id": 5, "p": None, "v": None, "note": "new"}]
 
 
 def test_directories_and_other_formats_are_sparks(spark: Any, tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from deltareplay.spark.syntax import tokens
 
 pytestmark = pytest.mark.spark
 
-#: A value that tells the texts of a statement from those that Spark and the log have of it.
+#: A value that distinguishes the texts of a statement from those of Spark and the log.
 MARK = "'mark 7'"
 
-#: Statements, and the number of tables that they name.
+#: Statements, and the number of their tables.
 STATEMENTS = [
     (f"SELECT * FROM t a JOIN t b ON a.id = b.id WHERE a.s <> {MARK}", 1),
     (f"SELECT * FROM t VERSION AS OF 0 UNION ALL SELECT * FROM t WHERE s = {MARK}", 1),

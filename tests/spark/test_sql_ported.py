@@ -1,7 +1,7 @@
-"""Statements and queries that pipelines of delta-spark have beside the usual ones.
+"""Less common statements and queries in pipelines of delta-spark.
 
-``test_without_jar.py`` runs this file again in sessions without delta-spark's jar. What the values
-are, delta-spark 4.4 says, unless a test names another source.
+``test_without_jar.py`` runs this file again in sessions without delta-spark's jar. Values are
+those of delta-spark 4.4, unless a test names another source.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def other(spark: Any, tmp_path: Path) -> str:
     return f"delta.`{tmp_path / 'o'}`"
 
 
-def asked(spark: Any, text: str, args: Any = None) -> list[tuple[Any, ...]]:
+def fetch(spark: Any, text: str, args: Any = None) -> list[tuple[Any, ...]]:
     return rows_of(dr_spark.sql(spark, text, args))
 
 
@@ -68,7 +68,7 @@ def test_a_column_with_a_dot_is_set(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(SESSION == "connect", reason="no plan shows a client what a union hides")
-def test_rows_say_which_file_they_are_of(spark: Any, tmp_path: Path) -> None:
+def test_rows_have_their_file(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     dr_spark.write(
         spark.range(2).coalesce(1), path, properties={"delta.enableDeletionVectors": "true"}
@@ -78,14 +78,16 @@ def test_rows_say_which_file_they_are_of(spark: Any, tmp_path: Path) -> None:
     for first in (0, 1):
         rows = dr_spark.read(spark, path)
         assert rows.columns == ["id"]
-        assert rows_of(rows.selectExpr(*seen)) == [(one, True, True) for one in range(first, 4)]
+        assert rows_of(rows.selectExpr(*seen)) == [
+            (number, True, True) for number in range(first, 4)
+        ]
         assert rows.groupBy("_metadata.file_name").count().count() == 2
         DeltaTable.forPath(spark, str(path)).delete("id = 0")
     assert rows_of(rows.alias("t").where("t._metadata.row_index = 1")) == [(1,), (3,)]
     assert rows.join(rows, "id").count() == 3
     plan = rows._jdf.queryExecution().executedPlan().toString()
     assert "Union" in plan
-    assert "file_size" not in plan  # only those who name the column pay for it
+    assert "file_size" not in plan  # only queries with the column pay for it
 
 
 def test_a_query_names_the_files_of_rows(spark: Any, tmp_path: Path) -> None:
@@ -97,15 +99,15 @@ def test_a_query_names_the_files_of_rows(spark: Any, tmp_path: Path) -> None:
     dr_spark.write(spark.range(2, 4).coalesce(1), tmp_path / "t")
     dr_spark.delete(spark, tmp_path / "t", "id = 0")
     table = f"delta.`{tmp_path / 't'}`"
-    assert asked(spark, f"SELECT count(_metadata.file_name) FROM {table}") == [(3,)]
+    assert fetch(spark, f"SELECT count(_metadata.file_name) FROM {table}") == [(3,)]
     named = "_metadata.file_name LIKE 'part%' AS n"
-    assert asked(spark, f"SELECT *, {named} FROM {table}") == [(one, True) for one in (1, 2, 3)]
+    assert fetch(spark, f"SELECT *, {named} FROM {table}") == [(item, True) for item in (1, 2, 3)]
     joined = f"SELECT a.*, 2 * b.id FROM {table} a JOIN {table} b USING (id)"
-    found = asked(spark, f"{joined} WHERE a._metadata.file_size > 0")
-    assert found == [(1, 2), (2, 4), (3, 6)]
+    result = fetch(spark, f"{joined} WHERE a._metadata.file_size > 0")
+    assert result == [(1, 2), (2, 4), (3, 6)]
     inner = f"SELECT * EXCEPT (id), id + 1 AS id, _metadata.file_size > 0 AS f FROM {table}"
-    found = asked(spark, f"SELECT * FROM ({inner}) UNION SELECT *, _metadata IS NULL FROM {table}")
-    assert found == [(1, False), (2, False), (2, True), (3, False), (3, True), (4, True)]
+    result = fetch(spark, f"SELECT * FROM ({inner}) UNION SELECT *, _metadata IS NULL FROM {table}")
+    assert result == [(1, False), (2, False), (2, True), (3, False), (3, True), (4, True)]
 
 
 @pytest.mark.skipif(SESSION == "delta-spark", reason="Spark runs the query")
@@ -122,14 +124,14 @@ def test_a_query_names_the_ids_of_rows(spark: Any, tmp_path: Path) -> None:
     tracked = {"delta.enableRowTracking": "true"}
     dr_spark.write(spark.range(2).coalesce(1), tmp_path / "t", properties=tracked)
     ids = "_metadata.row_id, _metadata.row_commit_version, _metadata.base_row_id"
-    found = asked(spark, f"SELECT *, {ids} FROM delta.`{tmp_path / 't'}`")
-    assert found == [(0, 0, 0, 0), (1, 1, 0, 0)]
+    result = fetch(spark, f"SELECT *, {ids} FROM delta.`{tmp_path / 't'}`")
+    assert result == [(0, 0, 0, 0), (1, 1, 0, 0)]
 
 
 def test_conditions_and_values_have_queries_of_other_tables(
     spark: Any, tmp_path: Path, target: str, other: str
 ) -> None:
-    """delta-spark refuses subqueries there, of whatever table."""
+    """delta-spark refuses subqueries there, whatever the table."""
     before = rows_of(spark.sql("SHOW VIEWS"))
     dr_spark.sql(
         spark, f"DELETE FROM {target} WHERE key IN (SELECT key FROM {other} o WHERE value > 10)"
@@ -146,16 +148,16 @@ def test_conditions_and_values_have_queries_of_other_tables(
     assert dict(done["operationParameters"])["predicate"] == f'["value = {best}"]'
 
 
-def test_queries_stand_before_statements(
+def test_queries_may_precede_statements(
     spark: Any, tmp_path: Path, target: str, other: str
 ) -> None:
-    """Spark's grammar has ``WITH`` before each of them."""
+    """Spark's grammar allows ``WITH`` before each of them."""
     source = f"WITH s AS (SELECT key, value + 1 AS value FROM {other})"
     dr_spark.sql(spark, f"{source} INSERT INTO {target} SELECT * FROM s WHERE value > 11")
     assert left(spark, tmp_path) == [*ROWS, ("d", 41)]
     merge = f"MERGE INTO {target} t USING s ON t.key = s.key AND t.value < 40"
-    told = asked(spark, f"{source} {merge} WHEN MATCHED THEN UPDATE SET *")
-    assert told == [(2, 2, 0, 0)]
+    reported = fetch(spark, f"{source} {merge} WHEN MATCHED THEN UPDATE SET *")
+    assert reported == [(2, 2, 0, 0)]
     assert left(spark, tmp_path) == [("a", 11), *ROWS[1:3], ("d", 41), ("d", 41)]
     dr_spark.sql(
         spark, f"{source} DELETE FROM {target} WHERE key IN (SELECT key FROM s) AND value > 11"
@@ -173,14 +175,14 @@ def test_queries_stand_before_statements(
     assert left(spark, tmp_path) == [("a", 11), ("d", 41)]
 
 
-def test_a_table_stands_before_inserts(spark: Any, tmp_path: Path, target: str, other: str) -> None:
+def test_a_table_may_precede_inserts(spark: Any, tmp_path: Path, target: str, other: str) -> None:
     """Hive's form, which Spark has, too: each INSERT is a commit."""
     inserts = (
         f"INSERT OVERWRITE {target} SELECT key, value WHERE value > 10 INSERT INTO {other} SELECT *"
     )
     dr_spark.sql(spark, f"FROM (SELECT * FROM {other}) {inserts}")
     assert left(spark, tmp_path) == [("d", 40)]
-    assert asked(spark, f"SELECT * FROM {other}") == sorted(2 * [("a", 10), ("d", 40)])
+    assert fetch(spark, f"SELECT * FROM {other}") == sorted(2 * [("a", 10), ("d", 40)])
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr_spark.sql(
             spark, f"FROM {other} INSERT INTO {target} SELECT * INSERT INTO elsewhere SELECT *"
@@ -190,22 +192,22 @@ def test_a_table_stands_before_inserts(spark: Any, tmp_path: Path, target: str, 
 
 def test_names_and_statements_are_values(spark: Any, tmp_path: Path, target: str) -> None:
     path = tmp_path / "t"
-    assert asked(spark, f"SELECT count(*) FROM IDENTIFIER('delta.`' || '{path}`')") == [(4,)]
+    assert fetch(spark, f"SELECT count(*) FROM IDENTIFIER('delta.`' || '{path}`')") == [(4,)]
     dr_spark.sql(spark, f"DELETE FROM IDENTIFIER('{target}') WHERE key = 'a'")
-    assert asked(spark, f"EXECUTE IMMEDIATE 'SELECT max(value) FROM {target}'") == [(4,)]
+    assert fetch(spark, f"EXECUTE IMMEDIATE 'SELECT max(value) FROM {target}'") == [(4,)]
     immediate = f"EXECUTE IMMEDIATE 'DELETE FROM {target} WHERE key = ? OR value = ?'"
-    assert asked(spark, f"{immediate} USING 'b', 2 + 1") == [(2,)]
+    assert fetch(spark, f"{immediate} USING 'b', 2 + 1") == [(2,)]
     assert left(spark, tmp_path) == [ROWS[3]]
 
 
 def test_parameters_are_values(spark: Any, tmp_path: Path, target: str) -> None:
-    """As ``SparkSession.sql`` takes them: text stays text, whatever is in it."""
+    """As ``SparkSession.sql`` accepts them: strings stay strings, whatever their content."""
     odd = "it's \\ {x} `y` :key ? -- "
     dr_spark.sql(spark, f"INSERT INTO {target} VALUES (?, ?)", [odd, 2**40])
-    assert asked(spark, f"SELECT value FROM {target} WHERE key = :key", {"key": odd}) == [(2**40,)]
+    assert fetch(spark, f"SELECT value FROM {target} WHERE key = :key", {"key": odd}) == [(2**40,)]
     values = {"key": odd, "value": -7}
-    told = asked(spark, f"UPDATE {target} SET value = :value WHERE key = :key", values)
-    assert (told, left(spark, tmp_path)) == ([(1,)], sorted([*ROWS, (odd, -7)], key=repr))
+    reported = fetch(spark, f"UPDATE {target} SET value = :value WHERE key = :key", values)
+    assert (reported, left(spark, tmp_path)) == ([(1,)], sorted([*ROWS, (odd, -7)], key=repr))
     at = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.timezone.utc)
     [row] = dr_spark.sql(
         spark,
@@ -234,9 +236,9 @@ def test_rows_are_cached(spark: Any, tmp_path: Path, target: str, name: str) -> 
         level = dr_spark.read(spark, tmp_path / "t").storageLevel
         assert (level.useMemory, level.useDisk) == (True, False)
     dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'a'")
-    assert asked(spark, f"SELECT * FROM {target}") == ROWS[1:]
+    assert fetch(spark, f"SELECT * FROM {target}") == ROWS[1:]
     for statement in ("REFRESH TABLE", "UNCACHE TABLE", "UNCACHE TABLE IF EXISTS"):
-        assert asked(spark, f"{statement} {target}") == []
+        assert fetch(spark, f"{statement} {target}") == []
     with pytest.raises(dr.TableNotFoundError):
         dr_spark.sql(spark, f"REFRESH TABLE delta.`{tmp_path / 'none'}`")
 
@@ -253,9 +255,9 @@ def test_changes_are_read_by_functions(spark: Any, tmp_path: Path, name: str) ->
         f"TABLE_CHANGES('{name}', 0 + 1)",
         f"table_changes_by_path('{tmp_path / 't'}', 1, 99)",
     ):
-        assert asked(spark, f"SELECT c.id, _change_type FROM {call} AS c") == right
+        assert fetch(spark, f"SELECT c.id, _change_type FROM {call} AS c") == right
     counted = f"SELECT count(*) FROM table_changes('{name}', '2020-01-01')"
-    assert asked(spark, counted) == [(4,)]
+    assert fetch(spark, counted) == [(4,)]
     with pytest.raises(Exception, match="99"):
         dr_spark.sql(spark, f"SELECT * FROM table_changes('{name}', 99)").collect()
     if SESSION != "delta-spark":
@@ -275,9 +277,9 @@ def test_the_time_of_a_version_is_an_expression(spark: Any, tmp_path: Path, targ
         f"'{first[:10]}' || '{first[10:]}'",
         f"TIMESTAMP '{first}' + INTERVAL 1 DAY - INTERVAL '24' HOUR",
     ):
-        assert asked(spark, f"SELECT x.* FROM {target} TIMESTAMP AS OF {time} x") == ROWS
+        assert fetch(spark, f"SELECT x.* FROM {target} TIMESTAMP AS OF {time} x") == ROWS
         assert (
-            asked(spark, f"SELECT * FROM {target} TIMESTAMP AS OF {time} WHERE value > 3")
+            fetch(spark, f"SELECT * FROM {target} TIMESTAMP AS OF {time} WHERE value > 3")
             == ROWS[3:]
         )
     with pytest.raises(Exception, match=r"2099-01-01"):
@@ -293,7 +295,7 @@ def test_a_path_ends_with_a_version(spark: Any, tmp_path: Path, target: str) -> 
         dr_spark.register(spark, "delta")
     for end in ("v0", "V0", stamp):
         assert rows_of(dr_spark.read(spark, f"{path}@{end}")) == ROWS
-        assert asked(spark, f"SELECT * FROM delta.`{path}@{end}`") == ROWS
+        assert fetch(spark, f"SELECT * FROM delta.`{path}@{end}`") == ROWS
         assert rows_of(spark.read.format("delta").load(f"{path}@{end}")) == ROWS
     with pytest.raises(Exception, match=r"version|time travel"):
         spark.read.format("delta").option("versionAsOf", 1).load(f"{path}@v0").collect()
@@ -312,10 +314,10 @@ def test_partitions_are_shown(spark: Any, tmp_path: Path, name: str, target: str
     )
     spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 'p'}'")
     for table in (name, f"delta.`{tmp_path / 'p'}`"):
-        shown = dr_spark.sql(spark, f"SHOW PARTITIONS {table}")
-        assert shown.dtypes == [("p", "string"), ("d", "date")]
-        assert rows_of(shown) == [("a", None), rows[0][1:]]
-        assert asked(spark, f"SHOW PARTITIONS {table} PARTITION (p = 'b')") == [rows[0][1:]]
+        displayed = dr_spark.sql(spark, f"SHOW PARTITIONS {table}")
+        assert displayed.dtypes == [("p", "string"), ("d", "date")]
+        assert rows_of(displayed) == [("a", None), rows[0][1:]]
+        assert fetch(spark, f"SHOW PARTITIONS {table} PARTITION (p = 'b')") == [rows[0][1:]]
     for text in (target, f"{name} PARTITION (k = 1)"):
         with pytest.raises(Exception, match=r"(?i)partition") as caught:
             dr_spark.sql(spark, f"SHOW PARTITIONS {text}")
@@ -323,16 +325,16 @@ def test_partitions_are_shown(spark: Any, tmp_path: Path, name: str, target: str
 
 
 def test_a_view_of_a_table_is_a_target(spark: Any, tmp_path: Path, target: str, name: str) -> None:
-    """delta-io/delta issue 618: columns go by their names."""
+    """delta-io/delta issue 618: columns are matched by name."""
     spark.createDataFrame([(20, "b"), (50, "e")], ["value", "key"]).createOrReplaceTempView("news")
     dr_spark.sql(spark, f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {target}")
     merge = f"MERGE INTO {name} t USING news s ON t.key = s.key WHEN MATCHED THEN UPDATE SET *"
-    assert asked(spark, f"{merge} WHEN NOT MATCHED THEN INSERT *") == [(2, 1, 0, 1)]
-    assert asked(spark, f"DELETE FROM {name} WHERE {name}.value < 4") == [(2,)]
-    assert asked(spark, f"UPDATE {name} SET value = 0 WHERE key = 'd'") == [(1,)]
+    assert fetch(spark, f"{merge} WHEN NOT MATCHED THEN INSERT *") == [(2, 1, 0, 1)]
+    assert fetch(spark, f"DELETE FROM {name} WHERE {name}.value < 4") == [(2,)]
+    assert fetch(spark, f"UPDATE {name} SET value = 0 WHERE key = 'd'") == [(1,)]
     right = [("b", 20), ("d", 0), ("e", 50)]
     assert left(spark, tmp_path) == right
-    assert asked(spark, f"SELECT * FROM {name}") == right
+    assert fetch(spark, f"SELECT * FROM {name}") == right
     spark.catalog.dropTempView(name)
 
 
@@ -340,27 +342,27 @@ def test_a_view_of_a_table_is_a_target(spark: Any, tmp_path: Path, target: str, 
 def test_with_before_a_statement_on_a_view(
     spark: Any, tmp_path: Path, target: str, name: str
 ) -> None:
-    """The table behind the view changes, and the view shows it."""
+    """The table of the view changes, and the view shows it."""
     dr_spark.sql(spark, f"CREATE OR REPLACE TEMPORARY VIEW {name} AS SELECT * FROM {target}")
     news = "WITH n(k, v) AS (VALUES ('d', 40), ('e', 50))"
     merge = f"{news} MERGE INTO {name} t USING n AS s(key, value) ON t.key = s.key"
     merge += (
         " WHEN MATCHED THEN UPDATE SET value = s.value + t.value WHEN NOT MATCHED THEN INSERT *"
     )
-    assert asked(spark, merge) == [(2, 1, 0, 1)]
+    assert fetch(spark, merge) == [(2, 1, 0, 1)]
     update = f"{news} UPDATE {name} SET value = 0 WHERE key IN (SELECT k FROM n WHERE v > 40)"
-    assert asked(spark, update) == [(1,)]
+    assert fetch(spark, update) == [(1,)]
     delete = f"{news} DELETE FROM {name} WHERE value < (SELECT min(v) FROM n) AND value > 1"
-    assert asked(spark, delete) == [(2,)]
+    assert fetch(spark, delete) == [(2,)]
     right = [("a", 1), ("d", 44), ("e", 0)]
     assert left(spark, tmp_path) == right
-    assert asked(spark, f"SELECT * FROM {name}") == right
+    assert fetch(spark, f"SELECT * FROM {name}") == right
     spark.catalog.dropTempView(name)
 
 
 @pytest.mark.skipif(SESSION == "delta-spark", reason="Spark runs the statements")
 def test_other_views_are_no_targets(spark: Any, tmp_path: Path, target: str, name: str) -> None:
-    """delta-spark wants a full scan of the newest version."""
+    """delta-spark requires a full scan of the newest version."""
     for query in (
         f"SELECT * FROM {target} WHERE value > 1",
         f"SELECT * FROM {target} VERSION AS OF 0",
@@ -378,8 +380,8 @@ def test_other_views_are_no_targets(spark: Any, tmp_path: Path, target: str, nam
     spark.catalog.dropTempView(name)
 
 
-def test_a_table_that_is_dropped_starts_anew(spark: Any, tmp_path: Path, name: str) -> None:
-    """Without ``LOCATION``, a table goes with its files, as a managed one does; links stay."""
+def test_a_dropped_table_starts_at_version_0(spark: Any, tmp_path: Path, name: str) -> None:
+    """Without ``LOCATION``, a table is dropped with its files, like a managed one; links stay."""
     for definition in (
         "(k INT) USING delta",
         "(q STRING) USING delta",
@@ -387,16 +389,16 @@ def test_a_table_that_is_dropped_starts_anew(spark: Any, tmp_path: Path, name: s
     ):
         dr_spark.sql(spark, f"CREATE TABLE {name} {definition}")
         assert dr_spark.sql(spark, f"DESCRIBE HISTORY {name}").count() == 1
-        place = Path(
+        path = Path(
             urlsplit(dr_spark.sql(spark, f"DESCRIBE DETAIL {name}").first()["location"]).path
         )
         if SESSION != "delta-spark":
             kept = tmp_path / "kept"
             kept.write_text("")
-            (place / "link").unlink(missing_ok=True)
-            (place / "link").symlink_to(kept)
+            (path / "link").unlink(missing_ok=True)
+            (path / "link").symlink_to(kept)
         dr_spark.sql(spark, f"DROP TABLE {name}")
-        assert not place.exists() or {one.name for one in place.iterdir()} <= {"link"}
+        assert not path.exists() or {item.name for item in path.iterdir()} <= {"link"}
         assert SESSION == "delta-spark" or kept.exists()
         dr_spark.sql(spark, f"DROP TABLE IF EXISTS {name}")
 
@@ -408,8 +410,8 @@ def test_a_table_with_a_location_keeps_its_files(
     if SESSION == "delta-spark" and options:
         pytest.skip("the jar takes no such options")
     dr_spark.write(spark.range(3), tmp_path / "t")
-    place = f"{options} LOCATION '{tmp_path / 't'}'"
-    spark.sql(f"CREATE TABLE {name} USING delta {place}")
+    path = f"{options} LOCATION '{tmp_path / 't'}'"
+    spark.sql(f"CREATE TABLE {name} USING delta {path}")
     dr_spark.sql(spark, f"DROP TABLE {name}")
     assert dr_spark.read(spark, tmp_path / "t").count() == 3
 
@@ -422,7 +424,7 @@ def test_files_that_another_drop_left_are_kept(spark: Any, name: str) -> None:
         dr_spark.sql(spark, f"CREATE TABLE {name} (two INT) USING delta")
     assert caught.value.code == "table.exists"
     dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {name} (two INT) USING delta")
-    dr_spark.sql(spark, f"DROP TABLE {name}")  # which this statement has not made
+    dr_spark.sql(spark, f"DROP TABLE {name}")  # not created by this statement
     dr_spark.sql(spark, f"CREATE OR REPLACE TABLE {name} (two INT) USING delta")
     assert dr_spark.read(spark, name).columns == ["two"]
 

@@ -1,7 +1,7 @@
-"""``sql``: queries over Delta tables by path, by name and by version.
+"""``sql``: queries on Delta tables by path, by name and by version.
 
 ``test_without_jar.py`` runs this file again in sessions without delta-spark's jar, where this
-package reads the tables; with the jar Spark does, and has to give the same.
+package reads the tables; with the jar Spark does, and must return the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(params=["path", "name"])
 def target(request: pytest.FixtureRequest, spark: Any, tmp_path: Path, name: str) -> str:
-    """A table of two versions, as SQL names it: by its path, or by a name in the catalog."""
+    """A table of two versions, in SQL: by its path, or by a name in the catalog."""
     written(spark, tmp_path / "t").delete("key = 'd'")
     if request.param == "path":
         return f"delta.`{tmp_path / 't'}`"
@@ -29,7 +29,7 @@ def target(request: pytest.FixtureRequest, spark: Any, tmp_path: Path, name: str
     return name
 
 
-def asked(spark: Any, text: str) -> list[tuple[Any, ...]]:
+def fetch(spark: Any, text: str) -> list[tuple[Any, ...]]:
     return rows_of(dr_spark.sql(spark, text))
 
 
@@ -41,21 +41,21 @@ def test_a_query_reads_the_newest_version(spark: Any, target: str) -> None:
     frame = dr_spark.sql(spark, f"SELECT key, value FROM {target} WHERE value > 1")
     assert frame.dtypes == [("key", "string"), ("value", "bigint")]
     assert rows_of(frame) == ROWS[1:3]
-    assert asked(spark, f"SELECT count(*) FROM {target}") == [(3,)]
-    assert asked(spark, f"FROM {target} SELECT max(value)") == [(3,)]
-    assert asked(spark, f"TABLE {target};") == ROWS[:3]
+    assert fetch(spark, f"SELECT count(*) FROM {target}") == [(3,)]
+    assert fetch(spark, f"FROM {target} SELECT max(value)") == [(3,)]
+    assert fetch(spark, f"TABLE {target};") == ROWS[:3]
     columns = [("key", "string"), ("value", "bigint")]
-    described = asked(spark, f"DESCRIBE QUERY SELECT * FROM {target}")
+    described = fetch(spark, f"DESCRIBE QUERY SELECT * FROM {target}")
     assert [row[:2] for row in described] == columns
 
 
 def test_a_query_reads_an_old_version(spark: Any, tmp_path: Path, target: str) -> None:
-    assert asked(spark, f"SELECT * FROM {target} VERSION AS OF 0 x WHERE x.key > 'b'") == ROWS[2:]
+    assert fetch(spark, f"SELECT * FROM {target} VERSION AS OF 0 x WHERE x.key > 'b'") == ROWS[2:]
     first = dr.Table(tmp_path / "t").snapshot(version=0).timestamp
     at = f"TIMESTAMP AS OF '{first:%Y-%m-%d %H:%M:%S.%f}'"
-    assert asked(spark, f"SELECT * FROM {target} {at}") == ROWS
+    assert fetch(spark, f"SELECT * FROM {target} {at}") == ROWS
     both = f"SELECT a.key FROM {target} VERSION AS OF 0 a LEFT ANTI JOIN {target} b USING (key)"
-    assert asked(spark, both) == [("d",)]
+    assert fetch(spark, both) == [("d",)]
 
 
 def test_tables_are_joined_with_each_other_and_with_others(
@@ -65,7 +65,7 @@ def test_tables_are_joined_with_each_other_and_with_others(
     spark.createDataFrame([("c", "three"), ("e", "five")], ["key", "said"]).createOrReplaceTempView(
         "said"
     )
-    found = asked(
+    result = fetch(
         spark,
         f"""
         WITH more AS (SELECT key, value + 1 AS value FROM delta.`{tmp_path / "u"}`)
@@ -75,47 +75,51 @@ def test_tables_are_joined_with_each_other_and_with_others(
           AND t.key IN (SELECT key FROM {target})
         """,
     )
-    assert found == [("c", 3, 31, "three")]
+    assert result == [("c", 3, 31, "three")]
 
 
-def test_columns_go_by_the_name_of_the_table(spark: Any, tmp_path: Path, name: str) -> None:
+def test_columns_are_qualified_by_the_name_of_the_table(
+    spark: Any, tmp_path: Path, name: str
+) -> None:
     written(spark, tmp_path / "t")
     spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
     alone = name.rpartition(".")[2]
     text = f"SELECT {alone}.key FROM {name} WHERE {alone}.value = (SELECT max(value) FROM {name})"
-    assert asked(spark, text) == [("d",)]
+    assert fetch(spark, text) == [("d",)]
     sampled = f"SELECT count({alone}.key) FROM {name} TABLESAMPLE (100 PERCENT)"
-    assert asked(spark, sampled) == [(4,)]
+    assert fetch(spark, sampled) == [(4,)]
 
 
-def test_statements_read_what_their_queries_name(spark: Any, tmp_path: Path, target: str) -> None:
+def test_statements_read_the_tables_of_their_queries(
+    spark: Any, tmp_path: Path, target: str
+) -> None:
     written(spark, tmp_path / "u", [("z", 26)])
     into = f"delta.`{tmp_path / 'u'}`"
     dr_spark.sql(spark, f"INSERT INTO {into} SELECT key, value * 2 FROM {target}")
-    assert asked(spark, f"TABLE {into}") == [("a", 2), ("b", 4), ("c", 6), ("z", 26)]
+    assert fetch(spark, f"TABLE {into}") == [("a", 2), ("b", 4), ("c", 6), ("z", 26)]
     query = f"SELECT a.key, b.value FROM {target} a JOIN {into} b USING (key) WHERE key < 'c'"
     dr_spark.sql(
         spark,
         f"MERGE INTO {into} t USING ({query}) s ON t.key = s.key WHEN MATCHED THEN DELETE "
         "WHEN NOT MATCHED THEN INSERT *",
     )
-    assert asked(spark, f"SELECT * FROM {into}") == [("c", 6), ("z", 26)]
+    assert fetch(spark, f"SELECT * FROM {into}") == [("c", 6), ("z", 26)]
     dr_spark.sql(spark, f"INSERT OVERWRITE {into} SELECT key, value + 1 FROM {into}")
-    assert asked(spark, f"SELECT * FROM {into}") == [("c", 7), ("z", 27)]
+    assert fetch(spark, f"SELECT * FROM {into}") == [("c", 7), ("z", 27)]
 
 
 def test_a_new_table_has_the_rows_of_a_query(spark: Any, tmp_path: Path, target: str) -> None:
     new = f"delta.`{tmp_path / 'new'}`"
     query = f"SELECT t.*, u.value AS other FROM {target} t JOIN {target} u USING (key)"
     dr_spark.sql(spark, f"CREATE TABLE {new} USING delta AS {query}")
-    assert asked(spark, f"SELECT key, other FROM {new}") == ROWS[:3]
+    assert fetch(spark, f"SELECT key, other FROM {new}") == ROWS[:3]
     dr_spark.sql(
         spark,
         f"CREATE TABLE of_delta USING parquet LOCATION '{tmp_path / 'p'}' AS "
         f"SELECT key FROM {target}",
     )
     try:
-        assert asked(spark, "SELECT * FROM of_delta") == [("a",), ("b",), ("c",)]
+        assert fetch(spark, "SELECT * FROM of_delta") == [("a",), ("b",), ("c",)]
     finally:
         spark.sql("DROP TABLE of_delta")
 
@@ -123,11 +127,11 @@ def test_a_new_table_has_the_rows_of_a_query(spark: Any, tmp_path: Path, target:
 def test_a_view_of_the_session(spark: Any, target: str, name: str) -> None:
     view = f"view_{name.rpartition('.')[2]}"
     text = f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {target} WHERE value < 3"
-    told = dr_spark.sql(spark, text)
+    reported = dr_spark.sql(spark, text)
     try:
-        assert (told.columns, told.collect()) == ([], [])
+        assert (reported.columns, reported.collect()) == ([], [])
         assert rows_of(spark.table(view)) == ROWS[:2]
-        assert asked(spark, f"SELECT key FROM {view} JOIN {target} USING (key)") == [("a",), ("b",)]
+        assert fetch(spark, f"SELECT key FROM {view} JOIN {target} USING (key)") == [("a",), ("b",)]
         assert view in views(spark)
     finally:
         spark.catalog.dropTempView(view)
@@ -154,7 +158,7 @@ def test_what_cannot_be_is_an_error(spark: Any, tmp_path: Path, target: str) -> 
         dr_spark.sql(spark, f"SELECT * FROM {target} VERSION AS OF 9")
 
 
-#: Queries whose conditions leave out files of one table or of both; {t} and {u} are the tables.
+#: Queries whose conditions skip files of one table or of both; {t} and {u} are the tables.
 QUERIES = [
     "SELECT * FROM {t} WHERE value > 2",
     "SELECT * FROM {t} t WHERE t.value = 2 OR t.key = 'd'",
@@ -178,7 +182,7 @@ QUERIES = [
 
 @pytest.fixture(scope="module")
 def scattered(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tables of one file for each row, with the deletion vector of one of them."""
+    """Two tables of one file for each row, one of them with a deletion vector."""
     root = tmp_path_factory.mktemp("scattered")
     for name, rows in (("t", ROWS), ("u", [("a", 10), ("c", 30), ("e", 50)])):
         frames = [spark.createDataFrame([row], ["key", "value"]) for row in rows]
@@ -199,7 +203,7 @@ def test_files_that_are_left_out_make_no_difference(
         dr_spark.read(spark, scattered / name).createOrReplaceTempView(f"all_{name}")
     expected = rows_of(spark.sql(query.format(t="all_t", u="all_u")))
     by_path = {name: f"delta.`{scattered / name}`" for name in ("t", "u")}
-    assert asked(spark, query.format(**by_path)) == expected
+    assert fetch(spark, query.format(**by_path)) == expected
     assert expected
 
 

@@ -19,7 +19,7 @@ from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
-#: A value of each type, by ``{i}``.
+#: A value of each type, with ``{i}``.
 COLUMNS = {
     "tiny": "CAST({i} AS TINYINT)",
     "small": "CAST({i} AS SMALLINT)",

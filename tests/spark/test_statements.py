@@ -1,4 +1,4 @@
-"""Statements as delta-spark runs them: on equal tables, with equal rows afterwards."""
+"""Statements of ours and delta-spark's: on equal tables, with equal rows afterwards."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def insert(merge: dr.Merge) -> dr.Merge:
 
 
 class Beside:
-    """One table twice: ours, and delta-spark's."""
+    """Two equal tables: ours, and delta-spark's."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Beside:
         self.ours = both[0]
 
     def sql(self, text: str) -> str | None:
-        """Runs a statement on ``{t}``; gives the condition of its error."""
+        """Run a statement on ``{t}``; return the condition of its error."""
         try:
             self.spark.sql(text.replace("{t}", f"delta.`{self.path}`")).collect()
         except Exception as error:
@@ -66,7 +66,7 @@ class Beside:
         return None
 
     def merge(self, on: str, source: pa.Table, clauses: Clauses, sql: str) -> list[str | None]:
-        """The same merge on both sides: what went wrong here, and there."""
+        """Run the same merge on both sides; return the errors."""
         self.spark.createDataFrame(source).createOrReplaceTempView("given")
         theirs = self.sql(f"MERGE INTO {{t}} t USING given s ON {on} {sql}")
         merge = self.ours.merge(source, on, source_alias="s", target_alias="t")
@@ -77,12 +77,12 @@ class Beside:
         return [None, theirs]
 
     def same_rows(self, *chars: str) -> Rows:
-        """The rows of both; columns of ``char(n)`` without blanks, which Spark fills up."""
+        """Return the rows of both; columns of ``char(n)`` without padding, which Spark adds."""
         names = self.ours.snapshot().schema.names
         read = self.spark.read.format("delta").load(str(self.path)).collect()
         theirs = [row.asDict(recursive=True) for row in read]
         ours = self.ours.snapshot().scan().to_arrow().to_pylist()
-        for row in ours:  # Spark collects moments without their zone, which is UTC here
+        for row in ours:  # Spark collects timestamps without their zone, which is UTC here
             moments = [name for name in names if isinstance(row[name], datetime.datetime)]
             row.update({name: row[name].replace(tzinfo=None) for name in moments})
         for row in [*ours, *theirs]:
@@ -251,7 +251,7 @@ FLOATS = ["2", "2.0", "2.5", " 2.5d", "1e1", "NaN", "-Infinity", None]
 
 
 def mixed(texts: list[str | None]) -> Rows:
-    """A row for each text, with values beside it that mean the same or something else."""
+    """A row for each string, with equal and different values."""
     return [
         {
             "id": number,
@@ -271,7 +271,7 @@ def mixed(texts: list[str | None]) -> Rows:
     ]
 
 
-#: Filters, and whether they are errors: then in delta-spark too.
+#: Filters, and whether they are errors: then in delta-spark, too.
 FILTERS: dict[str, tuple[list[str | None], list[str]]] = {
     "numbers": (
         NUMBERS,
@@ -312,7 +312,7 @@ FILTERS: dict[str, tuple[list[str | None], list[str]]] = {
 
 
 @pytest.mark.parametrize("kind", FILTERS)
-def test_texts_beside_other_values(spark: Any, tmp_path: Path, kind: str) -> None:
+def test_strings_compared_with_other_values(spark: Any, tmp_path: Path, kind: str) -> None:
     texts, filters = FILTERS[kind]
     both = Beside(spark, tmp_path, MIXED, mixed(texts))
     read = spark.read.format("delta").load(str(both.path)).cache()
@@ -336,7 +336,7 @@ def test_texts_beside_other_values(spark: Any, tmp_path: Path, kind: str) -> Non
     assert wrong == []
 
 
-#: Columns of the table and the values that they are set to.
+#: Columns of the table and their new values.
 STORED = [
     ("i", "s"), ("i", "' 12 '"), ("b", "s"), ("f", "'2.5'"), ("x", "s"), ("x", "'-inf'"),
     ("m", "'2.555'"), ("m", "s"), ("d", "'2024-05-06'"), ("t", "'2024-05-06 01:02:03'"),
@@ -368,9 +368,9 @@ NOT_STORED = [
 
 def test_values_that_no_cast_takes(spark: Any, tmp_path: Path) -> None:
     both = Beside(spark, tmp_path, MIXED, mixed(["7", "seven", None]))
-    for column, value, code, shown in NOT_STORED:
+    for column, value, code, displayed in NOT_STORED:
         assert both.sql(f"UPDATE {{t}} SET {column} = {value}") is not None
-        with pytest.raises(dr.InvalidArgumentError, match=shown) as caught:
+        with pytest.raises(dr.InvalidArgumentError, match=displayed) as caught:
             both.ours.update(None, {column: value})
         assert caught.value.code == code
     both.same_rows()
@@ -398,7 +398,7 @@ def test_texts_are_merged_as_numbers(spark: Any, tmp_path: Path) -> None:
 
 
 def test_files_are_not_skipped_by_the_order_of_texts(spark: Any, tmp_path: Path) -> None:
-    """As texts, "9" is more than "10"."""
+    """As strings, "9" is greater than "10"."""
     schema = pa.schema([("id", pa.int32()), ("s", pa.string()), ("p", pa.string())])
     files = [
         [{"id": 1, "s": "9", "p": "009"}],
@@ -440,7 +440,7 @@ CHAR_FILTERS = [
 
 
 def chars(spark: Any, root: Path, partitioned: bool) -> Beside:
-    """Files have texts as they were given: delta-spark fills them up as it reads."""
+    """Files have strings as passed: delta-spark pads them when reading."""
     both = Beside.__new__(Beside)
     both.spark, both.path = spark, root / "theirs"
     for name in ("ours", "theirs"):
@@ -472,16 +472,16 @@ def test_texts_of_char_columns_are_filled_up(spark: Any, tmp_path: Path, partiti
     assert snapshot.scan(filter="c = 'zz'").files().num_rows == 1, "files are skipped all the same"
 
 
-def test_statements_find_what_char_columns_show(spark: Any, tmp_path: Path) -> None:
+def test_statements_find_padded_char_values(spark: Any, tmp_path: Path) -> None:
     both = chars(spark, tmp_path, False)
     both.ours.update("c = 'ab' AND id < 5", {"v": "concat(c, '')", "c": "'x'"})
     assert both.sql("UPDATE {t} SET v = concat(c, ''), c = 'x' WHERE c = 'ab' AND id < 5") is None
     both.same_rows("c", "d")
-    # for `c >= 'x'` delta-spark passes over a file whose greatest text is 'x', not filled up
+    # for `c >= 'x'` delta-spark skips a file whose greatest string is 'x', not padded
     both.ours.delete("length(c) = 4 AND upper(c) >= 'X'")
     assert both.sql("DELETE FROM {t} WHERE length(c) = 4 AND upper(c) >= 'X'") is None
     assert {row["c"] for row in both.same_rows("c", "d")} == {"ab", "abcd", None}
-    # delta-spark has no merge whose condition names such a column: "missing from input"
+    # delta-spark cannot merge with a condition on such a column: "missing from input"
     source = pa.table({"key": ["ab", "ab  ", "abcd"], "n": [1, 2, 3]})
     merge = both.ours.merge(source, "target.c = source.key OR target.c = 'ab' AND n = 1")
     with pytest.raises(dr.InvalidArgumentError, match="several rows"):

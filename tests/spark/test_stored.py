@@ -1,4 +1,4 @@
-"""The stored tables are those that delta-spark writes, and what it reads of them is stored."""
+"""The stored tables and results equal those that delta-spark writes now."""
 
 from __future__ import annotations
 

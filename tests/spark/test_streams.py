@@ -1,4 +1,4 @@
-"""``spark.readStream.format("deltareplay")``: each row once, whatever ends a query."""
+"""``spark.readStream.format("deltareplay")``: each row once, however a query ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def registered(spark: Any) -> None:
 
 
 class Sink:
-    """Keeps the rows of every batch, and of those that were given twice both."""
+    """Keeps the rows of every batch; of repeated ones, both."""
 
     def __init__(self) -> None:
         self.batches: dict[int, list[list[Any]]] = {}
@@ -42,7 +42,7 @@ class Sink:
 
     @property
     def rows(self) -> list[list[Any]]:
-        """Of each batch, what was given last."""
+        """Return the last rows of each batch."""
         return [self.batches[batch][-1] for batch in sorted(self.batches)]
 
 
@@ -63,7 +63,8 @@ def drained(query: Any) -> None:
 
 def grow(log: logs.LogBuilder, *ids: int) -> None:
     log.commit(
-        logs.commit_info(), *(data.write(log.table, f"{one}.parquet", {"id": [one]}) for one in ids)
+        logs.commit_info(),
+        *(data.write(log.table, f"{number}.parquet", {"id": [number]}) for number in ids),
     )
 
 
@@ -75,19 +76,19 @@ def grown(log: logs.LogBuilder) -> logs.LogBuilder:
 
 
 def offsets(checkpoint: Path) -> list[Any]:
-    """What Spark wrote down of each batch."""
-    files = [one for one in (checkpoint / "offsets").iterdir() if one.name.isdigit()]
-    files.sort(key=lambda one: int(one.name))
-    return [json.loads(one.read_text().splitlines()[-1]) for one in files]
+    """Return Spark's offsets of each batch."""
+    files = [path for path in (checkpoint / "offsets").iterdir() if path.name.isdigit()]
+    files.sort(key=lambda path: int(path.name))
+    return [json.loads(file.read_text().splitlines()[-1]) for file in files]
 
 
-def test_a_run_that_ends_gives_all_that_was_there_in_batches(
+def test_an_available_now_run_returns_all_rows_in_batches(
     spark: Any, grown: Any, tmp_path: Path
 ) -> None:
     if tuple(map(int, spark.version.split(".")[:2])) < (4, 2):
         pytest.skip("Spark before 4.2 does not tell its Python sources that a run is to end")
-    for one in range(3, 10):
-        grow(grown, one)
+    for number in range(3, 10):
+        grow(grown, number)
     checkpoint = tmp_path / "checkpoint"
 
     class GrowingSink(Sink):
@@ -99,14 +100,14 @@ def test_a_run_that_ends_gives_all_that_was_there_in_batches(
     sink = GrowingSink()
     start(spark, grown, sink, checkpoint, ONCE, maxFilesPerTrigger=2).awaitTermination()
     assert sink.rows == [[1, 2], [3, 4], [5, 6], [7, 8], [9]]
-    # what came meanwhile is for the next run; it ends though a batch of it fails
+    # later rows are for the next run; it ends although one of its batches fails
     sink.fails_in = 5
     with pytest.raises(Exception, match="the sink fails"):
         start(spark, grown, sink, checkpoint, ONCE, maxFilesPerTrigger=2).awaitTermination()
     sink.fails_in = None
     start(spark, grown, sink, checkpoint, ONCE, maxFilesPerTrigger=2).awaitTermination()
     assert sink.rows[5:] == [[100, 101], [102]]
-    # by bytes, from the first version on, and what changed
+    # by bytes, from the first version on, and changes
     size = dr.Table(grown.uri).snapshot().size_in_bytes // 12
     for options, batches in [
         ({"startingVersion": "1", "maxBytesPerTrigger": str(3 * size)}, 4),
@@ -114,9 +115,14 @@ def test_a_run_that_ends_gives_all_that_was_there_in_batches(
         ({"startingVersion": "1"}, 1),
     ]:
         sink = Sink()
-        place = tmp_path / f"checkpoint-{len(options)}-{batches}"
-        start(spark, grown, sink, place, ONCE, **options).awaitTermination()
-        assert sorted(one for batch in sink.rows for one in batch) == [*range(1, 10), 100, 101, 102]
+        path = tmp_path / f"checkpoint-{len(options)}-{batches}"
+        start(spark, grown, sink, path, ONCE, **options).awaitTermination()
+        assert sorted(number for batch in sink.rows for number in batch) == [
+            *range(1, 10),
+            100,
+            101,
+            102,
+        ]
         assert len(sink.rows) == batches
 
 
@@ -132,7 +138,7 @@ def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
     assert sink.rows[2:] == [[3], [5], [6]]
     grow(grown, 7, 8)
     grow(grown, 9)
-    # asked once, it gives all there is
+    # a single request returns everything
     start(spark, grown, sink, checkpoint, ONCE).awaitTermination()
     assert sink.rows[5:] == [[7, 8, 9]]
     # Delta's own offsets: a stream without Spark continues after any of them
@@ -149,20 +155,20 @@ def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
     assert [sorted(batch.data["id"].to_pylist()) for batch in rest] == [[6, 7, 8, 9]]
 
 
-@pytest.mark.parametrize("given", [{}, {"startingVersion": 1}], ids=["state", "commits"])
+@pytest.mark.parametrize("options", [{}, {"startingVersion": 1}], ids=["state", "commits"])
 def test_a_batch_that_failed_comes_again_as_it_was(
-    spark: Any, grown: Any, tmp_path: Path, given: Any
+    spark: Any, grown: Any, tmp_path: Path, options: Any
 ) -> None:
     sink, checkpoint = Sink(), tmp_path / "checkpoint"
     for failing, ids in [(0, (3, 4)), (1, (5,))]:
         sink.fails_in = failing
-        query = start(spark, grown, sink, checkpoint, OFTEN, **given)
+        query = start(spark, grown, sink, checkpoint, OFTEN, **options)
         with pytest.raises(Exception, match="the sink fails"):
             query.awaitTermination()
         grow(grown, *ids)
         sink.fails_in = None
     for _ in range(2):  # the batch that was not finished, and then the rest
-        start(spark, grown, sink, checkpoint, ONCE, **given).awaitTermination()
+        start(spark, grown, sink, checkpoint, ONCE, **options).awaitTermination()
     assert sink.rows == [[1, 2], [3, 4], [5]]
     assert sink.batches[0] == [[1, 2]] * 2
     assert sink.batches[1] == [[3, 4]] * 2
@@ -189,13 +195,13 @@ def test_the_change_feed_is_as_delta_streams_it(spark: Any, changed: Any, tmp_pa
     assert net == Counter(map(repr, expected.to_pylist()))
 
 
-def test_what_is_wrong_ends_the_query(spark: Any, changed: Any, tmp_path: Path) -> None:
+def test_errors_end_the_query(spark: Any, changed: Any, tmp_path: Path) -> None:
     path = changed(next(iter(written_changes.CHANGED)))
 
     def fails(**options: Any) -> str:
         frame = spark.readStream.format("deltareplay").options(**options).load(str(path))
-        place = str(tmp_path / f"failed-{len(options)}-{time.time()}")
-        writer = frame.writeStream.format("noop").option("checkpointLocation", place)
+        location = str(tmp_path / f"failed-{len(options)}-{time.time()}")
+        writer = frame.writeStream.format("noop").option("checkpointLocation", location)
         with pytest.raises(Exception) as caught:
             writer.trigger(**ONCE).start().awaitTermination()
         return str(caught.value)
@@ -244,14 +250,14 @@ def test_kill_9(spark: Any, grown: Any, tmp_path: Path) -> None:
         )
         try:
             for _ in range(4800):
-                found = list((checkpoint / "offsets").glob("[0-9]*"))
-                if len(found) > done + 1:
+                result = list((checkpoint / "offsets").glob("[0-9]*"))
+                if len(result) > done + 1:
                     break
                 time.sleep(0.05)
                 if len(ids) < 40:
                     ids.append(ids[-1] + 1)
                     grow(grown, ids[-1])
-            assert len(found) > done + 1
+            assert len(result) > done + 1
             assert process.poll() is None
         finally:
             os.killpg(process.pid, signal.SIGKILL)

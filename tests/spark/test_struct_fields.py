@@ -1,4 +1,4 @@
-"""Fields of structs in statements and writes: names pair them, places never do."""
+"""Fields of structs in statements and writes: matched by name, never by position."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ NAMED = (
     "WHEN MATCHED THEN UPDATE SET s = s.s WHEN NOT MATCHED THEN INSERT (id, s) VALUES (s.id, s.s)"
 )
 
-#: The value of the table's rows 0 to 2, that of the source's rows 2 and 3, the clauses, and what
-#: delta-spark 4.4 makes of `s`: its type, and the values of rows 0, 2 and 3.
+#: The value of the table's rows 0 to 2, that of the source's rows 2 and 3, the clauses, and the
+#: result of delta-spark 4.4 for `s`: its type, and the values of rows 0, 2 and 3.
 EVOLVING: dict[str, tuple[str, str, str, str, list[Any]]] = {
     "a new field": (
         OLD,
@@ -98,17 +98,17 @@ def merge(spark: Any, table: str, clauses: str, evolution: str = "") -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value with tuples for structs."""
+    """Return a value with tuples for structs."""
     if isinstance(value, dict):
-        return {key: plain(one) for key, one in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     return tuple(map(plain, value)) if isinstance(value, tuple) else value
 
 
 def values(frame: Any, *ids: int) -> list[Any]:
     rows = {row["id"]: plain(row["s"]) for row in frame.collect()}
-    return [rows[one] for one in ids if one in rows]
+    return [rows[number] for number in ids if number in rows]
 
 
 @pytest.mark.parametrize("properties", [{}, {"enableDeletionVectors": "true"}], ids=["plain", "dv"])
@@ -156,7 +156,7 @@ def test_a_merge_pairs_fields_by_name(spark: Any, tmp_path: Path, clauses: str) 
 
 @pytest.mark.parametrize("clauses", [STAR, NAMED], ids=["star", "named"])
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (
             "named_struct('a', id, 'b', 'y', 'c', 7L)",
@@ -167,11 +167,11 @@ def test_a_merge_pairs_fields_by_name(spark: Any, tmp_path: Path, clauses: str) 
     ids=["more", "fewer"],
 )
 def test_other_fields_are_refused(
-    spark: Any, tmp_path: Path, clauses: str, value: str, said: str
+    spark: Any, tmp_path: Path, clauses: str, value: str, message: str
 ) -> None:
     table = written(spark, tmp_path / "t", OLD)
     source(spark, value)
-    with pytest.raises(dr.InvalidArgumentError, match=said) as caught:
+    with pytest.raises(dr.InvalidArgumentError, match=message) as caught:
         merge(spark, table, clauses)
     assert caught.value.code == "statement.column"
     assert dr.Table(tmp_path / "t").snapshot().version == 0
@@ -181,11 +181,11 @@ def test_an_update_pairs_fields_by_name(spark: Any, tmp_path: Path) -> None:
     table = written(spark, tmp_path / "t", OLD)
     dr_spark.sql(spark, f"UPDATE {table} SET s = named_struct('b', 'y', 'a', 9) WHERE id = 2")
     assert values(dr_spark.read(spark, tmp_path / "t"), 0, 2) == [(0, "x"), (9, "y")]
-    for fields, said in (
+    for fields, output in (
         ("'a', id, 'b', 'y', 'c', 1", r"(?m)no column s\.c: .* by Table\.add_columns first$"),
         ("'a', id", r"(?m)lacks s\.b: add it, or set the other fields one by one$"),
     ):
-        with pytest.raises(dr.InvalidArgumentError, match=said):
+        with pytest.raises(dr.InvalidArgumentError, match=output):
             dr_spark.sql(spark, f"UPDATE {table} SET s = named_struct({fields})")
 
 
@@ -240,8 +240,8 @@ def test_a_struct_with_a_required_field_is_never_null(spark: Any, tmp_path: Path
     assert dr.Table(tmp_path / "t").snapshot().version == 1
 
 
-def test_no_null_inside_of_arrays_and_maps_that_take_none(spark: Any, tmp_path: Path) -> None:
-    """Protocol: a field that is not nullable has no null; the null array or struct above may be."""
+def test_no_null_in_arrays_and_maps_without_nulls(spark: Any, tmp_path: Path) -> None:
+    """Protocol: a non-nullable field has no null; the enclosing array or struct may be null."""
     never = pa.struct([pa.field("c", pa.int32(), nullable=False)])
     schema = pa.schema(
         [

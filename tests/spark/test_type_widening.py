@@ -1,6 +1,6 @@
-"""Rows of wider types widen the columns of tables with type widening, beside delta-spark.
+"""Rows of wider types widen the columns of tables with type widening, as in delta-spark.
 
-As delta-spark 4.4, by functions, SQL, the format and ``DeltaTable`` (its suites
+As in delta-spark 4.4, by functions, SQL, the format and ``DeltaTable`` (its suites
 ``TypeWidening*``): all changes of the protocol are made (``allowAutomaticWidening`` is ALWAYS).
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.beside import both, left, made
+from spark.support.comparison import compare, create_table, state_of
 from spark.support.tiers import pairs
 from spark.support.written import conf
 
@@ -35,7 +35,7 @@ ENABLED = "TBLPROPERTIES ('delta.enableTypeWidening' = '{enabled}'{more})"
 def table(spark: Any, path: Path, enabled: str = "true", more: str = "") -> Path:
     properties = ENABLED.format(enabled=enabled, more=more)
     create = f"CREATE TABLE {{t}} ({COLUMNS}) USING delta {properties}"
-    return made(spark, path, create, f"INSERT INTO {{t}} VALUES ({FIRST})")
+    return create_table(spark, path, create, f"INSERT INTO {{t}} VALUES ({FIRST})")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def base(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def appended(spark: Any, rows: Any, how: str) -> Any:
-    """What appends rows to a table, with evolution of the schema."""
+    """Append rows to a table, with schema evolution."""
 
     def write(path: Path) -> None:
         if how == "write":
@@ -64,17 +64,17 @@ def appended(spark: Any, rows: Any, how: str) -> Any:
 @pytest.mark.parametrize("how", ["write", "autoMerge", "format"])
 def test_appended_rows(spark: Any, tmp_path: Path, base: Path, how: str) -> None:
     rows = spark.sql(WIDE)
-    fields, found, *_ = both(
+    fields, result, *_ = compare(
         spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, how)
     )
-    assert [one["type"] for one in fields[:4]] == ["integer", "long", "double", "decimal(12,3)"]
+    assert [field["type"] for field in fields[:4]] == ["integer", "long", "double", "decimal(12,3)"]
     assert fields[1]["metadata"]["delta.typeChanges"] == [{"fromType": "integer", "toType": "long"}]
-    assert any("1e+300" in row for row in found)
+    assert any("1e+300" in row for row in result)
     read = dr_spark.read(spark, tmp_path / "ours")
-    assert sorted(map(str, read.collect())) == found
+    assert sorted(map(str, read.collect())) == result
 
 
-#: Changes of types beside those above, each of a column, and of the rows.
+#: More changes of types, each of a column, and of the rows.
 CHANGES = [
     ("TINYINT", "CAST(300 AS SMALLINT)"),
     ("INT", "1.5D"),
@@ -87,9 +87,11 @@ CHANGES = [
 @pytest.mark.parametrize(("type_", "value"), CHANGES)
 def test_each_change(spark: Any, tmp_path: Path, type_: str, value: str) -> None:
     properties = ENABLED.format(enabled="true", more="")
-    base = made(spark, tmp_path / "t", f"CREATE TABLE {{t}} (c {type_}) USING delta {properties}")
+    base = create_table(
+        spark, tmp_path / "t", f"CREATE TABLE {{t}} (c {type_}) USING delta {properties}"
+    )
     rows = spark.sql(f"SELECT {value} AS c")
-    both(spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, "write"))
+    compare(spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, "write"))
 
 
 @pytest.mark.parametrize("mode", [None, "merge"])
@@ -98,7 +100,7 @@ def test_only_with_both(spark: Any, tmp_path: Path, enabled: str, mode: Any) -> 
     if (enabled, mode) == ("true", "merge"):
         return
     path = table(spark, tmp_path / "t", enabled)
-    before = left(spark, path)
+    before = state_of(spark, path)
     dr_spark.register(spark)
     for column in ("v", "f", "d", "s", "m"):
         rows = spark.sql(WIDE).select(column)
@@ -108,10 +110,10 @@ def test_only_with_both(spark: Any, tmp_path: Path, enabled: str, mode: Any) -> 
     writer = spark.sql(WIDE).write.format("deltareplay").mode("append")
     with pytest.raises(Exception, match="cast it"):
         writer.option("mergeSchema", str(mode is not None)).save(str(path))
-    assert left(spark, path) == before
+    assert state_of(spark, path) == before
 
 
-#: What follows ``INSERT WITH SCHEMA EVOLUTION``.
+#: The text after ``INSERT WITH SCHEMA EVOLUTION``.
 INSERTS = [
     f"INTO {{t}} {WIDE}",
     f"INTO {{t}} BY NAME {WIDE}",
@@ -133,7 +135,7 @@ INSERTS = [
 @pytest.mark.parametrize("text", INSERTS)
 def test_insert(spark: Any, tmp_path: Path, base: Path, text: str) -> None:
     text = "INSERT WITH SCHEMA EVOLUTION " + text
-    both(
+    compare(
         spark,
         tmp_path,
         base,
@@ -158,16 +160,16 @@ FEED = ", 'delta.enableChangeDataFeed' = 'true'"
 
 @pytest.fixture(scope="module")
 def merged_into(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A function that gives the table of three rows with more properties: written once."""
+    """A function that returns the table of three rows with more properties: written once."""
     home = tmp_path_factory.mktemp("merged")
     tables: dict[str, Path] = {}
 
     def of(more: str) -> Path:
         if more not in tables:
             path = table(spark, home / str(len(tables)), more=more)
-            made(spark, path, f"INSERT INTO {{t}} VALUES ({FIRST.replace('1S', '2S')})")
-            made(spark, path, "INSERT INTO {t} SELECT 3S, 3, 3F, 3, NULL, NULL")
-            tables[more] = made(spark, path, "OPTIMIZE {t}")
+            create_table(spark, path, f"INSERT INTO {{t}} VALUES ({FIRST.replace('1S', '2S')})")
+            create_table(spark, path, "INSERT INTO {t} SELECT 3S, 3, 3F, 3, NULL, NULL")
+            tables[more] = create_table(spark, path, "OPTIMIZE {t}")
         return tables[more]
 
     return of
@@ -186,7 +188,7 @@ def test_merge(
         f"MERGE WITH SCHEMA EVOLUTION INTO {{t}} AS t USING widening_source AS s ON t.k = s.k "
         f"{clauses}"
     )
-    both(
+    compare(
         spark,
         tmp_path,
         base,
@@ -198,9 +200,9 @@ def test_merge(
         ours = ours.option("startingVersion", "5").load(str(tmp_path / "ours"))
         theirs = spark.read.format("delta").option("readChangeFeed", "true")
         theirs = theirs.option("startingVersion", "5").load(str(tmp_path / "theirs"))
-        shown = ["k", "v", "f", "d", "s", "_change_type"]
-        assert sorted(map(str, ours.select(shown).collect())) == sorted(
-            map(str, theirs.select(shown).collect())
+        displayed = ["k", "v", "f", "d", "s", "_change_type"]
+        assert sorted(map(str, ours.select(displayed).collect())) == sorted(
+            map(str, theirs.select(displayed).collect())
         )
 
 
@@ -215,26 +217,26 @@ def test_delta_table_merges(spark: Any, tmp_path: Path, base: Path) -> None:
 
         return act
 
-    both(spark, tmp_path, base, merge(delta.tables.DeltaTable), merge(dr_spark.DeltaTable))
+    compare(spark, tmp_path, base, merge(delta.tables.DeltaTable), merge(dr_spark.DeltaTable))
 
 
-def test_a_constraint_speaks_of_the_column(spark: Any, tmp_path: Path) -> None:
+def test_a_constraint_refers_to_the_column(spark: Any, tmp_path: Path) -> None:
     base = table(spark, tmp_path / "base")
-    made(spark, base, "ALTER TABLE {t} ADD CONSTRAINT positive CHECK (v > 0)")
+    create_table(spark, base, "ALTER TABLE {t} ADD CONSTRAINT positive CHECK (v > 0)")
     rows = spark.sql("SELECT 3000000000 AS v")
-    both(spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, "write"))
+    compare(spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, "write"))
 
 
 def test_partitions_and_mapped_columns(spark: Any, tmp_path: Path) -> None:
     properties = ENABLED.format(enabled="true", more=", 'delta.columnMapping.mode' = 'name'")
-    base = made(
+    base = create_table(
         spark,
         tmp_path / "base",
         f"CREATE TABLE {{t}} (p INT, v INT) USING delta PARTITIONED BY (p) {properties}",
         "INSERT INTO {t} VALUES (1, 1)",
     )
     rows = spark.sql("SELECT 3000000000 AS p, 3000000000 AS v")
-    fields, *_ = both(
+    fields, *_ = compare(
         spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, "write")
     )
     assert "delta.columnMapping.id" in json.dumps(fields)
@@ -256,4 +258,4 @@ def test_a_stream(spark: Any, tmp_path: Path, base: Path) -> None:
 
         return act
 
-    both(spark, tmp_path, base, stream("delta"), stream("deltareplay"))
+    compare(spark, tmp_path, base, stream("delta"), stream("deltareplay"))

@@ -1,4 +1,4 @@
-"""``Table.vacuum`` finds what delta-spark's ``VACUUM`` finds."""
+"""``Table.vacuum`` finds the same files as delta-spark's ``VACUUM``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEEKS = time.time() - 30 * 86_400
 
 @pytest.fixture(scope="module")
 def old(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Vectors, replaced vectors, change files, partitions, removed files, and what nobody wrote."""
+    """Vectors, replaced vectors, change files, partitions, removed files, and unknown ones."""
     path = tmp_path_factory.mktemp("vacuum") / "t"
     name = f"delta.`{path}`"
     listed = properties(enableDeletionVectors="true", enableChangeDataFeed="true")
@@ -46,9 +46,9 @@ def old(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         (path / orphan).parent.mkdir(parents=True, exist_ok=True)
         (path / orphan).write_bytes(b"nothing")
-    for one in path.rglob("*"):
-        if "_delta_log" not in one.parts:
-            os.utime(one, (WEEKS, WEEKS))
+    for item in path.rglob("*"):
+        if "_delta_log" not in item.parts:
+            os.utime(item, (WEEKS, WEEKS))
     (path / "young.parquet").write_bytes(b"somebody still writes it")
     return path
 
@@ -61,11 +61,11 @@ def theirs(spark: Any, path: Path, hours: int) -> set[str]:
     ):
         rows = spark.sql(f"VACUUM delta.`{path}` RETAIN {hours} HOURS DRY RUN").collect()
     places = [Path(urlsplit(row[0]).path) for row in rows]  # not encoded, whatever the scheme
-    return {str(one.relative_to(path)) for one in places if one.is_file()}
+    return {str(item.relative_to(path)) for item in places if item.is_file()}
 
 
 @pytest.mark.parametrize("hours", [0, 24 * 7])
-def test_it_finds_what_vacuum_finds(spark: Any, old: Path, hours: int) -> None:
+def test_it_finds_the_same_files_as_vacuum(spark: Any, old: Path, hours: int) -> None:
     retention = datetime.timedelta(hours=hours)
     ours = dr.Table(old).vacuum(retention, force=True)
     assert ours.dry_run
@@ -76,14 +76,16 @@ def test_it_finds_what_vacuum_finds(spark: Any, old: Path, hours: int) -> None:
     assert distributed.size_in_bytes == ours.size_in_bytes
     assert distributed.retention == retention
     if hours == 0:
-        assert any("deletion_vector" in one for one in expected)
-        assert any("_change_data" in one for one in expected)
+        assert any("deletion_vector" in item for item in expected)
+        assert any("_change_data" in item for item in expected)
 
 
-def test_executors_delete_what_one_process_deletes(spark: Any, old: Path, tmp_path: Path) -> None:
+def test_executors_delete_the_same_files_as_one_process(
+    spark: Any, old: Path, tmp_path: Path
+) -> None:
     paths = {"one process": tmp_path / "one", "executors": tmp_path / "many"}
     for path in paths.values():
-        shutil.copytree(old, path)  # with the times of its files
+        shutil.copytree(old, path)  # with the timestamps of its files
     now = datetime.timedelta(0)
     ours = dr.Table(paths["one process"]).vacuum(now, force=True, dry_run=False)
     theirs = dr_spark.vacuum(spark, paths["executors"], retention=now, force=True, dry_run=False)
@@ -91,13 +93,15 @@ def test_executors_delete_what_one_process_deletes(spark: Any, old: Path, tmp_pa
     assert ours.files
     left = [
         sorted(
-            str(one.relative_to(path)) for one in path.rglob("*") if "_delta_log" not in one.parts
+            str(item.relative_to(path))
+            for item in path.rglob("*")
+            if "_delta_log" not in item.parts
         )
         for path in paths.values()
     ]
     assert left[0] == left[1]
     tables = [dr.Table(path) for path in paths.values()]
-    told = [
+    reported = [
         [
             (info["operation"], info["operationParameters"], info["operationMetrics"])
             for version in (-1, 0)
@@ -105,8 +109,8 @@ def test_executors_delete_what_one_process_deletes(spark: Any, old: Path, tmp_pa
         ]
         for table in tables
     ]
-    assert told[0] == told[1]
-    assert [operation for operation, *_ in told[1]] == ["VACUUM START", "VACUUM END"]
+    assert reported[0] == reported[1]
+    assert [operation for operation, *_ in reported[1]] == ["VACUUM START", "VACUUM END"]
     assert dr_spark.vacuum(spark, tables[1], retention=now, force=True).files == ()
     assert dr_spark.vacuum(spark, tables[1], retention=now, force=True, lite=True).lite
 
@@ -118,7 +122,7 @@ def test_a_short_retention_is_refused_before_a_job(spark: Any, old: Path) -> Non
         assert caught.value.code == "vacuum.retention"
 
 
-def test_delta_spark_reads_what_is_left(spark: Any, old: Path) -> None:
+def test_delta_spark_reads_the_remaining_rows(spark: Any, old: Path) -> None:
     name = f"delta.`{old}`"
     before = sorted(spark.sql(f"SELECT * FROM {name}").collect())
     done = dr.Table(old).vacuum(datetime.timedelta(0), force=True, dry_run=False)
@@ -126,4 +130,4 @@ def test_delta_spark_reads_what_is_left(spark: Any, old: Path) -> None:
     assert theirs(spark, old, 0) == set()
     assert sorted(spark.sql(f"SELECT * FROM {name}").collect()) == before
     assert dr.Table(old).snapshot().scan().to_arrow().num_rows == len(before)
-    assert sorted(one.name for one in old.rglob("*hidden*")) == ["_hidden.parquet"]
+    assert sorted(path.name for path in old.rglob("*hidden*")) == ["_hidden.parquet"]

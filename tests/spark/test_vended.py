@@ -1,4 +1,4 @@
-"""Spark opens a table's storage with what the catalog vends: it has no keys of its own."""
+"""Spark opens a table's storage with vended credentials: it has no keys of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from spark.support.tiers import half
-from spark.support.vended import KEY, OF_CATALOG, SECRET, TOKEN
+from spark.support.vended import CATALOG_TOKEN, KEY, SECRET, TOKEN
 
 pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 
 def run(kind: str, directory: Path) -> tuple[dict[str, Any], list[str]]:
-    """What a session saw, and all that it has shown."""
+    """Return the results of a session, and all of its output."""
     if importlib.util.find_spec("moto") is None:
         pytest.skip("moto is not installed: make test-stores")
     paths = [str(HERE.parent), str(HERE.parents[1] / "python"), os.environ.get("PYTHONPATH", "")]
@@ -31,49 +31,53 @@ def run(kind: str, directory: Path) -> tuple[dict[str, Any], list[str]]:
         command, cwd=directory, env=env, capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    logged, _, told = done.stdout.partition("TOLD")
-    found = json.loads(told.splitlines()[0])
-    events = [one.read_text(errors="replace") for one in (directory / "events").rglob("events_*")]
+    logged, _, reported = done.stdout.partition("RESULT")
+    result = json.loads(reported.splitlines()[0])
+    events = [
+        event.read_text(errors="replace") for event in (directory / "events").rglob("events_*")
+    ]
     assert sum(text.count("SparkListenerJobEnd") for text in events) > 4
     assert "INFO" in done.stderr
-    assert "FileScan parquet" in found["plans"]
-    return found, [logged, done.stderr, found["plans"], *events]
+    assert "FileScan parquet" in result["plans"]
+    return result, [logged, done.stderr, result["plans"], *events]
 
 
 def secrets_in(texts: list[str]) -> list[str]:
-    return [one for one in (KEY, SECRET, TOKEN, OF_CATALOG) if any(one in text for text in texts)]
+    return [
+        item for item in (KEY, SECRET, TOKEN, CATALOG_TOKEN) if any(item in text for text in texts)
+    ]
 
 
 @pytest.mark.parametrize("kind", half(["classic", "connect"], 1))  # the third is classic
 def test_spark_works_with_vended_credentials_and_shows_none(tmp_path: Path, kind: str) -> None:
-    found, shown = run(kind, tmp_path)
+    result, displayed = run(kind, tmp_path)
 
-    assert found["written"] == list(range(12))
-    assert found["changed"] == found["format"] == [4, 5, 6, 7, 8, 9, 103]
-    assert found["changes"] == [
+    assert result["written"] == list(range(12))
+    assert result["changed"] == result["format"] == [4, 5, 6, 7, 8, 9, 103]
+    assert result["changes"] == [
         *["delete"] * 7,
         *["insert"] * 2,
         "update_postimage",
         "update_preimage",
     ]
-    assert found["old"] == list(range(10))
-    assert "nothing is wrong" in found["verified"]
-    assert found["settings"], "the session is as it was"
-    assert "AccessDenied" in found["own"]
+    assert result["old"] == list(range(10))
+    assert "nothing is wrong" in result["verified"]
+    assert result["settings"], "the session is as it was"
+    assert "AccessDenied" in result["own"]
     if kind == "classic":
-        assert "have expired at 20" in found["expired"]
+        assert "have expired at 20" in result["expired"]
     else:
-        assert found["expired"] == ""  # the store decides
-        assert "spark.conf.set" in found["refused"]
-    assert secrets_in(shown) == []
+        assert result["expired"] == ""  # the store decides
+        assert "spark.conf.set" in result["refused"]
+    assert secrets_in(displayed) == []
 
 
 def test_classes_of_unity_catalog_renew_them(tmp_path: Path) -> None:
-    found, shown = run("renewing", tmp_path)
+    result, displayed = run("renewing", tmp_path)
 
-    assert found["first"] == found["later"] == list(range(12))
-    assert found["file"].startswith("s3://")
-    assert found["changed"] == [0, 1, 2, *range(4, 12), 103]
-    assert "spark.unity_catalog" in found["denied"].split()[1]
-    assert "as the test wants it" in found["denied"]
-    assert secrets_in(shown) == []
+    assert result["first"] == result["later"] == list(range(12))
+    assert result["file"].startswith("s3://")
+    assert result["changed"] == [0, 1, 2, *range(4, 12), 103]
+    assert "spark.unity_catalog" in result["denied"].split()[1]
+    assert "refused by the test" in result["denied"]
+    assert secrets_in(displayed) == []

@@ -1,4 +1,4 @@
-"""``deltareplay.spark.verify`` finds what ``Table.verify`` finds."""
+"""``deltareplay.spark.verify`` has the same findings as ``Table.verify``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def sound(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _first(path: Path) -> Path:
-    """The first of the live files."""
+    """Return the first of the live files."""
     live = dr.Table(path).snapshot().scan().files()["path"].to_pylist()
     return path / unquote(sorted(live)[0])
 
@@ -102,13 +102,15 @@ def test_the_same_findings(spark: Any, sound: Path, tmp_path: Path, case: str) -
     damage(path)
     rows = case in ("none", "bad rows")
     expected = dr.Table(path).verify(rows=rows)
-    found = dr_spark.verify(spark, path, rows=rows)
-    assert set(found.findings) == set(expected.findings)
-    assert [one.severity for one in found.findings] == [one.severity for one in expected.findings]
-    assert {one.code for one in found.findings} & codes == codes
+    result = dr_spark.verify(spark, path, rows=rows)
+    assert set(result.findings) == set(expected.findings)
+    assert [finding.severity for finding in result.findings] == [
+        finding.severity for finding in expected.findings
+    ]
+    assert {finding.code for finding in result.findings} & codes == codes
     for name in ("version", "num_commits", "num_checkpoints", "num_checksums", "num_files"):
-        assert getattr(found, name) == getattr(expected, name)
-    assert (found.omitted, found.ok) == (expected.omitted, expected.ok)
+        assert getattr(result, name) == getattr(expected, name)
+    assert (result.omitted, result.ok) == (expected.omitted, expected.ok)
 
 
 def test_no_table(spark: Any, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Columns of nulls, which have no type until their first value comes.
+"""Columns of nulls, which have no type before their first value.
 
 As delta-spark 4.4 does it (delta-io/delta issues 944 and 1855).
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from spark.support.beside import both, in_turn, made
+from spark.support.comparison import compare, compare_statements, create_table
 from spark.support.here import run_here
 from spark.support.tiers import pairs
 
@@ -32,7 +32,7 @@ def merge(spark: Any, path: Path, source: Any, *, evolves: bool = True) -> None:
     builder.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
 
-#: The types of values, and expressions of the id that give them.
+#: The types of values, and expressions of the id that result in them.
 VALUES = {
     "string": "concat('VALUE', id)",
     "date": "date_add(DATE '2026-01-01', id)",
@@ -53,10 +53,10 @@ def test_the_first_values_give_a_column_its_type(
     with pytest.raises(dr.InvalidArgumentError, match="has no type in the table") as caught:
         dr_spark.write(spark.sql(f"SELECT id, {VALUES[type_]} AS v FROM VALUES (1) AS t(id)"), path)
     assert caught.value.code == "write.columns"
-    given = spark.sql(f"SELECT id, {VALUES[type_]} AS v FROM VALUES (1), (2) AS t(id)")
+    argument = spark.sql(f"SELECT id, {VALUES[type_]} AS v FROM VALUES (1), (2) AS t(id)")
     with pytest.raises(dr.InvalidArgumentError, match="has no type in the table"):
-        merge(spark, path, given, evolves=False)
-    merge(spark, path, given)
+        merge(spark, path, argument, evolves=False)
+    merge(spark, path, argument)
     more = spark.sql(f"SELECT id, {VALUES[type_]} AS v FROM VALUES (3) AS t(id)")
     dr_spark.write(more, path, schema_mode="merge")
     expected = spark.sql(f"SELECT id, {VALUES[type_]} AS v FROM VALUES (1), (2), (3) AS t(id)")
@@ -87,7 +87,7 @@ def test_an_insert_gives_a_column_its_type(spark: Any, tmp_path: Path) -> None:
     assert rows(spark, path) == [(1, None), (2, None), (3, "x")]
 
 
-#: Rows that make a new table, and those that cannot.
+#: Rows that create a new table, and those that cannot.
 NEW = [
     "SELECT 1 AS k, NULL AS n",
     "SELECT 1 AS k, NULL AS n, named_struct('a', 1, 'b', NULL) AS s",
@@ -105,7 +105,7 @@ REFUSED = [
 
 
 def created(spark: Any, how: str, query: str) -> Any:
-    """What makes a table of a query."""
+    """Create a table from a query."""
 
     def act(path: Path) -> None:
         rows = spark.sql(query)
@@ -138,7 +138,7 @@ def test_new_tables(spark: Any, tmp_path: Path, query: str, how: str) -> None:
         assert not dr.is_table(path)
         raise caught.value
 
-    both(spark, tmp_path, None, theirs, ours)
+    compare(spark, tmp_path, None, theirs, ours)
     if query in NEW:
         ours_read = dr_spark.read(spark, tmp_path / "ours")
         assert ours_read.columns == spark.sql(query).columns
@@ -172,10 +172,10 @@ def test_later_rows(spark: Any, tmp_path: Path, value: str, how: str) -> None:
 
     dr_spark.register(spark)
     ours = append("function" if how == "function" else "deltareplay")
-    both(spark, tmp_path, base, append("delta"), ours)
+    compare(spark, tmp_path, base, append("delta"), ours)
 
 
-#: Statements about a table whose column ``n`` and field ``s.b`` are void, in turn.
+#: Statements about a table whose column ``n`` and field ``s.b`` are void, one after the other.
 STATEMENTS = [
     "UPDATE {t} SET n = NULL, k = k + 10 WHERE n IS NULL AND k < 3",
     "UPDATE {t} SET s.b = NULL, s.a = 4 WHERE s.b IS NULL AND k = 11",
@@ -204,11 +204,11 @@ def test_statements_treat_void_columns_as_null(spark: Any, tmp_path: Path, mode:
     """As in delta-spark 4.4, which keeps the column and its nulls."""
     row = "SELECT id AS k, NULL AS n, named_struct('a', id, 'b', NULL) AS s FROM range(1, 5, 1, 1)"
     create = f"CREATE TABLE {{t}} USING delta TBLPROPERTIES ('delta.{mode}') AS {row}"
-    base = made(spark, tmp_path / "base", create)
-    in_turn(spark, tmp_path, base, STATEMENTS)
+    base = create_table(spark, tmp_path / "base", create)
+    compare_statements(spark, tmp_path, base, STATEMENTS)
     refused = tmp_path / "refused"
     refused.mkdir()
-    in_turn(spark, refused, tmp_path / "ours", REFUSED_STATEMENTS, changes=False)
+    compare_statements(spark, refused, tmp_path / "ours", REFUSED_STATEMENTS, changes=False)
     for way in (
         lambda path: dr_spark.read(spark, path),
         lambda path: spark.read.format("deltareplay").load(str(path)),
@@ -225,7 +225,7 @@ def test_statements_treat_void_columns_as_null(spark: Any, tmp_path: Path, mode:
 def test_changes_have_void_columns(spark: Any, tmp_path: Path) -> None:
     row = "SELECT id AS k, NULL AS n, named_struct('a', id, 'b', NULL) AS s FROM range(3)"
     feed = "TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
-    base = made(spark, tmp_path / "t", f"CREATE TABLE {{t}} USING delta {feed} AS {row}")
+    base = create_table(spark, tmp_path / "t", f"CREATE TABLE {{t}} USING delta {feed} AS {row}")
     dr_spark.update(spark, base, "k = 1", {"k": "9"})
     reader = spark.read.option("readChangeFeed", "true").option("startingVersion", "0")
     expected = reader.format("delta").load(str(base))
@@ -236,14 +236,14 @@ def test_changes_have_void_columns(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_constraint_on_a_void_column(spark: Any, tmp_path: Path) -> None:
-    base = made(
+    base = create_table(
         spark, tmp_path / "base", "CREATE TABLE {t} USING delta AS SELECT 1 AS k, NULL AS n"
     )
     rule = "ALTER TABLE {t} ADD CONSTRAINT c CHECK (n IS NULL AND k < 3)"
-    in_turn(spark, tmp_path, base, [rule, "INSERT INTO {t} VALUES (2, NULL)"])
+    compare_statements(spark, tmp_path, base, [rule, "INSERT INTO {t} VALUES (2, NULL)"])
     (tmp_path / "refused").mkdir()
     text = "INSERT INTO {t} VALUES (3, NULL)"
-    in_turn(spark, tmp_path / "refused", tmp_path / "ours", [text], changes=False)
+    compare_statements(spark, tmp_path / "refused", tmp_path / "ours", [text], changes=False)
 
 
 @pytest.mark.parametrize(
@@ -252,6 +252,8 @@ def test_a_constraint_on_a_void_column(spark: Any, tmp_path: Path) -> None:
 def test_a_void_column_can_be_altered(spark: Any, tmp_path: Path, type_: str) -> None:
     """As in delta-spark 4.4: without type widening, but not to types with parts and intervals."""
     row = "SELECT 1 AS k, NULL AS n, named_struct('a', 1, 'b', NULL) AS s"
-    base = made(spark, tmp_path / "base", f"CREATE TABLE {{t}} USING delta AS {row}")
+    base = create_table(spark, tmp_path / "base", f"CREATE TABLE {{t}} USING delta AS {row}")
     texts = [f"ALTER TABLE {{t}} ALTER COLUMN {name} TYPE {type_}" for name in ("n", "s.b")]
-    in_turn(spark, tmp_path, base, texts, changes="<" not in type_ and "INTERVAL" not in type_)
+    compare_statements(
+        spark, tmp_path, base, texts, changes="<" not in type_ and "INTERVAL" not in type_
+    )

@@ -1,6 +1,6 @@
 """Statements on files whose statistics have no row count, as other writers leave them.
 
-What is expected is counted by hand; delta-spark gives the same for ``MERGE`` (delta-rs issue 2477).
+Expected values are counted by hand; delta-spark has the same for ``MERGE`` (delta-rs issue 2477).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def table_of(path: Path, counted: list[bool], properties: dict[str, str] | None 
     log.create(schema, configuration=properties, protocol_action=VECTORS if properties else None)
     files = []
     for number, has_count in enumerate(counted):
-        ids = [3 * number + one for one in range(3)]
+        ids = [3 * number + item for item in range(3)]
         rows = {"id": data.pa.array(ids, data.pa.int32()), "v": list("abc")}
         files.append(data.write(path, f"{number}.parquet", rows, stats=has_count))
     log.commit(*files)
@@ -42,8 +42,8 @@ def table_of(path: Path, counted: list[bool], properties: dict[str, str] | None 
 
 
 def rows(path: Path) -> list[tuple[int, str | None]]:
-    found = dr.Table(path).snapshot().scan().to_arrow().to_pylist()
-    return sorted((row["id"], row["v"]) for row in found)
+    result = dr.Table(path).snapshot().scan().to_arrow().to_pylist()
+    return sorted((row["id"], row["v"]) for row in result)
 
 
 def metrics(path: Path) -> dict[str, int]:
@@ -60,7 +60,7 @@ def merged(spark: Any, path: Path, clauses: str) -> dict[str, int]:
 
 OLD = [(0, "a"), (1, "b"), (2, "c"), (3, "a"), (4, "b"), (5, "c")]
 UPDATED = [(0, "a"), (1, "b"), (2, "c"), (3, "a"), (4, "m"), (5, "c")]
-DELETED = [one for one in OLD if one[0] != 4]
+DELETED = [item for item in OLD if item[0] != 4]
 
 
 @pytest.mark.parametrize(("files", "vectors"), pairs(list(COUNTED), [False, True]))
@@ -82,44 +82,44 @@ def test_statements(spark: Any, tmp_path: Path, files: str, vectors: bool) -> No
     assert (rows(path), metrics(path)["numCopiedRows"]) == (OLD[:3], 0)
     assert metrics(path)["numRemovedFiles"] == 1
     path = new("merge")
-    told = merged(spark, path, "WHEN MATCHED THEN UPDATE SET v = 'm'")
+    reported = merged(spark, path, "WHEN MATCHED THEN UPDATE SET v = 'm'")
     assert rows(path) == UPDATED
-    assert (told["numTargetRowsInserted"], told["numTargetRowsCopied"]) == (0, 2)
+    assert (reported["numTargetRowsInserted"], reported["numTargetRowsCopied"]) == (0, 2)
     path = new("merge that deletes")
-    told = merged(spark, path, "WHEN MATCHED THEN DELETE")
+    reported = merged(spark, path, "WHEN MATCHED THEN DELETE")
     assert rows(path) == DELETED
-    assert (told["numTargetRowsDeleted"], told["numTargetRowsCopied"]) == (1, 2)
+    assert (reported["numTargetRowsDeleted"], reported["numTargetRowsCopied"]) == (1, 2)
     path = new("merge that inserts")
     clauses = "WHEN MATCHED THEN UPDATE SET v = 'm' WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
-    told = merged(spark, path, clauses)
+    reported = merged(spark, path, clauses)
     assert rows(path) == [*UPDATED, (77, None)]
-    counts = [told[f"numTargetRows{one}"] for one in ("Inserted", "Updated", "Copied")]
+    counts = [reported[f"numTargetRows{item}"] for item in ("Inserted", "Updated", "Copied")]
     assert counts == [1, 1, 2]
     path = new("replaceWhere")
     new_rows = spark.createDataFrame([(4, "n")], "id int, v string")
     done = dr_spark.write(new_rows, path, mode="overwrite", where="id = 4")
-    assert rows(path) == [(4, "n") if one[0] == 4 else one for one in OLD]
+    assert rows(path) == [(4, "n") if item[0] == 4 else item for item in OLD]
     assert (done.metrics["numDeletedRows"], done.metrics["numCopiedRows"]) == (1, 2)
     assert dr_spark.count(spark, path) == 6
     dr_spark.optimize(spark, path)
     assert (len(rows(path)), dr_spark.count(spark, path)) == (6, 6)
 
 
-def test_rows_of_files_that_nobody_reads_are_not_counted(spark: Any, tmp_path: Path) -> None:
-    """As delta-spark: without statistics, ``DELETE`` says -1, and the history says nothing."""
+def test_rows_of_skipped_files_are_not_counted(spark: Any, tmp_path: Path) -> None:
+    """As delta-spark: without statistics, ``DELETE`` returns -1, and the history has no number."""
     path = table_of(tmp_path / "t", COUNTED["one of two"])
     [row] = dr_spark.sql(spark, f"DELETE FROM delta.`{path}`").collect()
     assert row["num_affected_rows"] == -1
     assert rows(path) == []
     assert "numDeletedRows" not in metrics(path)
-    there = table_of(tmp_path / "core", COUNTED["one of two"])
-    assert "numDeletedRows" not in dr.Table(there).delete().metrics
-    known = table_of(tmp_path / "known", [True, True])
-    assert dr.Table(known).delete().metrics["numDeletedRows"] == 6
+    core_path = table_of(tmp_path / "core", COUNTED["one of two"])
+    assert "numDeletedRows" not in dr.Table(core_path).delete().metrics
+    counted_path = table_of(tmp_path / "known", [True, True])
+    assert dr.Table(counted_path).delete().metrics["numDeletedRows"] == 6
 
 
 def test_files_with_vectors_and_without_a_row_count(spark: Any, tmp_path: Path) -> None:
-    """The protocol asks for the count; a reader can do without it."""
+    """The protocol requires the count; a reader does not need it."""
     log = logs.LogBuilder(tmp_path)
     on = {"delta.enableDeletionVectors": "true"}
     schema = logs.schema(id="integer", v="string")
@@ -137,10 +137,10 @@ def test_changes_of_a_delete_with_vectors(spark: Any, tmp_path: Path) -> None:
     properties = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
     path = table_of(tmp_path / "t", [False, True], properties)
     dr_spark.delete(spark, path, "id IN (0, 4)")
-    shown = spark.sql(f"SELECT id, _change_type FROM table_changes_by_path('{path}', 2)")
-    assert sorted(map(tuple, shown.collect())) == [(0, "delete"), (4, "delete")]
-    found = dr.Table(path).changes(2).to_arrow().select(["id", "_change_type"]).to_pylist()
-    assert sorted((row["id"], row["_change_type"]) for row in found) == [
+    displayed = spark.sql(f"SELECT id, _change_type FROM table_changes_by_path('{path}', 2)")
+    assert sorted(map(tuple, displayed.collect())) == [(0, "delete"), (4, "delete")]
+    result = dr.Table(path).changes(2).to_arrow().select(["id", "_change_type"]).to_pylist()
+    assert sorted((row["id"], row["_change_type"]) for row in result) == [
         (0, "delete"),
         (4, "delete"),
     ]

@@ -1,4 +1,4 @@
-"""``deltareplay.spark.write``: what it writes is read alike by delta-spark and here."""
+"""``deltareplay.spark.write``: delta-spark and we read the same from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows_of(frame: Any) -> Counter[str]:
 
 
 def lines(rows: Any) -> Counter[str]:
-    """Rows of Arrow, instants in UTC."""
+    """Return rows of Arrow, timestamps in UTC."""
     for at, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type) and field.type.tz is not None:
             instants = rows.column(at).cast(pa.timestamp("us", "UTC"))
@@ -33,10 +33,10 @@ def lines(rows: Any) -> Counter[str]:
 
 
 def same_rows(spark: Any, path: Path, expected: Any = None) -> Any:
-    """delta-spark, the scan in Rust and the native read see the same; gives delta-spark's frame."""
+    """Compare delta-spark, the scan in Rust and the native read; return delta-spark's frame."""
     theirs = spark.read.format("delta").load(str(path))
     scanned = lines(dr.Table(path).snapshot().scan().to_arrow())
-    # PySpark makes no Arrow of a struct that is null, where a part of it may not be
+    # PySpark cannot convert a null struct to Arrow if one of its fields is not nullable
     strict = "'nullable': False" in str(theirs.schema.jsonValue())
     assert scanned == (rows_of(theirs) if strict else lines(theirs.toArrow()))
     assert rows_of(dr_spark.read(spark, path)) == rows_of(theirs)
@@ -46,7 +46,7 @@ def same_rows(spark: Any, path: Path, expected: Any = None) -> Any:
 
 
 def directories(path: Path) -> list[str]:
-    return sorted(one.name for one in path.iterdir() if one.name != "_delta_log")
+    return sorted(item.name for item in path.iterdir() if item.name != "_delta_log")
 
 
 def raises(code: str, call: Any) -> dr.DeltaReplayError:
@@ -73,7 +73,7 @@ FROM range(8)
 
 
 def metrics_of(path: Path) -> dict[str, str]:
-    """The metrics of the newest commit, as the history has them."""
+    """Return the metrics of the newest commit, from the history."""
     return dict(dr.Table(path).history(limit=1).to_pylist()[0]["operationMetrics"])
 
 
@@ -85,30 +85,31 @@ def test_every_type_partitioned_or_not(spark: Any, tmp_path: Path) -> None:
             assert dr_spark.write(rows, str(path), partition_columns=partitions).version == 0
             same_rows(spark, path, rows)
     files = dr.Table(tmp_path / "flat").snapshot().files()
-    stats = [json.loads(one) for one in files["stats"].to_pylist()]
-    assert sum(one["numRecords"] for one in stats) == 8
-    # what delta-spark gathers of the same rows
+    stats = [json.loads(text) for text in files["stats"].to_pylist()]
+    assert sum(statistics["numRecords"] for statistics in stats) == 8
+    # delta-spark's statistics of the same rows
     rows.coalesce(1).write.format("delta").save(str(tmp_path / "theirs"))
     dr_spark.write(rows.coalesce(1), tmp_path / "ours")
-    told = []
+    reported = []
     for name in ("theirs", "ours"):
         [text] = dr.Table(tmp_path / name).snapshot().files()["stats"].to_pylist()
-        told.append(json.loads(text, parse_float=str))
-    theirs, ours = told
+        reported.append(json.loads(text, parse_float=str))
+    theirs, ours = reported
     assert {"numRecords", "minValues", "maxValues", "nullCount"} <= set(ours)
     for bounds in ("minValues", "maxValues"):
         theirs[bounds].pop("pt"), theirs[bounds].pop("at")
         assert ours[bounds].pop("at").endswith("Z")
         ours[bounds].pop("pt")
         assert ours[bounds] == theirs[bounds]
-    # footers do not tell how many lists and maps are null
+    # footers do not have the number of null lists and maps
     struct = theirs["nullCount"]["st"]
     assert (struct.pop("m"), struct.pop("z")) == (1, 1)
     assert ours["nullCount"] == theirs["nullCount"]
+    parted_files = dr.Table(tmp_path / "parted").snapshot().files()
     [parted] = [
-        one
-        for one in dr.Table(tmp_path / "parted").snapshot().files()["partitionValues"].to_pylist()
-        if dict(one)["day"] == "2024-02-28"
+        values
+        for values in parted_files["partitionValues"].to_pylist()
+        if dict(values)["day"] == "2024-02-28"
     ]
     assert dict(parted) == {
         "p": "a/b=c d%é",
@@ -162,7 +163,7 @@ def test_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
     fine = spark.sql("SELECT 20L AS id, 'big' AS `the name`, 40L AS g, named_struct('a', 1L) AS s")
     assert dr_spark.write(fine, path).version == version + 1
     same_rows(spark, path)
-    # delta-spark goes on from there: ids of rows, mapped columns, changes
+    # delta-spark continues: row ids, mapped columns, changes
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 1")
     kept = spark.read.format("delta").load(str(path)).select("id", "_metadata.row_id").collect()
     assert len({row.row_id for row in kept}) == len(kept) == 3
@@ -205,7 +206,7 @@ def test_rows_are_replaced_as_by_delta_spark(spark: Any, tmp_path: Path, feature
     )
 
 
-def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
+def test_replaced_rows(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "replaced"
 
     def frame(*rows: tuple[int, str]) -> Any:
@@ -217,8 +218,8 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
     )
     dr_spark.write(frame((4, "b")), path, mode="overwrite", where="p >= 'b' AND p < 'c'")
     assert rows_of(same_rows(spark, path)) == rows_of(frame((1, "a"), (4, "b"), (3, "c")))
-    told = dr.Table(path).history(limit=1).to_pylist()[0]["operationParameters"]
-    assert dict(told) == {
+    reported = dr.Table(path).history(limit=1).to_pylist()[0]["operationParameters"]
+    assert dict(reported) == {
         "mode": "Overwrite",
         "partitionBy": '["p"]',
         "predicate": "p >= 'b' AND p < 'c'",
@@ -235,16 +236,16 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
     gone = dr.Table(path).snapshot().files(filter="p = 'c'")["size"].to_pylist()
     written = dr_spark.write(frame((5, "c")), path, mode="overwrite", partition_overwrite="dynamic")
     assert rows_of(same_rows(spark, path)) == rows_of(frame((1, "a"), (4, "b"), (5, "c")))
-    told = metrics_of(path)
-    assert written.metrics == {name: int(count) for name, count in told.items()}
-    assert (told["numFiles"], told["numOutputRows"]) == ("1", "1")
-    assert (told["numRemovedFiles"], told["numRemovedBytes"]) == ("1", str(sum(gone)))
+    reported = metrics_of(path)
+    assert written.metrics == {name: int(count) for name, count in reported.items()}
+    assert (reported["numFiles"], reported["numOutputRows"]) == ("1", "1")
+    assert (reported["numRemovedFiles"], reported["numRemovedBytes"]) == ("1", str(sum(gone)))
     theirs = tmp_path / "theirs"
     for rows in (frame((3, "c")), frame((5, "c"))):
         overwriting = rows.write.format("delta").mode("overwrite").partitionBy("p")
         overwriting.option("partitionOverwriteMode", "dynamic").save(str(theirs))
     history = dr.Table(theirs).history(limit=1).to_pylist()[0]["operationMetrics"]
-    assert set(told) <= set(dict(history))
+    assert set(reported) <= set(dict(history))
     # once, however often it is tried
     assert dr_spark.write(frame((6, "d")), path, mode="overwrite", txn=("app", 7)).version == 3
     assert dr_spark.write(frame((7, "d")), path, mode="overwrite", txn=("app", 7)).version is None
@@ -257,8 +258,8 @@ def test_what_is_replaced(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vectors", half(["false", "true"], 1))
-def test_what_changes_nothing_is_no_version(spark: Any, tmp_path: Path, vectors: str) -> None:
-    """As in delta-spark, which writes the same frames beside us."""
+def test_no_change_makes_no_version(spark: Any, tmp_path: Path, vectors: str) -> None:
+    """As in delta-spark, which writes the same DataFrames."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     rows = spark.range(10).selectExpr("id", "id % 2 AS p").coalesce(1)
     writer = rows.write.format("delta").option("delta.enableDeletionVectors", vectors)
@@ -285,19 +286,22 @@ def test_what_changes_nothing_is_no_version(spark: Any, tmp_path: Path, vectors:
         "rows of a file": (rows.where("id = 1"), *overwrite(where="id = 1"), "6"),
         "rows of both files": (rows.where("id = 3"), *overwrite(where="id IN (1, 3)"), "7"),
     }
-    for name, (frame, asked, options, version) in steps.items():
-        found = dr_spark.write(frame, ours, **asked).version
-        assert found == (None if version is None else int(version)), name
-        mode = asked.get("mode", "append")
+    for name, (frame, requested, options, version) in steps.items():
+        result = dr_spark.write(frame, ours, **requested).version
+        assert result == (None if version is None else int(version)), name
+        mode = requested.get("mode", "append")
         frame.write.format("delta").mode(mode).options(**options).save(str(theirs))
         assert dr.Table(theirs).snapshot().version == dr.Table(ours).snapshot().version, name
-        told, wanted = metrics_of(ours), metrics_of(theirs)
+        reported, expected = metrics_of(ours), metrics_of(theirs)
         counted = (
             *("numFiles", "numOutputRows", "numCopiedRows"),
             *("numDeletedRows", "numRemovedFiles"),
         )
         for metric in counted:
-            assert told.get(metric) == wanted.get(metric, told.get(metric)), (name, metric)
+            assert reported.get(metric) == expected.get(metric, reported.get(metric)), (
+                name,
+                metric,
+            )
     assert not dr.Table(ours).verify(rows=True).findings
     newest = dr.Table(ours).snapshot().version
     spark.sql(f"RESTORE TABLE delta.`{theirs}` TO VERSION AS OF {newest}")
@@ -305,10 +309,11 @@ def test_what_changes_nothing_is_no_version(spark: Any, tmp_path: Path, vectors:
     assert dr.Table(theirs).snapshot().version == dr.Table(ours).snapshot().version == newest
 
 
-def overwrite(**asked: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Our arguments, and delta-spark's options."""
+def overwrite(**options: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return our arguments, and delta-spark's options."""
     theirs = {"where": "replaceWhere", "partition_overwrite": "partitionOverwriteMode"}
-    return {"mode": "overwrite", **asked}, {theirs[name]: value for name, value in asked.items()}
+    named = {theirs[name]: value for name, value in options.items()}
+    return {"mode": "overwrite", **options}, named
 
 
 def test_old_spellings(spark: Any, tmp_path: Path) -> None:
@@ -357,7 +362,7 @@ def test_what_cannot_be_written(spark: Any, tmp_path: Path) -> None:
     )
     with pytest.raises(Exception, match="half-way"):
         dr_spark.write(broken.select(broken.id.cast("long")), path)
-    # another writer in the way of an overwrite
+    # a writer that conflicts with an overwrite
     free = tmp_path / "free"
     dr_spark.write(rows, free)
     old = dr.Table(free).snapshot()
@@ -424,17 +429,17 @@ def test_files_of_an_interrupted_commit_stay(
     same_rows(spark, path, spark.range(5))
 
 
-@pytest.mark.parametrize("place", ["dbfs:/x", "viewfs://host/t", "foo:bar"])
-def test_a_place_that_no_store_knows_is_refused(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+@pytest.mark.parametrize("target", ["dbfs:/x", "viewfs://host/t", "foo:bar"])
+def test_an_unknown_store_is_refused(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     dr_spark.register(spark)
     for call in (
-        lambda: dr_spark.write(spark.range(1), place),
-        lambda: dr_spark.read(spark, place),
-        lambda: spark.range(1).write.format("deltareplay").mode("append").save(place),
-        lambda: spark.read.format("deltareplay").load(place).count(),
+        lambda: dr_spark.write(spark.range(1), target),
+        lambda: dr_spark.read(spark, target),
+        lambda: spark.range(1).write.format("deltareplay").mode("append").save(target),
+        lambda: spark.read.format("deltareplay").load(target).count(),
     ):
         with pytest.raises(Exception, match="no store is known"):
             call()

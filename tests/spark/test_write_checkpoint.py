@@ -1,4 +1,4 @@
-"""``deltareplay.spark.write_checkpoint``: the state of one that a single process writes."""
+"""``deltareplay.spark.write_checkpoint``: the same state as one written by a single process."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STALE = NOW - 40 * 86_400_000
 
 
 def table_with(root: Path, kind: str | None, *, files: int = 400, **properties: str) -> Any:
-    """A table with live files, young and old tombstones, before a checkpoint and after it."""
+    """A table with live files, recent and old tombstones, before a checkpoint and after it."""
     log = logs.LogBuilder(root)
     log.create(
         logs.schema(id="long", day="date"),
@@ -56,22 +56,22 @@ def table_with(root: Path, kind: str | None, *, files: int = 400, **properties: 
     log.commit(*(removal(number, STALE) for number in range(10, 20)))
     if kind is not None:
         log.checkpoint(kind=kind)
-    # after it: one comes back, one goes, one comes; so that each kind of row is hidden below
+    # after it: one is restored, one removed, one added; so that each kind of row is hidden below
     log.commit(add[0], removal(30, NOW), removal(31, STALE))
     log.commit(logs.add("day=2026-01-02/new.parquet", partition_values=day, size=1))
     return log
 
 
 def state(uri: Any) -> dict[str, Any]:
-    """All that a checkpoint keeps, out of a log that has only its checkpoint."""
+    """Return the content of a checkpoint, from a log that has only the checkpoint."""
     snapshot = dr.Table(uri).snapshot()
     rows = {
         "files": snapshot.files().to_pylist(),
         "tombstones": snapshot.tombstones().to_pylist(),
     }
-    told = {name: sorted(json.dumps(row, default=str) for row in rows[name]) for name in rows}
+    reported = {name: sorted(json.dumps(row, default=str) for row in rows[name]) for name in rows}
     return {
-        **told,
+        **reported,
         "protocol": snapshot.protocol,
         "metadata": snapshot.metadata,
         "transactions": snapshot.transactions,
@@ -81,43 +81,43 @@ def state(uri: Any) -> dict[str, Any]:
 
 
 def alone(log: Any, path: str) -> Any:
-    """Leaves nothing in the log but one checkpoint."""
+    """Remove everything from the log except one checkpoint."""
     directory = logs.log_dir(log.table)
     kept = (Path(path).name, "_last_checkpoint", logs.commit_name(log.version))
-    for one in directory.iterdir():
-        if one.is_file() and one.name not in kept:
-            one.unlink()
+    for item in directory.iterdir():
+        if item.is_file() and item.name not in kept:
+            item.unlink()
     return log.uri
 
 
 class Here:
-    """Does in this process what executors do, with what they would get."""
+    """Do the work of executors in this process, with their input."""
 
     version = "4.1.0"
     createDataFrame = None
 
     @staticmethod
     def rows(_: Any, task: Any, parts: int, schema: str) -> Any:
-        found = []
+        result = []
         for number in range(parts):
             batch = pa.RecordBatch.from_pydict({"id": [number]})
             for rows in pickle.loads(pickle.dumps(task))([batch]):
-                assert rows.schema.names == [one.split()[0] for one in schema.split(", ")]
-                found += [tuple(row.values()) for row in rows.to_pylist()]
-        return types.SimpleNamespace(collect=lambda: found)
+                assert rows.schema.names == [item.split()[0] for item in schema.split(", ")]
+                result += [tuple(row.values()) for row in rows.to_pylist()]
+        return types.SimpleNamespace(collect=lambda: result)
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Any:
+def local_executors(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr("deltareplay.spark.executors.run.rows", Here.rows)
     return Here()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_holds_what_a_checkpoint_of_one_process_holds(
-    here: Any, tmp_path: Path, kind: str | None
+def test_it_equals_a_checkpoint_of_one_process(
+    local_executors: Any, tmp_path: Path, kind: str | None
 ) -> None:
-    holds_the_same(here, tmp_path, kind)
+    holds_the_same(local_executors, tmp_path, kind)
 
 
 def test_executors_write_the_same(spark: Any, tmp_path: Path) -> None:
@@ -129,17 +129,17 @@ def holds_the_same(spark: Any, tmp_path: Path, kind: str | None) -> None:
     shutil.copytree(tmp_path / "t", tmp_path / "alone")
     theirs = dr.Table(tmp_path / "alone").checkpoint(layout="v2")
 
-    made = dr_spark.write_checkpoint(spark, log.uri, piece_size=4000)
+    created = dr_spark.write_checkpoint(spark, log.uri, piece_size=4000)
 
-    assert (made.version, made.num_files) == (theirs.version, theirs.num_files) == (5, 380)
-    assert made.num_actions - made.num_sidecars == theirs.num_actions - theirs.num_sidecars
-    found = list((tmp_path / "t/_delta_log/_sidecars").glob("*.parquet"))
-    named = {Path(path).name for path in sidecars(log, made.path)}
-    assert named <= {one.name for one in found}
-    assert len(named) == made.num_sidecars >= 1
+    assert (created.version, created.num_files) == (theirs.version, theirs.num_files) == (5, 380)
+    assert created.num_actions - created.num_sidecars == theirs.num_actions - theirs.num_sidecars
+    result = list((tmp_path / "t/_delta_log/_sidecars").glob("*.parquet"))
+    named = {Path(path).name for path in sidecars(log, created.path)}
+    assert named <= {item.name for item in result}
+    assert len(named) == created.num_sidecars >= 1
     other = logs.LogBuilder(tmp_path / "alone")
     other.commits = log.commits
-    both = state(alone(log, made.path)), state(alone(other, theirs.path))
+    both = state(alone(log, created.path)), state(alone(other, theirs.path))
     assert both[0] == both[1]
     assert (len(both[0]["files"]), len(both[0]["tombstones"])) == (380, 10)
 
@@ -150,50 +150,52 @@ def sidecars(log: Any, manifest: str) -> list[str]:
 
 
 @pytest.mark.parametrize("struct", [False, True])
-def test_statistics_are_kept_as_the_table_asks(here: Any, tmp_path: Path, struct: bool) -> None:
+def test_statistics_follow_the_table_properties(
+    local_executors: Any, tmp_path: Path, struct: bool
+) -> None:
     properties = {"delta.checkpoint.writeStatsAsStruct": "true"} if struct else {}
     if struct:
         properties["delta.checkpoint.writeStatsAsJson"] = "false"
     log = table_with(tmp_path, "classic", **properties)
-    made = dr_spark.write_checkpoint(here, log.uri)
-    for one in sidecars(log, made.path):
-        add = pq.read_schema(tmp_path / "_delta_log/_sidecars" / one).field("add").type
+    created = dr_spark.write_checkpoint(local_executors, log.uri)
+    for item in sidecars(log, created.path):
+        add = pq.read_schema(tmp_path / "_delta_log/_sidecars" / item).field("add").type
         names = {add.field(number).name for number in range(add.num_fields)}
         assert ("stats_parsed" in names, "stats" in names) == (struct, not struct)
     stats = dr.Table(log.uri).snapshot().files(columns=["stats_parsed"])["stats_parsed"]
     assert stats.drop_null()[0].as_py()["numRecords"] == 3
 
 
-def test_one_that_is_there_stays(here: Any, tmp_path: Path) -> None:
+def test_an_existing_one_is_kept(local_executors: Any, tmp_path: Path) -> None:
     log = table_with(tmp_path, None, files=40)
-    first = dr_spark.write_checkpoint(here, log.uri)
-    before = sorted(one for one in tmp_path.rglob("*"))
-    assert dr_spark.write_checkpoint(here, log.uri) == first
-    assert sorted(one for one in tmp_path.rglob("*")) == before
+    first = dr_spark.write_checkpoint(local_executors, log.uri)
+    before = sorted(path for path in tmp_path.rglob("*"))
+    assert dr_spark.write_checkpoint(local_executors, log.uri) == first
+    assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
-def test_a_table_without_the_feature_is_told_what_to_do(here: Any, tmp_path: Path) -> None:
+def test_a_table_without_the_feature_has_a_remedy(local_executors: Any, tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long"))
     with pytest.raises(
         dr.InvalidArgumentError, match=r"set delta.checkpointPolicy to v2"
     ) as caught:
-        dr_spark.write_checkpoint(here, log.uri)
+        dr_spark.write_checkpoint(local_executors, log.uri)
     assert caught.value.code == "checkpoint.layout"
 
 
-def test_an_empty_table(here: Any, tmp_path: Path) -> None:
+def test_an_empty_table(local_executors: Any, tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long"), protocol_action=logs.features("v2Checkpoint"))
-    made = dr_spark.write_checkpoint(here, log.uri)
-    assert (made.num_files, made.num_sidecars) == (0, 0)
-    assert dr.Table(alone(log, made.path)).snapshot().files().num_rows == 0
+    created = dr_spark.write_checkpoint(local_executors, log.uri)
+    assert (created.num_files, created.num_sidecars) == (0, 0)
+    assert dr.Table(alone(log, created.path)).snapshot().files().num_rows == 0
 
 
 def test_a_failed_job_leaves_sidecars_that_cleanup_removes(spark: Any, tmp_path: Path) -> None:
     log = table_with(tmp_path, "v2-parquet")
     before = dr.Table(log.uri).snapshot().files(columns=["path"]).num_rows
-    # one of two sidecars is damaged in its pages: its footer still tells of all rows
+    # one of two sidecars is damaged in its pages: its footer still has the number of rows
     manifest = next((tmp_path / "_delta_log").glob("*.checkpoint.*"))
     names = sidecars(log, f"_delta_log/{manifest.name}")
     named = [tmp_path / "_delta_log/_sidecars" / name for name in names]
@@ -208,14 +210,14 @@ def test_a_failed_job_leaves_sidecars_that_cleanup_removes(spark: Any, tmp_path:
     orphans = set((tmp_path / "_delta_log/_sidecars").iterdir()) - set(named)
     assert orphans, "a task that was done before another failed has written its sidecar"
     commits = [logs.log_dir(tmp_path) / logs.commit_name(version) for version in range(4)]
-    for one in (*orphans, *commits):
-        os.utime(one, (STALE / 1000, STALE / 1000))
+    for commit in (*orphans, *commits):
+        os.utime(commit, (STALE / 1000, STALE / 1000))
     removed = dr.Table(log.uri).cleanup_log(dry_run=False).files
-    assert {Path(one).name for one in removed} >= {one.name for one in orphans}
+    assert {Path(path).name for path in removed} >= {path.name for path in orphans}
     assert dr.Table(log.uri).snapshot().files(columns=["path"]).num_rows == before
 
 
-def test_delta_spark_reads_it_and_goes_on(spark: Any, tmp_path: Path) -> None:
+def test_delta_spark_reads_it_and_continues(spark: Any, tmp_path: Path) -> None:
     name = f"delta.`{tmp_path / 't'}`"
     spark.sql(
         f"CREATE TABLE {name} (id LONG, day STRING) USING delta PARTITIONED BY (day) TBLPROPERTIES "
@@ -224,12 +226,12 @@ def test_delta_spark_reads_it_and_goes_on(spark: Any, tmp_path: Path) -> None:
     spark.sql(f"INSERT INTO {name} SELECT id, CAST(id % 3 AS STRING) FROM range(60)")
     dr_spark.write_checkpoint(spark, tmp_path / "t")
     spark.sql(f"DELETE FROM {name} WHERE id % 7 = 0")
-    made = dr_spark.write_checkpoint(spark, tmp_path / "t", piece_size=1000)
+    created = dr_spark.write_checkpoint(spark, tmp_path / "t", piece_size=1000)
     log = logs.LogBuilder(tmp_path / "t")
     expected = {row[0] for row in spark.range(60).where("id % 7 <> 0").collect()}
-    for one in (tmp_path / "t/_delta_log").glob("*.json"):
-        if int(one.name[:20]) < made.version and "checkpoint" not in one.name:
-            one.unlink()
+    for item in (tmp_path / "t/_delta_log").glob("*.json"):
+        if int(item.name[:20]) < created.version and "checkpoint" not in item.name:
+            item.unlink()
     jvm = spark._jvm.org.apache.spark.sql.delta.DeltaLog
     jvm.clearCache()
 
@@ -241,13 +243,15 @@ def test_delta_spark_reads_it_and_goes_on(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_sidecar_that_is_missing_is_noticed(tmp_path: Path) -> None:
-    """What tasks tell is held against the checksum, and what the driver wrote goes away again."""
+    """The results of tasks are compared with the checksum, and the driver's files are deleted."""
     log = table_with(tmp_path, "v2-parquet")
     log.checksum()
     table = dr.Table(log.uri)
     plan = _native.CheckpointPlan(table.native, table.snapshot().native, 64 << 20)
     pieces, tail, codec = plan.work() or ([], None, None)
-    written = [row for one in pieces for row in one.write_sidecars(table.native, tail, codec, 1)]
+    written = [
+        row for piece in pieces for row in piece.write_sidecars(table.native, tail, codec, 1)
+    ]
     before = set(tmp_path.rglob("*"))
     with pytest.raises(dr.CorruptTableError) as caught:
         plan.finish(table.native, [])
@@ -256,7 +260,7 @@ def test_a_sidecar_that_is_missing_is_noticed(tmp_path: Path) -> None:
     assert plan.finish(table.native, written)[2] == 380
 
 
-def test_pieces_of_live_files_tell_no_tombstones(tmp_path: Path) -> None:
+def test_pieces_of_live_files_have_no_tombstones(tmp_path: Path) -> None:
     log = table_with(tmp_path, "classic")
     table = dr.Table(log.uri)
     plan = table.snapshot().replay_plan(["path"])

@@ -1,4 +1,4 @@
-"""Writes leave the user's session, and the place of a table, as they found them."""
+"""Writes do not change the user's session, nor the path of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
-#: What users set, and what a table's files need otherwise.
+#: Settings of users, and those that a table's files need.
 SETTINGS = {
     "spark__sql__sources__partitionOverwriteMode": "dynamic",
     "spark__sql__parquet__outputTimestampType": "INT96",
@@ -55,21 +55,21 @@ def test_settings_are_never_changed_not_even_for_a_while(spark: Any, tmp_path: P
 
         watcher = threading.Thread(target=watch)
         writers = [threading.Thread(target=write, args=(name,)) for name in "ab"]
-        for one in [watcher, *writers]:
-            one.start()
-        for one in writers:
-            one.join()
+        for writer in [watcher, *writers]:
+            writer.start()
+        for writer in writers:
+            writer.join()
         dr_spark.write(spark.sql("SELECT id, current_timestamp() AS at FROM range(3)"), mapped)
         assert dr_spark.read(spark, mapped, filter="id > 0").count() == 2
         stop.set()
         watcher.join()
         assert not failures
         assert len(seen) > 5
-        assert all(one == before for one in seen)
-        files = [one for name in "ab" for one in (tmp_path / name).rglob("*.parquet")]
+        assert all(state == before for state in seen)
+        files = [path for name in "ab" for path in (tmp_path / name).rglob("*.parquet")]
         assert len(files) >= 6
         for file in files:
-            columns = {one.name: one for one in pq.ParquetFile(file).schema}
+            columns = {column.name: column for column in pq.ParquetFile(file).schema}
             assert columns["at"].physical_type == "INT64"
             assert columns["n"].physical_type == "INT32"
             assert "org.apache.spark.legacyDateTime" not in map(
@@ -78,7 +78,7 @@ def test_settings_are_never_changed_not_even_for_a_while(spark: Any, tmp_path: P
         for name in "ab":
             rows = dr.Table(tmp_path / name).snapshot().scan().to_arrow()
             assert rows.num_rows == 12
-            assert {one.isoformat() for one in rows["at"].to_pylist()} == {
+            assert {value.isoformat() for value in rows["at"].to_pylist()} == {
                 "1500-01-01T00:00:00+00:00"
             }
     for file in mapped.rglob("*.parquet"):
@@ -86,7 +86,7 @@ def test_settings_are_never_changed_not_even_for_a_while(spark: Any, tmp_path: P
         assert ids == [b"1", b"2"]
 
 
-def test_nothing_is_left_where_a_first_write_fails(spark: Any, tmp_path: Path) -> None:
+def test_a_failed_first_write_leaves_nothing(spark: Any, tmp_path: Path) -> None:
     dr_spark.register(spark)
     failing = spark.sql("SELECT IF(id = 3, raise_error('half-way'), id) AS id FROM range(4)")
     with pytest.raises(Exception, match="half-way"):
@@ -99,7 +99,7 @@ def test_nothing_is_left_where_a_first_write_fails(spark: Any, tmp_path: Path) -
     assert caught.value.code == "write.stream"
     for name in ("new", "format", "stream"):
         assert not dr.is_table(tmp_path / name)
-    # a task that Spark kills before it answers leaves its file to VACUUM
+    # a task that Spark kills before its result arrives leaves its file to VACUUM
     assert not list((tmp_path / "new").rglob("*"))
     assert not (tmp_path / "stream").exists()
     # columns that would have been added

@@ -38,24 +38,24 @@ TABLES: dict[str, dict[str, str]] = {
 
 
 def write(table: dr.Table, name: str, day: str, ids: list[int]) -> None:
-    """Writes one file of one day by pyarrow, by the names of the schema, and commits it."""
+    """Write one file of one day by pyarrow, with the names of the schema, and commit it."""
     root = Path(table.uri.removeprefix("file://"))
     fields = {field["name"]: field for field in json.loads(table.snapshot().schema_json)["fields"]}
 
-    def told(column: str) -> tuple[str, dict[str, str]]:
+    def names_of(column: str) -> tuple[str, dict[str, str]]:
         metadata = fields[column]["metadata"]
         ids = metadata.get("delta.columnMapping.id")
-        found = {} if ids is None else {"PARQUET:field_id": str(ids)}
-        return metadata.get("delta.columnMapping.physicalName", column), found
+        result = {} if ids is None else {"PARQUET:field_id": str(ids)}
+        return metadata.get("delta.columnMapping.physicalName", column), result
 
-    (number, number_id), (note, note_id), (partition, _) = map(told, ("id", "note", "day"))
+    (number, number_id), (note, note_id), (partition, _) = map(names_of, ("id", "note", "day"))
     schema = pa.schema(
         [
             pa.field(number, pa.int64(), metadata=number_id),
             pa.field(note, pa.string(), metadata=note_id),
         ]
     )
-    rows = pa.table([ids, [f"n{one}" for one in ids]], schema=schema)
+    rows = pa.table([ids, [f"n{number}" for number in ids]], schema=schema)
     pq.write_table(rows, root / name)
     stats = {
         "numRecords": len(ids),
@@ -118,7 +118,7 @@ def test_delta_spark_takes_over(name: str, spark: Any, tmp_path: Path) -> None:
         "append"
     ).save(path)
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 4")
-    after = [one for one in [*expected, 7] if one != 4]
+    after = [item for item in [*expected, 7] if item != 4]
     assert ids_of(table) == after
     write(table, "d.parquet", "z", [9])
     spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
@@ -147,7 +147,7 @@ def test_delta_spark_sees_altered_tables(mode: str | None, spark: Any, tmp_path:
 
 
 def test_delta_spark_and_the_checksum_agree(spark: Any, tmp_path: Path) -> None:
-    """The same table, the same counts: its checksum beside ours."""
+    """The same table with the same counts: its checksum and ours."""
     path = tmp_path / "t"
     spark.range(10).repartition(3).write.format("delta").save(str(path))
     theirs = json.loads((path / "_delta_log" / f"{0:020}.crc").read_text())
@@ -158,13 +158,15 @@ def test_delta_spark_and_the_checksum_agree(spark: Any, tmp_path: Path) -> None:
     same = ["tableSizeBytes", "numFiles", "numMetadata", "numProtocol", "setTransactions"]
     same += ["domainMetadata", "protocol"]
     assert {key: ours[key] for key in same} == {key: theirs[key] for key in same}
-    histograms = [one.get("fileSizeHistogram", one.get("histogramOpt")) for one in (ours, theirs)]
+    histograms = [
+        item.get("fileSizeHistogram", item.get("histogramOpt")) for item in (ours, theirs)
+    ]
     assert histograms[0] == histograms[1]
     assert len(ours["allFiles"]) == len(theirs["allFiles"])
 
 
 def test_altered_tables(spark: Any, tmp_path: Path) -> None:
-    """Constraints, wider types and clustering mean to delta-spark what they mean here."""
+    """Constraints, wider types and clustering have the same meaning in delta-spark."""
     path = tmp_path / "t"
     table = dr.create_table(
         path,
@@ -190,7 +192,7 @@ def test_altered_tables(spark: Any, tmp_path: Path) -> None:
     assert spark.sql(f"SELECT count(*) AS n FROM delta.`{path}`").first().n == 4
 
 
-def test_parts_of_columns_altered_here_and_there(spark: Any, tmp_path: Path) -> None:
+def test_parts_of_columns_altered_by_either_engine(spark: Any, tmp_path: Path) -> None:
     """The same changes by delta-spark and here: the same rows, the same columns with statistics."""
     part = pa.struct([("a", pa.int32()), ("b", pa.string())])
     schema = pa.schema([("id", pa.int64()), ("s", part), ("items", pa.list_(part))])

@@ -1,4 +1,4 @@
-"""Rows that the table writes: delta-spark reads them, skips by their statistics, and goes on."""
+"""Rows that the table writes: delta-spark reads them, skips by their statistics, and continues."""
 
 from __future__ import annotations
 
@@ -66,29 +66,29 @@ def test_every_type_and_every_partition(spark: Any, tmp_path: Path, mode: str) -
     rows = [row(number, part) for number, part in enumerate(parts)]
     table.append(pa.Table.from_pylist(rows, schema=TYPES))
     frame = spark.read.format("delta").load(str(tmp_path / "t"))
-    found = {one.id: one for one in frame.collect()}
-    for number, given in enumerate(rows):
-        one = found[number]
-        assert one.p == given["p"]
-        assert one.ts.astimezone(UTC) == given["ts"]
-        assert one.q.astimezone(UTC) == NOON
-        assert (one.b, one.i8, one.f, one.s, one.d) == tuple(
-            given[name] for name in ("b", "i8", "f", "s", "d")
+    result = {first.id: first for first in frame.collect()}
+    for number, argument in enumerate(rows):
+        first = result[number]
+        assert first.p == argument["p"]
+        assert first.ts.astimezone(UTC) == argument["ts"]
+        assert first.q.astimezone(UTC) == NOON
+        assert (first.b, first.i8, first.f, first.s, first.d) == tuple(
+            argument[name] for name in ("b", "i8", "f", "s", "d")
         )
-        assert one.ntz == given["ntz"]
-        assert one.dec == given["dec"]
-        assert bytes(one.bin) == given["bin"]
-        assert [part and part.x for part in one.list] == [number, None]
-        assert one.map == {"k": number, "none": None}
-        assert (one.st.x, one.st.y) == (number, None)
+        assert first.ntz == argument["ntz"]
+        assert first.dec == argument["dec"]
+        assert bytes(first.bin) == argument["bin"]
+        assert [part and part.x for part in first.list] == [number, None]
+        assert first.map == {"k": number, "none": None}
+        assert (first.st.x, first.st.y) == (number, None)
         # files that Spark skips by our statistics have no such row
         for condition in (
-            f"s = '{given['s']}'",
-            f"ts = TIMESTAMP '{given['ts'].strftime('%Y-%m-%d %H:%M:%S.%f')}'",
-            f"dec = {given['dec']} AND d = DATE '{given['d']}' AND i8 = {given['i8']}",
-            f"st.x = {number} AND f >= {given['f'] - 0.01}",
+            f"s = '{argument['s']}'",
+            f"ts = TIMESTAMP '{argument['ts'].strftime('%Y-%m-%d %H:%M:%S.%f')}'",
+            f"dec = {argument['dec']} AND d = DATE '{argument['d']}' AND i8 = {argument['i8']}",
+            f"st.x = {number} AND f >= {argument['f'] - 0.01}",
         ):
-            assert [one.id for one in frame.where(condition).collect()] == [number], condition
+            assert [first.id for first in frame.where(condition).collect()] == [number], condition
     assert frame.where("p IS NULL").count() == 1
     assert frame.where("p = ''").count() == 1
 
@@ -109,19 +109,19 @@ SMALL = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 
 @pytest.mark.parametrize("name", TABLES if os.environ.get("DELTAREPLAY_SLOW") else ["all"])
 def test_one_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
-    """Each verb here, then in delta-spark, and both see the same after each."""
+    """Each verb here, then in delta-spark, with equal rows after each."""
     from delta.tables import DeltaTable
 
     path = str(tmp_path / "t")
     table = dr.create_table(path, SMALL, ["p"], TABLES[name])
-    table.append([{"id": one, "v": one, "p": "ab"[one % 2]} for one in range(20)])
+    table.append([{"id": number, "v": number, "p": "ab"[number % 2]} for number in range(20)])
     theirs = DeltaTable.forPath(spark, path)
 
     def same() -> set[tuple[int, int, str]]:
         ours = {tuple(row.values()) for row in pa.table(table.snapshot(strict=True)).to_pylist()}
         read = spark.read.format("delta").load(path).collect()
         assert len(read) == len(ours)
-        assert {(one.id, one.v, one.p) for one in read} == ours
+        assert {(item.id, item.v, item.p) for item in read} == ours
         return ours
 
     steps = [
@@ -158,23 +158,23 @@ def test_one_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
     for run in steps:
         run()
         left = same()
-    assert {one for one, *_ in left} == {0, 2, 6, 8, 10, 12, 14, 16, 51, 60, 62}
+    assert {item for item, *_ in left} == {0, 2, 6, 8, 10, 12, 14, 16, 51, 60, 62}
     last = table.snapshot().version
     feed = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 2)
-    told = sorted(
-        (one["_commit_version"], one["_change_type"], one.id, one.v)
-        for one in feed.load(path).collect()
+    reported = sorted(
+        (item["_commit_version"], item["_change_type"], item.id, item.v)
+        for item in feed.load(path).collect()
     )
     ours = sorted(
-        (one["_commit_version"], one["_change_type"], one["id"], one["v"])
-        for one in table.changes(2, last).to_arrow().to_pylist()
+        (row["_commit_version"], row["_change_type"], row["id"], row["v"])
+        for row in table.changes(2, last).to_arrow().to_pylist()
     )
-    assert told == ours
+    assert reported == ours
     if name == "all":
         ids = spark.read.format("delta").load(path).selectExpr("id", "_metadata.row_id AS r")
         rows = pa.table(table.snapshot().scan(with_row_id=True)).to_pylist()
-        assert {one.id: one.r for one in ids.collect()} == {
-            one["id"]: one["_row_id"] for one in rows
+        assert {number.id: number.r for number in ids.collect()} == {
+            row["id"]: row["_row_id"] for row in rows
         }
 
 
@@ -198,8 +198,8 @@ def test_parts_of_columns_are_set_as_by_delta_spark(spark: Any, tmp_path: Path) 
         f"MERGE INTO delta.`{path}` t USING (SELECT 3 AS id, 7 AS n) s ON t.id = s.id "
         "WHEN MATCHED THEN UPDATE SET t.s.in.x = s.n"
     )
-    found = [table.snapshot().scan().to_arrow().sort_by("id") for table in (ours, theirs)]
-    assert found[0].equals(found[1])
+    result = [table.snapshot().scan().to_arrow().sort_by("id") for table in (ours, theirs)]
+    assert result[0].equals(result[1])
 
 
 PARTS: dict[str, list[str]] = {"some": ["b", "c"], "all and more": ["a", "b", "c"]}
@@ -218,9 +218,11 @@ def test_merges_evolve_as_in_delta_spark(spark: Any, tmp_path: Path, parts: list
         table.append(pa.Table.from_pylist(rows, schema))
     more = pa.struct([(name, pa.int32()) for name in parts])
     kinds = pa.schema([("id", pa.int64()), ("s", more), ("note", pa.string())])
-    given = [{"id": one, "s": dict.fromkeys(parts, one * 10), "note": "n"} for one in (2, 3, 9)]
-    given += [{"id": one, "s": None, "note": None} for one in (1, 4, 8)]
-    source = pa.Table.from_pylist(given, kinds)
+    argument = [
+        {"id": item, "s": dict.fromkeys(parts, item * 10), "note": "n"} for item in (2, 3, 9)
+    ]
+    argument += [{"id": item, "s": None, "note": None} for item in (1, 4, 8)]
+    source = pa.Table.from_pylist(argument, kinds)
     spark.createDataFrame(source).createOrReplaceTempView("given")
 
     def both(merge: Any, sql: str) -> None:
@@ -229,9 +231,9 @@ def test_merges_evolve_as_in_delta_spark(spark: Any, tmp_path: Path, parts: list
             f"MERGE WITH SCHEMA EVOLUTION INTO delta.`{tmp_path / 't'}` t USING given "
             f"ON t.id = given.id {sql}"
         )
-        found = [table.snapshot().scan().to_arrow().sort_by("id") for table in (ours, theirs)]
-        assert found[0].schema == found[1].schema
-        assert found[0].to_pylist() == found[1].to_pylist()
+        result = [table.snapshot().scan().to_arrow().sort_by("id") for table in (ours, theirs)]
+        assert result[0].schema == result[1].schema
+        assert result[0].to_pylist() == result[1].to_pylist()
         assert ours.snapshot().version == theirs.snapshot().version
 
     def merge() -> Any:

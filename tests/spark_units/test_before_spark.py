@@ -1,4 +1,4 @@
-"""What ``deltareplay.spark`` decides before Spark is asked; needs no session."""
+"""Decisions of ``deltareplay.spark`` before it uses Spark; without a session."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_roots_that_spark_does_not_read() -> None:
         assert "root=" in str(error)
 
 
-def test_paths_are_resolved_as_everywhere(tmp_path: Path) -> None:
+def test_paths_are_resolved(tmp_path: Path) -> None:
     table = dr.Table(tmp_path)
     base = hadoop_root(table.uri)
 
@@ -115,7 +115,7 @@ def test_paths_are_resolved_as_everywhere(tmp_path: Path) -> None:
         assert caught.value.path == bad
 
 
-def test_files_behind_links_are_refused_where_roots_are_named(tmp_path: Path) -> None:
+def test_links_are_refused_with_allowed_roots(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "away").mkdir()
     (tmp_path / "t" / "p=1").symlink_to(tmp_path / "away")
@@ -137,11 +137,11 @@ def test_files_behind_links_are_refused_where_roots_are_named(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "path", ["..", "a/..", ".", "./a", "/a", "a//b", "a%20b", "x:y", "", "a\\b"]
 )
-def test_what_is_not_plain_goes_to_the_engine(path: str) -> None:
+def test_complex_conditions_are_left_to_the_engine(path: str) -> None:
     assert not re.search(_PLAIN, path)
 
 
-def test_moments_in_a_zone_that_nobody_knows() -> None:
+def test_timestamps_in_an_unknown_zone() -> None:
     moments = pa.array([0], pa.timestamp("us", "UTC"))
     listing = pa.table(
         {
@@ -152,10 +152,10 @@ def test_moments_in_a_zone_that_nobody_knows() -> None:
         }
     )
     column = Column("t", "t", "timestamp", "timestamp", {}, True)
-    [found] = constants(listing, [column], "America/Los_Angeles")
-    assert found.values.cast(pa.int64()).to_pylist() == [8 * 3600 * 10**6]
-    [found] = constants(listing, [column], "Etc/UTC")
-    assert found.values.cast(pa.int64()).to_pylist() == [0]
+    [result] = constants(listing, [column], "America/Los_Angeles")
+    assert result.values.cast(pa.int64()).to_pylist() == [8 * 3600 * 10**6]
+    [result] = constants(listing, [column], "Etc/UTC")
+    assert result.values.cast(pa.int64()).to_pylist() == [0]
     error = raises(
         "spark.time_zone",
         dr.UnsupportedFeatureError,
@@ -194,14 +194,16 @@ def test_shapes_are_bytes() -> None:
         snapshot_of({"name": "g", "type": "geometry(EPSG:3857)"}, {"name": "l", "type": inner})
     )
     assert [column.logical_type for column in columns] == ["binary", Array("binary")]
-    assert [one.physical_type for one in columns] == [one.logical_type for one in columns]
+    assert [column.physical_type for column in columns] == [
+        column.logical_type for column in columns
+    ]
 
 
-def test_what_takes_spark_4_is_refused_before() -> None:
+def test_features_of_spark_4_are_refused_before() -> None:
     old: Any = types.SimpleNamespace(version="3.5.7")
     change = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
     wide = {"name": "w", "type": "long", "metadata": change}
-    for field, told in (
+    for field, reported in (
         (wide, "w had a narrower type"),
         ({"name": "v", "type": "variant"}, "v is of"),
     ):
@@ -212,10 +214,10 @@ def test_what_takes_spark_4_is_refused_before() -> None:
             dr.UnsupportedFeatureError,
             lambda columns=columns: check_types(old, columns),
         )
-        assert told in str(error)
+        assert reported in str(error)
 
 
-def test_physical_names_count_where_columns_are_mapped() -> None:
+def test_physical_names_of_mapped_columns() -> None:
     mapping = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-1"}
     field = {"name": "a", "type": "long", "metadata": {**mapping, "comment": "c"}}
     part = {"name": "p", "type": "string", "metadata": {}}
@@ -236,7 +238,7 @@ def test_names_that_a_vacuum_sees_are_checked(tmp_path: Path) -> None:
     assert caught.value.code == "vacuum.names"
 
 
-def test_directories_are_divided_until_there_are_enough(tmp_path: Path) -> None:
+def test_directories_are_divided_into_enough_parts(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("p", pa.string()), ("q", pa.int64())])
     table = dr.create_table(tmp_path, schema, ["p", "q"])
     table.append(pa.table({"id": [1, 2, 3], "p": ["a", "a", "b"], "q": [1, 2, 1]}))
@@ -245,10 +247,10 @@ def test_directories_are_divided_until_there_are_enough(tmp_path: Path) -> None:
     names = _native.visible_names(table.snapshot().native)
     ever = 1 << 62
 
-    def divided(wanted: int) -> tuple[list[str], list[tuple[str, int]]]:
-        return _native.listing_parts(table.native, names, wanted, ever)
+    def divided(requested: int) -> tuple[list[str], list[tuple[str, int]]]:
+        return _native.listing_parts(table.native, names, requested, ever)
 
     assert divided(1) == ([""], [])
     assert divided(2) == (["p=a", "p=b"], [("loose", 1)])
     assert divided(3) == (["p=a/q=1", "p=a/q=2", "p=b/q=1"], [("loose", 1), ("p=a/loose", 2)])
-    assert divided(9) == divided(3)  # deeper there is nothing but files
+    assert divided(9) == divided(3)  # deeper there are only files

@@ -18,7 +18,7 @@ def _stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, serv
 
 
 class _Started(dict[str, servers.Store]):
-    """Starts a store when it is first asked for."""
+    """Starts a store when it is first requested."""
 
     def __init__(self, running: ExitStack, directory: Path) -> None:
         self.running, self.directory = running, directory
@@ -53,7 +53,7 @@ def store(
     monkeypatch: pytest.MonkeyPatch,
 ) -> servers.Store:
     """Each store in turn."""
-    found = _stores[request.param]
-    for name, value in found.environment.items():
+    result = _stores[request.param]
+    for name, value in result.environment.items():
         monkeypatch.setenv(name, value)
-    return found
+    return result

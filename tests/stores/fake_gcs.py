@@ -1,7 +1,7 @@
-"""A small Google Cloud Storage: the XML API as far as a table needs it, in this process.
+"""A small Google Cloud Storage: the part of the XML API that a table needs, in this process.
 
-Objects live in memory. A put under ``x-goog-if-generation-match: 0`` is atomic: one lock for all.
-Every request is kept, so that a test can count them.
+Objects live in memory. A put with ``x-goog-if-generation-match: 0`` is atomic: there is one lock.
+Every request is recorded, so that tests can count them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-#: What one page of a listing holds; small, so that tests see more than one.
+#: The size of a page of a listing; small, so that tests see more than one.
 PAGE = 50
 
 
 @dataclass
 class Bucket:
-    """The objects, what was asked of them, and the seconds before each answer.
+    """The objects, the requests, and the seconds before each response.
 
     Attributes:
         reads: The ranges that were read: key, first byte, the byte after the last.
@@ -44,7 +44,7 @@ class Bucket:
     troubled: set[tuple[str, str]] = field(default_factory=set)
 
     def read(self, key: str, start: int, end: int) -> None:
-        """Keep a read, and wait."""
+        """Record a read, and wait."""
         with self.lock:
             self.reads.append((key, start, end))
             self.in_flight += 1
@@ -54,7 +54,7 @@ class Bucket:
             self.in_flight -= 1
 
     def trouble_with(self, key: str) -> tuple[str, float] | None:
-        """Return what is wrong with this read, once for each key."""
+        """Return the fault of this read, once for each key."""
         with self.lock:
             if self.trouble is None or "/_delta_log/" in key:
                 return None
@@ -62,15 +62,15 @@ class Bucket:
             if (kind, key) in self.troubled:
                 return None
             self.troubled.add((kind, key))
-            number = sum(one[0] == kind for one in self.troubled)
+            number = sum(item[0] == kind for item in self.troubled)
             return (kind, seconds) if number % each == 0 else None
 
 
 @contextmanager
 def serve(name: str, broken: bool = False) -> Iterator[tuple[str, Bucket]]:
-    """A server with one bucket: its URL, and the bucket itself.
+    """Start a server with one bucket: its URL, and the bucket itself.
 
-    A broken one takes every put, whatever its condition says.
+    A broken one accepts every put, whatever its condition.
     """
     bucket = Bucket(broken=broken)
     handler = type("Handler", (_Handler,), {"bucket": bucket, "name": name})
@@ -82,11 +82,11 @@ def serve(name: str, broken: bool = False) -> Iterator[tuple[str, Bucket]]:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    #: Connections that wait to be taken: others are tried again after seconds.
+    #: The number of connections that wait: others are retried after seconds.
     request_queue_size = 256
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that are gone."""
+        """Ignore clients that have disconnected."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -100,11 +100,11 @@ class _Handler(BaseHTTPRequestHandler):
         if key is None:
             self._list()
             return
-        found = self.bucket.objects.get(key)
-        if found is None:
+        result = self.bucket.objects.get(key)
+        if result is None:
             self._answer(404)
             return
-        body, status, headers = found[0], 200, self._headers_of(found)
+        body, status, headers = result[0], 200, self._headers_of(result)
         trouble = self.bucket.trouble_with(key)
         if trouble is not None and trouble[0] == "busy":
             self._answer(503, b"", {"Retry-After": str(round(trouble[1]))})
@@ -112,9 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
         if trouble is not None:
             time.sleep(trouble[1])
         start, end = 0, len(body)
-        wanted = self.headers.get("Range", "")
-        if wanted.startswith("bytes="):
-            first, last = wanted.removeprefix("bytes=").split("-")
+        expected = self.headers.get("Range", "")
+        if expected.startswith("bytes="):
+            first, last = expected.removeprefix("bytes=").split("-")
             start = int(first) if first else max(len(body) - int(last), 0)
             end = min(int(last) + 1, len(body)) if last and first else len(body)
             if start >= len(body):
@@ -126,12 +126,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(status, body, headers)
 
     def do_HEAD(self) -> None:
-        found = self.bucket.objects.get(self._key("HEAD") or "")
-        if found is None:
+        result = self.bucket.objects.get(self._key("HEAD") or "")
+        if result is None:
             self._answer(404)
             return
-        headers = self._headers_of(found)
-        headers["Content-Length"] = str(len(found[0]))
+        headers = self._headers_of(result)
+        headers["Content-Length"] = str(len(result[0]))
         self._answer(200, None, headers)
 
     def do_PUT(self) -> None:
@@ -154,7 +154,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(204 if gone else 404)
 
     def _key(self, method: str) -> str | None:
-        """The object that a request is about; None for the bucket."""
+        """Return the object of a request; None for the bucket."""
         path = unquote(urlsplit(self.path).path)
         with self.bucket.lock:
             self.bucket.requests.append((method, self.path))
@@ -177,15 +177,15 @@ class _Handler(BaseHTTPRequestHandler):
             if delimiter and delimiter in rest:
                 folders.add(prefix + rest.split(delimiter)[0] + delimiter)
                 continue
-            body, generation, moment = self.bucket.objects[key]
+            body, generation, timestamp = self.bucket.objects[key]
             contents += (
                 f"<Contents><Key>{escape(key)}</Key><Size>{len(body)}</Size>"
-                f"<LastModified>{_iso(moment)}</LastModified>"
+                f"<LastModified>{_iso(timestamp)}</LastModified>"
                 f'<ETag>"{generation}"</ETag><Generation>{generation}</Generation></Contents>'
             )
         shared = "".join(
-            f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>"
-            for one in sorted(folders)
+            f"<CommonPrefixes><Prefix>{escape(item)}</Prefix></CommonPrefixes>"
+            for item in sorted(folders)
         )
         token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if cut else ""
         text = (
@@ -196,11 +196,11 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, text.encode(), {"Content-Type": "application/xml"})
 
     @staticmethod
-    def _headers_of(found: tuple[bytes, int, float]) -> dict[str, str]:
-        _, generation, moment = found
+    def _headers_of(stored: tuple[bytes, int, float]) -> dict[str, str]:
+        _, generation, timestamp = stored
         return {
             "ETag": f'"{generation}"',
-            "Last-Modified": formatdate(moment, usegmt=True),
+            "Last-Modified": formatdate(timestamp, usegmt=True),
             "x-goog-generation": str(generation),
         }
 
@@ -219,7 +219,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None: ...
 
 
-def _iso(moment: float) -> str:
+def _iso(timestamp: float) -> str:
     from datetime import datetime, timezone
 
-    return datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    return datetime.fromtimestamp(timestamp, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.000Z")

@@ -1,4 +1,4 @@
-"""A proxy that loses answers: every third put goes wrong, each time in another way."""
+"""A proxy that loses responses: every third put fails, each time in another way."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-#: ``lost``: applied, and the connection is cut. ``failed_after``: applied, and the answer is 500.
-#: ``failed_before``: not applied, 503. ``late``: 500 at once, applied a moment later.
+#: ``lost``: applied, and the connection is cut. ``failed_after``: applied, and the response is
+#: 500. ``failed_before``: not applied, 503. ``late``: 500 at once, applied a moment later.
 FAULTS = ("lost", "failed_after", "failed_before", "late")
 LATE = 0.3
 COMMITS = re.compile(r"\d{20}(\.|%2E)json")
@@ -31,7 +31,7 @@ def serve(
     faults: tuple[str, ...] = FAULTS,
     late: float = LATE,
 ) -> Iterator[tuple[int, Counter[str]]]:
-    """Forwards to the port ``target``; the proxy's own port, and how often each fault struck.
+    """Forward to the port ``target``; return the proxy's own port, and the number of each fault.
 
     Args:
         target: Where the store listens.
@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        # the connection may bring the next request before a late one is carried out
+        # the connection may have the next request before a late one is executed
         request = (self.command, self.path, list(self.headers.items()), body)
         fault = self._fault()
         if fault == "failed_before":
@@ -116,13 +116,13 @@ class _Handler(BaseHTTPRequestHandler):
                 connection.putheader(name, value)
             connection.endheaders(body or None)
             answer = connection.getresponse()
-            found = answer.read()
+            result = answer.read()
             headers = {
                 name: value for name, value in answer.getheaders() if name.lower() not in _HOP
             }
             if command == "HEAD":
                 headers["Content-Length"] = answer.headers.get("Content-Length", "0")
-            return answer.status, headers, found
+            return answer.status, headers, result
         finally:
             connection.close()
 

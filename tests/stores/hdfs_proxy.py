@@ -1,4 +1,4 @@
-"""A proxy before a name node that loses answers: every third file that gets its name goes wrong."""
+"""A proxy before a name node that loses responses: every third file that gets its name fails."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-#: ``lost``: carried out, and the connection is cut. ``failed_before``: cut before that. ``late``:
-#: cut at once, carried out a moment later.
+#: ``lost``: executed, and the connection is cut. ``failed_before``: cut before that. ``late``: cut
+#: at once, executed a moment later.
 FAULTS = ("lost", "failed_before", "late")
-#: After its name no letter follows but those of the next field, as in the temporary files' names.
+#: Its name is followed only by letters of the next field, as in the temporary files' names.
 COMMITS = re.compile(rb"/\d{20}\.json(?!\.)")
 DATA_FILES = re.compile(rb"/part[^/]*parquet(?!\.)")
-#: What a client says first: ``hrpc``, version, service class, kind of authentication.
+#: The first bytes of a client: ``hrpc``, version, service class, kind of authentication.
 _GREETING = 7
 
 
@@ -32,7 +32,7 @@ def serve(
     faults: tuple[str, ...] = FAULTS,
     late: float = 0.3,
 ) -> Iterator[tuple[int, Counter[str]]]:
-    """Forwards to the name node on the port ``target``; as :func:`stores.fault_proxy.serve`."""
+    """Forward to the name node on the port ``target``; like :func:`stores.fault_proxy.serve`."""
     proxy = _Proxy(target, files, every, faults, late)
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=proxy.accept, args=[server], daemon=True).start()
@@ -56,7 +56,7 @@ class _Proxy:
                 threading.Thread(target=self.forward, args=[client], daemon=True).start()
 
     def forward(self, client: socket.socket) -> None:
-        """Calls go one by one, answers as they come."""
+        """Forward calls one by one, and responses as they arrive."""
         with client, socket.create_connection(("127.0.0.1", self.target)) as node:
             muted = threading.Event()
             threading.Thread(target=_answers, args=[node, client, muted], daemon=True).start()
@@ -75,7 +75,7 @@ class _Proxy:
                         time.sleep(self.late)
                     if fault != "failed_before":
                         node.sendall(call)
-                        time.sleep(0.2)  # for the name node to carry it out
+                        time.sleep(0.2)  # for the name node to execute it
                     _cut(client)
                     return
 
@@ -92,18 +92,18 @@ class _Proxy:
 
 def _answers(node: socket.socket, client: socket.socket, muted: threading.Event) -> None:
     with suppress(OSError):
-        while (said := node.recv(1 << 16)) and not muted.is_set():
-            client.sendall(said)
+        while (output := node.recv(1 << 16)) and not muted.is_set():
+            client.sendall(output)
 
 
 def _read(connection: socket.socket, length: int) -> bytes:
-    found = b""
-    while len(found) < length:
-        piece = connection.recv(length - len(found))
+    result = b""
+    while len(result) < length:
+        piece = connection.recv(length - len(result))
         if not piece:
             raise EOFError
-        found += piece
-    return found
+        result += piece
+    return result
 
 
 def _cut(connection: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""HDFS as Hadoop's own test cluster has it: a name node and two data nodes in one JVM.
+"""HDFS as Hadoop's own test cluster: a name node and two data nodes in one JVM.
 
 Call: serve_hdfs.py PORT DETAILS. The cluster writes the file DETAILS once it can be used.
 """
@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 CLUSTER = (
     "org.apache.hadoop:hadoop-client-minicluster:3.5.0",
-    "org.junit.jupiter:junit-jupiter-api:5.13.4",  # which the cluster needs and does not name
+    "org.junit.jupiter:junit-jupiter-api:5.13.4",  # required by the cluster, but not declared
 )
 
 
@@ -29,9 +29,9 @@ def main() -> None:
 
 
 def jars() -> list[str]:
-    """The packages and what they need, as files: Spark fetches them and keeps them.
+    """Return the packages and their dependencies as files: Spark downloads and caches them.
 
-    One start at a time, as in ``tests/spark/conftest.py``: two that fetch spoil each other's files.
+    One start at a time, as in ``tests/spark/conftest.py``: concurrent downloads corrupt the files.
     """
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     with Path(tempfile.gettempdir(), "deltareplay-spark-start").open("w") as held:

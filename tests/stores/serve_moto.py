@@ -1,10 +1,10 @@
 """moto's S3, one request at a time: ``python serve_moto.py PORT [ACCEPTED]``.
 
-By itself moto looks whether an object is there and creates it in two steps, between which another
-thread of its may create it as well: of 120 keys for which 16 processes raced, 9 had two winners.
+By itself, moto checks for an object and creates it in two steps, between which another of its
+threads may create it as well: of 120 keys for which 16 processes raced, 9 had two winners.
 
-By itself it takes any key, too. ``ACCEPTED`` names a file with a line for each key that it takes:
-the key's id, and its session token if it has one. The file may change.
+By itself, it accepts any key, too. ``ACCEPTED`` is a file with a line for each accepted key: the
+key's id, and its session token if it has one. The file may change.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _REFUSAL = "<Error><Code>ExpiredToken</Code><Message>no such key is accepted</Me
 
 
 def _key(environ: dict[str, Any]) -> str:
-    """The id of the key that a request is signed with, and its token."""
+    """Return the id of the key that a request is signed with, and its token."""
     signed = re.search("Credential=([^/]*)/", environ.get("HTTP_AUTHORIZATION", ""))
     token = environ.get("HTTP_X_AMZ_SECURITY_TOKEN", "")
     return f"{signed[1] if signed else ''} {token}".strip()

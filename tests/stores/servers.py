@@ -23,12 +23,12 @@ from pathlib import Path
 
 from stores import fake_gcs
 
-#: Where ``make test-stores`` puts what is no Python package.
+#: The programs that ``make test-stores`` installs.
 TOOLS = Path(__file__).resolve().parents[2] / ".venv" / "stores"
 BUCKET = "tables"
-#: Seconds in which a server has to be ready; the first HDFS on a machine is fetched before.
+#: The seconds until a server must be ready; the first HDFS on a machine is downloaded before.
 PATIENCE = 240
-#: The account that every Azurite has; its key is published with it.
+#: The account of every Azurite; its key is public.
 ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -37,14 +37,14 @@ ACCOUNT_KEY = (
 
 @dataclass(frozen=True)
 class Store:
-    """Where tables can be made.
+    """A location for tables.
 
     Attributes:
         name: What it is, for messages.
         root: The URI below which tables lie.
         options: The storage options that open them.
         port: On which it listens.
-        environment: Variables that its clients need beside the options.
+        environment: Variables that its clients need in addition to the options.
         bucket: What was asked of it; only of the store that runs in this process.
         directory: Where its objects are files; only of the store that has such.
     """
@@ -58,15 +58,15 @@ class Store:
     directory: Path | None = None
 
     def behind(self, port: int) -> Store:
-        """The same tables by a proxy on another port."""
-        here, there = f"127.0.0.1:{self.port}", f"127.0.0.1:{port}"
+        """Return the same tables through a proxy on another port."""
+        own_address, proxy_address = f"127.0.0.1:{self.port}", f"127.0.0.1:{port}"
 
         def moved(texts: dict[str, str]) -> dict[str, str]:
-            return {name: text.replace(here, there) for name, text in texts.items()}
+            return {name: text.replace(own_address, proxy_address) for name, text in texts.items()}
 
         return replace(
             self,
-            root=self.root.replace(here, there),
+            root=self.root.replace(own_address, proxy_address),
             options=moved(self.options),
             environment=moved(self.environment),
         )
@@ -74,7 +74,7 @@ class Store:
 
 @contextmanager
 def moto(accepted: Path | None = None) -> Iterator[Store]:
-    """S3 as moto has it, in the memory of another process.
+    """Start moto's S3, in the memory of another process.
 
     Args:
         accepted: A file with the keys that it takes, as ``serve_moto`` has it; by default any.
@@ -83,7 +83,7 @@ def moto(accepted: Path | None = None) -> Iterator[Store]:
     command = [sys.executable, str(Path(__file__).with_name("serve_moto.py")), str(port)]
     command += [str(accepted)] if accepted else []
     with _running(command, _listens(port)):
-        key = accepted.read_text().split()[0] if accepted else "any"  # moto looks no further
+        key = accepted.read_text().split()[0] if accepted else "any"  # moto does not check more
         scope = f"Credential={key}/20260101/us-east-1/s3/aws4_request"
         authorization = f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=any"
         _ask("PUT", f"http://127.0.0.1:{port}/{BUCKET}", {"Authorization": authorization})
@@ -92,7 +92,7 @@ def moto(accepted: Path | None = None) -> Iterator[Store]:
 
 @contextmanager
 def versitygw(directory: Path) -> Iterator[Store]:
-    """S3 as versitygw has it, on real files."""
+    """Start versitygw's S3, on real files."""
     port = free_port()
     (directory / BUCKET).mkdir(parents=True)
     options = _s3(port)
@@ -108,9 +108,9 @@ def versitygw(directory: Path) -> Iterator[Store]:
 
 @contextmanager
 def azurite(directory: Path) -> Iterator[Store]:
-    """Azure Blob Storage as Azurite has it.
+    """Start Azurite, an Azure Blob Storage.
 
-    Its clients need ``AZURITE_BLOB_STORAGE_URL`` in the environment, which ``environment`` tells.
+    Its clients need ``AZURITE_BLOB_STORAGE_URL``, which is in ``environment``.
     """
     port = free_port()
     command = [_tool("azurite-blob"), "--silent", "--skipApiVersionCheck", "--loose"]
@@ -129,7 +129,7 @@ def azurite(directory: Path) -> Iterator[Store]:
 
 @contextmanager
 def gcs(broken: bool = False) -> Iterator[Store]:
-    """Google Cloud Storage as :mod:`stores.fake_gcs` has it, in this process."""
+    """Start :mod:`stores.fake_gcs`, a Google Cloud Storage in this process."""
     with fake_gcs.serve(BUCKET, broken) as (url, bucket):
         key = {
             "gcs_base_url": url,
@@ -144,7 +144,7 @@ def gcs(broken: bool = False) -> Iterator[Store]:
 
 @contextmanager
 def hdfs(directory: Path) -> Iterator[Store]:
-    """HDFS as Hadoop's own test cluster has it; its clients need no options."""
+    """Start Hadoop's own test cluster of HDFS; its clients need no options."""
     directory.mkdir()
     port, usable = free_port(), directory / "usable"
     command = [sys.executable, str(Path(__file__).with_name("serve_hdfs.py")), str(port)]
@@ -154,7 +154,7 @@ def hdfs(directory: Path) -> Iterator[Store]:
 
 @contextmanager
 def hive_metastore(directory: Path) -> Iterator[str]:
-    """The metastore in PySpark's jars, with its database in memory; its address."""
+    """Start the metastore in PySpark's jars, with its database in memory; return its address."""
     import pyspark
 
     directory.mkdir()
@@ -175,21 +175,21 @@ def hive_metastore(directory: Path) -> Iterator[str]:
 
 
 def has(tool: str) -> bool:
-    """Whether a server's program was installed."""
+    """Return whether a server's program is installed."""
     return shutil.which(_tool(tool)) is not None
 
 
 def free_port() -> int:
-    """A port on which nobody listens."""
+    """Return an unused port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def _tool(name: str) -> str:
-    for place in (TOOLS / name, TOOLS / "node_modules" / ".bin" / name):
-        if place.exists():
-            return str(place)
+    for path in (TOOLS / name, TOOLS / "node_modules" / ".bin" / name):
+        if path.exists():
+            return str(path)
     return name
 
 
@@ -210,17 +210,17 @@ def _running(
     environment: dict[str, str] | None = None,
     directory: Path | None = None,
 ) -> Iterator[None]:
-    # not a pipe: one that nobody reads fills up, and the server waits
-    with tempfile.TemporaryFile() as said:
+    # not a pipe: an unread one fills up, and the server waits
+    with tempfile.TemporaryFile() as output:
         server = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=said, env=environment, cwd=directory
+            command, stdout=subprocess.DEVNULL, stderr=output, env=environment, cwd=directory
         )
         try:
             deadline = time.monotonic() + PATIENCE
             while not ready():
                 if server.poll() is not None:
-                    said.seek(0)
-                    raise RuntimeError(f"{command}: {said.read().decode()[-500:]}")
+                    output.seek(0)
+                    raise RuntimeError(f"{command}: {output.read().decode()[-500:]}")
                 if time.monotonic() > deadline:
                     raise RuntimeError(f"{command} is not ready after {PATIENCE} s")
                 time.sleep(0.05)
@@ -245,7 +245,7 @@ def _ask(method: str, url: str, headers: dict[str, str]) -> None:
 
 
 def _make_container(port: int) -> None:
-    """One request, signed with the account's key as Azure wants it."""
+    """Send one request, signed with the account's key as Azure requires."""
     date, version = formatdate(usegmt=True), "2021-12-02"
     lines = ["PUT", *[""] * 11, f"x-ms-date:{date}", f"x-ms-version:{version}"]
     lines.append(f"/{ACCOUNT}/{ACCOUNT}/{BUCKET}")

@@ -1,4 +1,4 @@
-"""Tables by name from Glue, as moto has it."""
+"""Tables by name from Glue, as implemented by moto."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SECRETS = ("hush-hush-secret", "token-of-mine")
 @pytest.fixture(scope="module")
 def store() -> Iterator[Store]:
     with servers.moto() as running:
-        made = boto3.client("glue", endpoint_url=running.options["aws_endpoint"], **KEYS)
-        made.create_database(DatabaseInput={"Name": "sales"})
+        created = boto3.client("glue", endpoint_url=running.options["aws_endpoint"], **KEYS)
+        created.create_database(DatabaseInput={"Name": "sales"})
         yield running
 
 
@@ -42,7 +42,7 @@ KEYS = {
 def endpoint(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dict[str, str]]:
-    """What opens the store, beside what Glue tells; boto3 is set up by the environment."""
+    """The options of the store; boto3 is configured by the environment."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", store.options["aws_endpoint"])
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEYS["aws_access_key_id"])
@@ -63,7 +63,7 @@ def table(store: Store, request: pytest.FixtureRequest) -> str:
 
 
 def register(name: str, location: str = "", **facts: Any) -> None:
-    """Makes an entry; ``serde`` are the parameters of its serialization."""
+    """Create an entry; ``serde`` are the parameters of its serialization."""
     serde = facts.pop("serde", {})
     descriptor = {"Location": location, "SerdeInfo": {"Parameters": serde}}
     entry = {"Name": name, "TableType": "EXTERNAL_TABLE", "StorageDescriptor": descriptor, **facts}
@@ -72,13 +72,13 @@ def register(name: str, location: str = "", **facts: Any) -> None:
 
 
 def renewing() -> Any:
-    """A session whose credentials expire in an hour, and the moments at which they were renewed."""
+    """Return a session whose credentials expire in an hour, and a list of their renewals."""
     from botocore.credentials import RefreshableCredentials
     from botocore.session import Session
 
     renewed: list[int] = []
 
-    def made() -> dict[str, str]:
+    def credentials() -> dict[str, str]:
         renewed.append(len(renewed))
         soon = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
         return {
@@ -89,12 +89,14 @@ def renewing() -> Any:
         }
 
     session = Session()
-    session._credentials = RefreshableCredentials.create_from_metadata(made(), made, "test")
+    session._credentials = RefreshableCredentials.create_from_metadata(
+        credentials(), credentials, "test"
+    )
     return boto3.Session(botocore_session=session), renewed
 
 
 def hadoop(root: str) -> str:
-    """The same place as Spark writes it."""
+    """Return the same location as Spark writes it."""
     return root.replace("s3://", "s3a://").replace("%25", "%")
 
 
@@ -119,11 +121,11 @@ def test_a_table_of_each_writer_opens(table: str, endpoint: dict[str, str]) -> N
         opened.append({"id": [2]})
         opened.restore(0)
         assert opened == dr.Table(f"glue://Sales.{name.upper()}", endpoint)
-        assert not [one for one in SECRETS if one in repr(opened)]
+        assert not [secret for secret in SECRETS if secret in repr(opened)]
         assert pickle.loads(pickle.dumps(opened)).snapshot().version > 0
 
 
-def test_what_is_no_delta_table_is_told(table: str) -> None:
+def test_other_tables_are_reported(table: str) -> None:
     register("iceberg", table, Parameters={"table_type": "ICEBERG"})
     register("view", TableType="VIRTUAL_VIEW")
     register("list", f"{table}/_symlink_format_manifest")
@@ -134,7 +136,7 @@ def test_what_is_no_delta_table_is_told(table: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sales.nothing", "nothing.orders"])
-def test_what_is_not_there_is_told(name: str) -> None:
+def test_missing_tables_are_reported(name: str) -> None:
     with pytest.raises(dr.TableNotFoundError, match=name) as caught:
         dr.Table(f"glue://{name}")
     assert caught.value.code == "catalog.no_table"
@@ -143,13 +145,13 @@ def test_what_is_not_there_is_told(name: str) -> None:
 def test_a_link_is_followed(table: str) -> None:
     register("target", table, Parameters=SPARK)
     glue = GlueCatalog()
-    known = glue._client.get_table
+    get_table = glue._client.get_table
     target = {"CatalogId": "123456789012", "DatabaseName": "sales", "Name": "target"}
 
     def linked(**asked: str) -> Any:  # moto has no links
         if asked["Name"] == "link":
             return {"Table": {"Name": "link", "TargetTable": target}}
-        return known(**asked)
+        return get_table(**asked)
 
     glue._client.get_table = linked
     assert glue.locate("sales.link") == glue.locate("sales.target")
@@ -157,16 +159,16 @@ def test_a_link_is_followed(table: str) -> None:
     target["Region"] = "eu-west-1"
     with pytest.raises(dr.TableNotFoundError):
         glue.locate("sales.link")
-    there = boto3.client("glue", region_name="eu-west-1")
-    there.create_database(DatabaseInput={"Name": "sales"})
+    client = boto3.client("glue", region_name="eu-west-1")
+    client.create_database(DatabaseInput={"Name": "sales"})
     entry = {"Name": "target", "StorageDescriptor": {"Location": table}, "Parameters": SPARK}
-    there.create_table(DatabaseName="sales", TableInput=entry)
-    found = glue.locate("sales.link")
-    assert found.uri == glue.locate("sales.target").uri
-    assert found.storage_options["aws_region"] == "eu-west-1"
+    client.create_table(DatabaseName="sales", TableInput=entry)
+    result = glue.locate("sales.link")
+    assert result.uri == glue.locate("sales.target").uri
+    assert result.storage_options["aws_region"] == "eu-west-1"
 
 
-def test_a_place_outside_of_s3_gets_no_credentials(tmp_path: Path) -> None:
+def test_a_location_outside_of_s3_gets_no_credentials(tmp_path: Path) -> None:
     dr.write(tmp_path, {"id": [1]})
     register("local", str(tmp_path), Parameters=SPARK)
 
@@ -176,7 +178,7 @@ def test_a_place_outside_of_s3_gets_no_credentials(tmp_path: Path) -> None:
     assert dr.Table("glue://sales.local").snapshot().num_rows == 1
 
 
-def test_credentials_that_expire_are_asked_for_again(
+def test_expired_credentials_are_requested_again(
     table: str, endpoint: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register("renewed", hadoop(table), Parameters=SPARK)
@@ -200,8 +202,8 @@ def test_credentials_that_expire_are_asked_for_again(
     opened = dr.Table.from_name("sales.renewed", glue, storage_options=endpoint)
     opened.append({"id": [2]})
     assert opened.snapshot().num_rows == 2
-    shown = repr((glue, located, located.catalog, vended, opened))
-    assert not [one for one in SECRETS if one in shown]
+    displayed = repr((glue, located, located.catalog, vended, opened))
+    assert not [secret for secret in SECRETS if secret in displayed]
 
 
 def test_it_manages_no_commits(table: str, endpoint: dict[str, str]) -> None:
@@ -235,7 +237,7 @@ def test_a_profile_opens_tables(
     assert pickle.loads(pickle.dumps(glue)) == glue
     assert glue != GlueCatalog(profile="mine")
 
-    # credentials of one's own replace all of these: a token belongs to one key
+    # explicit credentials replace all of these: a token belongs to one key
     own = {"aws_access_key_id": "own", "aws_secret_access_key": "own", **endpoint}
     opened = dr.Table.from_name("sales.profiled", glue, storage_options=own)
     assert "aws_session_token" not in repr(opened)
@@ -244,7 +246,7 @@ def test_a_profile_opens_tables(
     assert caught.value.code == "catalog.address"
 
 
-def test_no_credentials_and_no_region_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_and_region_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         GlueCatalog().locate("sales.orders")
@@ -257,7 +259,7 @@ def test_no_credentials_and_no_region_are_told(monkeypatch: pytest.MonkeyPatch) 
         assert caught.value.code == "catalog.address"
 
 
-def test_an_address_where_nobody_listens_is_told() -> None:
+def test_a_refused_connection_is_reported() -> None:
     nowhere = GlueCatalog(endpoint_url=f"http://127.0.0.1:{servers.free_port()}", timeout=1)
     with pytest.raises(dr.StorageError) as caught:
         nowhere.locate("sales.orders")
@@ -274,7 +276,7 @@ def test_an_address_where_nobody_listens_is_told() -> None:
         ("InvalidInputException", 400, "catalog.refused"),
     ],
 )
-def test_what_aws_refuses_is_told(kind: str, status: int, code: str) -> None:
+def test_refusals_of_aws_are_reported(kind: str, status: int, code: str) -> None:
     from botocore.exceptions import ClientError
 
     glue = GlueCatalog()

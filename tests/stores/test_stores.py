@@ -1,4 +1,4 @@
-"""Real object stores: what is written is read, races have one winner, lost answers lose nothing."""
+"""Real object stores: reads, races with one winner, and lost responses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_is_committed_is_read(store: Store) -> None:
     assert not dr.is_table(f"{store.root}/nowhere", store.options)
 
 
-def test_what_is_not_there_is_said(store: Store) -> None:
+def test_missing_objects_are_reported(store: Store) -> None:
     with pytest.raises(dr.TableNotFoundError):
         dr.Table(f"{store.root}/nowhere", store.options).snapshot()
     table = create(store, "missing")
@@ -64,7 +64,7 @@ def test_what_is_not_there_is_said(store: Store) -> None:
     assert caught.value.path == "gone.parquet"
 
 
-def test_what_nobody_needs_is_deleted(store: Store) -> None:
+def test_unused_files_are_deleted(store: Store) -> None:
     table = create(store, "vacuum/a b")
     table.append({"id": [1, 2, 3]})
     removed = table.snapshot().files(columns=["path"])["path"].to_pylist()
@@ -98,22 +98,22 @@ def test_the_log_is_cleaned_up(store: Store) -> None:
 
 
 def made_old(store: Store, table: str, age: timedelta, versions: Iterable[int]) -> bool:
-    """Whether the log's files of some versions could be made older: not all stores allow it."""
+    """Make the log files of some versions older; return whether the store allows it."""
     names = tuple(f"{version:020}." for version in versions)
     log, seconds = f"{table}/_delta_log/", age.total_seconds()
     if store.bucket is not None:
-        for key, (body, generation, moment) in list(store.bucket.objects.items()):
+        for key, (body, generation, timestamp) in list(store.bucket.objects.items()):
             if key.startswith(log) and key.removeprefix(log).startswith(names):
-                store.bucket.objects[key] = (body, generation, moment - seconds)
+                store.bucket.objects[key] = (body, generation, timestamp - seconds)
     if store.directory is not None:
         for path in (store.directory / log).iterdir():
             if path.name.startswith(names):
-                moment = path.stat().st_mtime - seconds
-                os.utime(path, (moment, moment))
+                timestamp = path.stat().st_mtime - seconds
+                os.utime(path, (timestamp, timestamp))
     return not (store.bucket is None and store.directory is None)
 
 
-def test_a_feature_goes_with_its_history(store: Store) -> None:
+def test_a_feature_is_dropped_with_its_history(store: Store) -> None:
     properties = {"delta.enableDeletionVectors": "true"}
     table = dr.create_table(
         f"{store.root}/truncated", SCHEMA, storage_options=store.options, properties=properties
@@ -149,7 +149,7 @@ def test_an_older_version_comes_back_from_a_compacted_log(store: Store) -> None:
 
 
 def race(store: Store) -> None:
-    """Writers side by side: every version has one winner, and nothing is lost."""
+    """Run concurrent writers: every version has one winner, and nothing is lost."""
     table = create(store, "race")
     options = json.dumps(store.options)
     writers = [
@@ -161,9 +161,9 @@ def race(store: Store) -> None:
         )
         for number in range(PROCESSES)
     ]
-    said = [writer.communicate(timeout=300) for writer in writers]
-    assert [writer.returncode for writer in writers] == [0] * PROCESSES, said
-    acknowledged = [int(version) for versions, _ in said for version in versions.split()]
+    output = [writer.communicate(timeout=300) for writer in writers]
+    assert [writer.returncode for writer in writers] == [0] * PROCESSES, output
+    acknowledged = [int(version) for versions, _ in output for version in versions.split()]
     removed = COMMITS // 4
     assert len(set(acknowledged)) == PROCESSES * COMMITS
     with warnings.catch_warnings():
@@ -179,7 +179,7 @@ def test_a_race_has_one_winner_for_each_version(store: Store) -> None:
     race(store)
 
 
-def test_appended_rows_are_there_once_for_every_reader(store: Store) -> None:
+def test_appended_rows_occur_once_for_every_reader(store: Store) -> None:
     uri, options = f"{store.root}/appends", store.options
     table = dr.create_table(uri, row_race.SCHEMA, storage_options=options)
     with warnings.catch_warnings():
@@ -187,19 +187,19 @@ def test_appended_rows_are_there_once_for_every_reader(store: Store) -> None:
         row_race.appends(table, options, PROCESSES, COMMITS)
 
 
-def test_a_store_whose_conditions_do_not_hold_fails_the_race() -> None:
+def test_a_store_without_conditional_puts_fails_the_race() -> None:
     with servers.gcs(broken=True) as store:
         with pytest.raises(AssertionError):
             race(store)
         with pytest.raises(AssertionError):
-            test_appended_rows_are_there_once_for_every_reader(store)
+            test_appended_rows_occur_once_for_every_reader(store)
 
 
 @contextmanager
 def behind_proxy(
     store: Store, name: str, monkeypatch: pytest.MonkeyPatch, **faults: Any
 ) -> Iterator[tuple[dr.Table, Counter[str]]]:
-    """A table as one sees it by a proxy; the environment is the store's own again afterwards."""
+    """A table through a proxy; the environment is restored afterwards."""
     serve = proxy_of(store).serve
     with serve(store.port, **faults) as (port, struck), monkeypatch.context() as patch:
         behind = store.behind(port)
@@ -209,7 +209,7 @@ def behind_proxy(
 
 
 def proxy_of(store: Store) -> Any:
-    """The proxy that speaks the store's protocol."""
+    """Return the proxy for the store's protocol."""
     return hdfs_proxy if store.name == "hdfs" else fault_proxy
 
 
@@ -221,7 +221,7 @@ def test_lost_answers_double_no_rows(
     table = create(store, name)
     files, faults = proxy.COMMITS, proxy.FAULTS
     if kind == "data":
-        # one that fails at once and is carried out later would leave a data file, and no rows
+        # a put that fails at once and is executed later would leave a data file, and no rows
         files, faults = proxy.DATA_FILES, tuple(fault for fault in faults if fault != "late")
     acknowledged = {}
     with behind_proxy(store, name, monkeypatch, files=files, faults=faults) as (faulty, struck):
@@ -232,10 +232,10 @@ def test_lost_answers_double_no_rows(
     snapshot = table.snapshot()
     assert snapshot.version == FAULTY_COMMITS, "as many versions as acknowledgements"
     rows = snapshot.scan().to_arrow()["id"].to_pylist()
-    assert sorted(rows) == list(range(2 * FAULTY_COMMITS)), "no row is lost, none is there twice"
+    assert sorted(rows) == list(range(2 * FAULTY_COMMITS)), "no row is lost or duplicated"
 
 
-def test_what_is_carried_out_after_giving_up_was_said_to_be_unknown(
+def test_a_put_executed_after_giving_up_was_reported_as_unknown(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = create(store, "given-up")
@@ -287,10 +287,10 @@ def test_a_cold_snapshot_is_one_hint_one_listing_and_reads(
     monkeypatch.setenv("DELTAREPLAY_LOG_CACHE", "0")
     store.bucket.requests.clear()
     dr.Table(table.uri, store.options).snapshot()
-    asked = [path for _, path in store.bucket.requests]
-    assert "_last" in asked[0] or "%5Flast" in asked[0]
-    assert "list-type=2" in asked[1]
-    assert [path.rsplit("%2F", 1)[-1] for path in sorted(asked[2:])] == [
+    requested = [path for _, path in store.bucket.requests]
+    assert "_last" in requested[0] or "%5Flast" in requested[0]
+    assert "list-type=2" in requested[1]
+    assert [path.rsplit("%2F", 1)[-1] for path in sorted(requested[2:])] == [
         f"{15:020}%2Ecrc",
         f"{15:020}%2Ejson",
     ]
@@ -305,10 +305,10 @@ def test_a_process_that_made_the_log_reads_none_of_it(store: Store) -> None:
     store.bucket.requests.clear()
     snapshot = dr.Table(table.uri, store.options).snapshot()
     assert (snapshot.version, snapshot.num_files) == (15, 15)
-    asked = sorted(path for _, path in store.bucket.requests)
-    assert len(asked) == 2, asked
-    assert "list-type=2" in asked[1]
-    # whoever cannot list the table learns nothing of it
+    requested = sorted(path for _, path in store.bucket.requests)
+    assert len(requested) == 2, requested
+    assert "list-type=2" in requested[1]
+    # without permission to list the table, its existence is not disclosed
     other = {**store.options, "max_retries": "3"}
     store.bucket.requests.clear()
     assert dr.Table(table.uri, other).snapshot().version == 15
@@ -316,7 +316,7 @@ def test_a_process_that_made_the_log_reads_none_of_it(store: Store) -> None:
 
 
 def many_commits(store: Store, name: str) -> dr.Table:
-    """A table of 16 versions, with a checkpoint of the tenth."""
+    """Create a table of 16 versions, with a checkpoint of the tenth."""
     table = create(store, name)
     for number in range(15):
         with table.transaction() as transaction:

@@ -1,4 +1,4 @@
-"""A store that opens only with credentials that a catalog vends, and that expire."""
+"""A store that only opens with credentials that a catalog vends, and that expire."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SCHEMA = pa.schema([("id", pa.int64())])
 def test_vended_credentials_open_the_store_until_they_expire(
     store: Store, server: UnityServer, tmp_path: Path
 ) -> None:
-    place = f"{store.root}/vended-{tmp_path.name}"
-    dr.create_table(place, SCHEMA, storage_options=store.options).append({"id": [1]})
-    server.register("main.s.far", place)
+    path = f"{store.root}/vended-{tmp_path.name}"
+    dr.create_table(path, SCHEMA, storage_options=store.options).append({"id": [1]})
+    server.register("main.s.far", path)
     server.vended = {
         "s3.access-key-id": store.options[SECRETS[0]],
         "s3.secret-access-key": store.options[SECRETS[1]],
@@ -36,14 +36,14 @@ def test_vended_credentials_open_the_store_until_they_expire(
     unity = UnityCatalog(server.uri, "secret")
 
     table = dr.Table.from_name("main.s.far", unity, storage_options=plain)
-    # what a user passes wins over the catalog's settings, and vended credentials over that
+    # options of the user precede the catalog's settings, and vended credentials precede both
     assert table.snapshot().scan().to_arrow()["id"].to_pylist() == [1]
-    asked = server.requests.count(CREDENTIALS)
+    requested = server.requests.count(CREDENTIALS)
     table.snapshot()
-    assert server.requests.count(CREDENTIALS) == asked
+    assert server.requests.count(CREDENTIALS) == requested
     time.sleep(1.1)
     table.append({"id": [2]})
-    assert server.requests.count(CREDENTIALS) > asked
+    assert server.requests.count(CREDENTIALS) > requested
     assert table.snapshot().num_files == 2
     assert store.options[SECRETS[1]] not in repr(table)
 
@@ -52,14 +52,14 @@ def test_vended_credentials_open_the_store_until_they_expire(
 def test_a_managed_table_lives_on_a_store(
     store: Store, server: UnityServer, tmp_path: Path
 ) -> None:
-    place = f"{store.root}/managed-{tmp_path.name}"
-    server.location = place
+    path = f"{store.root}/managed-{tmp_path.name}"
+    server.location = path
     unity = UnityCatalog(server.uri, "secret")
     table = dr.create_table("main.s.managed", SCHEMA, storage_options=store.options, catalog=unity)
     for number in range(3):
         table.append({"id": [number]})
 
     again = dr.Table.from_name("main.s.managed", unity, storage_options=store.options)
-    assert again.uri == place
+    assert again.uri == path
     assert sorted(again.snapshot().scan().to_arrow()["id"].to_pylist()) == [0, 1, 2]
     assert server.table("main.s.managed")["latest-table-version"] == 3

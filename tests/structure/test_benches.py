@@ -1,4 +1,4 @@
-"""The benches run and refuse wrong answers; their page and the picture of the docs are sound."""
+"""The benches run and refuse wrong results; their page and the picture of the docs are valid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESULTS = ROOT / "benches" / "results" / "sizes.json"
 
 
 def sizes(results: Path, *options: str) -> dict[str, Any]:
-    """What a run of the harness on a log of 50 files wrote."""
+    """The output of the harness for a log of 50 files."""
     command = [sys.executable, str(ROOT / "benches/python/sizes.py"), "--results", str(results)]
     subprocess.run([*command, *options], check=True, capture_output=True, timeout=300)
     return json.loads((results / "sizes.json").read_text(encoding="utf-8"))
@@ -33,18 +33,18 @@ def test_engines_run_and_wrong_answers_are_left_out(
 ) -> None:
     monkeypatch.setenv("CARGO_TARGET_DIR", str(tmp_path / "empty"))  # no program for the decode
     options = ["--data", str(tmp_path), "--sizes", "50", "--runs", "1", "--engines"]
-    found = sizes(tmp_path / "a", *options, "deltareplay,bare_decode")
-    tasks = {entry["task"]: entry for entry in found["figures"]}
+    result = sizes(tmp_path / "a", *options, "deltareplay,bare_decode")
+    tasks = {entry["task"]: entry for entry in result["figures"]}
     assert {*tasks} == {"open", "files", "stats", "streamed", "update"}
     for entry in tasks.values():
         assert entry["engine"] == "deltareplay"
         assert entry["size"] == 50
         assert 0 < entry["cpu"] < 100
         assert 0 <= entry["beyond"] < entry["peak"]
-    assert found["left_out"] == []
-    assert "make bench" in found["missing"]["bare_decode"]
-    assert found["machine"]["cores"] > 0
-    assert "--sizes 50" in found["command"]
+    assert result["left_out"] == []
+    assert "make bench" in result["missing"]["bare_decode"]
+    assert result["machine"]["cores"] > 0
+    assert "--sizes 50" in result["command"]
 
     page = Page((tmp_path / "a" / "index.html").read_text(encoding="utf-8"))
     assert {"open", "files", "stats", "streamed", "update", "how"} <= {*page.ids}
@@ -54,14 +54,14 @@ def test_engines_run_and_wrong_answers_are_left_out(
     assert any("make bench" in text for text in page.text)
 
     expected = tmp_path / "files-50" / "_expected.json"
-    told = json.loads(expected.read_text())
-    assert told["live_files"] == 250  # and 10 commits, each of which adds 60 and removes 40
-    expected.write_text(json.dumps({**told, "live_files": 249}))
-    found = sizes(tmp_path / "b", *options, "deltareplay,duckdb,polars")
-    assert [(entry["task"], entry["engine"]) for entry in found["figures"]] == [
+    reported = json.loads(expected.read_text())
+    assert reported["live_files"] == 250  # and 10 commits, each of which adds 60 and removes 40
+    expected.write_text(json.dumps({**reported, "live_files": 249}))
+    result = sizes(tmp_path / "b", *options, "deltareplay,duckdb,polars")
+    assert [(entry["task"], entry["engine"]) for entry in result["figures"]] == [
         ("open", "deltareplay")
     ]
-    wrong = {(entry["engine"], entry["task"]): entry["why"] for entry in found["left_out"]}
+    wrong = {(entry["engine"], entry["task"]): entry["why"] for entry in result["left_out"]}
     for engine in ("deltareplay", "duckdb", "polars"):
         assert wrong[engine, "files"].endswith("found 250, but it is 249")
         assert wrong[engine, "stats"].endswith("found 250, but it is 249")
@@ -70,7 +70,7 @@ def test_engines_run_and_wrong_answers_are_left_out(
     assert sum("found 250, but it is 249" in text for text in page.text) == 7
 
 
-def test_the_page_of_a_store_far_away_shows_engines_side_by_side(tmp_path: Path) -> None:
+def test_the_page_of_a_remote_store_compares_engines(tmp_path: Path) -> None:
     figures = [
         ("deltareplay", "open", 3.1, 4),
         ("deltareplay", "verify", 2.1, 5),

@@ -1,6 +1,6 @@
-"""The crates are those that `deny.toml` allows: their licences, their names, where they come from.
+"""The crates are those that `deny.toml` allows: their licences, their names, their sources.
 
-`cargo deny check` says the same and more; it takes minutes to compile, and this takes none.
+`cargo deny check` checks the same and more; it takes minutes to compile, and this takes none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pictures of the documentation are in step with their text, and the example with the code."""
+"""The pictures of the documentation agree with their text, and the example with the code."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def drawing() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules["draw"] = module  # which dataclasses look up
+    sys.modules["draw"] = module  # required by dataclasses
     spec.loader.exec_module(module)
     return module
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_each_picture_is_that_of_its_text(path: Path) -> None:
-    found = path.with_suffix(".svg").read_text(encoding="utf-8")
-    assert found == drawing().draw(path.read_text(encoding="utf-8")), "run docs/diagrams/draw.py"
-    ElementTree.fromstring(found)
+    result = path.with_suffix(".svg").read_text(encoding="utf-8")
+    assert result == drawing().draw(path.read_text(encoding="utf-8")), "run docs/diagrams/draw.py"
+    ElementTree.fromstring(result)
     pages = [page.read_text(encoding="utf-8") for page in FOLDER.parent.rglob("*.md")]
     assert any(f"diagrams/{path.stem}.svg)" in page for page in pages), "no page shows it"
 
@@ -44,8 +44,8 @@ def test_every_picture_has_a_text() -> None:
 
 
 def as_told(rows: list[dict[str, Any]]) -> str:
-    """Changes of one row in the words of the picture."""
-    told = []
+    """Return changes of one row in the format of the picture."""
+    reported = []
     before: dict[int, str] = {}
     for row in rows:
         version, value = row["_commit_version"], row["v"]
@@ -53,28 +53,28 @@ def as_told(rows: list[dict[str, Any]]) -> str:
             case "update_preimage":
                 before[version] = value
             case "update_postimage" if version in before:
-                told.append(f"{version} update {before[version]} to {value}")
+                reported.append(f"{version} update {before[version]} to {value}")
             case "update_postimage":
-                told.append(f"{version} update to {value}")
+                reported.append(f"{version} update to {value}")
             case other:
-                told.append(f"{version} {other} {value}")
-    return "; ".join(told)
+                reported.append(f"{version} {other} {value}")
+    return "; ".join(reported)
 
 
 def test_the_four_queries_return_what_the_picture_says(tmp_path: Path) -> None:
     head, *body = drawing().parse((FOLDER / "changes.txt").read_text(encoding="utf-8")).cells
     kinds = [cell[0] for cell in head][5:]
-    said = {row[0][0]: ["; ".join(cell) for cell in row] for row in body}
+    output = {row[0][0]: ["; ".join(cell) for cell in row] for row in body}
     schema = pa.schema([("id", pa.int64()), ("v", pa.string())])
     tracked = {"delta.enableRowTracking": "true"}
     table = dr.create_table(tmp_path / "t", schema, properties=tracked)
-    existed = [{"id": int(name[3:]), "v": row[1]} for name, row in said.items() if row[1]]
+    existed = [{"id": int(name[3:]), "v": row[1]} for name, row in output.items() if row[1]]
     table.append(existed)
     while table.snapshot().version < 4:
         table.set_properties({"filler": str(table.snapshot().version)})
     for step in (2, 3, 4):
         rows = []
-        for name, row in said.items():
+        for name, row in output.items():
             if done := re.fullmatch(r"(\w+) ?(\w*)", row[step]):
                 rows.append({"id": int(name[3:]), "v": done[2] or None})
         merge = table.merge(pa.Table.from_pylist(rows, schema), "id")
@@ -82,12 +82,12 @@ def test_the_four_queries_return_what_the_picture_says(tmp_path: Path) -> None:
         merge.when_not_matched_insert_all().execute()
     assert table.snapshot().version == 7
     for at, kind in enumerate(kinds, 5):
-        found: dict[int, list[dict[str, Any]]] = {}
+        result: dict[int, list[dict[str, Any]]] = {}
         changes = table.changes(5, 7, kind=kind).to_arrow().to_pylist()
         order = ["insert", "update_preimage", "update_postimage", "delete"]
         for row in sorted(
             changes, key=lambda row: (row["_commit_version"], order.index(row["_change_type"]))
         ):
-            found.setdefault(row["id"], []).append(row)
-        for name, row in said.items():
-            assert as_told(found.get(int(name[3:]), [])) == row[at], (kind, name)
+            result.setdefault(row["id"], []).append(row)
+        for name, row in output.items():
+            assert as_told(result.get(int(name[3:]), [])) == row[at], (kind, name)

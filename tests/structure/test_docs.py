@@ -1,4 +1,4 @@
-"""What the documentation says of the repository is so."""
+"""The documentation agrees with the repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from support.pages import FENCE, HOLDS, OTHERS, PAGES, ROOT, needs_spark, paste, script
 
 EXTRAS = re.search(r"/\.spark: EXTRAS := (\S+)", (ROOT / "Makefile").read_text())
-#: What `make demo` installs beside pyarrow, as pip is told.
+#: The arguments of pip in `make demo`, in addition to pyarrow.
 DEMO = [
     requirement
     for extra in (EXTRAS[1].split(",") if EXTRAS else ())
@@ -36,7 +36,7 @@ def test_every_path_of_the_spec_map_exists() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_relative_link_leads_somewhere(page: str) -> None:
+def test_every_relative_link_exists(page: str) -> None:
     targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", PAGES[page])
     assert [
         target for target in targets if not (ROOT / page).parent.joinpath(target).exists()
@@ -52,7 +52,7 @@ def test_every_block_is_pasted_or_counted() -> None:
     for page, text in PAGES.items():
         fences = re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE)
         blocks = [kind for kind, _ in FENCE.findall(text)]
-        assert len(fences) == 2 * len(blocks), f"{page}: a fence that is no block"
+        assert len(fences) == 2 * len(blocks), f"{page}: a fence outside of a block"
         assert set(blocks) <= {"python", "sh", "text"}, page
         others[page] += sum(kind != "python" for kind in blocks)
     assert +others == OTHERS
@@ -66,7 +66,7 @@ def test_a_page_can_be_pasted(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", HOLDS)
-def test_a_page_asks_for_no_more_than_the_demo_installs(page: str) -> None:
+def test_a_page_needs_only_the_packages_of_the_demo(page: str) -> None:
     imported = {
         name.partition(".")[0]
         for node in ast.walk(ast.parse(script(page)))
@@ -89,10 +89,10 @@ def test_the_first_example_is_short() -> None:
 
 
 def test_the_demo_names_one_version_of_pyspark() -> None:
-    """PySpark is a source distribution: to learn what one needs, pip fetches all of it."""
-    wanted = [name for name in DEMO if re.match(r"pyspark\b", name)]
-    assert wanted
-    assert [name for name in wanted if "==" not in name] == []
+    """PySpark is a source distribution: to determine its dependencies, pip downloads all of it."""
+    expected = [name for name in DEMO if re.match(r"pyspark\b", name)]
+    assert expected
+    assert [name for name in expected if "==" not in name] == []
 
 
 def test_the_recipes_that_the_readme_names_exist() -> None:

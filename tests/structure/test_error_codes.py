@@ -10,11 +10,11 @@ CORE = ROOT / "rust" / "core" / "src"
 BINDINGS = ROOT / "rust" / "bindings" / "src"
 PACKAGE = ROOT / "python" / "deltareplay"
 
-#: What a code looks like: words with dots between them, and none that names a file or a property.
+#: The form of a code: words separated by dots that are not the name of a file or a property.
 CODE = re.compile(r'"([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+)"')
 NO_CODE = re.compile(r"^delta\.|^fs\.|^deltareplay\.|\.com$|^spark\.sql\.")
 
-#: Texts of the same form that are something else.
+#: Other texts of the same form.
 SOMETHING_ELSE = {
     "add.size": "a field of the log: where a number of the report is from",
     "add.stats": "a field of the log: where a number of the report is from",
@@ -34,10 +34,10 @@ SOMETHING_ELSE = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "a setting of Hadoop",
 }
 
-#: Where a Rust file's unit tests begin.
+#: The beginning of a Rust file's unit tests.
 UNIT_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\(crate\) )?mod \w+ \{")
 
-#: Codes that no test can bring about, each with its reason.
+#: Codes that no test can cause, each with its reason.
 EXCEPTIONS: dict[str, str] = {
     "checksum.json": "comes out inside of checksum.unreadable, which has a test",
     "commit.columns": "guards the engine's own columns; no bytes of a commit get there",
@@ -55,7 +55,7 @@ EXCEPTIONS: dict[str, str] = {
 
 
 def without_tests(path: Path) -> str:
-    """The code of a Rust file, without its unit tests."""
+    """Return the code of a Rust file, without its unit tests."""
     return UNIT_TESTS.split(path.read_text(encoding="utf-8"), maxsplit=1)[0]
 
 
@@ -63,21 +63,21 @@ def is_test(path: Path) -> bool:
     return path.name == "tests.rs" or "tests" in path.parts[len(ROOT.parts) :]
 
 
-def made() -> dict[str, str]:
-    """Every code, with a file that makes it."""
-    found: dict[str, str] = {}
+def codes_in_sources() -> dict[str, str]:
+    """Return every code, with a file that raises it."""
+    result: dict[str, str] = {}
     for folder, pattern in ((CORE, "*.rs"), (BINDINGS, "*.rs"), (PACKAGE, "*.py")):
         for path in sorted(folder.rglob(pattern)):
             if is_test(path):
                 continue
             for code in CODE.findall(without_tests(path)):
                 if not NO_CODE.search(code) and code not in SOMETHING_ELSE:
-                    found.setdefault(code, str(path.relative_to(ROOT)))
-    return found
+                    result.setdefault(code, str(path.relative_to(ROOT)))
+    return result
 
 
 def text_of_the_tests() -> str:
-    """The text of every test."""
+    """Return the text of every test."""
     texts = []
     for folder in ("tests", "rust/core/tests", "rust/core/src"):
         for path in sorted((ROOT / folder).rglob("*")):
@@ -91,7 +91,7 @@ def text_of_the_tests() -> str:
 
 
 def test_every_code_has_a_test() -> None:
-    codes, tests = made(), text_of_the_tests()
+    codes, tests = codes_in_sources(), text_of_the_tests()
     assert len(codes) > 40, "the pattern finds no codes any more: look at how they are made"
     missing = {
         code: where
@@ -104,7 +104,7 @@ def test_every_code_has_a_test() -> None:
 
 
 def test_exceptions_are_needed() -> None:
-    codes, tests = made(), text_of_the_tests()
+    codes, tests = codes_in_sources(), text_of_the_tests()
     for code in EXCEPTIONS:
         assert code in codes, f"{code} is made nowhere"
         assert f'"{code}"' not in tests, f"{code} has a test by now"

@@ -1,4 +1,4 @@
-"""The modules of the package import each other one way, inside of functions and for types, too."""
+"""The modules of the package import each other one way, also inside of functions and for types."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ SPARK = (
 
 
 def modules() -> dict[str, Path]:
-    """The files of the package; those of packages only say what is in them."""
-    found = {}
+    """Return the files of the package; those of packages only have a docstring."""
+    result = {}
     for path in PYTHON.rglob("*.py"):
         if path.name != "__init__.py":
-            found[".".join(path.relative_to(PYTHON).with_suffix("").parts)] = path
-    return found
+            result[".".join(path.relative_to(PYTHON).with_suffix("").parts)] = path
+    return result
 
 
 def imported(node: ast.AST) -> Iterator[str]:
-    """What is imported, wherever in a file."""
+    """Return all imports, wherever in a file."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
             yield from (alias.name for alias in child.names)
@@ -77,7 +77,7 @@ def imported(node: ast.AST) -> Iterator[str]:
 
 
 def imports() -> dict[str, set[str]]:
-    """The modules that each module imports."""
+    """Return the modules that each module imports."""
     files = modules()
     return {
         name: set(imported(ast.parse(path.read_text(encoding="utf-8")))) & files.keys() - {name}
@@ -90,7 +90,7 @@ def in_order(graph: dict[str, set[str]]) -> list[str]:
 
 
 def upwards(graph: dict[str, set[str]], parent: str, packages: tuple[str, ...]) -> list[str]:
-    """The imports of a package by one that comes before it."""
+    """Return the imports of a package by one that comes before it."""
 
     def rank(module: str) -> int | None:
         inside = module.startswith(f"{parent}.")
@@ -140,17 +140,17 @@ def test_packages_of_spark_import_those_before_them() -> None:
 
 
 def test_merge_on_spark_is_in_few_modules() -> None:
-    """All that decides what MERGE does: its own modules, and the rows that they convert."""
+    """Everything that determines MERGE: its own modules, and the rows that they convert."""
     graph = imports()
-    found: set[str] = set()
+    result: set[str] = set()
     new = {"deltareplay.spark.dml.merge.builder"}
     while new:
-        found |= new
-        new = {name for module in new for name in graph[module]} - found
+        result |= new
+        new = {name for module in new for name in graph[module]} - result
         new = {name for name in new if name.startswith("deltareplay.spark.dml.")}
     converted = "deltareplay.spark.writing.table_rows"
-    assert any(converted in graph[module] for module in found)
-    assert len(found | {converted}) <= 9
+    assert any(converted in graph[module] for module in result)
+    assert len(result | {converted}) <= 9
 
 
 def test_every_module_of_spark_is_in_a_package() -> None:
@@ -159,7 +159,7 @@ def test_every_module_of_spark_is_in_a_package() -> None:
     assert {path.parent.name for path in spark.glob("*/__init__.py")} == {*SPARK}
 
 
-def test_packages_say_what_they_have_and_no_more() -> None:
+def test_packages_only_have_a_docstring() -> None:
     python = PYTHON / "deltareplay"
     private = [*(python / "spark").glob("*/**/__init__.py"), *python.glob("_*/__init__.py")]
     assert len(private) > 20
@@ -176,6 +176,6 @@ def test_the_design_shows_the_packages() -> None:
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*SPARK]
 
 
-def test_tests_of_private_modules_stand_in_their_packages() -> None:
+def test_tests_of_private_modules_are_in_their_packages() -> None:
     units = ROOT / "tests" / "spark_units"
     assert {path.parent.name for path in units.glob("*/test_*.py")} <= {*SPARK}

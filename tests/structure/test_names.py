@@ -1,4 +1,4 @@
-"""Dotted names and their backticks are read and written by ``deltareplay._names`` alone."""
+"""Dotted names and their backticks are only parsed and written by ``deltareplay._names``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PYTHON = Path(__file__).resolve().parents[2] / "python" / "deltareplay"
 #: Code that quotes a name, removes its backticks, or splits it at its dots.
 OWN_WAY = re.compile(r"""replace\(["']`|strip\(["']`|["']`["'] \+|\(\?:\[\^`\]|== ["']`["'] and""")
 
-#: The names, and the tokenizer, which also reads words and strings.
+#: The module itself, and the tokenizer, which also reads words and strings.
 HOMES = ("_names.py", "spark/syntax/tokens.py")
 
 #: A path in a message.
@@ -30,7 +30,7 @@ def test_one_module_knows_backticks() -> None:
     assert own - {*DISPLAY} == {*HOMES}
 
 
-# as Spark's parser of names reads them: a part has backticks if it is no word
+# as Spark parses names: a part has backticks if it is not a word
 @pytest.mark.parametrize(
     ("name", "parts"),
     [

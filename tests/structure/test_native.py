@@ -25,8 +25,8 @@ def test_looked_at_something() -> None:
     assert FUNCTIONS
 
 
-@pytest.mark.slow  # mypy reads the package anew
-def test_stub_says_what_is_there() -> None:
+@pytest.mark.slow  # mypy parses the package again
+def test_stub_agrees_with_the_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "deltareplay._native"],
         capture_output=True,
@@ -70,11 +70,11 @@ def test_classes_are_frozen(table: dr.Table, rows: dr.Table, tmp_path: Path) -> 
         _native.Cloning(v2, v2.snapshot(), dr.Table(f"{tmp_path}-clone").native, True, False, {})
     )
     one_of_each.append(_native.DeletionVector.decode(b"\xd1\xd3\x39\x64" + bytes(8)))
-    assert {type(one) for one in one_of_each} == set(CLASSES)
-    for one in one_of_each:
-        for name in [*(name for name in vars(type(one)) if not name.startswith("_")), "new"]:
+    assert {type(item) for item in one_of_each} == set(CLASSES)
+    for item in one_of_each:
+        for name in [*(name for name in vars(type(item)) if not name.startswith("_")), "new"]:
             with pytest.raises(AttributeError):
-                setattr(one, name, 1)
+                setattr(item, name, 1)
 
 
 @pytest.mark.parametrize("thing", [*CLASSES, *FUNCTIONS], ids=lambda thing: thing.__name__)

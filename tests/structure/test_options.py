@@ -1,4 +1,4 @@
-"""The tables of options in ``docs/spark.md`` have the options that the format takes."""
+"""The tables of options in ``docs/spark.md`` have the options that the format supports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECTIONS = {
 
 
 def rows(heading: str) -> list[str]:
-    """The first cells of the table in a section, without those of the sections below."""
+    """Return the first cells of the table in a section, without those of subsections."""
     [text] = re.findall(rf"(?ms)^{re.escape(heading)}$(.*?)(?=^##|\Z)", PAGE)
     return [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ")]
 
@@ -36,7 +36,7 @@ def test_a_table_has_the_options_of_its_calls(heading: str) -> None:
 
 
 def test_the_name_delta() -> None:
-    """Each option of delta-spark that the page names works, or is among those that are errors."""
+    """Each option of delta-spark on the page works, or is listed as an error."""
     *others, last = rows("## The name `delta`")
     assert "any other option" in last
     assert [name for name in names([last]) if option(name)] == []
@@ -46,7 +46,7 @@ def test_the_name_delta() -> None:
     assert {entry.name for entry in OPTIONS if entry.listed} - {
         entry.name for entry in documented
     } == {
-        "partitionBy",  # stands in the cell of its method
+        "partitionBy",  # in the cell of its method
         *("path", "allowedRoots", "storage.<key>", "filter", "splitSize"),
         *("withRowId", "withFilePath", "withRowIndex", "changeKind", "changeKey", "changeDeleted"),
     }

@@ -1,6 +1,7 @@
-"""Private attributes stay in their package: what other packages need has a name without underscore.
+"""Private attributes are only used in their package; members for other packages have public names.
 
-Its docstring begins with ``Internal:``, so that it is no part of the API (``test_public.py``).
+Their docstrings begin with ``Internal:``, so that they are not part of the API
+(``test_public.py``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from pathlib import Path
 
 PYTHON = Path(__file__).resolve().parents[2] / "python"
 
-#: Attributes of other libraries without a public way, and the only modules that use them.
+#: Private attributes of other libraries without a public alternative, and the modules that use
+#: them.
 FOREIGN = {
     # the JVM, writers, and the plans of Spark Connect
     "deltareplay.spark.session.internals": {
@@ -33,7 +35,7 @@ def is_private(name: str) -> bool:
 
 
 def package(module: str) -> str:
-    """The folder of a module."""
+    """Return the folder of a module."""
     parts = module.split(".")
     depth = 3 if parts[:2] == ["deltareplay", "spark"] else 2
     return ".".join(parts[:depth])
@@ -47,7 +49,7 @@ def trees() -> dict[str, ast.Module]:
 
 
 def defined(owner: ast.ClassDef) -> Iterator[str]:
-    """The private names that a class defines: in its body, in slots, and by ``self``."""
+    """Return the private names that a class defines: in its body, in slots, and by ``self``."""
     for node in owner.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield node.name
@@ -68,7 +70,7 @@ def is_own(node: ast.Attribute) -> bool:
 
 
 def accesses(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
-    """The line and the name of each private attribute of another object; whether it has a name."""
+    """Yield line and name of each private attribute of another object; whether that has a name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_own(node):
             yield node.lineno, node.attr, isinstance(node.value, ast.Name)
@@ -83,7 +85,7 @@ def accesses(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
 
 
 def reaches(modules: dict[str, ast.Module]) -> list[str]:
-    """The uses of private attributes of classes of other packages, and of other libraries."""
+    """Return the uses of private attributes of other packages and libraries."""
     own: dict[str, Definitions] = {}
     homes: Definitions = defaultdict(set)
     for module, tree in modules.items():
@@ -115,7 +117,7 @@ def test_no_package_uses_private_attributes_of_another() -> None:
     ]
 
 
-def test_other_libraries_are_reached_where_it_is_said() -> None:
+def test_private_attributes_of_other_libraries_are_listed() -> None:
     modules = trees()
     for module, names in FOREIGN.items():
         assert names == {name for _, name, _ in accesses(modules[module])} & names, module

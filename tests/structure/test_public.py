@@ -37,7 +37,7 @@ WITHOUT_EXAMPLE = {
 
 
 def modules() -> list[ModuleType]:
-    """Every module of the package that is Python, and that can be imported here."""
+    """Return every Python module of the package that can be imported here."""
     names = {info.name for info in pkgutil.walk_packages(dr.__path__, "deltareplay.")}
     names.remove("deltareplay._native")
     if importlib.util.find_spec("pyspark") is None:
@@ -46,7 +46,7 @@ def modules() -> list[ModuleType]:
 
 
 def is_internal(member: object) -> bool:
-    """Members for other packages of ours, which are no part of the API."""
+    """Return whether a member is for other packages of ours, and not part of the API."""
     return (inspect.getdoc(member) or "").startswith("Internal: ")
 
 
@@ -61,21 +61,21 @@ def internal() -> set[str]:
 
 
 def public() -> dict[str, Any]:
-    """Every public class and function, and the public members of the classes."""
-    found: dict[str, Any] = {}
+    """Return every public class and function, and the public members of the classes."""
+    result: dict[str, Any] = {}
     for name in dr.__all__:
         value = getattr(dr, name)
         if not callable(value):
             continue
-        found[name] = value
+        result[name] = value
         if isinstance(value, type):
             bases = [base for base in value.__mro__ if base.__module__.startswith("deltareplay._")]
             members = [pair for part in (value, *bases) for pair in vars(part).items()]
             for member, thing in members:
                 ours = isinstance(thing, property) or inspect.isfunction(thing)
                 if ours and not member.startswith("_") and not is_internal(thing):
-                    found[f"{name}.{member}"] = thing
-    return found
+                    result[f"{name}.{member}"] = thing
+    return result
 
 
 PUBLIC = public()
@@ -146,14 +146,14 @@ def test_has_an_example(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if callable(value)])
-def test_tells_every_argument(name: str) -> None:
+def test_records_every_argument(name: str) -> None:
     value = PUBLIC[name]
     if isinstance(value, type) and (
         dataclasses.is_dataclass(value) or issubclass(value, Exception)
     ):
-        return  # attributes are told instead
+        return  # attributes are documented instead
     if name == "Snapshot":
-        return  # made by Table.snapshot alone
+        return  # created by Table.snapshot alone
     text = inspect.getdoc(value) or ""
     for argument in inspect.signature(value).parameters:
         if argument != "self":
@@ -167,7 +167,7 @@ def test_examples_run(module: ModuleType, rows: dr.Table, tmp_path: Path) -> Non
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for example in finder.find(module, globs=names):
         if example.examples:
-            # a table of its own: examples of writing must not disturb the others
+            # a separate table: examples of writing must not affect the others
             example.globs["table"] = dr.Table(samples.events(tmp_path / example.name / "t").uri)
             schema = pa.schema([("id", pa.int64()), ("day", pa.date32())])
             example.globs["empty"] = dr.create_table(tmp_path / example.name / "e", schema)
@@ -175,13 +175,13 @@ def test_examples_run(module: ModuleType, rows: dr.Table, tmp_path: Path) -> Non
 
 
 def test_dataclasses_are_frozen() -> None:
-    found = [value for value in PUBLIC.values() if dataclasses.is_dataclass(value)]
-    assert len(found) >= 8
-    for value in found:
+    result = [value for value in PUBLIC.values() if dataclasses.is_dataclass(value)]
+    assert len(result) >= 8
+    for value in result:
         assert value.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
-def test_tables_and_snapshots_take_no_attribute(table: dr.Table) -> None:
+def test_tables_and_snapshots_have_no_other_attributes(table: dr.Table) -> None:
     for owner in (table, table.snapshot()):
         with pytest.raises(AttributeError):
             owner.something = 1  # type: ignore[attr-defined]

@@ -48,7 +48,7 @@ def references(tree: ast.Module) -> Iterator[tuple[int, str]]:
             for alias in node.names:
                 yield node.lineno, f"{node.module}.{alias.name}"
                 names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    for node in ast.walk(tree):  # names that are also variables or arguments are left out
+    for node in ast.walk(tree):  # names that are also variables or arguments are excluded
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             names.pop(node.id, None)
         elif isinstance(node, ast.arg):

@@ -1,4 +1,4 @@
-"""The files of the repository: none of them knows the machine that it was written on."""
+"""The files of the repository: none of them contains paths of a machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Put together here, so that this file passes its own test.
+# Concatenated here, so that this file passes its own test.
 PLACES = [
     "/".join(parts) for parts in (("", "work", "main"), ("", "work", "shared"), ("", "tmp", "wt"))
 ]
@@ -33,12 +33,12 @@ HOSTS = [
 ]
 #: Of the text that the Apache Software Foundation publishes.
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
-#: Tables that other programs wrote hold the paths of their machines.
+#: Tables written by other programs contain the paths of their machines.
 FOREIGN = ("tests/fixtures/", "tests/conformance/tables/")
 
 
 def tracked() -> list[str]:
-    """Every file under version control."""
+    """Return every file under version control."""
     done = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, text=True, check=False
     )
@@ -48,20 +48,20 @@ def tracked() -> list[str]:
 
 
 def test_names_no_machine_and_no_registry() -> None:
-    wanted = [text.encode() for text in (*PLACES, *HOSTS)]
+    expected = [text.encode() for text in (*PLACES, *HOSTS)]
     looked_at = 0
-    found = []
+    result = []
     for name in tracked():
         content = (ROOT / name).read_bytes()
         looked_at += 1
-        found += [f"{name}: {text.decode()}" for text in wanted if text in content]
+        result += [f"{name}: {text.decode()}" for text in expected if text in content]
         if not name.startswith(FOREIGN) and (home := HOMES.search(content)):
-            found.append(f"{name}: {home.group().decode(errors='replace')}")
+            result.append(f"{name}: {home.group().decode(errors='replace')}")
     assert looked_at > 50
-    assert not found
+    assert not result
 
 
-def test_the_licence_is_there_in_full() -> None:
+def test_the_licence_is_complete() -> None:
     assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == APACHE_2
 
 
@@ -86,7 +86,7 @@ def test_unit_tests_of_rust_have_their_own_files() -> None:
     assert not inline, "move the tests to tests.rs"
 
 
-#: Where code may call what only some operating systems have.
+#: Modules that may call functions of only some operating systems.
 OF_ONE_SYSTEM = "rust/core/src/storage/platform/"
 
 
@@ -103,9 +103,11 @@ def test_one_module_knows_the_operating_systems() -> None:
 
 
 def test_the_map_of_the_tests_has_every_folder() -> None:
-    told = re.findall(r"^\| `(\w+)` \|", (ROOT / "tests" / "README.md").read_text(), re.MULTILINE)
+    reported = re.findall(
+        r"^\| `(\w+)` \|", (ROOT / "tests" / "README.md").read_text(), re.MULTILINE
+    )
     folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.*"))}
-    assert sorted(told) == sorted(folders - {"__pycache__"})
+    assert sorted(reported) == sorted(folders - {"__pycache__"})
 
 
 def test_tests_are_collected_without_spark() -> None:
@@ -113,7 +115,7 @@ def test_tests_are_collected_without_spark() -> None:
         name for name in tracked() if re.search(r"^tests/(?:.*/)?(?:test_\w+|conftest)\.py$", name)
     ]
     assert any(name.startswith("tests/spark/") for name in collected)
-    found = []
+    result = []
     for name in collected:
         for statement in ast.parse((ROOT / name).read_text(encoding="utf-8")).body:
             match statement:
@@ -123,5 +125,5 @@ def test_tests_are_collected_without_spark() -> None:
                     packages = {module.partition(".")[0]}
                 case _:
                     continue
-            found += [f"{name}: {package}" for package in packages & {"pyspark", "delta"}]
-    assert not found, "the plain tests run without: import inside of the test"
+            result += [f"{name}: {package}" for package in packages & {"pyspark", "delta"}]
+    assert not result, "the plain tests run without: import inside of the test"

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from structure.test_error_codes import made
+from structure.test_error_codes import codes_in_sources
 
 from deltareplay import exceptions
 from deltareplay.exceptions import DeltaReplayError
@@ -21,17 +21,17 @@ SECTIONS = {
     for code, text in SECTION.findall(page.read_text(encoding="utf-8"))
 }
 #: Codes in the sources; names such as `s.a` in docstrings have the same form.
-CODES = {code for code in made() if len(code.partition(".")[0]) > 1}
+CODES = {code for code in codes_in_sources() if len(code.partition(".")[0]) > 1}
 
 
 def test_every_code_has_a_section_and_every_section_a_code() -> None:
     assert len(CODES) > 300, "the pattern finds no codes any more"
     assert sorted(CODES - {*SECTIONS}) == [], "write a section in docs/troubleshooting"
-    assert sorted({*SECTIONS} - CODES) == [], "these codes are made nowhere"
+    assert sorted({*SECTIONS} - CODES) == [], "these codes are raised nowhere"
 
 
 @pytest.mark.parametrize("page", sorted({page for page, _ in SECTIONS.values()}))
-def test_each_section_says_cause_place_and_remedy(page: str) -> None:
+def test_each_section_has_cause_diagnosis_and_remedy(page: str) -> None:
     for code, (where, text) in SECTIONS.items():
         if where == page:
             labels = re.findall(r"^- \*\*(.+?):\*\* \S", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What `make wheel` holds a wheel to, tried on wheels that are not as they should be."""
+"""The checks of `make wheel`, tested on invalid wheels."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def test_flaws_of_a_wheel(
 ) -> None:
     path = wheel(strings=strings) if licence is None else wheel(strings=strings, licence=licence)
 
-    found = list(flaws(path, glibc=(2, 17), megabytes=megabytes))
+    result = list(flaws(path, glibc=(2, 17), megabytes=megabytes))
 
-    assert len(found) == (flaw is not None)
-    assert all(flaw in sentence for sentence in found if flaw)
+    assert len(result) == (flaw is not None)
+    assert all(flaw in sentence for sentence in result if flaw)
 
 
 def test_a_wheel_has_the_notices_of_its_crates(wheel: Wheel) -> None:

@@ -1,1 +1,1 @@
-"""Helpers that every test may use. Nothing here imports deltareplay."""
+"""Helpers for all tests. They do not import deltareplay."""

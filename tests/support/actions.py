@@ -1,7 +1,7 @@
-"""The actions of the log and the schemas in them, as plain dicts.
+"""The actions of the log and their schemas, as plain dicts.
 
-An action is a dict with one key, as a line of a commit has it: ``{"add": {...}}``. Nothing is
-checked: a test that wants a broken action gets one.
+An action is a dict with one key, as in a line of a commit: ``{"add": {...}}``. Nothing is
+validated: tests can create invalid actions.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import pyarrow as pa
 
 Action = dict[str, Any]
 
-#: Modification time and creation time of everything, unless told: 2025-10-09 08:53:20 UTC, in ms.
+#: The default modification time and creation time: 2025-10-09 08:53:20 UTC, in ms.
 T0 = 1_760_000_000_000
 
-#: Far enough in the future that no tombstone made with it expires.
+#: Far enough in the future that no tombstone with it expires.
 NEVER_EXPIRES = 4_000_000_000_000
 
 #: Fields of an ``add`` with plain values.
@@ -36,7 +36,7 @@ TABLE_ID = "0d6e1a4c-0000-4000-8000-000000000001"
 def field_json(
     name: str, type_: Any, *, nullable: bool = True, metadata: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """One field of a Delta schema; ``type_`` is a type name or the JSON of a nested type."""
+    """Return a field of a Delta schema; ``type_`` is a type name or the JSON of a nested type."""
     return {"name": name, "type": type_, "nullable": nullable, "metadata": dict(metadata or {})}
 
 
@@ -67,7 +67,7 @@ _ARROW = {
 
 
 def arrow_type(type_: Any) -> pa.DataType:
-    """The Arrow type of a Delta type: a name such as ``decimal(10,2)``, or a struct as JSON."""
+    """Return the Arrow type of a Delta type, such as ``decimal(10,2)`` or a struct as JSON."""
     if isinstance(type_, dict):
         if type_["type"] != "struct":
             raise ValueError(f"no statistics for {type_['type']}")
@@ -86,7 +86,7 @@ def protocol(
     writer_features: Sequence[str] | None = None,
     **extra: Any,
 ) -> Action:
-    """A ``protocol`` action; the feature lists are left out where they are None."""
+    """Return a ``protocol`` action; without feature lists that are None."""
     body: dict[str, Any] = {"minReaderVersion": reader, "minWriterVersion": writer}
     if reader_features is not None:
         body["readerFeatures"] = list(reader_features)
@@ -96,7 +96,7 @@ def protocol(
 
 
 def features(*reader_and_writer: str, writer_only: Sequence[str] = ()) -> Action:
-    """A ``protocol`` 3/7 with these features in both lists, and ``writer_only`` in the second."""
+    """Return ``protocol`` 3/7 with features for both, and ``writer_only`` ones."""
     return protocol(
         3, 7, reader_features=reader_and_writer, writer_features=[*reader_and_writer, *writer_only]
     )
@@ -113,7 +113,7 @@ def metadata(
     created_time: int | None = T0,
     **extra: Any,
 ) -> Action:
-    """A ``metaData`` action; ``None`` leaves a field out."""
+    """Return a ``metaData`` action; ``None`` omits a field."""
     body: dict[str, Any] = {
         "id": id,
         "name": name,
@@ -149,7 +149,7 @@ def deletion_vector(
     size: int = 36,
     cardinality: int = 2,
 ) -> dict[str, Any]:
-    """A deletion-vector descriptor for ``add(deletion_vector=...)`` and ``remove(...)``."""
+    """Return a deletion-vector descriptor for ``add(deletion_vector=...)`` and ``remove(...)``."""
     return present(
         {
             "storageType": storage_type,
@@ -176,7 +176,7 @@ def add(
     clustering_provider: str | None = None,
     **extra: Any,
 ) -> Action:
-    """An ``add`` action; ``path`` goes into the log as it is (URI-encoded by the caller)."""
+    """Return an ``add`` action; ``path`` is logged as it is (URI-encoded by the caller)."""
     body: dict[str, Any] = {
         "path": path,
         "partitionValues": dict(partition_values or {}),
@@ -204,7 +204,7 @@ def remove(
     deletion_vector: Mapping[str, Any] | None = None,
     **extra: Any,
 ) -> Action:
-    """A ``remove`` action; ``extended=None, size=None`` is what old writers wrote."""
+    """Return a ``remove`` action; ``extended=None, size=None`` is the form of old writers."""
     body: dict[str, Any] = {
         "path": path,
         "deletionTimestamp": deletion_timestamp,
@@ -220,7 +220,7 @@ def remove(
 def cdc(
     path: str, *, size: int = 100, partition_values: Mapping[str, str | None] | None = None
 ) -> Action:
-    """A ``cdc`` action."""
+    """Return a ``cdc`` action."""
     return {
         "cdc": {
             "path": path,
@@ -232,27 +232,27 @@ def cdc(
 
 
 def txn(app_id: str, version: int, last_updated: int | None = T0) -> Action:
-    """A ``txn`` action."""
+    """Return a ``txn`` action."""
     return {"txn": present({"appId": app_id, "version": version, "lastUpdated": last_updated})}
 
 
 def domain(name: str, configuration: str = "{}", *, removed: bool = False) -> Action:
-    """A ``domainMetadata`` action."""
+    """Return a ``domainMetadata`` action."""
     return {"domainMetadata": {"domain": name, "configuration": configuration, "removed": removed}}
 
 
 def commit_info(operation: str = "WRITE", *, timestamp: int = T0, **extra: Any) -> Action:
-    """A ``commitInfo`` action; pass ``inCommitTimestamp=...`` and others as they are."""
+    """Return a ``commitInfo`` action; others, such as ``inCommitTimestamp=...``, are added."""
     return {"commitInfo": {"timestamp": timestamp, "operation": operation, **extra}}
 
 
 def checkpoint_metadata(version: int, **extra: Any) -> Action:
-    """The ``checkpointMetadata`` row of a V2 checkpoint."""
+    """Return the ``checkpointMetadata`` row of a V2 checkpoint."""
     return {"checkpointMetadata": {"version": version, **extra}}
 
 
 def sidecar(path: str, size: int, *, modification_time: int = T0, **extra: Any) -> Action:
-    """A ``sidecar`` row of a V2 checkpoint; ``path`` is normally a bare file name."""
+    """Return a ``sidecar`` row of a V2 checkpoint; ``path`` is normally a bare file name."""
     return {
         "sidecar": {
             "path": path,
@@ -264,10 +264,10 @@ def sidecar(path: str, size: int, *, modification_time: int = T0, **extra: Any) 
 
 
 def present(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries whose value is not None."""
+    """Return the entries whose value is not None."""
     return {key: value for key, value in body.items() if value is not None}
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON, not escaped to ASCII."""
+    """Return compact JSON, not escaped to ASCII."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Servers on this machine that answer every request as a test wants."""
+"""Servers on this machine with the responses of a test."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-#: A status, headers and a body, or what makes the pieces of one.
+#: A status, headers and a body, or a function that yields its pieces.
 Answer = tuple[int, dict[str, str], bytes | Callable[[], Iterator[bytes]]]
 
-#: An answer, or what makes one of the path of a request.
+#: A response, or a function from the path of a request to one.
 Answering = Answer | Callable[[str], Answer]
 
 
@@ -22,7 +22,7 @@ class Servers:
         self._running: list[ThreadingHTTPServer] = []
 
     def start(self, answering: Answering) -> str:
-        """Start a server; returns its address."""
+        """Start a server; return its address."""
         server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(answering))
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -43,7 +43,7 @@ def _handler(answering: Answering) -> type[BaseHTTPRequestHandler]:
         def _any(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             status, headers, body = answering(self.path) if callable(answering) else answering
-            with contextlib.suppress(OSError):  # the client has gone, as it should
+            with contextlib.suppress(OSError):  # the client has disconnected, as it should
                 self.send_response(status)
                 for key, value in headers.items():
                     self.send_header(key, value)

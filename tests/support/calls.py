@@ -1,4 +1,4 @@
-"""Tables of calls in the pages for those who come from another library: each row runs on both."""
+"""Tables of calls in the pages for users of another library: each row runs on both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from support.pages import ROOT
 
-#: A row whose last two cells are code and nothing else, between single or double backticks.
+#: A row whose last two cells are only code, in single or double backticks.
 ROW = re.compile(r"^\| ([^|]+) \| (``?)([^|]+)\2 \| (``?)([^|]+)\4 \|$")
 HEADER = re.compile(
     r"^\| to do \| [\w-]+ \| deltareplay \|\n\|---\|---\|---\|\n((?:\|.*\n)+)", re.M
@@ -20,7 +20,7 @@ HEADER = re.compile(
 
 @dataclass(frozen=True)
 class Row:
-    """What one does, their call, our call."""
+    """The task, their call, our call."""
 
     title: str
     theirs: str
@@ -31,7 +31,7 @@ class Row:
 
 
 def rows(page: str) -> list[Row]:
-    """The rows of all tables of a page that compare calls; one that is not of this form fails."""
+    """Return the rows of all tables of a page that compare calls; fails on other rows."""
     calls = list(_rows((ROOT / "docs" / "migration" / f"{page}.md").read_text(encoding="utf-8")))
     titles = [row.title for row in calls]
     assert len(titles) == len(set(titles)), "two rows with one title"
@@ -47,6 +47,6 @@ def _rows(text: str) -> Iterator[Row]:
 
 
 def run(code: str, names: Mapping[str, Any], path: Path) -> Any:
-    """The value of one call, with names that the page explains."""
+    """Return the value of one call, with names that the page explains."""
     tree = ast.parse(code, mode="eval")
     return eval(compile(tree, str(path), "eval"), {**names, "path": str(path)})

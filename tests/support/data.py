@@ -1,4 +1,4 @@
-"""Data files, written by pyarrow, and the ``add`` actions that tell of them."""
+"""Data files, written by pyarrow, and their ``add`` actions."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 from support import data, logs
 from support.actions import Action
 
-#: What the feed's metadata says.
+#: The configuration that enables the feed.
 ON = {"delta.enableChangeDataFeed": "true"}
 VECTORS = ("deletionVectors",)
 
 
 def removal(add: Action, **extra: Any) -> Action:
-    """The ``remove`` that gives up what an ``add`` made."""
+    """Return the ``remove`` of the file of an ``add``."""
     body = add["add"]
     return logs.remove(
         body["path"],
@@ -30,7 +30,7 @@ def removal(add: Action, **extra: Any) -> Action:
 
 
 def with_vector(add: Action, deleted: Iterable[int]) -> Action:
-    """The same file with these rows deleted."""
+    """Return the same file with these rows deleted."""
     from support import vectors
 
     body = {key: value for key, value in add["add"].items() if key != "deletionVector"}
@@ -45,7 +45,7 @@ def change_file(
     types: list[str],
     partition_values: dict[str, str | None] | None = None,
 ) -> Action:
-    """A change data file and its ``cdc`` action."""
+    """Write a change data file; return its ``cdc`` action."""
     add = data.write(root, f"_change_data/{name}", pa.table({**rows, "_change_type": types}))
     path, size = add["add"]["path"], add["add"]["size"]
     return logs.cdc(path, size=size, partition_values=partition_values)

@@ -19,44 +19,44 @@ from support.actions import Action, checkpoint_metadata, dumps, sidecar
 
 
 def local_path(uri: str) -> Path:
-    """The directory of a table on a local disk, by its URI."""
+    """Return the directory of a table on a local disk, from its URI."""
     return Path(urllib.request.url2pathname(urllib.parse.urlsplit(uri).path))
 
 
 def log_dir(table: str | os.PathLike[str]) -> Path:
-    """``<table>/_delta_log``, created where it is missing."""
+    """Return ``<table>/_delta_log``, creating it if needed."""
     path = Path(table) / "_delta_log"
     path.mkdir(parents=True, exist_ok=True)
     return path
 
 
 def commit_name(version: int) -> str:
-    """``00000000000000000003.json``."""
+    """Return ``00000000000000000003.json``."""
     return f"{version:020}.json"
 
 
 def compacted_name(start: int, end: int) -> str:
-    """``<start>.<end>.compacted.json``."""
+    """Return ``<start>.<end>.compacted.json``."""
     return f"{start:020}.{end:020}.compacted.json"
 
 
 def checksum_name(version: int) -> str:
-    """``<version>.crc``."""
+    """Return ``<version>.crc``."""
     return f"{version:020}.crc"
 
 
 def classic_name(version: int) -> str:
-    """``<version>.checkpoint.parquet``."""
+    """Return ``<version>.checkpoint.parquet``."""
     return f"{version:020}.checkpoint.parquet"
 
 
 def part_name(version: int, part: int, parts: int) -> str:
-    """``<version>.checkpoint.<part>.<parts>.parquet``; parts count from 1."""
+    """Return ``<version>.checkpoint.<part>.<parts>.parquet``; parts count from 1."""
     return f"{version:020}.checkpoint.{part:010}.{parts:010}.parquet"
 
 
 def v2_name(version: int, suffix: str = "json", unique: str | None = None) -> str:
-    """``<version>.checkpoint.<uuid>.<suffix>``; the same version gives the same uuid."""
+    """Return ``<version>.checkpoint.<uuid>.<suffix>``; the same version gives the same uuid."""
     unique = unique or str(uuid.UUID(int=0x8000_4000_0000_0000_0000 + version))
     return f"{version:020}.checkpoint.{unique}.{suffix}"
 
@@ -75,7 +75,7 @@ def write_commit(
 def write_compacted(
     table: str | os.PathLike[str], start: int, end: int, actions: Iterable[Action]
 ) -> Path:
-    """Write one compacted file of the commits ``start`` to ``end``, both included."""
+    """Write one compacted file of the commits ``start`` to ``end``, both inclusive."""
     return write_file(table, compacted_name(start, end), json_lines(actions))
 
 
@@ -92,7 +92,7 @@ def write_file(
 
 
 def json_lines(actions: Iterable[Action]) -> bytes:
-    """One action a line, compact JSON, LF after each."""
+    """Return one action per line, as compact JSON, with LF after each."""
     return b"".join(dumps(action).encode() + b"\n" for action in actions)
 
 
@@ -202,9 +202,9 @@ def checkpoint_schema(
 
 
 def checkpoint_table(actions: Iterable[Action], schema: pa.Schema) -> pa.Table:
-    """The actions as rows of ``schema``; keys that it does not have are left out.
+    """Return the actions as rows of ``schema``; keys that it does not have are omitted.
 
-    ``add.stats_parsed`` is filled from ``add.stats`` where the schema has it.
+    ``add.stats_parsed`` is filled from ``add.stats`` if the schema has it.
     """
     rows: dict[str, list[Any]] = {name: [] for name in schema.names}
     for action in actions:
@@ -252,7 +252,7 @@ def write_multipart(
     parts: int,
     **options: Any,
 ) -> list[Path]:
-    """Deal the actions out to ``parts`` files; ``options`` go to ``write_checkpoint``."""
+    """Distribute the actions over ``parts`` files; ``options`` are for ``write_checkpoint``."""
     return [
         write_checkpoint(
             table,
@@ -286,7 +286,7 @@ def write_v2(
     partition_type: pa.DataType | None = None,
     **parquet: Any,
 ) -> Path:
-    """Write a V2 checkpoint: file actions in ``sidecars`` files, or inline where that is 0.
+    """Write a V2 checkpoint: file actions in ``sidecars`` files, or inline if that is 0.
 
     Args:
         table: The table directory.
@@ -333,7 +333,7 @@ def write_hint(table: str | os.PathLike[str], version: int, size: int = 1, **ext
 
 
 def hint_checksum(body: Mapping[str, Any]) -> str:
-    """The MD5 of the canonical form of a hint, as the protocol defines it.
+    """Return the MD5 of the canonical form of a hint, as the protocol defines it.
 
     >>> hint_checksum(json.loads('''{"k0":"'v 0'","checksum":"adsaskfljadfkjadfkj","k1":{"k2":2,
     ... "k3":["v3",[1,2],{"k4":"v4","k5":["v5","v6","v7"]}]}}'''))
@@ -372,7 +372,7 @@ def _with_parsed_stats(row: Action, add_type: pa.DataType) -> Action:
 
 
 def _fit(value: Any, type_: pa.DataType) -> Any:
-    """``value`` as pa.array takes it for ``type_``: maps as pairs, text as typed values."""
+    """Return ``value`` in the form of pa.array for ``type_``: maps as pairs, text typed."""
     if value is None:
         return None
     if pa.types.is_struct(type_):

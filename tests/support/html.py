@@ -1,4 +1,4 @@
-"""What a page of HTML consists of: parsed without a browser."""
+"""The content of an HTML page, parsed without a browser."""
 
 from __future__ import annotations
 
@@ -65,5 +65,5 @@ class Page(HTMLParser):
             self.text.append(data)
 
     def values(self, name: str) -> list[str]:
-        """The values of an attribute."""
+        """Return the values of an attribute."""
         return [value for _, key, value in self.attributes if key == name]

@@ -1,13 +1,13 @@
-"""Delta logs written by hand: every file kind of the transaction log, from plain dicts.
+"""Handwritten Delta logs: every kind of file of the transaction log, from plain dicts.
 
-An action is a dict with one key, as a line of a commit has it: ``{"add": {...}}``. The functions
-``add``, ``remove``, ``metadata`` and so on (``support.actions``) make them; ``write_commit``,
-``write_checkpoint``, ``write_sidecar`` and so on (``support.files``) put them into files of a table
-directory. ``LogBuilder`` keeps the history and writes checkpoints, compacted files and checksums of
-the state that it has reached. All of it can be had from here: ``from support import logs``.
+An action is a dict with one key, as in a line of a commit: ``{"add": {...}}``. The functions
+``add``, ``remove``, ``metadata`` and so on (``support.actions``) create them; ``write_commit``,
+``write_checkpoint``, ``write_sidecar`` and so on (``support.files``) write them to files of a
+table directory. ``LogBuilder`` keeps the history and writes checkpoints, compacted files and
+checksums of its state. This module exports all of it: ``from support import logs``.
 
-Nothing is checked: a test that wants a broken log gets one. Nothing here uses deltareplay, so that
-what a test expects comes from somewhere else.
+Nothing is validated: tests can create invalid logs. Nothing here uses deltareplay, so that
+expected values are independent of it.
 
 >>> import tempfile
 >>> log = LogBuilder(tempfile.mkdtemp())
@@ -51,7 +51,7 @@ from support.files import (
 
 
 def file_key(body: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The key of reconciliation: path and unique id of the deletion vector."""
+    """Return the key of reconciliation: path and unique id of the deletion vector."""
     vector = body.get("deletionVector")
     unique = None
     if vector:
@@ -63,7 +63,7 @@ def file_key(body: Mapping[str, Any]) -> tuple[str, str | None]:
 
 @dataclass
 class State:
-    """What a log amounts to: plain dicts, by their keys, in the order of the log."""
+    """The state of a log: plain dicts, by their keys, in the order of the log."""
 
     protocol: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
@@ -74,7 +74,7 @@ class State:
     removed_domains: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def apply(self, actions: Iterable[Action]) -> State:
-        """Replay one commit on top."""
+        """Apply one commit."""
         for action in actions:
             for kind, body in action.items():
                 self._apply(kind, body)
@@ -102,11 +102,11 @@ class State:
             self.removes[file_key(body)] = {**body, "dataChange": False}
 
     def live_paths(self) -> list[str]:
-        """Paths of the live files as the log has them."""
+        """Return the paths of the live files as in the log."""
         return [body["path"] for body in self.adds.values()]
 
     def actions(self, *, removed_domains: bool = False) -> list[Action]:
-        """Everything as actions: the rows of a checkpoint, or the lines of a compacted file."""
+        """Return the state as actions: rows of a checkpoint, or lines of a compacted file."""
         actions: list[Action] = []
         if self.protocol is not None:
             actions.append({"protocol": self.protocol})
@@ -122,7 +122,7 @@ class State:
 
 
 class LogBuilder:
-    """Write a history, commit by commit, and remember it.
+    """Write a history, commit by commit, and keep it.
 
     Attributes:
         table: The table directory.
@@ -136,12 +136,12 @@ class LogBuilder:
 
     @property
     def uri(self) -> str:
-        """The table directory as text, as a user would pass it."""
+        """Return the table directory as text, as a user would pass it."""
         return str(self.table)
 
     @property
     def version(self) -> int:
-        """The last version written; -1 before the first."""
+        """Return the last version written; -1 before the first."""
         return len(self.commits) - 1
 
     def create(
@@ -168,7 +168,7 @@ class LogBuilder:
         return self.version
 
     def state(self, version: int | None = None) -> State:
-        """The state at ``version``, the last one by default; nothing expires."""
+        """Return the state at ``version``, the last one by default; nothing expires."""
         last = self.version if version is None else version
         return self._replay(0, last)
 
@@ -179,7 +179,7 @@ class LogBuilder:
         return state
 
     def stats_type(self, version: int | None = None) -> pa.DataType:
-        """The type of ``stats_parsed`` for the top-level columns that can have statistics."""
+        """Return the type of ``stats_parsed`` for top-level columns that can have statistics."""
         metadata = self.state(version).metadata or {}
         fields = json.loads(metadata["schemaString"])["fields"]
         data = [f for f in fields if f["name"] not in metadata["partitionColumns"]]
@@ -279,7 +279,7 @@ class LogBuilder:
 
 
 def checksum_body(state: State, **extra: Any) -> dict[str, Any]:
-    """The body of ``<version>.crc`` for a state; ``None`` in ``extra`` leaves a field out."""
+    """Return the body of ``<version>.crc`` for a state; ``None`` in ``extra`` omits a field."""
     adds = list(state.adds.values())
     body: dict[str, Any] = {
         "tableSizeBytes": sum(a["size"] for a in adds),

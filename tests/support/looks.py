@@ -1,4 +1,4 @@
-"""The page that puts what libraries show of a table side by side: its calls, and its table."""
+"""The page that compares the output of libraries for a table: its calls, and its table."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from support.pages import PAGES, ROOT
 
 TEXT = PAGES["docs/guide/looking.md"]
 LIBRARIES = ("deltareplay", "deltalake", "delta-spark", "DuckDB", "Polars")
-#: Where the code of a cell begins, if it is a call and no keyword.
+#: The position of the code of a cell, if it is a call and not a keyword.
 CALL = re.compile(r"deltareplay \w|(?:dt|lf|snapshot|table|polars)\.|DeltaTable\(\w")
 
 
 def calls(library: str) -> list[str]:
-    """The calls in the column of a library, each once."""
+    """Return the distinct calls in the column of a library."""
     column = 2 + LIBRARIES.index(library)
     rows = [line.split(" | ") for line in TEXT.splitlines() if line.startswith("| ")]
     assert {len(row) for row in rows} == {1 + len(LIBRARIES)}
@@ -27,7 +27,7 @@ def calls(library: str) -> list[str]:
 
 
 def written(directory: Path) -> Path:
-    """The table of the page."""
+    """Write the table of the page."""
     path = directory / "orders"
     shutil.copytree(ROOT / "demo" / "orders", path)
     table = dr.Table(path)

@@ -1,4 +1,4 @@
-"""The memory that a process of a test takes."""
+"""The memory of a test process."""
 
 from __future__ import annotations
 

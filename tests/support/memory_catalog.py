@@ -1,4 +1,4 @@
-"""A catalog in this process that keeps the protocol's rules, and can be told to break them."""
+"""A catalog in this process that follows the protocol's rules, or breaks them on request."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class MemoryCatalog:
 
 
 def staged_in(table: Path) -> tuple[RatifiedCommit, ...]:
-    """All staged commits of a table of which each version has one."""
+    """Return all staged commits of a table with exactly one per version."""
     staged = sorted((table / "_delta_log" / "_staged_commits").iterdir())
     pattern = re.compile(r"(\d{20})\.[0-9a-f-]+\.json")
     return tuple(

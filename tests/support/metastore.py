@@ -1,4 +1,4 @@
-"""A server that answers each connection with bytes of the test's."""
+"""A server that responds to each connection with bytes of the test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REPLY, EXCEPTION = 0x80010002, 0x80010003
 
 
 class Metastore:
-    """Sends what ``answer`` makes of each call, slowly if asked; hangs up if that is nothing.
+    """Sends the result of ``answer`` for each call, slowly if requested; hangs up if it is empty.
 
     Attributes:
         calls: The bytes of each call.
@@ -38,7 +38,7 @@ class Metastore:
             threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
     def _talk(self, connection: socket.socket) -> None:
-        with connection, suppress(OSError):  # the client hangs up when it has seen enough
+        with connection, suppress(OSError):  # the client hangs up when it has read enough
             while called := connection.recv(1 << 16):
                 self.calls.append(called)
                 answer = self._answer(called)
@@ -55,7 +55,7 @@ class Metastore:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._listening.shutdown(socket.SHUT_RDWR)  # or it would accept one more
+        self._listening.shutdown(socket.SHUT_RDWR)  # otherwise it would accept one more
         self._listening.close()
 
 
@@ -65,7 +65,7 @@ def text(value: str) -> bytes:
 
 
 def encoded(value: Any) -> tuple[int, bytes]:
-    """The type and the bytes of a value: text, number, a struct by numbers, or a map of texts."""
+    """Return type and bytes of a value: text, number, struct by numbers, or map of texts."""
     if isinstance(value, str):
         return 11, text(value)
     if isinstance(value, int):
@@ -81,10 +81,10 @@ def encoded(value: Any) -> tuple[int, bytes]:
 
 
 def reply(method: str, fields: Mapping[int, Any], kind: int = REPLY) -> bytes:
-    """An answer to a call."""
+    """Return the response to a call."""
     return struct.pack(">I", kind) + text(method) + bytes(4) + encoded(fields)[1]
 
 
 def table(location: str, **parameters: str) -> dict[int, Any]:
-    """A table as the metastore has it."""
+    """Return a table as stored in the metastore."""
     return {1: "orders", 2: "sales", 7: {2: location, 7: {}}, 9: parameters, 12: "EXTERNAL_TABLE"}

@@ -1,4 +1,4 @@
-"""A small table with all that a scan has to look after."""
+"""A small table with everything that a scan must handle."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIXED = logs.schema(id="long", Name="string", day="date")
 
 
 def write_mixed(log: logs.LogBuilder) -> logs.LogBuilder:
-    """Three files in two partitions, in row groups of two rows, each with a deleted row."""
+    """Write three files in two partitions, in row groups of two rows, each with a deleted row."""
     log.create(MIXED, protocol_action=logs.features("deletionVectors"), partition_columns=["day"])
     adds = []
     for number, day in enumerate(["2026-01-01", "2026-01-02", None]):

@@ -14,9 +14,9 @@ PAGES = {
     str(path.relative_to(ROOT)): path.read_text(encoding="utf-8")
     for path in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 }
-#: What an opening fence says of its block, and the block.
+#: The info string of a block, and the block.
 FENCE = re.compile(r"^```(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-#: Blocks that are not pasted into Python, by page: commands and drawings.
+#: Blocks that are not Python code to paste, by page: commands and drawings.
 OTHERS = {
     "README.md": 2,
     "docs/design.md": 3,
@@ -24,11 +24,11 @@ OTHERS = {
     "docs/guide/cli.md": 5,
     "docs/guide/errors.md": 1,
 }
-#: Packages that `make demo` does not install: blocks that import one stand on the first block of
-#: their page alone, and tests/peers/test_engines.py runs them where the package is.
+#: Packages that `make demo` does not install: blocks that import one only depend on the first
+#: block of their page, and tests/peers/test_engines.py runs them if the package is installed.
 OPTIONAL = {"dask", "datafusion", "ray"}
 IMPORT = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
-#: What holds once a page was pasted from top to bottom.
+#: Conditions that hold after a page was pasted from top to bottom.
 HOLDS = {
     "README.md": "snapshot.version == 7 and orders.count() > 0 and events.snapshot().num_rows == 1",
     "docs/guide/quickstart.md": "files.num_rows == snapshot.num_files == frame.count() > 0",
@@ -85,22 +85,22 @@ HOLDS = {
 
 
 def script(page: str) -> str:
-    """All Python of a page, as if it was pasted from top to bottom, without optional blocks."""
+    """Return all Python of a page, as if pasted from top to bottom, without optional blocks."""
     return "\n".join(code for code in blocks(page) if not OPTIONAL & {*IMPORT.findall(code)})
 
 
 def blocks(page: str) -> list[str]:
-    """The blocks of Python of a page."""
+    """Return the Python blocks of a page."""
     return [code for kind, code in FENCE.findall(PAGES[page]) if kind == "python"]
 
 
 def needs_spark(page: str) -> bool:
-    """Whether the page starts a session."""
+    """Return whether the page starts a session."""
     return "SparkSession" in script(page)
 
 
 def paste(page: str, directory: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run a page in a process of its own, as in the root of a clone, its environment active."""
+    """Run a page in a separate process, as in the root of a clone, with its environment active."""
     shutil.copytree(ROOT / "demo" / "orders", directory / "demo" / "orders")
     settings = directory / "conf" / "spark-defaults.conf"
     settings.parent.mkdir()

@@ -1,4 +1,4 @@
-"""Sample tables that several tests, and the examples in the docstrings, read."""
+"""Sample tables for several tests and the examples in docstrings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAY = 86_400_000
 
 
 def events(root: str | os.PathLike[str]) -> logs.LogBuilder:
-    """Three versions, one a day from 2026-01-01 on: files a and b, then c for a."""
+    """Write three versions, one a day from 2026-01-01 on: files a and b, then c instead of a."""
     log = logs.LogBuilder(Path(root))
     log.create(
         logs.schema(id="long", day="date"),
@@ -52,7 +52,7 @@ def _file(name: str, day: str, size: int) -> logs.Action:
 def many_files(
     root: str | os.PathLike[str], commits: int, files: int, *, distinct: int = 1
 ) -> logs.LogBuilder:
-    """A JSON-only log that is long to replay and quick to write.
+    """Write a JSON-only log that is slow to replay and quick to write.
 
     Args:
         root: The table directory.

@@ -1,4 +1,4 @@
-"""Shapes as WKB, and Parquet columns that are annotated as shapes."""
+"""Geometries as WKB, and Parquet columns annotated as geometries."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 
 
 def point(x: float, y: float) -> bytes:
-    """A point, little-endian."""
+    """Return a point, little-endian."""
     return struct.pack("<BIdd", 1, 1, x, y)
 
 
 def line(*points: tuple[float, float]) -> bytes:
-    """A line string, big-endian."""
+    """Return a line string, big-endian."""
     return struct.pack(">BII", 0, 2, len(points)) + b"".join(struct.pack(">dd", *p) for p in points)
 
 
@@ -33,7 +33,7 @@ class _Wkb(pa.ExtensionType):
 
 
 def annotated(values: Sequence[bytes | None], metadata: bytes = b"{}") -> Any:
-    """An array that pyarrow writes with Parquet's own types of shapes.
+    """Return an array that pyarrow writes with Parquet's own geospatial types.
 
     Args:
         values: WKB.

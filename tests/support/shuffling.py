@@ -1,4 +1,4 @@
-"""Net changes by the steps of a shuffle, as an engine takes them in many processes."""
+"""Net changes by the steps of a shuffle, as an engine executes them in many processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TASKS = 3
 
 
 def shuffled(table: Any, changes: Any, size: int) -> pa.Table:
-    """The rows of net changes; each step knows its own input and the plan as text, and no more."""
+    """Return the rows of net changes; each step only has its own input and the plan as text."""
     planned = changes.shuffle()
     plan = planned.to_json()
 
@@ -41,7 +41,7 @@ def shuffled(table: Any, changes: Any, size: int) -> pa.Table:
 
 
 def shares(rows: pa.Table, column: str) -> list[pa.Table]:
-    """The rows in parts, those with the same value together."""
+    """Split the rows into parts, those with the same value together."""
     numbers = rows[column]
     owner = pc.subtract(numbers, pc.multiply(pc.divide(numbers, TASKS), TASKS))
     return [rows.filter(pc.equal(pc.abs(owner), number)) for number in range(TASKS)]

@@ -1,4 +1,4 @@
-"""Statements as ``deltareplay.spark.sql`` reads them; Spark is not needed for that."""
+"""Statements as parsed by ``deltareplay.spark.sql``; without Spark."""
 
 from __future__ import annotations
 

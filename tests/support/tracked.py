@@ -16,7 +16,7 @@ NAMES = {
 
 
 def change_rows(changes: dr.Changes | dr.ChangeSplit) -> list[tuple[Any, ...]]:
-    """The changes without their times, sorted."""
+    """Return the changes without timestamps, sorted."""
     rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
     return sorted(tuple(row.values()) for row in rows)
 
@@ -27,7 +27,7 @@ def create(log: logs.LogBuilder) -> None:
 
 
 def file(log: logs.LogBuilder, version: int, base: int, rows: str, **more: Any) -> Action:
-    """A file of one row for each word: its value, or ``value:id:since`` where those were kept."""
+    """Write a file of one row per word: its value, or ``value:id:since`` if those were kept."""
     fields = [word.split(":") for word in rows.split()]
     columns: dict[str, Any] = {"v": [word[0] for word in fields]}
     if any(len(word) > 1 for word in fields):

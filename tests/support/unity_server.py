@@ -1,10 +1,10 @@
-"""A Unity Catalog server for tests, by its published interfaces.
+"""A Unity Catalog server for tests, with its published interfaces.
 
 These are ``api/delta.yaml`` and ``api/all.yaml`` of the open server.
 
-State lies in SQLite, so that a server that is stopped and started again knows what it knew. It
-checks what it is sent as strictly as the specification allows, and can be told to be slow, to fail,
-to lose answers and to let tokens expire.
+State is in SQLite, so that a restarted server keeps it. It validates requests as strictly as the
+specification allows, and can be configured to be slow, to fail, to lose responses and to let
+tokens expire.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ REQUIRED_FEATURES = {
 
 
 class Refusal(Exception):
-    def __init__(self, kind: str, message: str = "as the test wants it") -> None:
+    def __init__(self, kind: str, message: str = "refused by the test") -> None:
         super().__init__(message)
         self.kind = kind
 
@@ -126,12 +126,12 @@ class UnityServer:
         self.http.server_close()
 
     def restarted(self) -> UnityServer:
-        """The server again, on the same port, with what it knew."""
+        """Restart the server on the same port, with its state."""
         self.stop()
         return UnityServer(self.database.parent, self.port)
 
     def register(self, name: str, location: str, kind: str = "EXTERNAL", **body: Any) -> str:
-        """Register a table as if somebody else had."""
+        """Register a table as if by another client."""
         entry = {
             "table-type": kind,
             "location": location,
@@ -144,7 +144,7 @@ class UnityServer:
             return self._insert(db, name, str(uuid.uuid4()), entry)
 
     def table(self, name: str) -> Json:
-        """What the server knows of a table."""
+        """Return the server's entry of a table."""
         with closing(self._connect()) as db:
             return self._loaded(db, *self._named(db, name))
 
@@ -389,7 +389,7 @@ class UnityServer:
     def _backfilled(self, db: sqlite3.Connection, table_id: str, table: Json, version: int) -> None:
         if version > table["latest"]:
             raise Refusal("InvalidParameterValueException", "later than the latest")
-        # as the open server does, the newest stays, to know which version is the latest
+        # as in the open server, the newest is kept, to know the latest version
         db.execute(
             "DELETE FROM commits WHERE id = ? AND version <= ? AND version < ?",
             (table_id, version, table["latest"]),

@@ -1,4 +1,4 @@
-"""Deletion vectors as writers make them: portable 64-bit Roaring, base 85, files of vectors."""
+"""Deletion vectors as writers create them: portable 64-bit Roaring, base 85, files of vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COOKIE = 12346
 
 
 def bitmap(rows: Iterable[int]) -> bytes:
-    """The rows (all below 2^32) as a bitmap without run containers."""
+    """Return the rows (all below 2^32) as a bitmap without run containers."""
     containers: dict[int, list[int]] = {}
     for row in sorted(set(rows)):
         containers.setdefault(row >> 16, []).append(row & 0xFFFF)
@@ -40,7 +40,7 @@ def bitmap(rows: Iterable[int]) -> bytes:
 
 
 def base85(data: bytes) -> str:
-    """Four bytes as five digits; zeros fill the last four."""
+    """Encode four bytes as five digits; the last four are padded with zeros."""
     padded = data + bytes(-len(data) % 4)
     text = ""
     for (word,) in struct.iter_unpack(">I", padded):
@@ -53,7 +53,7 @@ def base85(data: bytes) -> str:
 
 
 def inline(rows: Iterable[int]) -> dict[str, Any]:
-    """A descriptor that has the rows in it."""
+    """Return an inline descriptor of the rows."""
     deleted = set(rows)
     data = bitmap(deleted)
     return deletion_vector(
@@ -64,7 +64,7 @@ def inline(rows: Iterable[int]) -> dict[str, Any]:
 def in_file(
     vectors: Sequence[Iterable[int]], name: uuid.UUID
 ) -> tuple[bytes, list[dict[str, Any]]]:
-    """The bytes of ``deletion_vector_<name>.bin`` at the table root, and its descriptors."""
+    """Return the bytes of ``deletion_vector_<name>.bin`` at the table root, and its descriptors."""
     data = b"\x01"
     descriptors = []
     for rows in vectors:

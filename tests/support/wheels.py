@@ -1,6 +1,6 @@
-"""Holds finished wheels to what is promised of them: ``python wheels.py WHEEL... --glibc 2.17``.
+"""Checks finished wheels: ``python wheels.py WHEEL... --glibc 2.17``.
 
-Run by ``make wheel``. No container is needed: a library names each version of glibc that it wants.
+Run by ``make wheel``. No container is needed: a library lists the versions of glibc that it needs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LICENSE = ROOT / "LICENSE"
 NOTICES = ROOT / "THIRD_PARTY_NOTICES.txt"
-#: As the table of strings of a library has them: each ends where the next one begins.
+#: A version in the string table of a library, where each string ends with a zero byte.
 GLIBC = re.compile(rb"\0GLIBC_(\d+)\.(\d+)(?:\.\d+)?(?=\0)")
 
 
@@ -33,7 +33,7 @@ def flaws(wheel: Path, *, glibc: tuple[int, int], megabytes: int) -> Iterator[st
             ]:
                 yield f"its {file.name} is not that of the repository: {sorted(licenses)}"
         if len(libraries) != 1:
-            yield f"it has one library: {libraries}"
+            yield f"it must have one library, and has {libraries}"
         for name in libraries:
             expected = {
                 (int(major), int(minor)) for major, minor in GLIBC.findall(archive.read(name))
@@ -48,8 +48,8 @@ def main() -> None:
     """Print each wheel with its size; exit with 1 and the flaws if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("wheels", type=Path, nargs="+")
-    parser.add_argument("--glibc", required=True, help="the newest that it may want, as in 2.17")
-    parser.add_argument("--megabytes", type=int, required=True, help="what it must be smaller than")
+    parser.add_argument("--glibc", required=True, help="the newest allowed version, e.g. 2.17")
+    parser.add_argument("--megabytes", type=int, required=True, help="the maximum size")
     arguments = parser.parse_args()
     major, minor = map(int, arguments.glibc.split("."))
     problems = []

@@ -1,4 +1,4 @@
-"""Tables to write to, and commits as their log has them."""
+"""Tables to write to, and their commits from the log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support import logs
 
 DAYS = ("2026-01-01", "2026-01-02")
 
-#: Properties by which rows that go are marked or left out of copies, with row ids and without.
+#: Properties by which removed rows are marked or left out of copies, with row ids and without.
 MODES = {
     "copies": {},
     "vectors": {"delta.enableDeletionVectors": "true"},
@@ -24,19 +24,19 @@ MODES = {
 
 
 def actions(table: dr.Table, version: int) -> list[dict[str, Any]]:
-    """The lines of one commit."""
+    """Return the lines of one commit."""
     root = logs.local_path(table.uri)
     text = (root / "_delta_log" / f"{version:020}.json").read_text()
     return [json.loads(line) for line in text.splitlines()]
 
 
 def bodies(table: dr.Table, version: int, kind: str) -> list[dict[str, Any]]:
-    """The actions of one kind in one commit."""
+    """Return the actions of one kind in one commit."""
     return [action[kind] for action in actions(table, version) if kind in action]
 
 
 def partitioned(root: Path, **configuration: str) -> dr.Table:
-    """Two days with two files each: ``1a``, ``1b``, ``2a`` and ``2b``; made without deltareplay."""
+    """Write two days with two files each, ``1a``, ``1b``, ``2a`` and ``2b``."""
     log = logs.LogBuilder(root)
     log.create(
         logs.schema(id="long", day="date"), partition_columns=["day"], configuration=configuration
@@ -52,7 +52,7 @@ def partitioned(root: Path, **configuration: str) -> dr.Table:
 
 
 def plain(root: Path, **options: Any) -> dr.Table:
-    """Files ``a`` and ``b`` in a table without partitions; made without deltareplay."""
+    """Write files ``a`` and ``b`` in a table without partitions; without deltareplay."""
     log = logs.LogBuilder(root)
     log.create(logs.schema(id="long"), **options)
     log.commit(*(logs.add(name, stats=logs.stats(3)) for name in "ab"))

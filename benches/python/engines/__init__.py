@@ -1,4 +1,4 @@
-"""Engines that the harness times: a module here is one, and README.md says how to add yours."""
+"""Engines that the harness times: one module each. README.md explains how to add another one."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ import importlib
 import importlib.metadata
 import pkgutil
 
-#: What every listing returns: enough to read the files.
+#: The columns of every listing: enough to read the files.
 LEAN = ("path", "size", "partitionValues", "deletionVector")
 TASKS = ("open", "paths", "files", "stats", "streamed", "update")
 
 
 class Adapter:
-    """An engine on one table. Its methods are tasks; what it lacks, the engine cannot do.
+    """An engine on one table. Its methods are tasks; a missing method means that it is not
+    supported.
 
     ``__init__`` imports the libraries, which is not timed. A task is timed as a whole and returns
-    its finding: ``open`` the version, the others the number of files that they listed.
+    its result: ``open`` the version, the others the number of files that they listed.
 
     ``open()``: version, schema and properties. ``paths()``, ``files()``, ``stats()``: the list of
-    files with ``path``, with the columns ``LEAN``, with statistics beside them, held in memory.
+    files with ``path``, with the columns ``LEAN``, and with statistics, too, held in memory.
     ``streamed()``: the columns ``LEAN``, nothing kept. ``update()``: the list after one new commit;
     ``load()`` comes before it, and is not timed.
     """
 
     title = ""
     package = ""  # the distribution whose version the results name
-    floor = False  # decodes what a replay must decode, and replays nothing: not held to the count
-    child = False  # works in a process of its own, whose memory is counted
+    floor = False  # decodes what a replay must decode, without replaying: its count is not checked
+    child = False  # works in its own process, whose memory is counted
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
@@ -36,7 +37,7 @@ class Adapter:
 
 
 class Lister(Adapter):
-    """An engine that lists files by the columns that are asked for."""
+    """An engine that lists files with the requested columns."""
 
     def listed(self, *columns: str) -> int:
         raise NotImplementedError
@@ -52,15 +53,15 @@ class Lister(Adapter):
 
 
 class MissingError(Exception):
-    """This machine lacks what an engine needs."""
+    """A requirement of an engine is missing on this machine."""
 
 
 def names() -> list[str]:
-    """The engines, ours first."""
+    """Return the names of the engines, ours first."""
     modules = [module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"]
     return sorted(modules, key=lambda name: (name != "deltareplay", name))
 
 
 def load(name: str) -> type[Adapter]:
-    """The class ``Engine`` of a module. Its libraries are imported when it is called."""
+    """Return the class ``Engine`` of a module, importing its libraries."""
     return importlib.import_module(f"{__name__}.{name}").Engine

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def parts(uri: str) -> tuple[Path, list[Path]]:
-    """The one checkpoint of a log, and the commits after it in their order."""
+    """Return the only checkpoint of a log, and the commits after it in order."""
     log = Path(uri) / "_delta_log"
     [checkpoint] = log.glob("*.checkpoint.parquet")
     version = checkpoint.name.partition(".")[0]

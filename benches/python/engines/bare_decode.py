@@ -1,4 +1,4 @@
-"""The ``parquet`` crate on the columns of the checkpoint, one thread, every row kept."""
+"""The ``parquet`` crate on the columns of the checkpoint, on one thread, keeping every row."""
 
 from __future__ import annotations
 

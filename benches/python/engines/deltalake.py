@@ -23,7 +23,7 @@ class Engine(Adapter):
     def files(self) -> int:
         return self.to_arrow(self.table(self.uri).get_add_actions()).num_rows
 
-    stats = files  # it has one way to list files, and no choice of columns
+    stats = files  # it has a single way to list files, without a choice of columns
 
     def load(self) -> None:
         self.before = self.table(self.uri)

@@ -1,4 +1,4 @@
-"""The replay as one statement of SQL over the checkpoint and the commits."""
+"""The replay as one SQL statement over the checkpoint and the commits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FILE = (
 
 
 def key(file: str) -> str:
-    """Two actions are about one file if path and vector are the same."""
+    """Return the key of an action: path and vector."""
     vector = f'{file}."deletionVector"'
     fields = ", ".join(f'{vector}."{name}"' for name in ("storageType", "pathOrInlineDv", "offset"))
     return f"({file}.path, concat_ws('/', {fields}))"

@@ -1,4 +1,4 @@
-"""The replay as a lazy query: the checkpoint without what later commits say of its files."""
+"""The replay as a lazy query: the checkpoint without files of later commits."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Engine(Lister):
 
 
 def _key(file: dict) -> tuple:
-    """Two actions are about one file if path and vector are the same."""
+    """Return the key of an action: path and vector."""
     vector = file.get("deletionVector") or {}
     return (file["path"], *(vector.get(name) for name in VECTOR))
 
 
 def _row(add: dict, columns: tuple[str, ...]) -> dict:
-    """As a checkpoint has it: a map is a list of pairs."""
+    """Return an action as in a checkpoint: maps as lists of pairs."""
     row = {name: add.get(name) for name in columns}
     if "partitionValues" in row:
         pairs = add["partitionValues"].items()

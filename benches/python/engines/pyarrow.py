@@ -1,4 +1,4 @@
-"""pyarrow on the columns of the checkpoint, one thread: a bare decode that needs no Rust build."""
+"""pyarrow on the columns of the checkpoint, on one thread: a bare decode without a Rust build."""
 
 from __future__ import annotations
 

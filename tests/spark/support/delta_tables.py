@@ -1,4 +1,4 @@
-"""What the tests of ``DeltaTable`` and ``sql`` share."""
+"""Helpers for the tests of ``DeltaTable`` and ``sql``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ ROWS = [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
 
 
 def written(spark: Any, path: Path, rows: Any = ROWS, names: Any = ("key", "value")) -> DeltaTable:
-    """A table of some rows; an older one is replaced."""
+    """Write a table of some rows; replaces an older one."""
     frame = spark.createDataFrame(rows, list(names))
     dr_spark.write(frame, path, mode="overwrite")
     return DeltaTable.forPath(spark, str(path))
 
 
 def rows_of(frame: Any) -> list[tuple[Any, ...]]:
-    """The rows of a DataFrame, in one order."""
+    """Return the rows of a DataFrame, sorted."""
     return sorted((tuple(row) for row in frame.collect()), key=repr)

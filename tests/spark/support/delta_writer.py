@@ -1,9 +1,9 @@
-"""One process with delta-spark that does steps: ``delta_writer JARS``.
+"""A process with delta-spark that executes steps: ``delta_writer JARS``.
 
 Takes lines of JSON: the table's directory, names of writers, the number of their commits, the
-directory of the journals, and whether every step is a MERGE. Each writer is a thread with a session
-of its own. Says ``ready`` when the session stands, and for each line how many commits its log store
-has put, and how often another writer had a version first.
+directory of the journals, and whether every step is a MERGE. Each writer is a thread with its own
+session. Prints ``ready`` once the session has started, and for each line the number of commits
+that its log store has put, and of lost races.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from delta import exceptions
 from delta.exceptions import captured  # noqa: F401  # without it PySpark knows none of them
 from pyspark.sql import SparkSession
 
-#: What delta-spark raises when another writer was in the way.
+#: The exceptions of delta-spark for conflicts.
 CONFLICTS = tuple(getattr(exceptions, name) for name in exceptions.__all__)
 MARK = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -41,9 +41,9 @@ def session(jars: str) -> Any:
     builder = SparkSession.builder.master("local[1]").appName("race")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("OFF")
-    return made
+    created = builder.getOrCreate()
+    created.sparkContext.setLogLevel("OFF")
+    return created
 
 
 def statement(step: plans.Step, table: str) -> str:
@@ -67,7 +67,7 @@ def statement(step: plans.Step, table: str) -> str:
 
 
 def merge(step: plans.Step, table: str) -> str:
-    """The same step as a MERGE."""
+    """Execute the same step as a MERGE."""
     if step["kind"] in ("append", "merge"):
         return statement({**step, "kind": "merge"}, table)
     then = "DELETE" if step["kind"] == "delete" else "UPDATE SET v = t.v + s.more"

@@ -1,7 +1,7 @@
 """Tables in a Hive Metastore, as Spark, Hive and others leave them.
 
 ``python hive_tables.py URI DIRECTORY``: a Spark session with delta-spark and this metastore writes
-them; what Spark cannot write goes there by Hive's own client.
+them; entries that Spark cannot write are written by Hive's own client.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main(uri: str, directory: str) -> None:
         "INSERT INTO sales.partitioned VALUES (3, 'a'), (4, 'b')",
         f"CREATE TABLE sales.`Big` USING delta LOCATION '{directory}/big' AS SELECT 5L AS id",
         "ALTER TABLE sales.big RENAME TO sales.renamed",
-        # what Presto was told to run
+        # the statement for Presto
         "CREATE EXTERNAL TABLE sales.symlinks (id BIGINT) STORED AS INPUTFORMAT "
         "'org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat' OUTPUTFORMAT "
         "'org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat' "
@@ -68,7 +68,7 @@ def main(uri: str, directory: str) -> None:
 def register(
     client: Any, name: str, path: str, parameters: dict[str, str], serde: dict[str, str]
 ) -> None:
-    """Makes an entry as another writer does, by Hive's own client."""
+    """Create an entry as another writer does, by Hive's own client."""
     table = client.getTable("sales", "orc")
     table.setTableName(name)
     table.setTableType("EXTERNAL_TABLE")

@@ -1,4 +1,4 @@
-"""Classes of Java that Spark's processes get from the tests."""
+"""Java classes of the tests for Spark's processes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SOURCES = Path(__file__).parent / "java"
 
 
 def jar(name: str, root: Path, java_home: str, jars: Sequence[str] = ()) -> str:
-    """Compiles ``deltareplay.<name>``; skips the test where there is no compiler.
+    """Compile ``deltareplay.<name>``; skips the test if there is no compiler.
 
     Args:
         name: Of the class.
         root: Where the jar goes.
         java_home: Where Java lies.
-        jars: What the class needs beside Spark's own.
+        jars: What the class needs in addition to Spark's own.
     """
     import pyspark
 
@@ -36,7 +36,7 @@ def jar(name: str, root: Path, java_home: str, jars: Sequence[str] = ()) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    made = root / f"{name}.jar"
-    with zipfile.ZipFile(made, "w") as archive:
+    created = root / f"{name}.jar"
+    with zipfile.ZipFile(created, "w") as archive:
         archive.write(root / f"deltareplay/{name}.class", f"deltareplay/{name}.class")
-    return str(made)
+    return str(created)

@@ -1,8 +1,8 @@
 """Drivers that are killed in the middle of a statement: ``python -m spark.support.killed_driver``.
 
-Takes lines of JSON: a table, the name of a statement, and where to die. For each a process is
-forked that joins the JVM of ``PYSPARK_GATEWAY_PORT``, so that none has to start. Says which signal
-ended it.
+Takes lines of JSON: a table, the name of a statement, and where to die. For each, it forks a
+process that joins the JVM of ``PYSPARK_GATEWAY_PORT``, so that none has to start. Prints the
+signal that ended it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deltareplay.spark.dml.rewrite import Rewrite
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.writing.staged_write import StagedWrite
 
-#: What a driver has done when it dies: a method, and whether it is dead before or after the call.
+#: The step at which a driver dies: a method, and whether it dies before or after the call.
 POINTS: dict[str, tuple[type, str, bool]] = {
     "the source is kept": (MergeExecution, "_matches", False),
     "rows are marked": (Rewrite, "stage", False),
@@ -41,7 +41,7 @@ WRITING = "rows are written"
 
 
 def session() -> Any:
-    """A session of the JVM that others have started."""
+    """Return a session of a JVM that another process has started."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -58,25 +58,25 @@ def die() -> None:
 
 
 def dies_at(owner: type, name: str, *, after: bool) -> None:
-    """Makes a method the last thing that happens."""
+    """Kill the process when a method is called."""
     method = getattr(owner, name)
 
-    def last(*given: Any, **named: Any) -> Any:
+    def last(*args: Any, **named: Any) -> Any:
         if not after:
             die()
-        method(*given, **named)
+        method(*args, **named)
         die()
 
     setattr(owner, name, last)
 
 
 def statement(spark: Any, path: Path, name: str, value: Any) -> Any:
-    """Runs a statement that sets ``v`` to a value where ``id`` is 10 or more."""
+    """Run a statement that sets ``v`` to a value where ``id`` is 10 or more."""
     if name == "update":
         return dr_spark.update(spark, path, "id >= 10", {"v": value})
     if name == "delete":
         return dr_spark.delete(spark, path, "id % 4 = 1")
-    # rows in no order that is known: the source is kept
+    # rows in an unknown order: the source is kept
     source = spark.range(10, 24).selectExpr("id", "7L AS v").distinct().alias("s")
     merge = dr_spark.merge(spark, path, source, "t.id = s.id", target_alias="t")
     merge = merge.when_matched_update({"v": value}).when_not_matched_insert_all()

@@ -1,4 +1,4 @@
-"""What lies in a table's directory and belongs to no live file."""
+"""Files in a table's directory that belong to no live file."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ import deltareplay as dr
 
 
 def leftovers(path: Path) -> list[str]:
-    """Files beside the log that are no live data files, and vectors if there are more than used.
+    """Return files outside of the log that are not live data files, and surplus vectors.
 
-    Without the checksums of Hadoop's local file system, which are hidden.
+    Excludes the checksums of Hadoop's local file system, which are hidden.
     """
     files = dr.Table(path).snapshot().files().to_pylist()
-    live = {unquote(one["path"]) for one in files}
+    live = {unquote(file["path"]) for file in files}
     vectors = {
-        one["deletionVector"]["pathOrInlineDv"]
-        for one in files
-        if one["deletionVector"] is not None and one["deletionVector"]["storageType"] == "u"
+        file["deletionVector"]["pathOrInlineDv"]
+        for file in files
+        if file["deletionVector"] is not None and file["deletionVector"]["storageType"] == "u"
     }
-    relative = [one.relative_to(path) for one in path.rglob("*") if one.is_file()]
-    there = {str(one) for one in relative if one.parts[0] != "_delta_log" and one.suffix != ".crc"}
-    assert live <= there
-    others = sorted(there - live)
-    kept = [one for one in others if one.endswith(".bin")]
-    return others if len(kept) != len(vectors) else [one for one in others if one not in kept]
+    relative = [item.relative_to(path) for item in path.rglob("*") if item.is_file()]
+    existing = {
+        str(item) for item in relative if item.parts[0] != "_delta_log" and item.suffix != ".crc"
+    }
+    assert live <= existing
+    others = sorted(existing - live)
+    kept = [item for item in others if item.endswith(".bin")]
+    return others if len(kept) != len(vectors) else [item for item in others if item not in kept]

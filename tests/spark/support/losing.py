@@ -1,6 +1,6 @@
-"""A driver whose executors are lost as a task commits: `python -m spark.support.losing JAR ROOT`.
+"""A driver whose executors are lost in a commit: `python -m spark.support.losing JAR ROOT`.
 
-Prints one line of JSON for each case: what the write gave or raised, and what the table holds.
+Prints one line of JSON for each case: the result or error of the write, and the rows of the table.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from spark.support import losing_statements
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
-#: How tasks commit, and whether an attempt that is repeated has other rows.
+#: How tasks commit, and whether a repeated attempt has other rows.
 CASES = {"v1": ("1", True), "v2": ("2", True), "v2, same rows": ("2", False)}
 
 
 def by_attempt(batches: Any) -> Any:
-    """Rows of a source that is not deterministic: each attempt writes to a partition of its own."""
+    """Rows of a nondeterministic source: each attempt writes to its own partition."""
     context = TaskContext.get()
     assert context is not None
     for batch in batches:
@@ -50,19 +50,19 @@ def main(jar: str, root: Path) -> None:
         if differs:
             rows = rows.mapInPandas(by_attempt, "id LONG, p STRING")
         table = dr.Table(root / case)
-        told: dict[str, Any] = {"case": case, "raised": None}
+        reported: dict[str, Any] = {"case": case, "raised": None}
         try:
             dr_spark.write(rows, table, partition_columns=["p"])
         except Exception as error:
-            told["raised"] = getattr(error, "code", type(error).__name__)
-            told["message"] = str(error)[:2000]
-        told["lost"] = (root / f"lost-{case}").exists()
-        told["rows"] = None
+            reported["raised"] = getattr(error, "code", type(error).__name__)
+            reported["message"] = str(error)[:2000]
+        reported["lost"] = (root / f"lost-{case}").exists()
+        reported["rows"] = None
         if dr.is_table(root / case):
-            told["rows"] = sorted(table.snapshot().scan().to_arrow()["id"].to_pylist())
-        print("TOLD" + json.dumps(told), flush=True)
-    for one in losing_statements.told(spark, root):
-        print("TOLD" + json.dumps(one), flush=True)
+            reported["rows"] = sorted(table.snapshot().scan().to_arrow()["id"].to_pylist())
+        print("RESULT" + json.dumps(reported), flush=True)
+    for result in losing_statements.results(spark, root):
+        print("RESULT" + json.dumps(result), flush=True)
     spark.stop()
 
 

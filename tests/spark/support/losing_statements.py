@@ -1,4 +1,4 @@
-"""Statements on executors that are lost, fail once or are slow; ``losing`` runs them."""
+"""Statements on executors that are lost, fail once or are slow; run by ``losing``."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PLAIN = {"delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"
 VECTORS = PLAIN | {"delta.enableDeletionVectors": "true"}
 
 
-def faulty(place: Path, fault: str) -> Any:
-    """A function of Spark that gives its argument; the first call of all meets a fault."""
-    marker = str(place)
+def faulty(module_path: Path, fault: str) -> Any:
+    """Return a function for Spark that returns its argument; the first call causes a fault."""
+    marker = str(module_path)
 
     def same(value: int) -> int:
         try:
@@ -35,8 +35,8 @@ def faulty(place: Path, fault: str) -> Any:
             time.sleep(30)
         if fault == "killed":
             daemon = os.getppid()
-            with open(f"/proc/{daemon}/stat") as told:
-                executor = int(told.read().rsplit(")", 1)[1].split()[1])
+            with open(f"/proc/{daemon}/stat") as reported:
+                executor = int(reported.read().rsplit(")", 1)[1].split()[1])
             os.kill(executor, signal.SIGKILL)
             time.sleep(30)
         return value
@@ -48,7 +48,7 @@ def faulty(place: Path, fault: str) -> Any:
 
 @dataclass(frozen=True)
 class Case:
-    """A statement, and what happens to a task of it.
+    """A statement, and the fault in one of its tasks.
 
     Attributes:
         algorithm: How tasks commit their files.
@@ -84,16 +84,16 @@ def merge(spark: Any, path: Path, same: Any) -> Any:
     from pyspark.sql import functions as sf
 
     source = spark.range(30, 50, 1, 2).selectExpr("id", "5L AS v").alias("s")
-    begun = dr_spark.merge(spark, path, source, "t.id = s.id", target_alias="t")
-    begun = begun.when_matched_update({"v": same(sf.col("t.v")) + sf.col("s.v")}, "t.id < 38")
-    return begun.when_matched_delete().when_not_matched_insert_all().execute()
+    merge = dr_spark.merge(spark, path, source, "t.id = s.id", target_alias="t")
+    merge = merge.when_matched_update({"v": same(sf.col("t.v")) + sf.col("s.v")}, "t.id < 38")
+    return merge.when_matched_delete().when_not_matched_insert_all().execute()
 
 
-UPDATED = {one: 1 - one % 2 for one in range(40)}
-DELETED = {one: 0 for one in range(40) if one % 4 != 1}
-MERGED = {one: 5 if one >= 30 else 0 for one in range(50) if one not in (38, 39)}
+UPDATED = {number: 1 - number % 2 for number in range(40)}
+DELETED = {number: 0 for number in range(40) if number % 4 != 1}
+MERGED = {number: 5 if number >= 30 else 0 for number in range(50) if number not in (38, 39)}
 
-#: Of each kind one, for every day.
+#: One of each kind, for every day.
 SOME = {
     "update, killed": Case(2, "killed", PLAIN, update, UPDATED, 40),
     "merge, lost": Case(1, "lost", VECTORS, merge, MERGED, 28),
@@ -114,8 +114,8 @@ ALL = {
 }
 
 
-def told(spark: Any, root: Path) -> Iterator[dict[str, Any]]:
-    """What each case has come to."""
+def results(spark: Any, root: Path) -> Iterator[dict[str, Any]]:
+    """Yield the result of each case."""
     for name, case in (ALL if os.environ.get("DELTAREPLAY_SLOW") else SOME).items():
         path, lost = root / name, root / f"lost-{name}"
         spark.conf.set("mapreduce.fileoutputcommitter.algorithm.version", case.algorithm)
@@ -125,16 +125,20 @@ def told(spark: Any, root: Path) -> Iterator[dict[str, Any]]:
         dr_spark.write(first, path, properties=case.properties)
         if case.fault == "lost":
             spark.conf.set("deltareplay.lost", str(lost))
-        # what exists already: the fault has been
+        # if it exists, the fault has occurred
         marker = root / "nothing" if case.fault == "lost" else lost
-        begun = time.monotonic()
+        started = time.monotonic()
         case.statement(spark, path, faulty(marker, case.fault))
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
         table = dr.Table(path)
         version = table.snapshot().version
         rows = table.snapshot().scan().to_arrow()
         changes = dr_spark.changes(spark, path, 1).count()
-        wrong = [str(one) for one in table.verify(rows=True).findings if one.severity != "info"]
+        wrong = [
+            str(finding)
+            for finding in table.verify(rows=True).findings
+            if finding.severity != "info"
+        ]
         table.vacuum(timedelta(0), force=True, dry_run=False)
         yield {
             "case": name,

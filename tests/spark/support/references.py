@@ -1,4 +1,4 @@
-"""delta-spark's own snapshots, as references for ours."""
+"""delta-spark's own snapshots, as references."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def references(spark: Any, path: Path) -> list[Reference]:
 
 
 def reference(spark: Any, path: Path, version: int) -> Reference:
-    """Read a version of a table by delta-spark, without what it has cached."""
+    """Read a version of a table by delta-spark, without its cache."""
     log_class = spark._jvm.org.apache.spark.sql.delta.DeltaLog
     nothing = spark._jvm.scala.Option.empty()
     log_class.clearCache()

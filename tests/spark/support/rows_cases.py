@@ -15,13 +15,13 @@ from conformance import suite
 
 import deltareplay as dr
 
-#: Reads a version of a table as Spark gives it.
+#: Reads a version of a table as Spark returns it.
 Reader = Callable[[dr.Table, int], pa.Table]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a case says of the rows of its versions."""
+    """The expected rows of a case's versions."""
 
     case: suite.Case
     versions: dict[int, dict[str, Any]]
@@ -30,7 +30,7 @@ class Rows:
         return self.case.name
 
     def few(self) -> Rows:
-        """The last version alone; all by wish (``DELTAREPLAY_SLOW``)."""
+        """Return the last version only, or all with ``DELTAREPLAY_SLOW``."""
         if os.environ.get("DELTAREPLAY_SLOW"):
             return self
         number = max(self.versions)
@@ -38,45 +38,45 @@ class Rows:
 
 
 def some_cases() -> list[Rows]:
-    """Every fourth case; all by wish (``DELTAREPLAY_SLOW``)."""
+    """Return every fourth case, or all with ``DELTAREPLAY_SLOW``."""
     return cases() if os.environ.get("DELTAREPLAY_SLOW") else cases()[::4]
 
 
 def cases() -> list[Rows]:
-    """The cases with rows that a reader gives, or that it must refuse to give."""
-    found = []
+    """Return the cases with rows that a reader must return, or refuse."""
+    result = []
     for case in suite.cases():
         expected = case.expected
         if expected["expect"] != "ok" or case.contested:
             continue
-        told = {
+        reported = {
             int(version): rows
             for version, rows in expected["rows"].items()
             if rows and (rows.get("file") or rows.get("must_fail") or rows.get("num_rows"))
         }
-        if told:
-            found.append(Rows(case, told))
-    return found
+        if reported:
+            result.append(Rows(case, reported))
+    return result
 
 
 def check(rows: Rows, read: Reader) -> int:
-    """Compares all versions of a case; how many were compared."""
+    """Compare all versions of a case; return their number."""
     runner = suite.runner()
     void = rows.case.expected.get("void_columns") or ()
-    with suite.table_of(rows.case) as place, warnings.catch_warnings():
+    with suite.table_of(rows.case) as path, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        table = dr.Table(place, allowed_roots=["/"])
-        for version, told in rows.versions.items():
+        table = dr.Table(path, allowed_roots=["/"])
+        for version, reported in rows.versions.items():
             where = f"{rows.case.name} at version {version}"
-            if told.get("must_fail"):
+            if reported.get("must_fail"):
                 with pytest.raises(Exception) as caught:
                     read(table, version)
                 assert len(str(caught.value)) > 20
                 continue
-            found = read(table, version)
-            if told.get("file"):
-                expected = pq.read_table(f"{place}/../expected/{told['file']}")
-                runner.compare_tables(expected, found, where, void)
+            result = read(table, version)
+            if reported.get("file"):
+                expected = pq.read_table(f"{path}/../expected/{reported['file']}")
+                runner.compare_tables(expected, result, where, void)
             else:
-                assert found.num_rows == told["num_rows"], where
+                assert result.num_rows == reported["num_rows"], where
     return len(rows.versions)

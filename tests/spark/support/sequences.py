@@ -1,4 +1,4 @@
-"""Random sequences of statements, which ours and delta-spark's engines both understand."""
+"""Random sequences of statements that both our engine and delta-spark's support."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from deltareplay import spark as dr_spark
 
 @dataclass(frozen=True)
 class Engine:
-    """What runs statements on one table."""
+    """An engine that runs statements on one table."""
 
     spark: Any
     path: Path
 
     @property
     def name(self) -> str:
-        """How statements call the table."""
+        """Return the name of the table in statements."""
         return f"delta.`{self.path}`"
 
 
@@ -67,20 +67,20 @@ class Theirs(Engine):
 
 @dataclass(frozen=True)
 class Step:
-    """One statement.
+    """A statement.
 
     Attributes:
-        told: What it does, for people.
+        description: What it does, for people.
         run: Does it.
         is_layout: Whether it changes files alone, which are not the same in both tables.
     """
 
-    told: str
+    description: str
     run: Callable[[Any], None]
     is_layout: bool = False
 
 
-#: Which columns' values can be set, and to what; ``{t}`` is the table's name with a dot.
+#: The columns whose values can be set, and the values; ``{t}`` is the table's alias with a dot.
 VALUES: dict[str, list[str]] = {
     "k": ["{t}k + 1", "NULL", "{t}id % 7", "coalesce({t}k, 0) - 3", "length({t}v)"],
     "v": ["concat({t}v, '!')", "'x'", "NULL", "upper({t}v)", "cast({t}id AS STRING)"],
@@ -97,7 +97,7 @@ PROPERTIES = ("delta.enableDeletionVectors", FEED)
 
 
 def rows(spark: Any, start: int, end: int, salt: int) -> Any:
-    """Rows with ids from ``start`` to before ``end``; others are of another ``salt``."""
+    """Return rows with ids from ``start`` to before ``end``; another ``salt`` gives other rows."""
     return spark.range(start, end, 1, 1).selectExpr(
         "id",
         f"CAST(nullif((id + {salt}) % 10, 3) AS INT) AS k",
@@ -112,7 +112,7 @@ def rows(spark: Any, start: int, end: int, salt: int) -> Any:
 
 
 class Sequence:
-    """A table's features and statements on it, by a seed."""
+    """A table's features and statements on it, determined by a seed."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -131,17 +131,17 @@ class Sequence:
         self.partitions = chosen([["p"], []])
 
     def create(self, spark: Any, path: Path) -> None:
-        """Writes the table's first rows, by delta-spark."""
+        """Write the table's first rows, by delta-spark."""
         writer = rows(spark, 0, 120, 1).repartition(3, "k").write.format("delta")
         first = dict(self.properties)
-        # delta-spark does not let a write begin a table that has both mapping and a change feed
+        # delta-spark cannot create a table with both column mapping and a change feed by a write
         feed = first.pop(FEED) if "delta.columnMapping.mode" in first else "false"
         writer.options(**first).partitionBy(*self.partitions).save(str(path))
         if feed == "true":
             Theirs(spark, path).set_property(FEED, feed)
 
     def steps(self) -> Iterator[Step]:
-        """Statements, as many as one takes."""
+        """Yield statements without end."""
         kinds = {
             self._delete: 4,
             self._update: 4,
@@ -197,8 +197,8 @@ class Sequence:
         where = self._condition() if self.chance.random() < 0.9 else None
         values = self._values("")
         if self.chance.random() < 0.5:
-            told = f"update({where!r}, {values})"
-            return Step(told, lambda on: on.table().update(where, values))
+            reported = f"update({where!r}, {values})"
+            return Step(reported, lambda on: on.table().update(where, values))
         text = " SET " + ", ".join(f"{name} = {value}" for name, value in values.items())
         text += "" if where is None else f" WHERE {where}"
         return Step(f"UPDATE{text}", lambda on: on.sql(f"UPDATE {on.name}{text}"))
@@ -240,7 +240,7 @@ class Sequence:
         )
 
     def _purge(self) -> Step:
-        if self.feeds:  # delta-spark rewrites files that have its `_change_type` with nulls alone
+        if self.feeds:  # delta-spark rewrites files whose `_change_type` is always null
             return self._optimize()
         return Step(
             "REORG", lambda on: on.sql(f"REORG TABLE {on.name} APPLY (PURGE)"), is_layout=True
@@ -276,10 +276,10 @@ class Sequence:
         column = f"extra{self.extra}"
 
         def source(spark: Any) -> Any:
-            found = rows(spark, low, high, salt)
+            result = rows(spark, low, high, salt)
             if is_doubled:
-                found = found.union(found.limit(2))
-            return found.withColumn(column, found["id"] * 3) if evolves else found
+                result = result.union(result.limit(2))
+            return result.withColumn(column, result["id"] * 3) if evolves else result
 
         text = f"MERGE {'WITH SCHEMA EVOLUTION ' if evolves else ''}INTO {{t}} t USING {{s}} s"
         text += f" ON {on} {' '.join(map(_clause_sql, clauses))}"

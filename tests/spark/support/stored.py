@@ -1,7 +1,8 @@
-"""Tables that delta-spark wrote for tests of reading, stored with what it reads of them.
+"""Tables written by delta-spark for tests of reading, stored with the rows that it reads.
 
-``PYTHONPATH=tests python -m spark.support.stored`` writes all of them anew into ``ARCHIVE``. By day
-tests read those; at night they are written anew, and ``test_stored.py`` compares both.
+``PYTHONPATH=tests python -m spark.support.stored`` writes all of them again into ``ARCHIVE``.
+During the day, tests read those; at night they are written again, and ``test_stored.py`` compares
+both.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ ARCHIVE = Path(__file__).parents[2] / "fixtures" / "delta_spark.tar.xz"
 TABLES = {"rows": list(written_rows.ROWS), "changed": written_changes.BY_DAY}
 
 _DEFAULTS = "spark__databricks__delta__properties__defaults__"
-#: Stored tables grow old: their tombstones stay, and the log of a copy that is written to.
+#: Stored tables become old: their tombstones must be kept, and the log of a copy that is written
+#: to.
 _KEPT = {
     _DEFAULTS + "deletedFileRetentionDuration": "interval 1000 weeks",
     _DEFAULTS + "logRetentionDuration": "interval 1000 weeks",
@@ -45,7 +47,7 @@ def write(spark: Any, folder: str, name: str, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Read:
-    """What delta-spark reads of a version."""
+    """The result of reading a version by delta-spark."""
 
     #: Spark's schema, as JSON.
     schema: str
@@ -66,13 +68,13 @@ def read(spark: Any, path: Path, version: int) -> Read:
 
 
 def unpack(directory: Path) -> None:
-    """Unpack what is stored: a folder of tables for each kind, and ``read``."""
+    """Unpack the archive: a folder of tables for each kind, and ``read``."""
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(directory, filter="data")
 
 
 def stored_read(directory: Path, name: str, version: int) -> Read | None:
-    """Return what delta-spark read of a stored version; None if that is not stored."""
+    """Return the stored result of delta-spark for a version; None if there is none."""
     reads = json.loads((directory / "read" / f"{name}.json").read_text())
     if str(version) not in reads:
         return None
@@ -87,9 +89,9 @@ def stored_references(directory: Path, name: str) -> list[Reference]:
 
 
 def store(spark: Any) -> None:
-    """Write all tables and what delta-spark reads of them into ``ARCHIVE``."""
-    with tempfile.TemporaryDirectory() as made:
-        root = Path(made)
+    """Write all tables and delta-spark's results into ``ARCHIVE``."""
+    with tempfile.TemporaryDirectory() as created:
+        root = Path(created)
         for folder, names in TABLES.items():
             for name in names:
                 write(spark, folder, name, root / folder / name)

@@ -1,4 +1,4 @@
-"""Cases that run at night alone (``DELTAREPLAY_NIGHTLY``), where there are many of a kind."""
+"""Cases that only run at night (``DELTAREPLAY_NIGHTLY``), if there are many of a kind."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-#: Whether all tests run; otherwise it is some of each kind.
+#: Whether all tests run, or a sample of each kind.
 NIGHTLY = bool(os.environ.get("DELTAREPLAY_NIGHTLY"))
 
 
 def pairs(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Return all pairs at night; by day pairs in which each value occurs at least once."""
+    """Return all pairs at night; during the day, pairs in which each value occurs at least once."""
     if NIGHTLY:
         return list(itertools.product(left, right))
     longer = range(max(len(left), len(right)))
@@ -20,5 +20,5 @@ def pairs(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[Any, Any]]:
 
 
 def half(cases: Sequence[Any], first: int) -> Sequence[Any]:
-    """Return all cases at night; by day every second, from the first on."""
+    """Return all cases at night; during the day every second one, from the first on."""
     return cases if NIGHTLY else cases[first::2]

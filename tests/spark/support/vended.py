@@ -1,6 +1,6 @@
-"""A session without keys, and a store that takes those that a catalog vends, and no others.
+"""A session without keys, and a store that only accepts keys that a catalog vends.
 
-``python vended.py classic|connect|renewing DIRECTORY`` prints what it saw as JSON, after ``TOLD``.
+``python vended.py classic|connect|renewing DIRECTORY`` prints its results as JSON after ``RESULT``.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from deltareplay.spark.storage.credentials import REDACTION, REDACTS
 
 NAME = "uc://main.sales.orders"
 KEY, SECRET, TOKEN = "vended-key", "vended-hush-secret", "vended-session-token"
-OF_CATALOG = "catalog-hush-token"
+CATALOG_TOKEN = "catalog-hush-token"
 
-#: By the Hadoop of a PySpark, an SDK that its S3A works with.
+#: An SDK for S3A, by the Hadoop version of a PySpark.
 SDKS = {"3.4.1": "2.29.52", "3.4.2": "2.29.52", "3.5.0": "2.35.4"}
 #: The parts of the SDK that S3A needs for this, 14 MB; all of them are 690 MB.
 PARTS = ("s3", "s3-transfer-manager", "sts", "apache-client")
 
 
 def jars(*more: str) -> dict[str, str]:
-    """What makes Spark fetch S3A, and more."""
+    """Return the options that make Spark download S3A, and more."""
     import pyspark
 
-    found = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
-    hadoop = next(found).stem.rpartition("-")[2]
+    result = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    hadoop = next(result).stem.rpartition("-")[2]
     packages = [f"org.apache.hadoop:hadoop-aws:{hadoop}"]
     packages += [f"software.amazon.awssdk:{part}:{SDKS[hadoop]}" for part in PARTS]
-    excludes = [f"software.amazon.awssdk:{one}" for one in ("bundle", "netty-nio-client")]
-    excludes += [f"com.fasterxml.jackson.core:jackson-{one}" for one in _JACKSON]
+    excludes = [f"software.amazon.awssdk:{item}" for item in ("bundle", "netty-nio-client")]
+    excludes += [f"com.fasterxml.jackson.core:jackson-{item}" for item in _JACKSON]
     excludes += ["org.wildfly.openssl:wildfly-openssl"]
     excludes += ["org.apache.logging.log4j:log4j-slf4j2-impl", "org.apache.logging.log4j:log4j-api"]
     return {
@@ -55,14 +55,14 @@ def jars(*more: str) -> dict[str, str]:
     }
 
 
-#: Parts that Spark brings.
+#: Parts that Spark has.
 _JACKSON = ("annotations", "core", "databind")
 #: Unity Catalog's own classes, which renew credentials.
 RENEWING = "io.unitycatalog:unitycatalog-hadoop:0.6.0"
 
 
 def session(kind: str, directory: Path, endpoint: str) -> Any:
-    """A session that logs all it can, and knows where the store is."""
+    """Start a session with full logging that knows the address of the store."""
     events = directory / "events"
     events.mkdir()
     settings = {
@@ -79,7 +79,7 @@ def session(kind: str, directory: Path, endpoint: str) -> Any:
         "spark.hadoop.fs.s3a.endpoint": endpoint,
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",
-        # of another user of the bucket: not to be used
+        # of another user of the bucket: must not be used
         f"spark.hadoop.fs.s3a.bucket.{servers.BUCKET}.access.key": "own",
         f"spark.hadoop.fs.s3a.bucket.{servers.BUCKET}.secret.key": "own",
     }
@@ -99,67 +99,65 @@ def ids(frame: Any) -> list[int]:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-def told(spark: Any, kind: str, server: UnityServer) -> dict[str, Any]:
-    """What the session saw, step by step."""
+def results_of(spark: Any, kind: str, server: UnityServer) -> dict[str, Any]:
+    """Return the results of the session, step by step."""
     before = dict(spark.conf.getAll)
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     properties = {"delta.enableChangeDataFeed": "true"}
     if kind == "connect":
-        found["refused"] = failure(lambda: dr_spark.write(spark.range(10), NAME))
+        result["refused"] = failure(lambda: dr_spark.write(spark.range(10), NAME))
         spark.conf.set(REDACTION, REDACTS)
         before[REDACTION] = REDACTS
     dr_spark.write(spark.range(10), NAME, properties=properties)
     dr_spark.write(spark.range(10, 12), NAME)
-    found["written"] = ids(dr_spark.read(spark, NAME))
+    result["written"] = ids(dr_spark.read(spark, NAME))
     dr_spark.delete(spark, NAME, "id < 3")
     orders = DeltaTable.forPath(spark, NAME)
     orders.update("id = 3", {"id": "id + 100"})
-    source = spark.range(4, 10).where(
-        "rand() < 2"
-    )  # has other rows each time, for all that is known
+    source = spark.range(4, 10).where("rand() < 2")  # nondeterministic, as far as Spark knows
     merge = orders.alias("t").merge(source.alias("s"), "t.id = s.id + 4")
     merge.whenMatchedDelete().whenNotMatchedInsertAll().execute()
-    found["changed"] = ids(orders.toDF())
+    result["changed"] = ids(orders.toDF())
     changes = dr_spark.changes(spark, NAME, 2)
-    found["changes"] = sorted(row._change_type for row in changes.collect())
-    found["old"] = ids(dr_spark.read(spark, NAME, version=0))
+    result["changes"] = sorted(row._change_type for row in changes.collect())
+    result["old"] = ids(dr_spark.read(spark, NAME, version=0))
     dr_spark.register(spark)
-    found["format"] = ids(spark.read.format("deltareplay").load(NAME))
-    found["verified"] = str(dr_spark.verify(spark, NAME, rows=True))
+    result["format"] = ids(spark.read.format("deltareplay").load(NAME))
+    result["verified"] = str(dr_spark.verify(spark, NAME, rows=True))
     frame = dr_spark.read(spark, NAME)
-    found["plans"] = explained(frame)
+    result["plans"] = explained(frame)
     root = dr.Table(NAME).uri.replace("s3:", "s3a:")
-    found["own"] = failure(lambda: dr_spark.read(spark, NAME, root=root).count())
+    result["own"] = failure(lambda: dr_spark.read(spark, NAME, root=root).count())
     server.lifetime = 2.0
     frame = dr_spark.read(spark, NAME)
     time.sleep(2.1)
-    found["expired"] = failure(frame.count)
-    found["settings"] = dict(spark.conf.getAll) == before
-    return found
+    result["expired"] = failure(frame.count)
+    result["settings"] = dict(spark.conf.getAll) == before
+    return result
 
 
 def renewed(spark: Any, server: UnityServer, accepted: Path) -> dict[str, Any]:
-    """Frames outlive the keys with which they were made."""
+    """Check that DataFrames outlive the keys with which they were created."""
     dr_spark.write(spark.range(10), NAME)
-    dr_spark.write(spark.range(10, 12), NAME)  # a table that is there, by the classes, too
+    dr_spark.write(spark.range(10, 12), NAME)  # an existing table, also by the classes
     frame = dr_spark.read(spark, NAME)
-    found: dict[str, Any] = {"first": ids(frame), "file": frame.inputFiles()[0]}
+    result: dict[str, Any] = {"first": ids(frame), "file": frame.inputFiles()[0]}
     server.vended = {**(server.vended or {}), "s3.session-token": f"{TOKEN}-2"}
     accepted.write_text(f"{KEY} {TOKEN}-2\n")
     time.sleep(3.1)
-    found["later"] = ids(frame)
+    result["later"] = ids(frame)
     dr_spark.update(spark, NAME, "id = 3", {"id": "id + 100"})
-    found["changed"] = ids(dr_spark.read(spark, NAME))
-    found["plans"] = explained(frame)
+    result["changed"] = ids(dr_spark.read(spark, NAME))
+    result["plans"] = explained(frame)
     server.lifetime = 3600.0
     snapshot = dr.Table(NAME).snapshot()
     server.faults.append(("GET .*/credentials", "PermissionDeniedException", "before"))
-    found["denied"] = failure(lambda: dr_spark.read(spark, snapshot))
-    return found
+    result["denied"] = failure(lambda: dr_spark.read(spark, snapshot))
+    return result
 
 
 def failure(call: Callable[[], object]) -> str:
-    """How a call fails; nothing if it does not."""
+    """Return the error of a call; empty if there is none."""
     try:
         call()
     except Exception as error:
@@ -169,15 +167,15 @@ def failure(call: Callable[[], object]) -> str:
 
 
 def explained(frame: Any) -> str:
-    """All that Spark shows of a plan."""
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown):
+    """Return everything that Spark displays of a plan."""
+    displayed = io.StringIO()
+    with contextlib.redirect_stdout(displayed):
         for mode in ("extended", "formatted", "codegen"):
             frame.explain(mode=mode)
     if hasattr(frame, "_jdf"):
         execution = frame._jdf.queryExecution()
-        shown.write(execution.toString() + execution.analyzed().toJSON())
-    return shown.getvalue() + repr(frame) + repr(getattr(frame, "_plan", ""))
+        displayed.write(execution.toString() + execution.analyzed().toJSON())
+    return displayed.getvalue() + repr(frame) + repr(getattr(frame, "_plan", ""))
 
 
 def main(kind: str, directory: Path) -> None:
@@ -185,7 +183,7 @@ def main(kind: str, directory: Path) -> None:
     accepted = directory / "accepted"
     accepted.write_text(f"maker\n{KEY} {TOKEN}\n")
     server = UnityServer(directory)
-    server.tokens = {OF_CATALOG}
+    server.tokens = {CATALOG_TOKEN}
     server.vended = {
         "s3.access-key-id": KEY,
         "s3.secret-access-key": SECRET,
@@ -195,7 +193,7 @@ def main(kind: str, directory: Path) -> None:
         server.location = f"{store.root}/orders"
         os.environ |= {
             "UNITY_CATALOG_URI": server.uri,
-            "UNITY_CATALOG_TOKEN": OF_CATALOG,
+            "UNITY_CATALOG_TOKEN": CATALOG_TOKEN,
             "AWS_ENDPOINT_URL": store.options["aws_endpoint"],
             "AWS_ALLOW_HTTP": "true",
             "AWS_REGION": "us-east-1",
@@ -204,10 +202,10 @@ def main(kind: str, directory: Path) -> None:
         spark = session(kind, directory, store.options["aws_endpoint"])
         if kind == "renewing":
             server.lifetime = 3.0
-            found = renewed(spark, server, accepted)
+            result = renewed(spark, server, accepted)
         else:
-            found = told(spark, kind, server)
-        print("TOLD" + json.dumps(found))
+            result = results_of(spark, kind, server)
+        print("RESULT" + json.dumps(result))
         spark.stop()
 
 

@@ -1,7 +1,7 @@
-"""``DeltaTable``, ``sql`` and the format ``delta`` where they belong: without delta-spark's jar.
+"""``DeltaTable``, ``sql`` and the format ``delta`` without delta-spark's jar.
 
-One process has one session, so each of the others is a process, which runs the same files. Each has
-a test file of its own: those are what workers share out.
+A process has only one session, so the files run again in a new process for each other session.
+Each of these runs has its own test file, so that workers can share them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def check(session: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider"),
-            f"--basetemp={tmp_path / 'of_its_own'}",
+            f"--basetemp={tmp_path / 'inner'}",
             *(str(HERE / name) for name in FILES),
         ],
         env=environment | {"DELTAREPLAY_SESSION": session},

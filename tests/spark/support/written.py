@@ -1,4 +1,4 @@
-"""Tables that delta-spark writes, one for each feature that shows in a log."""
+"""Tables that delta-spark writes, one for each feature that a log can show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TABLES: dict[str, Callable[[Spark, Path], None]] = {}
 
 
 def written(write: Callable[[Callable[[str], Any], Spark, str], None]) -> Any:
-    """Registers a table by the name of its function, which gets SQL with ``{t}`` for the table."""
+    """Register a table by the name of its function, which gets SQL with ``{t}`` for the table."""
 
     def run(spark: Spark, path: Path) -> None:
         def sql(text: str) -> Any:
@@ -26,7 +26,7 @@ def written(write: Callable[[Callable[[str], Any], Spark, str], None]) -> Any:
 
 @contextmanager
 def conf(spark: Spark, **settings: str) -> Iterator[None]:
-    """Session settings for a while; dots are written as two underscores."""
+    """Set session settings temporarily; dots are written as two underscores."""
     names = {name.replace("__", "."): value for name, value in settings.items()}
     before = {name: spark.conf.get(name, None) for name in names}
     for name, value in names.items():
@@ -48,8 +48,8 @@ def properties(**values: str) -> str:
 
 @written
 def plain(sql: Any, spark: Spark, path: str) -> None:
-    few = properties(checkpointInterval="3")
-    sql(f"CREATE TABLE {{t}} (id LONG, s STRING) USING delta COMMENT 'plain' {few}")
+    interval = properties(checkpointInterval="3")
+    sql(f"CREATE TABLE {{t}} (id LONG, s STRING) USING delta COMMENT 'plain' {interval}")
     for start in range(0, 15, 5):
         sql(f"INSERT INTO {{t}} SELECT id, 's' || id FROM range({start}, {start + 5})")
     sql("DELETE FROM {t} WHERE id % 7 = 0")

@@ -1,4 +1,4 @@
-"""Tables with a change feed that delta-spark writes: one for each way that rows can change."""
+"""Tables with a change feed that delta-spark writes: one for each way in which rows can change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spark.support.tiers import NIGHTLY
 Spark = Any
 Sql = Callable[[str], Any]
 
-#: What is done to a table, in the order of its versions from 1 on.
+#: The steps on a table, in the order of its versions from 1 on.
 STEPS = (
     "INSERT INTO {t} VALUES (1, 'a', 10, 'x'), (2, 'b', 20, 'x'), (3, 'c', 30, 'y'), "
     "(4, 'd', 40, 'y'), (5, NULL, 50, 'z')",
@@ -38,7 +38,7 @@ IN_COMMIT = "delta.enableInCommitTimestamps = true"
 
 
 def of(*properties: str, partitioned: bool = False) -> Callable[[Sql], None]:
-    """A table with these properties that goes through all of the steps."""
+    """Return a table with these properties that goes through all of the steps."""
 
     def write(sql: Sql) -> None:
         parts = "PARTITIONED BY (p)" if partitioned else ""
@@ -53,7 +53,7 @@ def of(*properties: str, partitioned: bool = False) -> Callable[[Sql], None]:
 
 
 def widened(sql: Sql) -> None:
-    """Columns that are added and widened in between."""
+    """Add and widen columns in between."""
     sql(
         "CREATE TABLE {t} (k INT, v BYTE) USING delta TBLPROPERTIES "
         f"({FEED}, {MOR}, delta.enableTypeWidening = true)"
@@ -78,14 +78,14 @@ CHANGED: dict[str, Callable[[Sql], None]] = {
     "widened": widened,
 }
 
-#: What is left out by day is in others, with more beside it.
+#: Tables left out during the day are covered by larger ones.
 BY_DAY = [name for name in CHANGED if name not in ("mor", "cow_partitioned")]
 DAILY = list(CHANGED) if NIGHTLY else BY_DAY
 
-#: Where a range may begin for Spark, which reads none in which a type changes.
+#: The first version of ranges for Spark, which cannot read any in which a type changes.
 FIRST = {"widened": 2}
 
 
 def written(spark: Spark, path: Path, name: str) -> None:
-    """Writes a table."""
+    """Write a table."""
     CHANGED[name](lambda text: spark.sql(text.replace("{t}", f"delta.`{path}`")))

@@ -1,4 +1,4 @@
-"""Tables that delta-spark writes for their rows: one for each way that rows can be kept."""
+"""Tables that delta-spark writes for their rows: one for each way in which rows can be stored."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from spark.support.written import TABLES, Spark, conf, properties
 
-#: By name; all of the log's tables, and those that are here for their rows alone.
+#: By name; all of the log's tables, and those for their rows alone.
 ROWS: dict[str, Callable[[Spark, Path], None]] = dict(TABLES)
 
 
 def kept(write: Callable[[Callable[[str], Any], Spark], None]) -> Any:
-    """Registers a table by the name of its function, which gets SQL with ``{t}`` for the table."""
+    """Register a table by the name of its function, which gets SQL with ``{t}`` for the table."""
 
     def run(spark: Spark, path: Path) -> None:
         write(lambda text: spark.sql(text.replace("{t}", f"delta.`{path}`")), spark)
@@ -248,9 +248,9 @@ def _moments(sql: Any, spark: Spark, form: str) -> None:
         "9999-12-31 23:59:59.999999",
     ]
     rows = [
-        f"({number}, TIMESTAMP'{one}', DATE'{one[:10]}', TIMESTAMP_NTZ'{one}', "
-        f"struct(TIMESTAMP'{one}', array(TIMESTAMP'{one}', NULL)))"
-        for number, one in enumerate(moments)
+        f"({number}, TIMESTAMP'{item}', DATE'{item[:10]}', TIMESTAMP_NTZ'{item}', "
+        f"struct(TIMESTAMP'{item}', array(TIMESTAMP'{item}', NULL)))"
+        for number, item in enumerate(moments)
     ]
     settings = {
         "spark__sql__parquet__outputTimestampType": form,

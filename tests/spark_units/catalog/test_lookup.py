@@ -1,4 +1,4 @@
-"""Names and paths of tables as Hadoop and Spark's catalog write them; Spark is not needed."""
+"""Names and paths of tables in the spelling of Hadoop and Spark's catalog; without Spark."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_settings_of_s3_become_those_of_the_store() -> None:
 
 
 def test_the_key_of_an_account_in_azure() -> None:
-    place = "abfss://c@account.dfs.core.windows.net/t"
+    path = "abfss://c@account.dfs.core.windows.net/t"
     settings = {"fs.azure.account.key.account.dfs.core.windows.net": "a2V5"}
-    table = lookup.at_path(place, settings)
+    table = lookup.at_path(path, settings)
     assert table.storage_options == {"azure_storage_account_key": "a2V5"}
 
 
-def test_hdfs_takes_hadoops_own_settings() -> None:
+def test_hdfs_accepts_hadoops_own_settings() -> None:
     settings = {"dfs.nameservices": "lake", "fs.defaultFS": "hdfs://lake"}
     assert lookup.at_path("hdfs://lake/t", settings).storage_options == settings
 

@@ -29,7 +29,7 @@ def table(tmp_path: Path) -> dr.Table:
 
 
 def by_methods(merge: Any) -> Any:
-    """As `Table.merge` and `deltareplay.spark.merge` name the clauses."""
+    """Return the clauses of `Table.merge` and `deltareplay.spark.merge` by name."""
     return (
         merge.when_matched_update({"a": "1"}, "c = 1")
         .when_matched_update_all()
@@ -49,7 +49,7 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
     nothing: Any = None
     merge = (
         DeltaMergeBuilder(nothing, table, None, nothing, "a = b")
-        .whenMatchedUpdate("c = 1", {"target.a": "1"})  # the alias of the table goes
+        .whenMatchedUpdate("c = 1", {"target.a": "1"})  # the alias of the table is removed
         .whenMatchedUpdateAll()
         .whenMatchedDelete("c = 2")
         .whenNotMatchedInsert(values={"a": "2"})
@@ -61,7 +61,7 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
 
 
 def test_a_builder_of_delta_spark_stays_as_it_is(table: dr.Table) -> None:
-    """As delta-spark 4.4: each method returns another builder."""
+    """As in delta-spark 4.4, each method returns another builder."""
     nothing: Any = None
     first = DeltaMergeBuilder(nothing, table, None, nothing, "a = b")
     second = first.whenMatchedDelete()

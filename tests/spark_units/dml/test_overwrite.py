@@ -1,4 +1,4 @@
-"""The partitions that a condition replaces: the core decides, and no job runs."""
+"""The partitions that a condition replaces: the core decides, without a job."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from deltareplay.spark.dml import overwrite
 
 
 def session(zone: str) -> Any:
-    """A session that has nothing but settings."""
+    """A session that only has settings."""
     settings = {"spark.sql.session.timeZone": zone}
     return SimpleNamespace(
         conf=SimpleNamespace(get=lambda name, other=None: settings.get(name, other))
     )
 
 
-#: Conditions, and the partitions that they select; None where rows decide, or only Spark can tell.
+#: Conditions, and the partitions that they select; None if rows decide, or only Spark can tell.
 CONDITIONS: dict[str, set[str | None] | None] = {
     "p = 'b'": {"b"},
     "p IN ('a', 'b') AND p < 'b'": {"a"},

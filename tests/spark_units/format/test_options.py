@@ -1,4 +1,4 @@
-"""Typed values of the options of the format, and what it says to those that do not fit."""
+"""Typed values of the options of the format, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def code_of(call: Any) -> str:
 
 
 def test_the_last_spelling_counts() -> None:
-    """As in Spark, whose options are a map without case."""
+    """As in Spark, whose options are case-insensitive."""
     options = {"path": "t", "mergeSchema": "true", "MERGESCHEMA": "false", "PATH": "u"}
     assert parse(options, Use.WRITE) == {"path": "u", "mergeSchema": False}
 
@@ -183,7 +183,7 @@ def test_a_range_of_changes() -> None:
 
 
 def test_options_before_the_session() -> None:
-    """Options of a write come before what the session says; names of properties have capitals."""
+    """Options of a write precede the session's settings; names of properties have capitals."""
     session = '{"mergeSchema": true, "userMetadata": "s", "txn": ["s", 1], "partitionBy": ["p"]}'
     of_session = write({"deltareplay.session": session})
     assert (of_session.merge_schema, of_session.user_metadata) == (True, "s")

@@ -1,4 +1,4 @@
-"""How Spark's streams are planned: needs no session, only what Spark would ask."""
+"""Planning of Spark's streams: without a session, by the calls that Spark would make."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZE = 128 << 20
 
 
 class Run:
-    """A run of a query: asks as Spark 4.1 does, and keeps what its checkpoint keeps."""
+    """A run of a query: calls as Spark 4.1 does, and keeps the content of its checkpoint."""
 
     def __init__(self, table: dr.Table, ends: list[str], **options: str) -> None:
         self.ends = ends
@@ -28,13 +28,13 @@ class Run:
         return json.loads(self.ends[batch]) if batch >= 0 else self.planner.first()
 
     def restarted(self) -> Run:
-        """What Spark asks first when it finds a checkpoint."""
+        """Make Spark's first call after finding a checkpoint."""
         last = self.place(len(self.ends) - 1)
         assert self.planner.between(last, last, SIZE) == []
         return self
 
     def plan(self) -> bool:
-        """Writes down how far the next batch goes; False where there is nothing new."""
+        """Record the end of the next batch; False if there is nothing new."""
         end = json.dumps(self.planner.next())
         if self.ends and json.loads(end) == json.loads(self.ends[-1]):
             return False
@@ -42,7 +42,7 @@ class Run:
         return True
 
     def rows(self, batch: int) -> list[Any]:
-        """What a batch has; the order is that of values."""
+        """Return the rows of a batch, sorted."""
         splits = self.planner.between(self.place(batch - 1), self.place(batch), SIZE)
         return sorted(value for split in splits for value in split.to_arrow()["id"].to_pylist())
 
@@ -83,7 +83,7 @@ def test_limits_hold_always(log: logs.LogBuilder, table: dr.Table) -> None:
     run = Run(table, [], **options)
     assert run.plan()
     grown(log, 3)
-    # the state is that of version 2, whenever it is read, and no commit is mixed with it
+    # the snapshot is version 2, whenever it is read, and no commit is mixed with it
     assert Run(table, run.ends, **options).rows(0) == [10, 11, 20]
     assert run.all() == [[10, 11, 20], [21], [30, 31]]
     grown(log, 4)
@@ -95,13 +95,13 @@ def test_limits_hold_always(log: logs.LogBuilder, table: dr.Table) -> None:
     assert [len(rows) for rows in Run(table, [], **small).all()] == [1] * 10
 
 
-def test_without_limits_it_is_all_there_is(log: logs.LogBuilder, table: dr.Table) -> None:
+def test_a_batch_without_limits_has_everything(log: logs.LogBuilder, table: dr.Table) -> None:
     ends: list[str] = []
     run = Run(table, ends, maxFilesPerTrigger="3")
     run.plan()
     for version in (3, 4, 5):
         grown(log, version)
-    # Trigger.AvailableNow asks once
+    # Trigger.AvailableNow makes one call
     assert Run(table, ends).restarted().all()[1:] == [[21, 30, 31, 40, 41, 50, 51]]
 
 
@@ -114,11 +114,11 @@ def test_the_first_batch_is_the_same_after_a_crash(log: logs.LogBuilder, table: 
         version = table.snapshot().version + 1
         grown(log, version)
         after = Run(table, ends, **start).restarted()
-        assert after.rows(0) == rows == [one for one in rows if one < version * 10]
+        assert after.rows(0) == rows == [row for row in rows if row < version * 10]
         assert after.all()[1:] == [[version * 10, version * 10 + 1]]
 
 
-def test_what_comes_from_now_on(log: logs.LogBuilder, table: dr.Table) -> None:
+def test_only_new_commits(log: logs.LogBuilder, table: dr.Table) -> None:
     ends: list[str] = []
     run = Run(table, ends, startingVersion="latest")
     assert run.plan()
@@ -128,21 +128,21 @@ def test_what_comes_from_now_on(log: logs.LogBuilder, table: dr.Table) -> None:
     assert Run(table, ends, startingVersion="latest").restarted().all() == [[], [30, 31]]
 
 
-def test_a_start_that_is_not_there_yet(table: dr.Table) -> None:
+def test_a_start_after_the_latest_version(table: dr.Table) -> None:
     run = Run(table, [], startingVersion="9")
     with pytest.raises(dr.VersionNotFoundError):
         run.plan()
     assert run.ends == []
 
 
-def test_any_two_places_are_the_rows_between(log: logs.LogBuilder, table: dr.Table) -> None:
+def test_a_batch_has_the_rows_between_two_offsets(log: logs.LogBuilder, table: dr.Table) -> None:
     run = Run(table, [], maxFilesPerTrigger="1", startingVersion="0")
     single = run.all()
     for first in range(len(single)):
         for last in range(first, len(single)):
             splits = run.planner.between(run.place(first - 1), run.place(last), 1)
-            found = [value for split in splits for value in split.to_arrow()["id"].to_pylist()]
-            assert found == [value for rows in single[first : last + 1] for value in rows]
+            result = [value for split in splits for value in split.to_arrow()["id"].to_pylist()]
+            assert result == [value for rows in single[first : last + 1] for value in rows]
 
 
 def test_commits_that_are_not_tolerated(log: logs.LogBuilder, table: dr.Table) -> None:
@@ -166,9 +166,9 @@ def test_columns_that_change_end_the_run(log: logs.LogBuilder, table: dr.Table) 
     run.all()
     grown(log, 3)
     log.commit(logs.metadata(logs.schema(id="long", more="string")))
-    for asked in (run.plan, lambda: run.rows(0)):
+    for requested in (run.plan, lambda: run.rows(0)):
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            asked()
+            requested()
         assert caught.value.code == "follow.schema"
     assert Run(table, run.ends).restarted().all()[1:] == [[30, 31]]
 

@@ -1,4 +1,4 @@
-"""Which tables a query reads, by its text; Spark is not needed for that."""
+"""The tables in a query, from its text; without Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from deltareplay.spark.query.queries import references
 from deltareplay.spark.syntax.parser import Expression
 
-#: Queries, and the tables that they read.
+#: Queries, and their tables.
 QUERIES = {
     "SELECT * FROM a": ["a"],
     "select x.id from a x join b.c as y on x.id = y.id;": ["a", "b.c"],
@@ -24,10 +24,10 @@ QUERIES = {
     "INSERT INTO TABLE o SELECT * FROM a": ["a"],
     "CREATE TABLE o USING parquet AS SELECT * FROM a": ["a"],
     "CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM a": ["a"],
-    # names that WITH defines, and the tables of their queries
+    # names defined by WITH, and the tables of their queries
     "WITH x AS (SELECT * FROM a), `Y`(n) AS (SELECT 1) SELECT * FROM X, y JOIN b": ["a", "b"],
     "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT * FROM r": [],
-    # FROM that is no list of tables
+    # FROM without a list of tables
     "SELECT extract(YEAR FROM at), trim(BOTH 'x' FROM s), substring(s FROM 2) FROM a": ["a"],
     "SELECT extract(YEAR FROM (SELECT max(at) FROM b)) FROM a": ["b", "a"],
     "SELECT a.x IS NOT DISTINCT FROM y, t.from, `from` FROM a": ["a"],
@@ -46,7 +46,7 @@ QUERIES = {
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_tables_are_found_by_the_words_before_them(text: str) -> None:
-    assert [".".join(one.name) for one in references(text)] == QUERIES[text]
+    assert [".".join(item.name) for item in references(text)] == QUERIES[text]
 
 
 def test_a_version_belongs_to_the_table() -> None:
@@ -54,15 +54,15 @@ def test_a_version_belongs_to_the_table() -> None:
         "SELECT * FROM delta.`/a b` VERSION AS OF 3 x, b FOR TIMESTAMP AS OF '2026-01-01', "
         "c TIMESTAMP AS OF now() JOIN d VERSION AS OF '7'"
     )
-    found = references(text)
-    assert [one.name for one in found] == [("delta", "/a b"), ("b",), ("c",), ("d",)]
-    assert [(one.version, one.timestamp) for one in found] == [
+    result = references(text)
+    assert [item.name for item in result] == [("delta", "/a b"), ("b",), ("c",), ("d",)]
+    assert [(item.version, item.timestamp) for item in result] == [
         (3, None),
         (None, "2026-01-01"),
         (None, Expression("now()")),
         (7, None),
     ]
-    assert text[found[0].start : found[0].end] == "delta.`/a b` VERSION AS OF 3"
+    assert text[result[0].start : result[0].end] == "delta.`/a b` VERSION AS OF 3"
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_a_version_belongs_to_the_table() -> None:
         ("TABLE a", None),
     ],
 )
-def test_where_an_alias_may_be_put(text: str, with_alias: str | None) -> None:
-    [found] = references(text)
-    place = found.alias_at
-    assert (None if place is None else f"{text[:place]}!{text[place:]}") == with_alias
+def test_positions_of_an_alias(text: str, with_alias: str | None) -> None:
+    [result] = references(text)
+    at = result.alias_at
+    assert (None if at is None else f"{text[:at]}!{text[at:]}") == with_alias
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_where_an_alias_may_be_put(text: str, with_alias: str | None) -> None:
 def test_a_condition_is_that_of_the_tables_before_it(
     text: str, conditions: list[tuple[str | None, bool]]
 ) -> None:
-    assert [(one.where, one.is_joined) for one in references(text)] == conditions
+    assert [(item.where, item.is_joined) for item in references(text)] == conditions

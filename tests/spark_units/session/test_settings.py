@@ -1,4 +1,4 @@
-"""Settings of the session that are no boolean are errors, as in Spark's configuration."""
+"""Settings of the session that are not boolean are errors, as in Spark's configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How ``deltareplay.spark.sql`` splits ``ALTER TABLE``; Spark is not needed for that."""
+"""Parsing of ``ALTER TABLE`` by ``deltareplay.spark.sql``; without Spark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def changes(*columns: ChangeColumn) -> ChangeColumns:
     return ChangeColumns(columns)
 
 
-#: What follows the name of the table.
+#: The text after the name of the table.
 CASES: dict[str, Any] = {
     "SET TBLPROPERTIES ('a' = 'b', x.y=5, `z z`.q TRUE, 'w' 'it''s' , k = 1.5);": Call(
         "set_properties", {"a": "b", "x.y": "5", "z z.q": "true", "w": "it's", "k": "1.5"}
@@ -91,7 +91,7 @@ CASES: dict[str, Any] = {
     "SET LOCATION '/x'": ChangeEntry("SET LOCATION"),
 }
 
-#: Forms that are not complete, and what the message says.
+#: Incomplete statements, and their messages.
 WRONG = {
     "": "expected a clause of ALTER TABLE, not 'the end', at line 1, column 15",
     "SET TBLPROPERTIES ()": "expected a name, not ')'",
@@ -118,7 +118,7 @@ WRONG = {
     "DROP CONSTRAINT c CASCADE": "expected the end of the statement, not 'CASCADE'",
 }
 
-#: Forms that do not exist here, and what the message says.
+#: Unsupported statements, and their messages.
 UNSUPPORTED = {
     "REPLACE COLUMNS (a INT)": "use ADD COLUMNS, DROP COLUMNS and ALTER COLUMN",
     "ADD COLUMN x INT DEFAULT 5": "add the column without it, then ALTER COLUMN ... SET DEFAULT",
@@ -144,7 +144,7 @@ def test_names_the_position(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", UNSUPPORTED)
-def test_names_what_to_do_instead(form: str) -> None:
+def test_names_the_alternative(form: str) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         form_of(f"ALTER TABLE t {form}")
     assert caught.value.code == "sql.alter"

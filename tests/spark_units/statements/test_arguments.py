@@ -1,4 +1,4 @@
-"""Values of ``sql(args=)`` as literals of Spark; a session is asked for one setting only."""
+"""Values of ``sql(args=)`` as literals of Spark; only one setting of the session is read."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def values() -> Iterator[Any]:
     yield pytest.param(numpy.datetime64("NaT"), "NULL", id="NaT of numpy")
     yield pytest.param(numpy.datetime64("2026-01-31"), "DATE '2026-01-31'", id="day of numpy")
     yield pytest.param(early, "TIMESTAMP '0001-01-02 03:00:00.000000Z'", id="year of four digits")
-    moment = datetime.datetime(2026, 1, 31, 1, tzinfo=BERLIN)
-    yield pytest.param(moment, "TIMESTAMP '2026-01-31 00:00:00.000000Z'", id="zone")
+    timestamp = datetime.datetime(2026, 1, 31, 1, tzinfo=BERLIN)
+    yield pytest.param(timestamp, "TIMESTAMP '2026-01-31 00:00:00.000000Z'", id="zone")
     yield pytest.param(Size.SMALL, "'s'", id="member of an Enum, as in PySpark")
     yield pytest.param(Number.ONE, "1", id="member of an IntEnum")
     yield pytest.param(Decimal("1.50"), "(1.50BD)", id="decimal")

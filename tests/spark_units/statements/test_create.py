@@ -1,4 +1,4 @@
-"""How ``deltareplay.spark.sql`` splits ``CREATE TABLE``; Spark is not needed for that."""
+"""Parsing of ``CREATE TABLE`` by ``deltareplay.spark.sql``; without Spark."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ CASES = {
     ),
 }
 
-#: Statements that are not complete, or say too much, and what the message says.
+#: Statements that are incomplete, or contradictory, and their messages.
 WRONG = {
     "CREATE TABLE t (": "expected a name, not 'the end', at line 1, column 17",
     "CREATE TABLE t (id INT": "expected ), not 'the end', at line 1, column 23",
@@ -143,7 +143,7 @@ WRONG = {
     "CREATE OR REPLACE TABLE IF NOT EXISTS t (id INT)": "not 'NOT', at line 1, column 28",
 }
 
-#: What Delta tables do not have.
+#: Unsupported by Delta tables.
 UNSUPPORTED = [
     "CREATE TABLE t (id INT, CONSTRAINT c CHECK (id > 0))",
     "CREATE TABLE t (id INT, PRIMARY KEY (id))",
@@ -170,13 +170,13 @@ def test_names_the_position(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", UNSUPPORTED)
-def test_refuses_what_delta_tables_do_not_have(text: str) -> None:
+def test_refuses_definitions_that_delta_lacks(text: str) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         parsed(text)
     assert caught.value.code == "sql.create"
 
 
-def test_steps_go_somewhere() -> None:
+def test_identity_steps_are_not_zero() -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         parsed("CREATE TABLE t (id INT GENERATED ALWAYS AS IDENTITY (INCREMENT BY 0))")
     assert caught.value.code == "column.generated"
@@ -194,7 +194,7 @@ def test_steps_go_somewhere() -> None:
         ("CREATE TABLE t USING delta LOCATION '/x' AS SELECT 1", False),
     ],
 )
-def test_tells_names_from_definitions(text: str, expected: bool) -> None:
+def test_distinguishes_names_from_definitions(text: str, expected: bool) -> None:
     statement = parsed(text)
     assert isinstance(statement, CreateTable)
     assert statement.only_names == expected

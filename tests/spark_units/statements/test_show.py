@@ -1,4 +1,4 @@
-"""What DESCRIBE shows of columns."""
+"""The columns of DESCRIBE."""
 
 from __future__ import annotations
 

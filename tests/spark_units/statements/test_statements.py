@@ -1,4 +1,4 @@
-"""How ``deltareplay.spark.sql`` parses Delta's statements; Spark is not needed for that."""
+"""Parsing of Delta's statements by ``deltareplay.spark.sql``; without Spark."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ CASES: dict[str, Any] = {
     ),
 }
 
-#: Statements of tables of any format, which are parsed up to the name if another format has it.
+#: Statements on tables of any format, which are parsed up to the name if it is another format.
 OF_ANY_FORMAT: dict[str, tuple[type[Statement], tuple[str, ...], str]] = {
     "ALTER TABLE a.b WRITE ORDERED BY c": (Alter, ("a", "b"), "WRITE"),
     "ALTER TABLE delta.`/tmp/a b` ADD COLUMN a INT;": (Alter, DELTA, "ADD"),
@@ -156,7 +156,7 @@ OF_ANY_FORMAT: dict[str, tuple[type[Statement], tuple[str, ...], str]] = {
     "UPDATE a.t AS x SET y = 1": (Update, ("a", "t"), "AS"),
 }
 
-#: Definitions of tables, and the format that they name.
+#: Definitions of tables, and their formats.
 PROVIDERS = {
     "CREATE TABLE t (id INT COMMENT 'x') USING DELTA": "DELTA",
     "CREATE OR REPLACE TABLE t USING parquet": "parquet",
@@ -166,7 +166,7 @@ PROVIDERS = {
     "CREATE TABLE t USING delta COMMENT 'x' AS SELECT 1": "delta",
 }
 
-#: What Spark runs.
+#: Statements that Spark runs.
 OTHERS = (
     "",
     "SELECT 1",
@@ -183,7 +183,7 @@ OTHERS = (
     "ALTER VIEW t AS SELECT 1",
 )
 
-#: Statements that are not complete, and what the message says.
+#: Incomplete statements, and their messages.
 WRONG = {
     "CREATE TABLE t LIKE u (id INT)": "expected USING, LOCATION or TBLPROPERTIES, not '('",
     "CREATE TABLE t LIKE u COMMENT 'x'": "not 'COMMENT', at line 1, column 23",
@@ -249,7 +249,7 @@ def test_names_the_position(text: str) -> None:
         ("DELETE /* FROM t", "the comment that begins at line 1, column 8"),
     ],
 )
-def test_names_what_does_not_end(text: str, message: str) -> None:
+def test_names_unterminated_parts(text: str, message: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         parsed(text)
     assert caught.value.code == "sql.token"

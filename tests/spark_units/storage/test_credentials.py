@@ -1,4 +1,4 @@
-"""What Hadoop is told of credentials that a catalog vends; needs no session."""
+"""Hadoop settings for credentials that a catalog vends; without a session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LAKE = "abfss://c@lake.dfs.core.windows.net/t"
 
 
 class Vends:
-    """A catalog that vends and manages no commits."""
+    """A catalog that vends credentials and manages no commits."""
 
     def __init__(self, options: Mapping[str, str] | None, life: float | None = None) -> None:
         self.options, self.life = options, life
@@ -49,31 +49,31 @@ def opened(uri: str, options: Mapping[str, str] | None, root: str | None = None)
 
 
 def test_keys_of_s3_are_those_of_the_bucket_alone() -> None:
-    found = opened("s3://b/t", {**S3, "aws_session_token": "token"})
+    result = opened("s3://b/t", {**S3, "aws_session_token": "token"})
 
-    assert found.scheme is not None
-    assert found.options == {
+    assert result.scheme is not None
+    assert result.options == {
         "fs.s3a.bucket.b.access.key": "key-id",
         "fs.s3a.bucket.b.secret.key": "hush",
         "fs.s3a.bucket.b.session.token": "token",
         "fs.s3a.bucket.b.aws.credentials.provider": (
             "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
         ),
-        f"fs.{found.scheme}.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        f"fs.{result.scheme}.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
     }
-    assert found.path("s3a://b/t/a b:c") == f"{found.scheme}://b/t/a b:c"
-    assert "hush" not in repr(found)
+    assert result.path("s3a://b/t/a b:c") == f"{result.scheme}://b/t/a b:c"
+    assert "hush" not in repr(result)
 
 
 def test_keys_without_a_session_and_an_endpoint() -> None:
     own = {**S3, "aws_endpoint": "http://here:1", "AWS_REGION": "eu", "allow_http": "true"}
-    found = opened("s3a://b/t", own).options
+    result = opened("s3a://b/t", own).options
 
-    provider = found["fs.s3a.bucket.b.aws.credentials.provider"]
+    provider = result["fs.s3a.bucket.b.aws.credentials.provider"]
     assert provider == "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
-    assert found["fs.s3a.bucket.b.endpoint"] == "http://here:1"
-    assert found["fs.s3a.bucket.b.endpoint.region"] == "eu"
-    assert found["fs.s3a.bucket.b.path.style.access"] == "true"
+    assert result["fs.s3a.bucket.b.endpoint"] == "http://here:1"
+    assert result["fs.s3a.bucket.b.endpoint.region"] == "eu"
+    assert result["fs.s3a.bucket.b.path.style.access"] == "true"
 
 
 def test_the_same_credentials_have_the_same_scheme_and_others_another() -> None:
@@ -86,22 +86,22 @@ def test_the_same_credentials_have_the_same_scheme_and_others_another() -> None:
 
 
 def test_a_signature_of_azure() -> None:
-    found = opened(LAKE, SAS)
+    result = opened(LAKE, SAS)
 
-    assert found.options == {
+    assert result.options == {
         "fs.azure.account.auth.type.lake.dfs.core.windows.net": "SAS",
         "fs.azure.sas.fixed.token.lake.dfs.core.windows.net": "sv=1&sig=hush%3D",
         "fs.azure.account.hns.enabled.lake.dfs.core.windows.net": "true",
-        f"fs.{found.scheme}.impl": "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem",
+        f"fs.{result.scheme}.impl": "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem",
     }
-    assert found.path(LAKE) == LAKE.replace("abfss:", f"{found.scheme}:")
+    assert result.path(LAKE) == LAKE.replace("abfss:", f"{result.scheme}:")
 
 
 @pytest.mark.parametrize(
     ("uri", "options"),
     [("gs://b/t", {"google_bearer_token": "hush"}), ("s3://b/t", {"aws_skip_signature": "hush"})],
 )
-def test_what_hadoop_cannot_take_is_told(uri: str, options: dict[str, str]) -> None:
+def test_options_that_hadoop_lacks_are_reported(uri: str, options: dict[str, str]) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         opened(uri, options)
     assert caught.value.code == "spark.credentials"
@@ -111,7 +111,7 @@ def test_what_hadoop_cannot_take_is_told(uri: str, options: dict[str, str]) -> N
 
 
 @pytest.mark.parametrize("uri", ["s3://b/t", "gs://b/t", LAKE])
-def test_where_nothing_is_vended_sparks_own_are_used(uri: str) -> None:
+def test_without_vended_credentials_sparks_own_are_used(uri: str) -> None:
     assert opened(uri, None) == OpenedBy()
     assert OpenedBy.of(NO_SESSION, dr.Table(uri), None, "READ") == OpenedBy()
     assert OpenedBy().path(uri) == uri
@@ -143,12 +143,12 @@ def test_credentials_are_used_again_while_they_are_fresh() -> None:
     assert vends.asked == ["READ"]
     OpenedBy.of(NO_SESSION, table, None, "READ_WRITE")
     assert vends.asked == ["READ", "READ_WRITE"]
-    time.sleep(0.6)  # more than a quarter of their life
+    time.sleep(0.6)  # more than a quarter of their lifetime
     assert OpenedBy.of(NO_SESSION, table, None, "READ").expires_at > first.expires_at  # type: ignore
     assert vends.asked == ["READ", "READ_WRITE", "READ"]
 
 
-def test_a_table_takes_no_credentials_along() -> None:
+def test_a_pickled_table_has_no_credentials() -> None:
     table = dr.Table("s3://b/t", catalog=Vends(S3, life=60.0))
     OpenedBy.of(NO_SESSION, table, None, "READ")
     again = pickle.loads(pickle.dumps(table))
@@ -158,7 +158,7 @@ def test_a_table_takes_no_credentials_along() -> None:
 
 
 class Connected:
-    """What is asked of a session of Spark Connect."""
+    """The used part of a session of Spark Connect."""
 
     def __init__(self, setting: str | None) -> None:
         self.conf = {REDACTION: setting} if setting else {}
@@ -167,12 +167,12 @@ class Connected:
 @pytest.mark.parametrize("setting", [None, "(?i)secret", "(", REDACTS + "|more", 'value: ".*"'])
 def test_a_server_that_would_log_them_is_refused(setting: str | None) -> None:
     session: Any = Connected(setting)
-    found = opened("s3://b/t", S3)
+    result = opened("s3://b/t", S3)
     assert OpenedBy().options_for(session) == {}
     if setting and "value" in setting:
-        assert found.options_for(session) == found.options
+        assert result.options_for(session) == result.options
         return
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        found.options_for(session)
+        result.options_for(session)
     assert caught.value.code == "spark.redaction"
     assert REDACTS in str(caught.value).encode().decode("unicode_escape")

@@ -1,4 +1,4 @@
-"""Parts of a statement keep its tokens; Spark is not needed for that."""
+"""Parts of a statement keep its tokens; without Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHEN NOT MATCHED THEN INSERT (id, a) VALUES (s.id, f(s.a, 2))
 
 @pytest.fixture
 def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The texts that the tokenizer reads."""
+    """Return the strings that the tokenizer reads."""
     texts: list[str] = []
     scan = tokens._scanned
 

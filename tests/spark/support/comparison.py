@@ -1,4 +1,4 @@
-"""What a statement or a write leaves behind, ours and delta-spark's, on two copies of a table."""
+"""Compare the effects of statements and writes, ours and delta-spark's, on copies of a table."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import deltareplay as dr
 from deltareplay import spark as dr_spark
 
 
-def made(spark: Any, path: Path, *statements: str) -> Path:
-    """A table that delta-spark makes, by statements about ``{t}``."""
+def create_table(spark: Any, path: Path, *statements: str) -> Path:
+    """Create a table by delta-spark, with statements about ``{t}``."""
     for text in statements:
         spark.sql(text.format(t=f"delta.`{path}`"))
     return path
 
 
-def left(spark: Any, path: Path) -> tuple[Any, ...]:
-    """Columns with their metadata, rows, operation and configuration of the newest version."""
+def state_of(spark: Any, path: Path) -> tuple[Any, ...]:
+    """Return columns with metadata, rows, operation and configuration of the newest version."""
     if not dr.is_table(path):
         return ("no table",)
     snapshot = dr.Table(path).snapshot()
@@ -36,18 +36,18 @@ def left(spark: Any, path: Path) -> tuple[Any, ...]:
 
 
 def _chosen(properties: dict[str, str]) -> dict[str, str]:
-    """Properties without those whose values are chosen at random."""
+    """Return properties except those whose values are random."""
     return {key: value for key, value in properties.items() if "materialized" not in key}
 
 
-def both(
+def compare(
     spark: Any,
     home: Path,
     base: Path | None,
     theirs: Callable[[Path], Any],
     ours: Callable[[Path], Any],
 ) -> tuple[Any, ...]:
-    """Check that both succeed or fail, and leave the same; return what is left.
+    """Check that both succeed or fail, and have the same effect; return the result.
 
     Args:
         spark: The session.
@@ -66,16 +66,16 @@ def both(
             error = None
         except Exception as caught:
             error = caught
-        results.append((error, left(spark, path)))
-    (their_error, expected), (our_error, found) = results
+        results.append((error, state_of(spark, path)))
+    (their_error, expected), (our_error, result) = results
     assert (our_error is None) == (their_error is None), (our_error, their_error)
-    assert found == expected
+    assert result == expected
     if our_error is not None:
         assert isinstance(our_error, dr.DeltaReplayError) or "deltareplay." in str(our_error)
-    return found
+    return result
 
 
-def in_turn(
+def compare_statements(
     spark: Any,
     home: Path,
     base: Path,
@@ -84,9 +84,9 @@ def in_turn(
     ours: Callable[[str], Any] | None = None,
     changes: bool | None = True,
 ) -> None:
-    """Check that statements in turn succeed or fail in both, and leave the same each time.
+    """Check that statements, one after the other, succeed or fail in both, with the same effect.
 
-    Two copies of a table serve all of them, which is quicker than ``both`` for each. After each
+    Two copies of a table serve all of them, which is quicker than ``compare`` for each. After each
     statement the core reads both copies, and at the end delta-spark does.
 
     Args:
@@ -117,11 +117,11 @@ def in_turn(
         assert after == expected, text
         assert changes is None or (own is None) == (after != before) == changes, text
         before = after
-    assert left(spark, home / "ours") == left(spark, home / "theirs")
+    assert state_of(spark, home / "ours") == state_of(spark, home / "theirs")
 
 
 def _state(path: Path) -> tuple[Any, ...]:
-    """What ``left`` says, and the version, as the core reads them."""
+    """Return the result of ``state_of``, and the version, as read by the core."""
     snapshot = dr.Table(path).snapshot()
     [last] = dr.Table(path).history(1).select(["operation"]).to_pylist()
     return (
