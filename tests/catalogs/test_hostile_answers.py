@@ -105,6 +105,7 @@ def test_an_answer_that_is_none(name: str, serve: Callable[..., str]) -> None:
     assert time.monotonic() - began < 20
     assert caught.value.code == code
     assert TOKEN not in "".join(traceback.format_exception(caught.value))
+    assert TOKEN not in repr(caught.value.__context__)
 
 
 def test_a_redirect_is_not_followed(serve: Callable[..., str]) -> None:

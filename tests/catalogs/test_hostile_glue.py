@@ -103,6 +103,7 @@ def code_of(catalog: GlueCatalog) -> str:
     else:
         return ""
     assert SECRET not in "".join(traceback.format_exception(error))
+    assert SECRET not in repr(error.__context__)
     assert len(str(error)) < 10_000
     assert str(error).replace("\n", "").isprintable()
     return error.code

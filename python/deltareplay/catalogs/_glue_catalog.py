@@ -195,12 +195,12 @@ def _with_errors(
 
     try:
         return call()
-    except ClientError as error:
-        raise refused(error, name, secrets()) from None
-    except (BotoCoreError, TimeoutError, ValueError) as error:  # ValueError: an invalid address
-        raise refused(error, name, ()) from None  # its text may have been signed with a token in it
+    except (BotoCoreError, ClientError, TimeoutError, ValueError) as error:
+        failure: Exception = error  # ValueError: an invalid address
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise _invalid(name, str(error)) from None  # botocore parses a response without checks
+    # without the original as context: its text may have been signed with a token, or repeats it
+    raise refused(failure, name, secrets() if isinstance(failure, ClientError) else ())
 
 
 def _invalid(name: str, problem: str) -> StorageError:

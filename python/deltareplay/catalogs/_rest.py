@@ -160,11 +160,12 @@ class RestClient:
             request.add_header("Authorization", f"Bearer {token}")
         began = time.monotonic()
         opener = timely_opener(began + self._timeout, _NoRedirects)
+        refusal = None
         try:
             with opener.open(request, timeout=self._timeout) as response:
                 answer = _decoded(response.read(_MAX_BYTES + 1), path)
         except urllib.error.HTTPError as error:
-            raise _refusal(error, token) from None
+            refusal = _refusal(error, token)
         except (OSError, http.client.HTTPException) as error:
             # without the request, which has the token
             away = StorageError(
@@ -172,6 +173,8 @@ class RestClient:
             )
             away.__cause__ = error
             raise _Busy(away, None) from None
+        if refusal is not None:
+            raise refusal  # without the response as its context, which may repeat the token
         log.debug("%s %s in %.3f s", method, path, time.monotonic() - began)
         return answer
 
