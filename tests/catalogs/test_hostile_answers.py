@@ -148,6 +148,7 @@ def test_credentials_of_another_type(
         "h#SECRET",
         "host:1;SECRET",
         "https://SECRET..example",
+        "http:/tok:SECRET@host",
         "https://host/SECRET \u00e9",
         f"https://SECRET{'x' * 70}",
     ],

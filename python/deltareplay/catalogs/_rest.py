@@ -68,7 +68,7 @@ def check_address(address: str, advice: str) -> None:
         (host or "").encode("idna")
     except ValueError:  # no port, or a host that has no name
         host = None
-    is_bare = host and "@" not in parts.netloc and not parts.query and not parts.fragment
+    is_bare = host and "@" not in address and not parts.query and not parts.fragment
     is_sendable = address.isprintable() and " " not in address and parts.path.isascii()
     if not (is_bare and is_sendable) or parts.scheme not in ("http", "https"):
         # not repeated: what does not belong there may be a secret
