@@ -40,24 +40,16 @@ __all__ = [
     "cleanup_log",
     "clock_times",
     "copy_files",
-    "covered_by_vacuum",
-    "delete_files",
     "discard_directory",
     "discard_spilled",
     "discard_staged",
     "filter_at",
-    "finish_vacuum",
     "generate_symlinks",
-    "listing_parts",
     "literal_text",
     "move_staged",
-    "named_files",
     "new_table",
-    "old_directories",
-    "old_files",
     "optimize",
     "optimize_log",
-    "orphan_findings",
     "overwritten_metadata",
     "pack_deletion_vectors",
     "pack_files",
@@ -70,7 +62,6 @@ __all__ = [
     "protocol_with_feature",
     "protocol_without_feature",
     "quoted_columns",
-    "removed_files",
     "restore",
     "schema_string",
     "spark_expression",
@@ -80,12 +71,9 @@ __all__ = [
     "target_file_size",
     "target_filter",
     "vacuum",
-    "vacuum_period",
+    "vacuum_cutoff",
     "verify",
-    "verify_files",
-    "verify_log",
     "verify_split",
-    "visible_names",
     "why_not_readable",
     "why_not_writable",
     "widens",
@@ -558,24 +546,8 @@ def stage_rows(
     condition: Filter | None = None,
     target_file_size: int | None = None,
 ) -> tuple[str, int, int]: ...
-def vacuum_period(
-    table: Table, snapshot: Snapshot, retention: int | None, force: bool, dry_run: bool
-) -> tuple[int, int, int]: ...
-def visible_names(snapshot: Snapshot) -> str: ...
-def listing_parts(
-    table: Table, names: str, parts: int, cutoff: int
-) -> tuple[list[str], list[tuple[str, int]]]: ...
-def old_files(table: Table, names: str, directory: str, cutoff: int) -> list[tuple[str, int]]: ...
-def old_directories(table: Table, names: str, cutoff: int) -> list[str]: ...
-def named_files(table: Table, files: ArrowStream) -> list[str]: ...
-def removed_files(table: Table, snapshot: Snapshot, since: int | None) -> list[str]: ...
-def delete_files(table: Table, paths: Sequence[str]) -> None: ...
-def covered_by_vacuum(table: Table, snapshot: Snapshot, cutoff: int) -> int | None: ...
-def finish_vacuum(table: Table, covered: int | None, directories: Sequence[str]) -> int: ...
-def verify_log(table: Table) -> tuple[str, list[str], int]: ...
-def verify_files(table: Table, version: int, files: ArrowStream) -> str: ...
+def vacuum_cutoff(table: Table, snapshot: Snapshot) -> int: ...
 def verify_split(table: Table, version: int, split: Split) -> str: ...
-def orphan_findings(paths: Sequence[str]) -> str: ...
 def copy_files(source: Table, target: Table, copies: Sequence[_Copy]) -> int: ...
 def generate_symlinks(table: Table) -> int: ...
 def target_file_size(snapshot: Snapshot) -> int: ...

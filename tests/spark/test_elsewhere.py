@@ -136,7 +136,7 @@ else:
     for refused in (
         lambda: dr_spark.register(spark),
         lambda: dr_spark.write(spark.range(3), v2),
-        lambda: dr_spark.verify(spark, rows_of),
+        lambda: dr_spark.verify(spark, rows_of, rows=True),
     ):
         try:
             refused()

@@ -106,7 +106,7 @@ for package in {list(LACKING)}:
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
     rows = sorted(map(tuple, dr_spark.read(spark, path).collect()))
     try:
-        dr_spark.verify(spark, path)
+        dr_spark.verify(spark, path, rows=True)
         error = None
     except dr.UnsupportedFeatureError as raised:
         error = [raised.code, str(raised)]

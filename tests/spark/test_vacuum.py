@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 from spark.support.written import conf, properties
-from support.writing import bodies
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -71,55 +70,24 @@ def test_it_finds_the_same_files_as_vacuum(spark: Any, old: Path, hours: int) ->
     assert ours.dry_run
     expected = theirs(spark, old, hours)
     assert set(ours.files) == expected
-    distributed = dr_spark.vacuum(spark, old, retention=retention, force=True)
-    assert set(distributed.files) == expected
-    assert distributed.size_in_bytes == ours.size_in_bytes
-    assert distributed.retention == retention
+    assert dr_spark.vacuum(spark, old, retention=retention, force=True).files == ours.files
     if hours == 0:
         assert any("deletion_vector" in item for item in expected)
         assert any("_change_data" in item for item in expected)
 
 
-def test_executors_delete_the_same_files_as_one_process(
-    spark: Any, old: Path, tmp_path: Path
-) -> None:
-    paths = {"one process": tmp_path / "one", "executors": tmp_path / "many"}
-    for path in paths.values():
-        shutil.copytree(old, path)  # with the timestamps of its files
-    now = datetime.timedelta(0)
-    ours = dr.Table(paths["one process"]).vacuum(now, force=True, dry_run=False)
-    theirs = dr_spark.vacuum(spark, paths["executors"], retention=now, force=True, dry_run=False)
-    assert theirs.files == tuple(sorted(ours.files))
-    assert ours.files
-    left = [
-        sorted(
-            str(item.relative_to(path))
-            for item in path.rglob("*")
-            if "_delta_log" not in item.parts
-        )
-        for path in paths.values()
-    ]
-    assert left[0] == left[1]
-    tables = [dr.Table(path) for path in paths.values()]
-    reported = [
-        [
-            (info["operation"], info["operationParameters"], info["operationMetrics"])
-            for version in (-1, 0)
-            for info in bodies(table, table.snapshot().version + version, "commitInfo")
-        ]
-        for table in tables
-    ]
-    assert reported[0] == reported[1]
-    assert [operation for operation, *_ in reported[1]] == ["VACUUM START", "VACUUM END"]
-    assert dr_spark.vacuum(spark, tables[1], retention=now, force=True).files == ()
-    assert dr_spark.vacuum(spark, tables[1], retention=now, force=True, lite=True).lite
-
-
-def test_a_short_retention_is_refused_before_a_job(spark: Any, old: Path) -> None:
-    for retention in (datetime.timedelta(hours=1), datetime.timedelta(hours=-1)):
-        with pytest.raises(dr.InvalidArgumentError) as caught:
-            dr_spark.vacuum(spark, old, retention=retention, dry_run=False)
-        assert caught.value.code == "vacuum.retention"
+def test_each_argument_is_passed_on(spark: Any, old: Path, tmp_path: Path) -> None:
+    path, now = tmp_path / "t", datetime.timedelta(0)
+    shutil.copytree(old, path)  # with the times of its files
+    done = dr_spark.vacuum(spark, path, retention=now, force=True, dry_run=False, log=True)
+    assert done.files
+    assert not any((path / name).exists() for name in done.files)
+    table = dr.Table(path)
+    assert table.history(2)["operation"].to_pylist() == ["VACUUM END", "VACUUM START"]
+    assert dr_spark.vacuum(spark, path, retention=now, force=True, lite=True).lite
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.vacuum(spark, path, retention=datetime.timedelta(hours=1))
+    assert caught.value.code == "vacuum.retention"
 
 
 def test_delta_spark_reads_the_remaining_rows(spark: Any, old: Path) -> None:

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay import _native
 from deltareplay import spark as dr_spark
 from deltareplay._protocol.schema import Array
 from deltareplay.spark.scan import by_paths
@@ -227,30 +226,3 @@ def test_physical_names_of_mapped_columns() -> None:
     assert (mapped.physical, mapped.metadata) == ("col-1", {"comment": "c"})
     [by_id, _] = columns_of(snapshot_of(field, part, **{"delta.columnMapping.mode": "id"}))
     assert by_id.metadata == {"comment": "c", "parquet.field.id": 7}
-
-
-def test_names_that_a_vacuum_sees_are_checked(tmp_path: Path) -> None:
-    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())])).native
-    names = _native.visible_names(table.snapshot())
-    assert _native.old_files(table, names, "", 1 << 62) == []
-    with pytest.raises(dr.InvalidArgumentError) as caught:
-        _native.old_files(table, "nonsense", "", 0)
-    assert caught.value.code == "vacuum.names"
-
-
-def test_directories_are_divided_into_enough_parts(tmp_path: Path) -> None:
-    schema = pa.schema([("id", pa.int64()), ("p", pa.string()), ("q", pa.int64())])
-    table = dr.create_table(tmp_path, schema, ["p", "q"])
-    table.append(pa.table({"id": [1, 2, 3], "p": ["a", "a", "b"], "q": [1, 2, 1]}))
-    (tmp_path / "loose").write_bytes(b"1")
-    (tmp_path / "p=a" / "loose").write_bytes(b"12")
-    names = _native.visible_names(table.snapshot().native)
-    ever = 1 << 62
-
-    def divided(requested: int) -> tuple[list[str], list[tuple[str, int]]]:
-        return _native.listing_parts(table.native, names, requested, ever)
-
-    assert divided(1) == ([""], [])
-    assert divided(2) == (["p=a", "p=b"], [("loose", 1)])
-    assert divided(3) == (["p=a/q=1", "p=a/q=2", "p=b/q=1"], [("loose", 1), ("p=a/loose", 2)])
-    assert divided(9) == divided(3)  # deeper there are only files

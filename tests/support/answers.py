@@ -15,6 +15,11 @@ Answer = tuple[int, dict[str, str], bytes | Callable[[], Iterator[bytes]]]
 Answering = Answer | Callable[[str], Answer]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256  # with 5, many requests at a time are dropped and repeated
+
+
 class Servers:
     """Starts servers, and stops them all."""
 
@@ -23,8 +28,7 @@ class Servers:
 
     def start(self, answering: Answering) -> str:
         """Start a server; return its address."""
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(answering))
-        server.daemon_threads = True
+        server = _Server(("127.0.0.1", 0), _handler(answering))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self._running.append(server)
         return f"http://127.0.0.1:{server.server_port}"

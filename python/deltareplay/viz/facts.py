@@ -422,10 +422,9 @@ def _verified(table: Table, newest: Snapshot, orphans: bool) -> Verification | N
 def _vacuum_cutoff(table: Table, newest: Snapshot) -> int:
     """Return the time before which removed files are garbage; 0 without vacuum support."""
     try:
-        _, _, cutoff = _native.vacuum_period(table.native, newest.native, None, False, True)
+        return _native.vacuum_cutoff(table.native, newest.native)
     except UnsupportedFeatureError:
         return 0
-    return cutoff
 
 
 def _tombstones(snapshot: Snapshot) -> tuple[int, int]:

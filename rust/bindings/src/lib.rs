@@ -13,7 +13,6 @@ mod convert;
 mod definition;
 mod deletion_vector;
 mod exceptions;
-mod executors;
 mod filter;
 mod follow;
 mod gate;
@@ -57,12 +56,6 @@ mod _native {
     #[pymodule_export]
     use super::deletion_vector::{DeletionVector, pack_deletion_vectors};
     #[pymodule_export]
-    use super::executors::{
-        covered_by_vacuum, delete_files, finish_vacuum, listing_parts, named_files,
-        old_directories, old_files, orphan_findings, removed_files, vacuum_period, verify_files,
-        verify_log, verify_split, visible_names,
-    };
-    #[pymodule_export]
     use super::filter::{
         clock_times, filter_at, literal_text, quoted_columns, spark_expression, target_filter,
         with_moments,
@@ -91,7 +84,9 @@ mod _native {
     #[pymodule_export]
     use super::scan::{Scan, Split};
     #[pymodule_export]
-    use super::services::{cleanup_log, optimize_log, restore, vacuum, verify};
+    use super::services::{
+        cleanup_log, optimize_log, restore, vacuum, vacuum_cutoff, verify, verify_split,
+    };
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]

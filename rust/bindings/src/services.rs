@@ -2,12 +2,15 @@
 
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::maintenance::vacuum::VacuumOptions;
+use deltareplay_core::maintenance::verify::verify_split as findings_of_split;
 use deltareplay_core::table::At;
 use pyo3::prelude::*;
 
 use crate::convert;
 use crate::exceptions::invalid;
 use crate::gate::detached;
+use crate::scan::Split;
+use crate::snapshot::Snapshot;
 use crate::table::Table;
 
 /// Deletes expired log files, or lists them.
@@ -36,6 +39,12 @@ pub(crate) fn vacuum(
     };
     let log = log.unwrap_or(!table.0.uri().starts_with("s3"));
     detached(py, || Ok(to_json(&table.0.vacuum(options, log)?)))
+}
+
+/// The time before which removed files are garbage, by the table's own retention: milliseconds since the epoch.
+#[pyfunction]
+pub(crate) fn vacuum_cutoff(py: Python<'_>, table: &Table, snapshot: &Snapshot) -> PyResult<i64> {
+    detached(py, || table.0.vacuum_cutoff(snapshot.state()))
 }
 
 /// Commits a version with the content of an older one.
@@ -74,4 +83,18 @@ pub(crate) fn verify(
     rows: bool,
 ) -> PyResult<String> {
     detached(py, || Ok(to_json(&table.0.verify(data_files, rows)?)))
+}
+
+/// The findings for the rows of a split.
+#[pyfunction]
+pub(crate) fn verify_split(
+    py: Python<'_>,
+    table: &Table,
+    version: u64,
+    split: &Split,
+) -> PyResult<String> {
+    detached(py, || {
+        let findings = findings_of_split(table.0.source(), version, split.core())?;
+        Ok(to_json(&findings))
+    })
 }

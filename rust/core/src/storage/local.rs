@@ -376,20 +376,6 @@ impl Storage for LocalStorage {
         Ok(files)
     }
 
-    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
-        let direct = |path: &str| {
-            let below = path.strip_prefix(directory).unwrap_or(path);
-            !below.trim_start_matches('/').contains('/')
-        };
-        let directories = self.directories(directory, &direct)?;
-        let mut names: Vec<String> = directories
-            .into_iter()
-            .map(|directory| directory.path)
-            .collect();
-        names.sort_unstable();
-        Ok(names)
-    }
-
     fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
         self.directories("", enter)
     }

@@ -194,26 +194,6 @@ pub trait Storage: Debug + Send + Sync {
         )
     }
 
-    /// Lists the directories directly in `directory`, sorted, even if the store only has them as prefixes
-    /// of file names.
-    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
-        let files = self.list_below(directory, &|_| true)?;
-        let skipped = if directory.is_empty() {
-            0
-        } else {
-            directory.len() + 1
-        };
-        let mut names: Vec<String> = files
-            .iter()
-            .filter_map(|file| {
-                let (name, _) = file.path.get(skipped..)?.split_once('/')?;
-                file.path.get(..skipped + name.len()).map(str::to_owned)
-            })
-            .collect();
-        names.dedup();
-        Ok(names)
-    }
-
     /// Copies a file within the store, server-side if supported; both paths may be absolute. It becomes
     /// visible as a whole: returns `true` if this call created it, `false` if it existed.
     fn copy(&self, from: &str, to: &str) -> Result<bool> {

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use object_store::list::PaginatedListStore;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -34,7 +34,7 @@ use super::{
 use crate::error::{Error, Result};
 
 /// The maximum number of parallel deletions, and of parallel requests of a listing.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 64;
 
 /// The maximum size of a file that is read whole in parallel with others: a log file that was smaller in
 /// the listing.
@@ -334,50 +334,7 @@ impl Storage for ObjectStorage {
         directory: &str,
         enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<FileMeta>> {
-        let (root, prefix) = (self.object("")?, self.object(directory)?);
-        let store = self.client()?.store;
-        let base = match root.as_ref() {
-            "" => String::new(),
-            root => format!("{root}/"),
-        };
-        let objects = runtime::block_on(async move {
-            let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
-            store.list(prefix.as_ref()).try_collect::<Vec<_>>().await
-        })?
-        .map_err(|cause| self.failed("list", directory, cause))?;
-        let inside = |object: &ObjectMeta| {
-            let path = object.location.as_ref().strip_prefix(&*base)?.to_owned();
-            let mut directories = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
-            let entered = directories.all(enter);
-            entered.then(|| meta(path.clone(), object))
-        };
-        let mut files: Vec<FileMeta> = objects.iter().filter_map(inside).collect();
-        files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-        files.dedup_by(|left, right| left.path == right.path);
-        Ok(files)
-    }
-
-    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
-        let (prefix, store) = (self.object(directory)?, self.client()?.store);
-        let listing = runtime::block_on(async move {
-            let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
-            store.list_with_delimiter(prefix.as_ref()).await
-        })?;
-        let listing = match listing {
-            Ok(listing) => listing.common_prefixes,
-            Err(object_store::Error::NotFound { .. }) => Vec::new(),
-            Err(cause) => return Err(self.failed("list", directory, cause)),
-        };
-        let path = |prefix: &Path| {
-            let name = prefix.filename()?;
-            Some(match directory {
-                "" => name.to_owned(),
-                directory => format!("{directory}/{name}"),
-            })
-        };
-        let mut names: Vec<String> = listing.iter().filter_map(path).collect();
-        names.sort_unstable();
-        Ok(names)
+        self.listed_below(directory, enter)
     }
 
     fn copy(&self, from: &str, to: &str) -> Result<bool> {

@@ -220,10 +220,6 @@ impl Storage for VendedStorage {
         self.open(Access::Read)?.list_below(directory, enter)
     }
 
-    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
-        self.open(Access::Read)?.directories_in(directory)
-    }
-
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         self.open(Access::ReadWrite)?.copy(from, to)
     }

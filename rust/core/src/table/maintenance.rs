@@ -1,7 +1,5 @@
 //! The maintenance operations of a table.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 
 use super::commit::described;
@@ -11,7 +9,7 @@ use crate::maintenance::advice::{LogAdvice, advise};
 use crate::maintenance::cleanup::{LogCleanup, cleanup_log};
 use crate::maintenance::restore::{self, Restored};
 use crate::maintenance::vacuum::{self, Vacuum, VacuumOptions};
-use crate::maintenance::verify::{Verification, verify, verify_log};
+use crate::maintenance::verify::{Verification, verify};
 use crate::maintenance::{self, is_full};
 use crate::snapshot::Snapshot;
 use crate::storage::now;
@@ -84,22 +82,20 @@ impl Table {
         deleted.map(|_| report)
     }
 
-    /// Returns the table's own retention, the effective one, and the cutoff: in milliseconds.
+    /// The time before which removed files are garbage, by the table's own retention: milliseconds since the
+    /// epoch.
     ///
     /// # Errors
     ///
     /// As [`vacuum::period`].
-    pub fn vacuum_period(
-        &self,
-        snapshot: &Snapshot,
-        options: &VacuumOptions,
-    ) -> Result<(i64, i64, i64)> {
-        let own = snapshot.properties().deleted_file_retention;
-        // refused options have no side effects, not even a file to read the clock
-        vacuum::period(&self.source, snapshot, 0, options)?;
-        let now = self.now(options.dry_run)?;
-        let (retention, cutoff) = vacuum::period(&self.source, snapshot, now, options)?;
-        Ok((own, retention, cutoff))
+    pub fn vacuum_cutoff(&self, snapshot: &Snapshot) -> Result<i64> {
+        let options = VacuumOptions {
+            retention: None,
+            lite: false,
+            dry_run: true,
+            force: false,
+        };
+        vacuum::period(&self.source, snapshot, now(), &options).map(|(_, cutoff)| cutoff)
     }
 
     /// Returns the time: of this machine if nothing is deleted; otherwise at most that of the storage.
@@ -156,15 +152,6 @@ impl Table {
     /// As [`verify`].
     pub fn verify(&self, data_files: bool, rows: bool) -> Result<Verification> {
         verify(&self.source, data_files, rows).map_err(|error| self.named(error))
-    }
-
-    /// Verifies the log, and returns the files in it: storage paths inside the table.
-    ///
-    /// # Errors
-    ///
-    /// As [`verify_log`].
-    pub fn verify_log(&self) -> Result<(Verification, HashSet<String>)> {
-        verify_log(&self.source).map_err(|error| self.named(error))
     }
 
     /// Measures the gain of a checkpoint or of a compacted file on this log.

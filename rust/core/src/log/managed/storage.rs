@@ -108,10 +108,6 @@ impl Storage for ManagedLog {
         self.files.list_below(directory, enter)
     }
 
-    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
-        self.files.directories_in(directory)
-    }
-
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         self.files.copy(from, to)
     }

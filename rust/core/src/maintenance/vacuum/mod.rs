@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use arrow_array::{RecordBatch, StringArray};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::delete_all;
 use crate::codec::columns::TypedColumns;
@@ -112,7 +112,7 @@ pub fn plan(
         let (own, visible) = (source.clone(), visible.clone());
         in_background(&source.storage, move |_| {
             let directories = old_directories(&own, &visible, cutoff)?;
-            Ok((directories, old_files(&own, &visible, "", cutoff)?))
+            Ok((directories, old_files(&own, &visible, cutoff)?))
         })
     });
     let protected = protected(source, snapshot, cutoff)?;
@@ -158,36 +158,6 @@ pub fn delete(source: &Source, report: &Vacuum) -> Result<usize> {
     delete_directories(source, &report.directories)
 }
 
-/// Deletes files of a plan, in this order.
-///
-/// # Errors
-///
-/// Storage: the first file that cannot be deleted.
-pub fn delete_files(source: &Source, paths: &[String]) -> Result<()> {
-    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    delete_all(&*source.storage, &paths)
-}
-
-/// Returns the last commit whose removed files a full vacuum deletes, for [`finish`]; call it before
-/// deleting.
-///
-/// # Errors
-///
-/// Storage.
-pub fn covered(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<Option<u64>> {
-    lite::covered(source, snapshot, cutoff)
-}
-
-/// Records the version reached by a full vacuum and deletes empty directories; returns their number.
-///
-/// # Errors
-///
-/// Storage.
-pub fn finish(source: &Source, covered: Option<u64>, directories: &[String]) -> Result<usize> {
-    lite::note(source, covered)?;
-    delete_directories(source, directories)
-}
-
 fn delete_directories(source: &Source, directories: &[String]) -> Result<usize> {
     let mut removed = 0;
     for directory in directories {
@@ -196,83 +166,21 @@ fn delete_directories(source: &Source, directories: &[String]) -> Result<usize> 
     Ok(removed)
 }
 
-/// Returns the visible files below a directory that are older than the cutoff.
-///
-/// # Errors
-///
-/// Storage.
-pub fn old_files(
-    source: &Source,
-    visible: &Visible,
-    directory: &str,
-    cutoff: i64,
-) -> Result<Vec<FileMeta>> {
+/// Returns the visible files that are older than the cutoff.
+fn old_files(source: &Source, visible: &Visible, cutoff: i64) -> Result<Vec<FileMeta>> {
     let enter = |directory: &str| visible.is(directory);
-    let mut files = source.storage.list_below(directory, &enter)?;
+    let mut files = source.storage.list_below("", &enter)?;
     files.retain(|file| visible.is(&file.path) && file.modification_time < cutoff);
     Ok(files)
 }
 
 /// Returns the visible directories that are older than the cutoff, innermost first.
-///
-/// # Errors
-///
-/// Storage.
-pub fn old_directories(source: &Source, visible: &Visible, cutoff: i64) -> Result<Vec<String>> {
+fn old_directories(source: &Source, visible: &Visible, cutoff: i64) -> Result<Vec<String>> {
     let enter = |directory: &str| visible.is(directory);
     let mut directories = source.storage.list_directories(&enter)?;
     directories.retain(|directory| directory.modification_time < cutoff);
     let innermost_first = directories.into_iter().rev();
     Ok(innermost_first.map(|directory| directory.path).collect())
-}
-
-/// Returns directories to list in parallel, about `wanted` if the table has that many; and the files above
-/// them that are older than the cutoff.
-///
-/// # Errors
-///
-/// Storage.
-pub fn divided(
-    source: &Source,
-    visible: &Visible,
-    parts: usize,
-    cutoff: i64,
-) -> Result<(Vec<String>, Vec<FileMeta>)> {
-    let mut directories = vec![String::new()];
-    let mut above = Vec::new();
-    while directories.len() < parts {
-        let mut deeper = Vec::new();
-        for directory in &directories {
-            let mut within = source.storage.directories_in(directory)?;
-            within.retain(|directory| visible.is(directory));
-            deeper.extend(within);
-        }
-        let is_single = directories.len() == 1;
-        if deeper.is_empty() || (deeper.len() <= directories.len() && !is_single) {
-            break; // more files would be listed here, and no more in parallel
-        }
-        for directory in &directories {
-            let mut files = source.storage.list(directory, "")?;
-            files.retain(|file| visible.is(&file.path) && file.modification_time < cutoff);
-            above.extend(files);
-        }
-        directories = deeper;
-    }
-    Ok((directories, above))
-}
-
-/// Returns files removed since then, and their deletion vectors: storage paths inside the table.
-///
-/// # Errors
-///
-/// Corrupt: the log.
-pub fn removed_since(source: &Source, snapshot: &Snapshot, since: i64) -> Result<HashSet<String>> {
-    let mut paths = HashSet::new();
-    // a file removed at exactly this time stays
-    for rows in snapshot.tombstones_since(source, since - 1)?.batches {
-        named_by(source, &rows, &mut paths)?;
-    }
-    Ok(paths)
 }
 
 fn hours(milliseconds: i64) -> i64 {
@@ -281,8 +189,8 @@ fn hours(milliseconds: i64) -> i64 {
 
 /// The names that a vacuum lists: those that begin with `_` or `.` are hidden, except for change data files,
 /// directories of partitions, and files left by Spark tasks in a staging directory of this library.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Visible {
+#[derive(Clone, Debug)]
+pub(crate) struct Visible {
     partitions: Vec<String>,
     iceberg: bool,
 }
@@ -293,7 +201,7 @@ impl Visible {
     /// # Errors
     ///
     /// Corrupt: the schema.
-    pub fn of(snapshot: &Snapshot) -> Result<Self> {
+    pub(crate) fn of(snapshot: &Snapshot) -> Result<Self> {
         let mode = snapshot.properties().column_mapping_mode;
         let mut partitions = Vec::new();
         for column in &snapshot.metadata().partition_columns {
@@ -308,18 +216,6 @@ impl Visible {
         Ok(Self {
             partitions,
             iceberg: formats.is_some_and(|formats| formats.contains("iceberg")),
-        })
-    }
-
-    /// Deserializes the rules from JSON.
-    ///
-    /// # Errors
-    ///
-    /// Invalid argument: the JSON has another form.
-    pub fn parse(json: &str) -> Result<Self> {
-        serde_json::from_str(json).map_err(|cause| {
-            let message = "these are not the names that a vacuum sees";
-            Error::invalid("vacuum.names", message).because(cause)
         })
     }
 
@@ -340,7 +236,7 @@ impl Visible {
     }
 
     /// Checks the last part of a path whose parents were checked before.
-    pub fn is(&self, path: &str) -> bool {
+    pub(crate) fn is(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         if self.iceberg && path == "metadata" {
             return false;
@@ -377,7 +273,10 @@ fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSe
     for rows in snapshot.file_batches(source, columns, None)? {
         named_by(source, &rows?, &mut paths)?;
     }
-    paths.extend(removed_since(source, snapshot, cutoff)?);
+    // a file removed at exactly this time stays
+    for rows in snapshot.tombstones_since(source, cutoff - 1)?.batches {
+        named_by(source, &rows, &mut paths)?;
+    }
     Ok(paths)
 }
 
@@ -386,7 +285,11 @@ fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSe
 /// # Errors
 ///
 /// Corrupt: a path, a descriptor.
-pub fn named_by(source: &Source, rows: &RecordBatch, paths: &mut HashSet<String>) -> Result<()> {
+pub(crate) fn named_by(
+    source: &Source,
+    rows: &RecordBatch,
+    paths: &mut HashSet<String>,
+) -> Result<()> {
     for path in rows.typed::<StringArray>("path")?.iter().flatten() {
         paths.extend(inside(source, path)?);
     }

@@ -19,7 +19,7 @@ use crate::snapshot::verified::malformed_texts;
 use crate::storage::{BackgroundWork, FileMeta, Storage, interrupt, now};
 
 /// A file younger than this may be about to be committed, and is not reported.
-pub(super) const YOUNG: i64 = 60 * 60 * 1000;
+const YOUNG: i64 = 60 * 60 * 1000;
 
 /// Size and modification time of the stored files, by path.
 pub(super) type Stored = HashMap<String, (u64, i64)>;
@@ -83,19 +83,6 @@ pub(super) fn check(
         orphans(snapshot, &stored, &known, named, findings)?;
     }
     Ok(count)
-}
-
-/// Checks a batch of live files and their vectors: a part of [`check`] that another process can run.
-pub(super) fn check_batch(
-    source: &Source,
-    version: u64,
-    rows: &RecordBatch,
-    findings: &mut Findings,
-) -> Result<()> {
-    let outcome = present(source, version, rows, &HashMap::new(), findings);
-    findings.unless_interrupted(outcome)?;
-    let outcome = vectors(source, version, rows, findings);
-    findings.unless_interrupted(outcome).map(drop)
 }
 
 /// Checks that each file exists and has its size.
@@ -238,13 +225,8 @@ fn orphans(
         .collect();
     orphans.sort_unstable();
     for path in orphans {
-        orphan(path, findings);
+        let message = "no action of the log names this file";
+        findings.add(Severity::Info, "file.orphan", (Some(path), None), message);
     }
     Ok(())
-}
-
-/// Reports a file that no action references.
-pub(super) fn orphan(path: &str, findings: &mut Findings) {
-    let message = "no action of the log names this file";
-    findings.add(Severity::Info, "file.orphan", (Some(path), None), message);
 }

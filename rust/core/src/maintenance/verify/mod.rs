@@ -4,9 +4,6 @@
 //! every checksum, checkpoint and compacted file, and finally with the data files that exist. Nothing is
 //! changed, and a fault does not end the remaining checks.
 
-use std::collections::HashSet;
-
-use arrow_array::RecordBatch;
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -15,7 +12,7 @@ use crate::log::path::SIDECAR_DIRECTORY;
 use crate::replay::Source;
 use crate::scan::Split;
 use crate::snapshot::load::load;
-use crate::storage::{in_background, now};
+use crate::storage::in_background;
 
 mod checkpoints;
 mod commit;
@@ -50,42 +47,6 @@ pub struct Verification {
     pub omitted: u64,
 }
 
-/// Checks the log; the data files, and their rows, only on request.
-///
-/// # Errors
-///
-/// `table.not_found`; a storage error if the log cannot be listed.
-pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verification> {
-    verified(source, data_files, rows).map(|(verification, _)| verification)
-}
-
-/// Checks the log only; also returns all files that it references: storage paths inside the table.
-///
-/// # Errors
-///
-/// As [`verify`].
-pub fn verify_log(source: &Source) -> Result<(Verification, HashSet<String>)> {
-    verified(source, false, false)
-}
-
-/// Checks a batch of live files of a version and their vectors: rows with `path`, `size`, `numRecords` and
-/// `deletionVector`.
-///
-/// # Errors
-///
-/// Interrupted. Faults are findings, not errors.
-pub fn verify_files(
-    source: &Source,
-    version: u64,
-    rows: impl Iterator<Item = Result<RecordBatch>>,
-) -> Result<PartFindings> {
-    let mut findings = Findings::default();
-    for batch in rows {
-        files::check_batch(source, version, &batch?, &mut findings)?;
-    }
-    Ok(findings.part())
-}
-
 /// Reads all rows of a split of a scan that skips unreadable files.
 ///
 /// # Errors
@@ -97,26 +58,12 @@ pub fn verify_split(source: &Source, version: u64, split: &Split) -> Result<Part
     Ok(findings.part())
 }
 
-/// Reports files that no action references.
-pub fn orphans(mut paths: Vec<String>) -> PartFindings {
-    paths.sort_unstable();
-    let mut findings = Findings::default();
-    for path in paths {
-        files::orphan(&path, &mut findings);
-    }
-    findings.part()
-}
-
-/// Returns the time before which an unreferenced file counts as an orphan: milliseconds since the epoch.
-pub fn orphans_before() -> i64 {
-    now().saturating_sub(files::YOUNG)
-}
-
-fn verified(
-    source: &Source,
-    data_files: bool,
-    rows: bool,
-) -> Result<(Verification, HashSet<String>)> {
+/// Checks the log; the data files, and their rows, only on request.
+///
+/// # Errors
+///
+/// `table.not_found`; a storage error if the log cannot be listed.
+pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verification> {
     let storage = &source.storage;
     let sidecars = in_background(storage, |storage| storage.list(SIDECAR_DIRECTORY, ""));
     let files = LogListing::files(&*source.storage, 0)?;
@@ -160,7 +107,7 @@ fn verified(
         }
         Err(error) => findings.error(error)?,
     }
-    let verification = Verification {
+    Ok(Verification {
         version: newest,
         num_commits: history.num_commits,
         num_checkpoints: history.num_checkpoints,
@@ -168,6 +115,5 @@ fn verified(
         num_files,
         omitted: findings.omitted,
         findings: findings.finish(),
-    };
-    Ok((verification, history.named))
+    })
 }

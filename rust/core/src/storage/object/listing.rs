@@ -1,16 +1,154 @@
-//! Lists a directory of a store, in parallel parts if names between them are known.
+//! Lists a store in parallel: the log in parts between known names, a large table by its directories.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
+use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 
-use super::{AT_ONCE, ObjectStorage, meta};
+use super::{AT_ONCE, Client, ObjectStorage, meta};
 use crate::error::Result;
 use crate::storage::{FileMeta, StoreKind, progress, runtime};
 
+/// The number of pages after which a table counts as large.
+const FIRST_PAGES: usize = 4;
+
+/// The number of directories to list in parallel; if there are fewer, their subdirectories are listed.
+const DIRECTORIES: usize = 64;
+
+/// With more directories, listing each would take more requests than listing all objects.
+const MAX_DIRECTORIES: usize = 1000;
+
+/// A part of a listing.
+#[derive(Default)]
+struct Part {
+    /// The start of all keys: empty, or with a slash at its end.
+    base: String,
+    /// The key after which the listing begins.
+    after: Option<String>,
+    /// The key at which it ends.
+    end: Option<String>,
+    /// True if subdirectories are listed, too.
+    recursive: bool,
+    /// Continues an earlier listing.
+    token: Option<String>,
+    max_pages: Option<usize>,
+}
+
+/// The objects of a part of a listing.
+#[derive(Default)]
+struct Listed {
+    objects: Vec<ObjectMeta>,
+    /// The directories, if they were not entered.
+    directories: Vec<Path>,
+    /// Continues the listing, if it ended early.
+    token: Option<String>,
+}
+
+impl Part {
+    fn of(directory: &Path) -> Self {
+        Self {
+            base: base_of(directory),
+            ..Self::default()
+        }
+    }
+
+    fn below(directory: &Path) -> Self {
+        Self {
+            recursive: true,
+            ..Self::of(directory)
+        }
+    }
+}
+
+/// The start of the keys in a directory.
+fn base_of(directory: &Path) -> String {
+    match directory.as_ref() {
+        "" => String::new(),
+        directory => format!("{directory}/"),
+    }
+}
+
 impl ObjectStorage {
+    /// Lists files as [`Storage::list_below`]; the directories of a large table are listed in parallel.
+    pub(super) fn listed_below(
+        &self,
+        directory: &str,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Vec<FileMeta>> {
+        let root = base_of(&self.object("")?);
+        let path_of = |key: &Path| key.as_ref().strip_prefix(&*root).map(str::to_owned);
+        let enters_directory =
+            |directory: &Path| path_of(directory).is_some_and(|path| enter(&path));
+        let objects = self.objects_below(directory, enters_directory)?;
+        let inside = |object: &ObjectMeta| {
+            let path = path_of(&object.location)?;
+            let mut directories = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
+            let entered = directories.all(enter);
+            entered.then(|| meta(path.clone(), object))
+        };
+        let mut files: Vec<FileMeta> = objects.iter().filter_map(inside).collect();
+        files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+        files.dedup_by(|left, right| left.path == right.path);
+        Ok(files)
+    }
+
+    fn objects_below(
+        &self,
+        directory: &str,
+        enter: impl Fn(&Path) -> bool,
+    ) -> Result<Vec<ObjectMeta>> {
+        let prefix = self.object(directory)?;
+        let Client { store, pages, .. } = self.client()?;
+        let Some(pages) = pages else {
+            return self.wait_for(directory, async move {
+                let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+                store.list(prefix.as_ref()).try_collect().await
+            });
+        };
+        let list = |parts: Vec<Part>| self.wait_for(directory, listed(Arc::clone(&pages), parts));
+        let first = list(vec![Part {
+            max_pages: Some(FIRST_PAGES),
+            ..Part::below(&prefix)
+        }])?;
+        if first.token.is_none() {
+            return Ok(first.objects);
+        }
+        let mut directories = vec![prefix.clone()];
+        let mut objects = Vec::new();
+        while !directories.is_empty() && directories.len() < DIRECTORIES {
+            let level = list(directories.iter().map(Part::of).collect())?;
+            let deeper: Vec<Path> = level.directories.into_iter().filter(&enter).collect();
+            if deeper.len() > MAX_DIRECTORIES {
+                break;
+            }
+            objects.extend(level.objects);
+            directories = deeper;
+        }
+        let rest = if directories.first() == Some(&prefix) {
+            objects = first.objects;
+            vec![Part {
+                token: first.token,
+                ..Part::below(&prefix)
+            }]
+        } else {
+            directories.iter().map(Part::below).collect()
+        };
+        objects.extend(list(rest)?.objects);
+        Ok(objects)
+    }
+
+    /// Waits for a listing of a directory.
+    fn wait_for<T: Send + 'static>(
+        &self,
+        directory: &str,
+        listing: impl Future<Output = object_store::Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        runtime::block_on(listing)?.map_err(|cause| self.failed("list", directory, cause))
+    }
+
     /// Lists files as [`Storage::list`]; the parts between these sorted names are requested in parallel if
     /// the store can begin a listing at a name.
     pub(in crate::storage) fn list_divided(
@@ -27,51 +165,44 @@ impl ObjectStorage {
         let start = before(from).filter(|_| !express).map(ToOwned::to_owned);
         let divides = matches!(self.location.kind(), StoreKind::S3 | StoreKind::Gcs) && !express;
         let inner = if divides { names } else { &[] };
-        let base = if prefix.as_ref().is_empty() {
-            String::new()
-        } else {
-            format!("{prefix}/")
-        };
+        let base = base_of(&prefix);
         let from_key = format!("{base}{from}");
-        let listed = {
-            let (base, prefix) = (base.clone(), prefix.clone());
+        let objects = if let Some(pages) = client.pages {
             // each part of the listing begins after a name and ends with the next one
             let after = |name: &str| format!("{base}{name}");
-            let mut ends: Vec<Option<String>> =
-                inner.iter().map(|name| Some(after(name))).collect();
-            let mut parts = vec![start.as_deref().map(after)];
-            parts.extend(ends.iter().cloned());
-            ends.push(None);
-            let parts: Vec<_> = parts.into_iter().zip(ends).collect();
-            runtime::block_on(async move {
-                let Some(pages) = client.pages else {
-                    let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
-                    return match client.store.list_with_delimiter(prefix.as_ref()).await {
-                        Ok(listing) => {
-                            progress::listed(listing.objects.len());
-                            Ok(vec![listing.objects])
-                        }
-                        // such a store has directories, and this one does not exist
-                        Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
-                        Err(cause) => Err(cause),
-                    };
-                };
-                stream::iter(parts)
-                    .map(|(after, end)| listed_part(Arc::clone(&pages), base.clone(), after, end))
-                    .buffered(AT_ONCE)
-                    .try_collect()
-                    .await
+            let mut starts = vec![start.as_deref().map(after)];
+            starts.extend(inner.iter().map(|name| Some(after(name))));
+            let ends = starts.iter().skip(1).cloned().chain([None]);
+            let part = |(after, end): (&Option<String>, Option<String>)| Part {
+                after: after.clone(),
+                end,
+                ..Part::of(&prefix)
+            };
+            let parts = starts.iter().zip(ends).map(part).collect();
+            self.wait_for(directory, listed(pages, parts))?.objects
+        } else {
+            self.wait_for(directory, async move {
+                let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
+                match client.store.list_with_delimiter(prefix.as_ref()).await {
+                    Ok(listing) => {
+                        progress::listed(listing.objects.len());
+                        Ok(listing.objects)
+                    }
+                    // such a store has directories, and this one does not exist
+                    Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
+                    Err(cause) => Err(cause),
+                }
             })?
         };
-        let listed = listed.map_err(|cause| self.failed("list", directory, cause))?;
         // not every store respects this maximum
         let is_inside = |object: &&ObjectMeta| {
             let key = object.location.as_ref();
             let name = key.strip_prefix(&*base);
             key >= from_key.as_str() && name.is_some_and(|name| !name.contains('/'))
         };
-        let objects = listed.iter().flatten().filter(is_inside);
         let mut files: Vec<FileMeta> = objects
+            .iter()
+            .filter(is_inside)
             .map(|object| {
                 let name = object.location.filename().unwrap_or_default();
                 let path = match directory {
@@ -87,51 +218,69 @@ impl ObjectStorage {
     }
 }
 
-/// Lists the objects after a key, up to another one.
+/// Lists parts in parallel; returns their objects in the order of the parts.
+async fn listed(
+    pages: Arc<dyn PaginatedListStore>,
+    parts: Vec<Part>,
+) -> object_store::Result<Listed> {
+    let mut listings = stream::iter(parts)
+        .map(|part| listed_part(Arc::clone(&pages), part))
+        .buffered(AT_ONCE);
+    let mut all = Listed::default();
+    while let Some(listing) = listings.try_next().await? {
+        all.objects.extend(listing.objects);
+        all.directories.extend(listing.directories);
+        all.token = listing.token;
+    }
+    Ok(all)
+}
+
+/// Lists the objects of a part, page by page.
 async fn listed_part(
     pages: Arc<dyn PaginatedListStore>,
-    base: String,
-    after: Option<String>,
-    end: Option<String>,
-) -> object_store::Result<Vec<ObjectMeta>> {
-    let mut objects: Vec<ObjectMeta> = Vec::new();
-    let mut page_token = None;
-    let mut page_start = 0;
-    loop {
+    part: Part,
+) -> object_store::Result<Listed> {
+    let mut listed = Listed {
+        token: part.token,
+        ..Listed::default()
+    };
+    let mut previous_first = None;
+    for number in 1.. {
         let options = PaginatedListOptions {
-            offset: after.clone(),
-            delimiter: Some("/".into()),
-            page_token,
+            offset: part.after.clone(),
+            delimiter: (!part.recursive).then(|| "/".into()),
+            page_token: listed.token.take(),
             ..Default::default()
         };
-        let prefix = (!base.is_empty()).then_some(base.as_str());
+        let prefix = (!part.base.is_empty()).then_some(part.base.as_str());
         let page = pages.list_paginated(prefix, options).await?;
         progress::listed(page.result.objects.len());
-        let begins = |object: &ObjectMeta| {
-            let first = page.result.objects.first();
-            first.is_some_and(|first| first.location == object.location)
-        };
-        if objects
-            .get(page_start..)
-            .and_then(<[_]>::first)
-            .is_some_and(begins)
-        {
+        let first_object = page.result.objects.first().map(|object| &object.location);
+        let first = first_object
+            .or(page.result.common_prefixes.first())
+            .cloned();
+        if first.is_some() && first == previous_first {
             return Err(object_store::Error::Generic {
                 store: "deltareplay",
                 source: "the store sends the same page of a listing again, without end".into(),
             });
         }
-        page_start = objects.len();
-        objects.extend(page.result.objects);
-        page_token = page.page_token;
-        let reached = |object: &ObjectMeta| {
+        previous_first = first;
+        listed.objects.extend(page.result.objects);
+        listed.directories.extend(page.result.common_prefixes);
+        let is_past = |object: &ObjectMeta| {
             let key = object.location.as_ref();
-            end.as_deref().is_some_and(|end| key >= end)
+            part.end.as_deref().is_some_and(|end| key >= end)
         };
-        if page_token.is_none() || objects.last().is_some_and(reached) {
-            return Ok(objects);
+        if listed.objects.last().is_some_and(is_past) {
+            break;
+        }
+        listed.token = page.page_token;
+        if listed.token.is_none() || part.max_pages == Some(number) {
+            break;
         }
     }
+    Ok(listed)
 }
 
 /// Returns a name before `from` and after most names before that: stores begin a listing after a name, not

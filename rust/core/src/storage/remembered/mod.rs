@@ -437,10 +437,6 @@ impl Storage for Remembered {
         self.files.list_below(directory, enter)
     }
 
-    fn directories_in(&self, directory: &str) -> Result<Vec<String>> {
-        self.files.directories_in(directory)
-    }
-
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         self.forget(to);
         self.files.copy(from, to)
