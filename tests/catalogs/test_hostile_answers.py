@@ -108,6 +108,28 @@ def test_an_answer_that_is_none(name: str, serve: Callable[..., str]) -> None:
     assert TOKEN not in repr(caught.value.__context__)
 
 
+REPEATED = {
+    "cut off": f'{{"token": "{TOKEN}"'.encode(),
+    "no JSON": f"<html>{TOKEN}</html>".encode(),
+    "no UTF-8": TOKEN.encode() + b"\xff",
+    "a list": f'["{TOKEN}"]'.encode(),
+    "no location": f'{{"location": 5, "token": "{TOKEN}"}}'.encode(),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_no_error_keeps_a_response_with_the_token(name: str, serve: Callable[..., str]) -> None:
+    catalog = UnityCatalog(serve((200, {}, REPEATED[name])), token=TOKEN, timeout=5)
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        dr.Table.from_name("main.s.t", catalog).snapshot()
+    errors: list[BaseException | None] = [caught.value]
+    for error in errors:
+        if error is not None:
+            errors += [error.__cause__, error.__context__]
+            kept = [getattr(error, name, None) for name in ("args", "doc", "object")]
+            assert TOKEN not in repr([vars(error), *kept])
+
+
 def test_a_redirect_is_not_followed(serve: Callable[..., str]) -> None:
     requested: list[str] = []
 

@@ -197,19 +197,15 @@ def _decoded(content: bytes, path: str) -> Json:
         if len(content) > _MAX_BYTES:
             raise ValueError(f"it has more than {_MAX_BYTES} bytes")
         answer = json.loads(content, parse_constant=_no_number)
-        if not isinstance(answer, dict):
-            raise ValueError("it is not a JSON object")
+        if isinstance(answer, dict):
+            return answer
+        problem = "is not a JSON object"
     except RecursionError:
-        raise StorageError(
-            f"the catalog's response to {path} is nested too deeply",
-            code="catalog.response",
-        ) from None
+        problem = "is nested too deeply"
     except ValueError as error:
-        raise StorageError(
-            f"the catalog's response to {path} is invalid: {error}",
-            code="catalog.response",
-        ) from error
-    return answer
+        problem = f"is invalid: {error}"
+    # without an error of JSON as its context, which has the content, and that may repeat the token
+    raise StorageError(f"the catalog's response to {path} {problem}", code="catalog.response")
 
 
 def _no_number(text: str) -> Any:
