@@ -188,7 +188,7 @@ def test_a_filter_keeps_the_rows_for_which_it_is_true(table: Table, condition: C
         expected = [(row["_file_path"], row["_row_index"]) for row in rows]
         snapshot = dr.Table(Path(root)).snapshot()
         scan = snapshot.scan(
-            table.asked, filter=condition.sql, with_file_path=True, with_row_index=True
+            table.requested, filter=condition.sql, with_file_path=True, with_row_index=True
         )
         result = scan.to_arrow()
         given_ = zip(

@@ -140,3 +140,26 @@ def test_verify_finds_each_orphan(servers: Servers, tmp_path: Path) -> None:
     findings = dr.Table("s3://bucket/t", options).verify().findings
     orphans = {finding.path for finding in findings if finding.code == "file.orphan"}
     assert orphans == set(names)
+
+
+class Bottomless(Bucket):
+    """A store in which each directory has another one."""
+
+    def page(self, query: dict[str, str]) -> bytes:
+        if not query.get("delimiter"):
+            return super().page(query)
+        prefix = query.get("prefix", "")
+        deeper = f"<CommonPrefixes><Prefix>{prefix}x/</Prefix></CommonPrefixes>"
+        return f"<ListBucketResult>{deeper}</ListBucketResult>".encode()
+
+
+def test_directories_without_end(servers: Servers, tmp_path: Path) -> None:
+    write_table(tmp_path / "t", TABLES["one directory"])
+    bucket = Bucket(tmp_path)
+    address = servers.start(lambda path: bucket(path))
+    options = {**KEYS, "aws_endpoint": address, "allow_http": "true"}
+    table = dr.Table("s3://bucket/t", options)
+    table.snapshot()
+    bucket = Bottomless(tmp_path)
+    table.vacuum(datetime.timedelta(0), force=True)
+    assert len(bucket.listings) < 50

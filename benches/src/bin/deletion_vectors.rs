@@ -140,7 +140,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let first = vectors.first().ok_or("no vectors")?;
     report(
         "union with the first",
-        each(&|left| drop(black_box(left.union(vector))))?,
+        each(&|left| drop(black_box(left.union(first))))?,
         millions,
         "M rows/s",
     );

@@ -18,6 +18,9 @@ const FIRST_PAGES: usize = 4;
 /// The number of directories to list in parallel; if there are fewer, their subdirectories are listed.
 const DIRECTORIES: usize = 64;
 
+/// The number of levels at which subdirectories are looked for: a hostile store has no end of them.
+const MAX_LEVELS: usize = 16;
+
 /// With more directories, listing each would take more requests than listing all objects.
 const MAX_DIRECTORIES: usize = 1000;
 
@@ -118,7 +121,10 @@ impl ObjectStorage {
         }
         let mut directories = vec![prefix.clone()];
         let mut objects = Vec::new();
-        while !directories.is_empty() && directories.len() < DIRECTORIES {
+        for _ in 0..MAX_LEVELS {
+            if directories.is_empty() || directories.len() >= DIRECTORIES {
+                break;
+            }
             let level = list(directories.iter().map(Part::of).collect())?;
             let deeper: Vec<Path> = level.directories.into_iter().filter(&enter).collect();
             if deeper.len() > MAX_DIRECTORIES {
