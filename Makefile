@@ -18,8 +18,9 @@ SPARKS := 3.5 4.3
 ALL_SPARKS := 3.5 4.0 4.1 4.3
 FUZZ ?= 10000000
 ON_SPARK = $(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python
-# processes, each with a file at a time and one session: two leave a fifth of two cores idle while
-# they wait; each takes up to 3 GB with its JVM
+# processes, each with a file at a time; on two cores a third one uses the time while the others wait,
+# but for Spark in full, where each has a JVM of up to 3 GB
+IN_TWO := --numprocesses 2 --dist loadfile
 IN_THREE := --numprocesses 3 --dist loadfile
 
 .DEFAULT_GOAL := help
@@ -64,7 +65,7 @@ test-spark: $(VENV)/.dev $(VENV)/.spark build ## one test of each file beside de
 	$(ON_SPARK) DELTAREPLAY_SHORT=1 python -m pytest tests/spark $(IN_THREE)
 
 test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark; the oldest and the newest PySpark
-	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python)$(if $(DELTAREPLAY_NIGHTLY), $(SPARK)=$(abspath $(BIN))/python)" python -m pytest tests/spark $(IN_THREE)
+	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python)$(if $(DELTAREPLAY_NIGHTLY), $(SPARK)=$(abspath $(BIN))/python)" python -m pytest tests/spark $(IN_TWO)
 
 test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
 	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults
