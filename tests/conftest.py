@@ -28,6 +28,8 @@ LONG = [
     *("test_executor_statements.py", "test_replace_matching.py", "test_without_jar_on_connect.py"),
     *("test_vended.py", "test_elsewhere.py", "test_optimize.py", "test_examples.py"),
     *("test_without_jar.py", "test_escaped_strings.py", "test_executors.py", "test_race.py"),
+    *("test_requests.py", "test_hostile_glue.py", "test_endless_answers.py", "test_file_sizes.py"),
+    *("test_hostile_answers.py", "test_large_listings.py", "test_slow_writers.py"),
     *("test_type_widening.py", "test_insert_matrix.py", "test_statements.py", "test_changes.py"),
     *("test_legacy_calendar.py", "test_write.py", "test_native.py", "test_sql_alter.py"),
     *("test_reads.py", "test_every_call.py", "test_delta_statements.py", "test_replay.py"),
