@@ -19,7 +19,7 @@ ALL_SPARKS := 3.5 4.0 4.1 4.3
 FUZZ ?= 10000000
 ON_SPARK = $(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python
 # processes, each with a file at a time; on two cores a third one uses the time while the others wait,
-# but for Spark in full, where each has a JVM of up to 3 GB
+# but for Spark, where each has a JVM of up to 3 GB that gets faster with time
 IN_TWO := --numprocesses 2 --dist loadfile
 IN_THREE := --numprocesses 3 --dist loadfile
 
@@ -34,7 +34,7 @@ demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow a
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
 
 test: NOT_SLOW := -m "not slow"
-test: export DELTAREPLAY_EXAMPLES ?= 50
+test: export DELTAREPLAY_EXAMPLES ?= 30
 test: test-rust test-python test-spark ## build, install and run the tests but the slow ones, those of Spark in short
 
 # the first two so that test-python skips nothing that needs PySpark or boto3
@@ -62,7 +62,7 @@ test-stores: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## S3, Azure, Goo
 	$(ACTIVE) python -m pytest tests/stores --numprocesses 2
 
 test-spark: $(VENV)/.dev $(VENV)/.spark build ## one test of each file beside delta-spark, on one PySpark
-	$(ON_SPARK) DELTAREPLAY_SHORT=1 python -m pytest tests/spark $(IN_THREE)
+	$(ON_SPARK) DELTAREPLAY_SHORT=1 python -m pytest tests/spark $(IN_TWO)
 
 test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark; the oldest and the newest PySpark
 	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python)$(if $(DELTAREPLAY_NIGHTLY), $(SPARK)=$(abspath $(BIN))/python)" python -m pytest tests/spark $(IN_TWO)

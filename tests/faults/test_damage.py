@@ -267,6 +267,7 @@ def test_ten_thousand_random_mutations(bench: Bench) -> None:
     assert seen["changed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", tables.KINDS)
 @pytest.mark.parametrize("what", REPLACEMENTS)
 def test_every_file_replaced(bench: Bench, kind: str, what: str) -> None:
