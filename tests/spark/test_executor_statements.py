@@ -107,6 +107,7 @@ def theirs(spark: Any, path: Path) -> None:
 DAILY = ["feed", "all", "tracked, mapped"]
 
 
+@pytest.mark.slow  # a dozen statements, twice
 @pytest.mark.parametrize("features", FEATURES if NIGHTLY else DAILY)
 def test_statements_have_the_effect_of_delta_sparks(
     spark: Any, tmp_path: Path, create: Create, features: str

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.spark
 HISTORIES = int(os.environ.get("DELTAREPLAY_HISTORIES", "4"))
 
 
+@pytest.mark.slow  # many versions of several tables
 def test_delta_spark_reads_the_same(spark: Any) -> None:
     seen = 0
 

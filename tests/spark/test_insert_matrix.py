@@ -84,6 +84,7 @@ def inserts(texts: list[str]) -> list[str]:
     return ["INSERT " + text for text in texts]
 
 
+@pytest.mark.slow  # dozens of statements
 def test_rows_are_paired_as_by_delta_spark(spark: Any, tmp_path: Path, base: Path) -> None:
     compare_statements(spark, tmp_path, base, inserts(PAIRED))
 

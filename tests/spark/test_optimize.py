@@ -82,6 +82,7 @@ def alike(spark: Any, theirs: Path, ours: Path) -> None:
     assert displayed.first().operationMetrics == first["operationMetrics"]
 
 
+@pytest.mark.slow  # many small files, twice
 @pytest.mark.parametrize(("partitioned", "vectors"), pairs([False, True], ["true", "false"]))
 def test_packing_as_delta_spark_does(
     spark: Any, partitioned: bool, vectors: str, tmp_path: Path

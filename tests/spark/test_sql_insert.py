@@ -62,6 +62,7 @@ def rows(spark: Any, path: Path) -> list[str]:
     return sorted(map(str, spark.read.format("delta").load(str(path)).collect()))
 
 
+@pytest.mark.slow  # every kind of INSERT, twice
 def test_rows_are_those_of_delta_spark(spark: Any, tmp_path: Path, base: Path) -> None:
     def ours(text: str) -> None:
         done = dr_spark.sql(spark, text)
