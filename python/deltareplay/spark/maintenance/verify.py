@@ -73,10 +73,10 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     of = table_of(resolved(spark, table))
     if rows:
         capabilities.check_writing(spark, "verifying rows")
+        run.check(spark)  # before the log is read, which may take long
     verification = of.verify()
     if not rows or verification.num_files is None:
         return verification
-    run.check(spark)
     snapshot = of.snapshot(version=verification.version, strict=False)
     splits = snapshot.scan(on_error="skip").splits()
     task = VerifyRows(of, snapshot.version, splits)
@@ -85,7 +85,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
 
 
 def _joined(verification: Verification, parts: list[dict[str, Any]]) -> Verification:
-    """Add the findings on rows, but those on files that have errors already; the worst first."""
+    """Add the findings on rows, except on files that already have errors; sort the worst first."""
     listed = verification.findings
     damaged = {finding.path for finding in listed if finding.severity == "error"}
     counts = Counter(finding.code for finding in listed)

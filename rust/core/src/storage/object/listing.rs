@@ -98,6 +98,8 @@ impl ObjectStorage {
         Ok(files)
     }
 
+    /// Lists the objects below a directory. The first pages are those of a flat listing, which is all that
+    /// most tables need; it continues if the table has too many directories to list each.
     fn objects_below(
         &self,
         directory: &str,
