@@ -30,7 +30,9 @@ IN_THREE := --numprocesses 3 --dist loadfile
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.spark build ## build, install, read the sample table into Arrow and Spark, run a pipeline
+demo: ## build, install, read the sample table into Arrow and Spark, run a pipeline
+	$(MAKE) --jobs 3 $(VENV)/.pyspark build # pip builds PySpark on one core, and the last crates compile on one
+	$(MAKE) $(VENV)/.spark
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
 
 test: NOT_SLOW := -m "not slow"
@@ -156,6 +158,10 @@ $(VENV)/.bench: EXTRAS := bench
 $(VENV)/.spark: EXTRAS := spark-tests,demo # the demo takes the tests' PySpark, so that one is enough
 $(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
 	$(ACTIVE) maturin develop --profile quick --extras $(EXTRAS)
+	touch $@
+
+$(VENV)/.pyspark: $(VENV)/.maturin pyproject.toml
+	$(BIN)/pip install --quiet "$$(grep --only-matching 'pyspark\[connect\]==[0-9.]*' pyproject.toml)"
 	touch $@
 
 # Each other PySpark in an environment of its own, the oldest and 4.0 with pandas 2, the others with the
