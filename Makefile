@@ -1,5 +1,5 @@
-# Every recipe sets up what it needs: a virtual environment in .venv, the packages of pyproject.toml's
-# extras, and the extension module built by maturin. `make help` lists the recipes.
+# Every recipe sets up what it needs: a virtual environment in .venv, pyproject.toml's dependency groups,
+# and the extension module built by maturin. `make help` lists the recipes.
 
 PYTHON ?= python3
 VENV := .venv
@@ -18,49 +18,53 @@ SPARKS := 3.5 4.3
 ALL_SPARKS := 3.5 4.0 4.1 4.3
 FUZZ ?= 10000000
 ON_SPARK = $(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python
-# processes, each with a file at a time; on two cores a third one uses the time while the others wait,
-# but for Spark, where each has a JVM of up to 3 GB that gets faster with time
+# processes, each with a file at a time; on two cores two more use the time while the others wait, but
+# for Spark, where each has a JVM of up to 3 GB that gets faster with time
 IN_TWO := --numprocesses 2 --dist loadfile
-IN_THREE := --numprocesses 3 --dist loadfile
+IN_FOUR := --numprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-full test-nightly at-once compile-tests test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build wheel wheels clean
+.PHONY: help demo test test-full test-nightly at-once compile-all packages test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build compile wheel wheels clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## build, install, read the sample table into Arrow and Spark, run a pipeline
-	$(MAKE) --jobs 3 $(VENV)/.pyspark build # pip builds PySpark on one core, and the last crates compile on one
-	$(MAKE) $(VENV)/.spark
+	$(MAKE) --jobs 3 $(VENV)/.spark compile # pip builds PySpark on one core, and the last crates compile on one
+	$(MAKE) build
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
 
 test: NOT_SLOW := -m "not slow"
 test: export DELTAREPLAY_EXAMPLES ?= 30
 test: test-rust test-python test-spark ## build, install and run the tests but the slow ones, those of Spark in short
 
-# the first two so that test-python skips nothing that needs PySpark or boto3
-test-full: $(VENV)/.stores $(VENV)/.spark at-once test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
+# at-once first, so that test-python skips nothing that needs PySpark or boto3
+test-full: at-once test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
 
 test-nightly: ## all PySparks, everything without delta-spark's jar, long fault tests: for hours
 	cp Cargo.lock fuzz # so that it finds what is compiled already
 	cargo check --profile quick --manifest-path fuzz/Cargo.toml --target-dir "$${CARGO_TARGET_DIR:-target}"
 	$(MAKE) test-full test-faults DELTAREPLAY_NIGHTLY=1 DELTAREPLAY_EXAMPLES=1000 SPARKS="$(ALL_SPARKS)"
 
-# pip installs other PySparks while the core's tests are compiled: each leaves a core idle at times
-at-once:
-	$(MAKE) --jobs 3 --output-sync compile-tests $(SPARKS:%=$(VENV)/.spark-%)
+# pip and npm run while crates compile: each leaves a core idle at times
+at-once: $(VENV)/.maturin
+	$(MAKE) --jobs 3 --output-sync compile-all packages $(SPARKS:%=$(VENV)/.spark-%)
 
-compile-tests:
+compile-all:
+	$(MAKE) compile
 	cargo test --profile quick --workspace --exclude deltareplay-bindings --no-run
+
+packages:
+	for stamp in dev stores spark servers; do $(MAKE) $(VENV)/.$$stamp || exit 1; done
 
 test-rust:
 	cargo test --profile quick --workspace --exclude deltareplay-bindings
 
 test-python: $(VENV)/.dev build
-	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_THREE) $(NOT_SLOW)
+	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_FOUR) $(NOT_SLOW)
 
-test-stores: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## S3, Azure, Google Cloud Storage and HDFS, as servers on this machine
+test-stores: $(VENV)/.dev $(VENV)/.stores $(VENV)/.servers $(VENV)/.spark build ## S3, Azure, Google Cloud Storage and HDFS, as servers on this machine
 	$(ACTIVE) python -m pytest tests/stores --numprocesses 2
 
 test-spark: $(VENV)/.dev $(VENV)/.spark build ## one test of each file beside delta-spark, on one PySpark
@@ -69,7 +73,7 @@ test-spark: $(VENV)/.dev $(VENV)/.spark build ## one test of each file beside de
 test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark; the oldest and the newest PySpark
 	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python)$(if $(DELTAREPLAY_NIGHTLY), $(SPARK)=$(abspath $(BIN))/python)" python -m pytest tests/spark $(IN_TWO)
 
-test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.spark build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
+test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.servers $(VENV)/.spark build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
 	$(ACTIVE) DELTAREPLAY_SLOW=1 DELTAREPLAY_KILLS=500 DELTAREPLAY_POWER_CUTS=100 python -m pytest -rP tests/faults
 	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=50 python -m pytest tests/concurrency
 	$(ACTIVE) DELTAREPLAY_WRITERS=16 DELTAREPLAY_COMMITS=20 python -m pytest tests/stores
@@ -140,28 +144,31 @@ clean: ## remove everything that these recipes made
 
 # --- set-up; each stamp is made once and again when pyproject.toml changes
 
-build: $(VENV)/.maturin
+build: $(VENV)/.installed compile
+
+compile: $(VENV)/.maturin
 	@$(ACTIVE) maturin develop --profile quick --skip-install
+
+$(VENV)/.installed: $(VENV)/.maturin pyproject.toml
+	$(ACTIVE) maturin develop --profile quick
+	touch $@
 
 $(VENV)/.maturin:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or later is needed")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet "maturin>=1.10,<2"
+	$(BIN)/pip install --quiet --upgrade "pip>=25.1" "maturin>=1.10,<2"
 	touch $@
 
 $(VENV)/.zig: $(VENV)/.maturin
 	$(BIN)/pip install --quiet ziglang
 	touch $@
 
-$(VENV)/.dev: EXTRAS := dev,docs
-$(VENV)/.bench: EXTRAS := bench
-$(VENV)/.spark: EXTRAS := spark-tests,demo # the demo takes the tests' PySpark, so that one is enough
-$(VENV)/.dev $(VENV)/.bench $(VENV)/.spark: $(VENV)/.maturin pyproject.toml
-	$(ACTIVE) maturin develop --profile quick --extras $(EXTRAS)
-	touch $@
-
-$(VENV)/.pyspark: $(VENV)/.maturin pyproject.toml
-	$(BIN)/pip install --quiet "$$(grep --only-matching 'pyspark\[connect\]==[0-9.]*' pyproject.toml)"
+$(VENV)/.dev: GROUPS := dev docs
+$(VENV)/.bench: GROUPS := bench
+$(VENV)/.spark: GROUPS := spark-tests demo # the demo takes the tests' PySpark, so that one is enough
+$(VENV)/.stores: GROUPS := stores
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.spark $(VENV)/.stores: $(VENV)/.maturin pyproject.toml
+	$(BIN)/pip install --quiet $(GROUPS:%=--group %)
 	touch $@
 
 # Each other PySpark in an environment of its own, the oldest and 4.0 with pandas 2, the others with the
@@ -175,8 +182,7 @@ $(ALL_SPARKS:%=$(VENV)/.spark-%): $(VENV)/.spark-%: $(VENV)/.maturin
 	$(VENV)/spark-$*/bin/pip install --quiet $(NEEDS) "pyarrow>=15"
 	touch $@
 
-$(VENV)/.stores: $(VENV)/.maturin pyproject.toml
-	$(ACTIVE) maturin develop --profile quick --extras stores
+$(VENV)/.servers: $(VENV)/.maturin
 	npm install --silent --no-fund --no-audit --prefix $(VENV)/stores azurite@3 \
 		|| echo 'Azurite could not be installed by npm: the tests of Azure will be skipped.'
 	GOBIN=$(abspath $(VENV))/stores go install -trimpath -ldflags='-s -w' $(VERSITYGW) \

@@ -19,7 +19,7 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 #: Files of tests that each start Spark themselves: any process may run them, one by one.
-ALONE = {"test_elsewhere.py", "test_vended.py"}
+ALONE = {"test_elsewhere.py", "test_vended.py", "test_requests.py", "test_memory.py"}
 
 
 #: Files that take much longer than their number of tests suggests, the longest first.

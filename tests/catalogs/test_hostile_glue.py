@@ -15,7 +15,7 @@ from support.answers import Answer, Servers
 import deltareplay as dr
 from deltareplay.catalogs import GlueCatalog
 
-pytest.importorskip("boto3", reason="pip install deltareplay[stores]")
+pytest.importorskip("boto3", reason="pip install --group stores")
 
 SECRET = "hush-hush-secret"
 TARGET = {"CatalogId": "1", "DatabaseName": "x", "Name": "y", "Region": "eu-west-1"}

@@ -92,7 +92,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     The first start with delta-spark on a machine downloads its jars. One start at a time: two that
     download the same jars corrupt them.
     """
-    pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
+    pytest.importorskip("pyspark", reason="pip install --group spark-tests")
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.setenv("TZ", "UTC")
@@ -112,7 +112,7 @@ def classic(settings: dict[str, str]) -> Any:
 
     builder = SparkSession.builder.master("local[2]").appName("deltareplay tests")
     if SESSION == "delta-spark":
-        delta = pytest.importorskip("delta", reason="pip install deltareplay[spark-tests]")
+        delta = pytest.importorskip("delta", reason="pip install --group spark-tests")
         builder = delta.configure_spark_with_delta_pip(builder)
         settings = settings | DELTA
     for name, value in settings.items():

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]  # an HDFS cluster
 @pytest.fixture(scope="module")
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URI of a directory."""
-    pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
+    pytest.importorskip("pyspark", reason="pip install --group spark-tests")
     with servers.hdfs(tmp_path_factory.mktemp("hdfs") / "cluster") as store:
         yield store.root
 

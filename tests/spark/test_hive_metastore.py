@@ -14,8 +14,8 @@ from stores.servers import hive_metastore
 import deltareplay as dr
 from deltareplay.catalogs import HiveMetastore
 
-pyspark = pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
-pytest.importorskip("delta", reason="pip install deltareplay[spark-tests]")
+pyspark = pytest.importorskip("pyspark", reason="pip install --group spark-tests")
+pytest.importorskip("delta", reason="pip install --group spark-tests")
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 

@@ -14,7 +14,7 @@ import pytest
 from spark.support.tiers import half
 from spark.support.vended import CATALOG_TOKEN, KEY, SECRET, TOKEN
 
-pytest.importorskip("pyspark", reason="pip install deltareplay[spark-tests]")
+pytest.importorskip("pyspark", reason="pip install --group spark-tests")
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 HERE = Path(__file__).parent
 

@@ -15,8 +15,8 @@ from stores.servers import Store
 import deltareplay as dr
 from deltareplay.catalogs import GlueCatalog, LogTail, StagedCommit
 
-pytest.importorskip("moto", reason="pip install deltareplay[stores]")
-boto3 = pytest.importorskip("boto3", reason="pip install deltareplay[stores]")
+pytest.importorskip("moto", reason="pip install --group stores")
+boto3 = pytest.importorskip("boto3", reason="pip install --group stores")
 pytestmark = pytest.mark.stores
 
 SPARK = {"spark.sql.sources.provider": "delta"}
