@@ -23,13 +23,13 @@ from deltareplay._snapshot.snapshot_diff import SnapshotDiff as SnapshotDiff
 from deltareplay._snapshot.split import Split as Split
 from deltareplay._support.progress import Progress as Progress
 from deltareplay._support.progress import progress as progress
-from deltareplay._table.checkpoint import Checkpoint as Checkpoint
-from deltareplay._table.cleanup_log import LogCleanup as LogCleanup
-from deltareplay._table.compact_log import CompactedLog as CompactedLog
 from deltareplay._table.convert import convert as convert
 from deltareplay._table.finding import Finding as Finding
+from deltareplay._table.log import Checkpoint as Checkpoint
+from deltareplay._table.log import CompactedLog as CompactedLog
+from deltareplay._table.log import LogAdvice as LogAdvice
+from deltareplay._table.log import LogCleanup as LogCleanup
 from deltareplay._table.merge import Merge as Merge
-from deltareplay._table.optimize_log import LogAdvice as LogAdvice
 from deltareplay._table.restore import Restored as Restored
 from deltareplay._table.table import Table as Table
 from deltareplay._table.table import create_table as create_table

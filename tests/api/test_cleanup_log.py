@@ -13,7 +13,7 @@ import pytest
 from support import logs
 
 import deltareplay as dr
-from deltareplay._table.checkpoint import clean_after
+from deltareplay._table.log import clean_after
 
 DAY = 24 * 60 * 60 * 1000
 NOW = int(time.time() * 1000)

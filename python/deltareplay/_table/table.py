@@ -20,18 +20,13 @@ from deltareplay._support.arguments import checked, checked_methods
 from deltareplay._support.display import Carded
 from deltareplay._support.readers import reader, to_table
 from deltareplay._table.alter import Altering
-from deltareplay._table.append import Appending
-from deltareplay._table.checkpoint import Checkpointing
-from deltareplay._table.cleanup_log import CleaningLog
 from deltareplay._table.clone import Cloning
-from deltareplay._table.compact_log import CompactingLog
-from deltareplay._table.delete import Deleting
+from deltareplay._table.log import MaintainingLog
 from deltareplay._table.merge import Merging
 from deltareplay._table.optimize import Optimizing
-from deltareplay._table.optimize_log import OptimizingLog
 from deltareplay._table.report import Reporting
 from deltareplay._table.restore import Restoring
-from deltareplay._table.update import Updating
+from deltareplay._table.rows import Writing
 from deltareplay._table.vacuum import Vacuuming
 from deltareplay._table.verify import Verifying
 from deltareplay._transaction.transaction import Transaction
@@ -47,16 +42,11 @@ Kind = Literal["full-delta", "min-delta", "upsert", "append-only"]
 
 @checked_methods
 class Table(
-    Appending,
-    Deleting,
-    Updating,
+    Writing,
     Merging,
     Optimizing,
     Altering,
-    Checkpointing,
-    CompactingLog,
-    CleaningLog,
-    OptimizingLog,
+    MaintainingLog,
     Vacuuming,
     Restoring,
     Cloning,

@@ -19,8 +19,7 @@ from deltareplay.viz.live_files import LiveFiles, live_files, pc, total_of
 
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
-    from deltareplay._table.cleanup_log import LogCleanup
-    from deltareplay._table.optimize_log import LogAdvice
+    from deltareplay._table.log import LogAdvice, LogCleanup
     from deltareplay._table.table import Table
     from deltareplay._table.vacuum import Vacuumed
     from deltareplay._table.verify import Verification

@@ -38,8 +38,7 @@ from deltareplay.viz.sections import (
 )
 
 if TYPE_CHECKING:
-    from deltareplay._table.cleanup_log import LogCleanup
-    from deltareplay._table.optimize_log import LogAdvice
+    from deltareplay._table.log import LogAdvice, LogCleanup
     from deltareplay._table.vacuum import Vacuumed
 
 #: Tiles of the treemap; the others are combined.

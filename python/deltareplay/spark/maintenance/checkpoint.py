@@ -12,7 +12,7 @@ from deltareplay import _native
 from deltareplay._snapshot.replay_piece import ReplayPiece
 from deltareplay._snapshot.replay_tail import ReplayTail
 from deltareplay._support.arguments import checked
-from deltareplay._table.checkpoint import Checkpoint, clean_after
+from deltareplay._table.log import Checkpoint, clean_after
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, cores, numbers_of
