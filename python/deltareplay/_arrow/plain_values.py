@@ -96,7 +96,7 @@ def _of_numpy(value: Any, name: str) -> Any:
         return [plain(inner, name) for inner in value]
     kind = value.dtype.kind
     if kind == "M":
-        return _moment_of_numpy(value, name)
+        return _timestamp_of_numpy(value, name)
     if kind == "f" and not math.isnan(value):
         number = float(value)
         if number == value:  # a longdouble has more digits
@@ -107,7 +107,7 @@ def _of_numpy(value: Any, name: str) -> Any:
     raise _no_type(value, name)
 
 
-def _moment_of_numpy(value: Any, name: str) -> datetime.date | None:
+def _timestamp_of_numpy(value: Any, name: str) -> datetime.date | None:
     """Convert a ``datetime64`` to a date, if its unit is a day or longer, or to a datetime."""
     import numpy  # the value is numpy's
 

@@ -497,12 +497,12 @@ class Snapshot(SnapshotFiles, Frames, Carded):
 
     def __repr__(self) -> str:
         try:
-            moment = self.timestamp.isoformat(sep=" ", timespec="milliseconds")
+            timestamp = self.timestamp.isoformat(sep=" ", timespec="milliseconds")
         except CorruptTableError:
-            moment = f"{self._native.timestamp} ms"
+            timestamp = f"{self._native.timestamp} ms"
         names = [field.name for field in Struct.parse(self.schema_json).fields]
         return (
-            f"<Snapshot of {self._table!r}: version {self.version} of {moment}, "
+            f"<Snapshot of {self._table!r}: version {self.version} of {timestamp}, "
             f"columns {some_names(names)}>"
         )
 

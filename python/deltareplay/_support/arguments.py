@@ -157,13 +157,13 @@ def _time(argument: str, value: Any) -> datetime.datetime:
     raise _wrong(argument, "a datetime", value)
 
 
-def _moment(argument: str, value: Any) -> datetime.datetime | str:
+def _timestamp(argument: str, value: Any) -> datetime.datetime | str:
     if isinstance(value, (datetime.datetime, str)):
         return _with_time(argument, value)
     raise _wrong(argument, "a datetime or an ISO 8601 string", value)
 
 
-def _version_or_moment(argument: str, value: Any) -> int | datetime.datetime | str:
+def _version_or_timestamp(argument: str, value: Any) -> int | datetime.datetime | str:
     if isinstance(value, (datetime.datetime, str)):
         return _with_time(argument, value)
     return _integer(argument, value, "a version, a datetime or an ISO 8601 string")
@@ -276,9 +276,9 @@ _RULES: dict[str, Rule] = {
     "tuple[str, int]": _named_version,
     "timedelta": _span,
     "datetime": _time,
-    "datetime | str": _moment,
-    "datetime.datetime | str": _moment,
-    "int | datetime.datetime | str": _version_or_moment,
+    "datetime | str": _timestamp,
+    "datetime.datetime | str": _timestamp,
+    "int | datetime.datetime | str": _version_or_timestamp,
     "Kind": _text,
     "pa.Table": _of_class("pyarrow.Table", "a table of pyarrow"),
     "Metadata": _of_class("deltareplay.Metadata", "the metadata of a table"),

@@ -10,8 +10,8 @@ SPACE = "\u00a0"
 _SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: Times outside of these years are moved to the nearer end: axes need a calendar.
-FIRST_MOMENT = 0
-LAST_MOMENT = 4_102_444_800_000  # 2100-01-01
+FIRST_TIME = 0
+LAST_TIME = 4_102_444_800_000  # 2100-01-01
 
 
 def count(number: float) -> str:
@@ -85,7 +85,7 @@ def seconds(value: float) -> str:
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """Format the time that has passed since a moment.
+    """Format the time that has passed since a time.
 
     >>> now = datetime(2026, 1, 3, tzinfo=timezone.utc)
     >>> ago(datetime(2026, 1, 1, tzinfo=timezone.utc), now), ago(now, now)
@@ -116,9 +116,9 @@ def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
     return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"
 
 
-def moment(milliseconds: float) -> datetime:
+def clamped_time(milliseconds: float) -> datetime:
     """Convert milliseconds to a UTC time, clamped to the years that an axis can show."""
-    return _EPOCH + timedelta(milliseconds=min(max(milliseconds, FIRST_MOMENT), LAST_MOMENT))
+    return _EPOCH + timedelta(milliseconds=min(max(milliseconds, FIRST_TIME), LAST_TIME))
 
 
 def milliseconds(then: datetime) -> int:

@@ -12,7 +12,7 @@ import typer
 
 from deltareplay._support.units import whole
 from deltareplay.cli._output import Column, Output
-from deltareplay.cli._values import plain, records, short_moment
+from deltareplay.cli._values import plain, records, short_timestamp
 from deltareplay.cli._verb import Request, verb
 
 if TYPE_CHECKING:
@@ -171,8 +171,8 @@ def watch(
 
 def _line(commit: dict[str, Any], utc: bool) -> str:
     operation, effect = plain(commit["operation"]), commit["effect"]
-    moment = short_moment(commit["timestamp"], utc=utc)
-    return f"{commit['version']:>7}  {moment}  {operation:<12}  {effect:<20}  {commit['by']}"
+    timestamp = short_timestamp(commit["timestamp"], utc=utc)
+    return f"{commit['version']:>7}  {timestamp}  {operation:<12}  {effect:<20}  {commit['by']}"
 
 
 def _new_commits(table: Table, start: int | None, interval: float) -> Iterator[dict[str, Any]]:

@@ -148,7 +148,8 @@ def vacuum(
     def text(console: Console) -> None:
         _print_deleted(console, done, request.command("vacuum", "--yes"))
         console.print(
-            f"files that were removed or written since {request.output.moment(done.cutoff)} stay",
+            "files that were removed or written since "
+            f"{request.output.timestamp(done.cutoff)} stay",
             style="dim",
         )
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any, Literal
 
-from deltareplay.cli._values import counted, moment, plain, short_moment, to_json
+from deltareplay.cli._values import counted, plain, short_timestamp, timestamp, to_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,14 +67,14 @@ class Output:
         """True if the terminal is wide enough for additional columns."""
         return self.is_text and console(sys.stdout).width >= _WIDE
 
-    def moment(self, value: Any) -> str:
-        """Format a moment for a person."""
-        return moment(value, utc=self.utc)
+    def timestamp(self, value: Any) -> str:
+        """Format a timestamp for a person."""
+        return timestamp(value, utc=self.utc)
 
     def times(self, name: str, title: str) -> Column:
-        """Return a column of moments."""
+        """Return a column of timestamps."""
         title = f"{title} (UTC)" if self.utc else title
-        return Column(name, title, partial(short_moment, utc=self.utc), firm=True)
+        return Column(name, title, partial(short_timestamp, utc=self.utc), firm=True)
 
     def document(self, facts: Mapping[str, Any], text: Callable[[Console], None]) -> None:
         """Print an object: facts by name for programs; ``text`` prints them for a person."""

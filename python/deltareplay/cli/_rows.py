@@ -11,7 +11,15 @@ import typer
 
 from deltareplay._protocol.schema import Struct, leaves, type_text
 from deltareplay.cli._output import Column
-from deltareplay.cli._values import counted, instant, plain, records, short_moment, size, thousands
+from deltareplay.cli._values import (
+    counted,
+    instant,
+    plain,
+    records,
+    short_timestamp,
+    size,
+    thousands,
+)
 from deltareplay.cli._verb import (
     SCREEN,
     Columns,
@@ -326,7 +334,7 @@ def summary(
 
     def text(value: Any) -> str:
         if isinstance(value, datetime.datetime):
-            return short_moment(value, utc=output.utc)
+            return short_timestamp(value, utc=output.utc)
         number = f"{value:.6g}" if isinstance(value, float) else plain(value)
         return number if len(number) <= _CELL else f"{number[: _CELL - 1]}…"
 

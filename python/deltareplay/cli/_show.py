@@ -153,7 +153,7 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     commit = " ".join(filter(None, [plain(facts["operation"]), _in_brackets(facts["effect"])]))
     age = units.ago(when, datetime.now(timezone.utc))
     entries = {
-        "Version": f"{facts['version']}, {request.output.moment(when)} ({age})",
+        "Version": f"{facts['version']}, {request.output.timestamp(when)} ({age})",
         "Last commit": commit or "not in the log any more",
         "By": facts["by"],
         "Rows": "unknown: some files have no statistics; deltareplay count"
@@ -163,7 +163,7 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
         "Log": _log_text(facts),
         "Partitioned by": ", ".join(map(plain, facts["partition_columns"])) or "nothing",
         "Clustered by": ", ".join(map(plain, facts["clustering_columns"])),
-        "Created": facts["created"] and request.output.moment(facts["created"]),
+        "Created": facts["created"] and request.output.timestamp(facts["created"]),
         "Protocol": f"reader {facts['min_reader_version']}, writer {facts['min_writer_version']}",
         "Features": ", ".join(map(plain, facts["features"])),
         "Properties": _first([f"{plain(k)} = {plain(v)}" for k, v in facts["properties"].items()]),

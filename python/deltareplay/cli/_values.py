@@ -87,25 +87,25 @@ def instant(milliseconds: int) -> datetime.datetime | None:
 
 
 def zoned(value: datetime.datetime, *, utc: bool) -> datetime.datetime:
-    """Convert a moment to UTC or the local zone; a time without a zone stays unchanged."""
+    """Convert a timestamp to UTC or the local zone; a time without a zone stays unchanged."""
     if value.tzinfo is None:
         return value
     return value.astimezone(datetime.timezone.utc if utc else None)
 
 
-def moment(value: datetime.datetime | None, *, utc: bool) -> str:
-    """Format a moment with its offset, to the second.
+def timestamp(value: datetime.datetime | None, *, utc: bool) -> str:
+    """Format a timestamp with its offset, to the second.
 
-    >>> moment(_EPOCH, utc=True)
+    >>> timestamp(_EPOCH, utc=True)
     '1970-01-01 00:00:00+00:00'
     """
     return "?" if value is None else zoned(value, utc=utc).isoformat(sep=" ", timespec="seconds")
 
 
-def short_moment(value: datetime.datetime | None, *, utc: bool) -> str:
-    """Format a moment without its offset, for the columns of a table.
+def short_timestamp(value: datetime.datetime | None, *, utc: bool) -> str:
+    """Format a timestamp without its offset, for the columns of a table.
 
-    >>> short_moment(_EPOCH, utc=True)
+    >>> short_timestamp(_EPOCH, utc=True)
     '1970-01-01 00:00:00'
     """
     return "?" if value is None else format(zoned(value, utc=utc), "%Y-%m-%d %H:%M:%S")
@@ -185,7 +185,7 @@ def _datetime(tick: int | None, ticks: int, zone: datetime.timezone | None) -> A
     if tick is None:
         return None
     try:
-        moment = _NAIVE_EPOCH + datetime.timedelta(microseconds=tick * 1_000_000 // ticks)
+        timestamp = _NAIVE_EPOCH + datetime.timedelta(microseconds=tick * 1_000_000 // ticks)
     except OverflowError:
         return tick  # a year that Python lacks
-    return moment.replace(tzinfo=zone)
+    return timestamp.replace(tzinfo=zone)

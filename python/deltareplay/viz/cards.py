@@ -147,10 +147,10 @@ def _state(of: Snapshot) -> list[tuple[str, Content]]:
     damage = len(native.warnings(0))
     how_many = units.count(num_rows) if num_rows is not None else "unknown by statistics alone"
     protocol = of.protocol
-    moment = units.stamp(units.moment(native.timestamp))
+    committed = units.stamp(units.clamped_time(native.timestamp))
     obstacles: list[Content] = [_obstacle(obstacle) for obstacle in protocol.why_not_readable()]
     facts: list[tuple[str, Content]] = [
-        ("version", f"{of.version}, committed {moment}"),
+        ("version", f"{of.version}, committed {committed}"),
         ("rows", how_many),
         ("files", f"{units.count(number)}, {units.size(native.size_in_bytes())}"),
         ("partitioned by", clip(", ".join(of.partition_columns), 200) or "nothing"),

@@ -378,7 +378,7 @@ def _steps(most: float, ticks: int, base: float) -> list[float]:
 
 
 def round_times(first: int, last: int, ticks: int = 7) -> list[tuple[int, str]]:
-    """Return moments and their labels, at most ``ticks``.
+    """Return times and their labels, at most ``ticks``.
 
     >>> day = 86_400_000
     >>> [label for _, label in round_times(0, 4 * day)]
@@ -398,7 +398,7 @@ def round_times(first: int, last: int, ticks: int = 7) -> list[tuple[int, str]]:
 
 
 def _months(first: int, last: int, step: int) -> list[int]:
-    begin, end = units.moment(first), units.moment(last)
+    begin, end = units.clamped_time(first), units.moment(last)
     marks = []
     for number in range(begin.year * 12, end.year * 12 + 13, step):
         mark = units.milliseconds(datetime(number // 12, number % 12 + 1, 1, tzinfo=timezone.utc))
@@ -411,7 +411,7 @@ def _labelled(marks: list[int], step: int) -> list[tuple[int, str]]:
     labels = []
     before: datetime | None = None
     for mark in marks:
-        now = units.moment(mark)
+        now = units.clamped_time(mark)
         new_year = before is None or before.year != now.year
         new_day = before is None or before.day != now.day
         if step < 24 * _HOUR:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._protocol.schema import Struct, leaves, type_text
-from deltareplay._support.units import moment
+from deltareplay._support.units import clamped_time
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import CorruptTableError, DeltaReplayError, UnsupportedFeatureError
 from deltareplay.viz.live_files import LiveFiles, live_files, pc, total_of
@@ -41,7 +41,7 @@ class Commit:
     """A commit in the history."""
 
     version: int
-    moment: datetime
+    timestamp: datetime
     operation: str
     engine: str
     writer: str
@@ -110,7 +110,7 @@ def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
         life.commits.append(
             Commit(
                 row["version"],
-                moment(microseconds // 1000),
+                clamped_time(microseconds // 1000),
                 row["operation"] or "unknown",
                 row["engineInfo"] or "unknown",
                 writer,
@@ -363,7 +363,7 @@ class Facts:
     seconds: float
 
     @property
-    def moment(self) -> datetime | None:
+    def timestamp(self) -> datetime | None:
         """The commit time of the version; None if it is out of range."""
         try:
             return self.snapshot.timestamp

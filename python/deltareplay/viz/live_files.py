@@ -12,7 +12,7 @@ import pyarrow.compute
 
 from deltareplay import _native
 from deltareplay._protocol.schema import Field, Struct, leaves, type_text
-from deltareplay._support.units import FIRST_MOMENT, LAST_MOMENT
+from deltareplay._support.units import FIRST_TIME, LAST_TIME
 
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
@@ -80,7 +80,7 @@ class Times(Totals):
     def add(self, keys: pa.Array[Any], columns: dict[str, pa.Array[Any]]) -> None:
         """Add rows by their times in milliseconds."""
         inside = pc.min_element_wise(
-            pc.max_element_wise(keys, pa.scalar(FIRST_MOMENT)), pa.scalar(LAST_MOMENT)
+            pc.max_element_wise(keys, pa.scalar(FIRST_TIME)), pa.scalar(LAST_TIME)
         )
         super().add(pc.divide(inside, pa.scalar(self.width)), columns)
         while len(self.sums) > MAX_BUCKETS and self._level + 1 < len(WIDTHS):

@@ -88,8 +88,8 @@ def header(facts: Facts) -> Html:
         else "0"
     )
     by = ", ".join(snapshot.partition_columns) or "not partitioned"
-    moment = facts.moment
-    age = units.ago(moment, facts.now) if moment else "at an unknown time"
+    timestamp = facts.timestamp
+    age = units.ago(timestamp, facts.now) if timestamp else "at an unknown time"
     figures: list[tuple[str, str, str, str | None]] = [
         ("Version", str(snapshot.version), age, None),
         ("Rows", rows, rows_note, None),
@@ -138,11 +138,12 @@ def about(facts: Facts) -> list[Content]:
     definition: list[tuple[str, Content]] = [
         (
             "Version",
-            f"{snapshot.version}, committed {units.stamp(facts.moment) if facts.moment else '?'}"
+            f"{snapshot.version}, committed "
+            + (units.stamp(facts.timestamp) if facts.timestamp else "?")
             + (f"; the latest is {facts.latest}" if facts.latest != snapshot.version else ""),
         ),
         ("Id", tag("code", clip(metadata.id, 80))),
-        ("Created", units.stamp(units.moment(created)) if created is not None else "unknown"),
+        ("Created", units.stamp(units.clamped_time(created)) if created is not None else "unknown"),
         ("Columns", units.count(len(Struct.parse(snapshot.schema_json).fields))),
         ("Partitioned by", clip(", ".join(snapshot.partition_columns), 200) or "nothing"),
         (
@@ -267,7 +268,7 @@ def lived(facts: Facts) -> list[Content]:
     older = f"; older ones are not in the log or not among the last {MAX_COMMITS:,}"
     summary = (
         f"{units.plural(len(commits), 'commit')}, from version {first.version} of "
-        f"{units.stamp(first.moment)} to version {last.version} of {units.stamp(last.moment)}"
+        f"{units.stamp(first.timestamp)} to version {last.version} of {units.stamp(last.timestamp)}"
         f"{older if facts.life.more else ''}."
     )
     return [
@@ -290,8 +291,8 @@ class _Timeline:
     """Commits in buckets of time."""
 
     def __init__(self, commits: Sequence[Commit]) -> None:
-        times = [units.milliseconds(commit.moment) for commit in commits]
-        times = [min(max(time, units.FIRST_MOMENT), units.LAST_MOMENT) for time in times]
+        times = [units.milliseconds(commit.timestamp) for commit in commits]
+        times = [min(max(time, units.FIRST_TIME), units.LAST_TIME) for time in times]
         self.width = next(
             (w for w in WIDTHS if max(times) // w - min(times) // w < MAX_BARS), WIDTHS[-1]
         )
@@ -305,7 +306,7 @@ class _Timeline:
         return number / self.number, (number + 1) / self.number
 
     def label(self, number: int) -> str:
-        begin = units.moment((self.first + number) * self.width)
+        begin = units.clamped_time((self.first + number) * self.width)
         return date_text(begin, self.width)
 
     def marks(self) -> list[tuple[float, str]]:
@@ -469,7 +470,8 @@ def _writers(commits: Sequence[Commit]) -> Html:
                 sparkline(counts),
                 *(
                     Cell(
-                        tag("span", f"{entry.moment:%Y-%m-%d %H:%M}", class_="whole"), entry.version
+                        tag("span", f"{entry.timestamp:%Y-%m-%d %H:%M}", class_="whole"),
+                        entry.version,
                     )
                     for entry in (entries[0], entries[-1])
                 ),

@@ -120,7 +120,7 @@ def _ages(files: LiveFiles) -> Html:
     bars: list[Bar] = []
     rows: list[Row] = []
     for index, (begin, (number, total)) in enumerate(histogram):
-        name = date_text(units.moment(begin), width)
+        name = date_text(units.clamped_time(begin), width)
         title = f"{name}: {units.plural(int(number), 'file')}, {units.size(total)}"
         bars.append(Bar(index / len(histogram), (index + 1) / len(histogram), (total,), title))
         if number:
@@ -132,7 +132,7 @@ def _ages(files: LiveFiles) -> Html:
         columns(
             bars,
             Axes(round_sizes, units.size, marks(first, end)),
-            f"Bytes of live files by age, from {date_text(units.moment(first), width)} on",
+            f"Bytes of live files by age, from {date_text(units.clamped_time(first), width)} on",
             height=150,
         ),
         numbers_of(
@@ -495,11 +495,11 @@ def definition(facts: Facts) -> list[Content]:
         (tag("code", clip(key, 100)), clip(value, 200))
         for key, value in sorted(snapshot.properties.items())
     ]
-    moments = {commit.version: commit.moment for commit in life.commits}
+    timestamps = {commit.version: commit.timestamp for commit in life.commits}
     changes: list[Row] = [
         (
             Cell(change.version, change.version),
-            f"{moments[change.version]:%Y-%m-%d %H:%M}" if change.version in moments else "",
+            f"{timestamps[change.version]:%Y-%m-%d %H:%M}" if change.version in timestamps else "",
             clip(f"{change.what} {change.name}".strip(), 120),
             clip(change.before or "", 120) or tag("span", "none", class_="soft"),
             clip(change.after or "", 120) or tag("span", "none", class_="soft"),

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
-def moment(spark: SparkSession, time: str | Expression) -> datetime.datetime:
+def evaluate_timestamp(spark: SparkSession, time: str | Expression) -> datetime.datetime:
     """Evaluate a timestamp; without a time zone of its own, it is in that of the session.
 
     Args:

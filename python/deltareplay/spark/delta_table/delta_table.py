@@ -10,7 +10,7 @@ from deltareplay._support.uris import without_secrets
 from deltareplay._table.table import Table
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
-from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.definition import clones
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
@@ -441,7 +441,7 @@ class DeltaTable:
         >>> orders.restoreToTimestamp("2026-01-31").show()  # doctest: +SKIP
         """
         _check_type(timestamp, str, "timestamp", "a string")
-        done = self._table.restore(timestamp=moment(self._spark, timestamp))
+        done = self._table.restore(timestamp=evaluate_timestamp(self._spark, timestamp))
         return results.restored(self._spark, self._table, done)
 
     def optimize(self) -> DeltaOptimizeBuilder:
@@ -518,7 +518,7 @@ class DeltaTable:
         >>> orders.cloneAtTimestamp("2026-01-31", "/tmp/january")  # doctest: +SKIP
         """
         _check_type(timestamp, str, "timestamp", "a string")
-        at = moment(self._spark, timestamp)
+        at = evaluate_timestamp(self._spark, timestamp)
         return self._cloned(target, isShallow, replace, properties, timestamp=at)
 
     @property

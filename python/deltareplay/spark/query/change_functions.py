@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup
-from deltareplay.spark.catalog.timestamps import instant, moment
+from deltareplay.spark.catalog.timestamps import evaluate_timestamp, instant
 from deltareplay.spark.row_changes.changes import changes
 from deltareplay.spark.syntax import names
 
@@ -63,7 +63,7 @@ def _bound(
     if text is not None and kind in ("tinyint", "smallint", "int", "bigint"):
         return int(text)
     if text is not None and kind == "string":
-        return moment(spark, text)
+        return evaluate_timestamp(spark, text)
     if micros is None:
         raise InvalidArgumentError(
             f"{function} takes versions and times, not {text} of type {kind}", code="sql.changes"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup
-from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.query import change_functions, metadata_column, target_views
 from deltareplay.spark.scan import file_metadata
 from deltareplay.spark.scan import skipping as pruning
@@ -183,7 +183,9 @@ def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
             )
         path, version, timestamp = travelled
         table = lookup.at_path(path)
-    return table.snapshot(version, None if timestamp is None else moment(spark, timestamp))
+    return table.snapshot(
+        version, None if timestamp is None else evaluate_timestamp(spark, timestamp)
+    )
 
 
 def _frame(
@@ -402,7 +404,7 @@ def _table(parser: Parser, *, is_alone: bool) -> Reference | None:
             if len(name) > 1 or name[0].lower() not in change_functions.NAMES:
                 return None
             changes = tuple(parser.in_parentheses())
-        version, timestamp = (None, None) if changes else parser.moment()
+        version, timestamp = (None, None) if changes else parser.time_travel()
     except InvalidArgumentError:  # an expression, which other formats may have there
         return None
     after = parser.at

@@ -11,7 +11,7 @@ from deltareplay._support.arguments import checked
 from deltareplay.exceptions import DeltaReplayWarning, InvalidArgumentError
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
-from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.scan import filters
 from deltareplay.spark.scan.frame import check_types, frame, listed_columns
 from deltareplay.spark.scan.projection import ExtraColumns
@@ -90,7 +90,7 @@ def read(
                 code="argument.version",
             )
         table, version, time = travelled
-        timestamp = None if time is None else moment(spark, time)
+        timestamp = None if time is None else evaluate_timestamp(spark, time)
     snapshot = snapshot_of(table, version, timestamp)
     extra = ExtraColumns(with_row_id, with_file_path, with_row_index)
     selecting = filters.pruning(spark, filter, snapshot)

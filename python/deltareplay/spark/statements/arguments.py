@@ -127,11 +127,11 @@ def _is_unicode(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text)
 
 
-def _in_utc(moment: datetime.datetime) -> str:
+def _in_utc(value: datetime.datetime) -> str:
     try:
-        in_utc = moment.astimezone(datetime.timezone.utc)
+        in_utc = value.astimezone(datetime.timezone.utc)
     except OverflowError:  # in the first or the last hours of Python's years
-        raise _no_literal(moment) from None
+        raise _no_literal(value) from None
     return in_utc.replace(tzinfo=None).isoformat(" ", "microseconds")
 
 

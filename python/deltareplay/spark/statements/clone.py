@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deltareplay.spark.catalog import lookup
-from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.definition import clones
 from deltareplay.spark.definition.definition import Mode
 from deltareplay.spark.delta_table import results
@@ -43,12 +43,12 @@ class Clone(Statement):
 
     def read_clauses(self, parser: Parser) -> None:
         self.source = parser.name()
-        self.version, self.timestamp = parser.moment()
+        self.version, self.timestamp = parser.time_travel()
         self.properties = parser.properties() if parser.takes("TBLPROPERTIES") else {}
         self.location = parser.string() if parser.takes("LOCATION") else None
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        at = None if self.timestamp is None else moment(spark, self.timestamp)
+        at = None if self.timestamp is None else evaluate_timestamp(spark, self.timestamp)
         _, metrics = clones.run(
             spark,
             lookup.find(spark, self.source).table(),

@@ -92,7 +92,7 @@ class Source:
         start = parser.at
         name = parser.optional_name()
         if name:
-            parser.moment()
+            parser.time_travel()
             alias = parser.alias("ON")
             if parser.sees("ON"):
                 return cls(parser.since(start), alias or name[-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltareplay.spark.catalog.timestamps import moment
+from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax.parser import Expression, Parser
@@ -27,11 +27,11 @@ class Restore(Statement):
 
     def read_clauses(self, parser: Parser) -> None:
         parser.takes("TO")
-        self.version, self.timestamp = parser.moment()
+        self.version, self.timestamp = parser.time_travel()
         if self.version is None and self.timestamp is None:
             raise parser.wrong("VERSION AS OF or TIMESTAMP AS OF")
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         table = entry.table()
-        at = None if self.timestamp is None else moment(spark, self.timestamp)
+        at = None if self.timestamp is None else evaluate_timestamp(spark, self.timestamp)
         return results.restored(spark, table, table.restore(self.version, timestamp=at))

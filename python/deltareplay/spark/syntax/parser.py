@@ -178,8 +178,8 @@ class Parser:
     def constant(self) -> Sql:
         """Return the SQL of a constant: a string, number, date, timestamp, boolean or NULL."""
         start = self.at
-        is_moment = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
-        if is_moment or self.token.kind == "string":
+        is_timestamp = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
+        if is_timestamp or self.token.kind == "string":
             self.string()
         elif self.takes("CAST"):  # a value without a string literal in this session
             self.past_parentheses()
@@ -366,7 +366,7 @@ class Parser:
             self.at -= 1
         return self.since(start)
 
-    def moment(self) -> tuple[int | None, str | Expression | None]:
+    def time_travel(self) -> tuple[int | None, str | Expression | None]:
         """Parse ``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it comes next."""
         start = self.at
         self.takes("FOR")
