@@ -15,6 +15,8 @@ INVISIBLE = (
 _CONTROL = re.compile(f"[\x00-\x1f{INVISIBLE}]")
 #: The same, except line breaks before two blanks, as in messages that quote the caller's text.
 _IN_MESSAGES = re.compile(f"(?!\n  )[\x00-\x1f{INVISIBLE}]")
+#: More names are only counted.
+_MAX_NAMES = 8
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -42,19 +44,19 @@ def escaped_message(text: str) -> str:
     return _IN_MESSAGES.sub(_escape, text)
 
 
-def some_names(names: Sequence[str], most: int = 8) -> str:
-    """Join names by commas; of many, the first ones.
+def some_names(names: Sequence[str]) -> str:
+    """Join names by commas; of many, the first eight.
 
-    >>> some_names(["a", "b"]), some_names(["a", "b", "c", "d"], most=2), some_names([])
-    ('a, b', 'a, b and 2 more', 'none')
+    >>> some_names(["a", "b"]), some_names("abcdefghij"), some_names([])
+    ('a, b', 'a, b, c, d, e, f, g, h and 2 more', 'none')
     """
     if not names:
         return "none"
     names = [escaped(name) for name in names]
     # one more name is not longer than "and 1 more"
-    if len(names) <= most + 1:
+    if len(names) <= _MAX_NAMES + 1:
         return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return f"{', '.join(names[:_MAX_NAMES])} and {len(names) - _MAX_NAMES} more"
 
 
 #: Parts of dotted names, in backticks and without them.

@@ -107,13 +107,13 @@ def ago(then: datetime, now: datetime) -> str:
     return "just now"
 
 
-def plural(number: int, noun: str, plural_noun: str | None = None) -> str:
+def plural(number: int, noun: str) -> str:
     """Format a number with its noun.
 
-    >>> plural(1, "file"), plural(2000, "file"), plural(0, "entry", "entries")
-    ('1 file', '2,000 files', '0 entries')
+    >>> plural(1, "file"), plural(2000, "file")
+    ('1 file', '2,000 files')
     """
-    return f"{count(number)} {noun if number == 1 else plural_noun or noun + 's'}"
+    return f"{count(number)} {noun if number == 1 else noun + 's'}"
 
 
 def clamped_time(milliseconds: float) -> datetime:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from deltareplay._support import units
@@ -49,7 +49,7 @@ class Axes:
 
     numbers: Callable[[float], list[float]]
     label: Callable[[float], str]
-    ticks: Sequence[tuple[float, str]] = field(default_factory=tuple)
+    ticks: Sequence[tuple[float, str]]
 
 
 @dataclass(frozen=True)
@@ -101,18 +101,15 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
         for bar in bars
     ]
     plot = [tag("path", d="".join(drawn), class_=name) for name, drawn in sorted(shapes.items())]
-    return chart([*plot, tag("g", *hover, class_="hover")], levels, axes.ticks, label, height)
+    return _chart([*plot, tag("g", *hover, class_="hover")], levels, axes.ticks, label, height)
 
 
-def chart(
+def _chart(
     plot: Iterable[Html],
     levels: Sequence[Level],
     ticks: Sequence[tuple[float, str]],
     label: str,
     height: int,
-    *,
-    anchor: str | None = None,
-    points: Iterable[Html] = (),
 ) -> Html:
     """Return a chart with its axes: only the plot is stretched to the width of the page.
 
@@ -122,8 +119,6 @@ def chart(
         ticks: Positions from 0 to 1 with their labels, below the plot.
         label: The description for screen readers.
         height: The height in pixels.
-        anchor: The alignment of the labels below the plot; None begins them at their position.
-        points: Shapes that are not stretched.
     """
     inner = tag(
         "svg",
@@ -145,7 +140,7 @@ def chart(
             name,
             x=f"{100 * at:.1f}%",
             y=height - 6,
-            text_anchor=anchor or ("end" if at > 0.9 else None),
+            text_anchor="end" if at > 0.9 else None,
             class_=None if index % 2 == 0 else "odd",
         )
         for index, (at, name) in enumerate(ticks)
@@ -156,7 +151,6 @@ def chart(
         inner,
         *names,
         *labels,
-        *points,
         class_="chart",
         width="100%",
         height=height,
@@ -183,32 +177,32 @@ def _short(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def share(part: float, whole: float, kind: str = "s1") -> Html:
+def share(part: float, whole: float) -> Html:
     """Return a bar as wide as a share, for cells of tables with the number beside it."""
     width = 100 * min(max(part / whole, 0.0), 1.0) if whole else 0.0
     return tag(
         "svg",
         tag("rect", width="100%", height=8, rx=2, class_="rail"),
-        tag("rect", width=f"{width:.1f}%", height=8, rx=2, class_=kind) if part else None,
+        tag("rect", width=f"{width:.1f}%", height=8, rx=2, class_="s1") if part else None,
         class_="share",
         height=8,
         aria_hidden="true",
     )
 
 
-def sparkline(values: Sequence[float], kind: str = "s1") -> Html:
+def sparkline(values: Sequence[float]) -> Html:
     """Return small columns without axes, for cells of tables."""
-    most = max(values, default=0.0) or 1.0
+    largest = max(values, default=0.0) or 1.0
     step = 100 / (len(values) or 1)
     drawn = "".join(
-        f"M{_short(step * index)} 16h{_short(step * 0.8)}v{_short(-max(15 * value / most, 1))}"
+        f"M{_short(step * index)} 16h{_short(step * 0.8)}v{_short(-max(15 * value / largest, 1))}"
         f"h{_short(-step * 0.8)}z"
         for index, value in enumerate(values)
         if value
     )
     return tag(
         "svg",
-        tag("path", d=drawn, class_=kind),
+        tag("path", d=drawn, class_="s1"),
         viewBox="0 0 100 16",
         preserveAspectRatio="none",
         class_="spark",
@@ -233,12 +227,16 @@ class Tile:
     detail: str
 
 
-def treemap(tiles: Sequence[Tile], label: str, height: int = 300, aspect: float = 3.2) -> Html:
+#: The height of a treemap in pixels, and its width by its height.
+_TREEMAP_HEIGHT, _TREEMAP_ASPECT = 300, 3.2
+
+
+def treemap(tiles: Sequence[Tile], label: str) -> Html:
     """Return tiles with areas by their weights, as square as possible."""
     order = sorted((tile for tile in tiles if tile.weight > 0), key=lambda tile: -tile.weight)
     drawn = []
     for tile, (x, y, width, tall) in zip(
-        order, squarified([tile.weight for tile in order], aspect), strict=True
+        order, squarified([tile.weight for tile in order], _TREEMAP_ASPECT), strict=True
     ):
         roomy = width > 0.05 and tall > 0.09
         detail = tile.detail if width > 0.15 else tile.detail.partition(",")[0]
@@ -264,15 +262,13 @@ def treemap(tiles: Sequence[Tile], label: str, height: int = 300, aspect: float 
         *drawn,
         class_="treemap",
         width="100%",
-        height=height,
+        height=_TREEMAP_HEIGHT,
         role="img",
         aria_label=label,
     )
 
 
-def squarified(
-    weights: Sequence[float], aspect: float = 1.0
-) -> list[tuple[float, float, float, float]]:
+def squarified(weights: Sequence[float], aspect: float) -> list[tuple[float, float, float, float]]:
     """Return rectangles in the unit square, nearly square once it is stretched by ``aspect``.
 
     Args:
@@ -347,38 +343,36 @@ _STEPS = (
 )
 
 
-def round_numbers(most: float, ticks: int = 3) -> list[float]:
-    """Return round numbers from the first step to the last below ``most``.
+#: The approximate number of marks of a vertical axis, and the maximum of a time axis.
+_MARKS, _TIME_MARKS = 3, 7
+
+
+def round_numbers(largest: float) -> list[float]:
+    """Return round numbers from the first step to the last below ``largest``.
 
     >>> round_numbers(100), round_numbers(7)
     ([50.0, 100.0], [2.0, 4.0, 6.0])
     """
-    return _steps(most, ticks, 10.0)
+    if largest <= 0:
+        return []
+    rough = largest / _MARKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.8)
+    return [step * multiple for multiple in range(1, int(largest / step * 1.0001) + 1)]
 
 
-def round_sizes(most: float, ticks: int = 3) -> list[float]:
+def round_sizes(largest: float) -> list[float]:
     r"""Return round sizes.
 
     >>> [units.size(mark) for mark in round_sizes(3 << 30)]
     ['1\xa0GiB', '2\xa0GiB', '3\xa0GiB']
     """
-    if most < 1024:
-        return _steps(most, ticks, 10.0)
-    unit = 1024.0 ** int(math.log2(most) // 10)
-    return [mark * unit for mark in _steps(most / unit, ticks, 10.0)]
+    unit = 1.0 if largest < 1024 else 1024.0 ** int(math.log2(largest) // 10)
+    return [mark * unit for mark in round_numbers(largest / unit)]
 
 
-def _steps(most: float, ticks: int, base: float) -> list[float]:
-    if most <= 0:
-        return []
-    rough = most / ticks
-    power = base ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.8)
-    return [step * multiple for multiple in range(1, int(most / step * 1.0001) + 1)]
-
-
-def round_times(first: int, last: int, ticks: int = 7) -> list[tuple[int, str]]:
-    """Return times and their labels, at most ``ticks``.
+def round_times(first: int, last: int) -> list[tuple[int, str]]:
+    """Return times and their labels, at most seven.
 
     >>> day = 86_400_000
     >>> [label for _, label in round_times(0, 4 * day)]
@@ -387,18 +381,18 @@ def round_times(first: int, last: int, ticks: int = 7) -> list[tuple[int, str]]:
     ['Jul 1970', 'Jan 1971', 'Jul', 'Jan 1972']
     """
     for step in _STEPS:
-        if (last - first) // step < ticks:
+        if (last - first) // step < _TIME_MARKS:
             marks = [mark * step for mark in range(-(-first // step), last // step + 1)]
             return _labelled(marks, step)
     for months in _MONTHS:
         marks = _months(first, last, months)
-        if len(marks) <= ticks:
+        if len(marks) <= _TIME_MARKS:
             return _labelled(marks, months * 30 * 24 * _HOUR)
-    return _labelled(marks[:: -(-len(marks) // ticks)], months * 30 * 24 * _HOUR)
+    return _labelled(marks[:: -(-len(marks) // _TIME_MARKS)], months * 30 * 24 * _HOUR)
 
 
 def _months(first: int, last: int, step: int) -> list[int]:
-    begin, end = units.clamped_time(first), units.moment(last)
+    begin, end = units.clamped_time(first), units.clamped_time(last)
     marks = []
     for number in range(begin.year * 12, end.year * 12 + 13, step):
         mark = units.milliseconds(datetime(number // 12, number % 12 + 1, 1, tzinfo=timezone.utc))
