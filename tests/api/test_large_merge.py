@@ -56,12 +56,12 @@ done, peaks, before = threading.Event(), [], anonymous()
 sampler = threading.Thread(target=sample)
 sampler.start()
 try:
-    told = {"metrics": merge.execute().metrics}
+    result = {"metrics": merge.execute().metrics}
 except dr.StorageError as error:
-    told = {"code": error.code, "path": error.path}
+    result = {"code": error.code, "path": error.path}
 done.set()
 sampler.join()
-print(json.dumps({**told, "grown": max(peaks) - before}))
+print(json.dumps({**result, "grown": max(peaks) - before}))
 """
 
 

@@ -204,7 +204,7 @@ def test_planning_needs_the_memory_of_the_tail(large: str) -> None:
                 return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
             snapshot = dr.Table({large!r}).snapshot()
             before = peak()
-            found = {work}
+            listed = {work}
             print(peak() - before)
         """
         done = subprocess.run(

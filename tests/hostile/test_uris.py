@@ -178,14 +178,14 @@ def test_a_server_that_repeats_what_it_was_sent(
                 text = f"<Error><Message>{path} x-amz-security-token:{SECRET}</Message></Error>"
                 return status, {}, f"{text} {unquote(path)}".encode()
 
-            key, given = STORES[scheme]
-            given = {
-                **given,
+            key, others = STORES[scheme]
+            options = {
+                **others,
                 key: servers.start(repeated),
                 "allow_http": "true",
                 "max_retries": "0",
             }
-            table = dr.Table(f"{scheme}://c/t", given)
+            table = dr.Table(f"{scheme}://c/t", options)
             for verb, arguments in (
                 ("snapshot", ()),
                 ("append", [{"id": [1]}]),

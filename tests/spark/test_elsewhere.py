@@ -50,47 +50,48 @@ spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
 
 def plain(value):
     if hasattr(value, "asDict"):
-        return {key: plain(one) for key, one in value.asDict().items()}
+        return {key: plain(item) for key, item in value.asDict().items()}
     return dict(value) if isinstance(value, dict) else value
 
-told = {"version": spark.version}
+results = {"version": spark.version}
 for way in ("driver", "executors"):
     frame = dr_spark.files(spark, events, reconcile=way)
-    told[way] = sorted(json.dumps(plain(row), default=str) for row in frame.collect())
+    results[way] = sorted(json.dumps(plain(row), default=str) for row in frame.collect())
 columns = ["path", "stats_parsed", "partitionValues_parsed"]
-told["typed"] = dr_spark.files(spark, events, columns=columns).count()
+results["typed"] = dr_spark.files(spark, events, columns=columns).count()
 
 def collected(frame, *order):
     return [plain(row) for row in frame.orderBy(*order).collect()]
 
 frame = dr_spark.read(spark, rows_of)
-told["read"] = collected(frame, "id")
+results["read"] = collected(frame, "id")
 some = dr_spark.read(spark, rows_of, filter="id > 1", columns=["name"])
-told["filtered"] = collected(some, "name")
+results["filtered"] = collected(some, "name")
 query = "SELECT a.name FROM {0} a JOIN {0} VERSION AS OF 0 b USING (id) WHERE a.id > 1"
-told["queried"] = collected(dr_spark.sql(spark, query.format(f"delta.`{rows_of}`")), "name")
-told["old"] = collected(dr_spark.read(spark, rows_of, version=0, with_row_index=True), "id")
-told["counts"] = [dr_spark.count(spark, rows_of), frame.count()]
-told["history"] = [row["version"] for row in collected(dr_spark.history(spark, rows_of), "version")]
-told["detail"] = dr_spark.detail(spark, rows_of).select("format", "numFiles").first().asDict()
-told["files"] = [row["path"] for row in dr_spark.files(spark, rows_of).collect()]
+results["queried"] = collected(dr_spark.sql(spark, query.format(f"delta.`{rows_of}`")), "name")
+results["old"] = collected(dr_spark.read(spark, rows_of, version=0, with_row_index=True), "id")
+results["counts"] = [dr_spark.count(spark, rows_of), frame.count()]
+history = collected(dr_spark.history(spark, rows_of), "version")
+results["history"] = [row["version"] for row in history]
+results["detail"] = dr_spark.detail(spark, rows_of).select("format", "numFiles").first().asDict()
+results["files"] = [row["path"] for row in dr_spark.files(spark, rows_of).collect()]
 for way in ("full-delta", "min-delta"):
     key = None if way == "full-delta" else ["id"]
     changes = dr_spark.changes(spark, rows_of, 0, kind=way, key=key)
     changes = changes.select("id", "_change_type", "_commit_version")
-    told[way] = collected(changes, "_commit_version", "id")
+    results[way] = collected(changes, "_commit_version", "id")
 shuffled = dr_spark.changes(spark, rows_of, 0, kind="min-delta", key=["id"], shuffle=True)
 shuffled = shuffled.select("id", "_change_type", "_commit_version")
-told["shuffled"] = collected(shuffled, "_commit_version", "id")
+results["shuffled"] = collected(shuffled, "_commit_version", "id")
 dr_spark.create_view(spark, "elsewhere", rows_of)
-told["view"] = plain(spark.sql("SELECT count(*) AS rows, max(id) AS id FROM elsewhere").first())
+results["view"] = plain(spark.sql("SELECT count(*) AS rows, max(id) AS id FROM elsewhere").first())
 
-told["checkpoint"] = list(vars(dr_spark.write_checkpoint(spark, v2)).values())
-told["plan"] = "" if kind == "connect" else frame._jdf.queryExecution().toString()
+results["checkpoint"] = list(vars(dr_spark.write_checkpoint(spark, v2)).values())
+results["plan"] = "" if kind == "connect" else frame._jdf.queryExecution().toString()
 
 if spark.version >= "4":
     dr_spark.register(spark)
-    told["format"] = collected(spark.read.format("deltareplay").load(rows_of), "id")
+    results["format"] = collected(spark.read.format("deltareplay").load(rows_of), "id")
     rows = spark.range(3)
     rows.write.format("deltareplay").mode("append").save(v2)
     before = dict(spark.conf.getAll)
@@ -99,39 +100,39 @@ if spark.version >= "4":
     spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     try:
         dr_spark.write(more.select("id"), v2)
-        told["created"] = dr_spark.write(more, v2 + "-new", partition_columns=["at"]).version
+        results["created"] = dr_spark.write(more, v2 + "-new", partition_columns=["at"]).version
     finally:
         spark.conf.unset("spark.sql.parquet.outputTimestampType")
     copies = kind == "classic" or hasattr(spark, "cloneSession")
-    told["copies"] = copies
+    results["copies"] = copies
     try:
         dr_spark.write(more, v2 + "-new")
     except dr.UnsupportedFeatureError as error:
-        told["asks_for"] = str(error)
-    told["settings"] = dict(spark.conf.getAll) == before
-    told["new"] = collected(dr_spark.read(spark, v2 + "-new").select("id"), "id")
+        results["required"] = str(error)
+    results["settings"] = dict(spark.conf.getAll) == before
+    results["new"] = collected(dr_spark.read(spark, v2 + "-new").select("id"), "id")
     stream = spark.readStream.format("deltareplay").option("maxFilesPerTrigger", 1).load(v2)
     writer = stream.writeStream.format("deltareplay").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", v2 + "-checkpoint")
     for _ in range(2 if spark.version >= "4.2" else dr.Table(v2).snapshot().num_files + 1):
         writer.start(v2 + "-copy").awaitTermination()
-    told["copied"] = dr.Table(v2 + "-copy").snapshot().scan().to_arrow()["id"].to_pylist()
-    told["batches"] = dr.Table(v2 + "-copy").history().num_rows
-    told["files_of_v2"] = dr.Table(v2).snapshot().num_files
+    results["copied"] = dr.Table(v2 + "-copy").snapshot().scan().to_arrow()["id"].to_pylist()
+    results["batches"] = dr.Table(v2 + "-copy").history().num_rows
+    results["files_of_v2"] = dr.Table(v2).snapshot().num_files
     deep = dr_spark.clone(spark, rows_of, v2 + "-deep", shallow=False)
-    told["deep"] = sorted(deep.snapshot().scan().to_arrow()["id"].to_pylist())
-    told["vacuumed"] = list(dr_spark.vacuum(spark, deep).files)
-    told["verified"] = str(dr_spark.verify(spark, deep, rows=True))
+    results["deep"] = sorted(deep.snapshot().scan().to_arrow()["id"].to_pylist())
+    results["vacuumed"] = list(dr_spark.vacuum(spark, deep).files)
+    results["verified"] = str(dr_spark.verify(spark, deep, rows=True))
     spark.range(5).write.parquet(v2 + "-parquet/plain")
     os.makedirs(v2 + "-parquet/bad/p=1")
     with open(v2 + "-parquet/bad/p=1/x.parquet", "wb") as bad:
         bad.write(b"nonsense that is long enough")
-    told["converted"] = dr_spark.convert(spark, v2 + "-parquet/plain").snapshot().num_rows
+    results["converted"] = dr_spark.convert(spark, v2 + "-parquet/plain").snapshot().num_rows
     for names in ("q LONG", "p LONG"):
         try:
             dr_spark.convert(spark, v2 + "-parquet/bad", partition_schema=names)
         except dr.DeltaReplayError as error:
-            told.setdefault("codes", []).append(error.code)
+            results.setdefault("codes", []).append(error.code)
 else:
     for refused in (
         lambda: dr_spark.register(spark),
@@ -141,8 +142,8 @@ else:
         try:
             refused()
         except dr.UnsupportedFeatureError as error:
-            told.setdefault("refused", []).append(str(error))
-print("RESULT" + json.dumps(told))
+            results.setdefault("refused", []).append(str(error))
+print("RESULT" + json.dumps(results))
 """
 
 
@@ -207,7 +208,7 @@ def test_pyspark_4(tmp_path: Path, version: str, kind: str) -> None:
         assert reported["new"] == sorted(once * 2, key=lambda row: row["id"])
     else:
         assert reported["new"] == once
-        assert "spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS" in reported["asks_for"]
+        assert "spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS" in reported["required"]
     assert sorted(reported["copied"]) == [0, 1, 2, 3, 4, 5]
     assert reported["batches"] == reported["files_of_v2"] > 1
     assert (reported["deep"], reported["vacuumed"], reported["converted"]) == ([1, 3], [], 5)
