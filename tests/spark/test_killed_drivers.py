@@ -20,7 +20,7 @@ from spark.support.leftovers import leftovers
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]  # drivers of their own
 
 TESTS = Path(__file__).resolve().parents[1]
 PLAIN = {"delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"}

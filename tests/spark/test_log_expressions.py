@@ -64,6 +64,7 @@ ROWS = """SELECT 1L AS id, 'abc' AS s, 'q' AS `a-b`, TIMESTAMP '2020-02-03 04:05
     map('k', 1) AS m, named_struct('a', 5, 'b.c', 'in') AS st"""
 
 
+@pytest.mark.slow
 def test_expressions_as_delta_spark(spark: Any, tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     generated = ", ".join(f"{name} GENERATED ALWAYS AS ({sql})" for name, sql in GENERATED.items())

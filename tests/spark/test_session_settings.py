@@ -57,6 +57,7 @@ def _theirs(spark: Any, path: Path) -> None:
     spark.range(3).write.format("delta").save(str(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("values", "ours"), pairs(DEFAULT_PROPERTIES, [_write, _format]))
 def test_default_properties(spark: Any, tmp_path: Path, values: dict[str, str], ours: Any) -> None:
     with settings(spark, {DEFAULTS + name: value for name, value in values.items()}):

@@ -82,6 +82,7 @@ def offsets(checkpoint: Path) -> list[Any]:
     return [json.loads(file.read_text().splitlines()[-1]) for file in files]
 
 
+@pytest.mark.slow
 def test_an_available_now_run_returns_all_rows_in_batches(
     spark: Any, grown: Any, tmp_path: Path
 ) -> None:
