@@ -101,15 +101,18 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
         for bar in bars
     ]
     plot = [tag("path", d="".join(drawn), class_=name) for name, drawn in sorted(shapes.items())]
-    return _chart([*plot, tag("g", *hover, class_="hover")], levels, axes.ticks, label, height)
+    return chart([*plot, tag("g", *hover, class_="hover")], levels, axes.ticks, label, height)
 
 
-def _chart(
+def chart(
     plot: Iterable[Html],
     levels: Sequence[Level],
     ticks: Sequence[tuple[float, str]],
     label: str,
     height: int,
+    *,
+    anchor: str | None = None,
+    points: Iterable[Html] = (),
 ) -> Html:
     """Return a chart with its axes: only the plot is stretched to the width of the page.
 
@@ -119,6 +122,8 @@ def _chart(
         ticks: Positions from 0 to 1 with their labels, below the plot.
         label: The description for screen readers.
         height: The height in pixels.
+        anchor: The alignment of the labels below the plot; None begins them at their position.
+        points: Shapes that are not stretched.
     """
     inner = tag(
         "svg",
@@ -140,7 +145,7 @@ def _chart(
             name,
             x=f"{100 * at:.1f}%",
             y=height - 6,
-            text_anchor="end" if at > 0.9 else None,
+            text_anchor=anchor or ("end" if at > 0.9 else None),
             class_=None if index % 2 == 0 else "odd",
         )
         for index, (at, name) in enumerate(ticks)
@@ -151,6 +156,7 @@ def _chart(
         inner,
         *names,
         *labels,
+        *points,
         class_="chart",
         width="100%",
         height=height,
