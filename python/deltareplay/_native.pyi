@@ -79,7 +79,7 @@ __all__ = [
     "widens",
     "with_columns",
     "with_identity_marks",
-    "with_moments",
+    "with_timestamps",
     "write_ordered",
 ]
 
@@ -509,16 +509,16 @@ def quoted_columns(condition: str, schema_string: str, /) -> tuple[list[str], bo
 def target_filter(
     condition: str, schema_string: str, alias: str | None, joined: bool
 ) -> str | None: ...
-def filter_at(filter: str, moment: datetime.datetime) -> str: ...
+def filter_at(filter: str, timestamp: datetime.datetime) -> str: ...
 def literal_text(value: object, /) -> str: ...
 def spark_expression(
     text: str, what: str, columns: Sequence[str], qualified: bool
 ) -> tuple[str, list[str]]: ...
-def with_moments(
+def with_timestamps(
     filter: Filter,
     schema_string: str,
     partition_columns: Sequence[str],
-    moments: Mapping[str, int],
+    timestamps: Mapping[str, int],
 ) -> str | None: ...
 def new_table(
     schema_string: str, partition_columns: Sequence[str], properties: Mapping[str, str]

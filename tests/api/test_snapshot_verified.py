@@ -61,7 +61,7 @@ LIES: dict[str, tuple[Any, str]] = {
     "metadata": (logs.metadata(logs.schema(id="long"))["metaData"], "metadata"),
     "protocol": ({"minReaderVersion": 1, "minWriterVersion": 2}, "protocol"),
     "numMetadata": (2, "numMetadata"),
-    "allFiles": ([], "which files are live"),
+    "allFiles": ([], "the live files"),
 }
 
 

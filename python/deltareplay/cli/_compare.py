@@ -191,10 +191,10 @@ def actions(
         output.rows(({"version": version, kind: body} for version, kind, body in listed), [])
         return
     rows = (
-        {"version": version, "action": kind, "body": body, "says": _summary(kind, body)}
+        {"version": version, "action": kind, "body": body, "summary": _summary(kind, body)}
         for version, kind, body in listed
     )
-    content = Column("says", "What", whole=True) if output.is_text else Column("body")
+    content = Column("summary", "What", whole=True) if output.is_text else Column("body")
     output.rows(
         rows, [Column("version", "Version", right=True), Column("action", "Action"), content]
     )

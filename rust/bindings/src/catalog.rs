@@ -53,7 +53,7 @@ struct Ratified {
 }
 
 #[derive(FromPyObject)]
-struct Vended<'py> {
+struct VendedCredentials<'py> {
     storage_options: Bound<'py, PyDict>,
     expires_at: Option<i64>,
 }
@@ -113,7 +113,7 @@ impl Vending for PyCatalog {
             if answer.is_none() {
                 return Ok(None);
             }
-            let vended: Vended<'_> = answer.extract()?;
+            let vended: VendedCredentials<'_> = answer.extract()?;
             Ok(Some(Credentials {
                 storage_options: convert::storage_options(Some(&vended.storage_options))?,
                 expires_at: vended.expires_at,

@@ -32,7 +32,10 @@ pub(crate) fn storage_options(
 }
 
 /// Converts a sequence of strings; refuses a single string, which would be a sequence of characters.
-pub(crate) fn texts(name: &str, value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Vec<String>>> {
+pub(crate) fn strings(
+    name: &str,
+    value: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Vec<String>>> {
     let Some(value) = value else {
         return Ok(None);
     };
@@ -57,7 +60,7 @@ pub(crate) fn at(
     match (version, timestamp) {
         (None, None) => Ok(At::Latest),
         (Some(version), None) => Ok(At::Version(unsigned(py, "version", version)?)),
-        (None, Some(moment)) => Ok(At::Timestamp(milliseconds(moment)?)),
+        (None, Some(timestamp)) => Ok(At::Timestamp(milliseconds(timestamp)?)),
         (Some(_), Some(_)) => Err(invalid(
             py,
             "argument.version_and_timestamp",
@@ -130,9 +133,9 @@ pub(crate) fn limit(py: Python<'_>, name: &str, value: Option<i128>) -> PyResult
 }
 
 /// Converts a `datetime` (naive means UTC) or ISO 8601 text to milliseconds since the epoch, rounded down.
-pub(crate) fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
-    let py = moment.py();
-    if let Ok(text) = moment.cast::<PyString>() {
+pub(crate) fn milliseconds(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let py = timestamp.py();
+    if let Ok(text) = timestamp.cast::<PyString>() {
         let text: String = text.extract()?;
         // Python 3.10 does not parse the suffix
         let spelled = match text.strip_suffix(['Z', 'z']) {
@@ -154,27 +157,27 @@ pub(crate) fn milliseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
         })?;
         return Ok(microseconds(&parsed)?.div_euclid(1000));
     }
-    if moment.is_instance_of::<PyDateTime>() {
-        return Ok(microseconds(moment)?.div_euclid(1000));
+    if timestamp.is_instance_of::<PyDateTime>() {
+        return Ok(microseconds(timestamp)?.div_euclid(1000));
     }
     Err(PyTypeError::new_err(format!(
         "timestamp needs to be a datetime or ISO 8601 text but got {}",
-        moment.get_type().name()?
+        timestamp.get_type().name()?
     )))
 }
 
 /// Converts a datetime to microseconds since the epoch: an aware one to UTC, a naive one as a local time.
-pub(crate) fn microseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
-    let py = moment.py();
+pub(crate) fn microseconds(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let py = timestamp.py();
     let utc = py.import("datetime")?.getattr("timezone")?.getattr("utc")?;
     let class = py.get_type::<PyDateTime>();
     let epoch = class.call_method1("fromtimestamp", (0, &utc))?;
-    let aware = if moment.call_method0("utcoffset")?.is_none() {
+    let aware = if timestamp.call_method0("utcoffset")?.is_none() {
         let zone = PyDict::new(py);
         zone.set_item("tzinfo", &utc)?;
-        moment.call_method("replace", (), Some(&zone))?
+        timestamp.call_method("replace", (), Some(&zone))?
     } else {
-        moment.clone()
+        timestamp.clone()
     };
     let span = aware.sub(epoch)?;
     let days: i64 = span.getattr("days")?.extract()?;
@@ -184,7 +187,7 @@ pub(crate) fn microseconds(moment: &Bound<'_, PyAny>) -> PyResult<i64> {
 }
 
 /// The maximum timeout, a century: deadlines must be representable by the system's clock.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+const MAX_TIMEOUT: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Converts a number of seconds to a duration.
 pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
@@ -192,5 +195,5 @@ pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
         let message = format!("timeout is {timeout}: pass seconds from 0 on");
         Error::invalid("argument.range", message)
     })?;
-    Ok(span.min(LONGEST))
+    Ok(span.min(MAX_TIMEOUT))
 }

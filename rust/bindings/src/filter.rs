@@ -278,10 +278,11 @@ pub(crate) fn spark_expression(
 pub(crate) fn filter_at(
     py: Python<'_>,
     filter: &str,
-    moment: &Bound<'_, PyAny>,
+    timestamp: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
-    let moment = convert::microseconds(moment)?;
-    detached(py, || Predicate::parse_sql_at(filter, moment)).map(|predicate| predicate.to_string())
+    let timestamp = convert::microseconds(timestamp)?;
+    detached(py, || Predicate::parse_sql_at(filter, timestamp))
+        .map(|predicate| predicate.to_string())
 }
 
 /// Returns the local times of a filter that are compared with timestamps.
@@ -303,19 +304,19 @@ pub(crate) fn clock_times(
 /// Returns the SQL of a filter with timestamps, in microseconds since the epoch, instead of its local
 /// times; None if every part of it depends on the time zone.
 #[pyfunction]
-pub(crate) fn with_moments(
+pub(crate) fn with_timestamps(
     py: Python<'_>,
     filter: &Bound<'_, PyAny>,
     schema_string: &str,
     partition_columns: Vec<String>,
-    moments: BTreeMap<String, i64>,
+    timestamps: BTreeMap<String, i64>,
 ) -> PyResult<Option<String>> {
     let Some(predicate) = predicate(py, Some(filter))? else {
         return Ok(None);
     };
     detached(py, || {
         let schema = StructType::parse(schema_string)?;
-        let left = predicate.with_moments(&schema, &partition_columns, &moments)?;
+        let left = predicate.with_timestamps(&schema, &partition_columns, &timestamps)?;
         Ok(left.map(|left| left.to_string()))
     })
 }

@@ -46,7 +46,9 @@ fn begin(
                 version.extract()?,
             )?))
         }
-        (None, Some(moment), None) => Begin::At(Edge::Timestamp(convert::milliseconds(moment)?)),
+        (None, Some(timestamp), None) => {
+            Begin::At(Edge::Timestamp(convert::milliseconds(timestamp)?))
+        }
         (None, None, Some(json)) => {
             let offset = Offset::from_json(json).map_err(|error| to_exception(py, &error))?;
             Begin::After(offset)
@@ -110,7 +112,7 @@ impl Arguments<'_> {
             skip_missing_commits: !self.fail_on_data_loss,
             changes,
             require_feed: self.require_feed,
-            key: convert::texts("key", self.key.as_ref())?.unwrap_or_default(),
+            key: convert::strings("key", self.key.as_ref())?.unwrap_or_default(),
             max_files: max_files.or_else(|| max_bytes.is_none().then_some(MAX_FILES)),
             max_bytes,
             available_now: self.available_now,
@@ -121,7 +123,7 @@ impl Arguments<'_> {
                 }
                 None => None,
             },
-            columns: convert::texts("columns", self.columns.as_ref())?,
+            columns: convert::strings("columns", self.columns.as_ref())?,
             filter: filter::predicate(py, self.filter.as_ref())?,
         })
     }

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use deltareplay_core::storage::progress::{self, Totals};
 use pyo3::prelude::*;
 
-/// Calls shorter than this show nothing.
-const AFTER: Duration = Duration::from_secs(1);
-const BETWEEN: Duration = Duration::from_millis(250);
+/// Shorter calls show nothing.
+const FIRST_UPDATE_AFTER: Duration = Duration::from_secs(1);
+const UPDATE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A pending call of this thread.
 #[derive(Clone, Copy)]
 struct Call {
     began: Instant,
     before: Totals,
-    displayed: Option<Instant>,
+    last_update: Option<Instant>,
 }
 
 thread_local! {
@@ -30,7 +30,7 @@ pub(crate) fn begin() {
     CALL.set(Some(Call {
         began: Instant::now(),
         before: progress::totals(),
-        displayed: None,
+        last_update: None,
     }));
 }
 
@@ -42,13 +42,15 @@ pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     };
     let now = Instant::now();
     let due = call
-        .displayed
-        .map_or(call.began + AFTER, |last| last + BETWEEN);
+        .last_update
+        .map_or(call.began + FIRST_UPDATE_AFTER, |last| {
+            last + UPDATE_INTERVAL
+        });
     if now < due {
         return Ok(());
     }
     CALL.set(Some(Call {
-        displayed: Some(now),
+        last_update: Some(now),
         ..call
     }));
     let (totals, units) = (progress::totals(), progress::units());
@@ -73,7 +75,7 @@ pub(crate) fn end(py: Python<'_>) -> PyResult<()> {
     let totals = progress::totals();
     let listed = totals.listed.saturating_sub(call.before.listed);
     let read = totals.read.saturating_sub(call.before.read);
-    if call.displayed.is_some() {
+    if call.last_update.is_some() {
         let cleared = py
             .import("deltareplay._support.progress")
             .and_then(|module| module.call_method0("clear"));

@@ -8,7 +8,7 @@ use crate::gate::detached;
 use crate::metadata::PyMetadata;
 
 /// Feature, reason, remedy.
-type Facts = (String, String, String);
+type ObstacleFields = (String, String, String);
 
 /// The fields of a `Protocol` in Python, by their names there.
 #[derive(FromPyObject)]
@@ -63,19 +63,19 @@ impl<'py> IntoPyObject<'py> for PyProtocol {
 /// remedy) each.
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
-pub(crate) fn why_not_readable(protocol: PyProtocol) -> Vec<Facts> {
-    facts(Protocol::from(protocol).why_not_readable())
+pub(crate) fn why_not_readable(protocol: PyProtocol) -> Vec<ObstacleFields> {
+    obstacle_fields(Protocol::from(protocol).why_not_readable())
 }
 
 /// Returns the features that prevent this build from writing to tables with such a protocol: (feature,
 /// reason, remedy) each.
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
-pub(crate) fn why_not_writable(protocol: PyProtocol) -> Vec<Facts> {
-    facts(Protocol::from(protocol).why_not_writable())
+pub(crate) fn why_not_writable(protocol: PyProtocol) -> Vec<ObstacleFields> {
+    obstacle_fields(Protocol::from(protocol).why_not_writable())
 }
 
-fn facts(obstacles: Vec<Obstacle>) -> Vec<Facts> {
+fn obstacle_fields(obstacles: Vec<Obstacle>) -> Vec<ObstacleFields> {
     obstacles
         .into_iter()
         .map(|obstacle| (obstacle.feature, obstacle.reason, obstacle.remedy))

@@ -39,7 +39,7 @@ impl Scan {
     /// Returns the files to read.
     #[pyo3(signature = (columns=None))]
     fn files(&self, py: Python<'_>, columns: Option<&Bound<'_, PyAny>>) -> PyResult<ArrowTable> {
-        let columns = convert::texts("columns", columns)?;
+        let columns = convert::strings("columns", columns)?;
         detached(py, || self.0.files(columns.as_deref())).map(ArrowTable::from)
     }
 

@@ -140,7 +140,7 @@ impl Snapshot {
         columns: Option<&Bound<'_, PyAny>>,
         filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ArrowTable> {
-        let columns = convert::texts("columns", columns)?;
+        let columns = convert::strings("columns", columns)?;
         let filter = filter::predicate(py, filter)?;
         let table = detached(py, || {
             let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
@@ -158,7 +158,7 @@ impl Snapshot {
         columns: Option<&Bound<'_, PyAny>>,
         filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<BatchIterator> {
-        let columns = convert::texts("columns", columns)?;
+        let columns = convert::strings("columns", columns)?;
         let filter = filter::predicate(py, filter)?;
         let batches = detached(py, || {
             let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
@@ -194,7 +194,7 @@ impl Snapshot {
         keyed: bool,
     ) -> PyResult<(Vec<ReplayPiece>, ReplayTail, ArrowTable)> {
         let options = PieceOptions {
-            columns: convert::texts("columns", columns)?,
+            columns: convert::strings("columns", columns)?,
             filter: filter::predicate(py, filter)?,
             target_size: convert::unsigned(py, "piece_size", target_size)?,
             keyed,
@@ -227,7 +227,7 @@ impl Snapshot {
             change_type: false,
         };
         let options = ScanOptions {
-            columns: convert::texts("columns", columns)?,
+            columns: convert::strings("columns", columns)?,
             filter: filter::predicate(py, filter)?,
             extras,
             skip_errors,

@@ -111,7 +111,7 @@ impl Transaction {
 
     /// Records that files were read.
     fn read_files(&self, py: Python<'_>, paths: &Bound<'_, PyAny>) -> PyResult<()> {
-        let paths = convert::texts("paths", Some(paths))?.unwrap_or_default();
+        let paths = convert::strings("paths", Some(paths))?.unwrap_or_default();
         self.with(py, |staged| {
             staged.read_files(&paths);
             Ok(())
@@ -175,7 +175,7 @@ impl Transaction {
         paths: &Bound<'_, PyAny>,
         data_change: bool,
     ) -> PyResult<()> {
-        let paths = convert::texts("paths", Some(paths))?.unwrap_or_default();
+        let paths = convert::strings("paths", Some(paths))?.unwrap_or_default();
         self.with(py, |staged| staged.remove_paths(&paths, data_change))
     }
 

@@ -68,7 +68,7 @@ class StreamPlanner:
         return self._first
 
     def end_at_newest(self) -> None:
-        """Limit the run to the newest version of now."""
+        """Limit the run to the version that is the newest one now."""
         self._target = self._latest()
 
     def next(self, start: Offset | None = None, *, limited: bool = True) -> Offset:

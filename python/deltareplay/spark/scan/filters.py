@@ -97,12 +97,12 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
         return filter
     table = snapshot.schema_json, snapshot.partition_columns
     texts = sorted(_native.clock_times(filter, *table))
-    moments: dict[str, int] = {}
+    timestamps: dict[str, int] = {}
     if texts:
         clock = from_arrow(spark, pa.table({"text": texts}))
         micros = clock.selectExpr("text", "unix_micros(try_cast(text AS TIMESTAMP)) AS micros")
-        moments = {row.text: row.micros for row in micros.collect() if row.micros is not None}
-    return _native.with_moments(filter, *table, moments)
+        timestamps = {row.text: row.micros for row in micros.collect() if row.micros is not None}
+    return _native.with_timestamps(filter, *table, timestamps)
 
 
 def depends_on_zone(filter: str, schema_string: str, partition_columns: Sequence[str]) -> bool:
@@ -111,7 +111,7 @@ def depends_on_zone(filter: str, schema_string: str, partition_columns: Sequence
     This is so for timestamps without a zone, and for every comparison of a timestamp that is a
     partition column.
     """
-    without = _native.with_moments(filter, schema_string, partition_columns, {})
+    without = _native.with_timestamps(filter, schema_string, partition_columns, {})
     return without != _native.filter_at(filter, _EPOCH)
 
 

@@ -48,7 +48,7 @@ impl Table {
         let catalog = catalog.map(PyCatalog::new).transpose()?;
         let options = TableOptions {
             storage_options: convert::storage_options(storage_options)?,
-            allowed_roots: convert::texts("allowed_roots", allowed_roots)?,
+            allowed_roots: convert::strings("allowed_roots", allowed_roots)?,
             strict,
             catalog: catalog.map(|catalog| Arc::new(catalog) as _),
         };
@@ -162,9 +162,9 @@ impl Table {
         let end = end.map(|end| convert::edge("end", end)).transpose()?;
         let options = ChangeOptions {
             kind: convert::kind(py, kind, deleted)?,
-            columns: convert::texts("columns", columns)?,
+            columns: convert::strings("columns", columns)?,
             filter: filter::predicate(py, filter)?,
-            key: convert::texts("key", key)?.unwrap_or_default(),
+            key: convert::strings("key", key)?.unwrap_or_default(),
             most_rows: convert::limit(py, "most_rows", most_rows)?,
             require_feed,
             allow_out_of_range,
@@ -187,8 +187,8 @@ impl Table {
         mode: &str,
         clustering_columns: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
-        let partition_columns = convert::texts("partition_columns", Some(partition_columns))?;
-        let clustering_columns = convert::texts("clustering_columns", clustering_columns)?;
+        let partition_columns = convert::strings("partition_columns", Some(partition_columns))?;
+        let clustering_columns = convert::strings("clustering_columns", clustering_columns)?;
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
         detached(py, || {
             let definition = TableDefinition {
@@ -217,8 +217,8 @@ impl Table {
         description: Option<String>,
         mode: &str,
     ) -> PyResult<Option<Transaction>> {
-        let partition_columns = convert::texts("partition_columns", Some(partition_columns))?;
-        let clustering_columns = convert::texts("clustering_columns", Some(clustering_columns))?;
+        let partition_columns = convert::strings("partition_columns", Some(partition_columns))?;
+        let clustering_columns = convert::strings("clustering_columns", Some(clustering_columns))?;
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
         let begun = detached(py, || {
             let definition = TableDefinition {
@@ -251,7 +251,7 @@ impl Table {
         keys: &Bound<'_, PyAny>,
         if_exists: bool,
     ) -> PyResult<Option<u64>> {
-        let keys = convert::texts("keys", Some(keys))?.unwrap_or_default();
+        let keys = convert::strings("keys", Some(keys))?.unwrap_or_default();
         self.alter(py, Alteration::UnsetProperties(keys, if_exists))
     }
 
@@ -269,7 +269,7 @@ impl Table {
         path: &Bound<'_, PyAny>,
         new: String,
     ) -> PyResult<Option<u64>> {
-        let path = convert::texts("name", Some(path))?.unwrap_or_default();
+        let path = convert::strings("name", Some(path))?.unwrap_or_default();
         self.alter(py, Alteration::RenameColumn(path, new))
     }
 
@@ -315,7 +315,7 @@ impl Table {
 
     /// Sets the columns by which rows are clustered; returns the version.
     fn cluster_by(&self, py: Python<'_>, columns: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-        let columns = convert::texts("columns", Some(columns))?.unwrap_or_default();
+        let columns = convert::strings("columns", Some(columns))?.unwrap_or_default();
         self.alter(py, Alteration::ClusterBy(columns))
     }
 

@@ -253,7 +253,7 @@ fn named(source: &Source, snapshot: &Snapshot) -> Result<Named> {
 }
 
 /// Collects the columns of a struct type in the log's JSON; nested columns have dotted names.
-fn fields(prefix: &str, schema: &Value, depth: usize, texts: &mut Vec<(String, String)>) {
+fn fields(prefix: &str, schema: &Value, depth: usize, strings: &mut Vec<(String, String)>) {
     let list = schema.get("fields").and_then(Value::as_array);
     for field in list.into_iter().flatten() {
         let name = field.get("name").and_then(Value::as_str).unwrap_or("?");
@@ -272,9 +272,9 @@ fn fields(prefix: &str, schema: &Value, depth: usize, texts: &mut Vec<(String, S
         if let Some(metadata) = metadata.filter(|metadata| !metadata.is_empty()) {
             text.push_str(&format!(" {}", Value::Object(metadata.clone())));
         }
-        texts.push((path.clone(), text));
+        strings.push((path.clone(), text));
         if nested && depth < MAX_DEPTH {
-            fields(&format!("{path}."), data_type, depth + 1, texts);
+            fields(&format!("{path}."), data_type, depth + 1, strings);
         }
     }
 }

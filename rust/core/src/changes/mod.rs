@@ -27,7 +27,7 @@ mod rows;
 pub use net::Net;
 pub use net::shuffle::{OutcomeBatches, ReportedRows, RowEvents, Shuffle, Shuffled};
 pub use range::Edge;
-pub use range::derive::Way;
+pub use range::derive::MatchBy;
 pub use rows::explain::Explained;
 pub use rows::piece::ChangeType;
 pub use rows::split::{Split, WholeFile};

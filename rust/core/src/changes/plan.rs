@@ -11,7 +11,7 @@ use super::net::endpoints;
 use super::net::endpoints::RangeBounds;
 use super::net::identify::{RowIdentity, Share};
 use super::range::commits::{Commit, Commits, Stamp};
-use super::range::derive::{Derived, Item, Way, derive, derive_net, sides, sides_of};
+use super::range::derive::{Derived, Item, MatchBy, derive, derive_net, sides, sides_of};
 use super::range::metadata_history::{CommitFacts, MetadataHistory};
 use super::rows::piece::Piece;
 use super::rows::row_schema::Reading;
@@ -76,7 +76,7 @@ impl IdentityOptions {
         }
     }
 
-    pub(super) fn by(&self, way: Way) -> RowIdentity {
+    pub(super) fn by(&self, way: MatchBy) -> RowIdentity {
         RowIdentity {
             way,
             key: self.key.clone(),
@@ -173,7 +173,7 @@ impl Iterator for DerivedCommits {
 pub(super) struct NetPlan {
     pub kind: Net,
     /// The same for all commits, since rows must be matched across them.
-    pub way: Way,
+    pub way: MatchBy,
     #[serde(skip)]
     pub reason: &'static str,
     /// The changes of each commit, oldest first.
@@ -201,7 +201,7 @@ impl NetPlan {
         let moves = match &self.moves {
             Some(moves) => moves,
             None if endpoints::are_enough(self.kind) => return Err(endpoints::NO_IDS),
-            None => return Err(endpoints::GHOSTS),
+            None => return Err(endpoints::SHORT_LIVED_ROWS),
         };
         RangeBounds::of(&self.commits, moves, keys)
     }
@@ -225,7 +225,7 @@ impl NetPlan {
         kind: Net,
     ) -> Result<Self> {
         let (way, reason) = common_way(commits, keys, has_key)?;
-        if way == Way::Rows && kind != Net::MinDelta {
+        if way == MatchBy::Rows && kind != Net::MinDelta {
             let message = format!(
                 "{reason}, but this kind of changes needs to know: enable row tracking \
                  (`delta.enableRowTracking`), or pass the columns of a `key`"
@@ -235,7 +235,7 @@ impl NetPlan {
         let net = |(commit, facts): &(Commit, CommitFacts)| {
             derive_net(commit, *facts, keys, way).map(|item| (commit.stamp, item))
         };
-        let by_bounds = way == Way::RowTracking && endpoints::are_enough(kind);
+        let by_bounds = way == MatchBy::RowTracking && endpoints::are_enough(kind);
         Ok(Self {
             kind,
             way,
@@ -279,7 +279,7 @@ fn common_way(
     commits: &[(Commit, CommitFacts)],
     keys: &Keys,
     has_key: bool,
-) -> Result<(Way, &'static str)> {
+) -> Result<(MatchBy, &'static str)> {
     let (mut tracked, mut by_vectors) = (true, true);
     for (commit, facts) in commits {
         by_vectors &= !commit.moved;
@@ -297,19 +297,19 @@ fn common_way(
     }
     Ok(if tracked {
         (
-            Way::RowTracking,
+            MatchBy::RowTracking,
             "rows have ids in every commit of the range",
         )
     } else if has_key {
-        (Way::Key, "rows are identified by the key columns")
+        (MatchBy::Key, "rows are identified by the key columns")
     } else if by_vectors {
         (
-            Way::Files,
+            MatchBy::Files,
             "no file was rewritten in the range: a row is identified by its position in its file",
         )
     } else {
         (
-            Way::Rows,
+            MatchBy::Rows,
             "files were rewritten in the range, and rows cannot be matched",
         )
     })

@@ -170,9 +170,9 @@ struct Text(String);
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Texts;
+        struct StringMap;
 
-        impl Visitor<'_> for Texts {
+        impl Visitor<'_> for StringMap {
             type Value = Text;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -200,7 +200,7 @@ impl<'de> Deserialize<'de> for Text {
             }
         }
 
-        deserializer.deserialize_any(Texts)
+        deserializer.deserialize_any(StringMap)
     }
 }
 

@@ -97,17 +97,17 @@ pub fn metadata_rows<'a>(all: impl Iterator<Item = &'a Metadata> + Clone) -> Row
     let format = StructArray::try_new(
         format_fields(),
         vec![
-            texts(all.clone().map(|metadata| Some(&metadata.format.provider))),
+            strings(all.clone().map(|metadata| Some(&metadata.format.provider))),
             maps(all.clone().map(|metadata| &metadata.format.options))?,
         ],
         None,
     )?;
     let columns = vec![
-        texts(all.clone().map(|metadata| Some(&metadata.id))),
-        texts(all.clone().map(|metadata| metadata.name.as_ref())),
-        texts(all.clone().map(|metadata| metadata.description.as_ref())),
+        strings(all.clone().map(|metadata| Some(&metadata.id))),
+        strings(all.clone().map(|metadata| metadata.name.as_ref())),
+        strings(all.clone().map(|metadata| metadata.description.as_ref())),
         Arc::new(format),
-        texts(all.clone().map(|metadata| Some(&metadata.schema_string))),
+        strings(all.clone().map(|metadata| Some(&metadata.schema_string))),
         lists(
             all.clone()
                 .map(|metadata| Some(&metadata.partition_columns)),
@@ -142,7 +142,7 @@ pub fn protocol_rows<'a>(all: impl Iterator<Item = &'a Protocol> + Clone) -> Row
 /// Builds rows of `txn`.
 pub fn transaction_rows<'a>(all: impl Iterator<Item = &'a SetTransaction> + Clone) -> Rows {
     let columns = vec![
-        texts(all.clone().map(|transaction| Some(&transaction.app_id))),
+        strings(all.clone().map(|transaction| Some(&transaction.app_id))),
         Arc::new(Int64Array::from_iter_values(
             all.clone().map(|transaction| transaction.version),
         )),
@@ -156,8 +156,8 @@ pub fn transaction_rows<'a>(all: impl Iterator<Item = &'a SetTransaction> + Clon
 /// Builds rows of `domainMetadata`.
 pub fn domain_rows<'a>(all: impl Iterator<Item = &'a DomainMetadata> + Clone) -> Rows {
     let columns = vec![
-        texts(all.clone().map(|domain| Some(&domain.domain))),
-        texts(all.clone().map(|domain| Some(&domain.configuration))),
+        strings(all.clone().map(|domain| Some(&domain.domain))),
+        strings(all.clone().map(|domain| Some(&domain.configuration))),
         Arc::new(BooleanArray::from_iter(
             all.map(|domain| Some(domain.removed)),
         )),
@@ -166,7 +166,7 @@ pub fn domain_rows<'a>(all: impl Iterator<Item = &'a DomainMetadata> + Clone) ->
 }
 
 /// Builds a string column.
-pub fn texts<'a>(values: impl Iterator<Item = Option<&'a String>>) -> ArrayRef {
+pub fn strings<'a>(values: impl Iterator<Item = Option<&'a String>>) -> ArrayRef {
     Arc::new(StringArray::from_iter(values))
 }
 

@@ -4,7 +4,7 @@
 //! plain Arrow strings of exactly the right size, so that each byte is copied once and dropped rows cost
 //! nothing.
 
-use crate::spec::arrow::retyped;
+use crate::spec::arrow::replace_types;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -241,18 +241,18 @@ const MAX_REPEATED: usize = 16 << 10;
 const MAX_TIMES: usize = 64;
 
 /// Refuses long texts of which nearly all are repetitions.
-pub fn check_repeated(texts: &StringViewArray) -> Result<(), ArrowError> {
-    let total = texts.lengths().map(|length| length as usize).sum();
-    refuse_repeated(total, texts.len(), std::iter::once(texts))
+pub fn check_repeated(strings: &StringViewArray) -> Result<(), ArrowError> {
+    let total = strings.lengths().map(|length| length as usize).sum();
+    refuse_repeated(total, strings.len(), std::iter::once(strings))
 }
 
 fn refuse_repeated<'a>(
     total: usize,
     rows: usize,
-    texts: impl Iterator<Item = &'a StringViewArray>,
+    strings: impl Iterator<Item = &'a StringViewArray>,
 ) -> Result<(), ArrowError> {
     let buffered = || {
-        let buffers = texts.flat_map(|array| array.data_buffers().iter());
+        let buffers = strings.flat_map(|array| array.data_buffers().iter());
         buffers.map(|buffer| buffer.len()).sum::<usize>()
     };
     if total / MAX_REPEATED > rows && total / MAX_TIMES > buffered() {
@@ -358,7 +358,7 @@ fn kept_nulls<'a>(
 
 /// Returns the type with plain strings instead of views, and string maps in the output type.
 fn plain(data_type: &DataType) -> DataType {
-    retyped(data_type, &|nested| match nested {
+    replace_types(data_type, &|nested| match nested {
         DataType::Utf8View => Some(DataType::Utf8),
         DataType::Map(..) => Some(STRING_MAP.clone()),
         _ => None,
@@ -367,7 +367,7 @@ fn plain(data_type: &DataType) -> DataType {
 
 /// Returns the type with views instead of plain strings, for decoding.
 pub fn viewed(data_type: &DataType) -> DataType {
-    retyped(data_type, &|nested| {
+    replace_types(data_type, &|nested| {
         (*nested == DataType::Utf8).then_some(DataType::Utf8View)
     })
 }

@@ -25,7 +25,7 @@ use arrow_select::take::take;
 
 use crate::error::{Error, Result};
 use crate::spec::schema::{DataType as DeltaType, PrimitiveType, StructField};
-use crate::spec::values::{self, Excess};
+use crate::spec::values::{self, ExcessDigits};
 
 /// The treatment of a string that does not parse as its column's type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,8 +54,8 @@ pub fn parse_partition_values(
     columns: &[(String, FieldRef)],
     unparsable: Unparsable,
 ) -> Result<StructArray> {
-    let keys = cast(map.keys(), &DataType::Utf8View).map_err(not_a_map_of_texts)?;
-    let values = cast(map.values(), &DataType::Utf8View).map_err(not_a_map_of_texts)?;
+    let keys = cast(map.keys(), &DataType::Utf8View).map_err(not_a_string_map)?;
+    let values = cast(map.values(), &DataType::Utf8View).map_err(not_a_string_map)?;
     let (keys, values) = (as_views(&keys)?, as_views(&values)?);
     let mut partition_columns: Vec<_> = columns
         .iter()
@@ -77,10 +77,10 @@ pub fn parse_partition_values(
         arrays.push(rows);
     }
     StructArray::try_new_with_length(fields.into(), arrays, map.nulls().cloned(), map.len())
-        .map_err(not_a_map_of_texts)
+        .map_err(not_a_string_map)
 }
 
-fn not_a_map_of_texts(cause: ArrowError) -> Error {
+fn not_a_string_map(cause: ArrowError) -> Error {
     Error::corrupt(
         "partition_value.map",
         "partition values are not a map of strings",
@@ -223,14 +223,14 @@ fn collect<'a>(
 }
 
 /// Parses the distinct strings of one column.
-fn parse_distinct(texts: &[&str], field: &FieldRef, unparsable: Unparsable) -> Result<ArrayRef> {
-    let column = DistinctTexts {
-        texts,
+fn parse_distinct(strings: &[&str], field: &FieldRef, unparsable: Unparsable) -> Result<ArrayRef> {
+    let column = DistinctStrings {
+        strings,
         field,
         unparsable,
     };
     let array = match field.data_type() {
-        DataType::Null => Ok(new_null_array(&DataType::Null, texts.len())),
+        DataType::Null => Ok(new_null_array(&DataType::Null, strings.len())),
         DataType::Boolean => {
             let values = column.values(boolean)?;
             Ok(Arc::new(BooleanArray::from(values)) as ArrayRef)
@@ -242,7 +242,7 @@ fn parse_distinct(texts: &[&str], field: &FieldRef, unparsable: Unparsable) -> R
         DataType::Float32 => column.primitive::<Float32Type>(|text| java_float(text).parse().ok()),
         DataType::Float64 => column.primitive::<Float64Type>(|text| java_float(text).parse().ok()),
         DataType::Decimal128(precision, scale) => column.primitive::<Decimal128Type>(|text| {
-            values::decimal(text.trim(), *precision, *scale, Excess::Round)
+            values::decimal(text.trim(), *precision, *scale, ExcessDigits::Round)
         }),
         DataType::Date32 => column.primitive::<Date32Type>(|text| values::date(text.trim())),
         DataType::Timestamp(unit, zone) => {
@@ -254,20 +254,20 @@ fn parse_distinct(texts: &[&str], field: &FieldRef, unparsable: Unparsable) -> R
                 TimeUnit::Nanosecond => column.primitive::<TimestampNanosecondType>(parse),
             }
         }
-        _ if unparsable == Unparsable::Null => Ok(new_null_array(field.data_type(), texts.len())),
+        _ if unparsable == Unparsable::Null => Ok(new_null_array(field.data_type(), strings.len())),
         _ => Err(unsupported(field)),
     }?;
     Ok(array)
 }
 
 /// The distinct strings of one column, to be parsed.
-struct DistinctTexts<'a> {
-    texts: &'a [&'a str],
+struct DistinctStrings<'a> {
+    strings: &'a [&'a str],
     field: &'a FieldRef,
     unparsable: Unparsable,
 }
 
-impl DistinctTexts<'_> {
+impl DistinctStrings<'_> {
     fn primitive<T: ArrowPrimitiveType>(
         &self,
         parse: impl Fn(&str) -> Option<T::Native>,
@@ -287,7 +287,7 @@ impl DistinctTexts<'_> {
             (None, Unparsable::Refuse) => Err(self.refuse(text)),
             (value, _) => Ok(value),
         };
-        self.texts.iter().map(parsed).collect()
+        self.strings.iter().map(parsed).collect()
     }
 
     fn refuse(&self, text: &str) -> Error {

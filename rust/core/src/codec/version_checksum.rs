@@ -130,7 +130,7 @@ impl AllFiles {
             // line breaks may occur between tokens, but not inside strings
             lines.extend(
                 file.chars()
-                    .map(|letter| if letter == '\n' { ' ' } else { letter }),
+                    .map(|character| if character == '\n' { ' ' } else { character }),
             );
             lines.push_str("}\n");
             Ok(())

@@ -13,7 +13,7 @@ use crate::spec::Metadata;
 use crate::write::random::new_id;
 
 /// Properties that refer to the source's own log.
-const OF_ITS_LOG: [&str; 3] = [
+const LOG_PROPERTIES: [&str; 3] = [
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
     "delta.requireCheckpointProtectionBeforeVersion",
@@ -33,7 +33,7 @@ pub fn cloned_metadata(
     let mut new = source.clone();
     let names = ROW_TRACKING_COLUMNS.map(|(key, _)| key);
     new.configuration
-        .retain(|key, _| !OF_ITS_LOG.contains(&key.as_str()) && !names.contains(&key.as_str()));
+        .retain(|key, _| !LOG_PROPERTIES.contains(&key.as_str()) && !names.contains(&key.as_str()));
     for key in names {
         if let Some(name) = existing.and_then(|existing| existing.property(key)) {
             new.configuration.insert(key.to_owned(), name.to_owned());

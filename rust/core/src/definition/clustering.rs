@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::columns::{no_way_into, position};
+use super::columns::{not_a_container, position};
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
 use crate::spec::column_path::{
@@ -183,7 +183,7 @@ fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a Da
         let fields = match current {
             None => schema,
             Some(DataType::Struct(parts)) => parts,
-            Some(_) => return Err(no_way_into(&name)),
+            Some(_) => return Err(not_a_container(&name)),
         };
         if let Some(field) = fields.fields().get(position(fields, &name)?) {
             spelled.push(field.name.clone());

@@ -206,12 +206,12 @@ fn part_of(data_type: &DataType, step: &str) -> Result<StructField> {
     let (data_type, nullable) = match (data_type, step) {
         (DataType::Struct(fields), name) => {
             let field = fields.fields().get(position(fields, name)?);
-            return field.cloned().ok_or_else(|| no_way_into(name));
+            return field.cloned().ok_or_else(|| not_a_container(name));
         }
         (DataType::Array(array), "element") => (&array.element_type, array.contains_null),
         (DataType::Map(map), "key") => (&map.key_type, false),
         (DataType::Map(map), "value") => (&map.value_type, map.value_contains_null),
-        (_, step) => return Err(no_way_into(step)),
+        (_, step) => return Err(not_a_container(step)),
     };
     Ok(StructField {
         name: step.to_owned(),
@@ -241,7 +241,7 @@ pub fn position(fields: &StructType, name: &str) -> Result<usize> {
 }
 
 /// Returns the error for a path step that does not exist.
-pub fn no_way_into(step: &str) -> Error {
+pub fn not_a_container(step: &str) -> Error {
     refused(format!(
         "there is nothing named {} in this column: structs have fields, arrays `element`, maps `key` and \
          `value`",
@@ -308,7 +308,7 @@ fn within_type(
             value_type: within_type(&map.value_type, rest, change)?,
             ..(**map).clone()
         })),
-        (_, Some((step, _))) => return Err(no_way_into(step)),
+        (_, Some((step, _))) => return Err(not_a_container(step)),
         (_, None) => return Err(refused("only structs have fields".to_owned())),
     })
 }
@@ -347,9 +347,12 @@ pub fn refuse_if_referenced(old: &Metadata, schema: &StructType, path: &[String]
             .and_then(Value::as_str)
     });
     let speaks = |text: &str| {
-        let word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let word = |character: char| character.is_alphanumeric() || character == '_';
         let text = text.to_lowercase();
-        let has = |name: &String| text.split(|letter| !word(letter)).any(|used| used == name);
+        let has = |name: &String| {
+            text.split(|character| !word(character))
+                .any(|used| used == name)
+        };
         path.iter()
             .map(|name| name.to_lowercase())
             .all(|name| has(&name))
@@ -376,8 +379,8 @@ fn change_statistics(metadata: &mut Metadata, mut keeps: impl FnMut(&mut Vec<Str
         let before = paths.clone();
         paths.retain_mut(|path| keeps(path));
         if paths != before {
-            let texts: Vec<_> = paths.iter().map(|path| column_path_text(path)).collect();
-            *text = texts.join(",");
+            let strings: Vec<_> = paths.iter().map(|path| column_path_text(path)).collect();
+            *text = strings.join(",");
         }
     }
 }

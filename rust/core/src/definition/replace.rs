@@ -17,7 +17,7 @@ use crate::spec::Metadata;
 use crate::spec::schema::{DataType, StructField, StructType, same_name};
 
 /// Properties that stay enabled unless set.
-const STAY_ENABLED: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
+const KEPT_FEATURES: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRowTracking"];
 
 /// Returns the metadata of a table that replaces one with the metadata `old`.
 ///
@@ -32,7 +32,7 @@ pub fn replaced_metadata(
     created_time: i64,
 ) -> Result<Metadata> {
     let mut new = unmapped(schema, partition_columns, properties, created_time)?;
-    for key in STAY_ENABLED {
+    for key in KEPT_FEATURES {
         if let Some(value) = old.property(key)
             && old.is_on(key)
             && new.property(key).is_none()

@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::columns::{no_way_into, position, refuse_if_referenced};
+use super::columns::{not_a_container, position, refuse_if_referenced};
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
@@ -40,7 +40,7 @@ pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Me
 }
 
 /// Returns `true` if a void column can get the type: neither a nested type nor an interval.
-fn is_plain(data_type: &DataType) -> bool {
+fn can_replace_void(data_type: &DataType) -> bool {
     use PrimitiveType::{IntervalDayTime, IntervalYearMonth};
     match data_type {
         DataType::Primitive(kind) => !matches!(kind, IntervalDayTime | IntervalYearMonth),
@@ -55,14 +55,14 @@ fn widen_field(
     is_allowed: bool,
 ) -> Result<()> {
     let is_void = field.data_type == DataType::Primitive(PrimitiveType::Void);
-    if is_void && path.is_empty() && is_plain(to) {
+    if is_void && path.is_empty() && can_replace_void(to) {
         field.data_type = to.clone();
         return Ok(());
     }
     let mut within = Vec::new();
     let changed = widen_type(&mut field.data_type, path, to, is_allowed, &mut within)?;
     if let Some((before, after)) = changed {
-        remember(field, &within, &before, &after);
+        record_type_change(field, &within, &before, &after);
     }
     Ok(())
 }
@@ -83,13 +83,13 @@ fn widen_type(
             );
             return Err(Error::invalid("alter.type_widening", message));
         }
-        let names = (name_of(from), name_of(to));
+        let names = (type_name(from), type_name(to));
         let fits = match (&*from, to) {
             (DataType::Primitive(old), DataType::Primitive(new)) => old.widens_to(new),
             _ => false,
         };
         if !fits {
-            return Err(refused(&names.0, &names.1));
+            return Err(cannot_widen(&names.0, &names.1));
         }
         *from = to.clone();
         return Ok(Some(names));
@@ -107,13 +107,13 @@ fn widen_type(
         (DataType::Array(array), "element") => ("element", &mut array.element_type),
         (DataType::Map(map), "key") => ("key", &mut map.key_type),
         (DataType::Map(map), "value") => ("value", &mut map.value_type),
-        (_, name) => return Err(no_way_into(name)),
+        (_, name) => return Err(not_a_container(name)),
     };
     within.push(step);
     widen_type(inner, rest, to, is_allowed, within)
 }
 
-fn remember(field: &mut StructField, within: &[&str], from: &str, to: &str) {
+fn record_type_change(field: &mut StructField, within: &[&str], from: &str, to: &str) {
     let mut change = json!({"fromType": from, "toType": to});
     if let (Some(change), false) = (change.as_object_mut(), within.is_empty()) {
         change.insert("fieldPath".to_owned(), within.join(".").into());
@@ -129,7 +129,7 @@ fn remember(field: &mut StructField, within: &[&str], from: &str, to: &str) {
 }
 
 /// Returns the name of a type, without its parts.
-pub fn name_of(data_type: &DataType) -> String {
+pub fn type_name(data_type: &DataType) -> String {
     match data_type {
         DataType::Primitive(primitive) => primitive.to_string(),
         DataType::Array(_) => "array".to_owned(),
@@ -138,7 +138,7 @@ pub fn name_of(data_type: &DataType) -> String {
     }
 }
 
-fn refused(from: &str, to: &str) -> Error {
+fn cannot_widen(from: &str, to: &str) -> Error {
     let message = format!("{from} cannot be widened to {to}: existing files could not be read");
     Error::invalid("alter.type_widening", message)
 }

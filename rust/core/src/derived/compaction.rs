@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::json;
 
 use crate::codec::commit::{ActionBatch, ActionSelection};
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
@@ -19,7 +20,6 @@ use crate::log::{LogListing, TailFile};
 use crate::replay::{Reconciler, Source, decode_tail};
 use crate::write::actions::line;
 use crate::write::{AddFile, RemoveFile};
-use serde_json::json;
 
 /// A compacted file that was written or already existed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,8 +81,8 @@ pub fn compact_log(
         })
         .collect();
     if commits.len() as u64 != (end - start).saturating_add(1) {
-        let present = |version: &u64| !commits.iter().any(|commit| commit.start == *version);
-        let missing = (start..=end).find(present).unwrap_or(end);
+        let is_missing = |version: &u64| !commits.iter().any(|commit| commit.start == *version);
+        let missing = (start..=end).find(is_missing).unwrap_or(end);
         let message = format!(
             "the log does not have all commits from {start} to {end}: version {missing} is missing"
         );

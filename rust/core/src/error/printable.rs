@@ -14,20 +14,20 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     let (plain, rest) = text.split_at(first);
     let mut safe = String::with_capacity(text.len() + 16);
     safe.push_str(plain);
-    for (at, letter) in rest.char_indices() {
-        let number = u32::from(letter);
+    for (at, character) in rest.char_indices() {
+        let number = u32::from(character);
         // writing to a String cannot fail
-        let _always = match letter {
+        let _always = match character {
             '\n' if rest
                 .get(at + 1..)
                 .is_some_and(|rest| rest.starts_with("  ")) =>
             {
-                safe.write_char(letter)
+                safe.write_char(character)
             }
             '\n' => safe.write_str("\\n"),
             '\r' => safe.write_str("\\r"),
             '\t' => safe.write_str("\\t"),
-            _ if !is_invisible(letter) => safe.write_char(letter),
+            _ if !is_invisible(character) => safe.write_char(character),
             _ if number < 0x100 => write!(safe, "\\x{number:02x}"),
             _ => write!(safe, "\\u{number:04x}"),
         };
@@ -37,10 +37,10 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 
 /// Returns `true` if this character is invisible, or interpreted by terminals: `INVISIBLE` of the Python
 /// package, and everything below the space.
-pub fn is_invisible(letter: char) -> bool {
-    letter.is_control()
+pub fn is_invisible(character: char) -> bool {
+    character.is_control()
         || matches!(
-            letter,
+            character,
             '\u{61c}'
                 | '\u{200b}'
                 | '\u{200e}'

@@ -20,7 +20,7 @@ use sqlparser::ast::{
     ValueWithSpan,
 };
 
-use types::{field_name, moment_type};
+use types::{datetime_type, field_name};
 
 use super::node::formula::Formula;
 use super::text::print::Quoted;
@@ -78,7 +78,7 @@ pub fn for_spark(
             sql: printer.sql,
             functions: printer.functions,
         }),
-        Err(Refused(why)) => {
+        Err(CannotPrint(why)) => {
             let message = format!(
                 "{what} {why}, and an expression of a table may have only columns of the table, literals, \
                  operators, casts, CASE, and functions of Spark that depend on nothing but their arguments: {}",
@@ -90,12 +90,12 @@ pub fn for_spark(
 }
 
 /// The reason why an expression is refused, as the end of a sentence about it.
-struct Refused(String);
+struct CannotPrint(String);
 
-type Printed = std::result::Result<(), Refused>;
+type PrintResult = std::result::Result<(), CannotPrint>;
 
-fn refused(why: &str) -> Printed {
-    Err(Refused(why.to_owned()))
+fn refused(why: &str) -> PrintResult {
+    Err(CannotPrint(why.to_owned()))
 }
 
 struct Printer {
@@ -118,7 +118,7 @@ impl Printer {
         let _ = write!(self.sql, "{}", Quoted(text));
     }
 
-    fn name(&mut self, name: &str) -> Printed {
+    fn name(&mut self, name: &str) -> PrintResult {
         if name.contains("${") {
             // Spark substitutes settings and environment variables there, before parsing
             return refused("names a column with ${");
@@ -129,7 +129,7 @@ impl Printer {
         Ok(())
     }
 
-    fn many<'a>(&mut self, values: impl IntoIterator<Item = &'a Expr>) -> Printed {
+    fn many<'a>(&mut self, values: impl IntoIterator<Item = &'a Expr>) -> PrintResult {
         for (number, value) in values.into_iter().enumerate() {
             if number > 0 {
                 self.text(", ");
@@ -140,7 +140,7 @@ impl Printer {
     }
 
     /// Prints in parentheses, so that it is one operand.
-    fn whole(&mut self, print: impl FnOnce(&mut Self) -> Printed) -> Printed {
+    fn whole(&mut self, print: impl FnOnce(&mut Self) -> PrintResult) -> PrintResult {
         self.sql.push('(');
         print(self)?;
         self.sql.push(')');
@@ -149,7 +149,7 @@ impl Printer {
 
     /// Prints an operand of an operator other than AND, OR and NOT. A condition needs parentheses there:
     /// Spark refuses it, or parses it differently than our parser.
-    fn operand(&mut self, root: &Expr) -> Printed {
+    fn operand(&mut self, root: &Expr) -> PrintResult {
         let is_condition = match root {
             Expr::BinaryOp { op, .. } => matches!(op, BinaryOperator::And | BinaryOperator::Or),
             Expr::UnaryOp { op, .. } => {
@@ -180,13 +180,13 @@ impl Printer {
 
     /// Prints an expression as one value.
     #[recursive]
-    fn value(&mut self, root: &Expr) -> Printed {
+    fn value(&mut self, root: &Expr) -> PrintResult {
         match root {
             Expr::Nested(inner) => self.value(inner),
             Expr::Value(value) => self.literal(value),
             Expr::TypedString(typed) if !typed.uses_odbc_syntax => {
-                let Some(name) = moment_type(&typed.data_type) else {
-                    return Err(Refused(format!(
+                let Some(name) = datetime_type(&typed.data_type) else {
+                    return Err(CannotPrint(format!(
                         "has a literal of type {}",
                         typed.data_type
                     )));
@@ -235,7 +235,7 @@ impl Printer {
             Expr::Tuple(values) if values.len() > 1 => self.whole(|it| it.many(values)),
             Expr::Collate { expr, collation } => {
                 let [name] = collation.0.as_slice() else {
-                    return Err(Refused(format!("has the collation {collation}")));
+                    return Err(CannotPrint(format!("has the collation {collation}")));
                 };
                 let name = name.as_ident().map(|name| name.value.clone());
                 let name = name.unwrap_or_default();
@@ -251,13 +251,13 @@ impl Printer {
         }
     }
 
-    fn column(&mut self, names: &[Ident]) -> Printed {
+    fn column(&mut self, names: &[Ident]) -> PrintResult {
         let Some((first, rest)) = names.split_first() else {
             return refused("has a name without letters");
         };
         let own = first.value.to_lowercase();
         if !self.columns.contains(&own) && !self.variables.contains(&own) {
-            return Err(Refused(format!(
+            return Err(CannotPrint(format!(
                 "names {}, which is not a column of the table",
                 clipped(&first.value)
             )));
@@ -270,7 +270,7 @@ impl Printer {
         Ok(())
     }
 
-    fn access(&mut self, root: &Expr, chain: &[AccessExpr]) -> Printed {
+    fn access(&mut self, root: &Expr, chain: &[AccessExpr]) -> PrintResult {
         self.value(root)?;
         for access in chain {
             match access {
@@ -283,24 +283,24 @@ impl Printer {
                     self.value(index)?;
                     self.text("]");
                 }
-                other => return Err(Refused(format!("has {}", clipped(&other.to_string())))),
+                other => return Err(CannotPrint(format!("has {}", clipped(&other.to_string())))),
             }
         }
         Ok(())
     }
 
-    fn literal(&mut self, value: &ValueWithSpan) -> Printed {
+    fn literal(&mut self, value: &ValueWithSpan) -> PrintResult {
         match &value.value {
             Value::Null => self.text("NULL"),
             Value::Boolean(true) => self.text("TRUE"),
             Value::Boolean(false) => self.text("FALSE"),
             Value::SingleQuotedString(text) => self.string(&string_literals::value(text)),
             Value::Number(digits, long) => {
-                let plain = |letter: char| {
-                    letter.is_ascii_digit() || matches!(letter, '.' | 'e' | 'E' | '+' | '-')
+                let plain = |character: char| {
+                    character.is_ascii_digit() || matches!(character, '.' | 'e' | 'E' | '+' | '-')
                 };
                 if !digits.chars().all(plain) {
-                    return Err(Refused(format!("has the number {}", clipped(digits))));
+                    return Err(CannotPrint(format!("has the number {}", clipped(digits))));
                 }
                 self.text(digits);
                 self.text(if *long { "L" } else { "" });
@@ -313,12 +313,12 @@ impl Printer {
                 self.text(digits);
                 self.text("'");
             }
-            other => return Err(Refused(format!("has {}", clipped(&other.to_string())))),
+            other => return Err(CannotPrint(format!("has {}", clipped(&other.to_string())))),
         }
         Ok(())
     }
 
-    fn interval(&mut self, interval: &Interval) -> Printed {
+    fn interval(&mut self, interval: &Interval) -> PrintResult {
         if interval.leading_precision.is_some() || interval.fractional_seconds_precision.is_some() {
             return refused("has an interval with a precision");
         }

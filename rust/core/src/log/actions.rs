@@ -18,7 +18,7 @@ use crate::codec::commit::{
 };
 use crate::codec::control_columns::{
     boolean, domain_fields, domain_rows, long, metadata_fields, metadata_rows, protocol_fields,
-    protocol_rows, structure, text, text_map, texts, transaction_fields, transaction_rows,
+    protocol_rows, strings, structure, text, text_map, transaction_fields, transaction_rows,
 };
 use crate::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, FileField, REMOVE_FIELDS, schema_of};
 use crate::error::{Error, ErrorKind, Result};
@@ -249,7 +249,7 @@ fn commit_infos(list: &[Positioned<String>]) -> std::result::Result<ArrayRef, Ar
     let mut columns = Vec::new();
     for field in &commit_info_fields() {
         columns.push(match field.name().as_str() {
-            "json" => texts(list.iter().map(|(_, text)| Some(text))),
+            "json" => strings(list.iter().map(|(_, text)| Some(text))),
             name => history::column(
                 field.data_type(),
                 &mut parsed.iter().map(|info| info.get(name)),

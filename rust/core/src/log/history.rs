@@ -73,7 +73,7 @@ pub fn required_in_commit_timestamp(
 
 /// The position of a timestamp among the readable versions, each with its commit timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum TimestampMatch {
     /// Before the oldest version.
     Before(u64, i64),
     /// This version was current.
@@ -93,13 +93,13 @@ pub fn version_at(
     timestamp: i64,
     in_commit: Option<InCommitTimestamps>,
 ) -> Result<u64> {
-    match moment(storage, listing, timestamp, in_commit)? {
-        Moment::At(version, _) => Ok(version),
+    match find_timestamp(storage, listing, timestamp, in_commit)? {
+        TimestampMatch::At(version, _) => Ok(version),
         outside => Err(outside.refused(timestamp)),
     }
 }
 
-impl Moment {
+impl TimestampMatch {
     /// Returns the error for a timestamp outside of the history.
     pub fn refused(self, timestamp: i64) -> Error {
         let (what, version, time) = match self {
@@ -120,12 +120,12 @@ impl Moment {
 }
 
 /// Returns the position of a timestamp (milliseconds).
-pub fn moment(
+pub fn find_timestamp(
     storage: &dyn Storage,
     listing: &LogListing,
     timestamp: i64,
     in_commit: Option<InCommitTimestamps>,
-) -> Result<Moment> {
+) -> Result<TimestampMatch> {
     let earliest = listing.earliest_recreatable().unwrap_or(0);
     let times = monotonised(&listing.commits).into_iter();
     let times: Vec<(&VersionedFile, i64)> = listing
@@ -172,16 +172,16 @@ pub fn moment(
         .and_then(|at| candidates.get(at).copied());
     let Some(earlier) = before else {
         let Some(first) = candidates.first().copied() else {
-            return Ok(Moment::Before(earliest, timestamp));
+            return Ok(TimestampMatch::Before(earliest, timestamp));
         };
-        return Ok(Moment::Before(first.0.version, time_of(first)?));
+        return Ok(TimestampMatch::Before(first.0.version, time_of(first)?));
     };
     let newest = listing.commits.last().map(|commit| commit.version);
     let (version, time) = (earlier.0.version, time_of(earlier)?);
     Ok(if Some(version) == newest && time < timestamp {
-        Moment::After(version, time)
+        TimestampMatch::After(version, time)
     } else {
-        Moment::At(version, time)
+        TimestampMatch::At(version, time)
     })
 }
 

@@ -184,8 +184,8 @@ impl Storage for Overlay {
         self.own(path).map_or_else(|| self.below.read(path), Ok)
     }
 
-    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
-        let below = || self.below.read_at_most(path, most);
+    fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
+        let below = || self.below.read_at_most(path, max_bytes);
         self.own(path).map_or_else(below, Ok)
     }
 

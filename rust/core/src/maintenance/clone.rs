@@ -295,7 +295,7 @@ impl<'a> Copies<'a> {
         match file.deletion_vector.clone() {
             // other writers do not always say so
             Some(vector) if file.statistic::<bool>("tightBounds") != Some(false) => {
-                file.revectored(vector)
+                file.with_vector(vector)
             }
             _ => Ok(file),
         }
@@ -368,15 +368,15 @@ impl<'a> Copies<'a> {
 /// decimal digits only may be a counter.
 fn is_unique(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let (mut digits, mut letters) = (0_u32, false);
-    name.chars().any(|letter| {
-        if letter.is_ascii_hexdigit() {
+    let (mut digits, mut characters) = (0_u32, false);
+    name.chars().any(|character| {
+        if character.is_ascii_hexdigit() {
             digits += 1;
-            letters |= letter.is_ascii_alphabetic();
-        } else if letter != '-' {
-            (digits, letters) = (0, false);
+            characters |= character.is_ascii_alphabetic();
+        } else if character != '-' {
+            (digits, characters) = (0, false);
         }
-        digits >= 32 && letters
+        digits >= 32 && characters
     })
 }
 

@@ -77,8 +77,8 @@ pub fn prepare(
         restored_version: target.version(),
         ..Restored::default()
     };
-    let removes = beyond(source, newest, target)?;
-    let mut adds = beyond(source, target, newest)?;
+    let removes = live_only_in(source, newest, target)?;
+    let mut adds = live_only_in(source, target, newest)?;
     report.missing_files = missing(source, &adds)?;
     if !report.missing_files.is_empty() {
         if !ignore_missing {
@@ -132,7 +132,7 @@ pub fn prepare(
 }
 
 /// Returns the live files of one version that are not live in the other.
-fn beyond(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<AddFile>> {
+fn live_only_in(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<AddFile>> {
     let mut known = KeySet::default();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
     for rows in other.file_batches(source, columns, None)? {

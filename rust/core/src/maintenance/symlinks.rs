@@ -68,8 +68,8 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
 }
 
 /// Returns `true` if a line reader may take the character for a line break, or may drop it.
-fn breaks_lines(letter: char) -> bool {
-    letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}')
+fn breaks_lines(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
 }
 
 /// Returns the lines of each manifest, by its path.

@@ -227,7 +227,7 @@ impl Checkpoint {
             (0..units.len()).collect(),
             threads,
             WAITING_BATCHES,
-            move |at: &usize, give| {
+            move |at: &usize, emit| {
                 let Some((number, unit)) = units.get(*at) else {
                     return Ok(());
                 };
@@ -258,11 +258,11 @@ impl Checkpoint {
                         .push(rows.map_err(located)?, &selection, &source.keys)
                         .map_err(located)?;
                     if pending.rows >= selection.grain.batch_rows {
-                        give(pending.finish(&selection).map_err(located)?)?;
+                        emit(pending.finish(&selection).map_err(located)?)?;
                     }
                 }
                 if pending.rows > 0 {
-                    give(pending.finish(&selection).map_err(located)?)?;
+                    emit(pending.finish(&selection).map_err(located)?)?;
                 }
                 Ok(())
             },

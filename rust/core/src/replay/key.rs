@@ -130,10 +130,10 @@ impl Keys {
         visit: &mut dyn FnMut(usize, FileActionKey),
     ) -> Result<()> {
         if let Some(path) = path.as_string_view_opt() {
-            return self.visit_texts(path.iter(), vector, visit);
+            return self.visit_strings(path.iter(), vector, visit);
         }
         let path = path.as_string_opt::<i32>().ok_or_else(|| missing("path"))?;
-        self.visit_texts(path.iter(), vector, visit)
+        self.visit_strings(path.iter(), vector, visit)
     }
 
     /// Returns the keys of the rows of a batch with `path` and `deletionVector`.
@@ -151,7 +151,7 @@ impl Keys {
         }
     }
 
-    fn visit_texts<'a>(
+    fn visit_strings<'a>(
         &self,
         paths: impl Iterator<Item = Option<&'a str>>,
         vector: Option<&StructArray>,
@@ -187,9 +187,15 @@ fn text<'a>(column: &'a ArrayRef, row: usize, name: &'static str) -> Result<&'a 
     if column.is_null(row) {
         return Ok("");
     }
-    let view = column.as_string_view_opt().map(|texts| texts.value(row));
-    view.or_else(|| column.as_string_opt::<i32>().map(|texts| texts.value(row)))
-        .ok_or_else(|| missing(name))
+    let view = column
+        .as_string_view_opt()
+        .map(|strings| strings.value(row));
+    view.or_else(|| {
+        column
+            .as_string_opt::<i32>()
+            .map(|strings| strings.value(row))
+    })
+    .ok_or_else(|| missing(name))
 }
 
 /// Returns a canonical spelling of all paths that the reference treats as the same file. It normalizes the

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::log::catalog::Permission;
 use crate::log::{Catalog, ManagedLog};
 use crate::spec::Protocol;
-use crate::storage::pool::{Aside, aside};
+use crate::storage::pool::{BackgroundTask, spawn};
 use crate::storage::{
     self, FileBytes, Footer, KeptFiles, Location, PathResolver, Storage, VendedStorage, footer_of,
     read_footer,
@@ -141,8 +141,8 @@ impl Source {
     pub fn admit(&self, protocol: &Protocol) -> Result<()> {
         protocol.check_readable()?;
         if protocol.is_catalog_managed() && !self.check_catalog()?.is_managed()? {
-            let message = "the table's protocol says that a catalog manages its commits, and the catalog that was \
-                           given knows of none: pass the catalog that manages this table";
+            let message = "the table's protocol says that a catalog manages its commits, and the catalog that was passed \
+                           does not know it: pass the catalog that manages this table";
             return Err(Error::unsupported("catalog.required", message));
         }
         Ok(())
@@ -177,14 +177,14 @@ impl Source {
     /// # Errors
     ///
     /// `storage.threads`; waiting for the result returns those of publishing.
-    pub fn publish_aside(&self, version: u64) -> Result<Option<Aside<()>>> {
+    pub fn publish_in_background(&self, version: u64) -> Result<Option<BackgroundTask<()>>> {
         let Some(catalog) = self.catalog.clone() else {
             return Ok(None);
         };
         if !catalog.is_managed()? {
             return Ok(None);
         }
-        aside(move || catalog.publish(version)).map(Some)
+        spawn(move || catalog.publish(version)).map(Some)
     }
 
     /// Reports to the catalog the version from which on it manages the table.

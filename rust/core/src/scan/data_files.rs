@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::FileBytes;
-use crate::storage::pool::rows::{Ahead, Give, Look, OrderedRows, Rows, Work};
+use crate::storage::pool::rows::{Ahead, Emit, OrderedRows, ReadAheadLimits, Rows, Work};
 
 /// The files to read, and a function of their rows.
 pub(crate) trait FileRows: Send + Sync + 'static {
@@ -35,15 +35,15 @@ pub(crate) trait FileRows: Send + Sync + 'static {
     ) -> Result<Vec<Step<Self::Batch>>>;
 
     /// Passes on the result for a batch of rows.
-    fn give(
+    fn emit(
         &self,
         number: usize,
         batch: RecordBatch,
-        give: &mut Give<'_, Self::Batch>,
+        emit: &mut Emit<'_, Self::Batch>,
     ) -> Result<()>;
 
     /// Adds the file to an error.
-    fn blame(&self, number: usize, error: Error) -> Error {
+    fn locate_error(&self, number: usize, error: Error) -> Error {
         match self.file(number) {
             Some((path, _)) => error.at_path(path),
             None => error,
@@ -59,7 +59,7 @@ pub(crate) trait FileRows: Send + Sync + 'static {
 /// A step in reading a file.
 pub(crate) enum Step<B> {
     /// A result to return.
-    Give(B),
+    Emit(B),
     /// Rows that are in memory already.
     Rows(RecordBatch),
     /// A unit to read.
@@ -102,7 +102,7 @@ pub(crate) fn read_files<F: FileRows>(
     source: &Source,
     vectors: Vec<Option<DeletionVectorDescriptor>>,
     files: F,
-    look: Look,
+    look: ReadAheadLimits,
 ) -> OrderedRows<DataFiles<F>> {
     let opener = Opener {
         source: source.clone(),
@@ -143,28 +143,28 @@ impl<F: FileRows> Work for DataFiles<F> {
 
     fn open(&self, number: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>> {
         let steps = self.files.open(&self.opener, number, bytes);
-        let steps = steps.map_err(|error| self.files.blame(number, error))?;
+        let steps = steps.map_err(|error| self.files.locate_error(number, error))?;
         Ok(steps.into_iter().map(|step| (number, step)).collect())
     }
 
     fn ahead(&self, (_, step): &Self::Unit) -> Option<Ahead> {
         match step {
             Step::Unit(unit) => unit.ahead(),
-            Step::Give(_) | Step::Rows(_) => None,
+            Step::Emit(_) | Step::Rows(_) => None,
         }
     }
 
     fn read(
         &self,
         (number, step): Self::Unit,
-        give: &mut Give<'_, Self::Batch>,
+        emit: &mut Emit<'_, Self::Batch>,
     ) -> Result<Option<Self::Unit>> {
         let rest = match step {
-            Step::Give(batch) => return give(batch).map(|()| None),
-            Step::Rows(batch) => self.files.give(number, batch, give).map(|()| None),
-            Step::Unit(unit) => unit.read(&mut |batch| self.files.give(number, batch, give)),
+            Step::Emit(batch) => return emit(batch).map(|()| None),
+            Step::Rows(batch) => self.files.emit(number, batch, emit).map(|()| None),
+            Step::Unit(unit) => unit.read(&mut |batch| self.files.emit(number, batch, emit)),
         };
-        let rest = rest.map_err(|error| self.files.blame(number, error))?;
+        let rest = rest.map_err(|error| self.files.locate_error(number, error))?;
         Ok(rest.map(|unit| (number, Step::Unit(unit))))
     }
 

@@ -40,13 +40,13 @@ pub fn load(
 ) -> Vec<Loaded> {
     let mut loaded: Vec<Option<Loaded>> = Vec::new();
     loaded.resize_with(descriptors.len(), || None);
-    let mut give = |index: usize, vector: Loaded| {
+    let mut emit = |index: usize, vector: Loaded| {
         if let Some(slot) = loaded.get_mut(index) {
             *slot = Some(vector);
         }
     };
-    let reads = plan(resolver, descriptors, &mut give);
-    let failed = run(storage, reads, &mut give).err();
+    let reads = plan(resolver, descriptors, &mut emit);
+    let failed = run(storage, reads, &mut emit).err();
     let missing = || {
         Err(failed
             .as_ref()
@@ -80,7 +80,7 @@ struct VectorRead {
 fn plan(
     resolver: &PathResolver,
     descriptors: &[DeletionVectorDescriptor],
-    give: &mut dyn FnMut(usize, Loaded),
+    emit: &mut dyn FnMut(usize, Loaded),
 ) -> Vec<VectorRead> {
     let mut files: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<(String, Vec<(usize, &DeletionVectorDescriptor)>)> = Vec::new();
@@ -92,7 +92,7 @@ fn plan(
             Ok(VectorLocation::Inline(text)) => {
                 let (size, cardinality) = (descriptor.size_in_bytes(), descriptor.cardinality());
                 let vector = DeletionVector::decode_inline(text, size, Some(cardinality));
-                give(index, vector.map(Arc::new));
+                emit(index, vector.map(Arc::new));
                 continue;
             }
             Err(error) => Err(error),
@@ -108,7 +108,7 @@ fn plan(
                     vectors.push((index, descriptor));
                 }
             }
-            Err(error) => give(index, Err(error)),
+            Err(error) => emit(index, Err(error)),
         }
     }
     all.into_iter()
@@ -155,41 +155,41 @@ fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) 
 fn run(
     storage: &Arc<dyn Storage>,
     reads: Vec<VectorRead>,
-    give: &mut dyn FnMut(usize, Loaded),
+    emit: &mut dyn FnMut(usize, Loaded),
 ) -> Result<()> {
     // on a remote store, each read waits for the network
-    let most = storage.max_requests().unwrap_or_else(pool::threads);
-    let threads = most.min(reads.len());
+    let max_requests = storage.max_requests().unwrap_or_else(pool::threads);
+    let threads = max_requests.min(reads.len());
     if threads < 2 || rayon::current_thread_index().is_some() {
         for read in &reads {
             interrupt::check()?;
-            read_vectors(&**storage, read, give);
+            read_vectors(&**storage, read, emit);
         }
         return Ok(());
     }
     let storage = Arc::clone(storage);
-    let work = move |read: &VectorRead, give: &mut dyn FnMut((usize, Loaded)) -> Result<()>| {
+    let work = move |read: &VectorRead, emit: &mut dyn FnMut((usize, Loaded)) -> Result<()>| {
         let mut taken = Ok(());
         read_vectors(&*storage, read, &mut |index, vector| {
             if taken.is_ok() {
-                taken = give((index, vector));
+                taken = emit((index, vector));
             }
         });
         taken
     };
     for result in pool::unordered(reads, Some(threads), RESULTS_AHEAD, work)? {
         let (_, (index, vector)) = result?;
-        give(index, vector);
+        emit(index, vector);
     }
     Ok(())
 }
 
 /// Executes one read, and decodes its vectors.
-fn read_vectors(storage: &dyn Storage, read: &VectorRead, give: &mut dyn FnMut(usize, Loaded)) {
+fn read_vectors(storage: &dyn Storage, read: &VectorRead, emit: &mut dyn FnMut(usize, Loaded)) {
     match fetch(storage, &read.path, &read.vectors) {
         Ok(pieces) => {
             for (vector, framed) in read.vectors.iter().zip(pieces) {
-                decode(&read.path, vector, framed, give);
+                decode(&read.path, vector, framed, emit);
             }
         }
         // a vector that points beyond its file must not affect the others
@@ -198,14 +198,14 @@ fn read_vectors(storage: &dyn Storage, read: &VectorRead, give: &mut dyn FnMut(u
                 match fetch(storage, &read.path, std::slice::from_ref(vector)) {
                     Ok(pieces) => pieces
                         .into_iter()
-                        .for_each(|framed| decode(&read.path, vector, framed, give)),
-                    Err(error) => fail(vector, error, give),
+                        .for_each(|framed| decode(&read.path, vector, framed, emit)),
+                    Err(error) => fail(vector, error, emit),
                 }
             }
         }
         Err(error) => {
             for vector in &read.vectors {
-                fail(vector, error.again(), give);
+                fail(vector, error.again(), emit);
             }
         }
     }
@@ -280,7 +280,7 @@ fn missing(error: Error) -> Error {
         .at_path(path)
 }
 
-fn decode(path: &str, stored: &StoredVector, framed: Bytes, give: &mut dyn FnMut(usize, Loaded)) {
+fn decode(path: &str, stored: &StoredVector, framed: Bytes, emit: &mut dyn FnMut(usize, Loaded)) {
     let placed = |error: Error| {
         error
             .shift(0, stored.position)
@@ -292,19 +292,19 @@ fn decode(path: &str, stored: &StoredVector, framed: Bytes, give: &mut dyn FnMut
             let vector = Arc::new(vector);
             for (index, promised) in &stored.askers {
                 let checked = vector.check_cardinality(*promised).map_err(placed);
-                give(*index, checked.map(|()| Arc::clone(&vector)));
+                emit(*index, checked.map(|()| Arc::clone(&vector)));
             }
         }
-        Err(error) => fail(stored, error, give),
+        Err(error) => fail(stored, error, emit),
     }
 }
 
-fn fail(vector: &StoredVector, error: Error, give: &mut dyn FnMut(usize, Loaded)) {
+fn fail(vector: &StoredVector, error: Error, emit: &mut dyn FnMut(usize, Loaded)) {
     for (index, _) in vector.askers.iter().skip(1) {
-        give(*index, Err(error.again()));
+        emit(*index, Err(error.again()));
     }
     if let Some((index, _)) = vector.askers.first() {
-        give(*index, Err(error));
+        emit(*index, Err(error));
     }
 }
 

@@ -13,7 +13,7 @@ use super::scan_file::ScanFile;
 use crate::error::{Error, ErrorKind, Result};
 use crate::replay::Source;
 use crate::storage::FileBytes;
-use crate::storage::pool::rows::{Give, Look, OrderedRows};
+use crate::storage::pool::rows::{Emit, OrderedRows, ReadAheadLimits};
 
 /// A file, or its row groups whose middle is in a byte range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -120,9 +120,9 @@ impl FileRows for PlannedFiles {
         Ok(units.into_iter().map(Step::Unit).collect())
     }
 
-    fn give(&self, _: usize, batch: RecordBatch, give: &mut Give<'_>) -> Result<()> {
+    fn emit(&self, _: usize, batch: RecordBatch, emit: &mut Emit<'_>) -> Result<()> {
         if batch.num_rows() > 0 {
-            give(batch)?;
+            emit(batch)?;
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl ScanBatches {
         source: &Source,
         parts: Vec<FilePart>,
         skipped: Option<Skipped>,
-        look: Look,
+        look: ReadAheadLimits,
     ) -> Self {
         let vectors = parts.iter().map(|part| part.file.deletion_vector.clone());
         let vectors = vectors.collect();

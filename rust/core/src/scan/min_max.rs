@@ -54,7 +54,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
             column.data_type,
             column.path.join(".")
         );
-        tell(snapshot, None, message);
+        warn_of(snapshot, None, message);
         return Ok(None);
     }
     let names = ["path", "numRecords", "deletionVector"].into_iter();
@@ -90,7 +90,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
                     "{why}, so the log does not give the minimum and maximum of {}: compute them by a scan",
                     column.path.join(".")
                 );
-                tell(snapshot, path, message);
+                warn_of(snapshot, path, message);
                 return Ok(None);
             }
         }
@@ -146,11 +146,12 @@ fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<O
         let Some(values) = values else { continue };
         let written = written.column_by_name(STATS);
         let written = written.and_then(|stats| leaf(stats.as_struct().column_by_name(side)?));
-        let texts = written
+        let strings = written
             .as_ref()
-            .and_then(|texts| texts.as_string_opt::<i64>());
+            .and_then(|strings| strings.as_string_opt::<i64>());
         let in_full = |row| {
-            let text = texts.and_then(|texts| texts.is_valid(row).then(|| texts.value(row)));
+            let text =
+                strings.and_then(|strings| strings.is_valid(row).then(|| strings.value(row)));
             text.is_some_and(|text| is_in_full(text, values.scale()))
         };
         let may_be_off = |row: &usize| {
@@ -244,7 +245,7 @@ fn both(before: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax,
     ))
 }
 
-fn tell(snapshot: &Snapshot, path: Option<String>, message: String) {
+fn warn_of(snapshot: &Snapshot, path: Option<String>, message: String) {
     snapshot.note(LogWarning {
         code: "stats.min_max",
         path,

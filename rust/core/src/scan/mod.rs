@@ -15,7 +15,7 @@ use crate::replay::{FileFilter, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::files::FileTable;
 use crate::snapshot::row_count::live_rows;
-use crate::storage::pool::rows::Look;
+use crate::storage::pool::rows::ReadAheadLimits;
 
 pub mod bitmaps;
 pub mod data_file;
@@ -64,7 +64,7 @@ pub struct Scan {
     plan: ReadPlan,
     filter: Option<Arc<FileFilter>>,
     skipped: Option<Skipped>,
-    look: Look,
+    look: ReadAheadLimits,
 }
 
 impl Scan {
@@ -90,7 +90,7 @@ impl Scan {
         let spec = ScanSpec::new(snapshot, options.columns, options.extras, text);
         let plan = spec.plan_with(snapshot.schema().clone(), bound.clone())?;
         let filter = bound.map(|bound| snapshot.file_filter(bound)).transpose()?;
-        let mut look = Look::default();
+        let mut look = ReadAheadLimits::default();
         look.bytes = options.look_ahead.unwrap_or(look.bytes);
         Ok(Self {
             source: source.clone(),

@@ -53,13 +53,13 @@ impl ScanFile {
         let base_row_ids = rows.typed(FileField::BaseRowId.name())?;
         let versions = rows.typed(FileField::DefaultRowCommitVersion.name())?;
         let partition_values: &MapArray = rows.typed(FileField::PartitionValues.name())?;
-        let texts = |column: usize| {
+        let strings = |column: usize| {
             let column = partition_values.entries().columns().get(column);
             column
                 .and_then(|column| column.as_string_opt::<i32>())
                 .ok_or_else(|| missing(FileField::PartitionValues.name()))
         };
-        let (keys, values) = (texts(0)?, texts(1)?);
+        let (keys, values) = (strings(0)?, strings(1)?);
         let vectors = Descriptors::new(rows.typed(FileField::DeletionVector.name())?)?;
         let offsets = partition_values.value_offsets();
         let pairs = |row: usize| {

@@ -14,7 +14,7 @@ use crate::snapshot::plain_value::PlainValue;
 use crate::spec::file_size::cut_files;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
-use crate::storage::pool::rows::Look;
+use crate::storage::pool::rows::ReadAheadLimits;
 
 /// The options for reading the rows of a table at one version, as serializable values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -180,11 +180,11 @@ impl Split {
 
     /// Reads its rows; `source` is that of the table.
     pub fn rows(&self, source: &Source) -> Result<ScanBatches> {
-        self.rows_with(source, Look::default())
+        self.rows_with(source, ReadAheadLimits::default())
     }
 
     /// Reads its rows with these limits on threads and memory.
-    pub fn rows_with(&self, source: &Source, look: Look) -> Result<ScanBatches> {
+    pub fn rows_with(&self, source: &Source, look: ReadAheadLimits) -> Result<ScanBatches> {
         let skipped = self.skip_errors.then(|| self.skipped.clone());
         let (plan, parts) = (self.spec.plan()?, self.parts.clone());
         Ok(ScanBatches::new(plan, source, parts, skipped, look))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::cache::ReplayCache;
 use super::load::{empty_commits, load, read_checksum};
-use super::replayed::{keyed, settled};
+use super::replayed::{with_key_fields, without_data_change};
 use super::{Inner, Snapshot, TableDefinition, refused};
 use crate::codec::commit::{ActionBatch, ActionSelection};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
@@ -74,7 +74,9 @@ impl Snapshot {
         let kept = self.0.cache.files();
         let fields = kept.as_ref().map(|kept| kept.columns().fields());
         let selection = ActionSelection {
-            adds: fields.as_ref().map(|fields| keyed(fields, &ADD_FIELDS)),
+            adds: fields
+                .as_ref()
+                .map(|fields| with_key_fields(fields, &ADD_FIELDS)),
             removes: fields
                 .as_ref()
                 .map(|_| vec![FileField::Path, FileField::DeletionVector]),
@@ -211,7 +213,10 @@ fn advance_files(
     for batch in batches.iter().rev() {
         let live = reconciler.older(batch)?;
         if let Some(rows) = live.adds {
-            added.push((settled(kept.columns().of(&rows)?)?, live.add_keys));
+            added.push((
+                without_data_change(kept.columns().of(&rows)?)?,
+                live.add_keys,
+            ));
         }
     }
     added.reverse();

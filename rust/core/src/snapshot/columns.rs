@@ -14,7 +14,7 @@ use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{self, StructField, StructType};
 
 /// Derived columns.
-const MADE: [&str; 3] = [STATS, PARTITION_VALUES, NUM_RECORDS];
+const DERIVED: [&str; 3] = [STATS, PARTITION_VALUES, NUM_RECORDS];
 
 impl FileColumns {
     /// Returns the columns of these names, for the files of `snapshot`; `None` for all fields of `add`.
@@ -70,7 +70,7 @@ impl FileColumns {
                 let known = ADD_FIELDS
                     .iter()
                     .map(|field| field.name())
-                    .chain(MADE)
+                    .chain(DERIVED)
                     .collect::<Vec<_>>()
                     .join(", ");
                 Err(Error::invalid(

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::replayed::{LiveRequest, Replay, grain_of, settled, total_size};
+use super::replayed::{LiveRequest, Replay, grain_of, total_size, without_data_change};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
@@ -68,9 +68,11 @@ impl Snapshot {
         batches
             .ready
             .extend(replay.adds.into_iter().map(|(rows, _)| rows));
-        batches
-            .ready
-            .extend(inline.map(|inline| settled(inline.rows)).transpose()?);
+        batches.ready.extend(
+            inline
+                .map(|inline| without_data_change(inline.rows))
+                .transpose()?,
+        );
         batches.stream = stream;
         self.0.cache.keep_state(replay.state);
         Ok(batches)
@@ -99,7 +101,7 @@ impl FileBatches {
     fn pull(&mut self) -> Option<Result<RecordBatch>> {
         let streamed = self.stream.as_mut().and_then(Iterator::next);
         let next = streamed
-            .map(|next| next.and_then(|(_, keyed)| settled(keyed.rows)))
+            .map(|next| next.and_then(|(_, keyed)| without_data_change(keyed.rows)))
             .or_else(|| self.ready.pop_front().map(Ok));
         let Some(next) = next else {
             let (files, size) = self.totals?;

@@ -20,7 +20,7 @@ use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, CheckpointInstance, LogListing, LogSegment, LogWarning};
 use crate::replay::{Source, decode_tail, heads};
-use crate::storage::{Early, FileMeta, Remembered, check_size, check_whole, in_background};
+use crate::storage::{FileMeta, PendingRange, Remembered, check_size, check_whole, in_background};
 
 /// A listing begins this many versions before the hint's, so that modification times are adjusted to ascend
 /// as in delta-spark.
@@ -56,8 +56,8 @@ pub fn load_ahead(
     // the listing of a known table begins at its version, while the hint is read
     let begin = source.storage.memory().and_then(Remembered::begin);
     let begin = begin.filter(|begin| {
-        let most = begin.saturating_add(LOOK_BACK);
-        target.is_none_or(|target| *begin == 0 || most <= target)
+        let last_version = begin.saturating_add(LOOK_BACK);
+        target.is_none_or(|target| *begin == 0 || last_version <= target)
     });
     let ahead = begin.map(|begin| {
         let listing = in_background(&source.storage, move |storage| {
@@ -225,7 +225,7 @@ fn open(
 }
 
 /// Starts to fetch the range with which the hint's checkpoint is opened, before a listing confirms it.
-fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Early> {
+fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<PendingRange> {
     let memory = source.storage.memory()?;
     let (path, range) = heads(checkpoint).into_iter().next()?;
     let range = range.unwrap_or(0..checkpoint.files.first()?.size);
@@ -235,7 +235,12 @@ fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Early>
 }
 
 /// Starts to fetch the first range of the checkpoint, and commits after it.
-fn prefetch_opened(source: &Source, segment: &LogSegment, early: Option<&Early>, tail: bool) {
+fn prefetch_opened(
+    source: &Source,
+    segment: &LogSegment,
+    early: Option<&PendingRange>,
+    tail: bool,
+) {
     let Some(memory) = source.storage.memory() else {
         return;
     };
@@ -254,8 +259,8 @@ fn prefetch_opened(source: &Source, segment: &LogSegment, early: Option<&Early>,
 
 /// Returns the number of commits to fetch together with the newest one, so that it, its checksum and the
 /// checkpoint are not delayed.
-fn tail_requests(most: usize) -> usize {
-    most - most / 8 - 1
+fn tail_requests(max_requests: usize) -> usize {
+    max_requests - max_requests / 8 - 1
 }
 
 type Content = Option<Result<Bytes>>;

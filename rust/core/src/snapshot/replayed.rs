@@ -23,7 +23,7 @@ use crate::replay::{
 };
 
 /// Returns the fields together with those of the key.
-pub(super) fn keyed(fields: &[FileField], order: &[FileField]) -> Vec<FileField> {
+pub(super) fn with_key_fields(fields: &[FileField], order: &[FileField]) -> Vec<FileField> {
     let needed = |field: &FileField| {
         fields.contains(field) || matches!(field, FileField::Path | FileField::DeletionVector)
     };
@@ -32,7 +32,7 @@ pub(super) fn keyed(fields: &[FileField], order: &[FileField]) -> Vec<FileField>
 
 /// Sets `dataChange` of live rows to false, as in the reference's snapshots and checkpoints: it describes
 /// the commit, not the state.
-pub(super) fn settled(rows: RecordBatch) -> Result<RecordBatch> {
+pub(super) fn without_data_change(rows: RecordBatch) -> Result<RecordBatch> {
     let Ok(column) = rows.schema_ref().index_of(FileField::DataChange.name()) else {
         return Ok(rows);
     };
@@ -91,13 +91,13 @@ impl LiveRequest {
         keys: Vec<FileActionKey>,
     ) -> Result<(RecordBatch, Vec<FileActionKey>)> {
         let Some(filter) = &self.filter else {
-            return Ok((settled(self.columns.of(rows)?)?, keys));
+            return Ok((without_data_change(self.columns.of(rows)?)?, keys));
         };
         let passed = filter.may_match(&filter.columns().of(rows)?)?;
         let keys = keys.into_iter().zip(&passed);
         let keys = keys.filter_map(|(key, passed)| passed.then_some(key));
         let columns = self.columns.of(&chosen(rows, passed.clone())?)?;
-        Ok((settled(columns)?, keys.collect()))
+        Ok((without_data_change(columns)?, keys.collect()))
     }
 }
 
@@ -172,8 +172,8 @@ impl Replay {
         removes: &[FileField],
     ) -> Result<Self> {
         let decoded = ActionSelection {
-            adds: Some(keyed(&request.decoded(), &ADD_FIELDS)),
-            removes: Some(keyed(removes, &REMOVE_FIELDS)),
+            adds: Some(with_key_fields(&request.decoded(), &ADD_FIELDS)),
+            removes: Some(with_key_fields(removes, &REMOVE_FIELDS)),
             control: true,
             ..ActionSelection::default()
         };
@@ -243,7 +243,7 @@ impl Replay {
             chunks.sort_by_key(|(unit, _)| *unit); // stable: rows of a unit come in order
             let chunks = chunks.into_iter().map(|(_, chunk)| chunk);
             for KeyedRows { rows, keys } in chunks.chain(checkpoint.inline_rows(&selection)?) {
-                all.push((settled(rows)?, keys));
+                all.push((without_data_change(rows)?, keys));
             }
         }
         all.extend(self.adds.iter().rev().cloned());

@@ -137,7 +137,7 @@ impl Snapshot {
         // this also checks that the schema has physical names
         let typed = FileColumns::of_names(Some(&[PARTITION_VALUES.to_owned()]), self)?;
         let mut seen = KeySet::default();
-        let mut counted = Counted::new(self.0.checksum.as_ref(), source)?;
+        let mut totals = FileTotals::new(self.0.checksum.as_ref(), source)?;
         for rows in self.file_batches(source, FileColumns::all(), None)? {
             interrupt::check()?;
             let rows = rows?;
@@ -153,14 +153,14 @@ impl Snapshot {
                 let resolved = source.resolver.resolve("", path).map(drop);
                 resolved
                     .and_then(|()| vectors.get(row).map(drop))
-                    .and_then(|()| counted.row(&rows, row, *key, self.keeps_stats()))
+                    .and_then(|()| totals.row(&rows, row, *key, self.keeps_stats()))
                     .map_err(|error| error.at_path(path))?;
             }
-            if let Some(error) = malformed_texts(&rows, Some(&typed)).into_iter().next() {
+            if let Some(error) = malformed_fields(&rows, Some(&typed)).into_iter().next() {
                 return Err(error);
             }
         }
-        counted.finish()
+        totals.finish()
     }
 
     fn keeps_stats(&self) -> bool {
@@ -170,7 +170,7 @@ impl Snapshot {
 }
 
 /// Checks for statistics that are not JSON, and partition values that do not parse; the error has the file.
-pub(crate) fn malformed_texts(rows: &RecordBatch, typed: Option<&FileColumns>) -> Vec<Error> {
+pub(crate) fn malformed_fields(rows: &RecordBatch, typed: Option<&FileColumns>) -> Vec<Error> {
     let paths = match paths(rows) {
         Ok(paths) => paths,
         Err(error) => return vec![error],
@@ -218,7 +218,7 @@ pub(crate) fn path_keys(source: &Source, rows: &RecordBatch) -> Result<Vec<FileA
 }
 
 /// The files of a checksum, and the totals so far.
-struct Counted<'a> {
+struct FileTotals<'a> {
     checksum: Option<&'a Checksum>,
     by_size: Option<FileSizeHistogram>,
     by_deleted: Vec<u64>,
@@ -228,7 +228,7 @@ struct Counted<'a> {
     listed: Option<(RecordBatch, HashMap<FileActionKey, usize>)>,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> FileTotals<'a> {
     fn new(checksum: Option<&'a Checksum>, source: &Source) -> Result<Self> {
         let values = checksum.map(|checksum| &checksum.values);
         let by_size = values
@@ -273,14 +273,14 @@ impl<'a> Counted<'a> {
         let Some(checksum) = self.checksum else {
             return Ok(());
         };
-        let natural = |number: i64| u64::try_from(number).unwrap_or(0);
+        let to_u64 = |number: i64| u64::try_from(number).unwrap_or(0);
         let sizes: &Int64Array = rows.typed(FileField::Size.name())?;
-        let size = natural(sizes.value(row));
+        let size = to_u64(sizes.value(row));
         let vectors: &StructArray = rows.typed(FileField::DeletionVector.name())?;
         let mut deleted = 0;
         if vectors.is_valid(row) {
             let counts: &Int64Array = vectors.typed("cardinality")?;
-            deleted = natural(counts.value(row));
+            deleted = to_u64(counts.value(row));
             self.vectors += 1;
         }
         self.deleted = self.deleted.saturating_add(deleted);
@@ -294,7 +294,7 @@ impl<'a> Counted<'a> {
             return Ok(());
         };
         let Some(index) = indexes.remove(&key) else {
-            let what = "which files are live";
+            let what = "the live files";
             return Err(mismatch(
                 checksum,
                 what,
@@ -302,7 +302,7 @@ impl<'a> Counted<'a> {
                 &display_field(rows, FileField::Path, row),
             ));
         };
-        same_file(checksum, (expected, index), (rows, row), keeps_stats)
+        check_same_file(checksum, (expected, index), (rows, row), keeps_stats)
     }
 
     fn finish(self) -> Result<()> {
@@ -340,19 +340,14 @@ impl<'a> Counted<'a> {
             && let Some(index) = indexes.values().min()
         {
             let lost = display_field(rows, FileField::Path, *index);
-            return Err(mismatch(
-                checksum,
-                "which files are live",
-                &lost,
-                &"no such file",
-            ));
+            return Err(mismatch(checksum, "the live files", &lost, &"no such file"));
         }
         Ok(())
     }
 }
 
-/// Returns `true` if a file is the same in the checksum and in the log.
-fn same_file(
+/// Checks that a file is the same in the checksum and in the log.
+fn check_same_file(
     checksum: &Checksum,
     (expected, position): (&RecordBatch, usize),
     (rows, row): (&RecordBatch, usize),
@@ -374,8 +369,8 @@ fn same_file(
                 let entries =
                     |map: &arrow_array::MapArray, at: usize| -> BTreeMap<String, Option<String>> {
                         let entries = map.value(at);
-                        let texts = |index: usize| entries.column(index).as_string_opt::<i32>();
-                        let (keys, values) = (texts(0), texts(1));
+                        let strings = |index: usize| entries.column(index).as_string_opt::<i32>();
+                        let (keys, values) = (strings(0), strings(1));
                         let pairs = keys.into_iter().flatten().zip(values.into_iter().flatten());
                         pairs
                             .map(|(key, value)| {

@@ -18,17 +18,17 @@ impl StructField {
     /// Returns the collation of the column, or of strings in it, such as `spark.UTF8_LCASE`; `None` for
     /// bytewise comparison.
     pub fn collation(&self) -> Option<String> {
-        first(self.metadata.get(COLLATIONS)?)
+        non_binary(self.metadata.get(COLLATIONS)?)
     }
 }
 
 /// Returns the collation of a column in Arrow.
 pub(crate) fn collation(field: &Field) -> Option<String> {
-    first(&serde_json::from_str(field.metadata().get(COLLATIONS)?).ok()?)
+    non_binary(&serde_json::from_str(field.metadata().get(COLLATIONS)?).ok()?)
 }
 
 /// Returns the error for a comparison that would need the collation of a column.
-pub(crate) fn not_compared(column: &str, collation: &str) -> Error {
+pub(crate) fn unsupported_comparison(column: &str, collation: &str) -> Error {
     let message = format!(
         "the column {} has the collation {}, which is not supported in comparisons: compare its values in \
          Spark, or select rows by other columns",
@@ -38,7 +38,7 @@ pub(crate) fn not_compared(column: &str, collation: &str) -> Error {
     Error::unsupported("expression.collation", message)
 }
 
-fn first(collations: &Value) -> Option<String> {
+fn non_binary(collations: &Value) -> Option<String> {
     let mut names = collations.as_object()?.values().filter_map(Value::as_str);
     let is_binary = |name: &str| {
         let name = name.rsplit('.').next().unwrap_or(name);

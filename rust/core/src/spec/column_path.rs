@@ -7,10 +7,10 @@ use crate::spec::schema::same_name;
 pub fn parse_column_paths(text: &str) -> Vec<Vec<String>> {
     let (mut paths, mut path, mut name) = (Vec::new(), Vec::new(), String::new());
     let mut quoted = false;
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '`' if quoted && letters.next_if_eq(&'`').is_some() => name.push('`'),
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '`' if quoted && characters.next_if_eq(&'`').is_some() => name.push('`'),
             '`' => quoted = !quoted,
             '.' if !quoted => path.push(std::mem::take(&mut name).trim().to_owned()),
             ',' if !quoted => {
@@ -27,7 +27,7 @@ pub fn parse_column_paths(text: &str) -> Vec<Vec<String>> {
 
 /// Formats a path for [`parse_column_paths`].
 pub fn column_path_text(path: &[String]) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let quoted = |name: &String| match name.chars().all(plain) {
         true => name.clone(),
         false => format!("`{}`", name.replace('`', "``")),

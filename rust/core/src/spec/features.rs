@@ -158,14 +158,15 @@ pub const CATALOG_MANAGED: [&str; 3] = ["catalogManaged", "catalogOwned", "catal
 
 const CATALOG_REQUIRES: &[&str] = &["inCommitTimestamp", "vacuumProtocolCheck"];
 const CATALOG: &str = "ask the table's catalog for commits and have it ratify new ones";
-const TREE: &str = "the list of files is in manifests outside the log";
-const ASK_TREE: &str =
+const MANIFEST_TREE: &str = "the list of files is in manifests outside the log";
+const MANIFEST_TREE_REMEDY: &str =
     "read it with a client that supports adaptive metadata trees, or drop the feature";
 const WIDEN: &str =
     "record every type change in the field's metadata and allow only those of the list";
 const VARIANT: &str =
     "write variants as a group of two binary columns, without minimum and maximum";
-const SHRED: &str = "write shredded variants only while delta.enableVariantShredding is true";
+const SHREDDED_VARIANTS: &str =
+    "write shredded variants only while delta.enableVariantShredding is true";
 const GEO: &str = "write shapes as WKB of the geospatial Parquet types, and boxes as their bounds";
 const COLLATE: &str = "preserve collations and keep statistics by collation";
 
@@ -223,8 +224,12 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
     both("typeWidening-preview", &[], WIDEN),
     both("variantType", &[], VARIANT),
     both("variantType-preview", &[], VARIANT),
-    both("variantShredding", &["variantType"], SHRED),
-    both("variantShredding-preview", &["variantType"], SHRED),
+    both("variantShredding", &["variantType"], SHREDDED_VARIANTS),
+    both(
+        "variantShredding-preview",
+        &["variantType"],
+        SHREDDED_VARIANTS,
+    ),
     both("catalogManaged", CATALOG_REQUIRES, CATALOG),
     both("catalogOwned", CATALOG_REQUIRES, CATALOG),
     both("catalogOwned-preview", CATALOG_REQUIRES, CATALOG),
@@ -236,8 +241,18 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
         "timestamps in nanoseconds are not understood",
         "read it with a client that supports nanosecond timestamps",
     ),
-    refused("adaptiveMetadata", TREE_REQUIRES, TREE, ASK_TREE),
-    refused("adaptiveMetadata-preview", TREE_REQUIRES, TREE, ASK_TREE),
+    refused(
+        "adaptiveMetadata",
+        TREE_REQUIRES,
+        MANIFEST_TREE,
+        MANIFEST_TREE_REMEDY,
+    ),
+    refused(
+        "adaptiveMetadata-preview",
+        TREE_REQUIRES,
+        MANIFEST_TREE,
+        MANIFEST_TREE_REMEDY,
+    ),
     refused(
         "redirectReaderWriter-preview",
         &[],

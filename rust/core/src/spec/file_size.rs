@@ -23,10 +23,10 @@ pub fn parse_file_size(text: &str) -> Option<u64> {
     (bytes > 0).then_some(bytes)
 }
 
-/// Groups items into runs of at most `most` bytes each, in order; a larger item is a run of its own.
+/// Groups items into runs of at most `max_bytes` bytes each, in order; a larger item is a run of its own.
 pub fn runs<T>(
     things: impl IntoIterator<Item = T>,
-    most: u64,
+    max_bytes: u64,
     size: impl Fn(&T) -> u64,
 ) -> Vec<Vec<T>> {
     let mut runs: Vec<Vec<T>> = Vec::new();
@@ -34,7 +34,7 @@ pub fn runs<T>(
     for thing in things {
         let length = size(&thing);
         match runs.last_mut() {
-            Some(run) if bytes.saturating_add(length) <= most => run.push(thing),
+            Some(run) if bytes.saturating_add(length) <= max_bytes => run.push(thing),
             _ => {
                 runs.push(vec![thing]);
                 bytes = 0;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::schema::{
     ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
-    named_twice, twice,
+    duplicate_name, named_twice,
 };
 
 /// Metadata of Arrow fields that the table keeps.
@@ -36,7 +36,10 @@ impl StructType {
 
 fn fields(arrow: &Fields, depth: usize) -> Result<StructType> {
     if let Some(name) = named_twice(arrow.iter().map(|field| field.name().as_str())) {
-        return Err(Error::invalid("schema.duplicate_column", twice(name)));
+        return Err(Error::invalid(
+            "schema.duplicate_column",
+            duplicate_name(name),
+        ));
     }
     StructType::new(
         arrow

@@ -151,9 +151,9 @@ fn fixed_offset(name: &str) -> Option<KnownZone> {
         (None, _) => (offset, "0"),
         _ => return None,
     };
-    let number = |text: &str, most: i64| {
+    let number = |text: &str, max: i64| {
         let digits = matches!(text.len(), 1 | 2) && text.bytes().all(|byte| byte.is_ascii_digit());
-        let number = text.parse::<i64>().ok().filter(|number| *number <= most)?;
+        let number = text.parse::<i64>().ok().filter(|number| *number <= max)?;
         digits.then_some(number)
     };
     let seconds = number(hours, 23)? * 3600 + number(minutes, 59)? * 60;

@@ -14,7 +14,7 @@ use crate::spec::properties::find_property;
 
 /// The valid values of a property.
 #[derive(Clone, Copy, Debug)]
-enum Takes {
+enum ValueRule {
     Boolean,
     Interval,
     /// An integer of at least this value.
@@ -51,12 +51,12 @@ const CODECS: [&str; 8] = [
     "brotli",
 ];
 
-use Takes::{
+use ValueRule::{
     Among, Boolean, Codec, FileSize, FormatVersion, Integer, Internal, Interval, OneOf, Text,
 };
 
 /// Every property, with its default if it has one.
-const PROPERTIES: &[(&str, Takes, Option<&str>)] = &[
+const PROPERTIES: &[(&str, ValueRule, Option<&str>)] = &[
     (
         "delta.logRetentionDuration",
         Interval,
@@ -264,7 +264,7 @@ pub fn checked_property(key: &str, value: &str) -> Result<String> {
     Ok((*name).to_owned())
 }
 
-fn check_value(key: &str, takes: Takes, value: &str) -> Result<()> {
+fn check_value(key: &str, takes: ValueRule, value: &str) -> Result<()> {
     let is_among = |list: &[&str]| {
         list.iter()
             .any(|allowed| allowed.eq_ignore_ascii_case(value))

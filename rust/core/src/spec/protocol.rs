@@ -183,8 +183,8 @@ impl Protocol {
     /// Returns `true` if there is an empty feature list with a version that has none; some writers
     /// leave it there.
     pub fn has_idle_lists(&self) -> bool {
-        let idle = |list: &Option<Vec<String>>, version: i32, most: i32| {
-            version < most && list.as_ref().is_some_and(Vec::is_empty)
+        let idle = |list: &Option<Vec<String>>, version: i32, max_version: i32| {
+            version < max_version && list.as_ref().is_some_and(Vec::is_empty)
         };
         idle(
             &self.reader_features,
@@ -232,19 +232,19 @@ impl Protocol {
         if reader > MAX_READER_VERSION || writer > MAX_WRITER_VERSION {
             return None;
         }
-        for (list, kind, version, most) in [
+        for (list, kind, version, max_version) in [
             (&self.reader_features, "reader", reader, MAX_READER_VERSION),
             (&self.writer_features, "writer", writer, MAX_WRITER_VERSION),
         ] {
             match list {
-                None if version == most => {
+                None if version == max_version => {
                     return Some(format!(
-                        "{kind} version {most} needs {kind}Features, which are absent"
+                        "{kind} version {max_version} needs {kind}Features, which are absent"
                     ));
                 }
-                Some(list) if version < most && !list.is_empty() => {
+                Some(list) if version < max_version && !list.is_empty() => {
                     return Some(format!(
-                        "{kind}Features belong to {kind} version {most} alone, found version {version}"
+                        "{kind}Features belong to {kind} version {max_version} alone, found version {version}"
                     ));
                 }
                 _ => {}

@@ -112,13 +112,15 @@ impl Protocol {
     ///
     /// Invalid argument: `protocol.version`, `protocol.unknown_feature`. Corrupt: the schema.
     pub fn for_new_table(metadata: &Metadata) -> Result<Self> {
-        let requested_version = |key: &str, most: i32| match metadata.property(key) {
+        let requested_version = |key: &str, max_version: i32| match metadata.property(key) {
             None => Ok(None),
             Some(text) => match text.trim().parse::<i32>() {
-                Ok(version) if (1..=most).contains(&version) => Ok(Some(version)),
+                Ok(version) if (1..=max_version).contains(&version) => Ok(Some(version)),
                 _ => {
-                    let message =
-                        format!("{key} is {}: it must be from 1 to {most}", clipped(text));
+                    let message = format!(
+                        "{key} is {}: it must be from 1 to {max_version}",
+                        clipped(text)
+                    );
                     Err(Error::invalid("protocol.version", message))
                 }
             },

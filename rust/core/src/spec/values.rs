@@ -9,7 +9,7 @@ use crate::spec::calendar::days_from_civil;
 
 /// The treatment of digits beyond a decimal's scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Excess {
+pub(crate) enum ExcessDigits {
     /// The text does not parse, unless these digits are zeros.
     Refuse,
     /// Round half away from zero, as a cast does.
@@ -17,7 +17,7 @@ pub(crate) enum Excess {
 }
 
 /// Parses the unscaled value of a decimal, e.g. `12345` for `123.45` with scale 2.
-pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: Excess) -> Option<i128> {
+pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: ExcessDigits) -> Option<i128> {
     let (negative, text) = match text.as_bytes() {
         [b'-', rest @ ..] => (true, rest),
         [b'+', rest @ ..] => (false, rest),
@@ -48,7 +48,7 @@ pub(crate) fn decimal(text: &str, precision: u8, scale: i8, excess: Excess) -> O
         digits += 1;
         if power >= 0 {
             value = value.checked_mul(10)?.checked_add(i128::from(digit))?;
-        } else if excess == Excess::Refuse && digit != 0 {
+        } else if excess == ExcessDigits::Refuse && digit != 0 {
             return None;
         } else if power == -1 {
             round_up = digit >= 5;
@@ -106,7 +106,7 @@ pub(crate) fn timestamp(text: &str, unit: TimeUnit, utc: bool) -> Option<i64> {
 /// Returns `true` if the text of a timestamp has a time zone.
 pub(crate) fn has_zone(text: &str) -> bool {
     let time = text.trim().split_once(['T', ' ']);
-    let zone = |letter: char| letter.is_ascii_alphabetic() || matches!(letter, '+' | '-');
+    let zone = |character: char| character.is_ascii_alphabetic() || matches!(character, '+' | '-');
     time.is_some_and(|(_, time)| time.contains(zone))
 }
 

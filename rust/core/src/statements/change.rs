@@ -435,7 +435,7 @@ impl Changer {
     ///
     /// # Errors
     ///
-    /// As [`RowWriter::finish`], [`AddFile::revectored`].
+    /// As [`RowWriter::finish`], [`AddFile::with_vector`].
     pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
         self.staged(transaction, true)
     }
@@ -480,7 +480,7 @@ impl Changer {
                 self.counts.vectors_rows += rows.unwrap_or(0).saturating_sub(vector.len());
                 self.counts.vectors_bytes += u64::try_from(file.size).unwrap_or(0);
                 removes.push(file.removed(time, true));
-                adds.push(file.revectored(container.push(vector)?)?);
+                adds.push(file.with_vector(container.push(vector)?)?);
             }
             let path = container.relative_path()?;
             let bytes = container.finish();

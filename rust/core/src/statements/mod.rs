@@ -12,8 +12,8 @@ mod vectors;
 
 pub use change::Changer;
 pub use merge::{
-    Clause, InsertClause, Joining, KeyRange, Merge, MergeDefinition, SourceRows, Then,
-    UnmatchedRows, When, joining, without_unused,
+    Clause, InsertClause, KeyRange, Merge, MergeDefinition, NewColumns, SourceRows, Then,
+    UnmatchedRows, When, new_columns_of, without_unused,
 };
 pub use rewrite::Rewrite;
 pub use row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};

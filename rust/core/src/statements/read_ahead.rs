@@ -10,7 +10,7 @@ use crate::replay::Source;
 use crate::scan::data_file::ReadPlan;
 use crate::scan::data_files::{FileRows, Opener, Step, read_files};
 use crate::storage::FileBytes;
-use crate::storage::pool::rows::{Give, Look, Rows};
+use crate::storage::pool::rows::{Emit, ReadAheadLimits, Rows};
 use crate::write::AddFile;
 
 /// Skip the rows of the file's own vector.
@@ -57,7 +57,7 @@ pub(super) fn read_ahead(
     };
     let own = files.iter().map(own).collect();
     let files = ChangedFiles { plan, files };
-    read_files(source, own, files, Look::default())
+    read_files(source, own, files, ReadAheadLimits::default())
 }
 
 /// Files to change.
@@ -102,10 +102,10 @@ impl FileRows for ChangedFiles {
             rows,
         };
         let units = units.into_iter().map(Step::Unit);
-        Ok(std::iter::once(Step::Give(begin)).chain(units).collect())
+        Ok(std::iter::once(Step::Emit(begin)).chain(units).collect())
     }
 
-    fn give(&self, _: usize, rows: RecordBatch, give: &mut Give<'_, FileRead>) -> Result<()> {
-        give(FileRead::Rows(rows))
+    fn emit(&self, _: usize, rows: RecordBatch, emit: &mut Emit<'_, FileRead>) -> Result<()> {
+        emit(FileRead::Rows(rows))
     }
 }

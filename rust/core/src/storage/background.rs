@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::Storage;
-use super::pool::{Aside, aside};
+use super::pool::{BackgroundTask, spawn};
 use crate::error::Result;
 
 /// Background work on a remote store; on a local one it is done when its result is needed.
 pub(crate) enum BackgroundWork<T> {
-    Begun(Aside<T>),
+    Begun(BackgroundTask<T>),
     Later(Box<dyn Fn() -> Result<T> + Send + Sync>),
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn in_background<T: Send + 'static>(
     let work = Arc::new(move || work(&own));
     let begun = storage.memory().and_then(|_| {
         let work = Arc::clone(&work);
-        aside(move || work()).ok() // without threads the caller's own does it
+        spawn(move || work()).ok() // without threads the caller's own does it
     });
     match begun {
         Some(begun) => BackgroundWork::Begun(begun),

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind as IoKind};
 use std::ops::Range;
 
-use super::platform::LINKS_IN_A_CIRCLE;
+use super::platform::LINK_LOOP;
 use crate::error::{Error, Result};
 
 /// Returns the error for a path that is not a regular file.
@@ -25,13 +25,13 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
     .at_offset(range.start.min(size))
 }
 
-/// Checks that a file to be read as a whole has at most `most` bytes.
-pub(crate) fn check_size(path: &str, size: u64, most: u64) -> Result<()> {
-    if size <= most {
+/// Checks that a file to be read as a whole has at most `max_bytes` bytes.
+pub(crate) fn check_size(path: &str, size: u64, max_bytes: u64) -> Result<()> {
+    if size <= max_bytes {
         return Ok(());
     }
     let message = format!(
-        "the file has {size} bytes, and files of its kind are read up to {most}: \
+        "the file has {size} bytes, and files of its kind are read up to {max_bytes}: \
          it is damaged, or no Delta writer made it; restore it, or delete it if it is only a copy"
     );
     Err(Error::corrupt("storage.file_too_large", message).at_path(path))
@@ -72,9 +72,7 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
             "storage.read_only",
             "this file system is read-only: mount it for writing, or write elsewhere",
         ),
-        kind if kind == IoKind::InvalidFilename
-            || cause.raw_os_error() == Some(LINKS_IN_A_CIRCLE) =>
-        {
+        kind if kind == IoKind::InvalidFilename || cause.raw_os_error() == Some(LINK_LOOP) => {
             Error::storage(
                 "storage.name",
                 format!(

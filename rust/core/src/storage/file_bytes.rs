@@ -152,12 +152,12 @@ impl FileBytes {
         start..self.length
     }
 
-    /// Keeps everything that is fetched if the meter then counts at most `most` bytes with the whole file;
+    /// Keeps everything that is fetched if the meter then counts at most `max_bytes` bytes with the whole file;
     /// otherwise, for a large file, only what is fetched first. Returns `false` if there is no room for
     /// either.
-    pub fn keep(&self, meter: &Arc<Meter>, most: usize) -> bool {
+    pub fn keep(&self, meter: &Arc<Meter>, max_bytes: usize) -> bool {
         let first = self.first();
-        let room = u64::try_from(most.saturating_sub(meter.bytes())).unwrap_or(u64::MAX);
+        let room = u64::try_from(max_bytes.saturating_sub(meter.bytes())).unwrap_or(u64::MAX);
         let mut state = self.lock();
         state.keeps_all = self.length <= room && !self.footer_only;
         let bytes = match state.keeps_all {
@@ -308,7 +308,7 @@ impl FileBytes {
         };
         let requests = near(missing, NEAR, apart);
         let meter = state.meter.as_ref();
-        let ended = || -> super::request::Ended {
+        let ended = || -> super::request::OnEnd {
             match meter {
                 None => Box::new(|| {}),
                 Some(meter) => {
@@ -380,14 +380,14 @@ pub(super) fn gaps<'a>(
 /// Merges ranges with at most this many bytes between them, unless another range is in between.
 pub(super) fn near(
     ranges: Vec<Range<u64>>,
-    most: u64,
+    max_gap: u64,
     apart: impl Fn(&Range<u64>) -> bool,
 ) -> Vec<Range<u64>> {
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
     for range in ranges {
         match merged.last_mut() {
             Some(last)
-                if range.start <= last.end.saturating_add(most)
+                if range.start <= last.end.saturating_add(max_gap)
                     && !apart(&(last.end..range.start)) =>
             {
                 last.end = range.end;

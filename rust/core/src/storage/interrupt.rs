@@ -16,7 +16,7 @@ pub const INTERVAL: Duration = Duration::from_millis(50);
 static HOOK: OnceLock<fn() -> bool> = OnceLock::new();
 
 thread_local! {
-    static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
+    static LAST_CALL: Cell<Option<Instant>> = const { Cell::new(None) };
     static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
@@ -45,16 +45,16 @@ pub fn check() -> Result<()> {
         return Ok(());
     };
     if rayon::current_thread_index().is_some() {
-        return Ok(()); // who waits for this worker asks
+        return Ok(()); // the thread that waits for this worker calls the hook
     }
     let now = Instant::now();
-    if LAST
+    if LAST_CALL
         .get()
         .is_some_and(|last| now.duration_since(last) < INTERVAL)
     {
         return Ok(());
     }
-    LAST.set(Some(now));
+    LAST_CALL.set(Some(now));
     if hook() {
         Err(Error::interrupted())
     } else {
@@ -74,7 +74,7 @@ pub(crate) mod testing {
     /// Sets whether the waits of this thread are interrupted.
     pub(crate) fn stop_this_thread(stop: bool) {
         super::install(|| STOP.get());
-        super::LAST.set(None);
+        super::LAST_CALL.set(None);
         STOP.set(stop);
     }
 }

@@ -201,9 +201,9 @@ impl Storage for LocalStorage {
         self.read_at_most(path, u64::MAX)
     }
 
-    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+    fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
         let (file, metadata) = self.open(path)?;
-        check_size(path, metadata.len(), most)?;
+        check_size(path, metadata.len(), max_bytes)?;
         let size = usize::try_from(metadata.len()).map_err(|_| too_large(path, metadata.len()))?;
         let mut bytes = reserve(size, path)?;
         // not beyond the size seen: a file that grows meanwhile is read as it was

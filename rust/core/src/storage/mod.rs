@@ -48,12 +48,12 @@ pub use local::LocalStorage;
 pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
 pub use object::ObjectStorage;
-pub use object::ahead::Early;
+pub use object::ahead::PendingRange;
 #[cfg(test)]
 pub(crate) use object::tests::far;
 pub(crate) use parquet::{Footer, fetch, footer_of, read_footer};
 pub use remembered::Remembered;
-pub use request::{Ended, Request};
+pub use request::{OnEnd, Request};
 pub use resolve::PathResolver;
 pub use scratch::Scratch;
 pub use temporary::TemporaryFile;
@@ -111,8 +111,8 @@ pub trait Storage: Debug + Send + Sync {
     /// # Errors
     ///
     /// Corrupt: `storage.file_too_large`.
-    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
-        check_size(path, self.head(path)?.size, most)?;
+    fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
+        check_size(path, self.head(path)?.size, max_bytes)?;
         self.read(path)
     }
 
@@ -128,7 +128,7 @@ pub trait Storage: Debug + Send + Sync {
 
     /// Starts to read byte ranges of one file, each by its own requests; calls `ended` once all bytes have
     /// arrived, or an error. Does not block if [`Storage::max_requests`] is some.
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
         let request = Request::ended(self.read_ranges(path, ranges));
         ended();
         request

@@ -29,7 +29,7 @@ use self::config::Settings;
 use super::failures::{beyond_the_end, check_size, check_whole};
 use super::per_process::PerProcess;
 use super::{
-    Ended, FileMeta, Location, NEAR, Request, Storage, StoreKind, refuse_climbing, runtime,
+    FileMeta, Location, NEAR, OnEnd, Request, Storage, StoreKind, refuse_climbing, runtime,
 };
 use crate::error::{Error, Result};
 
@@ -210,7 +210,7 @@ fn failed(settings: &Settings, verb: &str, path: &str, cause: object_store::Erro
             "storage.unsupported",
             format!("this store cannot {verb} files in this way"),
         ),
-        _ if connector::led_elsewhere(&cause) => (
+        _ if connector::is_refused_redirect(&cause) => (
             "storage.redirect",
             format!(
                 "cannot {verb} this file: the server sends the request on to another one, which is not \
@@ -240,14 +240,14 @@ impl Storage for ObjectStorage {
         self.read_at_most(path, u64::MAX)
     }
 
-    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+    fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
         let (object, client) = (self.object(path)?, self.client()?);
         let read = runtime::block_on(async move {
             let Client { store, permits, .. } = client;
             let _permit = permits.acquire().await;
             let answer = store.get(&object).await?;
             let size = answer.meta.size;
-            let bytes = if size <= most {
+            let bytes = if size <= max_bytes {
                 Some(parts::content(answer, size, &object).await?)
             } else {
                 None
@@ -255,7 +255,7 @@ impl Storage for ObjectStorage {
             Ok((size, bytes))
         })?;
         let (size, bytes) = read.map_err(|cause| self.failed("read", path, cause))?;
-        check_size(path, size, most)?;
+        check_size(path, size, max_bytes)?;
         let bytes = bytes.unwrap_or_default();
         check_whole(path, bytes.len(), size)?;
         Ok(bytes)
@@ -269,7 +269,7 @@ impl Storage for ObjectStorage {
         Some(self.settings.max_requests())
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
         let started = Request::start(ended, |promise| {
             let reading = self.reading(path, ranges, ranges.to_vec())?;
             runtime::spawn(async move { promise.keep(reading.await) })

@@ -10,7 +10,7 @@ use super::interrupt;
 use crate::error::{Error, Result};
 
 /// Called when a request has ended, successfully or not.
-pub type Ended = Box<dyn FnOnce() + Send>;
+pub type OnEnd = Box<dyn FnOnce() + Send>;
 
 /// A request for ranges of a file. It is cancelled when it is dropped.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Request {
     /// Creates a request that `start` sends: it takes the promise of a response, and returns a value whose
     /// drop cancels the request.
     pub(super) fn start(
-        ended: Ended,
+        ended: OnEnd,
         start: impl FnOnce(Promise) -> Result<AbortHandle>,
     ) -> Result<Self> {
         let answer = Arc::new(Answer::default());
@@ -99,7 +99,7 @@ impl Drop for Request {
 /// The promise of a response; an error if it is dropped without one.
 pub(super) struct Promise {
     answer: Arc<Answer>,
-    ended: Option<Ended>,
+    ended: Option<OnEnd>,
 }
 
 impl Promise {

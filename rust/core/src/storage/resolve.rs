@@ -59,15 +59,15 @@ impl PathResolver {
             });
         }
         if encoded.starts_with("//") {
-            return Err(foreign(encoded));
+            return Err(outside_allowed_roots(encoded));
         }
         if encoded.starts_with('/') {
             let path = normal(encoded, encoded)?;
             return self.absolute(&self.root, &path, encoded).map(Cow::Owned);
         }
         if let Some((scheme, rest)) = split_scheme(encoded) {
-            let climbed = climbed(rest).ok_or_else(|| escapes(encoded))?;
-            let rest = &*climbed;
+            let resolved = resolve_parents(rest).ok_or_else(|| escapes(encoded))?;
+            let rest = &*resolved;
             let location = Location::parse_uri(&scheme, rest, encoded).map_err(|cause| {
                 let text = decode(rest).unwrap_or_default();
                 if text.split('/').any(|part| part == "..") {
@@ -75,7 +75,7 @@ impl PathResolver {
                 } else if decode(rest).is_none() || text.contains('\0') {
                     encoding(encoded)
                 } else {
-                    foreign(encoded)
+                    outside_allowed_roots(encoded)
                 }
                 .because(cause)
             })?;
@@ -123,7 +123,7 @@ impl PathResolver {
         Err(if store.same_store(&self.root) {
             escapes(encoded)
         } else {
-            foreign(encoded)
+            outside_allowed_roots(encoded)
         })
     }
 }
@@ -164,7 +164,7 @@ fn without_climbing(path: &str) -> Cow<'_, str> {
 }
 
 /// Returns the part of a URI after its scheme, with each `..` resolved; `None` above its root.
-fn climbed(rest: &str) -> Option<Cow<'_, str>> {
+fn resolve_parents(rest: &str) -> Option<Cow<'_, str>> {
     if !rest.contains("..") {
         return Some(Cow::Borrowed(rest));
     }
@@ -227,7 +227,7 @@ fn escapes(original: &str) -> Error {
     .at_path(original)
 }
 
-fn foreign(original: &str) -> Error {
+fn outside_allowed_roots(original: &str) -> Error {
     Error::corrupt(
         "path.foreign",
         "the log points to a different store than the table's own; \

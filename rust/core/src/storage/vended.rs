@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::{Ended, FileMeta, Location, Request, Storage, now, open_location};
+use super::{FileMeta, Location, OnEnd, Request, Storage, now, open_location};
 use crate::error::{Error, Result};
 
 /// New credentials are requested this long before the old ones expire, or after half of their lifetime.
-const MARGIN: i64 = 60_000;
+const REFRESH_BEFORE_EXPIRY: i64 = 60_000;
 
 /// The requested access to a table's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ impl VendedStorage {
             storage: open_location(&self.location, &options, self.allowed_roots.as_deref())?,
             renew_at: credentials
                 .expires_at
-                .map(|at| at.saturating_sub(MARGIN.min(left(at) / 2))),
+                .map(|at| at.saturating_sub(REFRESH_BEFORE_EXPIRY.min(left(at) / 2))),
         })
     }
 }
@@ -162,8 +162,8 @@ impl Storage for VendedStorage {
         self.open(Access::Read)?.read(path)
     }
 
-    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
-        self.open(Access::Read)?.read_at_most(path, most)
+    fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
+        self.open(Access::Read)?.read_at_most(path, max_bytes)
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
@@ -174,7 +174,7 @@ impl Storage for VendedStorage {
         self.plain.max_requests()
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
         match self.open(Access::Read) {
             Ok(storage) => storage.begin_read(path, ranges, ended),
             Err(error) => {

@@ -8,8 +8,8 @@ use arrow_schema::{ArrowError, SchemaRef};
 use serde_json::json;
 
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, set_marks, set_schema, set_txn, texts,
-    write_options,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, metric_strings, set_marks, set_schema,
+    set_txn, write_options,
 };
 use super::{At, Table};
 use crate::error::Result;
@@ -92,7 +92,7 @@ impl Table {
                 break false;
             }
         };
-        let again = |rest: Rest| source_of(&schema, batches.clone(), rest);
+        let again = |rest: RemainingRows| source_of(&schema, batches.clone(), rest);
         if !whole {
             let rest = again(Box::new(failure.into_iter().chain(rows)));
             return self.append_to(&newest.wait()?, rest, options);
@@ -139,7 +139,7 @@ impl Table {
     ) -> Result<RowsWritten> {
         let Appended { written, intake } = appended;
         set_marks(&mut transaction, &intake)?;
-        transaction.description().metrics = texts([
+        transaction.description().metrics = metric_strings([
             ("numFiles", written.adds.len() as u64),
             ("numOutputRows", written.rows),
             ("numOutputBytes", written.bytes),
@@ -149,10 +149,10 @@ impl Table {
 }
 
 /// The remaining rows.
-type Rest = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
+type RemainingRows = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
 
 /// Returns a stream of these rows and the rest.
-fn source_of(schema: &SchemaRef, batches: Vec<RecordBatch>, rest: Rest) -> RowSource {
+fn source_of(schema: &SchemaRef, batches: Vec<RecordBatch>, rest: RemainingRows) -> RowSource {
     let all = batches.into_iter().map(Ok).chain(rest);
     Box::new(RecordBatchIterator::new(all, Arc::clone(schema)))
 }

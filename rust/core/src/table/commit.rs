@@ -9,7 +9,7 @@ use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
 use crate::error::{Error, Result};
 use crate::maintenance::cleanup::cleanup_expired;
 use crate::snapshot::Snapshot;
-use crate::storage::pool::Aside;
+use crate::storage::pool::BackgroundTask;
 use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
 /// The maximum number of files of a table whose checksum is computed in full after a commit.
@@ -54,7 +54,7 @@ impl Table {
         {
             memory.set_begin(0);
         }
-        let publishing = self.source.publish_aside(version)?;
+        let publishing = self.source.publish_in_background(version)?;
         let carried = match commit.checkpoint_due {
             true => Ok(false),
             false => {
@@ -67,7 +67,7 @@ impl Table {
                 carry_checksum(&self.source, version, known, commit.text.as_bytes())
             }
         };
-        publishing.map_or(Ok(()), Aside::wait)?;
+        publishing.map_or(Ok(()), BackgroundTask::wait)?;
         let carried = carried?;
         let small = || {
             version.checked_sub(1).is_none_or(|before| {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::write::{
-    RowsOptions, RowsWritten, changed, nothing_done, set_txn, texts, write_options,
+    RowsOptions, RowsWritten, changed, metric_strings, nothing_done, set_txn, write_options,
 };
 use super::{At, Table};
 use crate::error::Result;
@@ -45,7 +45,7 @@ impl Table {
         }
         let (written, counts) = changer.stage(&mut transaction)?;
         let mut metrics = changed(&written, &counts);
-        metrics.extend(texts([
+        metrics.extend(metric_strings([
             ("numRemovedFiles", counts.removed_files),
             ("numRemovedBytes", counts.removed_bytes),
         ]));

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::commit::described;
-use super::write::{RowsOptions, texts, write_options};
+use super::write::{RowsOptions, metric_strings, write_options};
 use super::{Alteration, At, Table};
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_columns::FileColumns;
@@ -277,7 +277,7 @@ impl Table {
             return Ok(());
         }
         let (written, counts) = rewrite.stage(&mut transaction)?;
-        transaction.description().metrics = texts([
+        transaction.description().metrics = metric_strings([
             ("numRemovedFiles", counts.removed_files),
             ("numRemovedBytes", counts.removed_bytes),
             ("numAddedFiles", written.adds.len() as u64),
@@ -370,7 +370,7 @@ fn has_ids(file: &AddFile) -> bool {
 fn live_files(
     table: &Table,
     snapshot: &Snapshot,
-    most: usize,
+    max_files: usize,
     is_affected: impl Fn(&AddFile) -> Result<bool>,
 ) -> Result<Vec<AddFile>> {
     let mut files = Vec::new();
@@ -381,7 +381,7 @@ fn live_files(
             if is_affected(&file)? {
                 files.push(file);
             }
-            if files.len() >= most {
+            if files.len() >= max_files {
                 return Ok(files);
             }
         }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::Table;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata, nothing_done, set_marks,
-    set_txn, texts, write_options,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata, metric_strings, nothing_done,
+    set_marks, set_txn, write_options,
 };
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -16,7 +16,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::statements::{
     Changer, Clause, Counts, InsertClause, KeyRange, Merge, MergeDefinition, SourceRows, Then,
-    UnmatchedRows, When, joining, without_unused,
+    UnmatchedRows, When, new_columns_of, without_unused,
 };
 use crate::transaction::Transaction;
 use crate::write::{Intake, Widened, WrittenFiles};
@@ -98,8 +98,13 @@ fn evolve(
 ) -> Result<bool> {
     let (old, _) = transaction.effective()?;
     let schema = StructType::parse(&old.schema_string)?;
-    let joining = joining(&schema, definition, source)?;
-    let Some(metadata) = merged_metadata(old, &joining.columns, &joining.types, Widened::Alike)?
+    let new_columns = new_columns_of(&schema, definition, source)?;
+    let Some(metadata) = merged_metadata(
+        old,
+        &new_columns.columns,
+        &new_columns.types,
+        Widened::Alike,
+    )?
     else {
         return Ok(false);
     };
@@ -153,7 +158,7 @@ fn metrics(
     written: &WrittenFiles,
     counts: &Counts,
 ) -> BTreeMap<String, String> {
-    texts([
+    metric_strings([
         ("numSourceRows", source_rows),
         ("numTargetRowsInserted", inserted),
         ("numTargetRowsUpdated", counts.updated),

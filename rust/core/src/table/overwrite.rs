@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Table;
 use super::delete::mark;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, changed, set_marks, set_schema, set_txn, texts,
+    RowSource, RowsOptions, RowsWritten, changed, metric_strings, set_marks, set_schema, set_txn,
     write_options,
 };
 use crate::error::{Error, Result};
@@ -146,7 +146,7 @@ fn metrics(
 ) -> BTreeMap<String, String> {
     // as in delta-spark, files that get a vector are included, and their other rows are copied
     let vectors = counts.vectors_added + counts.vectors_updated;
-    let mut metrics = texts([
+    let mut metrics = metric_strings([
         ("numFiles", written.adds.len() as u64 + vectors),
         ("numOutputRows", written.rows + counts.vectors_rows),
         ("numOutputBytes", written.bytes + counts.vectors_bytes),
@@ -155,7 +155,7 @@ fn metrics(
     ]);
     if matches!(replaced, Replaced::Where(_)) {
         metrics.extend(changed(written, counts));
-        metrics.extend(texts([(
+        metrics.extend(metric_strings([(
             "numCopiedRows",
             counts.copied + counts.vectors_rows,
         )]));

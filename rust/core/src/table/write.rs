@@ -247,7 +247,7 @@ pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {
 /// Returns the metrics of deleted and updated rows. As in delta-spark, deleted rows are omitted if their
 /// number is not known.
 pub(super) fn changed(written: &WrittenFiles, counts: &Counts) -> BTreeMap<String, String> {
-    let mut metrics = texts([
+    let mut metrics = metric_strings([
         ("numDeletedRows", counts.deleted),
         ("numCopiedRows", counts.copied),
         ("numAddedFiles", written.adds.len() as u64),
@@ -269,12 +269,14 @@ pub(super) fn changed(written: &WrittenFiles, counts: &Counts) -> BTreeMap<Strin
 pub(super) fn nothing_done<const N: usize>(metrics: [&str; N]) -> RowsWritten {
     RowsWritten {
         version: None,
-        metrics: texts(metrics.map(|name| (name, 0))),
+        metrics: metric_strings(metrics.map(|name| (name, 0))),
         afterwards: None,
     }
 }
 
-pub(super) fn texts<const N: usize>(metrics: [(&str, u64); N]) -> BTreeMap<String, String> {
+pub(super) fn metric_strings<const N: usize>(
+    metrics: [(&str, u64); N],
+) -> BTreeMap<String, String> {
     metrics
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_string()))

@@ -46,7 +46,7 @@ pub struct Commit {
 }
 
 /// The state of the latest version.
-struct Last {
+struct LatestState {
     version: Option<u64>,
     timestamp: Option<i64>,
     high_water_mark: i64,
@@ -127,9 +127,9 @@ impl Transaction {
         }
     }
 
-    fn last(&self) -> Result<Last> {
+    fn last(&self) -> Result<LatestState> {
         let Some(snapshot) = &self.snapshot else {
-            return Ok(Last {
+            return Ok(LatestState {
                 version: None,
                 timestamp: None,
                 high_water_mark: -1,
@@ -143,7 +143,7 @@ impl Transaction {
                 .and_then(|domain| high_water_mark(&domain.configuration))
                 .unwrap_or(-1);
         }
-        Ok(Last {
+        Ok(LatestState {
             version: Some(snapshot.version()),
             timestamp: Some(snapshot.timestamp()),
             high_water_mark: mark,
@@ -176,7 +176,7 @@ impl Transaction {
     fn render(
         &self,
         version: u64,
-        last: &Last,
+        last: &LatestState,
         read_mark: i64,
         isolation: IsolationLevel,
         blind: bool,

@@ -363,7 +363,7 @@ impl Transaction {
         let files = self.live(&paths)?;
         for (file, vector) in files.into_iter().zip(vectors.into_values()) {
             self.removes.push(file.removed(now, true));
-            self.adds.push(file.revectored(vector)?);
+            self.adds.push(file.with_vector(vector)?);
         }
         Ok(())
     }

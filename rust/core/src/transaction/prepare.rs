@@ -19,7 +19,7 @@ use crate::spec::{Metadata, Protocol};
 
 use super::Transaction;
 use crate::write::AddFile;
-use crate::write::actions::Texts;
+use crate::write::actions::StringMap;
 
 /// Characters that column names must not have without column mapping.
 const FORBIDDEN: &str = " ,;{}()\n\t=";
@@ -168,7 +168,7 @@ fn partition_names(
     Ok(names)
 }
 
-fn check_values(path: &str, values: &Texts, names: &BTreeSet<String>) -> Result<()> {
+fn check_values(path: &str, values: &StringMap, names: &BTreeSet<String>) -> Result<()> {
     if values.keys().eq(names.iter()) {
         return Ok(());
     }
@@ -257,7 +257,7 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
             if let Some(bad) = field
                 .name
                 .chars()
-                .find(|letter| FORBIDDEN.contains(*letter))
+                .find(|character| FORBIDDEN.contains(*character))
             {
                 let message = format!(
                     "the column name {} has {bad:?} in it: choose another, or set \

@@ -10,7 +10,7 @@ use crate::storage::{now, pool};
 use crate::write::StagedFile;
 
 /// Younger files are not checked again, whatever the retention: milliseconds.
-const AN_HOUR: i64 = 60 * 60 * 1000;
+const MIN_AGE: i64 = 60 * 60 * 1000;
 
 impl Transaction {
     /// Checks files again that were written before half of the retention, or an hour, ago.
@@ -30,7 +30,7 @@ impl Transaction {
         if let Some(base) = &self.base {
             shortest = shortest.min(retention((&base.metadata, &base.protocol))?);
         }
-        let young = now().saturating_sub((shortest / 2).min(AN_HOUR));
+        let young = now().saturating_sub((shortest / 2).min(MIN_AGE));
         let old = self
             .staged_files
             .iter()

@@ -16,7 +16,7 @@ use crate::scan::ScanFile;
 use crate::spec::DeletionVectorDescriptor;
 
 /// String values by key; `None` is null.
-pub type Texts = BTreeMap<String, Option<String>>;
+pub type StringMap = BTreeMap<String, Option<String>>;
 
 /// `add`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,20 +26,20 @@ pub struct AddFile {
     pub path: String,
     /// By the column names used in the log.
     #[serde(default)]
-    pub partition_values: Texts,
+    pub partition_values: StringMap,
     /// Size in bytes.
     pub size: i64,
     /// Milliseconds since the epoch.
     pub modification_time: i64,
     /// True if the rows are new to the table.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub data_change: bool,
     /// JSON text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stats: Option<String>,
     /// Free-form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Texts>,
+    pub tags: Option<StringMap>,
     /// Rows deleted from the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
@@ -64,14 +64,14 @@ pub struct RemoveFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<i64>,
     /// True if rows leave the table.
-    #[serde(default = "yes")]
+    #[serde(default = "default_true")]
     pub data_change: bool,
     /// True if partition values and size are present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extended_file_metadata: Option<bool>,
     /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partition_values: Option<Texts>,
+    pub partition_values: Option<StringMap>,
     /// Size in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<i64>,
@@ -80,7 +80,7 @@ pub struct RemoveFile {
     pub stats: Option<String>,
     /// Free-form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Texts>,
+    pub tags: Option<StringMap>,
     /// As in the `add`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
@@ -100,7 +100,7 @@ pub struct CdcFile {
     pub path: String,
     /// By the column names used in the log.
     #[serde(default)]
-    pub partition_values: Texts,
+    pub partition_values: StringMap,
     /// Size in bytes.
     pub size: i64,
     /// Always false.
@@ -108,10 +108,10 @@ pub struct CdcFile {
     pub data_change: bool,
     /// Free-form.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tags: Option<Texts>,
+    pub tags: Option<StringMap>,
 }
 
-fn yes() -> bool {
+fn default_true() -> bool {
     true
 }
 
@@ -150,7 +150,7 @@ impl AddFile {
     /// # Errors
     ///
     /// Invalid argument: `transaction.deletion_vector` if the statistics lack the number of rows.
-    pub fn revectored(&self, vector: DeletionVectorDescriptor) -> Result<Self> {
+    pub fn with_vector(&self, vector: DeletionVectorDescriptor) -> Result<Self> {
         let lacks = || {
             let message = "a file with a deletion vector must have its number of rows in its statistics: \
                            rewrite the file instead";
@@ -244,9 +244,9 @@ struct Row<'a>(&'a RecordBatch, usize);
 
 impl Row<'_> {
     fn text(&self, name: &str) -> Result<Option<String>> {
-        let texts: &StringArray = self.0.typed(name)?;
-        let known = texts.is_valid(self.1);
-        Ok(known.then(|| texts.value(self.1).to_owned()))
+        let strings: &StringArray = self.0.typed(name)?;
+        let known = strings.is_valid(self.1);
+        Ok(known.then(|| strings.value(self.1).to_owned()))
     }
 
     fn number(&self, name: &str) -> Result<Option<i64>> {
@@ -259,7 +259,7 @@ impl Row<'_> {
         Ok(flags.is_valid(self.1).then(|| flags.value(self.1)))
     }
 
-    fn map(&self, name: &str) -> Result<Option<Texts>> {
+    fn map(&self, name: &str) -> Result<Option<StringMap>> {
         let maps: &MapArray = self.0.typed(name)?;
         if maps.is_null(self.1) {
             return Ok(None);

@@ -26,7 +26,7 @@ use crate::expr::cast_value;
 use crate::spec::arrow::{field_index, strict_cast};
 use crate::spec::json::clipped;
 use crate::spec::schema::{
-    ArrayType, DataType, MapType, PrimitiveType, StructType, named_twice, twice,
+    ArrayType, DataType, MapType, PrimitiveType, StructType, duplicate_name, named_twice,
 };
 
 /// Refuses types that can never be converted; `name` is the column or nested field, for the message.
@@ -112,7 +112,7 @@ pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result
 /// Refuses two columns of one name: it would be unclear which of them is stored.
 pub(super) fn refuse_duplicates(fields: &Fields) -> Result<()> {
     match named_twice(fields.iter().map(|field| field.name().as_str())) {
-        Some(name) => Err(Error::invalid("rows.column", twice(name))),
+        Some(name) => Err(Error::invalid("rows.column", duplicate_name(name))),
         None => Ok(()),
     }
 }

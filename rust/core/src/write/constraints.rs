@@ -152,14 +152,14 @@ impl Rules {
         let Some(length) = length.filter(|length| length.padded) else {
             return values;
         };
-        let Some(texts) = values.as_string_opt::<i32>() else {
+        let Some(strings) = values.as_string_opt::<i32>() else {
             return values;
         };
         let missing = |text: &str| length.limit.saturating_sub(text.chars().count());
-        if texts.iter().flatten().all(|text| missing(text) == 0) {
+        if strings.iter().flatten().all(|text| missing(text) == 0) {
             return values;
         }
-        let filled = texts
+        let filled = strings
             .iter()
             .map(|text| text.map(|text| format!("{text}{}", " ".repeat(missing(text)))));
         Arc::new(filled.collect::<StringArray>())
@@ -174,11 +174,11 @@ impl Rules {
         for path in &self.required {
             if let Some((name, row)) = first_null(rows, path) {
                 let what = format!("the column {} may not be null", clipped(&name));
-                return Err(offending("rows.null", &what, rows, row, before));
+                return Err(violation("rows.null", &what, rows, row, before));
             }
         }
         for length in &self.lengths {
-            let Some(texts) = rows
+            let Some(strings) = rows
                 .columns()
                 .get(length.at)
                 .and_then(|values| values.as_string_opt::<i32>())
@@ -190,10 +190,10 @@ impl Rules {
                     text.len() > length.limit && text.chars().count() > length.limit
                 })
             };
-            if let Some(row) = first(texts.iter().map(long)) {
+            if let Some(row) = first(strings.iter().map(long)) {
                 let name = clipped(rows.schema_ref().field(length.at).name());
                 let what = format!("the column {name} is {}, and a text is longer", length.text);
-                return Err(offending("rows.length", &what, rows, row, before));
+                return Err(violation("rows.length", &what, rows, row, before));
             }
         }
         for condition in &self.conditions {
@@ -204,7 +204,7 @@ impl Rules {
                     condition.what,
                     clipped(&condition.text)
                 );
-                return Err(offending(condition.code, &what, rows, row, before));
+                return Err(violation(condition.code, &what, rows, row, before));
             }
         }
         Ok(())
@@ -240,7 +240,7 @@ pub(super) fn unknown(what: &str, text: &str) -> Error {
 }
 
 /// Returns the error for a row that violates a constraint, with the row.
-pub(super) fn offending(
+pub(super) fn violation(
     code: &'static str,
     what: &str,
     rows: &RecordBatch,

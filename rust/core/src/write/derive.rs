@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::coerce::{check, coerce};
 use super::columns::columns_mismatch;
-use super::constraints::{offending, unknown};
+use super::constraints::{unknown, violation};
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Formula};
 use crate::spec::json::clipped;
@@ -113,7 +113,7 @@ pub(super) fn check_generated(
                 clipped(&field.name),
                 clipped(formula.text())
             );
-            Err(offending("rows.generated", &what, rows, row, before))
+            Err(violation("rows.generated", &what, rows, row, before))
         }
         None => Ok(()),
     }

@@ -29,7 +29,7 @@ use crate::spec::{Metadata, Protocol};
 /// nothing.
 pub(super) const RULES: FooterRules = FooterRules {
     code: "data.footer",
-    most_rows_per_byte: 1 << 20,
+    max_rows_per_byte: 1 << 20,
     page_index: false,
     some_encrypted: true,
 };

@@ -34,8 +34,8 @@ pub fn footer_schema(source: &Source, path: &str, size: u64) -> Result<StructTyp
 
 fn schema(footer: &ParquetMetaData) -> Result<StructType> {
     let file = footer.file_metadata();
-    let mut texts = file.key_value_metadata().into_iter().flatten();
-    let spark = texts.find(|text| text.key == SPARK);
+    let mut strings = file.key_value_metadata().into_iter().flatten();
+    let spark = strings.find(|text| text.key == SPARK);
     let spark = spark.and_then(|text| StructType::parse(text.value.as_deref()?).ok());
     if let Some(spark) = spark {
         return nullable(&spark);

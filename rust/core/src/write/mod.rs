@@ -54,7 +54,7 @@ use crate::spec::arrow::cut;
 use crate::storage::interrupt;
 
 /// Rows processed at a time, whatever the size of the incoming batches.
-const STEP: usize = 64 << 10;
+const STEP_ROWS: usize = 64 << 10;
 /// The maximum decoded bytes processed at a time: text of the file's types is limited to 2 GiB per batch.
 pub(crate) const STEP_BYTES: u64 = 64 << 20;
 
@@ -77,7 +77,7 @@ pub fn each_step(
         })?;
         check_valid(&batch, before)?;
         before += batch.num_rows() as u64;
-        cut(batch, STEP, STEP_BYTES, take)?;
+        cut(batch, STEP_ROWS, STEP_BYTES, take)?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 
 /// Serializes each value; null for null, and for empty binary values, which the log cannot distinguish from
 /// null.
-pub(super) fn texts(values: &ArrayRef) -> Result<StringArray> {
+pub(super) fn strings(values: &ArrayRef) -> Result<StringArray> {
     let refused = || {
         let message = format!(
             "values of the type {} cannot partition a table",
@@ -65,8 +65,9 @@ pub(super) fn texts(values: &ArrayRef) -> Result<StringArray> {
             })
             .collect::<Result<_>>()?,
         _ => {
-            let texts = cast(values, &DataType::Utf8).map_err(|cause| refused().because(cause))?;
-            texts.as_string_opt::<i32>().ok_or_else(refused)?.clone()
+            let strings =
+                cast(values, &DataType::Utf8).map_err(|cause| refused().because(cause))?;
+            strings.as_string_opt::<i32>().ok_or_else(refused)?.clone()
         }
     };
     Ok(all)

@@ -13,7 +13,7 @@ use arrow_select::take::take_record_batch;
 use super::coerce::coerce;
 use super::columns::columns_mismatch;
 use super::layout::Layout;
-use super::partition_values::texts;
+use super::partition_values::strings;
 use crate::codec::file_actions::string_map_builder;
 use crate::codec::partition_values::{Unparsable, check_partition_column, parse_partition_values};
 use crate::codec::row_bytes::each_row;
@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::DataType;
-use crate::write::actions::Texts;
+use crate::write::actions::StringMap;
 
 /// The partition values, as in the log, in the order of the table's columns.
 pub(super) type Values = Vec<Option<String>>;
@@ -38,7 +38,7 @@ impl Layout {
         let mut columns = Vec::with_capacity(self.partitions.len());
         for (at, ..) in &self.partitions {
             if let Some(column) = rows.columns().get(*at) {
-                columns.push(texts(column)?);
+                columns.push(strings(column)?);
             }
         }
         let groups = groups(&columns, rows.num_rows());
@@ -61,7 +61,7 @@ fn values_of(columns: &[StringArray], group: &[u32]) -> Values {
     let row = group.first().map_or(0, |row| *row as usize);
     columns
         .iter()
-        .map(|texts| texts.is_valid(row).then(|| texts.value(row).to_owned()))
+        .map(|strings| strings.is_valid(row).then(|| strings.value(row).to_owned()))
         .collect()
 }
 
@@ -98,7 +98,7 @@ fn groups(columns: &[StringArray], rows: usize) -> Vec<Vec<u32>> {
 
 /// Converts strings that represent values of a type to the form of the log; null for other strings.
 pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<StringArray> {
-    coerce(values, data_type, "").and_then(|read| texts(&read))
+    coerce(values, data_type, "").and_then(|read| strings(&read))
 }
 
 /// More partitions than this are not listed individually.
@@ -123,7 +123,7 @@ impl Partitions {
     /// - Unsupported: `partition_value.type`.
     pub fn of_files<'a>(
         snapshot: &Snapshot,
-        files: impl IntoIterator<Item = &'a Texts>,
+        files: impl IntoIterator<Item = &'a StringMap>,
     ) -> Result<Self> {
         let mode = snapshot.properties().column_mapping_mode;
         let partition_columns = &snapshot.metadata().partition_columns;
@@ -162,7 +162,10 @@ impl Partitions {
     /// # Errors
     ///
     /// As [`Self::of_files`].
-    pub fn hold_files<'a>(&self, files: impl IntoIterator<Item = &'a Texts>) -> Result<Vec<bool>> {
+    pub fn hold_files<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a StringMap>,
+    ) -> Result<Vec<bool>> {
         let (values, count) = self.parsed(files)?;
         self.hold(&values, count)
     }
@@ -197,24 +200,24 @@ impl Partitions {
     /// Parses the values of each partition column, one per file; also returns the number of files.
     fn parsed<'a>(
         &self,
-        files: impl IntoIterator<Item = &'a Texts>,
+        files: impl IntoIterator<Item = &'a StringMap>,
     ) -> Result<(Vec<ArrayRef>, usize)> {
-        let mut texts = string_map_builder();
+        let mut strings = string_map_builder();
         for values in files {
             for (name, value) in values {
-                texts.keys().append_value(name);
-                texts.values().append_option(value.as_ref());
+                strings.keys().append_value(name);
+                strings.values().append_option(value.as_ref());
             }
-            texts.append(true).map_err(columns_mismatch)?;
+            strings.append(true).map_err(columns_mismatch)?;
         }
-        let texts = texts.finish();
+        let strings = strings.finish();
         let columns: Vec<_> = self
             .columns
             .iter()
             .map(|(_, typed)| typed.clone())
             .collect();
-        let parsed = parse_partition_values(&texts, &columns, Unparsable::Refuse)?;
-        Ok((parsed.columns().to_vec(), texts.len()))
+        let parsed = parse_partition_values(&strings, &columns, Unparsable::Refuse)?;
+        Ok((parsed.columns().to_vec(), strings.len()))
     }
 
     /// Returns the predicate that is true exactly for the rows of these partitions; `None` if it would be too

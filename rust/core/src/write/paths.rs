@@ -72,13 +72,13 @@ fn random_directory(length: usize) -> String {
 
 /// Escapes text as Hive does, which leaves non-ASCII characters as they are.
 pub(crate) fn escaped(text: &str) -> String {
-    text.chars().fold(String::new(), |mut out, letter| {
+    text.chars().fold(String::new(), |mut out, character| {
         let mut buffer = [0; 4];
-        let encoded: &str = letter.encode_utf8(&mut buffer);
-        if letter.is_ascii() {
+        let encoded: &str = character.encode_utf8(&mut buffer);
+        if character.is_ascii() {
             out.extend(utf8_percent_encode(encoded, ESCAPED));
         } else {
-            out.push(letter);
+            out.push(character);
         }
         out
     })

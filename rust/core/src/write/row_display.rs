@@ -5,11 +5,11 @@ use arrow_cast::cast;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType};
 
-use crate::spec::arrow::retyped;
+use crate::spec::arrow::replace_types;
 
 /// The maximum number of columns in a message, and of characters per value.
 const SHOWN_COLUMNS: usize = 12;
-const SHOWN_LETTERS: usize = 40;
+const MAX_STRING_CHARACTERS: usize = 40;
 
 /// Replaces named time zones by offsets, which can be displayed without a time zone database.
 fn zones_as_offsets(values: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
@@ -19,7 +19,7 @@ fn zones_as_offsets(values: &ArrayRef) -> std::result::Result<ArrayRef, ArrowErr
         }
         _ => None,
     };
-    cast(values, &retyped(values.data_type(), &offset))
+    cast(values, &replace_types(values.data_type(), &offset))
 }
 
 /// Formats a row for a message.
@@ -33,7 +33,7 @@ pub(crate) fn row_display(rows: &RecordBatch, row: usize) -> String {
                 Ok(formatter.value(0).to_string())
             })
             .unwrap_or_else(|_| "?".to_owned());
-        let short: String = text.chars().take(SHOWN_LETTERS).collect();
+        let short: String = text.chars().take(MAX_STRING_CHARACTERS).collect();
         let dots = if short.len() < text.len() { "..." } else { "" };
         format!("{}: {short}{dots}", field.name())
     };

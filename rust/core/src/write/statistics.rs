@@ -58,14 +58,14 @@ pub(super) enum MeasuredKind {
 }
 
 /// The leaf columns that may still be selected.
-enum Chosen {
+enum LeafSelection {
     /// The next ones, up to this number.
     First(usize),
     /// The leaf columns below these paths of logical names, in lower case.
     Named(Vec<Vec<String>>),
 }
 
-impl Chosen {
+impl LeafSelection {
     fn of(metadata: &Metadata) -> Self {
         if let Some(text) = metadata.property("delta.dataSkippingStatsColumns") {
             return Self::Named(parse_column_paths(&text.to_lowercase()));
@@ -98,7 +98,7 @@ impl StatisticsPlan {
         let prefix = metadata
             .property("delta.dataSkippingStringPrefixLength")
             .and_then(|text| text.trim().parse().ok());
-        let mut chosen = Chosen::of(metadata);
+        let mut chosen = LeafSelection::of(metadata);
         Ok(Self {
             columns: columns(fields.iter().copied(), mode, &mut Vec::new(), &mut chosen)?,
             prefix: prefix.unwrap_or(32),
@@ -111,7 +111,7 @@ fn columns<'a>(
     fields: impl Iterator<Item = &'a StructField>,
     mode: ColumnMappingMode,
     path: &mut Vec<String>,
-    chosen: &mut Chosen,
+    chosen: &mut LeafSelection,
 ) -> Result<Vec<MeasuredColumn>> {
     let mut measured = Vec::new();
     for (at, field) in fields.filter(|field| !is_void(field)).enumerate() {
@@ -301,10 +301,10 @@ fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
             (!any_nan).then(|| of::<Float64Type>(values, |_| true))?
         }
         ArrowType::Utf8 => {
-            let texts = values.as_string::<i32>();
+            let strings = values.as_string::<i32>();
             let bound =
                 |text: Option<&str>| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
-            Some((bound(min_string(texts)), bound(max_string(texts))))
+            Some((bound(min_string(strings)), bound(max_string(strings))))
         }
         _ => None,
     }
@@ -383,8 +383,8 @@ fn put(
 /// Truncates text and returns other values unchanged; `None` if no such text exists.
 fn cut(value: ArrayRef, short: impl Fn(&str) -> Option<String>) -> Option<ArrayRef> {
     match value.as_string_opt::<i32>() {
-        Some(texts) => {
-            let text = short(texts.value(0))?;
+        Some(strings) => {
+            let text = short(strings.value(0))?;
             Some(Arc::new(StringArray::from(vec![text])))
         }
         None => Some(value),

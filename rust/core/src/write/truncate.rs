@@ -8,11 +8,11 @@ const TIE_BREAKER: char = '\u{7F}';
 /// Returns the first `units` UTF-16 code units of a text, one more if a surrogate pair would be split.
 fn cut(value: &str, units: usize) -> &str {
     let mut seen = 0;
-    for (at, letter) in value.char_indices() {
+    for (at, character) in value.char_indices() {
         if seen >= units {
             return value.get(..at).unwrap_or(value);
         }
-        seen += letter.len_utf16();
+        seen += character.len_utf16();
     }
     value
 }
@@ -34,21 +34,21 @@ pub(super) fn upper_bound(value: &str, units: usize) -> Option<String> {
     let mut length = kept.encode_utf16().count();
     let rest = value.get(kept.len()..).unwrap_or_default();
     let mut end = kept.len();
-    for letter in rest.chars() {
+    for character in rest.chars() {
         if length > 2 * units {
             return None;
         }
-        if letter != GREATEST {
+        if character != GREATEST {
             let mut bound = value.get(..end).unwrap_or_default().to_owned();
-            bound.push(if letter < TIE_BREAKER {
+            bound.push(if character < TIE_BREAKER {
                 TIE_BREAKER
             } else {
                 GREATEST
             });
             return Some(bound);
         }
-        length += letter.len_utf16();
-        end += letter.len_utf8();
+        length += character.len_utf16();
+        end += character.len_utf8();
     }
     (length <= 2 * units).then(|| value.to_owned())
 }

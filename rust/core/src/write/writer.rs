@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::storage::{Storage, interrupt, now, pool};
 use crate::write::StagedFile;
-use crate::write::actions::{AddFile, CdcFile, Texts};
+use crate::write::actions::{AddFile, CdcFile, StringMap};
 
 /// Maximum bytes of all open files together.
 const OPEN_BYTES: usize = 256 << 20;
@@ -313,10 +313,10 @@ impl RowWriter {
     ) -> Result<(String, Vec<u8>)> {
         let layout = &*self.layout;
         let bytes = file.file.finish()?;
-        let texts: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
-        let path = layout.path(&texts);
+        let strings: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
+        let path = layout.path(&strings);
         let size = bytes.len() as u64;
-        let partition_values: Texts = layout
+        let partition_values: StringMap = layout
             .partitions
             .iter()
             .zip(values)

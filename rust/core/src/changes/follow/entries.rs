@@ -28,11 +28,11 @@ pub(super) struct Entry {
     pub index: i64,
     /// The size in bytes, as in the log.
     pub bytes: u64,
-    what: What,
+    what: EntryRows,
 }
 
 #[derive(Clone, Debug)]
-enum What {
+enum EntryRows {
     /// The rows of the piece.
     Rows(Box<Piece>),
     /// The changes of the commit; on its last file.
@@ -63,10 +63,10 @@ impl Entries {
         let has_key = !options.key.is_empty();
         for entry in self.0 {
             match entry.what {
-                What::Part => {}
-                What::Rows(piece) => add(&mut tasks, Task::Pieces(vec![*piece])),
-                What::Commit(commit) if net_of(options).is_some() => commits.push(*commit),
-                What::Commit(commit) => {
+                EntryRows::Part => {}
+                EntryRows::Rows(piece) => add(&mut tasks, Task::Pieces(vec![*piece])),
+                EntryRows::Commit(commit) if net_of(options).is_some() => commits.push(*commit),
+                EntryRows::Commit(commit) => {
                     let (commit, facts) = *commit;
                     let derived = derive(&commit, facts, &source.keys, has_key)?;
                     add(&mut tasks, Task::of(derived.work));
@@ -123,7 +123,7 @@ fn entry(index: i64, piece: Piece) -> Entry {
     Entry {
         index,
         bytes: piece.bytes(),
-        what: What::Rows(Box::new(piece)),
+        what: EntryRows::Rows(Box::new(piece)),
     }
 }
 
@@ -240,9 +240,9 @@ fn changes(
                 index,
                 bytes: u64::try_from(change.file.size).unwrap_or_default(),
                 what: if at == last {
-                    What::Commit(Box::new((commit.clone(), facts)))
+                    EntryRows::Commit(Box::new((commit.clone(), facts)))
                 } else {
-                    What::Part
+                    EntryRows::Part
                 },
             })
             .collect(),

@@ -13,7 +13,7 @@ use arrow_array::RecordBatch;
 use super::identify::{IdentifiedRow, Share, ShareReader};
 use super::runs::{Joined, Run, has_duplicates, join, read, sort};
 use crate::changes::range::commits::Stamp;
-use crate::changes::range::derive::Way;
+use crate::changes::range::derive::MatchBy;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
@@ -100,7 +100,7 @@ pub(super) fn differences(
     rows: ShareReader<'_>,
     (removed, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Option<Differences>> {
-    let most = rows.most_rows();
+    let max_rows = rows.most_rows();
     let shift = u32::try_from(removed.len()).unwrap_or(NONE);
     let mut unmatched = RowsByIdentity {
         heads: Numbers::default(),
@@ -108,7 +108,7 @@ pub(super) fn differences(
     };
     let mut full = false;
     let mut hold = |seen: IdentifiedRow| {
-        full = unmatched.rows.len() >= most;
+        full = unmatched.rows.len() >= max_rows;
         unmatched.push(seen);
         !full
     };
@@ -118,7 +118,7 @@ pub(super) fn differences(
     }
     let mut added: Vec<IdentifiedRow> = Vec::new();
     let mut compare = |seen: IdentifiedRow| {
-        full = added.len() >= most;
+        full = added.len() >= max_rows;
         if !unmatched.take(seen.identity, seen.value_hash) {
             added.push(IdentifiedRow {
                 piece: seen.piece.saturating_add(shift),
@@ -168,7 +168,7 @@ pub(in crate::changes) fn compare(
 ) -> Result<Compared> {
     let pieces: Vec<Piece> = removed.iter().chain(&new).cloned().collect();
     let way = rows.identity.way;
-    if way == Way::RowTracking {
+    if way == MatchBy::RowTracking {
         let outcome = compare_ids(rows, stamp, &pieces, removed.len());
         if let Some(outcome) = outcome.map_err(|error| error.at_version(stamp.version))? {
             return Ok(outcome);
@@ -225,7 +225,7 @@ fn compare_ids(
     pieces: &[Piece],
     of_removed: usize,
 ) -> Result<Option<Compared>> {
-    let most = rows.most_rows();
+    let max_rows = rows.most_rows();
     let (mut removed, mut new): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut labels = LabelledPieces::new(pieces.to_vec());
     let mut counts = vec![0_u64; pieces.len()];
@@ -240,10 +240,10 @@ fn compare_ids(
             &mut new
         };
         side.push(run);
-        side.len() <= most
+        side.len() <= max_rows
     };
     read(rows, pieces.to_vec(), &mut take)?;
-    if removed.len().max(new.len()) > most {
+    if removed.len().max(new.len()) > max_rows {
         return Ok(Some(Compared::TooMany));
     }
     for runs in [&mut removed, &mut new] {
@@ -275,8 +275,8 @@ fn compare_ids(
 }
 
 /// Returns the error for several rows with the same identity.
-pub(super) fn duplicate_rows(way: Way) -> Error {
-    if way == Way::Key {
+pub(super) fn duplicate_rows(way: MatchBy) -> Error {
+    if way == MatchBy::Key {
         let message =
             "several changed rows have the same key: add columns until the key identifies each row";
         return Error::invalid("changes.key", message);

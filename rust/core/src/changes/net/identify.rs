@@ -13,7 +13,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::changes::range::derive::Way;
+use crate::changes::range::derive::MatchBy;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece};
 use crate::changes::rows::read::{PieceBatches, change_types, read_pieces};
 use crate::changes::rows::row_hash::hash_rows;
@@ -54,7 +54,7 @@ impl Share {
 /// The way in which rows are identified.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::changes) struct RowIdentity {
-    pub way: Way,
+    pub way: MatchBy,
     /// Logical names of the key columns.
     pub key: Vec<String>,
     /// The hash seed; the same in all processes that share the work.
@@ -121,9 +121,9 @@ impl ShareReader<'_> {
         };
         let way = self.identity.way;
         let purpose = move |piece: &Piece| match way {
-            Way::RowTracking if with_values => Purpose::TrackedValues,
-            Way::RowTracking => Purpose::RowIds,
-            Way::Files => Purpose::Positions,
+            MatchBy::RowTracking if with_values => Purpose::TrackedValues,
+            MatchBy::RowTracking => Purpose::RowIds,
+            MatchBy::Files => Purpose::Positions,
             _ => Purpose::Values {
                 typed: matches!(piece.labels, Labels::InFile(_)),
             },
@@ -174,25 +174,25 @@ impl Identities {
         let rows = batch.num_rows();
         let seed = self.identity.seed;
         let own = match self.identity.way {
-            Way::RowTracking if !self.with_values => 0,
-            Way::Files => 0,
+            MatchBy::RowTracking if !self.with_values => 0,
+            MatchBy::Files => 0,
             _ => self.reading.table().0.fields().len(),
         };
         let positions = long(batch.columns().get(own))?;
         let columns = || batch.columns().iter().take(own);
         let (identity, value_hash) = match self.identity.way {
-            Way::RowTracking => (
+            MatchBy::RowTracking => (
                 ids(batch.columns().get(own + 1))?.map(spread).collect(),
                 ids(batch.columns().get(own + 2))?.collect(),
             ),
-            Way::Files => {
+            MatchBy::Files => {
                 let path = self.source.resolver.resolve("", &piece.file.path)?;
                 let path = xxh3_128_with_seed(path.as_bytes(), seed);
                 let numbers = positions.values().iter();
                 let identity = numbers.map(|row| spread(path ^ u128::from(row.cast_unsigned())));
                 (identity.collect(), vec![0; rows])
             }
-            Way::Key => {
+            MatchBy::Key => {
                 let key = self.key.iter().filter_map(|at| batch.columns().get(*at));
                 (
                     hash_rows(key, rows, seed)?,
@@ -216,17 +216,17 @@ impl Identities {
         let kept = kept.as_deref();
         let count = kept.map_or(rows, <[usize]>::len);
         let numbers = |values: &[u128]| -> ArrayRef {
-            let picked = picked(values, kept).into_iter();
-            let picked: Vec<i128> = picked.map(u128::cast_signed).collect();
-            Arc::new(Decimal128Array::from(picked))
+            let selected = select(values, kept).into_iter();
+            let selected: Vec<i128> = selected.map(u128::cast_signed).collect();
+            Arc::new(Decimal128Array::from(selected))
         };
         let piece = u32::try_from(number).unwrap_or(u32::MAX);
         let mut all: Vec<ArrayRef> = vec![
             Arc::new(UInt32Array::from_value(piece, count)),
-            Arc::new(Int64Array::from(picked(positions.values(), kept))),
+            Arc::new(Int64Array::from(select(positions.values(), kept))),
             numbers(&identity),
             numbers(&value_hash),
-            Arc::new(UInt8Array::from(picked(&changes, kept))),
+            Arc::new(UInt8Array::from(select(&changes, kept))),
         ];
         if self.with_values {
             all.push(numbers(&hash_rows(columns(), rows, seed)?));
@@ -242,7 +242,7 @@ impl Identities {
 }
 
 /// Returns the selected values, or all.
-fn picked<T: Copy>(values: &[T], kept: Option<&[usize]>) -> Vec<T> {
+fn select<T: Copy>(values: &[T], kept: Option<&[usize]>) -> Vec<T> {
     match kept {
         None => values.to_vec(),
         Some(kept) => kept

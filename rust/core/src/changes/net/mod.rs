@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::range::commits::Stamp;
-use super::range::derive::{Item, Way};
+use super::range::derive::{Item, MatchBy};
 use super::rows::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
@@ -56,15 +56,15 @@ struct Outcome {
     before: u32,
     /// The row at the end.
     now: u32,
-    /// The last state of a row that was added and removed within the range.
-    ghost: u32,
+    /// The last position of a row that was added and removed within the range.
+    transient: u32,
     /// The commit that last changed it.
     stamp: u32,
 }
 
 /// Follows rows through commits.
 pub(super) struct Outcomes {
-    way: Way,
+    way: MatchBy,
     outcomes: Numbers<Outcome>,
     positions: Vec<(RowPosition, u32)>,
 }
@@ -74,7 +74,7 @@ impl Outcome {
         Self {
             before: NONE,
             now: NONE,
-            ghost: NONE,
+            transient: NONE,
             stamp: NONE,
         }
     }
@@ -83,26 +83,26 @@ impl Outcome {
 /// Prepends a position to a chain; returns its new head.
 fn push(
     positions: &mut Vec<(RowPosition, u32)>,
-    seen: &IdentifiedRow,
+    row: &IdentifiedRow,
     base: u32,
     stamp: u32,
     next: u32,
 ) -> u32 {
     let position = RowPosition {
-        piece: seen.piece.saturating_add(base),
+        piece: row.piece.saturating_add(base),
         stamp,
-        row: seen.row,
+        row: row.row,
     };
     positions.push((position, next));
     u32::try_from(positions.len() - 1).unwrap_or(NONE)
 }
 
-fn after(positions: &[(RowPosition, u32)], at: u32) -> u32 {
+fn next_position(positions: &[(RowPosition, u32)], at: u32) -> u32 {
     positions.get(at as usize).map_or(NONE, |(_, next)| *next)
 }
 
 impl Outcomes {
-    pub(super) fn new(way: Way) -> Self {
+    pub(super) fn new(way: MatchBy) -> Self {
         Self {
             way,
             outcomes: Numbers::default(),
@@ -117,11 +117,11 @@ impl Outcomes {
         new: &[IdentifiedRow],
         stamp: u32,
     ) -> Result<()> {
-        for seen in removed {
-            self.remove(seen, 0, stamp)?;
+        for row in removed {
+            self.remove(row, 0, stamp)?;
         }
-        for seen in new {
-            self.add(seen, 0, stamp)?;
+        for row in new {
+            self.add(row, 0, stamp)?;
         }
         Ok(())
     }
@@ -142,42 +142,42 @@ impl Outcomes {
     }
 
     /// Records a removed row.
-    fn remove(&mut self, seen: &IdentifiedRow, base: u32, stamp: u32) -> Result<()> {
+    fn remove(&mut self, row: &IdentifiedRow, base: u32, stamp: u32) -> Result<()> {
         let outcome = self
             .outcomes
-            .entry(seen.identity)
+            .entry(row.identity)
             .or_insert_with(Outcome::new);
         outcome.stamp = stamp;
         if outcome.now != NONE {
             if outcome.before == NONE {
-                outcome.ghost = outcome.now;
+                outcome.transient = outcome.now;
             }
-            outcome.now = after(&self.positions, outcome.now);
+            outcome.now = next_position(&self.positions, outcome.now);
             return Ok(());
         }
-        if self.way != Way::Rows && (outcome.before != NONE || outcome.ghost != NONE) {
+        if self.way != MatchBy::Rows && (outcome.before != NONE || outcome.transient != NONE) {
             return Err(duplicate_rows(self.way));
         }
-        outcome.before = push(&mut self.positions, seen, base, stamp, outcome.before);
+        outcome.before = push(&mut self.positions, row, base, stamp, outcome.before);
         Ok(())
     }
 
     /// Records an added row.
-    fn add(&mut self, seen: &IdentifiedRow, base: u32, stamp: u32) -> Result<()> {
+    fn add(&mut self, row: &IdentifiedRow, base: u32, stamp: u32) -> Result<()> {
         let outcome = self
             .outcomes
-            .entry(seen.identity)
+            .entry(row.identity)
             .or_insert_with(Outcome::new);
         outcome.stamp = stamp;
-        if self.way == Way::Rows && outcome.before != NONE {
+        if self.way == MatchBy::Rows && outcome.before != NONE {
             // an equal row was removed before
-            outcome.before = after(&self.positions, outcome.before);
+            outcome.before = next_position(&self.positions, outcome.before);
             return Ok(());
         }
-        if self.way != Way::Rows && outcome.now != NONE {
+        if self.way != MatchBy::Rows && outcome.now != NONE {
             return Err(duplicate_rows(self.way));
         }
-        outcome.now = push(&mut self.positions, seen, base, stamp, outcome.now);
+        outcome.now = push(&mut self.positions, row, base, stamp, outcome.now);
         Ok(())
     }
 
@@ -220,7 +220,7 @@ pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -
         stamps,
         ..
     } = following;
-    if kind == Net::MinDelta && rows.identity.way != Way::Rows {
+    if kind == Net::MinDelta && rows.identity.way != MatchBy::Rows {
         drop_unchanged(rows, &mut outcomes, &pieces)?;
     }
     reported(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
@@ -249,11 +249,11 @@ impl Following<'_> {
             return Ok(false);
         };
         let number = u32::try_from(self.stamps.len()).unwrap_or(NONE);
-        for seen in &differing.removed {
-            self.outcomes.remove(seen, base, number).map_err(at)?;
+        for row in &differing.removed {
+            self.outcomes.remove(row, base, number).map_err(at)?;
         }
-        for seen in &differing.new {
-            self.outcomes.add(seen, base, number).map_err(at)?;
+        for row in &differing.new {
+            self.outcomes.add(row, base, number).map_err(at)?;
         }
         Ok(true)
     }
@@ -274,34 +274,34 @@ impl Following<'_> {
                 u32::try_from(at).unwrap_or(NONE)
             })
             .collect();
-        let most = self.rows.most_rows();
+        let max_rows = self.rows.most_rows();
         let mut failed = None;
         let mut full = false;
         // removed rows of a commit come before its added rows
         let mut added: Vec<IdentifiedRow> = Vec::new();
         let mut current = NONE;
-        let mut visit = |seen: IdentifiedRow| {
-            let number = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
+        let mut visit = |row: IdentifiedRow| {
+            let number = numbers.get(row.piece as usize).copied().unwrap_or(NONE);
             let mut step = || {
                 if number != current {
                     flush(outcomes, &mut added, base, current, stamps)?;
                     current = number;
                 }
-                match seen.change {
+                match row.change {
                     ChangeType::Delete | ChangeType::UpdatePreimage => {
-                        outcomes.remove(&seen, base, number)
+                        outcomes.remove(&row, base, number)
                     }
                     ChangeType::Insert | ChangeType::UpdatePostimage => {
-                        added.push(seen);
+                        added.push(row);
                         Ok(())
                     }
                 }
             };
             if let Err(error) = step() {
-                let version = versions.get(seen.piece as usize).copied();
+                let version = versions.get(row.piece as usize).copied();
                 failed = Some(error.at_version(version.unwrap_or_default()));
             }
-            full = outcomes.len() + added.len() > most;
+            full = outcomes.len() + added.len() > max_rows;
             failed.is_none() && !full
         };
         self.rows.visit(run, &mut visit)?;
@@ -322,8 +322,8 @@ fn flush(
     number: u32,
     stamps: &[Stamp],
 ) -> Result<()> {
-    for seen in added.drain(..) {
-        let result = outcomes.add(&seen, base, number);
+    for row in added.drain(..) {
+        let result = outcomes.add(&row, base, number);
         result.map_err(|error| match stamps.get(number as usize) {
             Some(stamp) => error.at_version(stamp.version),
             None => error,
@@ -373,7 +373,7 @@ fn drop_unchanged(
         pieces_to_read.push((*number, piece));
     }
     let by_values = RowIdentity {
-        way: Way::Rows,
+        way: MatchBy::Rows,
         key: Vec::new(),
         seed: rows_of.identity.seed,
         most_rows: usize::MAX,
@@ -386,9 +386,9 @@ fn drop_unchanged(
         share: Share::ALL,
         ..rows_of
     };
-    all.visit(pieces_to_read, &mut |seen| {
-        let piece = numbers.get(seen.piece as usize).copied().unwrap_or(NONE);
-        values.insert((piece, seen.row), seen.identity);
+    all.visit(pieces_to_read, &mut |row| {
+        let piece = numbers.get(row.piece as usize).copied().unwrap_or(NONE);
+        values.insert((piece, row.row), row.identity);
         true
     })?;
     outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
@@ -437,7 +437,7 @@ impl Outcomes {
                 Net::AppendOnly { deleted } => {
                     show(outcome.now, ChangeType::Insert, stamp);
                     if deleted && outcome.now == NONE {
-                        show(outcome.ghost, ChangeType::Insert, None);
+                        show(outcome.transient, ChangeType::Insert, None);
                     }
                 }
             }

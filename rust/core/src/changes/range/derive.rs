@@ -18,7 +18,7 @@ use crate::spec::DeletionVectorDescriptor;
 /// The way in which the rows of a commit are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum MatchBy {
     /// The commit changed no row.
     Nothing,
     /// From its change data files.
@@ -35,7 +35,7 @@ pub enum Way {
     Rows,
 }
 
-impl Way {
+impl MatchBy {
     /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl Way {
 #[derive(Clone, Debug)]
 pub(in crate::changes) struct Derived {
     pub stamp: Stamp,
-    pub way: Way,
+    pub way: MatchBy,
     pub reason: &'static str,
     pub work: Item,
 }
@@ -69,7 +69,7 @@ pub(in crate::changes) enum Item {
         stamp: Stamp,
         removed: Vec<Piece>,
         new: Vec<Piece>,
-        way: Way,
+        way: MatchBy,
     },
 }
 
@@ -116,21 +116,21 @@ pub(in crate::changes) fn derive(
     if !commit.change_files.is_empty() {
         let pieces = change_files(commit);
         let reason = "the commit has change data files";
-        return derived(Way::ChangeFiles, reason, Item::Pieces(pieces));
+        return derived(MatchBy::ChangeFiles, reason, Item::Pieces(pieces));
     }
     if commit.info.no_op_merge {
         let reason = "a MERGE that changed no row, according to its metrics";
-        return derived(Way::Nothing, reason, Item::Pieces(Vec::new()));
+        return derived(MatchBy::Nothing, reason, Item::Pieces(Vec::new()));
     }
     let sides = sides(commit, facts, keys)?;
     if sides.removed.is_empty() && sides.new.is_empty() {
         let reason = "no file was added or removed because of its rows";
-        return derived(Way::Nothing, reason, Item::Pieces(Vec::new()));
+        return derived(MatchBy::Nothing, reason, Item::Pieces(Vec::new()));
     }
     let plain = if sides.vectors {
-        Way::DeletionVectors
+        MatchBy::DeletionVectors
     } else {
-        Way::Files
+        MatchBy::Files
     };
     let rewrites = sides.rewrites();
     if facts.feed || !rewrites {
@@ -162,14 +162,14 @@ fn identity(
     facts: CommitFacts,
     sides: &Sides,
     has_key: bool,
-) -> (Way, &'static str) {
+) -> (MatchBy, &'static str) {
     let kept = commit.info.row_ids_preserved != Some(false);
     if facts.row_tracking && sides.row_ids && kept {
-        return (Way::RowTracking, "files were rewritten; rows have ids");
+        return (MatchBy::RowTracking, "files were rewritten; rows have ids");
     }
     if has_key {
         return (
-            Way::Key,
+            MatchBy::Key,
             "files were rewritten; rows are identified by the key columns",
         );
     }
@@ -187,7 +187,7 @@ fn identity(
              delete and an insert; enable row tracking or pass `key` to match them"
         }
     };
-    (Way::Rows, reason)
+    (MatchBy::Rows, reason)
 }
 
 /// Returns the changes of a commit for a net outcome, with rows identified in this way.
@@ -195,9 +195,9 @@ pub(in crate::changes) fn derive_net(
     commit: &Commit,
     facts: CommitFacts,
     keys: &Keys,
-    way: Way,
+    way: MatchBy,
 ) -> Result<Item> {
-    let by_values = matches!(way, Way::Key | Way::Rows);
+    let by_values = matches!(way, MatchBy::Key | MatchBy::Rows);
     if by_values && !commit.change_files.is_empty() {
         return Ok(Item::Pieces(change_files(commit)));
     }

@@ -6,7 +6,7 @@ pub(super) mod metadata_history;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::LogListing;
-use crate::log::history::{Moment, moment};
+use crate::log::history::{TimestampMatch, find_timestamp};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
@@ -121,11 +121,11 @@ impl<'a> Finder<'a> {
         })
     }
 
-    fn moment(&self, timestamp: i64) -> Result<Moment> {
+    fn find_timestamp(&self, timestamp: i64) -> Result<TimestampMatch> {
         let none = LogListing::default();
         let listing = self.listing.as_ref().unwrap_or(&none);
         let in_commit = self.newest.in_commit_timestamps();
-        moment(&*self.source.storage, listing, timestamp, in_commit)
+        find_timestamp(&*self.source.storage, listing, timestamp, in_commit)
     }
 
     fn first(&self, start: Edge, allow_out_of_range: bool) -> Result<u64> {
@@ -133,11 +133,11 @@ impl<'a> Finder<'a> {
             Edge::Version(version) => return Ok(version),
             Edge::Timestamp(timestamp) => timestamp,
         };
-        Ok(match self.moment(timestamp)? {
-            Moment::Before(version, _) => version,
-            Moment::At(version, time) if time == timestamp => version,
-            Moment::At(version, _) => version.saturating_add(1),
-            after @ Moment::After(version, _) => {
+        Ok(match self.find_timestamp(timestamp)? {
+            TimestampMatch::Before(version, _) => version,
+            TimestampMatch::At(version, time) if time == timestamp => version,
+            TimestampMatch::At(version, _) => version.saturating_add(1),
+            after @ TimestampMatch::After(version, _) => {
                 if !allow_out_of_range {
                     return Err(after.refused(timestamp));
                 }
@@ -152,9 +152,9 @@ impl<'a> Finder<'a> {
             Some(Edge::Version(version)) => return Ok(version),
             Some(Edge::Timestamp(timestamp)) => timestamp,
         };
-        match self.moment(timestamp)? {
-            Moment::At(version, _) => Ok(version),
-            Moment::After(version, _) if allow_out_of_range => Ok(version),
+        match self.find_timestamp(timestamp)? {
+            TimestampMatch::At(version, _) => Ok(version),
+            TimestampMatch::After(version, _) if allow_out_of_range => Ok(version),
             outside => Err(outside.refused(timestamp)),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::changes::net::endpoints;
 use crate::changes::plan::{DerivedCommits, NetPlan};
-use crate::changes::range::derive::{Item, Way};
+use crate::changes::range::derive::{Item, MatchBy};
 use crate::changes::{Changes, Net};
 use crate::error::Result;
 
@@ -12,7 +12,7 @@ pub struct Explained {
     /// The version.
     pub version: u64,
     /// The way in which its rows are identified.
-    pub way: Way,
+    pub way: MatchBy,
     /// The reason for that way.
     pub reason: &'static str,
     /// The number of files to read.
@@ -41,8 +41,8 @@ impl Changes {
         }
         let plan = NetPlan::new(self)?;
         let known = match plan.way {
-            Way::RowTracking => match plan.range_bounds(&self.source.keys) {
-                Ok(bounds) if bounds.brings_rows_back(&self.source)? => endpoints::BACK,
+            MatchBy::RowTracking => match plan.range_bounds(&self.source.keys) {
+                Ok(bounds) if bounds.brings_rows_back(&self.source)? => endpoints::RESTORED_ROWS,
                 Ok(_) => {
                     "rows have ids in every commit of the range, and its two ends determine the result"
                 }
@@ -53,12 +53,12 @@ impl Changes {
         let commits = plan.commits.iter().map(|(stamp, item)| {
             let (way, reason) = match item {
                 Item::Pieces(pieces) if pieces.is_empty() => (
-                    Way::Nothing,
+                    MatchBy::Nothing,
                     "no file was added or removed because of its rows",
                 ),
                 Item::Pieces(_) | Item::Compare { .. } => {
                     let reason = match (plan.way, plan.kind) {
-                        (Way::Rows, Net::MinDelta) => {
+                        (MatchBy::Rows, Net::MinDelta) => {
                             "files were rewritten in the range, and rows cannot be matched: \
                              equal rows cancel, an update appears as a delete and an insert; \
                              enable row tracking or pass `key` to match them"
@@ -74,7 +74,7 @@ impl Changes {
     }
 }
 
-fn explained(version: u64, way: Way, reason: &'static str, item: &Item) -> Explained {
+fn explained(version: u64, way: MatchBy, reason: &'static str, item: &Item) -> Explained {
     // a file may occur twice: for removed and for restored rows
     let mut files: Vec<(&str, u64)> = item
         .pieces()

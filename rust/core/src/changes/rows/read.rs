@@ -19,7 +19,7 @@ use crate::replay::Source;
 use crate::scan::data_files::{FileRows, Opener, Step, read_files};
 use crate::spec::variant_name::variant_named;
 use crate::storage::FileBytes;
-use crate::storage::pool::rows::{Give, Look, Rows};
+use crate::storage::pool::rows::{Emit, ReadAheadLimits, Rows};
 
 /// Pieces with the purpose of each, and a function of their rows.
 struct PieceFiles<P, M> {
@@ -48,7 +48,12 @@ pub(in crate::changes) fn read_pieces<B: Rows>(
         purpose,
         map,
     };
-    Box::new(read_files(source, vectors, files, Look::default()))
+    Box::new(read_files(
+        source,
+        vectors,
+        files,
+        ReadAheadLimits::default(),
+    ))
 }
 
 /// Reads the rows of pieces as they are returned to the user.
@@ -73,7 +78,7 @@ pub(in crate::changes) fn changed_rows(
 }
 
 /// Adds file and version to an error.
-pub(in crate::changes) fn blame(error: Error, piece: &Piece) -> Error {
+pub(in crate::changes) fn locate_error(error: Error, piece: &Piece) -> Error {
     let error = error.at_path(piece.file.path.clone());
     match piece.version() {
         Some(version) => error.at_version(version),
@@ -127,19 +132,19 @@ where
         Ok(units.into_iter().map(Step::Unit).collect())
     }
 
-    fn give(&self, number: usize, batch: RecordBatch, give: &mut Give<'_, B>) -> Result<()> {
+    fn emit(&self, number: usize, batch: RecordBatch, emit: &mut Emit<'_, B>) -> Result<()> {
         let Some(piece) = self.pieces.get(number) else {
             return Ok(());
         };
         match (self.map)(number, piece, batch)? {
-            Some(rows) => give(rows),
+            Some(rows) => emit(rows),
             None => Ok(()),
         }
     }
 
-    fn blame(&self, number: usize, error: Error) -> Error {
+    fn locate_error(&self, number: usize, error: Error) -> Error {
         match self.pieces.get(number) {
-            Some(piece) => blame(error, piece),
+            Some(piece) => locate_error(error, piece),
             None => error,
         }
     }
@@ -217,9 +222,9 @@ fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] 
 
 /// Returns the change types that a change data file has for each row, as strings.
 fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
-    let texts = column.and_then(|column| column.as_string_opt::<i32>());
-    match texts {
-        Some(texts) if texts.null_count() == 0 => Ok(Arc::new(texts.clone())),
+    let strings = column.and_then(|column| column.as_string_opt::<i32>());
+    match strings {
+        Some(strings) if strings.null_count() == 0 => Ok(Arc::new(strings.clone())),
         _ => Err(no_change_type(
             "it has no column _change_type, or a null in it",
         )),
@@ -235,9 +240,9 @@ fn no_change_type(why: &str) -> Error {
 
 /// Returns the change type of each row.
 pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<ChangeType>> {
-    let texts = types_in_file(column)?;
-    let texts = texts.as_string_opt::<i32>();
-    let types = texts.into_iter().flat_map(|texts| texts.iter());
+    let strings = types_in_file(column)?;
+    let strings = strings.as_string_opt::<i32>();
+    let types = strings.into_iter().flat_map(|strings| strings.iter());
     types
         .map(|text| {
             let text = text.unwrap_or_default();

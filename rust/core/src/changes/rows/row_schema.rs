@@ -21,7 +21,7 @@ use crate::expr::{BoundPredicate, Predicate};
 use crate::scan::ScanFile;
 use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
 use crate::snapshot::Snapshot;
-use crate::spec::collation::not_compared;
+use crate::spec::collation::unsupported_comparison;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
@@ -238,7 +238,7 @@ impl Reading {
                 continue;
             };
             if let Some(collation) = field.collation() {
-                return Err(not_compared(&field.name, &collation));
+                return Err(unsupported_comparison(&field.name, &collation));
             }
         }
         Ok(())

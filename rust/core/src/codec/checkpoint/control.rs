@@ -221,8 +221,8 @@ impl Row<'_> {
         let Some(column) = self.child(name) else {
             return Ok(None);
         };
-        let texts = column.as_string_view_opt().ok_or_else(|| missing(name))?;
-        Ok(Some(texts.value(self.row).to_owned()))
+        let strings = column.as_string_view_opt().ok_or_else(|| missing(name))?;
+        Ok(Some(strings.value(self.row).to_owned()))
     }
 
     fn long(&self, name: &str) -> Result<Option<i64>> {
@@ -258,8 +258,8 @@ impl Row<'_> {
             .as_list_opt::<i32>()
             .ok_or_else(|| missing(name))?
             .value(self.row);
-        let texts = items.as_string_view_opt().ok_or_else(|| missing(name))?;
-        Ok(Some(texts.iter().flatten().map(str::to_owned).collect()))
+        let strings = items.as_string_view_opt().ok_or_else(|| missing(name))?;
+        Ok(Some(strings.iter().flatten().map(str::to_owned).collect()))
     }
 
     fn map(&self, name: &str) -> Result<BTreeMap<String, String>> {

@@ -39,7 +39,7 @@ const CODE: &str = "checkpoint.parquet";
 const PAGES: PageRules = PageRules {
     code: CODE,
     message: "the Parquet file does not decode",
-    most_bytes: MAX_CHECKPOINT_PAGE,
+    max_bytes: MAX_CHECKPOINT_PAGE,
 };
 
 /// The columns that hold actions.
@@ -96,7 +96,7 @@ impl CheckpointFile {
     /// The rules for its footer: the number of rows is limited by the file size.
     pub const FOOTER: FooterRules = FooterRules {
         code: CODE,
-        most_rows_per_byte: 200,
+        max_rows_per_byte: 200,
         page_index: true,
         some_encrypted: false,
     };

@@ -25,7 +25,7 @@ pub fn encode(bytes: &[u8]) -> String {
 ///
 /// Corrupt: `dv.base85`, with the offset of the character in the text.
 pub fn decode(text: &str) -> Result<Vec<u8>> {
-    const BEYOND: &str = "five characters that encode more than four bytes";
+    const OVERFLOW: &str = "five characters that encode more than four bytes";
     z85::decode(text).map_err(|cause| {
         let (what, at) = match cause {
             // report it wherever it occurs; the crate counts differently in a marked group
@@ -33,8 +33,8 @@ pub fn decode(text: &str) -> Result<Vec<u8>> {
                 "a character that base 85 does not have",
                 text.bytes().position(|byte| byte == wrong).unwrap_or(0),
             ),
-            DecodeError::InvalidChunk(at) => (BEYOND, at),
-            DecodeError::InvalidTail => (BEYOND, text.len().saturating_sub(5)),
+            DecodeError::InvalidChunk(at) => (OVERFLOW, at),
+            DecodeError::InvalidTail => (OVERFLOW, text.len().saturating_sub(5)),
             DecodeError::InvalidLength(length) => {
                 let message = "base 85 comes in groups of five characters, and this has";
                 return Error::corrupt("dv.base85", format!("{message} {length}"));

@@ -24,7 +24,7 @@ const NO_RUNS: u32 = 12_346;
 /// The low half of the cookie of a bitmap with runs.
 const WITH_RUNS: u32 = 12_347;
 /// Bitmaps with runs have container offsets only from this number of containers on.
-const OFFSETS_FROM: usize = 4;
+const MIN_OFFSET_CONTAINERS: usize = 4;
 
 /// The minimum number of bytes of a bitmap with its key or length.
 const MIN_BITMAP: usize = 12;
@@ -160,7 +160,7 @@ fn bitmap(cursor: &mut Cursor<'_>, high: u32, containers: &mut Vec<Container>) -
         return Err(cursor.wrong(&format!("a bitmap begins with {cookie}")));
     };
     let heads = cursor.take(count * 4, "the heads of containers")?;
-    if flags.is_empty() || count >= OFFSETS_FROM {
+    if flags.is_empty() || count >= MIN_OFFSET_CONTAINERS {
         // The offsets follow from the headers; readers of streams ignore them.
         cursor.take(count * 4, "the offsets of containers")?;
     }

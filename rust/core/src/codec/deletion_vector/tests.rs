@@ -222,7 +222,7 @@ fn paths_are_the_protocols() {
 }
 
 #[test]
-fn a_packed_file_gives_each_vector_back() {
+fn packed_vectors_are_read_back() {
     let vectors = [of(&[1, 2, 3]), of(&[]), of(&[0, 70_000, 1 << 40])];
     let mut file = FileBuilder::new(*b"0123456789abcdef", "ab");
     assert!(file.is_empty());

@@ -6,10 +6,10 @@ use super::*;
 proptest! {
     #[test]
     fn keeps_what_filter_keeps(rows in prop::collection::vec((prop::option::of("[a-zé]{0,30}"), any::<bool>()), 0..60)) {
-        let texts: StringViewArray = rows.iter().map(|(text, _)| text.as_deref()).collect();
+        let strings: StringViewArray = rows.iter().map(|(text, _)| text.as_deref()).collect();
         let bits = BooleanBuffer::from_iter(rows.iter().map(|(_, keep)| *keep));
         let keep = SelectedRows::new(bits);
-        let kept = filter_concat(&[(&(Arc::new(texts) as ArrayRef), &keep)]).unwrap();
+        let kept = filter_concat(&[(&(Arc::new(strings) as ArrayRef), &keep)]).unwrap();
         let expected: StringArray =
             rows.iter().filter(|(_, keep)| *keep).map(|(text, _)| text.as_deref()).collect();
         prop_assert_eq!(kept.as_string::<i32>(), &expected);

@@ -115,9 +115,10 @@ pub(super) fn plan(
         uneven.push(Shares::new(selected(shares, selection)));
     }
     let fits = |rows: u64| {
-        let heaviest = uneven.iter().map(|shares| shares.heaviest(rows));
-        let heaviest = heaviest.fold(fixed.saturating_mul(rows), u64::saturating_add);
-        heaviest <= MAX_BATCH_BYTES && words.saturating_mul(rows) <= MAX_TEXT_BYTES
+        let max_bytes_of_rows = uneven.iter().map(|shares| shares.max_bytes_of_rows(rows));
+        let max_bytes_of_rows =
+            max_bytes_of_rows.fold(fixed.saturating_mul(rows), u64::saturating_add);
+        max_bytes_of_rows <= MAX_BATCH_BYTES && words.saturating_mul(rows) <= MAX_TEXT_BYTES
     };
     while rows > 1 && !fits(rows) {
         rows /= 2;

@@ -11,11 +11,11 @@ pub(super) struct LevelRuns<'a> {
 }
 
 impl<'a> LevelRuns<'a> {
-    /// Reads levels up to the maximum level `most`.
-    pub(super) fn new(bytes: &'a [u8], most: i16) -> Self {
+    /// Reads levels up to the maximum level `max`.
+    pub(super) fn new(bytes: &'a [u8], max: i16) -> Self {
         Self {
             bytes,
-            width: i16::BITS - most.leading_zeros(),
+            width: i16::BITS - max.leading_zeros(),
             packed: (&[], 0, 0),
         }
     }

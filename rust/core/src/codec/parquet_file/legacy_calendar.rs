@@ -24,7 +24,7 @@ const DATETIME: &str = "org.apache.spark.legacyDateTime";
 const INT96: &str = "org.apache.spark.legacyINT96";
 
 /// The environment variable for the time zone of files that do not name one.
-const ZONE_OF_UNNAMED: &str = "DELTAREPLAY_LEGACY_TIME_ZONE";
+const DEFAULT_ZONE_VARIABLE: &str = "DELTAREPLAY_LEGACY_TIME_ZONE";
 
 /// The hybrid calendar with the time zone of the timestamps. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl LegacyColumns {
             return None;
         }
         let named = value(ZONE).map_or(LegacyZone::Unnamed, LegacyZone::named);
-        let zone = match (named, std::env::var(ZONE_OF_UNNAMED)) {
+        let zone = match (named, std::env::var(DEFAULT_ZONE_VARIABLE)) {
             (LegacyZone::Known(zone), _) => LegacyZone::Known(zone),
             (_, Ok(name)) => LegacyZone::named(&name),
             (named, Err(_)) => named,
@@ -80,7 +80,7 @@ impl LegacyColumns {
 
 /// The treatment of a timestamp that cannot be rebased.
 #[derive(Clone, Copy)]
-enum Unsure {
+enum OutOfRange {
     Refuse,
     Null,
 }
@@ -94,7 +94,7 @@ impl LegacyCalendar {
     /// External, a [`ZoneMissing`]: a timestamp before 1900 in an unknown time zone.
     pub(crate) fn rebase(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match array.data_type() {
-            DataType::Date32 | DataType::Timestamp(..) => self.leaf(array, Unsure::Refuse),
+            DataType::Date32 | DataType::Timestamp(..) => self.leaf(array, OutOfRange::Refuse),
             _ => {
                 let data = array.to_data();
                 if data.child_data().is_empty() {
@@ -112,7 +112,7 @@ impl LegacyCalendar {
 
     /// Rebases values that are optional: those that cannot be determined become null.
     pub(crate) fn rebase_known(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        self.leaf(array, Unsure::Null)
+        self.leaf(array, OutOfRange::Null)
     }
 
     /// Rebases bounds of values: those that are not certain to bound the rebased values become null. Rebasing
@@ -126,11 +126,11 @@ impl LegacyCalendar {
             DataType::Timestamp(TimeUnit::Millisecond, _) => {
                 at_least::<TimestampMillisecondType>(bounds, certain * 1_000)
             }
-            _ => self.leaf(bounds, Unsure::Null),
+            _ => self.leaf(bounds, OutOfRange::Null),
         }
     }
 
-    fn leaf(&self, array: &ArrayRef, unsure: Unsure) -> Result<ArrayRef, ArrowError> {
+    fn leaf(&self, array: &ArrayRef, unsure: OutOfRange) -> Result<ArrayRef, ArrowError> {
         match array.data_type() {
             DataType::Date32 => {
                 let days = typed::<Date32Type>(array)?;
@@ -154,7 +154,7 @@ impl LegacyCalendar {
         &self,
         array: &ArrayRef,
         ticks: i64,
-        unsure: Unsure,
+        unsure: OutOfRange,
     ) -> Result<ArrayRef, ArrowError> {
         let values = typed::<T>(array)?;
         let modern = MODERN_SECOND * ticks;
@@ -166,8 +166,8 @@ impl LegacyCalendar {
             Ok(value.saturating_add(error * ticks))
         };
         let rebased: PrimitiveArray<T> = match unsure {
-            Unsure::Null => values.unary_opt(|value| rebase(value).ok()),
-            Unsure::Refuse => values
+            OutOfRange::Null => values.unary_opt(|value| rebase(value).ok()),
+            OutOfRange::Refuse => values
                 .try_unary(rebase)
                 .map_err(|missing| ArrowError::ExternalError(Box::new(missing)))?,
         };

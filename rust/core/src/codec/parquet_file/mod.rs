@@ -55,7 +55,7 @@ pub struct FooterRules {
     /// The error code.
     pub(crate) code: &'static str,
     /// The maximum number of rows per byte of the file.
-    pub(crate) most_rows_per_byte: u64,
+    pub(crate) max_rows_per_byte: u64,
     /// True to read the page index, too.
     pub(crate) page_index: bool,
     /// True to accept files with encrypted columns, for their other columns.
@@ -230,11 +230,11 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
         );
         Err(Error::corrupt(rules.code, message))
     };
-    let most = length.saturating_mul(rules.most_rows_per_byte);
+    let max = length.saturating_mul(rules.max_rows_per_byte);
     let mut total = 0_u64;
     for group in metadata.row_groups() {
         match u64::try_from(group.num_rows()) {
-            Ok(rows) if rows <= most => total = total.saturating_add(rows),
+            Ok(rows) if rows <= max => total = total.saturating_add(rows),
             _ => return refuse(&format!("a row group claims {} rows", group.num_rows())),
         }
         if group.num_rows() == 0 {
@@ -249,7 +249,7 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
             continue;
         }
         for column in group.columns() {
-            if !u64::try_from(column.num_values()).is_ok_and(|values| values <= most) {
+            if !u64::try_from(column.num_values()).is_ok_and(|values| values <= max) {
                 return refuse(&format!(
                     "the column chunk of {} claims {} values",
                     column.column_path(),
@@ -272,7 +272,7 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
             }
         }
     }
-    if total > most {
+    if total > max {
         return refuse(&format!("it claims {total} rows"));
     }
     Ok(())

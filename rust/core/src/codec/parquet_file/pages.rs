@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 pub(crate) const MAX_CHECKPOINT_PAGE: u64 = 512 << 20;
 
 /// The overhead of codecs for incompressible data, with a margin.
-const SLACK: u64 = 4 << 10;
+const CODEC_OVERHEAD: u64 = 4 << 10;
 
 /// The rules for checking pages.
 pub(crate) struct PageRules {
@@ -28,7 +28,7 @@ pub(crate) struct PageRules {
     /// The error message if the decoder has none.
     pub(crate) message: &'static str,
     /// The maximum decompressed size of a page.
-    pub(crate) most_bytes: u64,
+    pub(crate) max_bytes: u64,
 }
 
 /// The fetched pages of a leaf.
@@ -107,9 +107,9 @@ fn check_range(
         let Some((body, after)) = body else {
             return Err(broken("it runs over the end of its column chunk"));
         };
-        let most = max_decompressed(column.compression(), body.len() as u64).min(rules.most_bytes);
+        let max = max_decompressed(column.compression(), body.len() as u64).min(rules.max_bytes);
         match u64::try_from(header.uncompressed) {
-            Ok(claimed) if claimed <= most => {}
+            Ok(claimed) if claimed <= max => {}
             _ => {
                 let what = format!(
                     "its {} bytes claim to decompress to {}",
@@ -170,7 +170,7 @@ fn max_decompressed(codec: Compression, bytes: u64) -> u64 {
         Compression::ZSTD(_) => 33_000,
         Compression::BROTLI(_) => 1 << 22,
     };
-    bytes.saturating_mul(times).saturating_add(SLACK)
+    bytes.saturating_mul(times).saturating_add(CODEC_OVERHEAD)
 }
 
 #[cfg(test)]

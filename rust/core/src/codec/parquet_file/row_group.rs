@@ -58,7 +58,7 @@ impl RowGroupRequest {
     ) -> Self {
         let mut policy = selection
             .as_ref()
-            .map_or_else(RowSelectionPolicy::default, quicker);
+            .map_or_else(RowSelectionPolicy::default, selection_policy);
         let index = metadata.page_index_for_row_group(row_group);
         let columns = columns_of(metadata, row_group);
         let mut ranges = Vec::with_capacity(leaves.len());
@@ -241,7 +241,7 @@ fn leaf_ranges(
 }
 
 /// Returns the faster way to select the rows, if all pages are available.
-fn quicker(selection: &RowSelection) -> RowSelectionPolicy {
+fn selection_policy(selection: &RowSelection) -> RowSelectionPolicy {
     let runs = selection.iter().count();
     let dropped = selection
         .skipped_row_count()

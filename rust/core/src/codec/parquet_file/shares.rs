@@ -230,7 +230,7 @@ impl Shares {
 
     /// Returns the maximum bytes of this many consecutive rows, assuming that rows of a share are equally
     /// large.
-    pub(super) fn heaviest(&self, rows: u64) -> u64 {
+    pub(super) fn max_bytes_of_rows(&self, rows: u64) -> u64 {
         let end = self.0.last().copied().unwrap_or_default();
         if end.0 <= rows {
             return end.1;

@@ -164,10 +164,10 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
 
 /// Called with the open values and a number, or without one when the innermost value was opened; `None` ends
 /// the walk.
-type Seen<'a> = dyn FnMut(&[OpenValue], Option<i64>) -> Option<()> + 'a;
+type Visitor<'a> = dyn FnMut(&[OpenValue], Option<i64>) -> Option<()> + 'a;
 
 /// Walks a struct and reports its integers, booleans and opened values to `seen`; returns its length.
-fn walk(bytes: &[u8], fields: Fields, seen: &mut Seen<'_>) -> Option<usize> {
+fn walk(bytes: &[u8], fields: Fields, seen: &mut Visitor<'_>) -> Option<usize> {
     let mut rest = bytes;
     let mut open = vec![OpenValue::Struct(fields, 0)];
     while let Some(innermost) = open.last_mut() {

@@ -14,7 +14,7 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, Scala
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
 use super::scan::Scalar;
-use crate::spec::values::{self, Excess};
+use crate::spec::values::{self, ExcessDigits};
 
 /// A column of a fixed number of rows, all null until set. Rows are set in ascending order.
 pub(super) struct Leaf {
@@ -207,7 +207,7 @@ impl Values {
                     Scalar::Number(text) => text,
                     other => text(other, scratch)?,
                 };
-                let value = values::decimal(text, *precision, *scale, Excess::Refuse)?;
+                let value = values::decimal(text, *precision, *scale, ExcessDigits::Refuse)?;
                 *values.get_mut(row)? = value;
             }
             Self::Date(values) => *values.get_mut(row)? = values::date(text(scalar, scratch)?)?,

@@ -176,7 +176,7 @@ pub(super) fn base64(out: &mut Vec<u8>, bytes: &[u8]) {
         for index in 0..4 {
             let sextet = (bits >> (18 - 6 * index) & 63) as usize;
             match ALPHABET.get(sextet) {
-                Some(letter) if index <= group.len() => out.push(*letter),
+                Some(character) if index <= group.len() => out.push(*character),
                 _ => out.push(b'='),
             }
         }

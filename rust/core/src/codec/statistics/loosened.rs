@@ -29,7 +29,7 @@ pub fn loosened(values: &ArrayRef, was_single: bool, side: Side) -> ArrayRef {
         DataType::Float64 if was_single => of_singles(values, side),
         DataType::Decimal128(..) => decimals(values, side),
         DataType::Timestamp(TimeUnit::Microsecond, zone) => times(values, zone.is_some(), side),
-        DataType::Utf8 => texts(values, side),
+        DataType::Utf8 => strings(values, side),
         _ => Arc::clone(values),
     }
 }
@@ -103,7 +103,7 @@ fn times(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
 /// end of a maximum, it sorts before the characters beyond U+FFFF.
 const REPLACEMENT: char = '\u{FFFD}';
 
-fn texts(values: &ArrayRef, side: Side) -> ArrayRef {
+fn strings(values: &ArrayRef, side: Side) -> ArrayRef {
     let all = values.as_string::<i32>();
     if !all.iter().flatten().any(|text| text.ends_with(REPLACEMENT)) {
         return Arc::clone(values);

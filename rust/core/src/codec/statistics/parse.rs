@@ -42,7 +42,7 @@ use crate::spec::json::{Cursor, RawString};
 pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Result<StructArray> {
     let rows = stats.len();
     let nulls = stats.nulls();
-    let mut table = Table::new(shape, rows)?;
+    let mut table = StatsBuilder::new(shape, rows)?;
     for row in 0..rows {
         if nulls.is_none_or(|nulls| nulls.is_valid(row))
             && table.read(row, stats.value(row)).is_none()
@@ -56,7 +56,7 @@ pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Resu
 }
 
 /// The columns being built: the shape as a flat list of nodes, parents first.
-struct Table {
+struct StatsBuilder {
     nodes: Vec<Node>,
     /// The open structs of the current text; reused between rows.
     open: Vec<OpenColumn>,
@@ -143,7 +143,7 @@ impl Children {
     }
 }
 
-impl Table {
+impl StatsBuilder {
     fn new(shape: &Fields, rows: usize) -> Result<Self> {
         let mut nodes = Vec::new();
         add_struct(shape, rows, 0, &mut nodes)?;

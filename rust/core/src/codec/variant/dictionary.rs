@@ -49,12 +49,16 @@ fn parse(metadata: &[u8]) -> Option<Vec<String>> {
     let width = usize::from(header >> 6) + 1;
     let count = number(rest, 0, width)?;
     let offsets = rest.get(width..)?;
-    let texts = offsets.get(count.checked_add(1)?.checked_mul(width)?..)?;
+    let strings = offsets.get(count.checked_add(1)?.checked_mul(width)?..)?;
     let mut names = Vec::new();
     let mut start = number(offsets, 0, width)?;
     for next in 1..=count {
         let end = number(offsets, next.checked_mul(width)?, width)?;
-        names.push(std::str::from_utf8(texts.get(start..end)?).ok()?.to_owned());
+        names.push(
+            std::str::from_utf8(strings.get(start..end)?)
+                .ok()?
+                .to_owned(),
+        );
         start = end;
     }
     Some(names)

@@ -14,7 +14,7 @@ use parquet::errors::ParquetError;
 
 use crate::codec::control_columns::{
     domain_fields, domain_rows, long, maps, metadata_fields, metadata_rows, protocol_fields,
-    protocol_rows, structure, text, text_map, texts, transaction_fields, transaction_rows,
+    protocol_rows, strings, structure, text, text_map, transaction_fields, transaction_rows,
 };
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS, STRING_MAP};
 use crate::codec::file_columns::FileColumns;
@@ -231,7 +231,7 @@ pub(super) fn sidecar_rows(sidecars: &[Sidecar]) -> Result<StructArray> {
         Arc::new(Int64Array::from_iter_values(sidecars.iter().map(of)))
     };
     let columns: Vec<ArrayRef> = vec![
-        texts(sidecars.iter().map(|sidecar| Some(&sidecar.path))),
+        strings(sidecars.iter().map(|sidecar| Some(&sidecar.path))),
         numbers(|sidecar| sidecar.size_in_bytes),
         numbers(|sidecar| sidecar.modification_time),
         new_null_array(&STRING_MAP, sidecars.len()),

@@ -48,7 +48,7 @@ pub fn carry_checksum(
         return Ok(false);
     };
     let commit = WholeCommit::parse(commit)?;
-    let Some(body) = carried(source, before, &commit)? else {
+    let Some(body) = carry_forward(source, before, &commit)? else {
         return Ok(false);
     };
     let text = body.to_json()?;
@@ -73,7 +73,11 @@ fn checksum_before(source: &Source, version: u64) -> Result<Option<VersionChecks
     }
 }
 
-fn carried(source: &Source, before: VersionChecksum, commit: &WholeCommit) -> Result<Option<Body>> {
+fn carry_forward(
+    source: &Source,
+    before: VersionChecksum,
+    commit: &WholeCommit,
+) -> Result<Option<Body>> {
     let metadata = commit.actions.metadata().cloned();
     let protocol = commit.actions.protocol().cloned();
     let (Some(metadata), Some(protocol)) = (
@@ -149,7 +153,7 @@ fn totals(
         all: None,
     };
     if let Some(all) = all {
-        return Ok(exactly(source, all, commit));
+        return Ok(exact_totals(source, all, commit));
     }
     let operation = commit.info.get("operation").and_then(Value::as_str);
     let trusted = operation.is_some_and(|operation| !OPAQUE.contains(&operation));
@@ -175,7 +179,7 @@ fn totals(
 }
 
 /// Returns the totals, using the list of the live files.
-fn exactly(source: &Source, before: Vec<AddFile>, commit: &WholeCommit) -> Option<Totals> {
+fn exact_totals(source: &Source, before: Vec<AddFile>, commit: &WholeCommit) -> Option<Totals> {
     let keys = &source.keys;
     let mut live: BTreeMap<FileActionKey, AddFile> = BTreeMap::new();
     for file in before {

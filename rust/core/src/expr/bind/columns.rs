@@ -96,16 +96,16 @@ pub(crate) fn closest_columns(name: &str, schema: &StructType) -> String {
 
 /// Returns up to three names that are most similar to the unknown one.
 fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
-    const OFFERED: usize = 3;
-    const CONSIDERED: usize = 2_000;
+    const MAX_SUGGESTIONS: usize = 3;
+    const MAX_CANDIDATES: usize = 2_000;
     let unknown = unknown.to_lowercase();
     let mut names = Vec::new();
     // breadth first: columns come before their nested fields
     let mut level: Vec<(Vec<String>, &StructType)> = vec![(Vec::new(), schema)];
-    while !level.is_empty() && names.len() < CONSIDERED {
+    while !level.is_empty() && names.len() < MAX_CANDIDATES {
         let mut next = Vec::new();
         for (above, fields) in level {
-            for field in fields.fields().iter().take(CONSIDERED) {
+            for field in fields.fields().iter().take(MAX_CANDIDATES) {
                 let mut path = above.clone();
                 path.push(field.name.clone());
                 if let DataType::Struct(inner) = &field.data_type {
@@ -116,7 +116,7 @@ fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
         }
         level = next;
     }
-    names.truncate(CONSIDERED);
+    names.truncate(MAX_CANDIDATES);
     let mut ranked: Vec<(usize, String)> = names
         .into_iter()
         .map(|name| (distance(&unknown, &name.to_lowercase()), name))
@@ -124,7 +124,7 @@ fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
     ranked.sort_by_key(|(distance, _)| *distance);
     ranked
         .into_iter()
-        .take(OFFERED)
+        .take(MAX_SUGGESTIONS)
         .map(|(_, name)| name)
         .collect()
 }
@@ -135,11 +135,11 @@ fn distance(left: &str, right: &str) -> usize {
     const LETTERS: usize = 64;
     let right: Vec<char> = right.chars().take(LETTERS).collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (number, letter) in left.chars().take(LETTERS).enumerate() {
+    for (number, character) in left.chars().take(LETTERS).enumerate() {
         let mut diagonal = number;
         let mut before = number + 1;
         for (cell, other) in row.iter_mut().skip(1).zip(&right) {
-            let exchanged = diagonal + usize::from(letter != *other);
+            let exchanged = diagonal + usize::from(character != *other);
             diagonal = *cell;
             *cell = exchanged.min(before + 1).min(diagonal + 1);
             before = *cell;

@@ -21,7 +21,7 @@ use super::scope::Scope;
 use super::typed::Typed;
 use crate::error::Result;
 use crate::expr::evaluate::functions::{
-    Function, cast_of, java_regex, mistyped, named_type, shifted, unsupported,
+    Function, cast_of, java_regex, named_type, shifted, type_error, unsupported,
 };
 use crate::expr::evaluate::like::{DEFAULT_ESCAPE, Matcher};
 use crate::expr::node::Node;
@@ -56,7 +56,7 @@ impl<'a> ExpressionBinder<'a> {
             Expr::Value(value) => match &value.value {
                 Value::HexStringLiteral(digits) if !string_literals::is_number(value, digits) => {
                     let bytes = string_literals::bytes(digits)
-                        .ok_or_else(|| mistyped("bytes are pairs of hexadecimal digits"))?;
+                        .ok_or_else(|| type_error("bytes are pairs of hexadecimal digits"))?;
                     Ok(Typed::constant(Arc::new(BinaryArray::from_vec(vec![
                         &bytes,
                     ]))))
@@ -262,8 +262,9 @@ impl<'a> ExpressionBinder<'a> {
         text.comparable()?;
         let text = text.cast(&DataType::Utf8)?;
         if is_null_literal(pattern) {
-            let function =
-                Function::from_closure(|texts| Ok(Arc::new(BooleanArray::new_null(texts.len()))));
+            let function = Function::from_closure(|strings| {
+                Ok(Arc::new(BooleanArray::new_null(strings.len())))
+            });
             return Typed::call(function, vec![text]);
         }
         let pattern = text_of(pattern)
@@ -272,9 +273,9 @@ impl<'a> ExpressionBinder<'a> {
             let pattern = clipped(&pattern);
             unsupported(&format!("the regular expression {pattern}: {why}"))
         })?;
-        let function = Function::from_closure(move |texts| {
-            let texts = texts.as_string::<i32>().iter();
-            let matches = texts.map(|text| text.map(|text| regex.is_match(text)));
+        let function = Function::from_closure(move |strings| {
+            let strings = strings.as_string::<i32>().iter();
+            let matches = strings.map(|text| text.map(|text| regex.is_match(text)));
             Ok(Arc::new(matches.collect::<BooleanArray>()))
         });
         Typed::call(function, vec![text])
@@ -409,9 +410,9 @@ fn matcher(
         None => DEFAULT_ESCAPE,
         Some(escape) => text_of(escape)
             .and_then(|text| text.parse().ok())
-            .ok_or_else(|| mistyped("ESCAPE takes one character in quotes"))?,
+            .ok_or_else(|| type_error("ESCAPE takes one character in quotes"))?,
     };
-    Matcher::new(&pattern, escape).map_err(mistyped)
+    Matcher::new(&pattern, escape).map_err(type_error)
 }
 
 /// Returns the value of a string literal.
@@ -442,7 +443,7 @@ fn literal(value: &Value) -> Result<Typed> {
 }
 
 fn number(text: &str, long: bool) -> Result<Typed> {
-    let wrong = || mistyped(&format!("{} is not a number", clipped(text)));
+    let wrong = || type_error(&format!("{} is not a number", clipped(text)));
     let value: ArrayRef = if text.contains(['e', 'E']) {
         let value: f64 = text.parse().map_err(|_| wrong())?;
         Arc::new(Float64Array::from(vec![value]))

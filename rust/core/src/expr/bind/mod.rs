@@ -17,7 +17,7 @@ use recursive::recursive;
 
 use crate::error::{Error, Result};
 use crate::expr::evaluate::Evaluator;
-use crate::expr::evaluate::functions::mistyped;
+use crate::expr::evaluate::functions::type_error;
 use crate::expr::evaluate::like::Matcher;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::bound_formula::BoundFormula;
@@ -100,7 +100,7 @@ fn checked(typed: Typed) -> Result<Typed> {
 fn as_condition(typed: Typed, text: &str) -> Result<Typed> {
     match typed.data_type {
         DataType::Boolean | DataType::Null => checked(typed)?.cast(&DataType::Boolean),
-        _ => Err(mistyped(&format!("{text} is not a condition"))),
+        _ => Err(type_error(&format!("{text} is not a condition"))),
     }
 }
 

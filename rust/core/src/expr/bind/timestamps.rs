@@ -32,11 +32,11 @@ impl Predicate {
         partitions: &[String],
     ) -> Result<BTreeSet<String>> {
         let mut times = BTreeSet::new();
-        let mut moment = |text: &str| {
+        let mut lookup = |text: &str| {
             times.insert(text.to_owned());
             Some(0)
         };
-        Zoned::new(schema, partitions, &mut moment).weakened(&self.root)?;
+        Zoned::new(schema, partitions, &mut lookup).weakened(&self.root)?;
         Ok(times)
     }
 
@@ -46,19 +46,19 @@ impl Predicate {
     /// # Arguments
     ///
     /// * `partitions`: the table's partition columns.
-    /// * `moments`: microseconds since 1970-01-01T00:00:00 UTC for the results of [`Self::clock_times`].
+    /// * `timestamps`: microseconds since 1970-01-01T00:00:00 UTC for the results of [`Self::clock_times`].
     ///
     /// # Errors
     ///
     /// Invalid: `filter.column`.
-    pub fn with_moments(
+    pub fn with_timestamps(
         &self,
         schema: &StructType,
         partitions: &[String],
-        moments: &BTreeMap<String, i64>,
+        timestamps: &BTreeMap<String, i64>,
     ) -> Result<Option<Self>> {
-        let mut moment = |text: &str| moments.get(text).copied();
-        let root = Zoned::new(schema, partitions, &mut moment).weakened(&self.root)?;
+        let mut lookup = |text: &str| timestamps.get(text).copied();
+        let root = Zoned::new(schema, partitions, &mut lookup).weakened(&self.root)?;
         Ok(root.map(|root| Self { root }))
     }
 }
@@ -67,20 +67,20 @@ struct Zoned<'a> {
     schema: &'a StructType,
     partitions: &'a [String],
     columns: Columns<'a>,
-    moment: &'a mut dyn FnMut(&str) -> Option<i64>,
+    lookup: &'a mut dyn FnMut(&str) -> Option<i64>,
 }
 
 impl<'a> Zoned<'a> {
     fn new(
         schema: &'a StructType,
         partitions: &'a [String],
-        moment: &'a mut dyn FnMut(&str) -> Option<i64>,
+        lookup: &'a mut dyn FnMut(&str) -> Option<i64>,
     ) -> Self {
         Self {
             schema,
             partitions,
             columns: Columns::new(schema),
-            moment,
+            lookup,
         }
     }
 
@@ -127,8 +127,8 @@ impl<'a> Zoned<'a> {
                         .map(|literal| (Operand::Literal(literal), right.clone())),
                     (Operand::Column(left_path), Operand::Column(right_path)) => {
                         let mut zoned = |path| {
-                            let is_moment = self.columns.find(path)?.family == Family::Timestamp;
-                            Ok::<_, Error>((is_moment, is_moment && self.is_partition(path)))
+                            let is_timestamp = self.columns.find(path)?.family == Family::Timestamp;
+                            Ok::<_, Error>((is_timestamp, is_timestamp && self.is_partition(path)))
                         };
                         let same = matches!(
                             (zoned(left_path)?, zoned(right_path)?),
@@ -141,11 +141,11 @@ impl<'a> Zoned<'a> {
                 sides.map(|(left, right)| Expr::Compare(left, *op, right))
             }
             Expr::In(path, list) => {
-                let mut moments = Vec::with_capacity(list.len());
+                let mut timestamps = Vec::with_capacity(list.len());
                 for literal in list {
-                    moments.push(self.literal(path, literal)?);
+                    timestamps.push(self.literal(path, literal)?);
                 }
-                let list = moments.into_iter().collect::<Option<_>>();
+                let list = timestamps.into_iter().collect::<Option<_>>();
                 list.map(|list| Expr::In(path.clone(), list))
             }
             Expr::Computed(formula) => (!self.is_zoned(formula)).then(|| expr.clone()),
@@ -178,7 +178,7 @@ impl<'a> Zoned<'a> {
             | (Family::TimestampNtz, Literal::LocalTimestamp(_)) => return Ok(None),
             _ => return Ok(Some(literal.clone())),
         };
-        Ok((self.moment)(&clock).map(Literal::Timestamp))
+        Ok((self.lookup)(&clock).map(Literal::Timestamp))
     }
 
     fn is_partition(&self, path: &Path) -> bool {

@@ -12,7 +12,7 @@ use super::values::{decided, membership};
 use crate::error::Result;
 use crate::expr::evaluate::Evaluator;
 use crate::expr::evaluate::functions::{
-    Arithmetic, Computed, Function, agreed_type, always_fits, cast_value, compared, mistyped,
+    Arithmetic, Computed, Function, agreed_type, always_fits, cast_value, compared, type_error,
     unsupported,
 };
 use crate::expr::evaluate::like::Matcher;
@@ -21,7 +21,7 @@ use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::value::comparison::Op;
 use crate::expr::value::family::Family;
 use crate::expr::value::literal::{Literal, list_compared};
-use crate::spec::char_length::fitted;
+use crate::spec::char_length::trim_and_pad;
 
 /// An expression and its type.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ impl Typed {
         match self.data_type {
             DataType::Boolean => Ok(self.node),
             DataType::Null => Ok(self.cast(&DataType::Boolean)?.node),
-            other => Err(mistyped(&format!(
+            other => Err(type_error(&format!(
                 "a value of the type {other} is not a condition"
             ))),
         }
@@ -117,7 +117,7 @@ impl Typed {
         if let Some(Ok(node)) = decided(op, &left.node, &right.node) {
             return Ok(Self::answer(node));
         }
-        let (own, other) = (left.letters(), right.letters());
+        let (own, other) = (left.characters(), right.characters());
         let (left, right) = (left.fitted_to(other)?, right.fitted_to(own)?);
         let both = match agreed_type(&left.data_type, &right.data_type)? {
             DataType::Null => DataType::Boolean,
@@ -225,7 +225,9 @@ impl Typed {
         let conditions = conditions.into_iter().map(Self::condition);
         let conditions = conditions.collect::<Result<Vec<_>>>()?;
         let (mut values, data_type) = Self::alike(values)?;
-        let otherwise = values.pop().ok_or_else(|| mistyped("CASE has no values"))?;
+        let otherwise = values
+            .pop()
+            .ok_or_else(|| type_error("CASE has no values"))?;
         let node = Node::Case {
             branches: conditions.into_iter().zip(values).collect(),
             otherwise: Box::new(otherwise),
@@ -296,7 +298,7 @@ impl Typed {
     }
 
     /// Returns the length of a column of `char(n)`.
-    fn letters(&self) -> Option<usize> {
+    fn characters(&self) -> Option<usize> {
         match &self.node {
             Node::Column(column) => column.char_length,
             _ => None,
@@ -305,18 +307,18 @@ impl Typed {
 
     /// Pads for a comparison with a column of `char(n)`, whose values are padded with spaces: such a
     /// column, or a string literal, is padded to the same length.
-    fn fitted_to(self, letters: Option<usize>) -> Result<Self> {
-        let is_written = matches!(self.node, Node::Constant(_)) || self.letters().is_some();
-        let Some(letters) = letters.max(self.letters()) else {
+    fn fitted_to(self, characters: Option<usize>) -> Result<Self> {
+        let is_written = matches!(self.node, Node::Constant(_)) || self.characters().is_some();
+        let Some(characters) = characters.max(self.characters()) else {
             return Ok(self);
         };
         if !is_written || self.data_type != DataType::Utf8 {
             return Ok(self);
         }
         let function = Function::from_closure(move |values| {
-            let texts = values.as_string::<i32>().iter();
-            let texts = texts.map(|text| text.map(|text| fitted(text, letters)));
-            Ok(Arc::new(texts.collect::<StringArray>()))
+            let strings = values.as_string::<i32>().iter();
+            let strings = strings.map(|text| text.map(|text| trim_and_pad(text, characters)));
+            Ok(Arc::new(strings.collect::<StringArray>()))
         });
         Self::call(function, vec![self])
     }

@@ -16,7 +16,7 @@ use crate::expr::value::comparison::{Op, Order};
 use crate::expr::value::family::Family;
 use crate::expr::value::floats::key;
 use crate::expr::value::literal::{Decimal, Literal, list_compared, power_of_ten};
-use crate::spec::char_length::fitted;
+use crate::spec::char_length::trim_and_pad;
 use crate::spec::interval::MICROS_PER_DAY;
 
 /// A value in one of the comparison forms.
@@ -89,13 +89,13 @@ fn position(column: &BoundColumn, literal: &Literal) -> Result<LiteralPosition> 
     if *literal == Literal::Null || *family == Family::Void {
         return Ok(LiteralPosition::Null);
     }
-    let fitted = match (literal, column.char_length) {
-        (Literal::String(text), Some(letters)) => {
-            Some(Literal::String(fitted(text, letters).into_owned()))
+    let padded = match (literal, column.char_length) {
+        (Literal::String(text), Some(characters)) => {
+            Some(Literal::String(trim_and_pad(text, characters).into_owned()))
         }
         _ => None,
     };
-    try_position(family, fitted.as_ref().unwrap_or(literal)).ok_or_else(|| {
+    try_position(family, padded.as_ref().unwrap_or(literal)).ok_or_else(|| {
         let name = column.path.join(".");
         let hint = match (family, literal) {
             (Family::Integer, Literal::String(_)) => ": such strings are cast to BIGINT",
@@ -211,7 +211,7 @@ fn among_decimals((value, scale): (i128, u8), column: u8) -> LiteralPosition {
 }
 
 /// Returns `true` if strings are compared with another type: they are cast to it row by row.
-fn casts_texts(left: &Family, right: &Family) -> bool {
+fn casts_strings(left: &Family, right: &Family) -> bool {
     let other = |family: &Family| {
         !matches!(
             family,
@@ -288,7 +288,7 @@ pub(super) fn decided(op: Op, left: &Node, right: &Node) -> Option<Result<Node>>
         (Node::Column(left), Node::Column(right)) => {
             let lengths = left.char_length.zip(right.char_length);
             let unequal = lengths.is_some_and(|(left, right)| left != right);
-            let cast = unequal || casts_texts(&left.family, &right.family);
+            let cast = unequal || casts_strings(&left.family, &right.family);
             (!cast).then(|| between_columns(left, op, right))
         }
         _ => None,

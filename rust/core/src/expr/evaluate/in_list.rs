@@ -12,7 +12,7 @@ use crate::expr::value::canonical_order::{as_bytes, as_decimals, as_integers};
 use crate::expr::value::floats::NAN_KEY;
 
 /// Lists up to this length use binary search.
-const SHORT: usize = 16;
+const MAX_BINARY_SEARCH: usize = 16;
 
 /// A list of values of one form.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl<T: Ord> Values<T> {
                 .get(*index)
                 .map_or(0, |value| value.borrow().hashed())
         };
-        let indexes = (values.len() > SHORT).then(|| {
+        let indexes = (values.len() > MAX_BINARY_SEARCH).then(|| {
             let mut indexes = HashTable::with_capacity(values.len());
             for index in 0..values.len() {
                 indexes.insert_unique(hash(&index), index, hash);
@@ -171,10 +171,10 @@ impl InList {
             ($list:expr, $typed:expr, $get:expr) => {{
                 let min = min.map($typed).transpose()?;
                 let max = max.map($typed).transpose()?;
-                let least = |row| min.and_then(|bound| $get(bound, row));
-                let most = |row| max.and_then(|bound| $get(bound, row));
-                let within = |row| $list.meets(least(row), most(row));
-                let outside = |row| match (least(row), most(row)) {
+                let lower = |row| min.and_then(|bound| $get(bound, row));
+                let upper = |row| max.and_then(|bound| $get(bound, row));
+                let within = |row| $list.meets(lower(row), upper(row));
+                let outside = |row| match (lower(row), upper(row)) {
                     (Some(min), Some(max)) => min != max || !$list.contains(min),
                     _ => true,
                 };

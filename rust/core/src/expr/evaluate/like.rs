@@ -8,11 +8,11 @@ pub(in crate::expr) const DEFAULT_ESCAPE: char = '\\';
 /// Escapes a text to a pattern that matches only this text.
 pub(in crate::expr) fn escaped(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if matches!(letter, '%' | '_' | DEFAULT_ESCAPE) {
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | DEFAULT_ESCAPE) {
             pattern.push(DEFAULT_ESCAPE);
         }
-        pattern.push(letter);
+        pattern.push(character);
     }
     pattern
 }
@@ -34,7 +34,7 @@ type Segment = Vec<Piece>;
 enum Piece {
     Text(Vec<u8>),
     /// Any character.
-    Letter,
+    Character,
 }
 
 /// The prefix of the strings that match a pattern.
@@ -53,10 +53,10 @@ impl Matcher {
     pub(in crate::expr) fn new(pattern: &str, escape: char) -> Result<Self, &'static str> {
         let mut segments = Vec::new();
         let mut segment = Segment::new();
-        let mut letters = pattern.chars();
-        while let Some(letter) = letters.next() {
-            let letter = if letter == escape {
-                match letters.next() {
+        let mut characters = pattern.chars();
+        while let Some(character) = characters.next() {
+            let character = if character == escape {
+                match characters.next() {
                     Some(next) if next == '%' || next == '_' || next == escape => next,
                     Some(_) => {
                         return Err(
@@ -66,16 +66,16 @@ impl Matcher {
                     }
                     None => return Err("the pattern ends with its escape character: double it"),
                 }
-            } else if letter == '%' {
+            } else if character == '%' {
                 segments.push(std::mem::take(&mut segment));
                 continue;
-            } else if letter == '_' {
-                segment.push(Piece::Letter);
+            } else if character == '_' {
+                segment.push(Piece::Character);
                 continue;
             } else {
-                letter
+                character
             };
-            let bytes = letter.encode_utf8(&mut [0; 4]).as_bytes().to_vec();
+            let bytes = character.encode_utf8(&mut [0; 4]).as_bytes().to_vec();
             match segment.last_mut() {
                 Some(Piece::Text(text)) => text.extend(bytes),
                 _ => segment.push(Piece::Text(bytes)),
@@ -131,11 +131,11 @@ impl Matcher {
 fn forward<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     segment.iter().try_fold(text, |rest, piece| match piece {
         Piece::Text(text) => rest.strip_prefix(text.as_slice()),
-        Piece::Letter => behind_letter(rest),
+        Piece::Character => after_character(rest),
     })
 }
 
-fn behind_letter(text: &[u8]) -> Option<&[u8]> {
+fn after_character(text: &[u8]) -> Option<&[u8]> {
     let (_, mut rest) = text.split_first()?;
     while let Some((byte, after)) = rest.split_first()
         && is_inside(*byte)
@@ -173,7 +173,7 @@ fn find<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
         if let Some(after) = forward(segment, rest) {
             return Some(after);
         }
-        rest = behind_letter(rest)?;
+        rest = after_character(rest)?;
     }
 }
 

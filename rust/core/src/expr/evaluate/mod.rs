@@ -21,13 +21,13 @@ use recursive::recursive;
 
 use crate::error::{Error, Result};
 use crate::expr::evaluate::functions::{
-    Computed, cast_value, chosen_of, compared, is_true, mistyped,
+    Computed, cast_value, chosen_of, compared, is_true, type_error,
 };
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::{BoundPredicate, Node};
 use crate::expr::value::canonical_order::{Form, as_bytes, failed};
 use crate::expr::value::comparison::Op;
-use crate::spec::char_length::filled_up;
+use crate::spec::char_length::pad_values;
 
 impl BoundPredicate {
     /// Returns the answer for each row: null if it is unknown. Rows with `Some(true)` satisfy the
@@ -374,7 +374,10 @@ impl<'a> Evaluator<'a> {
             ColumnSource::Nothing => new_null_array(&column.data_type, self.rows),
         };
         Ok(match column.char_length {
-            Some(letters) => filled_up(&cast(&values, &column.data_type).map_err(failed)?, letters),
+            Some(characters) => pad_values(
+                &cast(&values, &column.data_type).map_err(failed)?,
+                characters,
+            ),
             None => values,
         })
     }
@@ -382,7 +385,7 @@ impl<'a> Evaluator<'a> {
 
 fn as_answers(values: &ArrayRef) -> Result<BooleanArray> {
     let answers = values.as_boolean_opt().cloned();
-    answers.ok_or_else(|| mistyped("a value is not a condition"))
+    answers.ok_or_else(|| type_error("a value is not a condition"))
 }
 
 /// Spreads the values of the rows selected by the mask to their indexes among all rows: null on the others.

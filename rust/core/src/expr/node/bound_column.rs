@@ -4,7 +4,7 @@ use arrow_schema::DataType;
 
 use crate::error::Result;
 use crate::expr::value::family::Family;
-use crate::spec::collation::not_compared;
+use crate::spec::collation::unsupported_comparison;
 
 /// A column of a predicate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl BoundColumn {
     /// Unsupported: `expression.collation`.
     pub(crate) fn comparable(&self) -> Result<()> {
         match &self.collation {
-            Some(collation) => Err(not_compared(&self.path.join("."), collation)),
+            Some(collation) => Err(unsupported_comparison(&self.path.join("."), collation)),
             None => Ok(()),
         }
     }

@@ -8,7 +8,7 @@ use arrow_schema::DataType;
 
 use crate::error::Result;
 use crate::expr::evaluate::Evaluator;
-use crate::expr::evaluate::functions::{cast_value, mistyped};
+use crate::expr::evaluate::functions::{cast_value, type_error};
 use crate::expr::node::Node;
 
 /// A formula with resolved columns.
@@ -70,6 +70,6 @@ impl BoundFormula {
     pub fn answers(&self, rows: &RecordBatch) -> Result<BooleanArray> {
         let values = cast_value(&self.evaluate(rows)?, &DataType::Boolean)?;
         let answers = values.as_boolean_opt().cloned();
-        answers.ok_or_else(|| mistyped(&format!("{} is not a condition", self.text)))
+        answers.ok_or_else(|| type_error(&format!("{} is not a condition", self.text)))
     }
 }

@@ -27,7 +27,7 @@ use crate::expr::skip::bounds::{Bounds, ColumnBounds};
 use crate::expr::value::canonical_order::{Form, as_bytes, as_integers, failed};
 use crate::expr::value::comparison::Order;
 use crate::expr::value::floats::NAN_KEY;
-use crate::spec::char_length::filled;
+use crate::spec::char_length::padded;
 
 impl BoundPredicate {
     /// Returns the units that may contain a row that satisfies the predicate: false only if no row can.
@@ -48,13 +48,13 @@ impl BoundPredicate {
 }
 
 /// The units where a condition may have each of its three answers.
-struct Possible {
+struct PossibleAnswers {
     is_true: BooleanBuffer,
     is_false: BooleanBuffer,
     is_null: BooleanBuffer,
 }
 
-impl Possible {
+impl PossibleAnswers {
     fn negated(self) -> Self {
         Self {
             is_true: self.is_false,
@@ -97,13 +97,13 @@ struct Units<'a> {
 
 impl Units<'_> {
     #[recursive]
-    fn possible(&mut self, node: &Node) -> Result<Possible> {
+    fn possible(&mut self, node: &Node) -> Result<PossibleAnswers> {
         Ok(match node {
             Node::Constant(answer) => {
                 let answer = answer
                     .as_boolean_opt()
                     .and_then(|answers| answers.iter().next()?);
-                Possible {
+                PossibleAnswers {
                     is_true: self.all_or_none(answer == Some(true)),
                     is_false: self.all_or_none(answer == Some(false)),
                     is_null: self.all_or_none(answer.is_none()),
@@ -179,8 +179,8 @@ impl Units<'_> {
         })
     }
 
-    fn all_of(&mut self, parts: &[Node], negated: bool) -> Result<Possible> {
-        let mut all = Possible {
+    fn all_of(&mut self, parts: &[Node], negated: bool) -> Result<PossibleAnswers> {
+        let mut all = PossibleAnswers {
             is_true: self.all_or_none(true),
             is_false: self.all_or_none(false),
             is_null: self.all_or_none(false),
@@ -200,8 +200,8 @@ impl Units<'_> {
         }
     }
 
-    fn never_null(&self, is_true: BooleanBuffer, is_false: BooleanBuffer) -> Possible {
-        Possible {
+    fn never_null(&self, is_true: BooleanBuffer, is_false: BooleanBuffer) -> PossibleAnswers {
+        PossibleAnswers {
             is_true,
             is_false,
             is_null: self.all_or_none(false),
@@ -209,7 +209,7 @@ impl Units<'_> {
     }
 
     /// Compares bounds with a list of values, which may contain null.
-    fn listed(&self, range: Range, list: &InList, or_null: bool) -> Result<Possible> {
+    fn listed(&self, range: Range, list: &InList, or_null: bool) -> Result<PossibleAnswers> {
         let mut met = list.meets(self.len, range.min.as_ref(), range.max.as_ref())?;
         if range.nan {
             let has_nan = list.has_nan();
@@ -222,7 +222,7 @@ impl Units<'_> {
         } else {
             (outside, range.has_nulls)
         };
-        Ok(Possible {
+        Ok(PossibleAnswers {
             is_true: &met.within & &range.has_values,
             is_false,
             is_null,
@@ -230,7 +230,12 @@ impl Units<'_> {
     }
 
     /// Compares bounds with a value.
-    fn compared(&self, range: &Range, order: Order, value: &Scalar<ArrayRef>) -> Result<Possible> {
+    fn compared(
+        &self,
+        range: &Range,
+        order: Order,
+        value: &Scalar<ArrayRef>,
+    ) -> Result<PossibleAnswers> {
         let (mut is_true, mut is_false) =
             self.ordered(order, &range.min, &range.max, &Bound::Value(value))?;
         if range.nan {
@@ -240,7 +245,7 @@ impl Units<'_> {
             is_true = &is_true | &self.all_or_none(answer);
             is_false = &is_false | &self.all_or_none(!answer);
         }
-        Ok(Possible {
+        Ok(PossibleAnswers {
             is_true: &is_true & &range.has_values,
             is_false: &is_false & &range.has_values,
             is_null: range.has_nulls.clone(),
@@ -252,7 +257,7 @@ impl Units<'_> {
         mut left: Range,
         order: Order,
         mut right: Range,
-    ) -> Result<Possible> {
+    ) -> Result<PossibleAnswers> {
         for side in [&mut left, &mut right] {
             if side.nan {
                 side.max = None;
@@ -261,7 +266,7 @@ impl Units<'_> {
         let other = Bound::Column(&right.min, &right.max);
         let (is_true, is_false) = self.ordered(order, &left.min, &left.max, &other)?;
         let has_values = &left.has_values & &right.has_values;
-        Ok(Possible {
+        Ok(PossibleAnswers {
             is_true: &is_true & &has_values,
             is_false: &is_false & &has_values,
             is_null: &left.has_nulls | &right.has_nulls,
@@ -300,7 +305,7 @@ impl Units<'_> {
         })
     }
 
-    fn alike(&self, range: &Range, matcher: &Matcher) -> Result<Possible> {
+    fn alike(&self, range: &Range, matcher: &Matcher) -> Result<PossibleAnswers> {
         let (prefix, exact, all) = match matcher.shape() {
             Shape::Exactly(text) => (text, true, false),
             Shape::StartsWith(text) => (text, false, true),
@@ -336,7 +341,7 @@ impl Units<'_> {
             };
             !(within || (all && prefix.is_empty()))
         });
-        Ok(Possible {
+        Ok(PossibleAnswers {
             is_true: &is_true & &range.has_values,
             is_false: &is_false & &range.has_values,
             is_null: range.has_nulls.clone(),
@@ -364,8 +369,8 @@ impl Units<'_> {
             Some(position) => position,
             None => {
                 let mut bounds = self.bounds.bounds(column)?.unwrap_or_default();
-                if let (Some(max), Some(letters)) = (&bounds.max, column.char_length) {
-                    bounds.max = Some(filled_max(max, letters)?);
+                if let (Some(max), Some(characters)) = (&bounds.max, column.char_length) {
+                    bounds.max = Some(padded_max(max, characters)?);
                 }
                 let lengths = [
                     bounds.min.as_ref().map(|values| values.len()),
@@ -459,12 +464,12 @@ impl Bound<'_> {
 
 /// Returns an upper bound of strings padded with spaces, from one of the strings themselves: characters
 /// that sort before the space do not bound shorter strings. Lower bounds remain valid.
-fn filled_max(max: &ArrayRef, letters: usize) -> Result<ArrayRef> {
-    let texts = cast(max, &DataType::Utf8).map_err(failed)?;
-    let plain = |text: &str| text.chars().all(|letter| letter >= ' ');
-    let texts = texts.as_string::<i32>().iter();
-    let filled = texts.map(|text| Some(filled(text.filter(|text| plain(text))?, letters)));
-    Ok(Arc::new(filled.collect::<StringArray>()))
+fn padded_max(max: &ArrayRef, characters: usize) -> Result<ArrayRef> {
+    let strings = cast(max, &DataType::Utf8).map_err(failed)?;
+    let plain = |text: &str| text.chars().all(|character| character >= ' ');
+    let strings = strings.as_string::<i32>().iter();
+    let padded = strings.map(|text| Some(padded(text.filter(|text| plain(text))?, characters)));
+    Ok(Arc::new(padded.collect::<StringArray>()))
 }
 
 /// Returns `true` for true and unknown.

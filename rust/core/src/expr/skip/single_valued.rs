@@ -11,7 +11,7 @@ use arrow_schema::ArrowError;
 use arrow_select::filter::filter;
 use arrow_select::nullif::nullif;
 
-use super::{Possible, Units};
+use super::{PossibleAnswers, Units};
 use crate::error::Result;
 use crate::expr::evaluate::{Evaluator, spread};
 use crate::expr::node::Node;
@@ -21,7 +21,7 @@ use crate::expr::value::canonical_order::failed;
 impl Units<'_> {
     /// Returns the possible answers of a condition: all of them if its values are unknown, or cannot be
     /// computed.
-    pub(super) fn computed(&mut self, condition: &Node) -> Result<Possible> {
+    pub(super) fn computed(&mut self, condition: &Node) -> Result<PossibleAnswers> {
         let (mut names, mut columns) = (Vec::new(), Vec::new());
         condition.each_column(&mut |column| {
             if !names.contains(column) {
@@ -48,15 +48,15 @@ impl Units<'_> {
         let (answers, known) = answers.as_boolean().clone().into_parts();
         let known = known.map_or_else(|| self.all_or_none(true), NullBuffer::into_inner);
         let open = !settled.values();
-        Ok(Possible {
+        Ok(PossibleAnswers {
             is_true: &open | &(&known & &answers),
             is_false: &open | &(&known & &!&answers),
             is_null: &open | &!&known,
         })
     }
 
-    fn anything(&self) -> Possible {
-        Possible {
+    fn anything(&self) -> PossibleAnswers {
+        PossibleAnswers {
             is_true: self.all_or_none(true),
             is_false: self.all_or_none(true),
             is_null: self.all_or_none(true),

@@ -8,12 +8,12 @@ use sqlparser::ast::{
 };
 
 use super::types::field_name;
-use super::{Naming, Printed, Printer, Refused, functions, refused};
+use super::{CannotPrint, Naming, PrintResult, Printer, functions, refused};
 use crate::spec::json::clipped;
 
 impl Printer {
     /// Prints functions with a special syntax; others are refused.
-    pub(super) fn special(&mut self, root: &Expr) -> Printed {
+    pub(super) fn special(&mut self, root: &Expr) -> PrintResult {
         match root {
             Expr::Extract { field, expr, .. } => {
                 let field = field_name(field)?;
@@ -83,11 +83,11 @@ impl Printer {
             Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
                 refused("has a subquery")
             }
-            other => Err(Refused(format!("has {}", clipped(&other.to_string())))),
+            other => Err(CannotPrint(format!("has {}", clipped(&other.to_string())))),
         }
     }
 
-    fn rounded(&mut self, name: &str, expr: &Expr, field: &CeilFloorKind) -> Printed {
+    fn rounded(&mut self, name: &str, expr: &Expr, field: &CeilFloorKind) -> PrintResult {
         match field {
             CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => {
                 self.call(name, |it| it.value(expr))
@@ -97,18 +97,20 @@ impl Printer {
                 it.text(", ");
                 it.literal(scale)
             }),
-            CeilFloorKind::DateTimeField(field) => Err(Refused(format!("has {name} TO {field}"))),
+            CeilFloorKind::DateTimeField(field) => {
+                Err(CannotPrint(format!("has {name} TO {field}")))
+            }
         }
     }
 
-    pub(super) fn function(&mut self, function: &Function) -> Printed {
+    pub(super) fn function(&mut self, function: &Function) -> PrintResult {
         let name = match function.name.0.as_slice() {
             [part] => part.as_ident().map(|name| name.value.to_lowercase()),
             _ => None,
         };
         let excerpt = || clipped(&function.name.to_string());
         let Some(name) = name.filter(|name| functions::is_pure(name)) else {
-            return Err(Refused(format!("calls the function {}", excerpt())));
+            return Err(CannotPrint(format!("calls the function {}", excerpt())));
         };
         let is_plain = !function.uses_odbc_syntax
             && function.parameters == FunctionArguments::None
@@ -127,7 +129,7 @@ impl Printer {
                 list
             }
             _ => {
-                return Err(Refused(format!(
+                return Err(CannotPrint(format!(
                     "calls {} with more than arguments",
                     excerpt()
                 )));
@@ -139,7 +141,7 @@ impl Printer {
                 FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => arguments.push(argument),
                 other => {
                     let argument = clipped(&other.to_string());
-                    return Err(Refused(format!("calls {} with {argument}", excerpt())));
+                    return Err(CannotPrint(format!("calls {} with {argument}", excerpt())));
                 }
             }
         }
@@ -169,7 +171,11 @@ impl Printer {
         })
     }
 
-    fn call(&mut self, name: &str, arguments: impl FnOnce(&mut Self) -> Printed) -> Printed {
+    fn call(
+        &mut self,
+        name: &str,
+        arguments: impl FnOnce(&mut Self) -> PrintResult,
+    ) -> PrintResult {
         if self.naming == Naming::Qualified {
             self.text("system.builtin.");
         }
@@ -178,7 +184,7 @@ impl Printer {
         self.whole(arguments)
     }
 
-    fn lambda(&mut self, lambda: &LambdaFunction) -> Printed {
+    fn lambda(&mut self, lambda: &LambdaFunction) -> PrintResult {
         let parameters = match &lambda.params {
             OneOrManyWithParens::One(only) => std::slice::from_ref(only),
             OneOrManyWithParens::Many(many) => many.as_slice(),
@@ -187,7 +193,7 @@ impl Printer {
             .iter()
             .any(|parameter| parameter.data_type.is_some());
         if lambda.syntax != LambdaSyntax::Arrow || is_typed || parameters.is_empty() {
-            return Err(Refused(format!("has {}", clipped(&lambda.to_string()))));
+            return Err(CannotPrint(format!("has {}", clipped(&lambda.to_string()))));
         }
         let outer = self.variables.len();
         // Spark does not allow parentheses around a single argument here

@@ -5,7 +5,7 @@
 //! named in the text; so are functions that return the user, such as `current_user`.
 
 /// Sorted by name.
-const PURE: [&str; 342] = [
+const DETERMINISTIC: [&str; 342] = [
     "abs",
     "acos",
     "acosh",
@@ -367,7 +367,8 @@ const UNITS: [&str; 11] = [
 
 /// Returns `true` if the function of this name in lower case may be called.
 pub(super) fn is_pure(name: &str) -> bool {
-    PURE.binary_search(&name).is_ok() || (takes_unit(name) && name.starts_with("timestamp"))
+    DETERMINISTIC.binary_search(&name).is_ok()
+        || (takes_unit(name) && name.starts_with("timestamp"))
 }
 
 /// Returns `true` if the first of three arguments may be a unit of time.

@@ -3,12 +3,12 @@
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 
 use super::types::type_name;
-use super::{Printed, Printer, Refused, refused};
+use super::{CannotPrint, PrintResult, Printer, refused};
 use crate::spec::json::clipped;
 
 impl Printer {
     /// Prints a condition with a special syntax; `None` for other expressions.
-    pub(super) fn condition(&mut self, root: &Expr) -> Option<Printed> {
+    pub(super) fn condition(&mut self, root: &Expr) -> Option<PrintResult> {
         let after = |it: &mut Self, inner: &Expr, text: &str| {
             it.whole(|it| {
                 it.operand(inner)?;
@@ -101,7 +101,7 @@ impl Printer {
         pattern: &Expr,
         any: bool,
         escape: Option<&Expr>,
-    ) -> Printed {
+    ) -> PrintResult {
         self.whole(|it| {
             it.operand(expr)?;
             it.text(name);
@@ -118,19 +118,19 @@ impl Printer {
             }
             match escape {
                 None => Ok(()),
-                Some(Expr::Value(letter)) => {
+                Some(Expr::Value(character)) => {
                     it.text(" ESCAPE ");
-                    it.literal(letter)
+                    it.literal(character)
                 }
                 Some(_) => refused("has an ESCAPE that is not a literal"),
             }
         })
     }
 
-    pub(super) fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Printed {
+    pub(super) fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> PrintResult {
         use BinaryOperator as Op;
         let Some(written) = operator(op) else {
-            return Err(Refused(format!(
+            return Err(CannotPrint(format!(
                 "has the operator {}",
                 clipped(&op.to_string())
             )));
@@ -163,7 +163,7 @@ impl Printer {
         Ok(())
     }
 
-    pub(super) fn unary(&mut self, op: UnaryOperator, inner: &Expr) -> Printed {
+    pub(super) fn unary(&mut self, op: UnaryOperator, inner: &Expr) -> PrintResult {
         let written = match op {
             UnaryOperator::Not | UnaryOperator::BangNot => {
                 return self.whole(|it| {
@@ -174,7 +174,7 @@ impl Printer {
             UnaryOperator::Minus => "-",
             UnaryOperator::Plus => "+",
             UnaryOperator::BitwiseNot => "~",
-            other => return Err(Refused(format!("has the operator {other}"))),
+            other => return Err(CannotPrint(format!("has the operator {other}"))),
         };
         // the minima of their types have no positive counterpart: `-128Y`
         if let (
@@ -202,14 +202,19 @@ impl Printer {
         })
     }
 
-    pub(super) fn cast(&mut self, kind: &CastKind, inner: &Expr, data_type: &DataType) -> Printed {
+    pub(super) fn cast(
+        &mut self,
+        kind: &CastKind,
+        inner: &Expr,
+        data_type: &DataType,
+    ) -> PrintResult {
         let name = match kind {
             CastKind::Cast | CastKind::DoubleColon => "CAST(",
             CastKind::TryCast => "TRY_CAST(",
             CastKind::SafeCast => return refused("has SAFE_CAST"),
         };
         let Some(type_sql) = type_name(data_type) else {
-            return Err(Refused(format!(
+            return Err(CannotPrint(format!(
                 "has the type {}",
                 clipped(&data_type.to_string())
             )));

@@ -4,19 +4,19 @@ use sqlparser::ast::{
     ArrayElemTypeDef, CharacterLength, DataType, DateTimeField, ExactNumberInfo, TimezoneInfo,
 };
 
-use super::Refused;
+use super::CannotPrint;
 use crate::spec::json::clipped;
 
 /// Returns the name of a date or time field.
-pub(super) fn field_name(field: &DateTimeField) -> std::result::Result<String, Refused> {
+pub(super) fn field_name(field: &DateTimeField) -> std::result::Result<String, CannotPrint> {
     let name = field.to_string().to_ascii_uppercase();
-    if name.chars().all(|letter| letter.is_ascii_uppercase()) {
+    if name.chars().all(|character| character.is_ascii_uppercase()) {
         return Ok(name);
     }
-    Err(Refused(format!("has the field {}", clipped(&name))))
+    Err(CannotPrint(format!("has the field {}", clipped(&name))))
 }
 
-pub(super) fn moment_type(data_type: &DataType) -> Option<&'static str> {
+pub(super) fn datetime_type(data_type: &DataType) -> Option<&'static str> {
     Some(match data_type {
         DataType::Date => "DATE",
         DataType::Timestamp(None, TimezoneInfo::None) => "TIMESTAMP",
@@ -73,7 +73,7 @@ pub(super) fn type_name(data_type: &DataType) -> Option<String> {
                 _ => return None,
             }
         }
-        other => moment_type(other)?,
+        other => datetime_type(other)?,
     };
     Some(name.to_owned())
 }

@@ -140,7 +140,7 @@ fn a_moment_answers_what_asks_for_the_time() {
 }
 
 #[test]
-fn what_no_formula_knows_is_refused() {
+fn unsupported_expressions_are_refused() {
     for (text, code) in [
         ("frobnicate(id) = 1", "formula.unsupported"),
         ("missing % 2 = 0", "formula.column"),

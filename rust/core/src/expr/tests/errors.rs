@@ -38,7 +38,10 @@ fn a_caret_marks_the_place() {
     }
     let (_, message) = refused(&format!("{} AND ) AND x", vec!["a = 1"; 100].join(" AND ")));
     let lines: Vec<&str> = message.lines().collect();
-    let caret = lines[2].chars().position(|letter| letter == '^').unwrap();
+    let caret = lines[2]
+        .chars()
+        .position(|character| character == '^')
+        .unwrap();
     assert_eq!(lines[1].chars().nth(caret), Some(')'), "{message}");
     assert!(lines[1].len() < 120);
 }

@@ -27,7 +27,7 @@ fn value(text: &str) -> Result<Vec<String>> {
     assert_eq!(values.data_type(), bound.data_type(), "{text}");
     // arrow does not format zone names
     let values = match values.as_primitive_opt::<TimestampMicrosecondType>() {
-        Some(moments) => Arc::new(moments.clone().with_timezone("+00:00")),
+        Some(timestamps) => Arc::new(timestamps.clone().with_timezone("+00:00")),
         None => values,
     };
     Ok((0..2)

@@ -63,7 +63,7 @@ fn doubles() -> BoxedStrategy<f64> {
     .boxed()
 }
 
-fn texts() -> BoxedStrategy<String> {
+fn strings() -> BoxedStrategy<String> {
     prop_oneof![
         4 => "[ab%_\\\\]{0,3}",
         2 => "[aé🚀\u{7F}\u{10FFFF}]{0,4}",
@@ -96,7 +96,7 @@ fn value(data_type: &str) -> BoxedStrategy<Value> {
             .prop_map(|value| Value::Single(value as f32))
             .boxed(),
         "double" => doubles().prop_map(Value::Double).boxed(),
-        "string" => texts().prop_map(Value::Text).boxed(),
+        "string" => strings().prop_map(Value::Text).boxed(),
         "binary" => proptest::collection::vec(prop_oneof![Just(0u8), Just(97), Just(255)], 0..3)
             .prop_map(Value::Bytes)
             .boxed(),
@@ -233,7 +233,7 @@ fn literal(data_type: &'static str) -> BoxedStrategy<Literal> {
                 other => panic!("{other:?}"),
             })
             .boxed(),
-        "binary" => text(texts()),
+        "binary" => text(strings()),
         "date" => {
             let day = |days| (NaiveDate::default() + chrono::Days::new(days)).to_string();
             prop_oneof![3 => time, 1 => text((0u64..4).prop_map(day).boxed())].boxed()

@@ -5,7 +5,7 @@ mod errors;
 mod formulas;
 mod generate;
 mod model;
-mod moments;
+mod timestamps;
 mod prune;
 mod random;
 mod rows;

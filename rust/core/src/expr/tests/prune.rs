@@ -25,8 +25,8 @@ impl ColumnBounds for Known {
 /// Returns the units as letters: kept or skipped.
 fn kept(text: &str, types: &[(&str, &str)], bounds: &Known) -> String {
     let kept = bound(text, &schema(types)).may_match(bounds).unwrap();
-    let letter = |keep| if keep { 'k' } else { '-' };
-    kept.iter().map(letter).collect()
+    let character = |keep| if keep { 'k' } else { '-' };
+    kept.iter().map(character).collect()
 }
 
 fn counts(values: &[Option<i64>]) -> Option<Int64Array> {
@@ -37,7 +37,7 @@ fn longs(values: &[Option<i64>]) -> Option<ArrayRef> {
     counts(values).map(|values| Arc::new(values) as ArrayRef)
 }
 
-fn texts(values: &[&str]) -> Option<ArrayRef> {
+fn strings(values: &[&str]) -> Option<ArrayRef> {
     Some(Arc::new(StringArray::from(values.to_vec())))
 }
 
@@ -85,8 +85,8 @@ fn texts_that_are_filled_up() {
     );
     let schema = StructType::parse(&schema).unwrap();
     let column = Bounds {
-        min: texts(&["a", "ab  ", "b", "a"]),
-        max: texts(&["ab", "ab  ", "c", "a\t"]),
+        min: strings(&["a", "ab  ", "b", "a"]),
+        max: strings(&["ab", "ab  ", "c", "a\t"]),
         null_count: counts(&[Some(0); 4]),
         num_rows: counts(&[Some(7); 4]),
         covers_nan: false,
@@ -119,8 +119,8 @@ fn texts_that_are_filled_up() {
 #[test]
 fn texts_beside_numbers() {
     let column = Bounds {
-        min: texts(&["10", "9", "2"]),
-        max: texts(&["100", "9", "9"]),
+        min: strings(&["10", "9", "2"]),
+        max: strings(&["100", "9", "9"]),
         null_count: counts(&[Some(0); 3]),
         num_rows: counts(&[Some(7); 3]),
         covers_nan: false,

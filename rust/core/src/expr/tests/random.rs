@@ -202,21 +202,21 @@ fn higher(value: &Value, choice: u8) -> Value {
 /// The protocol digest's rule for long strings, in characters: a prefix that is increased beyond the
 /// original.
 fn cut_above(text: &str, length: usize) -> Option<String> {
-    let letters: Vec<char> = text.chars().collect();
-    if letters.len() <= length {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= length {
         return Some(text.to_owned());
     }
-    let next = (length..letters.len()).find(|at| letters[*at] != '\u{10FFFF}')?;
-    let above = if letters[next] < '\u{7F}' {
+    let next = (length..characters.len()).find(|at| characters[*at] != '\u{10FFFF}')?;
+    let above = if characters[next] < '\u{7F}' {
         '\u{7F}'
     } else {
         '\u{10FFFF}'
     };
-    Some(letters[..next].iter().collect::<String>() + &above.to_string())
+    Some(characters[..next].iter().collect::<String>() + &above.to_string())
 }
 
 #[test]
-fn an_unknown_column_says_nothing() {
+fn an_unknown_column_skips_no_file() {
     let bounds = Files {
         len: 3,
         columns: HashMap::new(),

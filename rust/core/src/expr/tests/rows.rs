@@ -20,12 +20,12 @@ fn answers(text: &str, columns: &[(&str, &str, ArrayRef)]) -> String {
         .map(|(name, _, values)| (*name, Arc::clone(values), true));
     let batch = RecordBatch::try_from_iter_with_nullable(arrays).unwrap();
     let answers = bound(text, &schema(&types)).evaluate(&batch).unwrap();
-    let letter = |answer| match answer {
+    let character = |answer| match answer {
         Some(true) => 't',
         Some(false) => 'f',
         None => 'n',
     };
-    answers.iter().map(letter).collect()
+    answers.iter().map(character).collect()
 }
 
 /// Spark's "NaN Semantics": NaN = NaN, and NaN is larger than any other number; zeros are equal.
@@ -93,13 +93,13 @@ fn a_float_is_not_the_double_of_its_digits() {
 #[test]
 fn three_valued_logic() {
     use arrow_array::BooleanArray;
-    let of = |letters: &str| -> ArrayRef {
-        let value = |letter| match letter {
+    let of = |characters: &str| -> ArrayRef {
+        let value = |character| match character {
             't' => Some(true),
             'f' => Some(false),
             _ => None,
         };
-        Arc::new(letters.chars().map(value).collect::<BooleanArray>())
+        Arc::new(characters.chars().map(value).collect::<BooleanArray>())
     };
     let columns = [
         ("a", "boolean", of("tttfffnnn")),
@@ -320,7 +320,7 @@ fn long_lists_are_found_too() {
             .map(|value| (value % 7 != 0).then_some(value))
             .collect::<Int64Array>(),
     );
-    let texts: ArrayRef = Arc::new(
+    let strings: ArrayRef = Arc::new(
         (0..2_000i64)
             .map(|value| (value % 7 != 0).then(|| format!("k{value}")))
             .collect::<StringArray>(),
@@ -331,7 +331,7 @@ fn long_lists_are_found_too() {
             .collect::<Vec<_>>()
             .join(",")
     };
-    let columns = [("v", "long", values), ("s", "string", texts)];
+    let columns = [("v", "long", values), ("s", "string", strings)];
     let numbers = answers(
         &format!("v IN ({})", list(&|value| value.to_string())),
         &columns,
@@ -383,7 +383,7 @@ fn names_are_found_in_any_case_and_inside_of_structs() {
 
 #[test]
 fn patterns_as_the_model_matches_them() {
-    let letters = ['a', 'b', 'é', '%', '_', '\\'];
+    let characters = ['a', 'b', 'é', '%', '_', '\\'];
     let mut state = 1u64;
     let mut next = |below: usize| {
         state = state
@@ -393,8 +393,8 @@ fn patterns_as_the_model_matches_them() {
     };
     let mut matched = 0;
     for _ in 0..20_000 {
-        let pattern: String = (0..next(7)).map(|_| letters[next(6)]).collect();
-        let text: String = (0..next(7)).map(|_| letters[next(3)]).collect();
+        let pattern: String = (0..next(7)).map(|_| characters[next(6)]).collect();
+        let text: String = (0..next(7)).map(|_| characters[next(3)]).collect();
         let Ok(matcher) = Matcher::new(&pattern, '\\') else {
             continue;
         };

@@ -210,11 +210,11 @@ impl Display for Path {
 }
 
 fn is_plain(name: &str) -> bool {
-    let mut letters = name.bytes();
-    letters
+    let mut characters = name.bytes();
+    characters
         .next()
         .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
-        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
+        && characters.all(|character| character.is_ascii_alphanumeric() || character == b'_')
         && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
@@ -230,11 +230,11 @@ impl Display for Quoted<'_> {
             .find(['\'', '\\', '$'])
             .and_then(|position| rest.split_at_checked(position))
         {
-            let (letter, after) = special.split_at_checked(1).unwrap_or((special, ""));
-            match letter {
+            let (character, after) = special.split_at_checked(1).unwrap_or((special, ""));
+            match character {
                 "$" if after.starts_with('{') => write!(f, "{plain}\\u0024")?,
                 "$" => write!(f, "{plain}$")?,
-                _ => write!(f, "{plain}\\{letter}")?,
+                _ => write!(f, "{plain}\\{character}")?,
             }
             rest = after;
         }

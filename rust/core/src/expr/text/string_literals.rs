@@ -24,13 +24,13 @@ pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
 
 /// Returns the values of string literals in double quotes, which are names in other dialects.
 pub fn double_quoted(sql: &str) -> Vec<String> {
-    let mut texts = Vec::new();
+    let mut strings = Vec::new();
     rewritten(sql, &mut String::new(), &mut |quote, text| {
         if quote == '"' {
-            texts.push(text.to_owned());
+            strings.push(text.to_owned());
         }
     });
-    texts
+    strings
 }
 
 /// Returns the value of a literal of [`canonical`] SQL, from the text between its quotes.
@@ -40,7 +40,7 @@ pub(in crate::expr) fn value(token: &str) -> String {
 
 /// Parses the digits of `X'00ff'`; `None` unless they are pairs of hexadecimal digits.
 pub(in crate::expr) fn bytes(digits: &str) -> Option<Vec<u8>> {
-    let digit = |letter: &u8| char::from(*letter).to_digit(16);
+    let digit = |character: &u8| char::from(*character).to_digit(16);
     let pair = |pair: &[u8]| match pair {
         [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
         _ => None,
@@ -58,43 +58,43 @@ pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
 /// Rewrites literals; `None` if one is unterminated, after writing what comes before it. Calls `visit` with
 /// the quote and the value of each literal that is not raw.
 fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str)) -> Option<()> {
-    let mut letters = sql.chars().peekable();
+    let mut characters = sql.chars().peekable();
     // the end of a literal after which only spaces have come: the next literal continues it
     let mut ended = None;
     let mut before = ' ';
-    while let Some(letter) = letters.next() {
+    while let Some(character) = characters.next() {
         let quote = |next: Option<&char>| matches!(next, Some('\'' | '"'));
-        let is_raw = matches!(letter, 'r' | 'R') && !in_word(before) && quote(letters.peek());
-        match letter {
+        let is_raw = matches!(character, 'r' | 'R') && !in_word(before) && quote(characters.peek());
+        match character {
             '\'' | '"' if !in_word(before) => {
-                let text = literal(&mut letters, letter, false)?;
-                visit(letter, &text);
+                let text = literal(&mut characters, character, false)?;
+                visit(character, &text);
                 append(written, &mut ended, &text);
             }
             // bytes, `X'00'`, and typed literals without a space do not continue another one
             '\'' | '"' => {
-                let text = literal(&mut letters, letter, false)?;
-                visit(letter, &text);
+                let text = literal(&mut characters, character, false)?;
+                visit(character, &text);
                 append(written, &mut None, &text);
                 ended = None;
             }
             _ if is_raw => {
-                let quote = letters.next()?;
-                let text = literal(&mut letters, quote, true)?;
+                let quote = characters.next()?;
+                let text = literal(&mut characters, quote, true)?;
                 append(written, &mut ended, &text);
             }
             '`' => {
                 ended = None;
-                written.push(letter);
-                copy(&mut letters, written, "`");
+                written.push(character);
+                copy(&mut characters, written, "`");
             }
-            '-' if letters.peek() == Some(&'-') => {
-                written.push(letter);
-                copy(&mut letters, written, "\n");
+            '-' if characters.peek() == Some(&'-') => {
+                written.push(character);
+                copy(&mut characters, written, "\n");
             }
-            '/' if letters.peek() == Some(&'*') => {
-                written.push(letter);
-                copy(&mut letters, written, "*/");
+            '/' if characters.peek() == Some(&'*') => {
+                written.push(character);
+                copy(&mut characters, written, "*/");
             }
             other => {
                 if !other.is_whitespace() {
@@ -104,20 +104,20 @@ fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str))
             }
         }
         // a raw literal ends a word, too
-        before = if is_raw { '\'' } else { letter };
+        before = if is_raw { '\'' } else { character };
     }
     Some(())
 }
 
-fn in_word(letter: char) -> bool {
-    letter.is_alphanumeric() || letter == '_'
+fn in_word(character: char) -> bool {
+    character.is_alphanumeric() || character == '_'
 }
 
 /// Copies characters up to and including `end`.
-fn copy(letters: &mut Peekable<Chars<'_>>, written: &mut String, end: &str) {
+fn copy(characters: &mut Peekable<Chars<'_>>, written: &mut String, end: &str) {
     let from = written.len();
-    for letter in letters.by_ref() {
-        written.push(letter);
+    for character in characters.by_ref() {
+        written.push(character);
         if written.len() > from + end.len().saturating_sub(1) && written.ends_with(end) {
             return;
         }
@@ -130,49 +130,49 @@ fn append(written: &mut String, ended: &mut Option<usize>, text: &str) {
         Some(end) => written.truncate(end.saturating_sub(1)),
         None => written.push('\''),
     }
-    for letter in text.chars() {
-        if matches!(letter, '\'' | '\\') {
-            written.push(letter);
+    for character in text.chars() {
+        if matches!(character, '\'' | '\\') {
+            written.push(character);
         }
-        written.push(letter);
+        written.push(character);
     }
     written.push('\'');
     *ended = Some(written.len());
 }
 
 /// Returns the value of a literal after its opening quote; `None` if it is unterminated.
-fn literal(letters: &mut Peekable<Chars<'_>>, quote: char, is_raw: bool) -> Option<String> {
+fn literal(characters: &mut Peekable<Chars<'_>>, quote: char, is_raw: bool) -> Option<String> {
     let mut text = String::new();
     loop {
-        match letters.next()? {
-            '\\' if !is_raw => escape(letters, &mut text)?,
-            letter if letter == quote => {
-                if is_raw || letters.next_if_eq(&quote).is_none() {
+        match characters.next()? {
+            '\\' if !is_raw => escape(characters, &mut text)?,
+            character if character == quote => {
+                if is_raw || characters.next_if_eq(&quote).is_none() {
                     return Some(text);
                 }
                 text.push(quote);
             }
-            letter => text.push(letter),
+            character => text.push(character),
         }
     }
 }
 
 /// Parses the character after a backslash.
-fn escape(letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
-    let letter = letters.next()?;
-    match letter {
-        'u' | 'U' => match digits(letters, if letter == 'u' { 4 } else { 8 }, 16) {
-            Some(code) => text.push(unicode(letters, code)),
-            None => text.push(letter),
+fn escape(characters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
+    let character = characters.next()?;
+    match character {
+        'u' | 'U' => match digits(characters, if character == 'u' { 4 } else { 8 }, 16) {
+            Some(code) => text.push(unicode(characters, code)),
+            None => text.push(character),
         },
         '0' | '1' => {
-            let mut ahead = letters.clone();
-            match digits(&mut ahead, 2, 8).zip(letter.to_digit(8)) {
+            let mut ahead = characters.clone();
+            match digits(&mut ahead, 2, 8).zip(character.to_digit(8)) {
                 Some((low, high)) => {
-                    *letters = ahead;
+                    *characters = ahead;
                     text.extend(char::from_u32(high * 64 + low));
                 }
-                None => text.push(if letter == '0' { '\0' } else { letter }),
+                None => text.push(if character == '0' { '\0' } else { character }),
             }
         }
         'b' => text.push('\u{8}'),
@@ -181,33 +181,33 @@ fn escape(letters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
         't' => text.push('\t'),
         'Z' => text.push('\u{1a}'),
         // LIKE patterns need both characters
-        '%' | '_' => text.extend(['\\', letter]),
+        '%' | '_' => text.extend(['\\', character]),
         other => text.push(other),
     }
     Some(())
 }
 
 /// Parses a number of digits; consumes nothing if there are fewer.
-fn digits(letters: &mut Peekable<Chars<'_>>, many: usize, radix: u32) -> Option<u32> {
-    let mut ahead = letters.clone();
+fn digits(characters: &mut Peekable<Chars<'_>>, many: usize, radix: u32) -> Option<u32> {
+    let mut ahead = characters.clone();
     let mut code: u32 = 0;
     for _ in 0..many {
         let digit = ahead.next()?.to_digit(radix)?;
         code = code.checked_mul(radix)?.checked_add(digit)?;
     }
-    *letters = ahead;
+    *characters = ahead;
     Some(code)
 }
 
 /// Decodes a character; surrogate pairs are one character, a single surrogate is a question mark.
-fn unicode(letters: &mut Peekable<Chars<'_>>, code: u32) -> char {
+fn unicode(characters: &mut Peekable<Chars<'_>>, code: u32) -> char {
     if (0xD800..0xDC00).contains(&code) {
-        let mut ahead = letters.clone();
+        let mut ahead = characters.clone();
         if ahead.next() == Some('\\')
             && ahead.next() == Some('u')
             && let Some(low @ 0xDC00..0xE000) = digits(&mut ahead, 4, 16)
         {
-            *letters = ahead;
+            *characters = ahead;
             let whole = 0x1_0000 + ((code - 0xD800) << 10) + (low - 0xDC00);
             return char::from_u32(whole).unwrap_or('?');
         }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use arrow_schema::TimeUnit;
 
 use crate::expr::value::literal::Decimal;
-use crate::spec::values::{self, Excess};
+use crate::spec::values::{self, ExcessDigits};
 
 /// Parses an integer: a sign and digits.
 pub(in crate::expr) fn integer(text: &str) -> Option<i64> {
@@ -37,7 +37,7 @@ pub(in crate::expr) fn boolean(text: &str) -> Option<bool> {
 
 /// Parses the unscaled value of a decimal number of this type, rounded half up.
 pub(in crate::expr) fn decimal(text: &str, precision: u8, scale: u8) -> Option<Decimal> {
-    let value = Decimal::with_scale(trimmed(text), scale, Excess::Round)?;
+    let value = Decimal::with_scale(trimmed(text), scale, ExcessDigits::Round)?;
     let limit = 10_u128.checked_pow(u32::from(precision))?;
     (value.unscaled().unsigned_abs() < limit).then_some(value)
 }
@@ -68,7 +68,7 @@ fn padded(text: &str) -> String {
     let sign = text.strip_suffix(unsigned).unwrap_or_default();
     let at = unsigned.find(['T', ' ']).unwrap_or(unsigned.len());
     let (date, time) = unsigned.split_at_checked(at).unwrap_or((unsigned, ""));
-    let two = |part: &str| match part.find(|letter: char| !letter.is_ascii_digit()) {
+    let two = |part: &str| match part.find(|character: char| !character.is_ascii_digit()) {
         Some(1) => format!("0{part}"),
         None if part.len() == 1 => format!("0{part}"),
         _ => part.to_owned(),
@@ -77,10 +77,10 @@ fn padded(text: &str) -> String {
     while (1..3).contains(&parts.len()) {
         parts.push("01".to_owned());
     }
-    let mut letters = time.chars();
-    let between: String = letters.next().into_iter().collect();
-    let time = letters.as_str();
-    let zone = |letter: char| letter.is_ascii_alphabetic() || "+- ".contains(letter);
+    let mut characters = time.chars();
+    let between: String = characters.next().into_iter().collect();
+    let time = characters.as_str();
+    let zone = |character: char| character.is_ascii_alphabetic() || "+- ".contains(character);
     let at = time.find(zone).unwrap_or(time.len());
     let (clock, zone) = time.split_at_checked(at).unwrap_or((time, ""));
     let clock: Vec<String> = clock.split(':').map(two).collect();
@@ -90,5 +90,5 @@ fn padded(text: &str) -> String {
 
 /// Strips surrounding spaces and control characters.
 fn trimmed(text: &str) -> &str {
-    text.trim_matches(|letter: char| letter == ' ' || letter.is_control())
+    text.trim_matches(|character: char| character == ' ' || character.is_control())
 }

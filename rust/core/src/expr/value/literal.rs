@@ -17,7 +17,7 @@ use arrow_schema::{DataType, TimeUnit};
 use crate::error::{Error, Result};
 use crate::expr::value::floats::canonical_nan;
 use crate::spec::json::clipped;
-use crate::spec::values::{self, Excess};
+use crate::spec::values::{self, ExcessDigits};
 
 /// A literal, as it was written: it is converted to the column's type when it is bound.
 #[derive(Clone, Debug)]
@@ -43,9 +43,9 @@ pub enum Literal {
     /// Microseconds since 1970-01-01T00:00:00, without time zone.
     TimestampNtz(i64),
     /// A `TIMESTAMP` without a zone: microseconds since 1970-01-01T00:00:00 in the time zone of the
-    /// predicate, which is UTC unless [`Predicate::with_moments`] converts it.
+    /// predicate, which is UTC unless [`Predicate::with_timestamps`] converts it.
     ///
-    /// [`Predicate::with_moments`]: crate::expr::Predicate::with_moments
+    /// [`Predicate::with_timestamps`]: crate::expr::Predicate::with_timestamps
     LocalTimestamp(i64),
     /// Several values, for `in` and `not in`.
     List(Vec<Literal>),
@@ -73,11 +73,11 @@ impl Decimal {
             .map_or(0, |(_, fraction)| fraction.len());
         let scale = i64::try_from(fraction).ok()? - i64::from(exponent);
         let scale = u8::try_from(scale.max(0)).ok()?;
-        Self::with_scale(text, scale, Excess::Refuse)
+        Self::with_scale(text, scale, ExcessDigits::Refuse)
     }
 
     /// Parses a number to a scale.
-    pub(super) fn with_scale(text: &str, scale: u8, excess: Excess) -> Option<Self> {
+    pub(super) fn with_scale(text: &str, scale: u8, excess: ExcessDigits) -> Option<Self> {
         if scale > Self::DIGITS {
             return None;
         }

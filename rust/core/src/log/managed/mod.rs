@@ -20,7 +20,7 @@ use super::catalog::{Catalog, Content, LogTail, Permission, Ratification, Staged
 use super::path::{self, LOG_DIRECTORY, LogFileKind, STAGED_DIRECTORY};
 use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::error::{Error, Result};
-use crate::storage::pool::aside;
+use crate::storage::pool::spawn;
 use crate::storage::{FileMeta, Storage};
 
 mod storage;
@@ -255,7 +255,7 @@ impl ManagedLog {
 
     /// Lists the log from the name `from` on, as the catalog defines it.
     fn listed(&self, from: &str) -> Result<Vec<FileMeta>> {
-        let listing = aside({
+        let listing = spawn({
             let (files, from) = (Arc::clone(&self.files), from.to_owned());
             move || files.list(LOG_DIRECTORY, &from)
         })?;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{LOG_DIRECTORY, ManagedLog, committed_version};
 use crate::error::{Error, Result};
-use crate::storage::{Ended, FileMeta, Request, Storage, is_below};
+use crate::storage::{FileMeta, OnEnd, Request, Storage, is_below};
 
 impl Storage for ManagedLog {
     fn root(&self) -> &str {
@@ -25,10 +25,10 @@ impl Storage for ManagedLog {
         Self::read(self, path)
     }
 
-    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+    fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
         match self.inline(path) {
             Some(bytes) => Ok(bytes),
-            None => self.at_either(path, |path| self.files.read_at_most(path, most)),
+            None => self.at_either(path, |path| self.files.read_at_most(path, max_bytes)),
         }
     }
 
@@ -46,7 +46,7 @@ impl Storage for ManagedLog {
         self.files.max_requests()
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
         if is_below(path, LOG_DIRECTORY) {
             // the catalog has some of these files
             let request = Request::ended(self.read_ranges(path, ranges));

@@ -143,7 +143,7 @@ impl Catalog for Patient {
 }
 
 #[test]
-fn files_are_listed_while_the_catalog_is_asked() {
+fn files_are_listed_while_the_catalog_responds() {
     let (_, files, _) = log("meanwhile", 2);
     let patient = Arc::new(Patient(Arc::clone(&files)));
     let log = ManagedLog::new(Arc::clone(&files) as _, patient);
@@ -164,7 +164,7 @@ fn a_gap_is_listed_again_before_it_is_an_error() {
 }
 
 #[test]
-fn the_listing_begins_where_it_is_asked_to() {
+fn the_listing_begins_at_the_requested_path() {
     let (log, _, _) = log("from", 4);
     for version in 5..=7 {
         assert!(

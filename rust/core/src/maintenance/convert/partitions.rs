@@ -11,7 +11,7 @@ use percent_encoding::percent_decode_str;
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, PrimitiveType, StructType, same_name};
-use crate::write::actions::Texts;
+use crate::write::actions::StringMap;
 use crate::write::{HIVE_NULL, partition_text};
 
 /// Returns the partition values of a file with this decoded path, in the form of the log.
@@ -20,7 +20,7 @@ use crate::write::{HIVE_NULL, partition_text};
 ///
 /// Invalid argument: `convert.partition` if the directories and the schema have different columns, or a value
 /// does not parse as its column's type.
-pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
+pub fn partition_values(path: &str, schema: &StructType) -> Result<StringMap> {
     let refused = |message: String| {
         let advice =
             "pass the partition columns in partition_schema, in the order of the directories";
@@ -49,7 +49,7 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<Texts> {
             list(&expected)
         ));
     }
-    let mut values = Texts::new();
+    let mut values = StringMap::new();
     for (field, (_, text)) in schema.fields().iter().zip(&parsed) {
         let value = match text {
             None => None,

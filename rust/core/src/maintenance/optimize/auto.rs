@@ -13,7 +13,7 @@ use crate::scan::scan_file::SCAN_FIELDS;
 use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::write::AddFile;
-use crate::write::actions::Texts;
+use crate::write::actions::StringMap;
 
 /// Target size of compacted files.
 const TARGET: u64 = 128 << 20;
@@ -54,7 +54,7 @@ pub fn compaction(
     if !is_auto_compacted(snapshot.metadata()) {
         return Ok(None);
     }
-    let mut counts: BTreeMap<Texts, usize> = added
+    let mut counts: BTreeMap<StringMap, usize> = added
         .iter()
         .map(|file| (file.partition_values.clone(), 0))
         .collect();
@@ -63,7 +63,7 @@ pub fn compaction(
         for file in ScanFile::of(&rows?)? {
             let file = file?;
             if u64::try_from(file.size).is_ok_and(|size| size < SMALL) {
-                let values: Texts = file.partition_values.into_iter().collect();
+                let values: StringMap = file.partition_values.into_iter().collect();
                 if let Some(count) = counts.get_mut(&values) {
                     *count += 1;
                 }
@@ -74,7 +74,7 @@ pub fn compaction(
     if counts.is_empty() {
         return Ok(None);
     }
-    let partitions: BTreeSet<Texts> = counts.into_keys().take(MAX_PARTITIONS).collect();
+    let partitions: BTreeSet<StringMap> = counts.into_keys().take(MAX_PARTITIONS).collect();
     Ok(Some(Request {
         target_file_size: Some(TARGET),
         least_file_size: Some(SMALL),

@@ -2,7 +2,7 @@
 
 use super::candidates::size;
 use crate::write::AddFile;
-use crate::write::actions::Texts;
+use crate::write::actions::StringMap;
 
 /// Files that are rewritten together.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub struct Bin {
     /// The files, all of one partition.
     pub files: Vec<AddFile>,
     /// The tags of the files that replace them.
-    pub tags: Option<Texts>,
+    pub tags: Option<StringMap>,
 }
 
 impl Bin {

@@ -13,7 +13,7 @@ use crate::spec::file_size::runs;
 use crate::spec::properties::ColumnMappingMode;
 use crate::storage::pool::{ordered, threads};
 use crate::write::AddFile;
-use crate::write::actions::Texts;
+use crate::write::actions::StringMap;
 use crate::write::table_layout;
 
 /// Files with a larger share of deleted rows are rewritten, whatever their size.
@@ -96,7 +96,7 @@ pub(super) fn with_dropped_columns(
 
 /// Groups the files by partition, in their original order.
 pub(super) fn by_partition(files: Vec<AddFile>) -> Vec<Vec<AddFile>> {
-    let mut partitions: BTreeMap<Texts, Vec<AddFile>> = BTreeMap::new();
+    let mut partitions: BTreeMap<StringMap, Vec<AddFile>> = BTreeMap::new();
     for file in files {
         let values = file.partition_values.clone();
         partitions.entry(values).or_default().push(file);
@@ -104,16 +104,16 @@ pub(super) fn by_partition(files: Vec<AddFile>) -> Vec<Vec<AddFile>> {
     partitions.into_values().collect()
 }
 
-/// Packs files of one partition into bins of at most `most` bytes, smallest files first; a larger file gets
+/// Packs files of one partition into bins of at most `max_bytes` bytes, smallest files first; a larger file gets
 /// its own bin. The files of a bin are in log order.
-pub(super) fn packed(files: Vec<AddFile>, most: u64) -> Vec<Vec<AddFile>> {
+pub(super) fn packed(files: Vec<AddFile>, max_bytes: u64) -> Vec<Vec<AddFile>> {
     let mut files: Vec<(usize, AddFile)> = files.into_iter().enumerate().collect();
     files.sort_by_key(|(_, file)| size(file));
     let in_order = |mut bin: Vec<(usize, AddFile)>| {
         bin.sort_by_key(|(index, _)| *index);
         bin.into_iter().map(|(_, file)| file).collect()
     };
-    let bins = runs(files, most, |(_, file)| size(file));
+    let bins = runs(files, max_bytes, |(_, file)| size(file));
     bins.into_iter().map(in_order).collect()
 }
 

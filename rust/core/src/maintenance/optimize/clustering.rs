@@ -15,7 +15,7 @@ use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::file_size::runs;
 use crate::write::AddFile;
-use crate::write::actions::Texts;
+use crate::write::actions::StringMap;
 use crate::write::random::new_id;
 
 /// Cubes of at least this size are not rewritten.
@@ -82,8 +82,8 @@ impl Cubes {
             && tag(file, COLUMNS).is_none_or(|columns| columns == self.columns)
     }
 
-    fn tags(&self) -> Texts {
-        Texts::from([
+    fn tags(&self) -> StringMap {
+        StringMap::from([
             (CUBE.to_owned(), Some(new_id())),
             (COLUMNS.to_owned(), Some(self.columns.clone())),
         ])

@@ -23,12 +23,12 @@ use super::curve::{hilbert, z_order};
 use crate::error::{Error, Result};
 
 /// Random low-order bits of a position.
-const NOISE: u32 = 16;
+const RANDOM_BITS: u32 = 16;
 /// Bits of all coordinates of a cell together, and at most of one.
-const PLACE: u32 = 48;
+const POSITION_BITS: u32 = 48;
 const COORDINATE: u32 = 10;
 /// Sampled values for the ranks of a single column.
-const FINE: usize = 1 << 15;
+const SAMPLED_VALUES: usize = 1 << 15;
 
 /// The curve that maps a cell to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,13 +65,13 @@ impl Sampled {
         files: usize,
         parts_of_file: usize,
     ) -> Result<Self> {
-        let most = match columns.len() {
-            1 => FINE,
+        let max = match columns.len() {
+            1 => SAMPLED_VALUES,
             several => (1 << bits(several)) - 2,
         };
         let values = sample
             .iter()
-            .map(|column| evenly(column, most))
+            .map(|column| evenly(column, max))
             .collect::<Result<Vec<_>>>()?;
         let mut order = Self {
             columns,
@@ -117,8 +117,8 @@ impl Sampled {
     }
 
     /// Returns a position without its random bits.
-    pub(super) fn settled(position: u64) -> u64 {
-        position >> NOISE
+    pub(super) fn without_random_bits(position: u64) -> u64 {
+        position >> RANDOM_BITS
     }
 
     /// Returns the single column that rows are ordered by, if there is only one.
@@ -143,11 +143,11 @@ impl Sampled {
             ranks(values, column, &mut |rank| {
                 let (rank, is_shared) = match rank {
                     None => (0, true),
-                    Some((least, most)) if least == most => (2 * most + 1, false),
-                    Some((least, _)) => (2 * least + 2, true),
+                    Some((min, max)) if min == max => (2 * max + 1, false),
+                    Some((min, _)) => (2 * min + 2, true),
                 };
                 let random = if is_shared { random(&mut noise) } else { 0 };
-                positions.push(((rank as u64) << NOISE) | random);
+                positions.push(((rank as u64) << RANDOM_BITS) | random);
             })?;
             return Ok(positions);
         }
@@ -157,7 +157,7 @@ impl Sampled {
             let mut positions = cells.iter_mut().skip(axis).step_by(columns.len());
             ranks(values, column, &mut |rank| {
                 if let Some(slot) = positions.next() {
-                    let rank = rank.map_or(0, |(_, most)| most + 1);
+                    let rank = rank.map_or(0, |(_, max)| max + 1);
                     *slot = u32::try_from(rank).unwrap_or(u32::MAX);
                 }
             })?;
@@ -168,7 +168,7 @@ impl Sampled {
         };
         let positions = cells.chunks_exact_mut(columns.len().max(1));
         Ok(positions
-            .map(|cell| (position_of(cell) << NOISE) | random(&mut noise))
+            .map(|cell| (position_of(cell) << RANDOM_BITS) | random(&mut noise))
             .collect())
     }
 }
@@ -199,7 +199,7 @@ fn divide(positions: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
             .copied()
     };
     let cut = match (at(left * 2 - 1), at(left * 2 + 1)) {
-        (Some(least), Some(most)) => roundest(least, most),
+        (Some(min), Some(max)) => roundest(min, max),
         _ => 0,
     };
     let (before, after) = positions.split_at(positions.partition_point(|position| *position < cut));
@@ -208,25 +208,25 @@ fn divide(positions: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
     divide(after, files - left, parts, cuts);
 }
 
-/// Returns the number in `least + 1..=most` with the most trailing zeros.
-fn roundest(least: u64, most: u64) -> u64 {
-    match least ^ most {
-        0 => most,
-        apart => (most >> apart.ilog2()) << apart.ilog2(),
+/// Returns the number in `min + 1..=max` with the most trailing zeros.
+fn roundest(min: u64, max: u64) -> u64 {
+    match min ^ max {
+        0 => max,
+        apart => (max >> apart.ilog2()) << apart.ilog2(),
     }
 }
 
 /// Returns the number of bits per coordinate.
 fn bits(columns: usize) -> u32 {
-    let columns = u32::try_from(columns.max(1)).unwrap_or(PLACE);
-    (PLACE / columns).clamp(1, COORDINATE)
+    let columns = u32::try_from(columns.max(1)).unwrap_or(POSITION_BITS);
+    (POSITION_BITS / columns).clamp(1, COORDINATE)
 }
 
 /// Returns the next pseudo-random number.
 fn random(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (mixed ^ (mixed >> 27)) & ((1 << NOISE) - 1)
+    (mixed ^ (mixed >> 27)) & ((1 << RANDOM_BITS) - 1)
 }
 
 const NULLS_FIRST: SortOptions = SortOptions {
@@ -234,15 +234,15 @@ const NULLS_FIRST: SortOptions = SortOptions {
     nulls_first: true,
 };
 
-/// Returns at most `most` values of a column, evenly spaced, sorted, without nulls.
-fn evenly(column: &ArrayRef, most: usize) -> Result<ArrayRef> {
+/// Returns at most `max` values of a column, evenly spaced, sorted, without nulls.
+fn evenly(column: &ArrayRef, max: usize) -> Result<ArrayRef> {
     let sorted = sort(column, Some(NULLS_FIRST)).map_err(unordered)?;
     let nulls = sorted.logical_null_count();
     let known = sorted.slice(nulls, sorted.len() - nulls);
-    if known.len() <= most {
+    if known.len() <= max {
         return Ok(known);
     }
-    let positions = (1..=most).map(|number| (number * known.len() / (most + 1)) as u64);
+    let positions = (1..=max).map(|number| (number * known.len() / (max + 1)) as u64);
     let positions = arrow_array::UInt64Array::from_iter_values(positions);
     take(&known, &positions, None).map_err(unordered)
 }
@@ -252,17 +252,17 @@ fn evenly(column: &ArrayRef, most: usize) -> Result<ArrayRef> {
 fn ranks(
     values: &ArrayRef,
     column: &ArrayRef,
-    give: &mut dyn FnMut(Option<(usize, usize)>),
+    emit: &mut dyn FnMut(Option<(usize, usize)>),
 ) -> Result<()> {
     let compare = make_comparator(values, column, NULLS_FIRST).map_err(unordered)?;
     let nulls = column.logical_nulls();
     let mut before: Option<(usize, usize)> = None;
     let all = values.len();
-    let search = |row: usize, from: usize, to: usize, least: Ordering| {
+    let search = |row: usize, from: usize, to: usize, min: Ordering| {
         let (mut low, mut high) = (from, to);
         while low < high {
             let middle = low.midpoint(high);
-            if compare(middle, row) < least {
+            if compare(middle, row) < min {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -272,26 +272,26 @@ fn ranks(
     };
     for row in 0..column.len() {
         if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
-            give(None);
+            emit(None);
             continue;
         }
         // consecutive rows often have equal or close values
-        let same = before.filter(|(least, most)| {
-            (*least == 0 || compare(*least - 1, row) == Ordering::Less)
-                && (*least == *most || compare(*least, row) == Ordering::Equal)
-                && (*most == all || compare(*most, row) == Ordering::Greater)
+        let same = before.filter(|(min, max)| {
+            (*min == 0 || compare(*min - 1, row) == Ordering::Less)
+                && (*min == *max || compare(*min, row) == Ordering::Equal)
+                && (*max == all || compare(*max, row) == Ordering::Greater)
         });
         let rank_of_value = same.unwrap_or_else(|| {
-            let least = search(row, 0, all, Ordering::Equal);
-            let most = if least < all && compare(least, row) == Ordering::Equal {
-                search(row, least + 1, all, Ordering::Greater)
+            let min = search(row, 0, all, Ordering::Equal);
+            let max = if min < all && compare(min, row) == Ordering::Equal {
+                search(row, min + 1, all, Ordering::Greater)
             } else {
-                least
+                min
             };
-            (least, most)
+            (min, max)
         });
         before = Some(rank_of_value);
-        give(Some(rank_of_value));
+        emit(Some(rank_of_value));
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ const PART_BYTES: u64 = 256 << 20;
 /// Bytes of the pieces that a larger part is divided into.
 const PIECE_BYTES: u64 = 96 << 20;
 /// Row positions that are sampled for such a division.
-const PLACES: usize = 1 << 20;
+const SAMPLED_POSITIONS: usize = 1 << 20;
 
 /// Writes file number `file` of an order from the temporary files of all pieces; writes nothing if it has no
 /// rows.
@@ -126,7 +126,7 @@ impl Ordered<'_> {
                     next += every;
                 }
                 next -= positions.len();
-                if sample.len() > PLACES {
+                if sample.len() > SAMPLED_POSITIONS {
                     let mut keep = false;
                     sample.retain(|_| {
                         keep = !keep;
@@ -207,10 +207,10 @@ fn in_order(order: &Sampled, batches: &[RecordBatch]) -> Result<Vec<Row>> {
     let Some(path) = order.only_column() else {
         let mut rows: Vec<(u64, Row)> = Vec::new();
         for (number, batch) in numbered() {
-            let settled = positions(batch)?
+            let cells = positions(batch)?
                 .iter()
-                .map(|position| Sampled::settled(*position));
-            rows.extend(settled.zip(rows_of(number, batch)));
+                .map(|position| Sampled::without_random_bits(*position));
+            rows.extend(cells.zip(rows_of(number, batch)));
         }
         rows.sort_unstable();
         return Ok(rows.into_iter().map(|(_, row)| row).collect());

@@ -5,7 +5,7 @@ use crate::replay::Source;
 use crate::scan::Split;
 use crate::spec::{Metadata, Protocol};
 use crate::storage::interrupt;
-use crate::storage::pool::rows::Look;
+use crate::storage::pool::rows::ReadAheadLimits;
 use crate::write::{DataWriter, WriteOptions, WrittenFiles};
 
 /// The parts of the table's definition that its data files depend on.
@@ -39,9 +39,9 @@ impl Facts {
 pub fn pack(source: &Source, facts: &Facts, split: &Split, threads: usize) -> Result<WrittenFiles> {
     let mut written = WrittenFiles::new(source);
     let mut writer = facts.writer()?;
-    let look = Look {
+    let look = ReadAheadLimits {
         threads,
-        ..Look::default()
+        ..ReadAheadLimits::default()
     };
     for rows in split.rows_with(source, look)? {
         interrupt::check()?;

@@ -22,7 +22,7 @@ use crate::spec::Metadata;
 use crate::spec::column_path::column_path_text;
 use crate::spec::file_size::parse_file_size;
 use crate::write::AddFile;
-use crate::write::actions::Texts;
+use crate::write::actions::StringMap;
 
 /// Default target file size.
 const TARGET: u64 = 1 << 30;
@@ -41,7 +41,7 @@ pub struct Request {
     /// Rewrite only files with deleted rows or dropped columns.
     pub purge: bool,
     /// Compact only these partitions, on behalf of a write.
-    pub partitions: Option<BTreeSet<Texts>>,
+    pub partitions: Option<BTreeSet<StringMap>>,
 }
 
 /// The files to rewrite.
@@ -120,9 +120,9 @@ impl Plan {
         if request.purge {
             parameters.insert("applyPurge".to_owned(), json!(true));
         } else {
-            let texts = |columns: &[String]| json!(json!(columns).to_string());
-            parameters.insert("zOrderBy".to_owned(), texts(&by_curve(Curve::ZOrder)));
-            parameters.insert("clusterBy".to_owned(), texts(&cluster_by));
+            let strings = |columns: &[String]| json!(json!(columns).to_string());
+            parameters.insert("zOrderBy".to_owned(), strings(&by_curve(Curve::ZOrder)));
+            parameters.insert("clusterBy".to_owned(), strings(&cluster_by));
             parameters.insert("auto".to_owned(), json!(request.partitions.is_some()));
             if !cluster_by.is_empty() {
                 parameters.insert("isFull".to_owned(), json!(false));

@@ -98,14 +98,14 @@ fn rows(
             let rows = unit.rows.end - unit.rows.start;
             let every = (rows * taken / num_rows.max(1)).max(1);
             let mut next = every / 2;
-            let most = BYTES / (files as u64 * taken);
+            let max_rows = BYTES / (files as u64 * taken);
             for batch in open.read(unit)? {
                 let batch = batch?;
                 let columns = batch.columns().iter();
                 let bytes: u64 = columns.map(|column| plain_bytes(&**column)).sum();
                 // at most the unit's share of the byte limit
                 let all = bytes.saturating_mul(rows) / (batch.num_rows() as u64).max(1);
-                let every = every.max(all / most.max(1));
+                let every = every.max(all / max_rows.max(1));
                 columns_of_batches.push(every_nth(&batch, &paths, every, &mut next)?);
             }
         }

@@ -18,11 +18,11 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::Split;
 use crate::spec::arrow::longest_row;
-use crate::storage::pool::rows::Look;
+use crate::storage::pool::rows::ReadAheadLimits;
 use crate::storage::{Storage, interrupt};
 
 /// The column of positions, after all others.
-const PLACE: &str = "__deltareplay_place";
+const POSITION: &str = "__deltareplay_place";
 /// Rows written at a time.
 const STEP: usize = 64 << 10;
 /// Decoded bytes that a piece may read ahead.
@@ -72,7 +72,7 @@ pub fn spill_piece(
     storage: &dyn Storage,
     path: String,
 ) -> Result<Spilled> {
-    let look = Look {
+    let look = ReadAheadLimits {
         bytes: AHEAD,
         threads: 1,
     };
@@ -202,7 +202,7 @@ pub(super) fn each_interleaved(
 
 fn with_positions(rows: &RecordBatch, positions: Vec<u64>) -> Result<RecordBatch> {
     let mut fields: Vec<_> = rows.schema().fields().iter().cloned().collect();
-    fields.push(Arc::new(Field::new(PLACE, DataType::UInt64, false)));
+    fields.push(Arc::new(Field::new(POSITION, DataType::UInt64, false)));
     let mut columns = rows.columns().to_vec();
     columns.push(Arc::new(UInt64Array::from(positions)));
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(spill_error)

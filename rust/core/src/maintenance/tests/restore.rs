@@ -31,7 +31,7 @@ fn totals(log: &WrittenLog) -> (u64, u64) {
 }
 
 #[test]
-fn files_come_back_and_newer_ones_leave() {
+fn files_are_restored_and_newer_files_removed() {
     let log = log();
 
     let report = restore(&log, false).unwrap();

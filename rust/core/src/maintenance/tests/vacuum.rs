@@ -52,7 +52,7 @@ fn young_files_stay() {
 }
 
 #[test]
-fn a_lite_vacuum_knows_only_what_the_log_removed() {
+fn a_lite_vacuum_deletes_only_files_that_the_log_removed() {
     let log = log();
 
     let report = plan(&log.0, &log.newest(), in_days(10), &LITE).unwrap();

@@ -26,7 +26,7 @@ pub(super) fn apply(
 ) -> Result<()> {
     let location = (Some(file.file.path.as_str()), Some(file.version));
     let mut wrong = |code, message: String| findings.add(Severity::Error, code, location, message);
-    once(commit, &mut wrong);
+    check_duplicates(commit, &mut wrong);
     state.log.newer(&commit.actions);
     if file.version == 0 {
         for (there, code, what) in [
@@ -51,7 +51,7 @@ pub(super) fn apply(
 }
 
 /// Checks the actions that may occur only once in a commit.
-fn once(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, String)) {
+fn check_duplicates(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, String)) {
     const CODE: &str = "commit.duplicate_action";
     let actions = &commit.actions;
     for (count, kind) in [
@@ -263,7 +263,7 @@ fn replay(
     location: (Option<&str>, Option<u64>),
     findings: &mut Findings,
 ) {
-    const TWICE: &str = "commit.duplicate_action";
+    const DUPLICATE: &str = "commit.duplicate_action";
     let keys = &source.keys;
     let mut removed: HashMap<FileActionKey, FileActionKey> = HashMap::new();
     for file in &commit.removes {
@@ -271,7 +271,7 @@ fn replay(
         let key = keys.of_file(&file.path, file.deletion_vector.as_ref());
         if removed.insert(path, key).is_some() {
             let message = format!("{} is removed twice", file.path);
-            findings.add(Severity::Error, TWICE, location, message);
+            findings.add(Severity::Error, DUPLICATE, location, message);
         }
         if state.live.get(&path).is_some_and(|live| live.key == key) {
             state.live.remove(&path);
@@ -294,7 +294,7 @@ fn replay(
             None
         };
         if let Some(message) = fault {
-            findings.add(Severity::Error, TWICE, location, message);
+            findings.add(Severity::Error, DUPLICATE, location, message);
         }
         let vector = file.deletion_vector.as_ref();
         let live = Live {

@@ -15,11 +15,11 @@ use crate::maintenance::vacuum::{Visible, named_by};
 use crate::replay::Source;
 use crate::scan::deletion_vectors;
 use crate::snapshot::Snapshot;
-use crate::snapshot::verified::malformed_texts;
+use crate::snapshot::verified::malformed_fields;
 use crate::storage::{BackgroundWork, FileMeta, Storage, interrupt, now};
 
 /// A file younger than this may be about to be committed, and is not reported.
-const YOUNG: i64 = 60 * 60 * 1000;
+const MIN_AGE: i64 = 60 * 60 * 1000;
 
 /// Size and modification time of the stored files, by path.
 pub(super) type Stored = HashMap<String, (u64, i64)>;
@@ -63,7 +63,7 @@ pub(super) fn check(
         interrupt::check()?;
         let rows = rows?;
         count += rows.num_rows() as u64;
-        for error in malformed_texts(&rows, typed.as_ref()) {
+        for error in malformed_fields(&rows, typed.as_ref()) {
             findings.error(error.at_version(version))?;
         }
         if data_files {
@@ -210,7 +210,7 @@ fn orphans(
     findings: &mut Findings,
 ) -> Result<()> {
     let visible = Visible::of(snapshot)?;
-    let old = now().saturating_sub(YOUNG);
+    let old = now().saturating_sub(MIN_AGE);
     let mut orphans: Vec<&String> = stored
         .iter()
         .filter(|(path, (_, modified))| {

@@ -16,7 +16,7 @@ pub(super) fn check(source: &Source, snapshot: &Snapshot, findings: &mut Finding
     for batch in scan.rows()? {
         batch?;
     }
-    tell(scan.skipped(), snapshot.version(), findings);
+    report_skipped(scan.skipped(), snapshot.version(), findings);
     Ok(())
 }
 
@@ -30,11 +30,11 @@ pub(super) fn check_split(
     for batch in split.rows(source)? {
         batch?;
     }
-    tell(split.skipped(), version, findings);
+    report_skipped(split.skipped(), version, findings);
     Ok(())
 }
 
-fn tell(skipped: Vec<SkippedFile>, version: u64, findings: &mut Findings) {
+fn report_skipped(skipped: Vec<SkippedFile>, version: u64, findings: &mut Findings) {
     // a missing or truncated file is reported already
     let known = findings.wrong_files();
     for file in skipped {

@@ -39,9 +39,9 @@ fn kept(text: &str, schema: &str, mode: ColumnMappingMode, files: &[File<'_>]) -
     let partition = ["p".to_owned(), "day".to_owned()];
     let filter = FileFilter::new(predicate, &schema, &partition, mode).unwrap();
     let columns = filter.columns().of(&rows(files)).unwrap();
-    let letter = |keep| if keep { 'k' } else { '-' };
+    let character = |keep| if keep { 'k' } else { '-' };
     let kept = filter.may_match(&columns).unwrap();
-    kept.iter().map(letter).collect()
+    kept.iter().map(character).collect()
 }
 
 const SCHEMA: &str = r#"{"type":"struct","fields":[

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn absolute_spellings_of_one_file_are_one_key() {
+fn absolute_paths_of_one_file_have_one_key() {
     let keys = Keys::below("file:///data/table");
     let first = keys.key("/some/with%20space/p@%23h", None);
     assert_eq!(first, keys.key("file:/some/with%20space/p@%23h", None));
@@ -13,7 +13,7 @@ fn absolute_spellings_of_one_file_are_one_key() {
 
 /// Pairs of paths and whether delta-spark 4.3.0 treats them as equal.
 #[test]
-fn spellings_are_one_file_where_they_are_for_the_reference() {
+fn paths_are_equal_where_the_reference_treats_them_as_equal() {
     let keys = Keys::below("file:///data/table");
     let same = |first: &str, other: &str| keys.key(first, None) == keys.key(other, None);
     for (first, other) in [

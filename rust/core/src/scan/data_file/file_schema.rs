@@ -38,7 +38,7 @@ pub(super) struct FileSchema {
 
 impl FileSchema {
     pub(super) fn new(schema: &Schema, file: &FileMetaData) -> Result<Self> {
-        let mut walk = Walk {
+        let mut walk = SchemaWalk {
             leaves: 0,
             has_ids: false,
         };
@@ -58,12 +58,12 @@ impl FileSchema {
     }
 }
 
-struct Walk {
+struct SchemaWalk {
     leaves: usize,
     has_ids: bool,
 }
 
-impl Walk {
+impl SchemaWalk {
     fn node(&mut self, field: &Field, depth: usize) -> Result<FileNode> {
         if depth > MAX_TYPE_DEPTH {
             let message = format!("the Parquet schema nests deeper than {MAX_TYPE_DEPTH} levels");

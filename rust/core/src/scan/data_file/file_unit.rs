@@ -83,13 +83,13 @@ impl FileUnit {
         })
     }
 
-    /// Passes the rows of the unit to `give`. Returns the unit if other bytes must be fetched first, now
+    /// Passes the rows of the unit to `emit`. Returns the unit if other bytes must be fetched first, now
     /// that its rows are known.
     ///
     /// # Errors
     ///
     /// As [`OpenFile::read`].
-    pub fn read(mut self, give: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Option<Self>> {
+    pub fn read(mut self, emit: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Option<Self>> {
         let file = Arc::clone(&self.file);
         if self.narrowed.is_none() {
             let mut fetched = FetchedBytes::new(file.bytes.length());
@@ -104,7 +104,7 @@ impl FileUnit {
             return Ok(None);
         };
         for batch in file.read_rows(&self.unit, live, &mut fetched)? {
-            give(batch?)?;
+            emit(batch?)?;
         }
         Ok(None)
     }

@@ -15,7 +15,7 @@ use crate::storage::{FileBytes, Footer, Storage, footer_of};
 /// Constants take nearly no space in Parquet: a million rows may be a few dozen bytes.
 const RULES: FooterRules = FooterRules {
     code: "data.footer",
-    most_rows_per_byte: 1 << 20,
+    max_rows_per_byte: 1 << 20,
     page_index: false,
     some_encrypted: true,
 };

@@ -16,7 +16,7 @@ use super::file_schema::FileSchema;
 use super::footer::{arrow_metadata, batch_rows, first_rows, footer};
 use super::matching::{Matcher, settle};
 use super::plan::{OutputColumn, ReadPlan};
-use super::prune::{Described, Known};
+use super::prune::{BoundsSource, Described};
 use super::shape::Origin;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::codec::parquet_file::encrypted;
@@ -46,7 +46,7 @@ pub struct OpenFile {
     /// Finds the rows to read, if that is a separate first step; then the plan has no filter.
     pub(super) filter_pass: Option<Arc<OpenFile>>,
     /// The sources of bounds for the filter's columns.
-    known: Vec<(BoundColumn, Known)>,
+    known: Vec<(BoundColumn, BoundsSource)>,
     row_groups: Range<usize>,
     /// The row groups in which the filter may match a row.
     matching_groups: BooleanBuffer,
@@ -85,7 +85,7 @@ impl OpenFile {
             let message = "the decoder failed on the Parquet footer";
             Err(Error::corrupt("data.footer", message))
         });
-        opened.map_err(|error| blame(error, &file.file.path))
+        opened.map_err(|error| locate_error(error, &file.file.path))
     }
 
     fn open(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<Self> {
@@ -232,14 +232,14 @@ impl OpenFile {
         units.collect()
     }
 
-    pub(super) fn blame(&self, error: Error) -> Error {
+    pub(super) fn locate_error(&self, error: Error) -> Error {
         let error = match error.code() {
             "data.pages" if self.has_encrypted_columns => {
                 encrypted("a column of the Parquet file is").because(error)
             }
             _ => error,
         };
-        blame(error, &self.log_path)
+        locate_error(error, &self.log_path)
     }
 
     /// Returns the byte in the middle of a row group, by which a row group is assigned to exactly one byte
@@ -361,7 +361,11 @@ fn only_rows(file: &DataFile<'_>, all_rows: u64) -> Result<Option<DeletionVector
 }
 
 /// Returns the sources of bounds for the filter's columns; positions in `parts` are not final yet.
-fn known(plan: &ReadPlan, parts: &[Origin], schema: &FileSchema) -> Vec<(BoundColumn, Known)> {
+fn known(
+    plan: &ReadPlan,
+    parts: &[Origin],
+    schema: &FileSchema,
+) -> Vec<(BoundColumn, BoundsSource)> {
     let filter_columns = plan.filter().map_or(&[][..], BoundPredicate::columns);
     let fields = plan.decoded().fields();
     let find = |column: &BoundColumn| {
@@ -370,13 +374,13 @@ fn known(plan: &ReadPlan, parts: &[Origin], schema: &FileSchema) -> Vec<(BoundCo
         let known = match plan.columns().get(at)? {
             OutputColumn::Partition(..) => {
                 let before = plan.columns().iter().take(at);
-                Known::Partition(
+                BoundsSource::Partition(
                     before
                         .filter(|column| matches!(column, OutputColumn::Partition(..)))
                         .count(),
                 )
             }
-            OutputColumn::Data(_) => Known::below(parts.get(at)?, &schema.roots, rest)?,
+            OutputColumn::Data(_) => BoundsSource::below(parts.get(at)?, &schema.roots, rest)?,
             _ => return None,
         };
         Some((column.clone(), known))
@@ -423,7 +427,7 @@ pub(super) fn gave_up() -> Error {
 }
 
 /// Adds the file's path in the log to an error, and converts storage errors to errors of the table.
-fn blame(error: Error, log_path: &str) -> Error {
+fn locate_error(error: Error, log_path: &str) -> Error {
     let renamed = match error.code() {
         "storage.not_found" => Error::corrupt(
             "data.missing",

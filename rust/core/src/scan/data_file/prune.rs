@@ -22,7 +22,7 @@ use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds};
 
 /// The source of the bounds of a predicate's column.
 #[derive(Debug)]
-pub(super) enum Known {
+pub(super) enum BoundsSource {
     /// The file does not have the column.
     AllNull,
     /// Statistics of this leaf, with its type in the file.
@@ -31,7 +31,7 @@ pub(super) enum Known {
     Partition(usize),
 }
 
-impl Known {
+impl BoundsSource {
     /// Follows names below a column whose position is not final; `None` if there are no statistics.
     pub(super) fn below(part: &Origin, siblings: &[FileNode], names: &[String]) -> Option<Self> {
         let Origin::File { at, shape } = part else {
@@ -66,7 +66,7 @@ struct Pieces<'a> {
 pub(super) struct Described<'a> {
     pub(super) metadata: &'a ParquetMetaData,
     pub(super) partition_values: &'a StructArray,
-    pub(super) known: &'a [(BoundColumn, Known)],
+    pub(super) known: &'a [(BoundColumn, BoundsSource)],
 }
 
 /// Bounds in the physical type.
@@ -152,13 +152,13 @@ impl ColumnBounds for Pieces<'_> {
         let known = known.find(|(known, _)| known.path == column.path);
         Ok(match known.map(|(_, known)| known) {
             None => None,
-            Some(Known::AllNull) => Some(Bounds {
+            Some(BoundsSource::AllNull) => Some(Bounds {
                 null_count: Some(self.rows.clone()),
                 num_rows: Some(self.rows.clone()),
                 ..Bounds::default()
             }),
-            Some(Known::Partition(at)) => self.partition(*at),
-            Some(Known::Leaf(leaf, physical, cast)) => {
+            Some(BoundsSource::Partition(at)) => self.partition(*at),
+            Some(BoundsSource::Leaf(leaf, physical, cast)) => {
                 let parquet = self.file.metadata.file_metadata().schema_descr();
                 let field = Field::new("leaf", physical.clone(), true);
                 let converter = StatisticsConverter::from_column_index(*leaf, &field, parquet).ok();
@@ -213,7 +213,7 @@ impl<'a> Pages<'a> {
         let rows = u64::try_from(file.metadata.row_groups().get(group)?.num_rows()).ok()?;
         let mut leaves = Vec::new();
         for (_, known) in file.known {
-            let Known::Leaf(leaf, ..) = known else {
+            let BoundsSource::Leaf(leaf, ..) = known else {
                 continue;
             };
             leaves.extend(starts(index, group, *leaf, rows).map(|starts| (*leaf, starts)));
@@ -248,9 +248,9 @@ impl<'a> Pages<'a> {
             u32::try_from(after.saturating_sub(1)).ok()
         });
         let pages: UInt32Array = pages.collect();
-        let most = starts.len().saturating_sub(1);
+        let num_pages = starts.len().saturating_sub(1);
         let of_pieces = |of_pages: ArrayRef| {
-            (of_pages.len() == most)
+            (of_pages.len() == num_pages)
                 .then(|| take(&of_pages, &pages, None).ok())
                 .flatten()
         };

@@ -75,7 +75,7 @@ impl OpenFile {
 
     pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(gave_up()));
-        done.map_err(|error| self.blame(error))
+        done.map_err(|error| self.locate_error(error))
     }
 }
 
@@ -125,8 +125,8 @@ impl UnitBatches {
         let rows;
         let decoded = match &mut self.decoder {
             None => {
-                let most = u64::try_from(self.file.batch_rows).unwrap_or(1024);
-                rows = usize::try_from(self.left.min(most)).unwrap_or_default();
+                let max_rows = u64::try_from(self.file.batch_rows).unwrap_or(1024);
+                rows = usize::try_from(self.left.min(max_rows)).unwrap_or_default();
                 Vec::new()
             }
             Some(decoder) => {
@@ -217,7 +217,7 @@ impl Iterator for UnitBatches {
             Err(error) => {
                 self.decoder = None;
                 self.left = 0;
-                Some(Err(self.file.blame(error)))
+                Some(Err(self.file.locate_error(error)))
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::spec::arrow::cut;
 const PAGES: PageRules = PageRules {
     code: "data.pages",
     message: "the data file does not decode",
-    most_bytes: u64::MAX,
+    max_bytes: u64::MAX,
 };
 
 /// Strings that were decoded into views are expanded in pieces of this size.

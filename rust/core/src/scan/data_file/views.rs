@@ -4,7 +4,7 @@ use arrow_array::{Array, ArrayRef, UInt32Array};
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::take::take;
 
-use crate::spec::arrow::{retyped, strict_cast};
+use crate::spec::arrow::{replace_types, strict_cast};
 
 /// Returns `true` if a part of the values are views.
 pub(super) fn has_views(data_type: &DataType) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn has_views(data_type: &DataType) -> bool {
 
 /// Converts views to plain strings.
 pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    let target = retyped(array.data_type(), &|part| match part {
+    let target = replace_types(array.data_type(), &|part| match part {
         DataType::Utf8View => Some(DataType::Utf8),
         DataType::BinaryView => Some(DataType::Binary),
         _ => None,

@@ -57,7 +57,7 @@ fn with(
 }
 
 #[test]
-fn vectors_come_in_the_order_asked_and_each_file_is_read_once() {
+fn vectors_are_returned_in_order_and_each_file_is_read_once() {
     let table = Table::new();
     let rows = |file: u64| -> Vec<Vec<u64>> {
         (0..50)
@@ -98,7 +98,7 @@ fn vectors_come_in_the_order_asked_and_each_file_is_read_once() {
 }
 
 #[test]
-fn far_vectors_are_read_without_what_lies_between() {
+fn distant_vectors_are_read_without_the_bytes_between_them() {
     let table = Table::new();
     let big: Vec<u64> = (0..40_000).map(|row| row * 40).collect();
     let descriptors = table.write(1, "", &[vec![1], big.clone(), vec![2], big, vec![3]]);

@@ -20,7 +20,7 @@ use crate::replay::{
 };
 use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
-use crate::snapshot::replayed::{LiveRequest, keyed, settled};
+use crate::snapshot::replayed::{LiveRequest, with_key_fields, without_data_change};
 
 /// The position of a checkpoint's rows: before any commit after it.
 const CHECKPOINT: i64 = -1;
@@ -55,7 +55,7 @@ impl PieceRows {
         let shaped = Arc::clone(&schema);
         let batches = units.map(move |next| {
             let KeyedRows { rows, keys } = next?;
-            let rows = settled(rows)?;
+            let rows = without_data_change(rows)?;
             if !selection.with_keys {
                 return Ok(rows);
             }
@@ -108,8 +108,8 @@ impl PieceRows {
             filter,
         };
         let decoded = ActionSelection {
-            adds: Some(keyed(&request.decoded(), &ADD_FIELDS)),
-            removes: Some(keyed(&[], &REMOVE_FIELDS)),
+            adds: Some(with_key_fields(&request.decoded(), &ADD_FIELDS)),
+            removes: Some(with_key_fields(&[], &REMOVE_FIELDS)),
             ..ActionSelection::default()
         };
         let batches = decode_in_turn(&*source.storage, commits, &decoded).map_err(vanished)?;
@@ -171,7 +171,7 @@ fn added(request: &LiveRequest, rows: &RecordBatch) -> Result<ArrayRef> {
         Some(filter) => Some(filter.may_match(&filter.columns().of(rows)?)?),
         None => None,
     };
-    let columns = settled(request.columns.of(rows)?)?;
+    let columns = without_data_change(request.columns.of(rows)?)?;
     files(&columns, passed.map(NullBuffer::new))
 }
 

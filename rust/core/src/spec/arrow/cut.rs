@@ -15,17 +15,17 @@ use arrow_schema::DataType;
 /// The errors of `take`.
 pub(crate) fn cut<E>(
     batch: RecordBatch,
-    most_rows: usize,
-    most_bytes: u64,
+    max_rows: usize,
+    max_bytes: u64,
     take: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
 ) -> Result<(), E> {
     let rows = batch.num_rows();
-    if rows > most_rows.max(1) {
+    if rows > max_rows.max(1) {
         let mut from = 0;
         while from < rows {
-            let piece = batch.slice(from, most_rows.clamp(1, rows - from));
+            let piece = batch.slice(from, max_rows.clamp(1, rows - from));
             from += piece.num_rows();
-            cut(piece, most_rows, most_bytes, take)?;
+            cut(piece, max_rows, max_bytes, take)?;
         }
         return Ok(());
     }
@@ -33,12 +33,12 @@ pub(crate) fn cut<E>(
     if rows == 0 {
         return Ok(());
     }
-    if rows == 1 || batch.columns().iter().map(bytes).sum::<u64>() <= most_bytes {
+    if rows == 1 || batch.columns().iter().map(bytes).sum::<u64>() <= max_bytes {
         return take(batch);
     }
     let half = rows / 2;
-    cut(batch.slice(0, half), most_rows, most_bytes, take)?;
-    cut(batch.slice(half, rows - half), most_rows, most_bytes, take)
+    cut(batch.slice(0, half), max_rows, max_bytes, take)?;
+    cut(batch.slice(half, rows - half), max_rows, max_bytes, take)
 }
 
 /// Returns an upper bound on the size of a row of the batch, expanded.

@@ -48,7 +48,7 @@ fn each_type_has_its_arrow_type() {
 }
 
 #[test]
-fn shapes_say_what_they_are_at_any_depth() {
+fn geospatial_fields_have_metadata_at_any_depth() {
     let text = r#"{"type":"struct","fields":[
         {"name":"g","type":"geometry","metadata":{"comment":"where","ARROW:extension:name":"x"}},
         {"name":"a","type":{"type":"array","elementType":"geography(karney)"}},

@@ -12,14 +12,14 @@ fn lengths_and_blanks() {
     ] {
         assert_eq!(declared_length(declared, "char"), expected, "{declared}");
     }
-    for (text, filled_up, compared) in [
+    for (text, expected, compared) in [
         ("ab", "ab  ", "ab  "),
         ("äbcd", "äbcd", "äbcd"),
         ("ab      ", "ab      ", "ab  "),
         ("abcde ", "abcde ", "abcde"),
         ("", "    ", "    "),
     ] {
-        assert_eq!(filled(text, 4), filled_up);
-        assert_eq!(fitted(text, 4), compared);
+        assert_eq!(padded(text, 4), expected);
+        assert_eq!(trim_and_pad(text, 4), compared);
     }
 }

@@ -3,7 +3,7 @@ use super::*;
 /// The forms of the protocol's request for comments on collated strings.
 #[test]
 fn names() {
-    let of = |text: &str| first(&serde_json::from_str(text).unwrap());
+    let of = |text: &str| non_binary(&serde_json::from_str(text).unwrap());
     let lower = Some("spark.UTF8_LCASE".to_owned());
     assert_eq!(of(r#"{"s":"spark.UTF8_LCASE"}"#), lower);
     assert_eq!(of(r#"{"s.element":"spark.UTF8_LCASE"}"#), lower);

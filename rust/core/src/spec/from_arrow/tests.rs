@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_way_to_arrow_and_back() {
+fn schemas_survive_the_conversion_to_arrow_and_back() {
     let text = r#"{"type":"struct","fields":[
         {"name":"a","type":"long"},{"name":"b","type":"decimal(10,2)","nullable":false},
         {"name":"c","type":{"type":"array","elementType":"string","containsNull":false},"metadata":{"comment":"x"}},
@@ -28,7 +28,7 @@ fn types_that_no_table_has() {
     }
 }
 
-/// As Spark reads Parquet's `UINT_64`.
+/// Spark reads `UINT_64` of Parquet as `DECIMAL(20, 0)`.
 #[test]
 fn unsigned_numbers_of_64_bits() {
     let schema = Schema::new(vec![Field::new("c", ArrowType::UInt64, true)]);

@@ -36,7 +36,7 @@ fn shapes_have_their_reference_system_and_edges() {
 }
 
 #[test]
-fn other_types_say_nothing() {
+fn other_types_have_no_extension_metadata() {
     for name in ["binary", "string", "variant", "decimal(3,1)"] {
         assert_eq!(metadata(name), HashMap::new(), "{name}");
     }

@@ -24,7 +24,7 @@ fn intervals_in_milliseconds() {
 }
 
 #[test]
-fn what_is_no_interval_says_why() {
+fn invalid_intervals_have_a_reason() {
     for (text, needle) in [
         ("", "number"),
         ("interval", "number"),

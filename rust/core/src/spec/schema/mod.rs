@@ -147,7 +147,7 @@ pub(crate) fn named_twice<'a>(mut names: impl Iterator<Item = &'a str>) -> Optio
 }
 
 /// Returns the message for a duplicate name.
-pub(crate) fn twice(name: &str) -> String {
+pub(crate) fn duplicate_name(name: &str) -> String {
     format!(
         "two columns are named {} at one level (upper and lower case ignored)",
         clipped(name)
@@ -162,7 +162,10 @@ impl StructType {
     /// Corrupt: `schema.duplicate_column` when two names differ in upper and lower case at most.
     pub fn new(fields: Vec<StructField>) -> Result<Self> {
         match named_twice(fields.iter().map(|field| field.name.as_str())) {
-            Some(name) => Err(Error::corrupt("schema.duplicate_column", twice(name))),
+            Some(name) => Err(Error::corrupt(
+                "schema.duplicate_column",
+                duplicate_name(name),
+            )),
             None => Ok(Self { fields }),
         }
     }

@@ -160,7 +160,7 @@ fn fields_are_found_by_name() {
 }
 
 #[test]
-fn broken_schemas_say_where() {
+fn errors_of_invalid_schemas_name_the_path() {
     for (text, code, needle) in [
         (
             r#"{"type":"struct","fields":[{"name":"#,

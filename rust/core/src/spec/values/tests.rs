@@ -40,7 +40,7 @@ fn decimals_exactly() {
         ("NaN", 5, 2, None),
     ] {
         assert_eq!(
-            decimal(text, precision, scale, Excess::Refuse),
+            decimal(text, precision, scale, ExcessDigits::Refuse),
             expected,
             "{text}"
         );
@@ -52,7 +52,7 @@ fn decimals_exactly() {
         ("9.995", None),
         ("1e-9", Some(0)),
     ] {
-        assert_eq!(decimal(text, 3, 2, Excess::Round), expected, "{text}");
+        assert_eq!(decimal(text, 3, 2, ExcessDigits::Round), expected, "{text}");
     }
 }
 
@@ -160,7 +160,7 @@ proptest! {
         let unit = [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond][unit as usize];
         date(&text);
         timestamp(&text, unit, true);
-        decimal(&text, 38, 10, Excess::Round);
-        decimal(&text, 10, -5, Excess::Refuse);
+        decimal(&text, 38, 10, ExcessDigits::Round);
+        decimal(&text, 10, -5, ExcessDigits::Refuse);
     }
 }

@@ -10,7 +10,7 @@ use crate::spec::schema::{DataType, StructType, same_name};
 
 /// Columns of a source to add to the table.
 #[derive(Debug)]
-pub struct Joining {
+pub struct NewColumns {
     /// Columns, and fields of structs, that are added if the table lacks them.
     pub columns: StructType,
     /// Columns to whose types those of the table may be widened.
@@ -24,11 +24,11 @@ pub struct Joining {
 /// # Errors
 ///
 /// Invalid argument: `schema.arrow_type` for a type that tables do not have.
-pub fn joining(
+pub fn new_columns_of(
     table: &StructType,
     definition: &MergeDefinition,
     source: &Schema,
-) -> Result<Joining> {
+) -> Result<NewColumns> {
     let source = StructType::from_arrow(source)?;
     let (mut all, mut set, mut plain) = (false, Vec::new(), Vec::new());
     for clause in &definition.clauses {
@@ -51,12 +51,12 @@ pub fn joining(
         }
     }
     Ok(if all {
-        Joining {
+        NewColumns {
             types: source.clone(),
             columns: source,
         }
     } else {
-        Joining {
+        NewColumns {
             columns: chosen(&source, &set, &mut Vec::new())?,
             types: chosen(&source, &plain, &mut Vec::new())?,
         }

@@ -23,7 +23,7 @@ const PAIRS: usize = 1 << 16;
 
 /// The rest of `on`, and the columns that it uses.
 #[derive(Debug)]
-struct Rest {
+struct Residual {
     condition: BoundFormula,
     scope: Scope,
     /// The indexes of these columns on both sides.
@@ -38,7 +38,7 @@ pub(super) struct Join {
     /// The source rows by key; `None` if `on` has no equality.
     by_key: Option<KeyedRows>,
     target_keys: Vec<KeyColumn>,
-    rest: Option<Rest>,
+    rest: Option<Residual>,
     /// The ranges of the source's keys.
     pub(super) key_ranges: Vec<KeyRange>,
 }
@@ -75,7 +75,7 @@ impl Join {
         let rest = match rest {
             Some(rest) => {
                 let (scope, columns) = scope.narrowed(&rest.words());
-                Some(Rest {
+                Some(Residual {
                     condition: rest.bind_condition(&scope.fields)?,
                     scope,
                     columns,

@@ -23,7 +23,7 @@ mod unused;
 use bound_clause::{BoundClause, BoundThen, MergedRows};
 pub use clauses::{Clause, MergeDefinition, Then, When};
 use evolution::all_columns;
-pub use evolution::{Joining, joining};
+pub use evolution::{NewColumns, new_columns_of};
 pub use inserts::{InsertClause, UnmatchedRows};
 use join::Join;
 pub use key_range::KeyRange;

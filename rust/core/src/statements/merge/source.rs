@@ -43,16 +43,16 @@ pub struct SourceRows {
 }
 
 impl SourceRows {
-    /// Reads a stream to its end, with columns converted to types that tables have. More than `most_bytes`
+    /// Reads a stream to its end, with columns converted to types that tables have. More than `max_bytes`
     /// are written to a temporary file.
     ///
     /// # Errors
     ///
     /// The errors of the stream, and of values that do not fit; `rows.merge` for too many rows.
     /// Storage.
-    pub fn read(rows: Box<dyn RecordBatchReader + Send>, most_bytes: usize) -> Result<Self> {
+    pub fn read(rows: Box<dyn RecordBatchReader + Send>, max_bytes: usize) -> Result<Self> {
         let schema = StructType::from_arrow(&rows.schema())?;
-        let mut source = Collected::new(nullable(&schema), most_bytes);
+        let mut source = Collected::new(nullable(&schema), max_bytes);
         each_step(rows, &mut |step| {
             let columns = step.columns().iter().zip(schema.fields());
             let columns = columns
@@ -167,12 +167,12 @@ struct Collected {
     small_bytes: usize,
     batches: Vec<RecordBatch>,
     bytes: usize,
-    most_bytes: usize,
+    max_bytes: usize,
     spilled: Option<Spilled>,
 }
 
 impl Collected {
-    fn new(schema: SchemaRef, most_bytes: usize) -> Self {
+    fn new(schema: SchemaRef, max_bytes: usize) -> Self {
         Self {
             schema,
             small: Vec::new(),
@@ -180,7 +180,7 @@ impl Collected {
             small_bytes: 0,
             batches: Vec::new(),
             bytes: 0,
-            most_bytes,
+            max_bytes,
             spilled: None,
         }
     }
@@ -188,7 +188,7 @@ impl Collected {
     fn push(&mut self, rows: RecordBatch) -> Result<()> {
         let bytes = bytes_of(&rows)?;
         let full = self.small_rows + rows.num_rows() > BATCH_ROWS
-            || self.small_bytes + bytes > self.most_bytes / BATCH_PART;
+            || self.small_bytes + bytes > self.max_bytes / BATCH_PART;
         if full {
             self.combine()?;
         }
@@ -208,7 +208,7 @@ impl Collected {
         self.small.clear();
         self.small_rows = 0;
         self.bytes += std::mem::take(&mut self.small_bytes);
-        if self.bytes > self.most_bytes && self.spilled.is_none() {
+        if self.bytes > self.max_bytes && self.spilled.is_none() {
             let mut spilled = Spilled::new(&self.schema)?;
             for rows in self.batches.drain(..) {
                 spilled.write(&rows)?;

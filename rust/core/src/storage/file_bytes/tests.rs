@@ -91,7 +91,7 @@ fn a_small_file_is_one_request() {
 }
 
 #[test]
-fn the_tail_of_a_large_file_serves_all_that_lies_in_it() {
+fn ranges_in_the_tail_of_a_large_file_need_no_request() {
     let (store, file) = file(10 * MIB);
     let tail = 10 * MIB - TAIL;
     file.read(&[10 * MIB - 64_000..10 * MIB]).unwrap();
@@ -104,7 +104,7 @@ fn the_tail_of_a_large_file_serves_all_that_lies_in_it() {
 }
 
 #[test]
-fn near_ranges_are_one_request_and_far_ones_are_not() {
+fn adjacent_ranges_share_a_request_and_distant_ones_do_not() {
     let (store, file) = file(100 * MIB);
     file.read(&[100 * MIB - 8..100 * MIB]).unwrap();
     fetched(&store);
@@ -114,7 +114,7 @@ fn near_ranges_are_one_request_and_far_ones_are_not() {
 }
 
 #[test]
-fn what_was_taken_before_is_not_fetched_with_what_lies_around_it() {
+fn bytes_that_were_taken_are_not_fetched_with_adjacent_ones() {
     let (store, file) = file(100 * MIB);
     file.read(&[100 * MIB - 8..100 * MIB]).unwrap();
     let first = file.take(&[100..200], &[]).unwrap();

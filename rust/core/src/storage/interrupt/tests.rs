@@ -2,7 +2,7 @@ use super::*;
 use crate::error::ErrorKind;
 
 #[test]
-fn stops_only_when_asked_and_only_every_interval() {
+fn the_hook_is_called_once_per_interval() {
     testing::stop_this_thread(false);
     assert!(check().is_ok());
     testing::stop_this_thread(true);

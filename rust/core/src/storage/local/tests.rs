@@ -144,7 +144,7 @@ fn reads_files_of_every_size() {
 }
 
 #[test]
-fn ranges_come_in_the_order_asked() {
+fn ranges_are_returned_in_the_requested_order() {
     let (directory, storage) = table();
     write(&directory, "file", b"0123456789");
     let ranges = storage

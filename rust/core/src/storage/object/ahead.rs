@@ -18,20 +18,20 @@ use crate::error::Result;
 use crate::storage::{StoreKind, runtime};
 
 /// The tag of the file, the start of the range, and its bytes; `None` if the request failed.
-type Answer = Option<(u64, u64, Bytes)>;
+type RangeResponse = Option<(u64, u64, Bytes)>;
 
 /// The shared response.
-pub(in crate::storage) type Arrived = Shared<BoxFuture<'static, Answer>>;
+pub(in crate::storage) type SharedResponse = Shared<BoxFuture<'static, RangeResponse>>;
 
 /// A pending request for a range. It is cancelled when this is dropped, unless someone else waits for it.
 #[derive(Debug)]
-pub struct Early {
+pub struct PendingRange {
     path: String,
-    arrived: Arrived,
+    arrived: SharedResponse,
     task: AbortHandle,
 }
 
-impl Early {
+impl PendingRange {
     /// Starts to fetch a range of a file from `start` on.
     ///
     /// # Errors
@@ -56,12 +56,12 @@ impl Early {
     }
 
     /// Returns the response if it is about this file; it may contain the range.
-    pub(in crate::storage) fn bytes(&self, path: &str) -> Option<Arrived> {
+    pub(in crate::storage) fn bytes(&self, path: &str) -> Option<SharedResponse> {
         (self.path == path).then(|| self.arrived.clone())
     }
 }
 
-impl Drop for Early {
+impl Drop for PendingRange {
     fn drop(&mut self) {
         if self.arrived.strong_count() == Some(1) {
             self.task.abort();
@@ -70,7 +70,7 @@ impl Drop for Early {
 }
 
 /// Returns the tag and the bytes of a range, if the response contains all of it.
-fn within(answer: Answer, range: &Range<u64>) -> Option<(u64, Bytes)> {
+fn within(answer: RangeResponse, range: &Range<u64>) -> Option<(u64, Bytes)> {
     let (tag, start, bytes) = answer?;
     let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
     let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
@@ -82,7 +82,7 @@ impl ObjectStorage {
     /// the file's tag.
     pub(in crate::storage) fn fetch_ahead<P: Send + 'static>(
         &self,
-        ranges: Vec<(P, String, Range<u64>, Option<Arrived>)>,
+        ranges: Vec<(P, String, Range<u64>, Option<SharedResponse>)>,
         keep: impl Fn(P, Bytes, u64) + Send + Sync + 'static,
     ) -> Result<()> {
         let Client { store, permits, .. } = self.client()?;
@@ -119,11 +119,15 @@ impl ObjectStorage {
     }
 
     /// Starts to fetch a range of a file that may not exist.
-    pub(in crate::storage) fn fetch_early(&self, path: &str, range: Range<u64>) -> Result<Early> {
+    pub(in crate::storage) fn fetch_early(
+        &self,
+        path: &str,
+        range: Range<u64>,
+    ) -> Result<PendingRange> {
         let Client { store, permits, .. } = self.client()?;
         let object = self.object(path)?;
         let whole = range.clone();
-        Early::begin(path, range.start, async move {
+        PendingRange::begin(path, range.start, async move {
             let _permit = permits.acquire().await;
             fetch_range(&*store, &object, whole).await
         })
@@ -145,12 +149,12 @@ async fn fetch_range(
     object: &Path,
     range: Range<u64>,
 ) -> Option<(u64, Bytes)> {
-    let most = range.end.checked_sub(range.start)?;
+    let max_bytes = range.end.checked_sub(range.start)?;
     let options = GetOptions {
         range: Some(GetRange::Bounded(range)),
         ..GetOptions::default()
     };
     let answer = store.get_opts(object, options).await.ok()?;
     let tag = meta(String::new(), &answer.meta).tag;
-    Some((tag, parts::content(answer, most, object).await.ok()?))
+    Some((tag, parts::content(answer, max_bytes, object).await.ok()?))
 }

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 
 /// Options of other Delta libraries that need no implementation here: commits use conditional requests,
 /// without locks and renames.
-const WITHOUT_MEANING: [&str; 14] = [
+const IGNORED_KEYS: [&str; 14] = [
     "allow_unsafe_rename",
     "aws_access_key_id_dynamodb",
     "aws_endpoint_url_dynamodb",
@@ -100,7 +100,7 @@ impl Settings {
                             bad_value(&format!("`{key}`"), "a whole number from 1 to 4096")
                         })?;
                 }
-                name_ if WITHOUT_MEANING.contains(&name_) => {}
+                name_ if IGNORED_KEYS.contains(&name_) => {}
                 // Hadoop's keys contain names of services, which may have capitals
                 name_ if kind == StoreKind::Hdfs && is_known(kind, name_) => {
                     options.push((key.trim().to_owned(), value.clone()));
@@ -178,7 +178,7 @@ impl Settings {
         let url = location.root();
         let retries = self.retries.clone();
         let connector = Connector {
-            most_pause: retries.retry_timeout,
+            max_pause: retries.retry_timeout,
         };
         let client = match location.kind() {
             StoreKind::S3 => {
@@ -364,8 +364,8 @@ fn named(key: &str) -> String {
     if key.len() <= 64 && key.split(['_', '.', '-']).all(is_word) {
         return format!("`{key}`");
     }
-    let letters = key.chars().count();
-    format!("a key of {letters} characters, not shown because it may be a secret,")
+    let characters = key.chars().count();
+    format!("a key of {characters} characters, not shown because it may be a secret,")
 }
 
 fn is_known(kind: StoreKind, key: &str) -> bool {

@@ -37,21 +37,21 @@ const MAX_BYTES_LISTED: usize = 256 << 20;
 
 /// A redirect leads to another origin, or there are too many of them.
 #[derive(Debug)]
-struct Elsewhere;
+struct RedirectRefused;
 
-impl fmt::Display for Elsewhere {
+impl fmt::Display for RedirectRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a redirect leads to another scheme, host or port, or there are too many")
     }
 }
 
-impl Error for Elsewhere {}
+impl Error for RedirectRefused {}
 
 /// Returns `true` if the error was caused by a redirect that was not followed.
-pub(super) fn led_elsewhere(error: &(dyn Error + 'static)) -> bool {
+pub(super) fn is_refused_redirect(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if error.is::<Elsewhere>() {
+        if error.is::<RedirectRefused>() {
             return true;
         }
         cause = error.source();
@@ -61,34 +61,37 @@ pub(super) fn led_elsewhere(error: &(dyn Error + 'static)) -> bool {
 
 /// A listing or an error exceeds the limit.
 #[derive(Debug)]
-struct TooLong {
-    most: usize,
+struct ResponseTooLong {
+    max_bytes: usize,
 }
 
-impl fmt::Display for TooLong {
+impl fmt::Display for ResponseTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "the server's answer is longer than {} bytes, so it is not read",
-            self.most
+            self.max_bytes
         )
     }
 }
 
-impl Error for TooLong {}
+impl Error for ResponseTooLong {}
 
-/// Reads a response that is not the content of an object, up to a limit; an error repeats no secret.
-async fn whole(
+/// Reads the body of a listing or an error, up to a limit, and removes secrets from an error.
+async fn read_bounded(
     response: HttpResponse,
-    most: usize,
+    max_bytes: usize,
     secrets: &Secrets,
 ) -> Result<HttpResponse, HttpError> {
     let (parts, body) = response.into_parts();
     let mut pieces = body.bytes_stream();
     let mut bytes: Vec<u8> = Vec::new();
     while let Some(piece) = pieces.try_next().await? {
-        if piece.len() > most - bytes.len() {
-            return Err(HttpError::new(HttpErrorKind::Decode, TooLong { most }));
+        if piece.len() > max_bytes - bytes.len() {
+            return Err(HttpError::new(
+                HttpErrorKind::Decode,
+                ResponseTooLong { max_bytes },
+            ));
         }
         bytes.extend_from_slice(&piece);
     }
@@ -103,7 +106,7 @@ async fn whole(
 #[derive(Debug, Default)]
 struct Secrets {
     headers: Vec<HeaderValue>,
-    /// That of Azure in the query.
+    /// The signature of an Azure SAS token, in the query.
     signature: Option<String>,
 }
 
@@ -131,7 +134,7 @@ impl Secrets {
         headers.chain(encoded.map(Cow::from)).chain(decoded)
     }
 
-    /// Removes them from the text of an error.
+    /// Removes the secrets from the text of an error.
     fn redact(&self, text: Bytes) -> Bytes {
         let is_in =
             |secret: &str| secret.len() > 3 && memmem::find(&text, secret.as_bytes()).is_some();
@@ -145,13 +148,13 @@ impl Secrets {
     }
 }
 
-fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+fn redirect_within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let from = attempt.previous().first();
     let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
     if same && attempt.previous().len() <= MAX_REDIRECTS {
         attempt.follow()
     } else {
-        attempt.error(Elsewhere)
+        attempt.error(RedirectRefused)
     }
 }
 
@@ -160,18 +163,18 @@ fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Connector {
     /// The longest pause that a server may request.
-    pub(super) most_pause: Duration,
+    pub(super) max_pause: Duration,
 }
 
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let built = builder(options).and_then(|builder| builder.build().map_err(Into::into));
-        let most_pause = self.most_pause;
+        let max_pause = self.max_pause;
         built
             .map(|client| {
-                HttpClient::new(Patient {
+                HttpClient::new(RetryAfterClient {
                     client,
-                    most_pause,
+                    max_pause,
                     paused: Mutex::default(),
                 })
             })
@@ -185,14 +188,14 @@ impl HttpConnector for Connector {
 /// A client that delays a request that a server refused as too busy until the time that the server states,
 /// without delaying other requests, and limits the size of listings and errors.
 #[derive(Debug)]
-struct Patient<C = reqwest::Client> {
+struct RetryAfterClient<C = reqwest::Client> {
     client: C,
-    most_pause: Duration,
+    max_pause: Duration,
     /// The time from which each request may be sent again.
     paused: Mutex<HashMap<String, Instant>>,
 }
 
-impl<C> Patient<C> {
+impl<C> RetryAfterClient<C> {
     fn paused(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
         // no operation under this lock can leave the map inconsistent
         self.paused.lock().unwrap_or_else(PoisonError::into_inner)
@@ -202,15 +205,15 @@ impl<C> Patient<C> {
     fn pause(&self, request: String, pause: Duration) {
         let now = Instant::now();
         let mut paused = self.paused();
-        paused.retain(|_, until| *until > now); // of requests that were given up
+        paused.retain(|_, until| *until > now); // abandoned requests
         // ignore a time that the clock cannot represent
-        let until = now.checked_add(pause.min(self.most_pause));
+        let until = now.checked_add(pause.min(self.max_pause));
         paused.extend(until.map(|until| (request, until)));
     }
 }
 
 #[async_trait]
-impl<C: HttpService> HttpService for Patient<C> {
+impl<C: HttpService> HttpService for RetryAfterClient<C> {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let range = request.headers().get("range");
         let name = format!("{} {} {range:?}", request.method(), request.uri());
@@ -233,8 +236,10 @@ impl<C: HttpService> HttpService for Patient<C> {
         match method.as_str() {
             "HEAD" => Ok(response),
             "GET" | "PUT" if !lists && status.is_success() => Ok(response),
-            "PROPFIND" if status.is_success() => whole(response, MAX_BYTES_LISTED, &secrets).await,
-            _ => whole(response, MAX_BYTES, &secrets).await,
+            "PROPFIND" if status.is_success() => {
+                read_bounded(response, MAX_BYTES_LISTED, &secrets).await
+            }
+            _ => read_bounded(response, MAX_BYTES, &secrets).await,
         }
     }
 }
@@ -249,10 +254,10 @@ fn pause(retry_after: &str, now: DateTime<Utc>) -> Option<Duration> {
     (until.with_timezone(&Utc) - now).to_std().ok()
 }
 
-type Boxed = Box<dyn Error + Send + Sync>;
+type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Parses a boolean as `object_store` does, since environment variables are passed on unchanged.
-fn truth(value: &str) -> Result<bool, Boxed> {
+fn parse_bool(value: &str) -> Result<bool, BoxError> {
     match &*value.to_ascii_lowercase() {
         "1" | "true" | "on" | "yes" | "y" => Ok(true),
         "0" | "false" | "off" | "no" | "n" => Ok(false),
@@ -261,10 +266,10 @@ fn truth(value: &str) -> Result<bool, Boxed> {
 }
 
 /// Builds a client from the options that a store's keys or the environment can set.
-fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
+fn builder(options: &ClientOptions) -> Result<ClientBuilder, BoxError> {
     let text = |key: Key| options.get_config_value(&key);
-    let is = |key: Key| text(key).map_or(Ok(false), |value| truth(&value));
-    let time = |key: Key| -> Result<Option<Duration>, Boxed> {
+    let is = |key: Key| text(key).map_or(Ok(false), |value| parse_bool(&value));
+    let time = |key: Key| -> Result<Option<Duration>, BoxError> {
         let Some(value) = text(key) else {
             return Ok(None);
         };
@@ -273,7 +278,7 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
     // fails if it is installed already, which is fine
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = ClientBuilder::new()
-        .redirect(Policy::custom(follow))
+        .redirect(Policy::custom(redirect_within_origin))
         .user_agent(
             text(Key::UserAgent)
                 .unwrap_or_else(|| concat!("deltareplay/", env!("CARGO_PKG_VERSION")).to_owned()),
@@ -313,8 +318,8 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, Boxed> {
     if let Some(timeout) = time(Key::PoolIdleTimeout)? {
         builder = builder.pool_idle_timeout(timeout);
     }
-    if let Some(most) = text(Key::PoolMaxIdlePerHost) {
-        builder = builder.pool_max_idle_per_host(most.parse()?);
+    if let Some(max) = text(Key::PoolMaxIdlePerHost) {
+        builder = builder.pool_max_idle_per_host(max.parse()?);
     }
     if let Some(interval) = time(Key::Http2KeepAliveInterval)? {
         builder = builder.http2_keep_alive_interval(interval);

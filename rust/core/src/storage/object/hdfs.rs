@@ -49,7 +49,7 @@ impl Hdfs {
         let (directory, name) = whole.rsplit_once('/').unwrap_or(("", whole));
         let temporary = Path::parse(format!("{directory}/.{name}.{}.tmp", Uuid::new_v4()))?;
         let put = self.overwrite(&temporary, payload).await?;
-        let mut tries = Tries::new(&self.retries);
+        let mut tries = Retries::new(&self.retries);
         loop {
             let absent = RenameOptions::new().with_target_mode(RenameTargetMode::Create);
             match self.client.rename_opts(&temporary, location, absent).await {
@@ -61,7 +61,7 @@ impl Hdfs {
                     return Ok(put);
                 }
                 Err(cause) if is_cut(&cause) => {
-                    if !tries.again().await {
+                    if !tries.wait().await {
                         return Err(cause); // the name node may yet carry it out
                     }
                 }
@@ -75,10 +75,10 @@ impl Hdfs {
 
     /// The client never retries writes, since not all of them can be repeated. This one can.
     async fn overwrite(&self, location: &Path, payload: PutPayload) -> Result<PutResult> {
-        let mut tries = Tries::new(&self.retries);
+        let mut tries = Retries::new(&self.retries);
         loop {
             match self.client.put(location, payload.clone()).await {
-                Err(cause) if is_cut(&cause) && tries.again().await => {}
+                Err(cause) if is_cut(&cause) && tries.wait().await => {}
                 done => return done,
             }
         }
@@ -86,20 +86,20 @@ impl Hdfs {
 }
 
 /// The number of retries so far, and the maximum.
-struct Tries {
+struct Retries {
     count: usize,
-    most: usize,
+    max: usize,
     /// `None` if it exceeds the range of the system's clock.
     deadline: Option<Instant>,
     wait: Duration,
     longest: Duration,
 }
 
-impl Tries {
+impl Retries {
     fn new(retries: &RetryConfig) -> Self {
         Self {
             count: 0,
-            most: retries.max_retries,
+            max: retries.max_retries,
             deadline: Instant::now().checked_add(retries.retry_timeout),
             wait: retries.backoff.init_backoff,
             longest: retries.backoff.max_backoff,
@@ -107,11 +107,11 @@ impl Tries {
     }
 
     /// Waits before a retry; returns `false` if there are no more retries.
-    async fn again(&mut self) -> bool {
+    async fn wait(&mut self) -> bool {
         let is_late = self
             .deadline
             .is_some_and(|deadline| Instant::now() >= deadline);
-        if self.count >= self.most || is_late {
+        if self.count >= self.max || is_late {
             return false;
         }
         self.count += 1;

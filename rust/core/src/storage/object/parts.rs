@@ -59,37 +59,37 @@ impl Client {
     /// part.
     async fn fetch_part(&self, object: &Path, part: Range<u64>) -> Result<(u64, Bytes)> {
         let _permit = self.permits.acquire().await;
-        let most = part.end - part.start;
+        let max_bytes = part.end - part.start;
         let options = GetOptions {
             range: Some(GetRange::Bounded(part)),
             ..GetOptions::default()
         };
         let answer = self.store.get_opts(object, options).await?;
         let size = answer.meta.size;
-        Ok((size, content(answer, most, object).await?))
+        Ok((size, content(answer, max_bytes, object).await?))
     }
 }
 
-/// Reads the response for an object, and refuses more than `most` bytes.
-pub(super) async fn content(answer: GetResult, most: u64, object: &Path) -> Result<Bytes> {
+/// Reads the response for an object, and refuses more than `max_bytes` bytes.
+pub(super) async fn content(answer: GetResult, max_bytes: u64, object: &Path) -> Result<Bytes> {
     let expected = answer.range.end.saturating_sub(answer.range.start);
     let mut pieces = answer.into_stream();
     let mut bytes = pieces.try_next().await?.unwrap_or_default();
     if let Some(second) = pieces.try_next().await? {
-        let mut joined = buffer(expected.min(most), object)?;
+        let mut joined = buffer(expected.min(max_bytes), object)?;
         joined.extend_from_slice(&bytes);
         let mut next = Some(second);
         while let Some(piece) = next {
-            if joined.len() as u64 + piece.len() as u64 > most {
-                return Err(too_many(most, object));
+            if joined.len() as u64 + piece.len() as u64 > max_bytes {
+                return Err(too_many(max_bytes, object));
             }
             joined.extend_from_slice(&piece);
             next = pieces.try_next().await?;
         }
         bytes = Bytes::from(joined);
     }
-    if bytes.len() as u64 > most {
-        return Err(too_many(most, object));
+    if bytes.len() as u64 > max_bytes {
+        return Err(too_many(max_bytes, object));
     }
     progress::read(bytes.len());
     Ok(bytes)
@@ -104,9 +104,9 @@ fn buffer(length: u64, object: &Path) -> Result<Vec<u8>> {
     Ok(buffer)
 }
 
-fn too_many(most: u64, object: &Path) -> Error {
+fn too_many(max_bytes: u64, object: &Path) -> Error {
     generic(format!(
-        "the store sent more than {most} bytes of {object}, which is more than requested"
+        "the store sent more than {max_bytes} bytes of {object}, which is more than requested"
     ))
 }
 

@@ -97,7 +97,7 @@ fn lists_as_the_local_store_does() {
 }
 
 #[test]
-fn ranges_come_in_the_order_asked_or_are_truncated() {
+fn ranges_are_returned_in_the_requested_order_or_truncated() {
     let store = open("memory://ranges", &[]);
     store.put_if_absent("file", b"0123456789").unwrap();
     let ranges = store
@@ -336,7 +336,7 @@ fn s3_lists_by_page_from_a_name_without_descending() {
 }
 
 #[test]
-fn s3_reads_ranges_and_says_what_is_wrong_without_secrets() {
+fn s3_reads_ranges_and_its_errors_have_no_secrets() {
     let (address, requests) = server(|line, range| match line {
         _ if line.contains("/absent") => ("404 Not Found", "<Error/>".to_owned()),
         _ if line.contains("/secret") => ("403 Forbidden", "no hunter2 here".to_owned()),

@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::error::Result;
 
 /// The error number of a cycle of links, which has no stable `ErrorKind` yet.
-pub(in crate::storage) const LINKS_IN_A_CIRCLE: i32 = libc::ELOOP;
+pub(in crate::storage) const LINK_LOOP: i32 = libc::ELOOP;
 
 /// There are no drives.
 pub(in crate::storage) fn begins_with_drive(_path: &str) -> bool {

@@ -11,7 +11,7 @@ use same_file::Handle;
 use crate::error::{Error, Result};
 
 /// `ERROR_CANT_RESOLVE_FILENAME`: a cycle of links has no stable `ErrorKind` yet.
-pub(in crate::storage) const LINKS_IN_A_CIRCLE: i32 = 1921;
+pub(in crate::storage) const LINK_LOOP: i32 = 1921;
 /// `FILE_FLAG_BACKUP_SEMANTICS`: required to open a directory, to recognize it as such.
 const OPEN_DIRECTORIES: u32 = 0x0200_0000;
 /// `FILE_FLAG_DELETE_ON_CLOSE`: the file is deleted with its last handle.

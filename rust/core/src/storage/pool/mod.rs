@@ -3,7 +3,7 @@
 //! [`ordered`] runs units of work on the pool and returns their results in order; [`unordered`] runs them
 //! on its own threads ([`start`]), which may wait for the consumer, and returns results as they finish;
 //! [`rows`] reads files whose units are known once they are opened, and returns their rows in order;
-//! [`on_all`] runs units that mostly wait for the store; [`aside`] runs a single unit in the background.
+//! [`on_all`] runs units that mostly wait for the store; [`spawn`] runs a single unit in the background.
 //! There is one pool for each process id. No thread starts at import. A forked child starts its own pool
 //! and never uses the parent's. `DELTAREPLAY_THREADS` sets the number of threads; the default is the number
 //! of available CPUs, at most [`MAX_THREADS`].
@@ -18,14 +18,14 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::per_process::PerProcess;
 use crate::error::{Error, Result};
 
-mod aside;
+mod background_task;
 mod ordered;
 pub mod rows;
 mod started;
 mod unordered;
 mod waiting;
 
-pub use aside::{Aside, aside};
+pub use background_task::{BackgroundTask, spawn};
 pub use ordered::{Ordered, ordered};
 pub use started::start;
 pub use unordered::{Unordered, unordered};

@@ -160,7 +160,7 @@ fn wait<T>(pool: &ThreadPool, receiver: &Receiver<Result<T>>) -> Result<T> {
         match receiver.recv_timeout(interrupt::INTERVAL) {
             Ok(result) => return result,
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(lost()),
+            Err(RecvTimeoutError::Disconnected) => return Err(worker_ended()),
         }
     }
 }
@@ -171,7 +171,7 @@ fn wait_as_worker<T>(pool: &ThreadPool, receiver: &Receiver<Result<T>>) -> Resul
     loop {
         match receiver.try_recv() {
             Ok(result) => return result,
-            Err(TryRecvError::Disconnected) => return Err(lost()),
+            Err(TryRecvError::Disconnected) => return Err(worker_ended()),
             Err(TryRecvError::Empty) => {
                 if pool.yield_now() != Some(Yield::Executed) {
                     thread::sleep(Duration::from_micros(50));
@@ -181,7 +181,7 @@ fn wait_as_worker<T>(pool: &ThreadPool, receiver: &Receiver<Result<T>>) -> Resul
     }
 }
 
-fn lost() -> Error {
+fn worker_ended() -> Error {
     Error::corrupt(
         "internal.panic",
         "a worker thread ended early: please report this as a bug",

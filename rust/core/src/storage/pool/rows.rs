@@ -1,7 +1,7 @@
 //! Rows of many data files as one stream: files and row groups are read in parallel, and returned in order.
 //!
 //! A few threads take units of work from the front of one queue. The unit that the caller waits for always
-//! proceeds; the others wait while the bytes held exceed [`Look::bytes`]. The threads belong to the stream
+//! proceeds; the others wait while the bytes held exceed [`ReadAheadLimits::bytes`]. The threads belong to the stream
 //! and end with it.
 //!
 //! For remote files, fetching is a separate stage: an additional thread adds files to the queue and starts
@@ -42,7 +42,7 @@ impl Rows for RecordBatch {
 }
 
 /// Passes on one batch; fails if the consumer is gone.
-pub type Give<'a, R = RecordBatch> = dyn FnMut(R) -> Result<()> + 'a;
+pub type Emit<'a, R = RecordBatch> = dyn FnMut(R) -> Result<()> + 'a;
 
 /// Ranges of a file to fetch before they are needed.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ pub trait Work: Send + Sync + 'static {
     fn read(
         &self,
         unit: Self::Unit,
-        give: &mut Give<'_, Self::Batch>,
+        emit: &mut Emit<'_, Self::Batch>,
     ) -> Result<Option<Self::Unit>>;
 
     /// Returns `true` if the stream continues after this file failed. Rows already returned are not taken
@@ -91,14 +91,14 @@ pub trait Work: Send + Sync + 'static {
 
 /// The limits of reading ahead of the caller.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct ReadAheadLimits {
     /// The maximum number of bytes fetched or decoded and not yet taken.
     pub bytes: usize,
     /// The number of threads.
     pub threads: usize,
 }
 
-impl Default for Look {
+impl Default for ReadAheadLimits {
     fn default() -> Self {
         Self {
             bytes: 64 << 20,
@@ -140,14 +140,14 @@ impl<U> Queued<U> {
         self.ahead.as_ref().is_none_or(has)
     }
 
-    /// Returns the ranges to fetch now, of at most `most` bytes, but at least one if requested; `None` if
+    /// Returns the ranges to fetch now, of at most `max_bytes` bytes, but at least one if requested; `None` if
     /// none are left.
-    fn begin(&mut self, most: usize, at_least_one: bool) -> Option<Ahead> {
+    fn begin(&mut self, max_bytes: usize, at_least_one: bool) -> Option<Ahead> {
         let Some(ahead) = &self.ahead else {
             self.is_begun = true;
             return None;
         };
-        let mut left = most;
+        let mut left = max_bytes;
         let mut ranges = Vec::new();
         for range in ahead.ranges.iter().skip(self.begun) {
             let bytes = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
@@ -217,7 +217,7 @@ impl<W: Work> State<W> {
 
 struct Shared<W: Work> {
     work: W,
-    look: Look,
+    look: ReadAheadLimits,
     state: Mutex<State<W>>,
     /// Counts the bytes fetched ahead.
     meter: Arc<Meter>,
@@ -294,7 +294,7 @@ impl<W: Work> Shared<W> {
             let reads = matches!(task, Task::Read(_));
             let worked = guarded(|| match task {
                 Task::Open(bytes) => self.opened(id, bytes).map(|()| None),
-                Task::Read(unit) => self.work.read(unit, &mut |batch| self.give(id, batch)),
+                Task::Read(unit) => self.work.read(unit, &mut |batch| self.emit(id, batch)),
             });
             let goes_on = matches!(worked, Ok(Some(_)));
             let rest = worked.map(|unit| {
@@ -335,17 +335,17 @@ impl<W: Work> Shared<W> {
             let first = state.slots.first_key_value();
             let ahead = fetched.saturating_sub(first.map_or(0, |(_, slot)| slot.fetched));
             let held = state.waiting_bytes.saturating_add(fetched);
-            let most = half
+            let max_bytes = half
                 .saturating_sub(ahead)
                 .min(self.look.bytes.saturating_sub(held));
-            let room = most > 0
+            let room = max_bytes > 0
                 && self.meter.requests() < max_requests
                 && state.queue.len() < max_requests.saturating_mul(QUEUED);
             if awaited || room {
                 if let Some(queued) = next.and_then(|at| state.queue.get_mut(at)) {
-                    let most = if awaited { usize::MAX } else { most };
+                    let max_bytes = if awaited { usize::MAX } else { max_bytes };
                     let id = queued.id;
-                    match queued.begin(most, fetched < half) {
+                    match queued.begin(max_bytes, fetched < half) {
                         None => continue,
                         Some(part) if part.ranges.is_empty() && !queued.is_begun => {
                             state = self.wait(state);
@@ -409,7 +409,7 @@ impl<W: Work> Shared<W> {
         Ok(())
     }
 
-    fn give(&self, id: UnitId, batch: W::Batch) -> Result<()> {
+    fn emit(&self, id: UnitId, batch: W::Batch) -> Result<()> {
         let bytes = batch.bytes();
         let mut state = self.lock();
         loop {
@@ -442,7 +442,7 @@ pub struct OrderedRows<W: Work> {
 
 impl<W: Work> OrderedRows<W> {
     /// Creates the stream; nothing is read before the first batch is requested.
-    pub fn new(work: W, look: Look) -> Self {
+    pub fn new(work: W, look: ReadAheadLimits) -> Self {
         let state = State {
             queue: VecDeque::new(),
             slots: BTreeMap::new(),

@@ -63,12 +63,12 @@ fn run_unit<U, T>(
     work: &(impl Fn(&U, &mut dyn FnMut(T) -> Result<()>) -> Result<()> + ?Sized),
     sender: &SyncSender<Result<(usize, T)>>,
 ) -> Result<()> {
-    let mut give = |result: T| {
+    let mut emit = |result: T| {
         sender
             .send(Ok((number, result)))
             .map_err(|_| Error::interrupted())
     };
-    guarded(|| work(unit, &mut give))
+    guarded(|| work(unit, &mut emit))
 }
 
 impl<T> Iterator for Unordered<T> {

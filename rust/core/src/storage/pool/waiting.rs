@@ -20,7 +20,7 @@ where
     T: Send + 'static,
 {
     let mut results: Vec<Option<T>> = units.iter().map(|_| None).collect();
-    let each = move |unit: &U, give: &mut dyn FnMut(T) -> Result<()>| give(work(unit)?);
+    let each = move |unit: &U, emit: &mut dyn FnMut(T) -> Result<()>| emit(work(unit)?);
     for next in unordered(units, Some(AT_ONCE), AT_ONCE, each)? {
         let (number, result) = next?;
         if let Some(slot) = results.get_mut(number) {

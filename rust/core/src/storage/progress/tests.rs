@@ -12,7 +12,7 @@ fn counts_grow() {
 }
 
 #[test]
-fn units_are_told_while_they_are_worked_on() {
+fn progress_counts_finished_units() {
     assert_eq!(units(), None);
     let mut results = ordered(vec![1, 2, 3], 1, Ok);
     assert!(results.next().is_some());

@@ -111,13 +111,13 @@ impl PartialEq for Listed {
 
 /// Pending bytes.
 #[derive(Debug, Default)]
-pub(super) struct Coming {
+pub(super) struct PendingBytes {
     /// `Some(None)` if the request failed.
     answer: Mutex<Option<Option<Bytes>>>,
     changed: Condvar,
 }
 
-impl Coming {
+impl PendingBytes {
     fn set(&self, answer: Option<Bytes>) {
         let mut known = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
         known.get_or_insert(answer);
@@ -144,7 +144,7 @@ impl Coming {
 
 /// The promise of bytes: waiting readers are notified, even if this is dropped.
 pub(super) struct Promise {
-    coming: Arc<Coming>,
+    coming: Arc<PendingBytes>,
     table: Arc<TableKey>,
     path: String,
     listed: Listed,
@@ -183,10 +183,10 @@ impl Drop for Promise {
 }
 
 /// The known part of a range.
-pub(super) enum Known {
+pub(super) enum CachedRange {
     Here(Bytes),
     /// The range within pending bytes.
-    Coming(Arc<Coming>, Range<usize>),
+    PendingBytes(Arc<PendingBytes>, Range<usize>),
     Unknown,
 }
 
@@ -194,7 +194,7 @@ pub(super) enum Known {
 #[derive(Clone)]
 pub(super) enum Piece {
     Here(Bytes),
-    Coming(Arc<Coming>),
+    PendingBytes(Arc<PendingBytes>),
 }
 
 struct KeptFile {
@@ -215,7 +215,7 @@ impl KeptFile {
     fn bytes(&self) -> usize {
         let here = |(_, piece): &(Range<u64>, Piece)| match piece {
             Piece::Here(bytes) => bytes.len() + ENTRY,
-            Piece::Coming(_) => ENTRY,
+            Piece::PendingBytes(_) => ENTRY,
         };
         self.pieces.iter().map(here).sum::<usize>() + ENTRY
     }
@@ -371,18 +371,18 @@ impl Memory {
         path: &str,
         listed: Listed,
         range: &Range<u64>,
-    ) -> Known {
+    ) -> CachedRange {
         let clock = self.clock;
         let Some(kept) = self.table(key).kept.get_mut(path) else {
-            return Known::Unknown;
+            return CachedRange::Unknown;
         };
         if kept.listed != listed {
-            return Known::Unknown;
+            return CachedRange::Unknown;
         }
         kept.last_use = clock + 1;
         let covers =
             |piece: &&(Range<u64>, Piece)| piece.0.start <= range.start && range.end <= piece.0.end;
-        let mut known = Known::Unknown;
+        let mut known = CachedRange::Unknown;
         for (there, piece) in kept.pieces.iter().filter(covers) {
             let offset = |at: u64| usize::try_from(at - there.start).ok();
             let (Some(start), Some(end)) = (offset(range.start), offset(range.end)) else {
@@ -390,10 +390,12 @@ impl Memory {
             };
             match piece {
                 Piece::Here(bytes) if end <= bytes.len() => {
-                    return Known::Here(bytes.slice(start..end));
+                    return CachedRange::Here(bytes.slice(start..end));
                 }
                 Piece::Here(_) => {}
-                Piece::Coming(coming) => known = Known::Coming(Arc::clone(coming), start..end),
+                Piece::PendingBytes(coming) => {
+                    known = CachedRange::PendingBytes(Arc::clone(coming), start..end)
+                }
             }
         }
         known
@@ -447,7 +449,7 @@ impl Memory {
         };
         let before = kept.pieces.len();
         kept.pieces.retain(
-            |(_, piece)| !matches!(piece, Piece::Coming(there) if Arc::ptr_eq(there, &promise.coming)),
+            |(_, piece)| !matches!(piece, Piece::PendingBytes(there) if Arc::ptr_eq(there, &promise.coming)),
         );
         let gone = before - kept.pieces.len();
         self.used = self.used.saturating_sub(gone * ENTRY);
@@ -492,7 +494,7 @@ impl Memory {
             kept.pieces.retain(|(_, piece)| {
                 let bytes = match piece {
                     Piece::Here(bytes) => bytes.len() + ENTRY,
-                    Piece::Coming(_) => 0,
+                    Piece::PendingBytes(_) => 0,
                 };
                 let goes = over > 0 && bytes > 0;
                 over = over.saturating_sub(bytes);

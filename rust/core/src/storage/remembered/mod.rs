@@ -12,14 +12,14 @@ use bytes::Bytes;
 
 use super::failures::check_size;
 use super::file_bytes::joined;
-use super::object::ahead::Early;
-use super::{Ended, FileMeta, Location, ObjectStorage, Request, Storage, now};
+use super::object::ahead::PendingRange;
+use super::{FileMeta, Location, ObjectStorage, OnEnd, Request, Storage, now};
 use crate::error::Result;
 
 mod memory;
 
 use memory::ranges::Ranges;
-use memory::{Known, Listed, Piece, Promise, TableKey, memory};
+use memory::{CachedRange, Listed, Piece, Promise, TableKey, memory};
 
 const LOG: &str = "_delta_log";
 const SIDECARS: &str = "_delta_log/_sidecars";
@@ -59,7 +59,11 @@ impl Remembered {
     }
 
     /// Starts to fetch the same if a range was requested before a listing showed its file.
-    pub fn prefetch_after(&self, ranges: &[(String, Option<Range<u64>>)], early: Option<&Early>) {
+    pub fn prefetch_after(
+        &self,
+        ranges: &[(String, Option<Range<u64>>)],
+        early: Option<&PendingRange>,
+    ) {
         let lasting = ranges.iter().filter(|(path, _)| is_lasting(path));
         let mut lasting: Vec<_> = lasting.cloned().collect();
         lasting.sort_by(|(left, _), (right, _)| left.cmp(right)); // all of a file together
@@ -82,7 +86,7 @@ impl Remembered {
 
     /// Starts to fetch a range of a log file that no listing has shown yet, and that may not exist.
     /// Dropping the result cancels the request, unless [`Remembered::prefetch_after`] took it.
-    pub fn fetch_early(&self, path: &str, range: Range<u64>) -> Option<Early> {
+    pub fn fetch_early(&self, path: &str, range: Range<u64>) -> Option<PendingRange> {
         if !is_lasting(path) || !self.files.has_tags() || self.listed(path).is_some() {
             return None;
         }
@@ -116,7 +120,7 @@ impl Remembered {
         };
         let known =
             memory().map(|mut memory| memory.find(&self.table, path, listed, &(0..listed.size)));
-        matches!(known, Some(Known::Here(_)))
+        matches!(known, Some(CachedRange::Here(_)))
     }
 
     /// Returns a file that never changes, as in the last listing.
@@ -128,10 +132,10 @@ impl Remembered {
     }
 
     /// Returns the known part of a range.
-    fn look(&self, path: &str, listed: Listed, range: &Range<u64>) -> Known {
+    fn look(&self, path: &str, listed: Listed, range: &Range<u64>) -> CachedRange {
         match memory() {
             Some(mut memory) => memory.find(&self.table, path, listed, range),
-            None => Known::Unknown,
+            None => CachedRange::Unknown,
         }
     }
 
@@ -210,7 +214,7 @@ impl Remembered {
         for (range, piece) in pieces {
             let bytes = match piece {
                 Piece::Here(bytes) => Some(bytes),
-                Piece::Coming(coming) => coming.wait()?,
+                Piece::PendingBytes(coming) => coming.wait()?,
             };
             match bytes {
                 Some(bytes) => parts.push((range.start, bytes)),
@@ -270,16 +274,16 @@ impl Remembered {
 }
 
 /// Waits for the bytes; `None` if the caller has to request them.
-fn arrived(known: Known) -> Result<Option<Bytes>> {
+fn arrived(known: CachedRange) -> Result<Option<Bytes>> {
     match known {
-        Known::Here(bytes) => Ok(Some(bytes)),
-        Known::Coming(coming, part) => {
+        CachedRange::Here(bytes) => Ok(Some(bytes)),
+        CachedRange::PendingBytes(coming, part) => {
             let bytes = coming.wait()?;
             Ok(bytes
                 .filter(|bytes| part.end <= bytes.len())
                 .map(|bytes| bytes.slice(part)))
         }
-        Known::Unknown => Ok(None),
+        CachedRange::Unknown => Ok(None),
     }
 }
 
@@ -315,16 +319,16 @@ impl Storage for Remembered {
         self.read_at_most(path, u64::MAX)
     }
 
-    fn read_at_most(&self, path: &str, most: u64) -> Result<Bytes> {
+    fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
         let listed = self.listed(path);
         if let Some(listed) = listed
             && let Some(bytes) = self.known(path, listed, &(0..listed.size))?
         {
-            check_size(path, listed.size, most)?;
+            check_size(path, listed.size, max_bytes)?;
             return Ok(bytes);
         }
         let mut promises = self.promise(listed.map(|_| path).into_iter());
-        let bytes = self.files.read_at_most(path, most)?;
+        let bytes = self.files.read_at_most(path, max_bytes)?;
         if let Some(listed) = listed {
             self.keep(path, listed, promises.remove(path), &bytes);
         }
@@ -363,7 +367,7 @@ impl Storage for Remembered {
         self.files.max_requests()
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
         if is_lasting(path) {
             // some of it may be cached
             let request = Request::ended(self.read_ranges(path, ranges));
@@ -375,15 +379,15 @@ impl Storage for Remembered {
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
         let mut unknown = Vec::new();
-        let looked: Vec<Known> = paths
+        let looked: Vec<CachedRange> = paths
             .iter()
             .map(|path| {
                 let listed = self.listed(path);
                 let known = match listed {
                     Some(listed) => self.look(path, listed, &(0..listed.size)),
-                    None => Known::Unknown,
+                    None => CachedRange::Unknown,
                 };
-                if matches!(known, Known::Unknown) {
+                if matches!(known, CachedRange::Unknown) {
                     unknown.push((*path, listed));
                 }
                 known
@@ -396,7 +400,7 @@ impl Storage for Remembered {
             .into_iter()
             .zip(paths)
             .map(|(known, path)| {
-                if matches!(known, Known::Unknown) {
+                if matches!(known, CachedRange::Unknown) {
                     return read.next();
                 }
                 let known_bytes = arrived(known).transpose();

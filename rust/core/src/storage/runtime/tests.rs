@@ -4,7 +4,7 @@ use super::*;
 use crate::error::ErrorKind;
 
 #[test]
-fn gives_the_result_and_survives_a_panic() {
+fn returns_the_result_and_survives_a_panic() {
     assert_eq!(block_on(async { 6 * 7 }).unwrap(), 42);
     let error = block_on(async { panic!("oh") }).unwrap_err();
     assert_eq!(error.code(), "internal.panic");

@@ -43,7 +43,7 @@ fn requests(clerk: &Clerk) -> usize {
 }
 
 #[test]
-fn nothing_is_asked_before_the_first_access_and_then_once() {
+fn credentials_are_requested_once_at_the_first_access() {
     for life in [-1, 3_600_000] {
         let (storage, clerk) = vended(&format!("once{life}"), life);
         assert_eq!(requests(&clerk), 0);

@@ -8,7 +8,7 @@ use crate::definition::column_changes::{ColumnChange, change_column};
 use crate::definition::columns::{
     NewColumn, Position, add_columns, column_at, drop_columns, path_of, rename_column,
 };
-use crate::definition::widening::{CHANGES, name_of};
+use crate::definition::widening::{CHANGES, type_name};
 use crate::error::{Error, Result};
 use crate::spec::column_path::leads_into;
 use crate::spec::json::clipped;
@@ -150,7 +150,7 @@ fn check_takes_defaults(protocol: &Protocol) -> Result<()> {
 fn described(path: &[String], field: &StructField) -> Map<String, Value> {
     Map::from_iter([
         ("name".to_owned(), json!(named(path))),
-        ("type".to_owned(), json!(name_of(&field.data_type))),
+        ("type".to_owned(), json!(type_name(&field.data_type))),
         ("nullable".to_owned(), json!(field.nullable)),
         ("metadata".to_owned(), json!(field.metadata)),
     ])

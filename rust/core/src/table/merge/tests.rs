@@ -112,7 +112,7 @@ fn definition_of_table() -> TableDefinition {
 
 /// Returns the rows and the metrics of a merge, or its error.
 fn merged(
-    most_bytes: usize,
+    max_bytes: usize,
     properties: &[(&str, &str)],
     target: &[Vec<Row>],
     source: &[Vec<Row>],
@@ -135,7 +135,7 @@ fn merged(
         table.append(rows, options()).unwrap();
     }
     let done = table
-        .merge_in_memory_up_to(most_bytes, stream(source), definition, options())
+        .merge_in_memory_up_to(max_bytes, stream(source), definition, options())
         .map_err(|error| error.to_string())?;
     let snapshot = table.snapshot(At::Latest, None).unwrap();
     let scan = Scan::new(table.source(), &snapshot, ScanOptions::default()).unwrap();

@@ -21,7 +21,7 @@ const AT_ONCE: VacuumOptions = VacuumOptions {
 };
 
 #[test]
-fn vacuum_says_in_the_log_what_it_does() {
+fn vacuum_commits_what_it_deletes() {
     let table = table_of(&[&[(1, "a")], &[(2, "b")]]);
     table.delete(None, RowsOptions::default()).unwrap();
     // files of this very millisecond are not older than the cutoff

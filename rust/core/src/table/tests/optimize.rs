@@ -22,7 +22,7 @@ fn small_files_become_one() {
 }
 
 #[test]
-fn only_the_partitions_that_are_asked_for_are_packed() {
+fn only_the_requested_partitions_are_packed() {
     let table = created(TableDefinition {
         partition_columns: vec!["name".to_owned()],
         ..definition()

@@ -17,7 +17,7 @@ fn is_what_the_reference_writes() {
 }
 
 #[test]
-fn refuses_what_it_does_not_know() {
+fn invalid_offsets_are_refused() {
     let json = r#"{"sourceVersion":1,"reservoirId":"a","reservoirVersion":7,"index":3,"isStartingVersion":false}"#;
     for (from, to) in [
         ("\"sourceVersion\":1", "\"sourceVersion\":2"),

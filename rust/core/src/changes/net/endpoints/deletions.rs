@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Presence;
 use crate::changes::net::runs::Run;
 use crate::changes::rows::piece::Piece;
-use crate::changes::rows::read::blame;
+use crate::changes::rows::read::locate_error;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::replay::Source;
@@ -21,7 +21,7 @@ pub(super) fn removals(
     presences: &[Presence],
     pieces: &[Piece],
     mut removed: Vec<Run>,
-    most: usize,
+    max_rows: usize,
 ) -> Result<Option<Vec<Left>>> {
     // read the vectors of one file at a time
     removed.sort_unstable_by_key(|run| (run.piece, run.row));
@@ -44,7 +44,7 @@ pub(super) fn removals(
         let vectors: Vec<_> = vectors.collect();
         let vectors = load(&source.storage, &source.resolver, &vectors).into_iter();
         let vectors: Result<Vec<Arc<DeletionVector>>> = vectors.collect();
-        let vectors = vectors.map_err(|error| blame(error, piece))?;
+        let vectors = vectors.map_err(|error| locate_error(error, piece))?;
         // a row in one of the vectors is in all later ones
         let step = |row: u64| vectors.partition_point(|vector| !vector.contains(row));
         for run in runs {
@@ -55,7 +55,7 @@ pub(super) fn removals(
                 let same = (1..rest.rows).take_while(|at| step(rest.row + u64::from(*at)) == first);
                 let to = from.saturating_add(1 + i64::try_from(same.count()).unwrap_or(0));
                 left_rows.push((run.cut(from, to), version(first)));
-                if left_rows.len() > most {
+                if left_rows.len() > max_rows {
                     return Ok(None);
                 }
                 from = to;

@@ -21,12 +21,12 @@ const CHUNK: usize = 16 << 10;
 
 /// The position of a row: the index of its batch, and the index in the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spot {
+pub(super) struct BatchRow {
     pub batch: u32,
     pub row: u32,
 }
 
-impl Spot {
+impl BatchRow {
     /// In no batch.
     pub(super) const NONE: Self = Self {
         batch: u32::MAX,
@@ -39,7 +39,7 @@ impl Spot {
 pub(super) fn differ(
     batches: &[&RecordBatch],
     own: usize,
-    pairs: &[[Spot; 2]],
+    pairs: &[[BatchRow; 2]],
     seed: u64,
 ) -> Result<Vec<bool>> {
     let mut differs = vec![false; pairs.len()];
@@ -62,7 +62,7 @@ pub(super) fn differ(
 /// A column of all batches.
 struct Compared<'a> {
     columns: Vec<&'a ArrayRef>,
-    pairs: &'a [[Spot; 2]],
+    pairs: &'a [[BatchRow; 2]],
     differs: &'a mut [bool],
 }
 
@@ -141,7 +141,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares the values of each pair; nulls are equal, and pairs that differ already are skipped.
-    fn each<V: PartialEq>(self, value: impl Fn(&Spot) -> Option<V> + Sync) {
+    fn each<V: PartialEq>(self, value: impl Fn(&BatchRow) -> Option<V> + Sync) {
         let flags = self.differs.par_chunks_mut(CHUNK);
         flags
             .zip(self.pairs.par_chunks(CHUNK))

@@ -22,7 +22,7 @@ pub(in crate::changes) fn net(
     if bounds.brings_rows_back(rows.source)? {
         return Ok(None);
     }
-    let most = rows.most_rows();
+    let max_rows = rows.most_rows();
     let (presences, pieces): (Vec<Presence>, Vec<Piece>) = bounds
         .pieces
         .iter()
@@ -61,7 +61,7 @@ pub(in crate::changes) fn net(
     let Some(last) = last_versions(rows, &bounds.passed, &removed)? else {
         return Ok(Some(Compared::TooMany));
     };
-    let Some(removed) = removals(rows.source, &presences, &pieces, removed, most)? else {
+    let Some(removed) = removals(rows.source, &presences, &pieces, removed, max_rows)? else {
         return Ok(Some(Compared::TooMany));
     };
     if join.show_removed(&removed, &last).is_none() {
@@ -83,7 +83,7 @@ fn read_runs(
     presences: &[Presence],
     pieces: &[Piece],
 ) -> Result<Option<Runs>> {
-    let most = rows.most_rows();
+    let max_rows = rows.most_rows();
     let (mut before, mut now): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut counts = vec![0_u64; pieces.len()];
     let mut full = false;
@@ -96,7 +96,7 @@ fn read_runs(
             Some(Presence::Now) => now.push(run),
             _ => before.push(run),
         }
-        full = before.len() + now.len() > most;
+        full = before.len() + now.len() > max_rows;
         !full
     };
     read(rows, pieces.to_vec(), &mut take)?;
@@ -123,17 +123,17 @@ fn last_versions(
     if removed.is_empty() || passed.is_empty() {
         return Ok(Some(last));
     }
-    let most = rows.most_rows();
+    let max_rows = rows.most_rows();
     let mut full = false;
     let mut take = |run: Run| {
         let version = passed.get(run.piece as usize).and_then(Piece::version);
         let version = version.unwrap_or_default();
         for removed in overlapping(removed, &run) {
             let ids = removed.id.max(run.id)..removed.end().min(run.end());
-            let capacity = most.saturating_add(1).saturating_sub(last.len());
+            let capacity = max_rows.saturating_add(1).saturating_sub(last.len());
             last.extend(ids.map(|id| (id, version)).take(capacity));
         }
-        full = last.len() > most;
+        full = last.len() > max_rows;
         !full
     };
     read(rows, passed.to_vec(), &mut take)?;

@@ -48,15 +48,16 @@ macro_rules! followed {
     };
 }
 
-pub(in crate::changes) const GHOSTS: &str =
+pub(in crate::changes) const SHORT_LIVED_ROWS: &str =
     followed!("rows that were inserted and deleted within the range exist at neither end");
 pub(in crate::changes) const NO_IDS: &str =
     followed!("a commit moved rows and does not record their ids");
-pub(in crate::changes) const BACK: &str = followed!("deleted rows of a file were restored");
-const AGAIN: &str = followed!("a file was added or removed more than once");
-const EARLIER: &str =
+pub(in crate::changes) const RESTORED_ROWS: &str =
+    followed!("deleted rows of a file were restored");
+const REPEATED_FILE: &str = followed!("a file was added or removed more than once");
+const FILE_ADDED_AGAIN: &str =
     followed!("a commit added a file of an earlier commit again, as RESTORE does");
-const NOWHERE: &str =
+const MOVED_NOWHERE: &str =
     followed!("a commit that changed no rows removed some from a file and added them to none");
 const OTHER_VECTOR: &str =
     followed!("a file was removed with a different deletion vector than the log gave it last");
@@ -88,14 +89,14 @@ pub(in crate::changes) struct RangeBounds {
 #[derive(Clone, Debug)]
 enum Presence {
     /// Before: the rows that left the file, in these steps.
-    Before(Vec<Leaving>),
+    Before(Vec<RemovedRows>),
     /// Now: the rows of an added file.
     Now,
 }
 
 /// Rows that left a file that existed before the range.
 #[derive(Clone, Debug)]
-struct Leaving {
+struct RemovedRows {
     /// The rows of this vector that had not left earlier; `None` for all remaining rows.
     vector: Option<DeletionVectorDescriptor>,
     version: u64,
@@ -189,8 +190,8 @@ impl RangeBounds {
                 let (Some(of), Some(but)) = (loaded.next(), loaded.next()) else {
                     return Ok(true);
                 };
-                let blame = |error| crate::changes::rows::read::blame(error, piece);
-                let (of, but) = (of.map_err(blame)?, but.map_err(blame)?);
+                let locate_error = |error| crate::changes::rows::read::locate_error(error, piece);
+                let (of, but) = (of.map_err(locate_error)?, but.map_err(locate_error)?);
                 if !of.difference(&but)?.is_empty() {
                     return Ok(true);
                 }
@@ -235,7 +236,7 @@ impl Planner<'_> {
             item.pieces().any(|piece| is_added(&piece)),
         );
         if moved && some_removed && !some_added {
-            return Err(NOWHERE);
+            return Err(MOVED_NOWHERE);
         }
         for piece in item.pieces().filter(is_removed) {
             self.remove(piece, moved)?;
@@ -251,10 +252,10 @@ impl Planner<'_> {
         match self.added.get(&key).copied() {
             None => self.remove_earlier(key, piece, moved)?,
             Some(at) => {
-                let entry = self.pieces.get_mut(at).ok_or(AGAIN)?;
+                let entry = self.pieces.get_mut(at).ok_or(REPEATED_FILE)?;
                 match &piece.rows {
                     PieceRows::Between { of, .. } => {
-                        let (_, known) = entry.as_mut().ok_or(AGAIN)?;
+                        let (_, known) = entry.as_mut().ok_or(REPEATED_FILE)?;
                         known.file.deletion_vector = Some(of.clone());
                     }
                     _ => {
@@ -283,10 +284,10 @@ impl Planner<'_> {
             PieceRows::Only(_) | PieceRows::Read(_) => return Err(NO_FILES),
         };
         if vector.is_none() && !self.seen.insert(key) {
-            return Err(AGAIN);
+            return Err(REPEATED_FILE);
         }
         self.oldest = self.oldest.max(piece.file.base_row_id.ok_or(NO_IDS)?);
-        let leaving = Leaving {
+        let leaving = RemovedRows {
             vector,
             version: piece.version().ok_or(NO_FILES)?,
             moved,
@@ -298,10 +299,10 @@ impl Planner<'_> {
             return Ok(());
         };
         let known = self.pieces.get_mut(*at).and_then(Option::as_mut);
-        let (presence, known) = known.ok_or(AGAIN)?;
+        let (presence, known) = known.ok_or(REPEATED_FILE)?;
         let (Presence::Before(steps), PieceRows::Between { of, but }) = (presence, &mut known.rows)
         else {
-            return Err(AGAIN);
+            return Err(REPEATED_FILE);
         };
         let full = |vector: &Option<DeletionVectorDescriptor>| {
             vector.clone().filter(|vector| !vector.is_empty())
@@ -324,7 +325,7 @@ impl Planner<'_> {
     fn add(&mut self, piece: &Piece, moved: bool, some_removed: bool) -> Result<(), &'static str> {
         if !matches!(piece.rows, PieceRows::Live) {
             self.back.push(piece.clone());
-            return if moved { Err(BACK) } else { Ok(()) };
+            return if moved { Err(RESTORED_ROWS) } else { Ok(()) };
         }
         let key = self.keys.key(&piece.file.path, None);
         let file = &piece.file;
@@ -332,11 +333,11 @@ impl Planner<'_> {
             if let Some(at) = self.added.get(&key) {
                 // added again, possibly with other statistics
                 let known = self.pieces.get(*at).and_then(Option::as_ref);
-                let (_, known) = known.ok_or(AGAIN)?;
+                let (_, known) = known.ok_or(REPEATED_FILE)?;
                 let known = &known.file;
                 let same = known.base_row_id == file.base_row_id
                     && known.deletion_vector == file.deletion_vector;
-                return if same { Ok(()) } else { Err(AGAIN) };
+                return if same { Ok(()) } else { Err(REPEATED_FILE) };
             }
             if !some_removed {
                 return Ok(()); // the same for a file that existed before
@@ -346,11 +347,11 @@ impl Planner<'_> {
                 .version()
                 .and_then(|version| i64::try_from(version).ok());
             if file.default_row_commit_version != version {
-                return Err(EARLIER);
+                return Err(FILE_ADDED_AGAIN);
             }
         }
         if !self.seen.insert(key) {
-            return Err(AGAIN);
+            return Err(REPEATED_FILE);
         }
         self.fresh = self.fresh.min(file.base_row_id.ok_or(NO_IDS)?);
         self.added.insert(key, self.pieces.len());

@@ -8,7 +8,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{ArrowError, Field, Schema};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
-use super::differ::{Spot, differ};
+use super::differ::{BatchRow, differ};
 use super::matched::Pair;
 use crate::changes::net::compare::LabelledPieces;
 use crate::changes::net::identify::{ShareReader, long, missing_columns};
@@ -32,11 +32,11 @@ const IMAGES: [ChangeType; 2] = [ChangeType::UpdatePreimage, ChangeType::UpdateP
 struct RequestedRows {
     row: u64,
     rows: u32,
-    what: What,
+    what: RequestKind,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum RequestKind {
     /// Rows of pairs: the index of the first one among all.
     Pairs(usize),
     /// Rows that are returned in any case.
@@ -90,7 +90,7 @@ fn requested_rows(
             of_piece.rows.push(RequestedRows {
                 row,
                 rows: pair.count,
-                what: What::Pairs(first),
+                what: RequestKind::Pairs(first),
             });
         }
         first += pair.count as usize;
@@ -105,7 +105,7 @@ fn requested_rows(
             of_piece.rows.push(RequestedRows {
                 row: label.row,
                 rows: label.rows,
-                what: What::ReportedRows(
+                what: RequestKind::ReportedRows(
                     ChangeCode::new(label.change, stamp).ok_or_else(missing_columns)?,
                 ),
             });
@@ -181,7 +181,7 @@ struct Kept {
 struct ReadPairs {
     kept: Vec<Kept>,
     /// The positions of the kept rows of each pair.
-    spots: Vec<[Spot; 2]>,
+    spots: Vec<[BatchRow; 2]>,
     /// The hashes of the pairs that are not kept, once there is one: zero if both rows are equal.
     sums: Option<Vec<u128>>,
     /// The number of columns to compare.
@@ -193,7 +193,7 @@ impl ReadPairs {
         let rows = pairs.iter().map(|pair| pair.count as usize).sum();
         Self {
             kept: Vec::new(),
-            spots: vec![[Spot::NONE; 2]; rows],
+            spots: vec![[BatchRow::NONE; 2]; rows],
             sums: None,
             own,
         }
@@ -235,7 +235,7 @@ impl ReadPairs {
         let mut numbers = numbers.iter();
         while let Some((what, _, count)) = rows.next(numbers.len()) {
             let numbers = numbers.by_ref().take(count);
-            if let What::Pairs(first) = what {
+            if let RequestKind::Pairs(first) = what {
                 let sums = sums
                     .get_mut(first..first + count)
                     .ok_or_else(missing_columns)?;
@@ -264,17 +264,17 @@ impl ReadPairs {
                 return Err(missing_columns());
             }
             match what {
-                What::ReportedRows(code) => {
+                RequestKind::ReportedRows(code) => {
                     let codes = codes.get_mut(at..at + count).ok_or_else(missing_columns)?;
                     codes.fill(code.number());
                 }
-                What::Pairs(first) => {
+                RequestKind::Pairs(first) => {
                     let spots = self.spots.get_mut(first..first + count);
                     let spots = spots.ok_or_else(missing_columns)?;
                     for (row, spots) in (at..).zip(spots) {
                         let row = u32::try_from(row).map_err(|_| missing_columns())?;
                         *spots.get_mut(of_piece.side).ok_or_else(missing_columns)? =
-                            Spot { batch: number, row };
+                            BatchRow { batch: number, row };
                     }
                 }
             }
@@ -410,17 +410,17 @@ impl<'a> Runs<'a> {
         Self { rest, current }
     }
 
-    /// Returns at most `most` consecutive rows: the purpose, the first row, and the number of rows.
-    fn next(&mut self, most: usize) -> Option<(What, u64, usize)> {
-        let current = self.current.as_mut().filter(|_| most > 0)?;
-        let count = most.min(current.rows as usize);
+    /// Returns at most `max_rows` consecutive rows: the purpose, the first row, and the number of rows.
+    fn next(&mut self, max_rows: usize) -> Option<(RequestKind, u64, usize)> {
+        let current = self.current.as_mut().filter(|_| max_rows > 0)?;
+        let count = max_rows.min(current.rows as usize);
         let next_rows = (current.what, current.row, count);
         if count == current.rows as usize {
             self.current = self.rest.next().copied();
         } else {
             current.row += count as u64;
             current.rows -= u32::try_from(count).unwrap_or(current.rows);
-            if let What::Pairs(first) = &mut current.what {
+            if let RequestKind::Pairs(first) = &mut current.what {
                 *first += count;
             }
         }

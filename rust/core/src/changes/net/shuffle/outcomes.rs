@@ -11,7 +11,7 @@ use super::{OUTCOMES, Shuffle, Shuffled, cannot_continue, halves, numbers, schem
 use crate::changes::net::compare::{Differences, cancel};
 use crate::changes::net::identify::IdentifiedRow;
 use crate::changes::net::{Net, Outcomes};
-use crate::changes::range::derive::Way;
+use crate::changes::range::derive::MatchBy;
 use crate::changes::rows::piece::ChangeType;
 use crate::error::{Error, Result};
 
@@ -134,9 +134,9 @@ impl OutcomeBatches {
     /// Drops rows with the same values at the end as before.
     fn drop_unchanged(&self, outcomes: &mut Outcomes, events: &[RowEvent]) {
         let value: fn(&RowEvent) -> u128 = match self.shuffle.plan.way {
-            Way::Rows => return,
-            Way::RowTracking => |event| event.values,
-            Way::Key => |event| event.seen.value_hash,
+            MatchBy::Rows => return,
+            MatchBy::RowTracking => |event| event.values,
+            MatchBy::Key => |event| event.seen.value_hash,
             // a row at its original position is unchanged
             _ => |_| 0,
         };

@@ -9,7 +9,7 @@ use arrow_schema::SchemaRef;
 use super::{ROW_EVENTS, Shuffle, cannot_continue, halves, numbers, schema_of};
 use crate::changes::net::Net;
 use crate::changes::net::identify::{Share, ShareReader};
-use crate::changes::range::derive::Way;
+use crate::changes::range::derive::MatchBy;
 use crate::changes::rows::read::PieceBatches;
 use crate::error::Result;
 use crate::replay::Source;
@@ -34,7 +34,7 @@ impl RowEvents {
         let (commits, pieces) = pieces.map(|(at, piece)| (at, piece.clone())).unzip();
         let (way, kind) = (shuffle.plan.way, shuffle.plan.kind);
         // a pair of equal images is not a change, which row ids do not show
-        let with_values = way == Way::RowTracking && kind == Net::MinDelta;
+        let with_values = way == MatchBy::RowTracking && kind == Net::MinDelta;
         let reading = Arc::new(shuffle.definition.reading()?);
         let all = ShareReader {
             source,

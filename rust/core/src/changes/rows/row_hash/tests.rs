@@ -13,13 +13,13 @@ fn of(columns: &[ArrayRef]) -> Vec<u128> {
 #[test]
 fn equal_rows_and_no_others_are_equal() {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(1), None, Some(0)]));
-    let texts: ArrayRef = Arc::new(StringArray::from(vec![
+    let strings: ArrayRef = Arc::new(StringArray::from(vec![
         Some("a"),
         Some("a"),
         Some("a"),
         None,
     ]));
-    let hashes = of(&[numbers, texts]);
+    let hashes = of(&[numbers, strings]);
     assert_eq!(hashes[0], hashes[1]);
     let distinct: std::collections::HashSet<_> = hashes.iter().collect();
     assert_eq!(distinct.len(), 3);
@@ -27,13 +27,13 @@ fn equal_rows_and_no_others_are_equal() {
 
 #[test]
 fn values_do_not_run_into_each_other() {
-    let texts = |first: &str, second: &str| -> Vec<ArrayRef> {
+    let strings = |first: &str, second: &str| -> Vec<ArrayRef> {
         vec![
             Arc::new(StringArray::from(vec![first])),
             Arc::new(StringArray::from(vec![second])),
         ]
     };
-    assert_ne!(of(&texts("ab", "c")), of(&texts("a", "bc")));
+    assert_ne!(of(&strings("ab", "c")), of(&strings("a", "bc")));
     let lists = |rows: &[&[&str]]| -> ArrayRef {
         let mut builder = ListBuilder::new(StringBuilder::new());
         for row in rows {
@@ -49,9 +49,9 @@ fn values_do_not_run_into_each_other() {
 
 #[test]
 fn a_slice_is_its_own_rows() {
-    let texts: ArrayRef = Arc::new(StringArray::from(vec!["x", "a", "b"]));
+    let strings: ArrayRef = Arc::new(StringArray::from(vec!["x", "a", "b"]));
     let field = Arc::new(Field::new("t", DataType::Utf8, true));
-    let all: ArrayRef = Arc::new(StructArray::from(vec![(field, texts)]));
+    let all: ArrayRef = Arc::new(StructArray::from(vec![(field, strings)]));
     assert_eq!(of(&[all.slice(1, 2)]), of(&[all])[1..]);
 }
 

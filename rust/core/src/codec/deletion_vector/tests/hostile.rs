@@ -36,7 +36,7 @@ fn every_proper_prefix_is_an_error() {
 }
 
 #[test]
-fn damage_is_told_apart() {
+fn kinds_of_damage_have_different_codes() {
     let good = hex(FILES[4].1);
     for (at, value, code) in [
         (0, 2, "dv.version"),
@@ -57,7 +57,7 @@ fn damage_is_told_apart() {
 }
 
 #[test]
-fn a_frame_is_held_against_its_descriptor() {
+fn a_frame_must_agree_with_its_descriptor() {
     let file = hex(FILES[4].1);
     let framed = Bytes::copy_from_slice(&file[1..]);
     let decode = |size, cardinality| {
@@ -74,7 +74,7 @@ fn a_frame_is_held_against_its_descriptor() {
 }
 
 #[test]
-fn counts_that_lie_are_refused() {
+fn wrong_counts_are_refused() {
     for (bytes, expected) in [
         ("", "dv.truncated"),
         ("d1d339", "dv.truncated"),
@@ -156,7 +156,7 @@ fn counts_that_lie_are_refused() {
 }
 
 #[test]
-fn runs_that_touch_are_one() {
+fn adjacent_runs_are_merged() {
     let bytes =
         hex("d1d33964 0100000000000000 00000000 3b300000 01 0000 0500 0200 0000 0200 0300 0200");
     let vector = DeletionVector::decode(&bytes, Some(6)).unwrap();

@@ -2,7 +2,7 @@ use super::*;
 
 // the example of Parquet's page "Encodings", "Delta Encoding": 7, 5, 3, 1, 2, 3, 4, 5
 #[test]
-fn numbers_are_read_as_the_format_says() {
+fn numbers_are_decoded_by_the_format() {
     let mut bytes = vec![8, 1, 8, 14]; // a block of 8 values, a mini block, 8 values, the first: 7
     bytes.extend([3, 2, 0b1100_0000, 0b0011_1111, 0xAB]); // least -2; two bits each: 0 0 0 3 3 3 3
     let numbers = DeltaNumbers::new(&bytes).unwrap();
@@ -17,7 +17,7 @@ fn numbers_are_read_as_the_format_says() {
 
 // the example of "Run Length Encoding / Bit-Packing Hybrid": 0 to 7 in three bits each
 #[test]
-fn levels_are_read_as_the_format_says() {
+fn levels_are_decoded_by_the_format() {
     let packed = [0b0000_0011, 0b1000_1000, 0b1100_0110, 0b1111_1010];
     let levels: Vec<_> = LevelRuns::new(&packed, 7).collect();
     let expected: Vec<_> = (0..8).map(|level| (1, level)).collect();

@@ -49,7 +49,7 @@ fn values_of_today_are_not_copied() {
 }
 
 #[test]
-fn what_cannot_be_told_is_refused_or_null() {
+fn ambiguous_timestamps_are_refused_or_null() {
     let unnamed = LegacyCalendar(Arc::new(LegacyZone::Unnamed));
     let old = micros(vec![Some(i64::MIN), Some(0)]);
 

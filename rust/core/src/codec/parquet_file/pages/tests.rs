@@ -9,7 +9,7 @@ use super::*;
 const RULES: PageRules = PageRules {
     code: "data.pages",
     message: "the data file does not decode",
-    most_bytes: 1 << 20,
+    max_bytes: 1 << 20,
 };
 
 /// A handwritten header: kind, stated sizes, checksum, values.

@@ -10,11 +10,11 @@ fn shares(pages: &[(u64, u64)]) -> Vec<Share> {
 #[test]
 fn heaviest_rows_across_shares() {
     let shares = Shares::new(shares(&[(10, 100), (1, 1_000), (10, 10)]));
-    assert_eq!(shares.heaviest(1), 1_000);
-    assert_eq!(shares.heaviest(2), 1_010);
-    assert_eq!(shares.heaviest(11), 1_100);
-    assert_eq!(shares.heaviest(21), 1_110);
-    assert_eq!(shares.heaviest(100), 1_110);
+    assert_eq!(shares.max_bytes_of_rows(1), 1_000);
+    assert_eq!(shares.max_bytes_of_rows(2), 1_010);
+    assert_eq!(shares.max_bytes_of_rows(11), 1_100);
+    assert_eq!(shares.max_bytes_of_rows(21), 1_110);
+    assert_eq!(shares.max_bytes_of_rows(100), 1_110);
 }
 
 #[test]

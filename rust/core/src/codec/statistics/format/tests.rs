@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-use crate::spec::values::{self, Excess};
+use crate::spec::values::{self, ExcessDigits};
 
 fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
@@ -139,7 +139,7 @@ proptest! {
     #[test]
     fn decimals_come_back(value in -(10i128.pow(30))..10i128.pow(30), scale in 0i8..20) {
         let written = text(|out| decimal(out, value, scale));
-        prop_assert_eq!(values::decimal(&written, 38, scale, Excess::Refuse), Some(value));
+        prop_assert_eq!(values::decimal(&written, 38, scale, ExcessDigits::Refuse), Some(value));
     }
 
     #[test]

@@ -7,8 +7,8 @@ fn text_bounds(text: &str) -> (Option<String>, Option<String>) {
     let side = |side| {
         let looser = loosened(&values, false, side);
         assert!(looser.is_null(1));
-        let texts = looser.as_string::<i32>();
-        texts.is_valid(0).then(|| texts.value(0).to_owned())
+        let strings = looser.as_string::<i32>();
+        strings.is_valid(0).then(|| strings.value(0).to_owned())
     };
     (side(Side::Min), side(Side::Max))
 }

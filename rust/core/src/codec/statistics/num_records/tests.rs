@@ -48,18 +48,18 @@ fn finds_the_top_level_number() {
 
 #[test]
 fn takes_every_string_column() {
-    let texts = [
+    let strings = [
         Some(r#"{"numRecords":3}"#),
         None,
         Some("?"),
         Some(r#"{"numRecords":12,"a":{}}"#),
     ];
     let expected = Int64Array::from(vec![Some(3), None, None, Some(12)]);
-    assert_eq!(num_records(&StringArray::from_iter(texts)), expected);
-    assert_eq!(num_records(&LargeStringArray::from_iter(texts)), expected);
-    assert_eq!(num_records(&StringViewArray::from_iter(texts)), expected);
+    assert_eq!(num_records(&StringArray::from_iter(strings)), expected);
+    assert_eq!(num_records(&LargeStringArray::from_iter(strings)), expected);
+    assert_eq!(num_records(&StringViewArray::from_iter(strings)), expected);
     assert_eq!(
-        num_records(&StringArray::from_iter(texts).slice(2, 2)),
+        num_records(&StringArray::from_iter(strings).slice(2, 2)),
         expected.slice(2, 2)
     );
     assert!(

@@ -42,8 +42,8 @@ fn data() -> Fields {
     ])
 }
 
-fn parse(texts: &[&str]) -> StructArray {
-    parse_stats(&StringArray::from(texts.to_vec()), &stats_schema(&data())).unwrap()
+fn parse(strings: &[&str]) -> StructArray {
+    parse_stats(&StringArray::from(strings.to_vec()), &stats_schema(&data())).unwrap()
 }
 
 /// Returns a column by its path, e.g. `minValues.s.deep`.
@@ -234,7 +234,7 @@ fn texts_of_every_kind() {
 fn malformed_texts_are_null_rows() {
     let good =
         r#"{"numRecords":1,"minValues":{"i64":5,"text":"t","other":[{"a":1}]},"nullCount":{}}"#;
-    let mut texts = vec![
+    let mut strings = vec![
         good,
         "",
         "null",
@@ -243,11 +243,11 @@ fn malformed_texts_are_null_rows() {
         "{\"numRecords\":1,}",
     ];
     let prefixes: Vec<_> = (0..good.len()).filter_map(|end| good.get(..end)).collect();
-    texts.extend(&prefixes);
-    texts.push(good);
-    let stats = parse(&texts);
-    let last = texts.len() - 1;
-    for (row, text) in texts.iter().enumerate() {
+    strings.extend(&prefixes);
+    strings.push(good);
+    let stats = parse(&strings);
+    let last = strings.len() - 1;
+    for (row, text) in strings.iter().enumerate() {
         let valid = row == 0 || row == last;
         assert_eq!(stats.is_valid(row), valid, "{text}");
         for path in [
@@ -270,19 +270,19 @@ fn malformed_texts_are_null_rows() {
 
 #[test]
 fn null_rows_and_other_string_columns() {
-    let texts = [None, Some(r#"{"numRecords":3}"#), None];
+    let strings = [None, Some(r#"{"numRecords":3}"#), None];
     let shape = stats_schema(&data());
-    let expected = parse_stats(&StringArray::from_iter(texts), &shape).unwrap();
+    let expected = parse_stats(&StringArray::from_iter(strings), &shape).unwrap();
     assert_eq!(
         expected.nulls().unwrap().iter().collect::<Vec<_>>(),
         [false, true, false]
     );
     assert_eq!(
-        parse_stats(&StringViewArray::from_iter(texts), &shape).unwrap(),
+        parse_stats(&StringViewArray::from_iter(strings), &shape).unwrap(),
         expected
     );
     assert_eq!(
-        parse_stats(&LargeStringArray::from_iter(texts), &shape).unwrap(),
+        parse_stats(&LargeStringArray::from_iter(strings), &shape).unwrap(),
         expected
     );
 }
@@ -400,13 +400,13 @@ proptest! {
         }
         let stats = parse(&disguised.iter().map(String::as_str).collect::<Vec<_>>());
         // Spark's own text, parsed by another JSON reader, has the original values
-        let texts = render_stats(&stats).unwrap();
+        let strings = render_stats(&stats).unwrap();
         for (row, value) in plain.iter().enumerate() {
-            let rendered: serde_json::Value = serde_json::from_str(texts.value(row)).unwrap();
+            let rendered: serde_json::Value = serde_json::from_str(strings.value(row)).unwrap();
             prop_assert_eq!(&rendered, value);
         }
         // parsing it again returns the same struct, bit for bit
-        prop_assert_eq!(parse_stats(&texts, &stats_schema(&data())).unwrap(), stats);
+        prop_assert_eq!(parse_stats(&strings, &stats_schema(&data())).unwrap(), stats);
     }
 
     #[test]
@@ -431,8 +431,8 @@ proptest! {
             .collect();
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
         let stats = StructArray::new(fields.clone(), arrays, None);
-        let texts = render_stats(&stats).unwrap();
-        prop_assert_eq!(parse_stats(&texts, &fields).unwrap(), stats, "{}", texts.value(0));
+        let strings = render_stats(&stats).unwrap();
+        prop_assert_eq!(parse_stats(&strings, &fields).unwrap(), stats, "{}", strings.value(0));
     }
 
     #[test]

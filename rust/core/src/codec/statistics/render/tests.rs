@@ -19,9 +19,9 @@ fn nullable(columns: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> StructA
 }
 
 fn only(stats: &StructArray) -> String {
-    let texts = render_stats(stats).unwrap();
-    assert_eq!(texts.len(), 1);
-    texts.value(0).to_owned()
+    let strings = render_stats(stats).unwrap();
+    assert_eq!(strings.len(), 1);
+    strings.value(0).to_owned()
 }
 
 /// The first file of delta-rs's `delta-1.2.1-only-struct-stats`: the struct as in its checkpoint

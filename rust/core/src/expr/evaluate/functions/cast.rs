@@ -15,7 +15,7 @@ use arrow_schema::{DataType, TimeUnit};
 use chrono::DateTime;
 
 use super::float_text;
-use super::{failed, mistyped, unsupported};
+use super::{failed, type_error, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::value::casts;
 use crate::expr::value::literal::Decimal;
@@ -55,53 +55,57 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
         (DataType::Utf8, _) => read(values, target),
         (DataType::Float32, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float32Type>().iter();
-            let texts = numbers.map(|number| number.map(float_text::single));
-            Ok(Arc::new(texts.collect::<StringArray>()))
+            let strings = numbers.map(|number| number.map(float_text::single));
+            Ok(Arc::new(strings.collect::<StringArray>()))
         }
         (DataType::Float64, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float64Type>().iter();
-            let texts = numbers.map(|number| number.map(float_text::double));
-            Ok(Arc::new(texts.collect::<StringArray>()))
+            let strings = numbers.map(|number| number.map(float_text::double));
+            Ok(Arc::new(strings.collect::<StringArray>()))
         }
         (DataType::Timestamp(..), DataType::Utf8) => {
             let micros = plain(values, &DataType::Timestamp(MICROS, None))?;
             let micros = micros.as_primitive::<TimestampMicrosecondType>();
-            let texts = micros.iter().map(|number| number.and_then(written));
-            Ok(Arc::new(texts.collect::<StringArray>()))
+            let strings = micros.iter().map(|number| number.and_then(written));
+            Ok(Arc::new(strings.collect::<StringArray>()))
         }
         (DataType::Boolean, DataType::Timestamp(..) | DataType::Date32)
         | (DataType::Timestamp(..) | DataType::Date32, DataType::Boolean) => {
-            Err(mistyped(&format!("{source} cannot be cast to {target}")))
+            Err(type_error(&format!("{source} cannot be cast to {target}")))
         }
         _ => plain(values, target),
     }
 }
 
 /// Parses strings.
-fn read(texts: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+fn read(strings: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     Ok(match target {
         DataType::Timestamp(_, zone) => {
-            let moment = |text: &str| casts::timestamp(text, zone.is_some());
-            let micros: TimestampMicrosecondArray = each_read(texts, target, moment)?;
+            let timestamp = |text: &str| casts::timestamp(text, zone.is_some());
+            let micros: TimestampMicrosecondArray = each_read(strings, target, timestamp)?;
             relabelled(&(Arc::new(micros) as ArrayRef), target)?
         }
-        DataType::Date32 => Arc::new(each_read::<_, Date32Array>(texts, target, casts::date)?),
-        DataType::Boolean => Arc::new(each_read::<_, BooleanArray>(texts, target, casts::boolean)?),
-        DataType::Int64 => Arc::new(each_read::<_, Int64Array>(texts, target, casts::integer)?),
-        DataType::Int8 => Arc::new(each_read::<_, Int8Array>(texts, target, fitting)?),
-        DataType::Int16 => Arc::new(each_read::<_, Int16Array>(texts, target, fitting)?),
-        DataType::Int32 => Arc::new(each_read::<_, Int32Array>(texts, target, fitting)?),
-        DataType::Float32 => Arc::new(each_read::<_, Float32Array>(texts, target, casts::float)?),
-        DataType::Float64 => Arc::new(each_read::<_, Float64Array>(texts, target, casts::float)?),
+        DataType::Date32 => Arc::new(each_read::<_, Date32Array>(strings, target, casts::date)?),
+        DataType::Boolean => Arc::new(each_read::<_, BooleanArray>(
+            strings,
+            target,
+            casts::boolean,
+        )?),
+        DataType::Int64 => Arc::new(each_read::<_, Int64Array>(strings, target, casts::integer)?),
+        DataType::Int8 => Arc::new(each_read::<_, Int8Array>(strings, target, fitting)?),
+        DataType::Int16 => Arc::new(each_read::<_, Int16Array>(strings, target, fitting)?),
+        DataType::Int32 => Arc::new(each_read::<_, Int32Array>(strings, target, fitting)?),
+        DataType::Float32 => Arc::new(each_read::<_, Float32Array>(strings, target, casts::float)?),
+        DataType::Float64 => Arc::new(each_read::<_, Float64Array>(strings, target, casts::float)?),
         DataType::Decimal128(precision, scale) => {
             let digits = u8::try_from(*scale).map_err(|_| unsupported(&target.to_string()))?;
             let unscaled =
                 |text: &str| casts::decimal(text, *precision, digits).map(Decimal::unscaled);
-            let decimals: Decimal128Array = each_read(texts, target, unscaled)?;
+            let decimals: Decimal128Array = each_read(strings, target, unscaled)?;
             let decimals = decimals.with_precision_and_scale(*precision, *scale);
             Arc::new(decimals.map_err(failed)?)
         }
-        _ => plain(texts, target)?,
+        _ => plain(strings, target)?,
     })
 }
 
@@ -110,10 +114,10 @@ fn each_read<T, A: FromIterator<Option<T>>>(
     target: &DataType,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<A> {
-    let texts = values.as_string_opt::<i32>();
-    let texts = texts.ok_or_else(|| mistyped("expected strings"))?;
+    let strings = values.as_string_opt::<i32>();
+    let strings = strings.ok_or_else(|| type_error("expected strings"))?;
     let value = |text: &str| read(text).ok_or_else(|| malformed(text, target));
-    texts
+    strings
         .iter()
         .map(|text| text.map(value).transpose())
         .collect()
@@ -148,7 +152,7 @@ fn relabelled(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         _ => None,
     };
     let DataType::Timestamp(TimeUnit::Microsecond, target_zone) = target else {
-        return Err(mistyped(&format!(
+        return Err(type_error(&format!(
             "times are kept in microseconds, not as {target}"
         )));
     };

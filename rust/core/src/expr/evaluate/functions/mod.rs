@@ -114,7 +114,7 @@ impl Function {
             (Self::Two(function), [first, second]) => function(first, second),
             (Self::Many(function), arguments) => function(arguments),
             (Self::Closure(function), [value]) => function(value),
-            _ => Err(mistyped("a function has the wrong number of arguments")),
+            _ => Err(type_error("a function has the wrong number of arguments")),
         }
     }
 }
@@ -132,7 +132,7 @@ pub(in crate::expr) fn cast_of(name: &str) -> Option<DataType> {
     })
 }
 
-pub(in crate::expr) fn mistyped(what: &str) -> Error {
+pub(in crate::expr) fn type_error(what: &str) -> Error {
     Error::invalid("formula.type", what)
 }
 

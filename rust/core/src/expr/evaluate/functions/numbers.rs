@@ -11,7 +11,7 @@ use arrow_schema::DataType;
 use super::cast::cast_value;
 use super::columnar_value::Computed;
 use super::operators::{chosen_of, compared, is_true};
-use super::{failed, mistyped, unsupported};
+use super::{failed, type_error, unsupported};
 use crate::error::Result;
 use crate::expr::value::comparison::Op;
 use crate::expr::value::floats::{comparable, with_canonical_nan};
@@ -31,7 +31,7 @@ pub(super) fn opposite(values: &ArrayRef) -> Result<ArrayRef> {
 
 pub(super) fn abs(values: &ArrayRef) -> Result<ArrayRef> {
     if !values.data_type().is_numeric() {
-        return Err(mistyped("abs takes a number"));
+        return Err(type_error("abs takes a number"));
     }
     let zero = Computed::One(Arc::new(Int32Array::from(vec![0])));
     let rows = Computed::Rows(Arc::clone(values));
@@ -46,7 +46,7 @@ pub(super) fn abs(values: &ArrayRef) -> Result<ArrayRef> {
 pub(super) fn not_a_number(values: &ArrayRef) -> Result<ArrayRef> {
     let kind = values.data_type();
     if !kind.is_numeric() && !matches!(kind, DataType::Null | DataType::Utf8) {
-        return Err(mistyped(&format!("isnan takes a number, not {kind}")));
+        return Err(type_error(&format!("isnan takes a number, not {kind}")));
     }
     let numbers = cast_value(values, &DataType::Float64)?;
     let numbers = numbers.as_primitive::<Float64Type>().iter();
@@ -61,7 +61,7 @@ pub(super) fn extreme(values: &[ArrayRef], op: Op) -> Result<ArrayRef> {
         .map(|column| Computed::Rows(Arc::clone(column)));
     let mut best = values
         .next()
-        .ok_or_else(|| mistyped("there are no values"))?;
+        .ok_or_else(|| type_error("there are no values"))?;
     for column in values {
         let better = is_true(&compared(op, &column, &best)?);
         let missing = not(&best.known(better.len())).map_err(failed)?;

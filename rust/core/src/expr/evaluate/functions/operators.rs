@@ -10,7 +10,7 @@ use sqlparser::ast::BinaryOperator;
 
 use super::cast::sql_name;
 use super::columnar_value::Computed;
-use super::{failed, mistyped, unsupported};
+use super::{failed, type_error, unsupported};
 use crate::error::Result;
 use crate::expr::value::comparison::Op;
 use crate::expr::value::floats::{comparable, with_canonical_nan};
@@ -92,7 +92,7 @@ fn rank(number: &DataType) -> Option<u8> {
 pub(in crate::expr) fn agreed_type(left: &DataType, right: &DataType) -> Result<DataType> {
     common_type(left, right).ok_or_else(|| {
         let (left, right) = (sql_name(left), sql_name(right));
-        mistyped(&format!("{left} and {right} have no type in common"))
+        type_error(&format!("{left} and {right} have no type in common"))
     })
 }
 

@@ -15,7 +15,7 @@ use regex_syntax::ast::{
 };
 
 /// Java's line breaks, for use in a class.
-const BREAKS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
+const LINE_BREAKS: &str = r"\n\r\x{85}\x{2028}\x{2029}";
 
 /// Translates a pattern of Java to an equivalent one of Rust.
 ///
@@ -74,18 +74,18 @@ impl Writer<'_> {
             Ast::Empty(_) => {}
             Ast::Flags(_) => return refused("flags other than i and s at its start"),
             Ast::Literal(literal) => {
-                let letter = letter(literal)?;
-                self.letter(letter);
+                let character = character(literal)?;
+                self.character(character);
             }
             Ast::Dot(_) if self.dots_break => self.written.push_str(r"(?s:.)"),
             Ast::Dot(_) => {
-                let _ = write!(self.written, "[^{BREAKS}]");
+                let _ = write!(self.written, "[^{LINE_BREAKS}]");
             }
             Ast::Assertion(assertion) => match assertion.kind {
                 AssertionKind::StartLine | AssertionKind::StartText => self.written.push_str(r"\A"),
                 AssertionKind::EndText => self.written.push_str(r"\z"),
                 AssertionKind::EndLine if is_last => {
-                    let _ = write!(self.written, r"(?:\r\n|[{BREAKS}])?\z");
+                    let _ = write!(self.written, r"(?:\r\n|[{LINE_BREAKS}])?\z");
                 }
                 AssertionKind::EndLine => return refused("$ before its end"),
                 _ => return refused("word boundaries, which differ between versions of Java"),
@@ -153,8 +153,8 @@ impl Writer<'_> {
         match item {
             ClassSetItem::Empty(_) => {}
             ClassSetItem::Literal(literal) => {
-                let letter = in_class(literal)?;
-                self.range(letter, letter);
+                let character = in_class(literal)?;
+                self.range(character, character);
             }
             ClassSetItem::Range(range) => {
                 self.range(in_class(&range.start)?, in_class(&range.end)?);
@@ -173,12 +173,15 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn letter(&mut self, letter: char) {
-        if self.folds && letter.is_ascii_alphabetic() {
-            let (lower, upper) = (letter.to_ascii_lowercase(), letter.to_ascii_uppercase());
+    fn character(&mut self, character: char) {
+        if self.folds && character.is_ascii_alphabetic() {
+            let (lower, upper) = (
+                character.to_ascii_lowercase(),
+                character.to_ascii_uppercase(),
+            );
             let _ = write!(self.written, "[{lower}{upper}]");
         } else {
-            let _ = write!(self.written, "\\x{{{:x}}}", u32::from(letter));
+            let _ = write!(self.written, "\\x{{{:x}}}", u32::from(character));
         }
     }
 
@@ -195,9 +198,9 @@ impl Writer<'_> {
         for (from, to, other) in [('a', 'z', 'A'), ('A', 'Z', 'a')] {
             let (low, high) = (first.max(from), last.min(to));
             if low <= high {
-                let turned = |letter: char| {
-                    let at = u32::from(letter) - u32::from(from) + u32::from(other);
-                    char::from_u32(at).unwrap_or(letter)
+                let turned = |character: char| {
+                    let at = u32::from(character) - u32::from(from) + u32::from(other);
+                    char::from_u32(at).unwrap_or(character)
                 };
                 plain(turned(low), turned(high));
             }
@@ -214,7 +217,7 @@ fn members(class: &ClassPerl) -> &'static str {
     }
 }
 
-fn letter(literal: &Literal) -> Result<char, String> {
+fn character(literal: &Literal) -> Result<char, String> {
     match literal.kind {
         LiteralKind::Special(SpecialLiteralKind::VerticalTab) => refused(r"\v"),
         LiteralKind::HexFixed(_) | LiteralKind::HexBrace(_) if literal.c > '\u{ffff}' => {
@@ -227,7 +230,7 @@ fn letter(literal: &Literal) -> Result<char, String> {
 fn in_class(literal: &Literal) -> Result<char, String> {
     match (&literal.kind, literal.c) {
         (LiteralKind::Verbatim, ']' | '&') => refused("] or & in a class: put \\ before it"),
-        _ => letter(literal),
+        _ => character(literal),
     }
 }
 

@@ -10,7 +10,7 @@ use arrow_array::{Array, ArrayRef, Int32Array, StringArray};
 use arrow_schema::DataType;
 
 use super::cast::cast_value;
-use super::{mistyped, too_large};
+use super::{too_large, type_error};
 use crate::error::Result;
 
 /// Builds an array of strings.
@@ -18,9 +18,9 @@ use crate::error::Result;
 /// # Errors
 ///
 /// Invalid argument: `formula.too_large`.
-fn array(texts: impl Iterator<Item = Option<String>>) -> Result<ArrayRef> {
+fn array(strings: impl Iterator<Item = Option<String>>) -> Result<ArrayRef> {
     let mut array = StringBuilder::new();
-    for text in texts {
+    for text in strings {
         let added = text.as_ref().map_or(0, String::len);
         if array.values_slice().len() + added > i32::MAX as usize {
             return Err(too_large());
@@ -32,27 +32,27 @@ fn array(texts: impl Iterator<Item = Option<String>>) -> Result<ArrayRef> {
 
 /// Applies a function to each string.
 pub(super) fn changed(values: &ArrayRef, change: impl Fn(&str) -> String) -> Result<ArrayRef> {
-    let texts = cast_value(values, &DataType::Utf8)?;
-    let texts = texts.as_string::<i32>().iter();
-    array(texts.map(|text| text.map(&change)))
+    let strings = cast_value(values, &DataType::Utf8)?;
+    let strings = strings.as_string::<i32>().iter();
+    array(strings.map(|text| text.map(&change)))
 }
 
 /// Returns the number of characters.
 pub(super) fn length(values: &ArrayRef) -> Result<ArrayRef> {
-    let texts = cast_value(values, &DataType::Utf8)?;
-    let letters = |text: &str| i32::try_from(text.chars().count()).unwrap_or(i32::MAX);
-    let counts = texts.as_string::<i32>().iter();
-    let counts = counts.map(|text| text.map(letters));
+    let strings = cast_value(values, &DataType::Utf8)?;
+    let characters = |text: &str| i32::try_from(text.chars().count()).unwrap_or(i32::MAX);
+    let counts = strings.as_string::<i32>().iter();
+    let counts = counts.map(|text| text.map(characters));
     Ok(Arc::new(counts.collect::<Int32Array>()))
 }
 
 /// Concatenates strings; null if one is null.
 pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
-    let texts = values
+    let strings = values
         .iter()
         .map(|argument| cast_value(argument, &DataType::Utf8))
         .collect::<Result<Vec<_>>>()?;
-    let columns: Vec<&StringArray> = texts
+    let columns: Vec<&StringArray> = strings
         .iter()
         .map(|argument| argument.as_string::<i32>())
         .collect();
@@ -80,16 +80,16 @@ pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
 /// negative.
 pub(super) fn substring(arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let [values, from, length @ ..] = arguments else {
-        return Err(mistyped("substring takes a text and a number"));
+        return Err(type_error("substring takes a text and a number"));
     };
-    let texts = cast_value(values, &DataType::Utf8)?;
+    let strings = cast_value(values, &DataType::Utf8)?;
     let from = cast_value(from, &DataType::Int64)?;
     let length = length
         .first()
         .map(|length| cast_value(length, &DataType::Int64))
         .transpose()?;
     let from = from.as_primitive::<Int64Type>();
-    let cut = texts
+    let cut = strings
         .as_string::<i32>()
         .iter()
         .enumerate()
@@ -98,14 +98,14 @@ pub(super) fn substring(arguments: &[ArrayRef]) -> Result<ArrayRef> {
             if from.is_null(row) {
                 return None;
             }
-            let letters = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+            let characters = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
             let start = match from.value(row) {
                 start if start > 0 => start - 1,
                 0 => 0,
-                back => letters.saturating_add(back),
+                back => characters.saturating_add(back),
             };
             let end = match &length {
-                None => letters,
+                None => characters,
                 Some(length) => {
                     let length = length.as_primitive::<Int64Type>();
                     if length.is_null(row) {
@@ -114,7 +114,7 @@ pub(super) fn substring(arguments: &[ArrayRef]) -> Result<ArrayRef> {
                     start.saturating_add(length.value(row))
                 }
             };
-            let (start, end) = (start.clamp(0, letters), end.clamp(0, letters));
+            let (start, end) = (start.clamp(0, characters), end.clamp(0, characters));
             let (start, count) = (
                 usize::try_from(start).ok()?,
                 usize::try_from((end - start).max(0)).ok()?,

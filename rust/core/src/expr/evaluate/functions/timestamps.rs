@@ -12,7 +12,7 @@ use arrow_schema::{DataType, TimeUnit};
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime};
 
 use super::cast::cast_value;
-use super::{failed, mistyped, unsupported};
+use super::{failed, type_error, unsupported};
 use crate::error::{Error, Result};
 use crate::spec::interval::MICROS_PER_DAY;
 use crate::spec::json::clipped;
@@ -59,7 +59,7 @@ pub(in crate::expr) fn shifted(values: &ArrayRef, span: Span) -> Result<ArrayRef
             moved_timestamps(&cast_value(&values, &timestamp())?, span)
         }
         (DataType::Timestamp(..), _) => moved_timestamps(&values, span),
-        (other, _) => Err(mistyped(&format!(
+        (other, _) => Err(type_error(&format!(
             "an interval is added to a date or a timestamp, not to {other}"
         ))),
     }
@@ -91,7 +91,7 @@ fn counted(
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Null => {
             cast_value(counts, &DataType::Int32)?
         }
-        other => return Err(mistyped(&format!("{what} are an INT, not {other}"))),
+        other => return Err(type_error(&format!("{what} are an INT, not {other}"))),
     };
     let values = cast_value(values, &DataType::Date32)?;
     let days = values.as_primitive::<Date32Type>().iter();
@@ -221,10 +221,10 @@ pub(super) fn formatted(values: &ArrayRef, shape: &ArrayRef) -> Result<ArrayRef>
     let shapes = shapes.as_string::<i32>();
     let micros = micros.as_primitive::<TimestampMicrosecondType>();
     let mut strings = Vec::with_capacity(micros.len());
-    for (moment, shape) in micros.iter().zip(shapes.iter()) {
+    for (timestamp, shape) in micros.iter().zip(shapes.iter()) {
         let shape = shape.map(pattern).transpose()?;
-        strings.push(match (moment, shape) {
-            (Some(moment), Some(shape)) => Some(time(moment)?.format(&shape).to_string()),
+        strings.push(match (timestamp, shape) {
+            (Some(timestamp), Some(shape)) => Some(time(timestamp)?.format(&shape).to_string()),
             _ => None,
         });
     }
@@ -234,9 +234,9 @@ pub(super) fn formatted(values: &ArrayRef, shape: &ArrayRef) -> Result<ArrayRef>
 fn pattern(java: &str) -> Result<String> {
     let mut out = String::new();
     let mut rest = java;
-    while let Some(letter) = rest.chars().next() {
-        let run = rest.len() - rest.trim_start_matches(letter).len();
-        let known = match (letter, run) {
+    while let Some(character) = rest.chars().next() {
+        let run = rest.len() - rest.trim_start_matches(character).len();
+        let known = match (character, run) {
             ('y', 4) => "%Y",
             ('M', 2) => "%m",
             ('d', 2) => "%d",
@@ -247,7 +247,7 @@ fn pattern(java: &str) -> Result<String> {
             _ => return Err(unsupported(&format!("date_format with {}", clipped(java)))),
         };
         if known.is_empty() {
-            out.extend(std::iter::repeat_n(letter, run));
+            out.extend(std::iter::repeat_n(character, run));
         } else {
             out.push_str(known);
         }
@@ -258,8 +258,8 @@ fn pattern(java: &str) -> Result<String> {
 
 fn moved_timestamps(values: &ArrayRef, span: Span) -> Result<ArrayRef> {
     let kind = values.data_type().clone();
-    let moments = values.as_primitive::<TimestampMicrosecondType>();
-    let shifted = moments.try_unary::<_, TimestampMicrosecondType, Error>(|micros| {
+    let timestamps = values.as_primitive::<TimestampMicrosecondType>();
+    let shifted = timestamps.try_unary::<_, TimestampMicrosecondType, Error>(|micros| {
         let added = |more: i64| micros.checked_add(more).ok_or_else(out_of_range);
         match span {
             Span::Micros(more) => added(more),

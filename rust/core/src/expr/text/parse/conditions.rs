@@ -7,13 +7,13 @@ use recursive::recursive;
 use sqlparser::tokenizer::Token;
 
 use super::Clock;
-use super::simple::Simple;
-use super::tokens::{Tokens, Wrong, is_word};
+use super::simple::Simplifier;
+use super::tokens::{ParseError, Tokens, is_word};
 use crate::error::Result;
 use crate::expr::node::formula::Formula;
 use crate::expr::node::predicate::{Expr, MAX_DEPTH, MAX_FORMULAS};
 
-type Parsed<T> = std::result::Result<T, Wrong>;
+type Parsed<T> = std::result::Result<T, ParseError>;
 
 /// Parses one text.
 pub(super) struct Conditions<'a> {
@@ -28,7 +28,7 @@ impl<'a> Conditions<'a> {
     pub(super) fn new(text: &'a str, clock: Clock) -> Result<Self> {
         Ok(Self {
             text,
-            tokens: Tokens::new(text).map_err(|wrong| wrong.of_filter(text))?,
+            tokens: Tokens::new(text).map_err(|error| error.into_filter_error(text))?,
             clock,
             depth: 0,
             formulas: 0,
@@ -36,12 +36,12 @@ impl<'a> Conditions<'a> {
     }
 
     /// Parses one condition up to the end of the text.
-    pub(super) fn whole(mut self) -> Result<Expr> {
+    pub(super) fn parse(mut self) -> Result<Expr> {
         let read = self.condition().and_then(|read| match self.tokens.peek() {
             Token::EOF => Ok(read),
             _ => Err(self.tokens.unexpected("AND, OR or the end of the filter")),
         });
-        read.map_err(|wrong| wrong.of_filter(self.text))
+        read.map_err(|error| error.into_filter_error(self.text))
     }
 
     /// `a OR b OR c`
@@ -67,15 +67,15 @@ impl<'a> Conditions<'a> {
         let is_bang = *self.tokens.peek() == Token::ExclamationMark;
         if is_bang || is_word(self.tokens.peek(), "NOT") {
             self.tokens.advance();
-            return self.deeper(|conditions| Ok(conditions.negation()?.negated()));
+            return self.nested(|conditions| Ok(conditions.negation()?.negated()));
         }
         self.term()
     }
 
-    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Parsed<Expr>) -> Parsed<Expr> {
+    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Parsed<Expr>) -> Parsed<Expr> {
         if self.depth >= MAX_DEPTH {
             let what = format!("{MAX_DEPTH} levels of parentheses and NOT");
-            return Err(Wrong::TooDeep(what));
+            return Err(ParseError::TooDeep(what));
         }
         self.depth += 1;
         let read = read(self);
@@ -98,8 +98,8 @@ impl<'a> Conditions<'a> {
             let negated = is_word(self.tokens.get(after + 1), "NOT");
             let last = after + 1 + usize::from(negated);
             if is_word(self.tokens.get(after), "IS") && self.ends_at(last + 1) {
-                let mut outer: Option<Question> = None;
-                for (word, of) in IS {
+                let mut outer: Option<IsCondition> = None;
+                for (word, of) in IS_CONDITIONS {
                     if is_word(self.tokens.get(last), word) {
                         outer = Some(of);
                     }
@@ -117,9 +117,9 @@ impl<'a> Conditions<'a> {
         }
         let root = self.tokens.expression(from..end)?;
         let start = self.tokens.location_of(from);
-        let read = match Simple::new(start).condition(&root)? {
+        let read = match Simplifier::new(start).condition(&root)? {
             Some(simple) => simple,
-            None => self.computed(root, from..end)?,
+            None => self.formula(root, from..end)?,
         };
         self.tokens.go_to(end);
         Ok(read)
@@ -127,7 +127,7 @@ impl<'a> Conditions<'a> {
 
     fn in_parentheses(&mut self) -> Parsed<Expr> {
         self.tokens.advance();
-        let inner = self.deeper(Self::condition)?;
+        let inner = self.nested(Self::condition)?;
         match self.tokens.peek() {
             Token::RParen => self.tokens.advance(),
             _ => return Err(self.tokens.unexpected(")")),
@@ -189,11 +189,11 @@ impl<'a> Conditions<'a> {
     }
 
     /// Builds a condition that must be evaluated for each row.
-    fn computed(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Parsed<Expr> {
+    fn formula(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Parsed<Expr> {
         const QUERIES: [&str; 2] = ["SELECT", "EXISTS"];
         const CLOCK: [&str; 4] = ["NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP"];
         let start = self.tokens.location_of(range.start);
-        let refused = |what: &str| Err(Wrong::Unsupported(start, what.to_owned()));
+        let refused = |what: &str| Err(ParseError::Unsupported(start, what.to_owned()));
         match self.tokens.find_word(range.clone(), &QUERIES) {
             Some("SELECT") => return refused("subqueries"),
             Some(word) => return refused(word),
@@ -213,16 +213,16 @@ impl<'a> Conditions<'a> {
             ));
         }
         let text = self.tokens.text_of(range).unwrap_or_default();
-        let formula = Formula::new(text, root).map_err(Wrong::Other)?;
+        let formula = Formula::new(text, root).map_err(ParseError::Other)?;
         Ok(Expr::Computed(Arc::new(formula)))
     }
 }
 
 /// Builds the condition of an `IS` suffix.
-type Question = fn(Box<Expr>) -> Expr;
+type IsCondition = fn(Box<Expr>) -> Expr;
 
 /// The words after `IS`, and the condition of each.
-const IS: [(&str, Question); 4] = [
+const IS_CONDITIONS: [(&str, IsCondition); 4] = [
     ("NULL", Expr::IsNull),
     ("UNKNOWN", Expr::IsNull),
     ("TRUE", |inner| Expr::Is(inner, true)),

@@ -80,7 +80,7 @@ enum Clock {
 
 /// Parses a whole condition.
 fn condition(text: &str, clock: Clock) -> Result<Expr> {
-    Conditions::new(&canonical(text), clock)?.whole()
+    Conditions::new(&canonical(text), clock)?.parse()
 }
 
 /// Parses an expression with a value.
@@ -92,23 +92,31 @@ fn value(text: &str) -> Result<ast::Expr> {
     let written = canonical(text);
     let tokens = Tokens::new(&written);
     let read = tokens.and_then(|tokens| tokens.expression(0..usize::MAX));
-    read.map_err(|wrong| wrong.of_value(&written))
+    read.map_err(|wrong| wrong.into_expression_error(&written))
 }
 
 /// Parses a column: names separated by dots.
 pub(super) fn path(text: &str) -> Result<Path> {
-    let mut tokens = Tokens::new(text).map_err(|wrong| wrong.of_filter(text))?;
+    let mut tokens = Tokens::new(text).map_err(|wrong| wrong.into_filter_error(text))?;
     let mut names = Vec::new();
     loop {
         match tokens.peek().clone() {
             Token::Word(word) => names.push(word.value),
-            _ => return Err(tokens.unexpected("the name of a column").of_filter(text)),
+            _ => {
+                return Err(tokens
+                    .unexpected("the name of a column")
+                    .into_filter_error(text));
+            }
         }
         tokens.advance();
         match tokens.peek() {
             Token::Period => tokens.advance(),
             Token::EOF => return Ok(Path(names)),
-            _ => return Err(tokens.unexpected("a dot or the end").of_filter(text)),
+            _ => {
+                return Err(tokens
+                    .unexpected("a dot or the end")
+                    .into_filter_error(text));
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Location;
 
-use super::tokens::Wrong;
+use super::tokens::ParseError;
 use crate::expr::evaluate::functions::{cast_value, named_type};
 use crate::expr::evaluate::like::{DEFAULT_ESCAPE, Matcher, escaped};
 use crate::expr::node::predicate::{Expr, Operand, Path};
@@ -18,7 +18,7 @@ use crate::expr::value::literal::{Decimal, Literal};
 use crate::spec::values::has_zone;
 
 /// The result; `None` if the expression must be evaluated for each row.
-type Simplified<T> = Result<Option<T>, Wrong>;
+type Simplified<T> = Result<Option<T>, ParseError>;
 
 /// Unwraps `Some`, or returns `None` from the function.
 macro_rules! known {
@@ -32,14 +32,14 @@ macro_rules! known {
 
 /// Simplifies one expression of `sqlparser`.
 #[derive(Clone, Copy)]
-pub(super) struct Simple {
+pub(super) struct Simplifier {
     /// Its start, for error messages.
     start: Location,
     /// The remaining depth of conditions: each prints with parentheses around the next.
     levels: usize,
 }
 
-impl Simple {
+impl Simplifier {
     pub(super) fn new(start: Location) -> Self {
         Self { start, levels: 4 }
     }
@@ -164,15 +164,15 @@ impl Simple {
         };
         let escape = match escape.map(|escape| self.literal(escape)).transpose()? {
             None => Some(DEFAULT_ESCAPE),
-            Some(Some(Literal::String(letter))) => letter.parse().ok(),
+            Some(Some(Literal::String(character))) => character.parse().ok(),
             Some(_) => None,
         };
         let Some(escape) = escape else {
             let what = "ESCAPE takes one character in quotes";
-            return Err(Wrong::Syntax(self.start, what.to_owned()));
+            return Err(ParseError::Syntax(self.start, what.to_owned()));
         };
         if let Err(what) = Matcher::new(&pattern, escape) {
-            return Err(Wrong::Literal(self.start, what.to_owned()));
+            return Err(ParseError::Literal(self.start, what.to_owned()));
         }
         Ok(Some(Expr::Like {
             column,
@@ -213,7 +213,7 @@ impl Simple {
             }
             ("isnull" | "isnotnull" | "isnan" | "startswith" | "starts_with", _) => {
                 let what = format!("{name} takes other arguments");
-                Err(Wrong::Syntax(self.start, what))
+                Err(ParseError::Syntax(self.start, what))
             }
             _ => Ok(None),
         }
@@ -237,7 +237,7 @@ impl Simple {
         })
     }
 
-    fn path(&self, names: &[Ident]) -> Result<Path, Wrong> {
+    fn path(&self, names: &[Ident]) -> Result<Path, ParseError> {
         const NO_NAMES: [&str; 11] = [
             "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "ESCAPE", "TRUE", "FALSE", "NULL",
         ];
@@ -246,10 +246,10 @@ impl Simple {
             let is = |word: &&str| word.eq_ignore_ascii_case(&first.value);
             if NO_NAMES.iter().any(is) {
                 let what = format!("expected a column or a value, found \"{first}\"");
-                return Err(Wrong::Syntax(first.span.start, what));
+                return Err(ParseError::Syntax(first.span.start, what));
             }
             if ["CASE", "SELECT", "EXISTS"].iter().any(is) {
-                return Err(Wrong::Unsupported(first.span.start, first.to_string()));
+                return Err(ParseError::Unsupported(first.span.start, first.to_string()));
             }
         }
         Ok(Path(names.iter().map(|name| name.value.clone()).collect()))
@@ -308,11 +308,11 @@ impl Simple {
             Value::HexStringLiteral(digits) => {
                 if string_literals::is_number(value, digits) {
                     let what = "numbers by 0x".to_owned();
-                    return Err(Wrong::Unsupported(value.span.start, what));
+                    return Err(ParseError::Unsupported(value.span.start, what));
                 }
                 Literal::Binary(string_literals::bytes(digits).ok_or_else(|| {
                     let what = "bytes are an even number of hexadecimal digits";
-                    Wrong::Literal(value.span.start, what.to_owned())
+                    ParseError::Literal(value.span.start, what.to_owned())
                 })?)
             }
             _ => return Ok(None),
@@ -351,7 +351,7 @@ impl Simple {
         };
         let Some(literal) = literal else {
             let what = "this number is out of range or too precise for its type".to_owned();
-            return Err(Wrong::Literal(value.span.start, what));
+            return Err(ParseError::Literal(value.span.start, what));
         };
         match data_type {
             Some(data_type) if exact.is_none() => self.cast(literal, data_type),
@@ -391,7 +391,7 @@ impl Simple {
             Ok(values) => values,
             Err(error) if error.code() == "formula.value" => {
                 let what = format!("{literal} is not a value of the type {name}");
-                return Err(Wrong::Literal(self.start, what));
+                return Err(ParseError::Literal(self.start, what));
             }
             Err(_) => return Ok(None),
         };

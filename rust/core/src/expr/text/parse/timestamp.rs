@@ -1,4 +1,4 @@
-//! The time of a filter: calls of the current time are replaced once.
+//! Replaces the calls of the current time in a filter by a literal.
 
 use sqlparser::tokenizer::Token;
 
@@ -16,18 +16,18 @@ impl Predicate {
     /// # Errors
     ///
     /// As [`Predicate::parse_sql`].
-    pub fn parse_sql_at(text: &str, moment: i64) -> Result<Self> {
+    pub fn parse_sql_at(text: &str, timestamp: i64) -> Result<Self> {
         let written = canonical(text);
-        let tokens = Tokens::new(&written).map_err(|wrong| wrong.of_filter(&written))?;
-        Self::parse_sql(&at(&tokens, moment))
+        let tokens = Tokens::new(&written).map_err(|error| error.into_filter_error(&written))?;
+        Self::parse_sql(&freeze_current_time(&tokens, timestamp))
     }
 }
 
-/// Returns the text with the fixed time in place of the calls.
-fn at(tokens: &Tokens<'_>, moment: i64) -> String {
+/// Replaces the calls of the current time in a text by literals.
+fn freeze_current_time(tokens: &Tokens<'_>, timestamp: i64) -> String {
     let (mut written, mut from, mut number) = (String::new(), 0, 0);
     while *tokens.get(number) != Token::EOF {
-        let Some((literal, end)) = answered(tokens, number, moment) else {
+        let Some((literal, end)) = current_time_literal(tokens, number, timestamp) else {
             number += 1;
             continue;
         };
@@ -39,22 +39,26 @@ fn at(tokens: &Tokens<'_>, moment: i64) -> String {
     written
 }
 
-/// Returns the replacement for a call of the current time that begins here, and the end of the call.
-fn answered(tokens: &Tokens<'_>, number: usize, moment: i64) -> Option<(Literal, usize)> {
+/// Returns the literal for a call of the current time that begins at this token, and the end of the call.
+fn current_time_literal(
+    tokens: &Tokens<'_>,
+    number: usize,
+    timestamp: i64,
+) -> Option<(Literal, usize)> {
     let is = |word: &str| is_word(tokens.get(number), word);
     let is_part = *tokens.get(number.wrapping_sub(1)) == Token::Period
         || *tokens.get(number + 1) == Token::Period;
     let is_call =
         *tokens.get(number + 1) == Token::LParen && *tokens.get(number + 2) == Token::RParen;
     let is_day = is("CURRENT_DATE") || (is("CURDATE") && is_call);
-    let is_moment = is("CURRENT_TIMESTAMP") || (is("NOW") && is_call);
-    if is_part || !(is_day || is_moment) {
+    let is_timestamp = is("CURRENT_TIMESTAMP") || (is("NOW") && is_call);
+    if is_part || !(is_day || is_timestamp) {
         return None;
     }
     let literal = if is_day {
-        Literal::Date(i32::try_from(moment.div_euclid(MICROS_PER_DAY)).ok()?)
+        Literal::Date(i32::try_from(timestamp.div_euclid(MICROS_PER_DAY)).ok()?)
     } else {
-        Literal::Timestamp(moment)
+        Literal::Timestamp(timestamp)
     };
     Some((literal, number + 1 + 2 * usize::from(is_call)))
 }

@@ -29,16 +29,16 @@ impl Dialect for Sql {
         TypeId::of::<SparkSqlDialect>()
     }
 
-    fn is_delimited_identifier_start(&self, letter: char) -> bool {
-        letter == '`'
+    fn is_delimited_identifier_start(&self, character: char) -> bool {
+        character == '`'
     }
 
-    fn is_identifier_start(&self, letter: char) -> bool {
-        letter.is_alphabetic() || letter == '_'
+    fn is_identifier_start(&self, character: char) -> bool {
+        character.is_alphabetic() || character == '_'
     }
 
-    fn is_identifier_part(&self, letter: char) -> bool {
-        letter.is_alphanumeric() || letter == '_'
+    fn is_identifier_part(&self, character: char) -> bool {
+        character.is_alphanumeric() || character == '_'
     }
 
     fn supports_in_empty_list(&self) -> bool {
@@ -111,7 +111,7 @@ impl Dialect for Sql {
 }
 
 /// An error in a text, with its location.
-pub(super) enum Wrong {
+pub(super) enum ParseError {
     Syntax(Location, String),
     Literal(Location, String),
     Unsupported(Location, String),
@@ -119,9 +119,9 @@ pub(super) enum Wrong {
     Other(Error),
 }
 
-impl Wrong {
+impl ParseError {
     /// Returns the error for the text of a filter.
-    pub(super) fn of_filter(self, text: &str) -> Error {
+    pub(super) fn into_filter_error(self, text: &str) -> Error {
         let (code, message) = match self {
             Self::Other(error) => return error,
             Self::TooDeep(what) => (
@@ -130,27 +130,34 @@ impl Wrong {
             ),
             Self::Syntax(start, what) => (
                 "filter.syntax",
-                format!("the filter does not parse: {what}{}", marked(text, start)),
+                format!(
+                    "the filter does not parse: {what}{}",
+                    with_caret(text, start)
+                ),
             ),
-            Self::Literal(start, what) => {
-                ("filter.literal", format!("{what}{}", marked(text, start)))
-            }
+            Self::Literal(start, what) => (
+                "filter.literal",
+                format!("{what}{}", with_caret(text, start)),
+            ),
             Self::Unsupported(start, what) => (
                 "filter.unsupported",
-                format!("filters do not support {what} here{}", marked(text, start)),
+                format!(
+                    "filters do not support {what} here{}",
+                    with_caret(text, start)
+                ),
             ),
         };
         Error::invalid(code, message)
     }
 
     /// Returns the error for the text of an expression.
-    pub(super) fn of_value(self, text: &str) -> Error {
+    pub(super) fn into_expression_error(self, text: &str) -> Error {
         let what = match self {
             Self::Other(error) => return error,
             Self::TooDeep(what) => format!("it nests more than {what}"),
             Self::Syntax(start, what)
             | Self::Literal(start, what)
-            | Self::Unsupported(start, what) => format!("{what}{}", marked(text, start)),
+            | Self::Unsupported(start, what) => format!("{what}{}", with_caret(text, start)),
         };
         Error::invalid(
             "formula.syntax",
@@ -167,9 +174,9 @@ pub(super) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    pub(super) fn new(text: &'a str) -> Result<Self, Wrong> {
+    pub(super) fn new(text: &'a str) -> Result<Self, ParseError> {
         if text.len() > predicate::MAX_TEXT {
-            return Err(Wrong::Other(predicate::too_long()));
+            return Err(ParseError::Other(predicate::too_long()));
         }
         let mut tokens = Vec::new();
         let cut = Tokenizer::new(&Sql, text).tokenize_with_location_into_buf_with_mapper(
@@ -185,7 +192,7 @@ impl<'a> Tokens<'a> {
         );
         if let Err(cause) = cut {
             let what = cause.message.trim_end_matches(" at ").to_owned();
-            return Err(Wrong::Syntax(cause.location, what));
+            return Err(ParseError::Syntax(cause.location, what));
         }
         tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
         Ok(Self {
@@ -270,18 +277,21 @@ impl<'a> Tokens<'a> {
     }
 
     /// Parses a range of tokens as one expression.
-    pub(super) fn expression(&self, range: Range<usize>) -> Result<Expr, Wrong> {
+    pub(super) fn expression(&self, range: Range<usize>) -> Result<Expr, ParseError> {
         let end = range.end.min(self.tokens.len());
         let tokens = self.tokens.get(range.start..end).unwrap_or_default();
-        let too_deep = || Wrong::TooDeep(format!("{MAX_DEPTH} levels within a condition"));
-        if most_open(tokens) > MAX_DEPTH {
+        let too_deep = || ParseError::TooDeep(format!("{MAX_DEPTH} levels within a condition"));
+        if max_open_parentheses(tokens) > MAX_DEPTH {
             return Err(too_deep());
         }
-        if most_operators(tokens) > MAX_OPERATORS {
+        if max_operator_depth(tokens) > MAX_OPERATORS {
             let message = format!(
                 "an expression may have at most {MAX_OPERATORS} operators: write it as several conditions"
             );
-            return Err(Wrong::Other(Error::invalid("formula.too_long", message)));
+            return Err(ParseError::Other(Error::invalid(
+                "formula.too_long",
+                message,
+            )));
         }
         let mut parser = Parser::new(&Sql)
             .with_recursion_limit(MAX_DEPTH)
@@ -289,13 +299,13 @@ impl<'a> Tokens<'a> {
         let root = parser.parse_expr().map_err(|cause| match cause {
             ParserError::RecursionLimitExceeded => too_deep(),
             ParserError::TokenizerError(what) | ParserError::ParserError(what) => {
-                self.misread(&what, end)
+                self.syntax_error(&what, end)
             }
         })?;
         let next = parser.peek_token();
         match next.token {
             Token::EOF => Ok(root),
-            token => Err(Wrong::Syntax(
+            token => Err(ParseError::Syntax(
                 next.span.start,
                 format!(
                     "expected AND, OR or the end of the filter, found {}",
@@ -306,7 +316,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Returns the error for tokens that `sqlparser` does not parse.
-    fn misread(&self, what: &str, end: usize) -> Wrong {
+    fn syntax_error(&self, what: &str, end: usize) -> ParseError {
         let (what, reported) = match what.rsplit_once(" at Line: ") {
             Some((what, text)) => (what, location(text)),
             None => (what, None),
@@ -328,14 +338,14 @@ impl<'a> Tokens<'a> {
             }
             None => what.chars().take(200).collect(),
         };
-        Wrong::Syntax(reported.unwrap_or_else(|| self.location_of(end)), what)
+        ParseError::Syntax(reported.unwrap_or_else(|| self.location_of(end)), what)
     }
 
     /// Returns the error for an unexpected token.
-    pub(super) fn unexpected(&self, expected: &str) -> Wrong {
+    pub(super) fn unexpected(&self, expected: &str) -> ParseError {
         let actual = display(self.peek());
         let what = format!("expected {expected}, found {actual}");
-        Wrong::Syntax(self.location_of(self.at), what)
+        ParseError::Syntax(self.location_of(self.at), what)
     }
 }
 
@@ -423,17 +433,17 @@ fn suffix_type(digits: &str, suffix: &str) -> Option<Vec<Token>> {
 }
 
 /// Returns the maximum number of parentheses open at once.
-fn most_open(tokens: &[TokenWithSpan]) -> usize {
-    let (mut open, mut most) = (0_usize, 0);
+fn max_open_parentheses(tokens: &[TokenWithSpan]) -> usize {
+    let (mut open, mut max_depth) = (0_usize, 0);
     for token in tokens {
         match token.token {
             Token::LParen => open += 1,
             Token::RParen => open = open.saturating_sub(1),
             _ => {}
         }
-        most = most.max(open);
+        max_depth = max_depth.max(open);
     }
-    most
+    max_depth
 }
 
 /// The operators within one pair of parentheses, and the depth inside of nested ones.
@@ -443,17 +453,17 @@ struct Level {
     /// The maximum depth within an operand.
     inside: usize,
     /// The maximum depth of the parts before commas.
-    most: usize,
+    max_depth: usize,
 }
 
 impl Level {
     fn ended(self) -> usize {
-        self.most.max(self.own + self.inside)
+        self.max_depth.max(self.own + self.inside)
     }
 }
 
 /// Returns the maximum depth of operators in the tree that the tokens will form.
-fn most_operators(tokens: &[TokenWithSpan]) -> usize {
+fn max_operator_depth(tokens: &[TokenWithSpan]) -> usize {
     let mut above: Vec<Level> = Vec::new();
     let mut level = Level::default();
     for token in tokens {
@@ -466,7 +476,7 @@ fn most_operators(tokens: &[TokenWithSpan]) -> usize {
             }
             Token::Comma => {
                 level = Level {
-                    most: level.ended(),
+                    max_depth: level.ended(),
                     ..Level::default()
                 };
             }
@@ -504,8 +514,8 @@ fn offset(text: &str, location: Location) -> usize {
     let lines = text.split_inclusive('\n');
     let above: usize = lines.take(index(location.line)).map(str::len).sum();
     let line = text.get(above..).unwrap_or_default();
-    let letters = line.chars().take(index(location.column));
-    above + letters.map(char::len_utf8).sum::<usize>()
+    let characters = line.chars().take(index(location.column));
+    above + characters.map(char::len_utf8).sum::<usize>()
 }
 
 fn end_of(text: &str) -> Location {
@@ -515,17 +525,23 @@ fn end_of(text: &str) -> Location {
 }
 
 /// Returns the line of a location with a caret below it; long lines are shortened.
-fn marked(text: &str, location: Location) -> String {
+fn with_caret(text: &str, location: Location) -> String {
     const BEFORE: usize = 60;
-    const SHOWN: usize = 100;
+    const MAX_WIDTH: usize = 100;
     let Some(line) = text.split('\n').nth(index(location.line)) else {
         return String::new();
     };
     let column = index(location.column);
     let from = column.saturating_sub(BEFORE);
     // one character for each, so that the caret is below its position
-    let plain = |letter: char| if is_invisible(letter) { ' ' } else { letter };
-    let display: String = line.chars().skip(from).take(SHOWN).map(plain).collect();
+    let plain = |character: char| {
+        if is_invisible(character) {
+            ' '
+        } else {
+            character
+        }
+    };
+    let display: String = line.chars().skip(from).take(MAX_WIDTH).map(plain).collect();
     let caret = " ".repeat(column - from);
     format!("\n  {display}\n  {caret}^")
 }

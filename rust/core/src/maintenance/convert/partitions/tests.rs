@@ -17,7 +17,7 @@ fn names_of_directories_are_unescaped() {
     let values = partition_values("p=a b%25c%2Fd%3De/q=01/x.parquet", &two()).unwrap();
     let expected = [("p", "a b%c/d=e"), ("q", "1")];
     let expected = expected.map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    assert_eq!(values, Texts::from(expected));
+    assert_eq!(values, StringMap::from(expected));
     let null = partition_values("sub/P=__HIVE_DEFAULT_PARTITION__/Q=2/x", &two()).unwrap();
     assert_eq!(null.get("p"), Some(&None));
 }

@@ -2,7 +2,7 @@ use super::*;
 
 fn file(path: &str, cube: Option<&str>, columns: &str, size: i64) -> AddFile {
     let tags = cube.map(|cube| {
-        Texts::from([
+        StringMap::from([
             (CUBE.to_owned(), Some(cube.to_owned())),
             (COLUMNS.to_owned(), Some(columns.to_owned())),
         ])

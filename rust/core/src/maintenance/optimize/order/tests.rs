@@ -56,10 +56,10 @@ fn rows_that_are_near_on_both_axes_go_to_the_same_file() {
     }
     let halves = bounds.iter().filter(|(least, most, ..)| most - least < 32);
     assert!(halves.count() >= 14, "{bounds:?}");
-    let texts = bounds.iter().filter(|(.., least, most)| {
+    let strings = bounds.iter().filter(|(.., least, most)| {
         most.parse::<i64>().unwrap() - least.parse::<i64>().unwrap() < 32
     });
-    assert!(texts.count() >= 14, "{bounds:?}");
+    assert!(strings.count() >= 14, "{bounds:?}");
 }
 
 #[test]

@@ -5,21 +5,21 @@ use arrow_array::{Int64Array, StringArray};
 use super::*;
 use crate::error::ErrorKind;
 
-fn whole() -> Vec<u8> {
+fn file_content() -> Vec<u8> {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..2000));
-    let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
+    let strings: ArrayRef = Arc::new(StringArray::from_iter_values(
         (0..2000).map(|n| (n % 50).to_string()),
     ));
     let column = |name, array: ArrayRef| (Field::new(name, array.data_type().clone(), true), array);
-    parquet_of(vec![column("n", numbers), column("s", texts)], 700, 100)
+    parquet_of(vec![column("n", numbers), column("s", strings)], 700, 100)
 }
 
-fn both() -> ReadPlan {
+fn plan_of_both_columns() -> ReadPlan {
     plan(layout(&[("n", r#""long""#), ("s", r#""string""#)]))
 }
 
 #[test]
-fn a_missing_file_says_what_may_have_happened() {
+fn the_error_for_a_missing_file_names_possible_causes() {
     let files = Files::new();
     for size in [-1, 1234] {
         let file = DataFile {
@@ -31,7 +31,7 @@ fn a_missing_file_says_what_may_have_happened() {
             }),
             ..DataFile::default()
         };
-        let error = files.read(&both(), &file).unwrap_err();
+        let error = files.read(&plan_of_both_columns(), &file).unwrap_err();
         assert_eq!(
             (error.code(), error.kind(), error.path()),
             ("data.missing", ErrorKind::Corrupt, Some("log/gone"))
@@ -43,15 +43,15 @@ fn a_missing_file_says_what_may_have_happened() {
 #[test]
 fn every_prefix_is_an_error_that_names_the_file() {
     let files = Files::new();
-    let whole = whole();
-    for end in (0..whole.len())
+    let file_content = file_content();
+    for end in (0..file_content.len())
         .step_by(97)
-        .chain(whole.len() - 12..whole.len())
+        .chain(file_content.len() - 12..file_content.len())
     {
         for known in [true, false] {
-            let mut file = files.write("a", &whole[..end]);
-            file.file.to_mut().size = if known { whole.len() as i64 } else { -1 };
-            let error = files.read(&both(), &file).unwrap_err();
+            let mut file = files.write("a", &file_content[..end]);
+            file.file.to_mut().size = if known { file_content.len() as i64 } else { -1 };
+            let error = files.read(&plan_of_both_columns(), &file).unwrap_err();
             let code = if known {
                 "data.truncated"
             } else {
@@ -69,13 +69,13 @@ fn every_prefix_is_an_error_that_names_the_file() {
 #[test]
 fn a_wrong_length_in_the_log_does_not_matter_where_the_file_is_whole() {
     let files = Files::new();
-    let whole = whole();
-    let mut file = files.write("a", &whole);
-    let rows = files.read(&both(), &file).unwrap();
+    let file_content = file_content();
+    let mut file = files.write("a", &file_content);
+    let rows = files.read(&plan_of_both_columns(), &file).unwrap();
     assert_eq!(rows.num_rows(), 2000);
-    for size in [-1, 0, 100, whole.len() as i64 - 1] {
+    for size in [-1, 0, 100, file_content.len() as i64 - 1] {
         file.file.to_mut().size = size;
-        assert_eq!(files.read(&both(), &file).unwrap(), rows);
+        assert_eq!(files.read(&plan_of_both_columns(), &file).unwrap(), rows);
     }
 }
 
@@ -83,25 +83,25 @@ fn a_wrong_length_in_the_log_does_not_matter_where_the_file_is_whole() {
 #[test]
 fn flipped_bytes_never_panic() {
     let files = Files::new();
-    let whole = whole();
+    let file_content = file_content();
     let extras = Extras {
         row_index: true,
         ..Extras::default()
     };
-    let both = ReadPlan::new(
+    let with_positions = ReadPlan::new(
         layout(&[("n", r#""long""#), ("s", r#""string""#)]),
         None,
         extras,
     )
     .unwrap();
     let mut refused = 0;
-    let footer = whole.len() - 900;
-    for at in (0..footer).step_by(61).chain(footer..whole.len()) {
-        let mut bytes = whole.clone();
+    let footer = file_content.len() - 900;
+    for at in (0..footer).step_by(61).chain(footer..file_content.len()) {
+        let mut bytes = file_content.clone();
         bytes[at] ^= 0x5a;
         let mut file = files.write("a", &bytes);
         file.deletion_vector = deleting(vec![5, 700, 1999]);
-        match files.read(&both, &file) {
+        match files.read(&with_positions, &file) {
             Ok(rows) => assert_eq!(rows.num_rows(), 1997),
             Err(error) => {
                 assert_eq!(error.path(), Some("log/a"), "{error:?}");

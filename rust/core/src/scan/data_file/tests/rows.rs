@@ -11,12 +11,16 @@ const ROWS: i64 = 10_000;
 
 fn numbers(group: usize, page: usize) -> Vec<u8> {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
-    let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
+    let strings: ArrayRef = Arc::new(StringArray::from_iter_values(
         (0..ROWS).map(|n| format!("row {n}")),
     ));
     let column =
         |name, array: ArrayRef| (Field::new(name, array.data_type().clone(), false), array);
-    parquet_of(vec![column("n", numbers), column("s", texts)], group, page)
+    parquet_of(
+        vec![column("n", numbers), column("s", strings)],
+        group,
+        page,
+    )
 }
 
 fn two_columns() -> TableLayout {
@@ -65,9 +69,9 @@ fn deleted_rows_are_left_out_and_positions_stay() {
                 .collect();
             assert_eq!(longs(&rows, "n"), expected);
             assert_eq!(longs(&rows, "_row_index"), expected);
-            let texts = rows.column_by_name("s").unwrap().as_string::<i32>();
+            let strings = rows.column_by_name("s").unwrap().as_string::<i32>();
             assert!(
-                texts
+                strings
                     .iter()
                     .zip(&expected)
                     .all(|(text, n)| text == Some(&format!("row {n}")))

@@ -7,7 +7,7 @@ fn decoded(text: &str) -> String {
 }
 
 #[test]
-fn reads_an_object_as_asked() {
+fn reads_the_requested_ranges_of_an_object() {
     let mut cursor =
         Cursor::new(r#" {"a": 1, "b":{"x":[1,2,{"y":null}]}, "c":"t\"é\ud83d\ude80", "d":true} "#);
     cursor.begin_object().unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn plain_names_come_back() {
+fn names_of_types_survive_a_round_trip() {
     for name in [
         "string",
         "long",
@@ -78,7 +78,7 @@ fn intervals_run_from_long_to_short_within_one_family() {
 }
 
 #[test]
-fn shapes_have_defaults() {
+fn geospatial_types_have_default_parameters() {
     for (name, canonical) in [
         ("geometry", Some("geometry(OGC:CRS84)")),
         ("geometry(EPSG:3857)", Some("geometry(EPSG:3857)")),
@@ -130,7 +130,7 @@ fn shapes_have_defaults() {
 }
 
 #[test]
-fn lengths_of_text_are_left_to_metadata_and_other_names_are_refused() {
+fn char_and_varchar_are_strings_and_unknown_names_are_refused() {
     assert_eq!(
         PrimitiveType::from_name("varchar(20)"),
         Some(PrimitiveType::String)

@@ -84,12 +84,12 @@ fn batches() -> Vec<RecordBatch> {
     ]
 }
 
-fn read(batches: Vec<RecordBatch>, most_bytes: usize) -> SourceRows {
+fn read(batches: Vec<RecordBatch>, max_bytes: usize) -> SourceRows {
     let schema = batches[0].schema();
     let batches = batches.into_iter().map(Ok);
     SourceRows::read(
         Box::new(RecordBatchIterator::new(batches, schema)),
-        most_bytes,
+        max_bytes,
     )
     .unwrap()
 }
@@ -147,8 +147,8 @@ fn small_batches_become_large_ones() {
 #[test]
 fn a_source_may_be_empty() {
     for empty in [vec![rows(0, 0)], vec![rows(0, 0), rows(0, 0)]] {
-        for most_bytes in [0, usize::MAX] {
-            let source = read(empty.clone(), most_bytes);
+        for max_bytes in [0, usize::MAX] {
+            let source = read(empty.clone(), max_bytes);
             assert_eq!(source.num_rows(), 0);
             assert_eq!(source.batches(), [source.empty()]);
         }
@@ -159,8 +159,8 @@ fn a_source_may_be_empty() {
 fn columns_are_read_in_types_that_tables_have() {
     let words: DictionaryArray<Int8Type> = ["a", "b", "a"].into_iter().collect();
     let words = RecordBatch::try_from_iter([("word", Arc::new(words) as ArrayRef)]).unwrap();
-    for most_bytes in [1, usize::MAX] {
-        let source = read(vec![words.clone()], most_bytes);
+    for max_bytes in [1, usize::MAX] {
+        let source = read(vec![words.clone()], max_bytes);
         assert_eq!(source.schema().field(0).data_type(), &DataType::Utf8);
         let words = source.batches()[0].column(0).as_string::<i32>();
         assert!(words.iter().flatten().eq(["a", "b", "a"]));

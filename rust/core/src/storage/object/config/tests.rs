@@ -51,7 +51,7 @@ fn refuses_a_key_that_the_store_lacks_and_shows_no_value() {
 }
 
 #[test]
-fn retries_are_bounded_as_asked() {
+fn retries_are_bounded_by_the_options() {
     let argument = options(&[("max_retries", "3"), ("RETRY_TIMEOUT", "250ms")]);
     let settings = Settings::new(StoreKind::S3, &argument).unwrap();
     assert_eq!(settings.retries.max_retries, 3);
@@ -142,7 +142,7 @@ fn users_passwords_and_queries_of_addresses_are_not_shown() {
 }
 
 #[test]
-fn retries_of_hdfs_are_those_that_were_asked_for_and_one_for_each_name_node() {
+fn retries_of_hdfs_are_those_of_the_options_and_one_for_each_name_node() {
     let argument = options(&[("max_retries", "0")]);
     let settings = Settings::new(StoreKind::Hdfs, &argument).unwrap();
     assert_eq!(

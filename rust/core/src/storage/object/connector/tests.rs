@@ -43,29 +43,29 @@ impl HttpService for Busy {
     }
 }
 
-fn patient(most_pause: Duration) -> (Busy, Arc<Patient<Busy>>) {
+fn patient(max_pause: Duration) -> (Busy, Arc<RetryAfterClient<Busy>>) {
     let client = Busy::default();
-    let patient = Patient {
+    let patient = RetryAfterClient {
         client: client.clone(),
-        most_pause,
+        max_pause,
         paused: Mutex::default(),
     };
     (client, Arc::new(patient))
 }
 
-async fn call(patient: &Patient<Busy>, address: &str) -> u16 {
+async fn call(patient: &RetryAfterClient<Busy>, address: &str) -> u16 {
     let mut request = HttpRequest::new(String::new().into());
     *request.uri_mut() = format!("http://host/{address}").parse().unwrap();
     patient.call(request).await.unwrap().status().as_u16()
 }
 
-async fn call_twice(patient: Arc<Patient<Busy>>, address: &str) -> [u16; 2] {
+async fn call_twice(patient: Arc<RetryAfterClient<Busy>>, address: &str) -> [u16; 2] {
     let first = call(&patient, address).await;
     [first, call(&patient, address).await]
 }
 
 #[test]
-fn a_busy_server_is_left_alone_for_as_long_as_it_says() {
+fn requests_to_a_busy_server_wait_for_retry_after() {
     let (client, patient) = patient(Duration::from_secs(9));
     let start = Instant::now();
     let statuses = block_on(async move {

@@ -38,7 +38,7 @@ fn keeps_the_order_whatever_takes_longest() {
 }
 
 #[test]
-fn looks_no_further_ahead_than_asked() {
+fn reads_ahead_up_to_the_limit() {
     let begun = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&begun);
     let mut iterator = on_two_threads((0..100).collect(), 3, move |unit: i32| {

@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn gives_every_result_of_every_unit() {
-    let work = |unit: &usize, give: &mut dyn FnMut(usize) -> Result<()>| {
-        (0..*unit).try_for_each(&mut *give)
+    let work = |unit: &usize, emit: &mut dyn FnMut(usize) -> Result<()>| {
+        (0..*unit).try_for_each(&mut *emit)
     };
     let mut result: Vec<_> = unordered((0..50).collect(), None, 2, work)
         .unwrap()
@@ -34,7 +34,7 @@ fn a_panic_is_an_error_and_the_end() {
 
 #[test]
 fn an_interrupt_is_seen_when_results_never_let_wait() {
-    let work = |_: &(), give: &mut dyn FnMut(usize) -> Result<()>| (0..).try_for_each(&mut *give);
+    let work = |_: &(), emit: &mut dyn FnMut(usize) -> Result<()>| (0..).try_for_each(&mut *emit);
     let mut stream = unordered(vec![(); 2], None, 100, work).unwrap();
     assert!(stream.next().unwrap().is_ok());
     std::thread::sleep(Duration::from_millis(100)); // many are there
@@ -52,9 +52,9 @@ fn an_interrupt_is_seen_when_results_never_let_wait() {
 fn dropping_the_stream_ends_the_threads() {
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
-    let work = move |_: &usize, give: &mut dyn FnMut(usize) -> Result<()>| {
+    let work = move |_: &usize, emit: &mut dyn FnMut(usize) -> Result<()>| {
         let _held = &held;
-        (0..).try_for_each(&mut *give)
+        (0..).try_for_each(&mut *emit)
     };
     let mut stream = unordered(vec![0; 4], None, 1, work).unwrap();
     assert!(stream.next().is_some());

@@ -5,7 +5,7 @@ use std::iter::empty;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Coming, ENTRY, Known, Listed, Memory, Piece, Promise, TableKey, budget};
+use super::{CachedRange, ENTRY, Listed, Memory, PendingBytes, Piece, Promise, TableKey, budget};
 use crate::storage::file_bytes::{gaps, near, overlap};
 
 /// Bytes fetched ahead are at most this fraction of the budget.
@@ -74,7 +74,7 @@ impl Memory {
         files: &[(String, Option<Range<u64>>)],
     ) -> Vec<Promise> {
         let mut promised = Vec::with_capacity(files.len());
-        let most = (budget() / AHEAD) as u64;
+        let max_bytes = (budget() / AHEAD) as u64;
         for ranges in files.chunk_by(|(path, _), (next, _)| path == next) {
             let Some((path, _)) = ranges.first() else {
                 continue;
@@ -86,7 +86,7 @@ impl Memory {
             let missing = if is_whole {
                 let whole = 0..listed.size;
                 let known = self.find(key, path, listed, &whole);
-                let is_unknown = matches!(known, Known::Unknown) && listed.size > 0;
+                let is_unknown = matches!(known, CachedRange::Unknown) && listed.size > 0;
                 is_unknown.then_some(whole).into_iter().collect()
             } else {
                 let ranges = ranges.iter().filter_map(|(_, range)| range.clone());
@@ -95,7 +95,7 @@ impl Memory {
             };
             let longest = if is_whole { u64::MAX } else { LONGEST };
             for part in missing.into_iter().flat_map(|range| parts(range, longest)) {
-                if self.coming.saturating_add(part.end - part.start) > most {
+                if self.coming.saturating_add(part.end - part.start) > max_bytes {
                     return promised; // new bytes would evict earlier ones
                 }
                 promised.push(self.promise_range(key, path, listed, part));
@@ -112,12 +112,12 @@ impl Memory {
         listed: Listed,
         range: Range<u64>,
     ) -> Promise {
-        let coming = Arc::new(Coming::default());
+        let coming = Arc::new(PendingBytes::default());
         let clock = self.clock + 1;
         let kept = self.kept_file(key, path, listed);
         kept.last_use = clock;
         kept.pieces
-            .push((range.clone(), Piece::Coming(Arc::clone(&coming))));
+            .push((range.clone(), Piece::PendingBytes(Arc::clone(&coming))));
         self.used += ENTRY;
         self.coming = self.coming.saturating_add(range.end - range.start);
         Promise {

@@ -17,7 +17,7 @@ fn file(name: &str, size: u64, tag: u64) -> FileMeta {
 fn cached_bytes(memory: &mut Memory, key: &Arc<TableKey>, path: &str) -> Option<usize> {
     let listed = memory.file(key, path)?;
     match memory.find(key, path, listed, &(0..listed.size)) {
-        Known::Here(bytes) => Some(bytes.len()),
+        CachedRange::Here(bytes) => Some(bytes.len()),
         _ => None,
     }
 }
@@ -121,7 +121,7 @@ fn a_range_is_found_in_a_longer_one() {
     let listed = memory.file(&key, path).unwrap();
     memory.keep(&key, path, listed, &(2..7), &Bytes::from_static(b"cdefg"));
     let mut part = |range| match memory.find(&key, path, listed, &range) {
-        Known::Here(bytes) => Some(bytes),
+        CachedRange::Here(bytes) => Some(bytes),
         _ => None,
     };
     assert_eq!(part(3..5), Some(Bytes::from_static(b"de")));
@@ -138,7 +138,7 @@ fn a_promise_that_is_dropped_sends_readers_to_the_store() {
     assert!(memory_of.promise(&key, &expected).is_empty());
     let listed = memory_of.file(&key, "_delta_log/1.json").unwrap();
     let comes = match memory_of.find(&key, "_delta_log/1.json", listed, &(1..3)) {
-        Known::Coming(coming, part) => Some((coming, part)),
+        CachedRange::PendingBytes(coming, part) => Some((coming, part)),
         _ => None,
     };
     let (coming, part) = comes.unwrap();
@@ -159,7 +159,7 @@ fn a_promise_that_is_dropped_sends_readers_to_the_store() {
 }
 
 #[test]
-fn what_is_on_its_way_stays_within_its_bound() {
+fn pending_bytes_stay_within_the_budget() {
     let (mut memory, key) = (Memory::default(), key("memory-tests-coming"));
     let most = (budget() / AHEAD) as u64;
     memory.listed(
@@ -177,7 +177,7 @@ fn what_is_on_its_way_stays_within_its_bound() {
 
 #[test]
 #[allow(clippy::single_range_in_vec_init)] // ranges are meant
-fn what_is_known_is_not_fetched_again() {
+fn cached_bytes_are_not_fetched_again() {
     let (mut memory, key) = (Memory::default(), key("memory-tests-ranges"));
     memory.listed(&key, ("_delta_log", ""), &[file("1.json", 1000, 7)]);
     let path = "_delta_log/1.json";

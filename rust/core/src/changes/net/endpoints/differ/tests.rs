@@ -11,7 +11,7 @@ use super::*;
 
 /// A column of each kind; the last row is null.
 fn columns() -> Vec<ArrayRef> {
-    let texts: ArrayRef = Arc::new(StringArray::from(vec![
+    let strings: ArrayRef = Arc::new(StringArray::from(vec![
         Some("a"),
         Some("a"),
         Some(""),
@@ -67,8 +67,8 @@ fn columns() -> Vec<ArrayRef> {
             None,
         ])),
         Arc::new(lists.finish()),
-        Arc::new(StructArray::from(vec![(field, Arc::clone(&texts))])),
-        texts,
+        Arc::new(StructArray::from(vec![(field, Arc::clone(&strings))])),
+        strings,
     ]
 }
 
@@ -79,10 +79,10 @@ fn values_differ_where_their_numbers_do() {
         let name = format!("{}", column.data_type());
         let batch = RecordBatch::try_from_iter([("c", Arc::clone(&column))]).unwrap();
         let batches = [&batch.slice(0, 2), &batch.slice(2, 3)];
-        let spots: Vec<Spot> = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
-            .map(|(batch, row)| Spot { batch, row })
+        let spots: Vec<BatchRow> = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+            .map(|(batch, row)| BatchRow { batch, row })
             .to_vec();
-        let pairs: Vec<[Spot; 2]> = spots
+        let pairs: Vec<[BatchRow; 2]> = spots
             .iter()
             .flat_map(|left| spots.iter().map(|right| [*left, *right]))
             .collect();
@@ -101,7 +101,7 @@ fn a_single_column_is_enough_to_differ() {
     let same: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1]));
     let other: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 2]));
     let batch = RecordBatch::try_from_iter([("a", Arc::clone(&other)), ("b", same)]).unwrap();
-    let at = |row| Spot { batch: 0, row };
+    let at = |row| BatchRow { batch: 0, row };
     let pairs = [[at(0), at(1)], [at(0), at(2)], [at(2), at(2)]];
     let differing = differ(&[&batch], 2, &pairs, 7).unwrap();
     assert_eq!(differing, [false, true, false]);

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::storage::request::Request;
-use crate::storage::{Ended, FileMeta, Storage, runtime};
+use crate::storage::{FileMeta, OnEnd, Storage, runtime};
 
 /// Files have more bytes than are fetched at once, so that units need bytes of their own.
 const LENGTH: u64 = 2 << 20;
@@ -59,7 +59,7 @@ impl Storage for Slow {
         Some(self.max_requests)
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: Ended) -> Request {
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
         let number = self.requests.fetch_add(1, Ordering::SeqCst);
         let delay = self.delays[number % self.delays.len()];
         let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
@@ -148,7 +148,7 @@ impl Work for Files {
         })
     }
 
-    fn read(&self, mut unit: Half, give: &mut Give<'_>) -> Result<Option<Half>> {
+    fn read(&self, mut unit: Half, emit: &mut Emit<'_>) -> Result<Option<Half>> {
         // another thread may be reading the same file
         let has = |_| {
             std::thread::sleep(Duration::from_micros(100));
@@ -162,7 +162,7 @@ impl Work for Files {
         }
         let number = i64::try_from(unit.file * 10 + unit.number).unwrap();
         let column: arrow_array::ArrayRef = Arc::new(Int64Array::from(vec![number]));
-        give(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
+        emit(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
         Ok(None)
     }
 
@@ -199,7 +199,7 @@ fn expected(files: i64) -> Vec<i64> {
 fn rows_come_in_order_whenever_their_bytes_come() {
     for (threads, bytes) in [(1, 1), (1, 64 * MIB), (2, 1), (2, MIB), (8, 64 * MIB)] {
         let (store, files) = files(20, 8, &[1, 30, 2, 9, 0, 17, 5]);
-        let rows = numbers(OrderedRows::new(files, Look { bytes, threads }));
+        let rows = numbers(OrderedRows::new(files, ReadAheadLimits { bytes, threads }));
         assert_eq!(rows, expected(20), "{threads} threads, {bytes} bytes");
         assert!(store.most.load(Ordering::SeqCst) <= 8 + 1);
         // the tail of each file, and two ranges of each of two units
@@ -212,7 +212,7 @@ fn slow_requests_do_not_add_up() {
     let mut delays = vec![2; 10];
     delays[3] = 400;
     let (_, files) = files(40, 64, &delays);
-    let look = Look {
+    let look = ReadAheadLimits {
         bytes: 64 * MIB,
         threads: 2,
     };
@@ -231,7 +231,7 @@ fn no_request_is_left_of_a_stream_that_is_dropped() {
     let mut delays = vec![20_000; 40];
     delays[..3].fill(0);
     let (store, files) = files(40, 16, &delays);
-    let mut rows = OrderedRows::new(files, Look::default());
+    let mut rows = OrderedRows::new(files, ReadAheadLimits::default());
     let start = Instant::now();
     rows.started = true;
     rows.start().unwrap();
@@ -248,7 +248,7 @@ fn no_request_is_left_of_a_stream_that_is_dropped() {
 #[test]
 fn bytes_that_are_fetched_ahead_are_bounded() {
     let (store, files) = files(60, 64, &[1]);
-    let look = Look {
+    let look = ReadAheadLimits {
         bytes: 4 * MIB,
         threads: 2,
     };
@@ -267,7 +267,10 @@ fn a_file_whose_bytes_do_not_come_is_passed_over() {
     files.broken = Some(2);
     let mut left = expected(5);
     left.retain(|number| number / 10 != 2);
-    assert_eq!(numbers(OrderedRows::new(files, Look::default())), left);
+    assert_eq!(
+        numbers(OrderedRows::new(files, ReadAheadLimits::default())),
+        left
+    );
 }
 
 /// A file whose unit needs bytes that were not requested before.
@@ -297,7 +300,7 @@ impl Work for Unforeseen {
         None
     }
 
-    fn read(&self, unit: Half, _: &mut Give<'_>) -> Result<Option<Half>> {
+    fn read(&self, unit: Half, _: &mut Emit<'_>) -> Result<Option<Half>> {
         unit.bytes.take(&[unit.range()], &[]).map(|_| None)
     }
 
@@ -309,7 +312,7 @@ impl Work for Unforeseen {
 #[test]
 fn a_stream_that_is_dropped_does_not_wait_for_bytes() {
     let (store, files) = files(1, 16, &[0, 20_000]);
-    let mut rows = OrderedRows::new(Unforeseen(files), Look::default());
+    let mut rows = OrderedRows::new(Unforeseen(files), ReadAheadLimits::default());
     let start = Instant::now();
     rows.started = true;
     rows.start().unwrap();
@@ -373,11 +376,11 @@ impl Work for Columns {
         })
     }
 
-    fn read(&self, unit: Column, give: &mut Give<'_>) -> Result<Option<Column>> {
+    fn read(&self, unit: Column, emit: &mut Emit<'_>) -> Result<Option<Column>> {
         unit.bytes.take(&unit.ranges(), &[])?;
         let column: arrow_array::ArrayRef =
             Arc::new(Int64Array::from(vec![i64::try_from(unit.number).unwrap()]));
-        give(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
+        emit(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
         Ok(None)
     }
 
@@ -392,7 +395,7 @@ fn columns(delays: &[u64]) -> (Arc<Slow>, OrderedRows<Columns>) {
         max_requests: 64,
         ..Slow::default()
     });
-    let look = Look {
+    let look = ReadAheadLimits {
         bytes: 10 * MIB,
         threads: 2,
     };

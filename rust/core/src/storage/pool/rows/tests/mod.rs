@@ -32,7 +32,7 @@ impl Numbers {
 
     /// Reads with this many threads and almost no read-ahead.
     fn read_by(self, threads: usize) -> OrderedRows<Self> {
-        OrderedRows::new(self, Look { bytes: 1, threads })
+        OrderedRows::new(self, ReadAheadLimits { bytes: 1, threads })
     }
 }
 
@@ -60,7 +60,7 @@ impl Work for Numbers {
         None
     }
 
-    fn read(&self, (file, unit): Self::Unit, give: &mut Give<'_>) -> Result<Option<Self::Unit>> {
+    fn read(&self, (file, unit): Self::Unit, emit: &mut Emit<'_>) -> Result<Option<Self::Unit>> {
         for batch in 0..2 {
             if self.broken == Some(file) && (unit, batch) == (1, 1) {
                 return Err(Error::corrupt("test.broken", "cut off"));
@@ -68,7 +68,7 @@ impl Work for Numbers {
             let number = i64::try_from(file * 100 + unit * 10 + batch).unwrap();
             let column: arrow_array::ArrayRef = Arc::new(Int64Array::from(vec![number]));
             self.given.fetch_add(1, Ordering::Relaxed);
-            give(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
+            emit(RecordBatch::try_from_iter([("number", column)]).unwrap())?;
         }
         Ok(None)
     }
@@ -138,7 +138,7 @@ fn threads_wait_for_a_slow_reader_and_end_with_it() {
 
 #[test]
 fn an_interrupt_is_seen_while_rows_are_ready() {
-    let look = Look {
+    let look = ReadAheadLimits {
         bytes: 1 << 20,
         threads: 2,
     };

@@ -4,21 +4,21 @@ use super::{Unordered, unordered};
 use crate::error::{Error, Result};
 
 /// Background work with a result.
-pub struct Aside<T>(Unordered<T>);
+pub struct BackgroundTask<T>(Unordered<T>);
 
 /// Starts `work` on its own thread. It ends by itself if the caller does not wait for it.
 ///
 /// # Errors
 ///
 /// `storage.threads`: no thread could be started.
-pub fn aside<T: Send + 'static>(
+pub fn spawn<T: Send + 'static>(
     work: impl Fn() -> Result<T> + Send + Sync + 'static,
-) -> Result<Aside<T>> {
-    let once = move |_: &(), give: &mut dyn FnMut(T) -> Result<()>| give(work()?);
-    unordered(vec![()], Some(1), 1, once).map(Aside)
+) -> Result<BackgroundTask<T>> {
+    let once = move |_: &(), emit: &mut dyn FnMut(T) -> Result<()>| emit(work()?);
+    unordered(vec![()], Some(1), 1, once).map(BackgroundTask)
 }
 
-impl<T> Aside<T> {
+impl<T> BackgroundTask<T> {
     /// Waits for the result.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 use std::sync::mpsc::channel;
 
-use super::aside;
+use super::spawn;
 use crate::error::Error;
 
 #[test]
@@ -8,7 +8,7 @@ fn both_go_on_at_once() {
     let (sender, receiver) = channel();
     let (back, there) = channel();
     let (receiver, back) = (std::sync::Mutex::new(receiver), std::sync::Mutex::new(back));
-    let other = aside(move || {
+    let other = spawn(move || {
         let number: u32 = receiver.lock().unwrap().recv().unwrap();
         back.lock().unwrap().send(number + 1).unwrap();
         Ok("done")
@@ -21,6 +21,6 @@ fn both_go_on_at_once() {
 
 #[test]
 fn errors_come_out_of_waiting() {
-    let failing = aside(|| Err::<(), _>(Error::storage("storage.denied", "no"))).unwrap();
+    let failing = spawn(|| Err::<(), _>(Error::storage("storage.denied", "no"))).unwrap();
     assert_eq!(failing.wait().unwrap_err().code(), "storage.denied");
 }

@@ -16,12 +16,12 @@ fn ahead(text: &str) -> (Option<String>, Vec<String>) {
     let (schema, partitions) = (schema(&types), ["P".to_owned()]);
     let predicate = Predicate::parse_sql(text).unwrap();
     let times = predicate.clock_times(&schema, &partitions).unwrap();
-    let moments = times.iter().map(|time| {
+    let timestamps = times.iter().map(|time| {
         let micros =
             crate::spec::values::timestamp(time, arrow_schema::TimeUnit::Microsecond, true);
         (time.clone(), micros.unwrap() - 7_200_000_000)
     });
-    let left = predicate.with_moments(&schema, &partitions, &moments.collect());
+    let left = predicate.with_timestamps(&schema, &partitions, &timestamps.collect());
     let left = left.unwrap().map(|left| left.to_string());
     (left, times.into_iter().collect())
 }
