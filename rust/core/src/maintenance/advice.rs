@@ -15,11 +15,11 @@ use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::derived::checkpoint::{CheckpointLayout, write_checkpoint};
 use crate::derived::compaction::compact_log;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
-use crate::storage::{FileMeta, Storage};
+use crate::storage::{FileMeta, Storage, slices};
 
 /// Each measurement is repeated this many times; the fastest counts.
 const RUNS: usize = 3;
@@ -190,21 +190,10 @@ impl Storage for Overlay {
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let Some(bytes) = self.own(path) else {
-            return self.below.read_ranges(path, ranges);
-        };
-        let cut = |range: &Range<u64>| {
-            let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
-            let within = start.ok().zip(end.ok());
-            within
-                .filter(|(start, end)| start <= end && *end <= bytes.len())
-                .map(|(start, end)| bytes.slice(start..end))
-                .ok_or_else(|| {
-                    let message = "the requested range is beyond the end of the file";
-                    Error::corrupt("storage.truncated", message).at_path(path)
-                })
-        };
-        ranges.iter().map(cut).collect()
+        match self.own(path) {
+            Some(bytes) => slices(&bytes, ranges, path),
+            None => self.below.read_ranges(path, ranges),
+        }
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {

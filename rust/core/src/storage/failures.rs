@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind as IoKind};
 use std::ops::Range;
 
+use bytes::Bytes;
+
 use super::platform::LINK_LOOP;
 use crate::error::{Error, Result};
 
@@ -23,6 +25,19 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
     )
     .at_path(path)
     .at_offset(range.start.min(size))
+}
+
+/// Returns ranges of a file whose content is in memory.
+pub(crate) fn slices(bytes: &Bytes, ranges: &[Range<u64>], path: &str) -> Result<Vec<Bytes>> {
+    let slice = |range: &Range<u64>| {
+        let start = usize::try_from(range.start).ok()?;
+        let end = usize::try_from(range.end).ok()?;
+        (start <= end && end <= bytes.len()).then(|| bytes.slice(start..end))
+    };
+    ranges
+        .iter()
+        .map(|range| slice(range).ok_or_else(|| beyond_the_end(path, range, bytes.len() as u64)))
+        .collect()
 }
 
 /// Checks that a file to be read as a whole has at most `max_bytes` bytes.

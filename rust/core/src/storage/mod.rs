@@ -41,7 +41,7 @@ mod vended;
 pub(crate) use background::{BackgroundWork, in_background};
 pub(crate) use clock::now;
 use confined::Confinement;
-pub(crate) use failures::{check_size, check_whole};
+pub(crate) use failures::{check_size, check_whole, slices};
 pub use file_bytes::{FileBytes, Meter};
 pub use kept_files::KeptFiles;
 pub use local::LocalStorage;
@@ -158,10 +158,7 @@ pub trait Storage: Debug + Send + Sync {
     /// After any error except a refusal, it is unknown whether the file was created: read it back.
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let _unwritten = bytes;
-        Err(
-            Error::unsupported("storage.read_only", "this store cannot be written to")
-                .at_path(path),
-        )
+        Err(read_only(path))
     }
 
     /// Creates a file as [`Storage::put_if_absent`], but a power failure soon afterwards may undo it.
@@ -173,10 +170,7 @@ pub trait Storage: Debug + Send + Sync {
     /// Writes the file, whether it exists or not; readers see either the old bytes or the new ones.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let _unwritten = bytes;
-        Err(
-            Error::unsupported("storage.read_only", "this store cannot be written to")
-                .at_path(path),
-        )
+        Err(read_only(path))
     }
 
     /// Lists all files below a directory, or below the table root if its name is empty, sorted by path;
@@ -244,14 +238,12 @@ pub trait Storage: Debug + Send + Sync {
     /// Deletes files, in the given order if the store preserves it, and returns a result for each. A file
     /// that does not exist counts as deleted.
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
-        let refuse = |path: &&str| {
-            Err(
-                Error::unsupported("storage.read_only", "this store cannot be written to")
-                    .at_path(*path),
-            )
-        };
-        paths.iter().map(refuse).collect()
+        paths.iter().map(|path| Err(read_only(path))).collect()
     }
+}
+
+fn read_only(path: &str) -> Error {
+    Error::unsupported("storage.read_only", "this store cannot be written to").at_path(path)
 }
 
 /// Opens the storage of a table root, without I/O. `options` are those of `object_store`, and have no

@@ -6,8 +6,8 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use super::{LOG_DIRECTORY, ManagedLog, committed_version};
-use crate::error::{Error, Result};
-use crate::storage::{FileMeta, OnEnd, Request, Storage, is_below};
+use crate::error::Result;
+use crate::storage::{FileMeta, OnEnd, Request, Storage, is_below, slices};
 
 impl Storage for ManagedLog {
     fn root(&self) -> &str {
@@ -34,10 +34,7 @@ impl Storage for ManagedLog {
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if let Some(bytes) = self.inline(path) {
-            return ranges
-                .iter()
-                .map(|range| part(&bytes, range, path))
-                .collect();
+            return slices(&bytes, ranges, path);
         }
         self.at_either(path, |path| self.files.read_ranges(path, ranges))
     }
@@ -148,19 +145,6 @@ impl ManagedLog {
         match committed_version(path).filter(|version| *version > 0) {
             Some(version) if self.is_managed()? => Ok(Some(version)),
             _ => Ok(None),
-        }
-    }
-}
-
-fn part(bytes: &Bytes, range: &Range<u64>, path: &str) -> Result<Bytes> {
-    let bounds = usize::try_from(range.start)
-        .ok()
-        .zip(usize::try_from(range.end).ok());
-    match bounds {
-        Some((start, end)) if start <= end && end <= bytes.len() => Ok(bytes.slice(start..end)),
-        _ => {
-            let message = "the commit is shorter than the requested range";
-            Err(Error::storage("storage.truncated", message).at_path(path))
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::failures::check_size;
+use super::failures::{check_size, slices};
 use super::file_bytes::joined;
 use super::object::ahead::PendingRange;
 use super::{FileMeta, Location, ObjectStorage, OnEnd, Request, Storage, now};
@@ -347,15 +347,7 @@ impl Storage for Remembered {
         }
         if listed.size <= WHOLE.min(memory::budget() as u64 / 4) {
             let bytes = self.read(path)?;
-            let part = |range: &Range<u64>| {
-                let start = usize::try_from(range.start).ok()?;
-                let end = usize::try_from(range.end).ok()?;
-                (end <= bytes.len()).then(|| bytes.slice(start..end))
-            };
-            return match ranges.iter().map(part).collect() {
-                Some(parts) => Ok(parts),
-                None => self.files.read_ranges(path, ranges),
-            };
+            return slices(&bytes, ranges, path).or_else(|_| self.files.read_ranges(path, ranges));
         }
         match self.read_known(path, listed, ranges)? {
             Some(parts) => Ok(parts),

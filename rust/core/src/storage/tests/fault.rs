@@ -7,8 +7,7 @@ use bytes::Bytes;
 
 use super::counting::Operation;
 use crate::error::{Error, Result};
-use crate::storage::failures::beyond_the_end;
-use crate::storage::{FileMeta, Storage};
+use crate::storage::{FileMeta, Storage, slices};
 
 /// The effect of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,15 +152,7 @@ impl Storage for FaultStorage {
             return self.inner.read_ranges(path, ranges);
         };
         let bytes = self.faulty(&fault, path)?;
-        let slice = |range: &Range<u64>| {
-            let (start, end) = (usize::try_from(range.start), usize::try_from(range.end));
-            let within = start.ok().zip(end.ok()).filter(|(start, end)| start <= end);
-            within
-                .filter(|(_, end)| *end <= bytes.len())
-                .map(|(start, end)| bytes.slice(start..end))
-                .ok_or_else(|| beyond_the_end(path, range, bytes.len() as u64))
-        };
-        ranges.iter().map(slice).collect()
+        slices(&bytes, ranges, path)
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
