@@ -7,7 +7,7 @@
 //!
 //! Not part of the protocol; operation and metrics as in the reference implementation.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use serde::Serialize;
 use serde_json::{Map, json};
@@ -22,7 +22,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::storage::interrupt;
 use crate::storage::pool::ordered;
-use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions, metric_strings};
 use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile};
 
@@ -251,10 +251,7 @@ fn described(
     Ok(CommitDescription {
         operation: "RESTORE".to_owned(),
         parameters,
-        metrics: metrics
-            .map(|(key, value)| (key.to_owned(), value.to_string()))
-            .into_iter()
-            .collect::<BTreeMap<_, _>>(),
+        metrics: metric_strings(metrics),
         ..CommitDescription::default()
     })
 }

@@ -8,15 +8,14 @@ use arrow_schema::{ArrowError, SchemaRef};
 use serde_json::json;
 
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, metric_strings, set_marks, set_schema,
-    set_txn, write_options,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, set_marks, set_schema, set_txn, write_options,
 };
 use super::{At, Table};
 use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::remembered;
 use crate::storage::{in_background, interrupt};
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, metric_strings};
 use crate::write::{Intake, Layout, Purpose, RowWriter, WrittenFiles, each_step};
 
 /// Rows of at most this many bytes are written while the newest version is loaded.

@@ -2,14 +2,13 @@
 
 use serde_json::json;
 
-use super::write::{
-    RowsOptions, RowsWritten, changed, metric_strings, nothing_done, set_txn, write_options,
-};
+use super::write::{RowsOptions, RowsWritten, changed, nothing_done, set_txn, write_options};
 use super::{At, Table};
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::statements::{Changer, DeleteAll};
+use crate::transaction::metric_strings;
 use crate::write::WrittenFiles;
 
 impl Table {

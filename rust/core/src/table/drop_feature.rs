@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 
 use super::commit::described;
-use super::write::{RowsOptions, metric_strings, write_options};
+use super::write::{RowsOptions, write_options};
 use super::{Alteration, At, Table};
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_columns::FileColumns;
@@ -26,7 +26,9 @@ use crate::spec::Metadata;
 use crate::spec::features::{CATALOG_MANAGED, find_feature};
 use crate::spec::json::clipped;
 use crate::statements::{Changer, Rewrite};
-use crate::transaction::{Commit, IsolationLevel, ROW_TRACKING, Transaction, TransactionOptions};
+use crate::transaction::{
+    Commit, IsolationLevel, ROW_TRACKING, Transaction, TransactionOptions, metric_strings,
+};
 use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile};
 

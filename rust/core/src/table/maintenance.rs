@@ -1,5 +1,7 @@
 //! The maintenance operations of a table.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::commit::described;
@@ -13,7 +15,7 @@ use crate::maintenance::verify::{Verification, verify};
 use crate::maintenance::{self, is_full};
 use crate::snapshot::Snapshot;
 use crate::storage::now;
-use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions, metric_strings};
 
 impl Table {
     /// Deletes log files that no version within `delta.logRetentionDuration` needs, or lists them.
@@ -50,11 +52,11 @@ impl Table {
         if let Some(retention) = options.retention {
             parameters.push(("specifiedRetentionMillis", json!(retention)));
         }
-        let metrics = [
-            ("numFilesToDelete", report.files.len().to_string()),
-            ("sizeOfDataToDelete", report.size_in_bytes.to_string()),
-        ];
-        let started = || self.note("VACUUM START", parameters.clone(), &metrics);
+        let metrics = metric_strings([
+            ("numFilesToDelete", report.files.len() as u64),
+            ("sizeOfDataToDelete", report.size_in_bytes),
+        ]);
+        let started = || self.note("VACUUM START", parameters.clone(), metrics.clone());
         // on a full disk there is space for it only afterwards
         let late = match if log { started() } else { Ok(()) } {
             Err(error) if is_full(&error) => true,
@@ -66,13 +68,13 @@ impl Table {
                 Ok(directories) => ("COMPLETED", report.files.len(), *directories),
                 Err(_) => ("FAILED", 0, 0),
             };
-            let metrics = [
-                ("numDeletedFiles", number.to_string()),
-                ("numVacuumedDirectories", directories.to_string()),
-            ];
+            let metrics = metric_strings([
+                ("numDeletedFiles", number as u64),
+                ("numVacuumedDirectories", directories as u64),
+            ]);
             let noted = if late { started() } else { Ok(()) };
             let status = vec![("status", json!(status))];
-            let noted = noted.and_then(|()| self.note("VACUUM END", status, &metrics));
+            let noted = noted.and_then(|()| self.note("VACUUM END", status, metrics));
             deleted?;
             return match noted {
                 Err(error) if !is_full(&error) => Err(error),
@@ -111,13 +113,10 @@ impl Table {
         &self,
         operation: &str,
         parameters: Vec<(&str, Value)>,
-        metrics: &[(&str, String)],
+        metrics: BTreeMap<String, String>,
     ) -> Result<()> {
         let description = CommitDescription {
-            metrics: metrics
-                .iter()
-                .map(|(key, value)| ((*key).to_owned(), value.clone()))
-                .collect(),
+            metrics,
             ..described(operation, parameters)
         };
         let newest = self.snapshot(At::Latest, None)?;

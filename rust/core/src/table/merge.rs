@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::Table;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata, metric_strings, nothing_done,
-    set_marks, set_txn, write_options,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata, nothing_done, set_marks,
+    set_txn, write_options,
 };
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -18,7 +18,7 @@ use crate::statements::{
     Changer, Clause, Counts, InsertClause, KeyRange, Merge, MergeDefinition, SourceRows, Then,
     UnmatchedRows, When, new_columns_of, without_unused,
 };
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, metric_strings};
 use crate::write::{Intake, Widened, WrittenFiles};
 
 /// The maximum number of bytes of a source in memory.

@@ -7,15 +7,14 @@ use serde_json::{Value, json};
 use super::Table;
 use super::delete::mark;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, changed, metric_strings, set_marks, set_schema, set_txn,
-    write_options,
+    RowSource, RowsOptions, RowsWritten, changed, set_marks, set_schema, set_txn, write_options,
 };
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::statements::{Changer, Counts};
-use crate::transaction::Transaction;
+use crate::transaction::{Transaction, metric_strings};
 use crate::write::{Intake, Partitions, WrittenFiles, each_step};
 
 /// The rows that are replaced.

@@ -2,13 +2,12 @@
 
 use serde_json::json;
 
-use super::write::{
-    RowsOptions, RowsWritten, changed, metric_strings, nothing_done, set_txn, write_options,
-};
+use super::write::{RowsOptions, RowsWritten, changed, nothing_done, set_txn, write_options};
 use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::statements::{Assignments, Changer, Updated};
+use crate::transaction::metric_strings;
 use crate::write::WrittenFiles;
 
 impl Table {

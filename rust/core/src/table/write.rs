@@ -16,7 +16,9 @@ use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
 use crate::statements::Counts;
-use crate::transaction::{CommitDescription, Transaction, TransactionOptions, check_metadata};
+use crate::transaction::{
+    CommitDescription, Transaction, TransactionOptions, check_metadata, metric_strings,
+};
 use crate::write::{
     Intake, Widened, WriteOptions, WrittenFiles, merged, replaced_schema, widenings, with_marks,
 };
@@ -272,13 +274,4 @@ pub(super) fn nothing_done<const N: usize>(metrics: [&str; N]) -> RowsWritten {
         metrics: metric_strings(metrics.map(|name| (name, 0))),
         afterwards: None,
     }
-}
-
-pub(super) fn metric_strings<const N: usize>(
-    metrics: [(&str, u64); N],
-) -> BTreeMap<String, String> {
-    metrics
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.to_string()))
-        .collect()
 }

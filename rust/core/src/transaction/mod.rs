@@ -93,6 +93,15 @@ pub struct CommitDescription {
     pub engine_info: Option<String>,
 }
 
+/// Returns the metrics of a commit: numbers as text.
+pub(crate) fn metric_strings<const N: usize>(
+    metrics: [(&str, u64); N],
+) -> BTreeMap<String, String> {
+    metrics
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .into()
+}
+
 /// The data that was read.
 #[derive(Debug, Default)]
 struct Reads {

@@ -18,7 +18,6 @@ mod bin;
 mod candidates;
 mod clustering;
 mod curve;
-mod metrics;
 mod order;
 mod ordered;
 mod pack;
@@ -27,8 +26,7 @@ mod sample;
 mod spill;
 
 pub use auto::{compaction, is_auto_compacted};
-pub use bin::Bin;
-pub use metrics::metrics;
+pub use bin::{Bin, metrics};
 pub use order::{Curve, Sampled};
 pub use ordered::write_ordered;
 pub use pack::{Facts, pack};
