@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from deltareplay._snapshot.snapshot import Snapshot
 
-_MOMENT: Any = pa.timestamp("us", "UTC")
-_TEXTS: Any = pa.list_(pa.string())
+_TIMESTAMP: Any = pa.timestamp("us", "UTC")
+_STRINGS: Any = pa.list_(pa.string())
 
 #: The columns of ``DESCRIBE DETAIL``.
 _SCHEMA = pa.schema(
@@ -30,28 +30,18 @@ _SCHEMA = pa.schema(
         ("name", pa.string()),
         ("description", pa.string()),
         ("location", pa.string()),
-        ("createdAt", _MOMENT),
-        ("lastModified", _MOMENT),
-        ("partitionColumns", _TEXTS),
-        ("clusteringColumns", _TEXTS),
+        ("createdAt", _TIMESTAMP),
+        ("lastModified", _TIMESTAMP),
+        ("partitionColumns", _STRINGS),
+        ("clusteringColumns", _STRINGS),
         ("numFiles", pa.int64()),
         ("sizeInBytes", pa.int64()),
         ("properties", pa.map_(pa.string(), pa.string())),
         ("minReaderVersion", pa.int32()),
         ("minWriterVersion", pa.int32()),
-        ("tableFeatures", _TEXTS),
+        ("tableFeatures", _STRINGS),
     ]
 )
-
-#: The features that versions imply, by the first such version of writers and of readers.
-_OF_WRITERS = {
-    2: ("appendOnly", "invariants"),
-    3: ("checkConstraints",),
-    4: ("changeDataFeed", "generatedColumns"),
-    5: ("columnMapping",),
-    6: ("identityColumns",),
-}
-_OF_READERS = {2: ("columnMapping",)}
 
 
 @checked
@@ -92,7 +82,7 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
         "name": metadata.name,
         "description": metadata.description,
         "location": location(snapshot.table.uri),
-        "createdAt": None if created is None else pa.scalar(created * 1000, _MOMENT).as_py(),
+        "createdAt": None if created is None else pa.scalar(created * 1000, _TIMESTAMP).as_py(),
         "lastModified": snapshot.timestamp,
         "partitionColumns": metadata.partition_columns,
         "clusteringColumns": clustering_columns(snapshot),
@@ -101,25 +91,10 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
         "properties": list(snapshot.properties.items()),
         "minReaderVersion": protocol.min_reader_version,
         "minWriterVersion": protocol.min_writer_version,
-        "tableFeatures": _features(snapshot),
+        "tableFeatures": protocol.features,
     }
 
 
 def location(uri: str) -> str:
     """Return a local path as a Hadoop path, and other URIs unchanged."""
     return "file:" + uri.removeprefix("file://") if uri.startswith("file:///") else unquote(uri)
-
-
-def _features(snapshot: Snapshot) -> list[str]:
-    """Return the features that the protocol names or that its versions imply, sorted."""
-    protocol = snapshot.protocol
-    all_features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    if protocol.writer_features is None:
-        for version, features in _OF_WRITERS.items():
-            if version <= protocol.min_writer_version:
-                all_features.update(features)
-    if protocol.reader_features is None:
-        for version, features in _OF_READERS.items():
-            if version <= protocol.min_reader_version:
-                all_features.update(features)
-    return sorted(all_features)
