@@ -41,7 +41,6 @@ _EXPORTS = {
         "progress",
     ),
     "_table.convert": ("convert",),
-    "_table.finding": ("Finding",),
     "_table.log": (
         "Checkpoint",
         "CompactedLog",
@@ -56,7 +55,10 @@ _EXPORTS = {
         "is_table",
     ),
     "_table.vacuum": ("Vacuumed",),
-    "_table.verify": ("Verification",),
+    "_table.verify": (
+        "Finding",
+        "Verification",
+    ),
     "_table.write": ("write",),
     "_transaction.transaction": ("Transaction",),
     "_transaction.written": ("Written",),

@@ -24,7 +24,6 @@ from deltareplay._snapshot.split import Split as Split
 from deltareplay._support.progress import Progress as Progress
 from deltareplay._support.progress import progress as progress
 from deltareplay._table.convert import convert as convert
-from deltareplay._table.finding import Finding as Finding
 from deltareplay._table.log import Checkpoint as Checkpoint
 from deltareplay._table.log import CompactedLog as CompactedLog
 from deltareplay._table.log import LogAdvice as LogAdvice
@@ -35,6 +34,7 @@ from deltareplay._table.table import Table as Table
 from deltareplay._table.table import create_table as create_table
 from deltareplay._table.table import is_table as is_table
 from deltareplay._table.vacuum import Vacuumed as Vacuumed
+from deltareplay._table.verify import Finding as Finding
 from deltareplay._table.verify import Verification as Verification
 from deltareplay._table.write import write as write
 from deltareplay._transaction.transaction import Transaction as Transaction

@@ -76,7 +76,7 @@ def column(
         data_type: Its type, as DDL or as PySpark's.
         nullable: Whether it may be null.
         computed: The SQL expression of a generated column.
-        identity: Start and step of generated values, and whether writers may give values.
+        identity: Start and step of generated values, and whether writers may set them.
         comment: Its comment.
         default: The SQL expression of its default.
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._support.arguments import checked
-from deltareplay._table.finding import Finding
-from deltareplay._table.verify import Verification
+from deltareplay._table.verify import Finding, Verification
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, answers
