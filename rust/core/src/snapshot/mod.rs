@@ -71,8 +71,8 @@ struct Checksum {
 }
 
 impl TableDefinition {
-    /// Creates a snapshot; refuses features that this build cannot read, or that the access to the table
-    /// does not allow.
+    /// Parses schema and properties; refuses features that this build cannot read, or that the access to the
+    /// table does not allow.
     fn new(
         source: &Source,
         protocol: Protocol,
@@ -85,8 +85,8 @@ impl TableDefinition {
                 code: "protocol.empty_lists",
                 path: None,
                 version: None,
-                message: "the protocol action has an empty list of features beside a version that knows no such \
-                          lists: it was taken as absent, and other engines may refuse the table"
+                message: "the protocol action has an empty list of features, although its version has no such \
+                          lists: it is treated as absent, and other engines may refuse the table"
                     .to_owned(),
             });
         }

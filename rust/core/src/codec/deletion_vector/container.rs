@@ -87,7 +87,7 @@ pub(super) fn run(bytes: [u8; 4]) -> (u16, u16) {
 }
 
 /// Returns the low 16 bits of a row.
-#[allow(clippy::cast_possible_truncation, reason = "meant")]
+#[allow(clippy::cast_possible_truncation, reason = "keeps the low bits")]
 pub(super) fn low(row: u64) -> u16 {
     row as u16
 }

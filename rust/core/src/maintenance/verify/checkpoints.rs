@@ -47,7 +47,7 @@ pub(super) fn read(
     };
     let mut seen = KeySet::default();
     let mut removes = KeySet::default();
-    let mut twice = Vec::new();
+    let mut duplicates = Vec::new();
     for action in [FileAction::Add, FileAction::Remove] {
         // all fields, so that every value is decoded
         let fields = match action {
@@ -78,7 +78,7 @@ pub(super) fn read(
             let deleted = deleted(&rows);
             for (row, (key, path)) in keys.iter().zip(&paths).enumerate() {
                 if !seen.insert(*key) {
-                    twice.push(name(&rows, row));
+                    duplicates.push(name(&rows, row));
                 }
                 if action == FileAction::Remove {
                     removes.insert(*key);
@@ -93,10 +93,10 @@ pub(super) fn read(
             }
         }
     }
-    if let Some(first) = twice.first() {
+    if let Some(first) = duplicates.first() {
         let message = format!(
             "{} rows of the checkpoint repeat files of other rows, {first} first",
-            twice.len()
+            duplicates.len()
         );
         findings.add(
             Severity::Error,
@@ -105,11 +105,11 @@ pub(super) fn read(
             message,
         );
     }
-    for (there, what) in [
+    for (exists, what) in [
         (state.log.protocol.is_some(), "protocol"),
         (state.log.metadata.is_some(), "metaData"),
     ] {
-        if !there {
+        if !exists {
             let message = format!("the checkpoint has no {what} action");
             findings.add(Severity::Error, "checkpoint.mismatch", location, message);
         }
@@ -165,23 +165,25 @@ pub(super) fn compare(
     let mut wrong = |message: String| {
         findings.add(Severity::Error, "checkpoint.mismatch", location, message);
     };
-    let there = &read.state;
-    let missing = state
-        .live
-        .iter()
-        .filter(|(path, live)| there.live.get(path).is_none_or(|file| file.key != live.key));
-    let beyond = there
+    let checkpoint = &read.state;
+    let missing = state.live.iter().filter(|(path, live)| {
+        checkpoint
+            .live
+            .get(path)
+            .is_none_or(|file| file.key != live.key)
+    });
+    let extra = checkpoint
         .live
         .iter()
         .filter(|(path, live)| state.live.get(path).is_none_or(|file| file.key != live.key));
-    let (missing, beyond) = (missing.count(), beyond.count());
-    if missing + beyond > 0 {
+    let (missing, extra) = (missing.count(), extra.count());
+    if missing + extra > 0 {
         wrong(format!(
-            "the checkpoint lacks {missing} files of the commits, and has {beyond} others"
+            "the checkpoint lacks {missing} files of the commits, and has {extra} others"
         ));
     }
     let sizes = state.live.iter().filter(|(path, live)| {
-        there
+        checkpoint
             .live
             .get(path)
             .is_some_and(|file| file.size != live.size)
@@ -192,36 +194,36 @@ pub(super) fn compare(
             "{sizes} files have a different size in the checkpoint than in the commits"
         ));
     }
-    let dead = state
+    let removed = state
         .live
         .values()
         .filter(|live| read.removes.contains(&live.key));
-    let dead = dead.count();
-    if dead > 0 {
+    let removed = removed.count();
+    if removed > 0 {
         wrong(format!(
-            "{dead} files that are live by the commits are removed in the checkpoint"
+            "{removed} files that are live by the commits are removed in the checkpoint"
         ));
     }
-    if let (Some(in_checkpoint), Some(in_state)) = (&there.log.protocol, &state.log.protocol)
+    if let (Some(in_checkpoint), Some(in_state)) = (&checkpoint.log.protocol, &state.log.protocol)
         && !in_checkpoint.is_equivalent(in_state)
     {
         wrong("the protocol is not that of the commits".to_owned());
     }
-    if let (Some(in_checkpoint), Some(in_state)) = (&there.log.metadata, &state.log.metadata)
+    if let (Some(in_checkpoint), Some(in_state)) = (&checkpoint.log.metadata, &state.log.metadata)
         && !same_metadata(in_checkpoint, in_state)
     {
         wrong("the metadata is not that of the commits".to_owned());
     }
-    if there.log.domains != state.log.domains {
+    if checkpoint.log.domains != state.log.domains {
         wrong("the domains are not those of the commits".to_owned());
     }
     let expiring = expiring(state);
-    let known = there
+    let known = checkpoint
         .log
         .transactions
         .iter()
         .all(|(app, txn)| state.log.transactions.get(app) == Some(txn));
-    if !known || (there.log.transactions.len() != state.log.transactions.len() && !expiring) {
+    if !known || (checkpoint.log.transactions.len() != state.log.transactions.len() && !expiring) {
         wrong("the transactions are not those of the commits".to_owned());
     }
 }
@@ -259,11 +261,11 @@ pub(super) fn compacted(
         (&plain.1, &compacted.1, "files to remove"),
     ] {
         let missing = left.difference(right).count();
-        let beyond = right.difference(left).count();
-        if missing + beyond > 0 {
+        let extra = right.difference(left).count();
+        if missing + extra > 0 {
             let location = (Some(file.file.path.as_str()), Some(file.end));
             let message = format!(
-                "the compacted file lacks {missing} {what} of its commits, and has {beyond} others"
+                "the compacted file lacks {missing} {what} of its commits, and has {extra} others"
             );
             findings.add(Severity::Error, "compacted.mismatch", location, message);
         }

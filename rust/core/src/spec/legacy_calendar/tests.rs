@@ -4,7 +4,7 @@ use super::*;
 /// apache/spark#28067; then the last day of the Julian calendar.
 #[test]
 fn days_are_those_of_spark() {
-    for (stored, meant) in [
+    for (stored, expected) in [
         (-719_164, -719_162), // 0001-01-01
         (-171_595, -171_605), // 1500-03-01
         (-171_596, -171_605), // 1500-02-29, which is the day after 1500-02-28
@@ -14,7 +14,7 @@ fn days_are_those_of_spark() {
         (19_860, 19_860),
         (i32::MAX, i32::MAX),
     ] {
-        assert_eq!(rebase_day(stored), meant, "{stored}");
+        assert_eq!(rebase_day(stored), expected, "{stored}");
     }
     assert!(rebase_day(i32::MIN) > i32::MIN);
 }

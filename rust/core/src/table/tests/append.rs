@@ -2,7 +2,7 @@ use super::*;
 use crate::table::SchemaMode;
 
 #[test]
-fn rows_join_those_that_are_there() {
+fn appended_rows_are_added_to_existing_rows() {
     let table = table_of(&[&[(1, "a")]]);
 
     let done = append(&table, &[(2, "b"), (3, "c")]);
@@ -30,7 +30,7 @@ fn an_application_writes_each_of_its_versions_once() {
 }
 
 #[test]
-fn another_column_joins_only_if_it_may() {
+fn new_columns_are_added_only_in_merge_mode() {
     let table = table_of(&[&[(1, "a")]]);
     let append = |schema_mode| {
         let number = |number: i64| Arc::new(Int64Array::from(vec![number])) as ArrayRef;

@@ -122,8 +122,8 @@ impl<'a> Compared<'a> {
     ) -> Result<()> {
         let arrays = self.columns.iter().map(|column| typed(column));
         let arrays: Vec<&'a A> = arrays.collect::<Option<_>>().ok_or_else(missing_columns)?;
-        self.each(|spot| {
-            let (array, row) = (*arrays.get(spot.batch as usize)?, spot.row as usize);
+        self.each(|location| {
+            let (array, row) = (*arrays.get(location.batch as usize)?, location.row as usize);
             (row < array.len() && array.is_valid(row)).then(|| value(array, row))
         });
         Ok(())
@@ -133,9 +133,9 @@ impl<'a> Compared<'a> {
         let columns = self.columns.par_iter();
         let numbers = columns.map(|column| hash_rows([*column], column.len(), seed));
         let numbers: Vec<Vec<u128>> = numbers.collect::<Result<_>>()?;
-        self.each(|spot| {
-            let numbers = numbers.get(spot.batch as usize)?;
-            numbers.get(spot.row as usize).copied()
+        self.each(|location| {
+            let numbers = numbers.get(location.batch as usize)?;
+            numbers.get(location.row as usize).copied()
         });
         Ok(())
     }

@@ -181,7 +181,7 @@ struct Kept {
 struct ReadPairs {
     kept: Vec<Kept>,
     /// The positions of the kept rows of each pair.
-    spots: Vec<[BatchRow; 2]>,
+    locations: Vec<[BatchRow; 2]>,
     /// The hashes of the pairs that are not kept, once there is one: zero if both rows are equal.
     sums: Option<Vec<u128>>,
     /// The number of columns to compare.
@@ -193,7 +193,7 @@ impl ReadPairs {
         let rows = pairs.iter().map(|pair| pair.count as usize).sum();
         Self {
             kept: Vec::new(),
-            spots: vec![[BatchRow::NONE; 2]; rows],
+            locations: vec![[BatchRow::NONE; 2]; rows],
             sums: None,
             own,
         }
@@ -231,7 +231,9 @@ impl ReadPairs {
     }
 
     fn add(&mut self, numbers: &[u128], rows: &mut Runs<'_>) -> Result<()> {
-        let sums = self.sums.get_or_insert_with(|| vec![0; self.spots.len()]);
+        let sums = self
+            .sums
+            .get_or_insert_with(|| vec![0; self.locations.len()]);
         let mut numbers = numbers.iter();
         while let Some((what, _, count)) = rows.next(numbers.len()) {
             let numbers = numbers.by_ref().take(count);
@@ -269,12 +271,13 @@ impl ReadPairs {
                     codes.fill(code.number());
                 }
                 RequestKind::Pairs(first) => {
-                    let spots = self.spots.get_mut(first..first + count);
-                    let spots = spots.ok_or_else(missing_columns)?;
-                    for (row, spots) in (at..).zip(spots) {
+                    let locations = self.locations.get_mut(first..first + count);
+                    let locations = locations.ok_or_else(missing_columns)?;
+                    for (row, locations) in (at..).zip(locations) {
                         let row = u32::try_from(row).map_err(|_| missing_columns())?;
-                        *spots.get_mut(of_piece.side).ok_or_else(missing_columns)? =
-                            BatchRow { batch: number, row };
+                        *locations
+                            .get_mut(of_piece.side)
+                            .ok_or_else(missing_columns)? = BatchRow { batch: number, row };
                     }
                 }
             }
@@ -294,7 +297,7 @@ impl ReadPairs {
         let own = self.own;
         let Some(sums) = &mut self.sums else {
             let batches: Vec<&RecordBatch> = self.kept.iter().map(|kept| &kept.rows).collect();
-            return differ(&batches, own, &self.spots, seed);
+            return differ(&batches, own, &self.locations, seed);
         };
         let kept = &self.kept;
         let numbers: Vec<Vec<u128>> = pool()?.install(|| {
@@ -304,10 +307,10 @@ impl ReadPairs {
             });
             numbers.collect::<Result<_>>()
         })?;
-        for (sum, spots) in sums.iter_mut().zip(&self.spots) {
-            for spot in spots {
-                let numbers = numbers.get(spot.batch as usize);
-                let number = numbers.and_then(|numbers| numbers.get(spot.row as usize));
+        for (sum, locations) in sums.iter_mut().zip(&self.locations) {
+            for location in locations {
+                let numbers = numbers.get(location.batch as usize);
+                let number = numbers.and_then(|numbers| numbers.get(location.row as usize));
                 *sum ^= number.copied().unwrap_or(0);
             }
         }
@@ -322,20 +325,20 @@ impl ReadPairs {
         stamps: &[Stamp],
         labels: &mut LabelledPieces,
     ) -> Result<()> {
-        let mut rows = self.spots.iter().zip(changed);
+        let mut rows = self.locations.iter().zip(changed);
         for pair in pairs {
             let positions = pair.pieces.iter().zip(pair.rows);
             let images = IMAGES.into_iter().zip(positions);
-            for (at, (spots, changed)) in (0..pair.count).zip(&mut rows) {
+            for (at, (locations, changed)) in (0..pair.count).zip(&mut rows) {
                 if !changed {
                     continue;
                 }
-                for (spot, (change, (piece, row))) in spots.iter().zip(images.clone()) {
-                    let kept = self.kept.get_mut(spot.batch as usize);
+                for (location, (change, (piece, row))) in locations.iter().zip(images.clone()) {
+                    let kept = self.kept.get_mut(location.batch as usize);
                     if let Some(kept) = kept.filter(|kept| kept.whole) {
                         let code = ChangeCode::new(change, pair.stamp as usize)
                             .ok_or_else(missing_columns)?;
-                        let slot = kept.codes.get_mut(spot.row as usize);
+                        let slot = kept.codes.get_mut(location.row as usize);
                         *slot.ok_or_else(missing_columns)? = code.number();
                     } else {
                         let row = row.saturating_add(u64::from(at));

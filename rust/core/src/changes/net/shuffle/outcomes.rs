@@ -170,15 +170,15 @@ impl OutcomeBatches {
 
 /// Appends the events of a batch.
 fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
-    let whole = |at: usize| -> Result<Vec<u128>> {
+    let wide_numbers = |at: usize| -> Result<Vec<u128>> {
         let high = numbers::<Int64Type>(batch, at)?.values().iter();
         let low = numbers::<Int64Type>(batch, at + 1)?.values().iter();
-        let whole = |(high, low): (&i64, &i64)| {
+        let join = |(high, low): (&i64, &i64)| {
             u128::from(high.cast_unsigned()) << 64 | u128::from(low.cast_unsigned())
         };
-        Ok(high.zip(low).map(whole).collect())
+        Ok(high.zip(low).map(join).collect())
     };
-    let (owners, contents, values) = (whole(0)?, whole(2)?, whole(4)?);
+    let (owners, contents, values) = (wide_numbers(0)?, wide_numbers(2)?, wide_numbers(4)?);
     let commits = numbers::<Int32Type>(batch, 6)?.values().iter();
     let pieces = numbers::<Int32Type>(batch, 7)?.values().iter();
     let rows = numbers::<Int64Type>(batch, 8)?.values().iter();

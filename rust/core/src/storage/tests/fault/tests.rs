@@ -10,7 +10,7 @@ fn store(name: &str) -> FaultStorage {
 }
 
 #[test]
-fn fails_so_many_times_and_only_there() {
+fn a_fault_affects_one_file_a_number_of_times() {
     let store = store("times");
     store.fail(Some(Operation::Read), "1.json", 2, Fault::Error);
     assert_eq!(store.read("log/2.json").unwrap(), "0123456789");
@@ -26,7 +26,7 @@ fn fails_so_many_times_and_only_there() {
 }
 
 #[test]
-fn changes_bytes_in_every_way_to_read_them() {
+fn every_read_returns_the_changed_bytes() {
     let store = store("bytes");
     for (fault, bytes) in [
         (Fault::Truncated(3), &b"012"[..]),
@@ -52,7 +52,7 @@ fn changes_bytes_in_every_way_to_read_them() {
 }
 
 #[test]
-fn hides_and_refuses() {
+fn files_are_hidden_or_refused() {
     let store = store("hides");
     store.fail(Some(Operation::List), "2.json", 1, Fault::NotFound);
     assert_eq!(store.list("log", "").unwrap().len(), 1);
@@ -74,7 +74,7 @@ fn hides_and_refuses() {
 }
 
 #[test]
-fn a_lost_answer_leaves_the_file() {
+fn a_file_exists_after_a_lost_response() {
     let store = store("lost");
     store.fail(Some(Operation::PutIfAbsent), "3.json", 1, Fault::AnswerLost);
     store.fail(Some(Operation::PutIfAbsent), "4.json", 1, Fault::Error);

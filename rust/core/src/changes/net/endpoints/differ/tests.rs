@@ -79,12 +79,12 @@ fn values_differ_where_their_numbers_do() {
         let name = format!("{}", column.data_type());
         let batch = RecordBatch::try_from_iter([("c", Arc::clone(&column))]).unwrap();
         let batches = [&batch.slice(0, 2), &batch.slice(2, 3)];
-        let spots: Vec<BatchRow> = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+        let locations: Vec<BatchRow> = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
             .map(|(batch, row)| BatchRow { batch, row })
             .to_vec();
-        let pairs: Vec<[BatchRow; 2]> = spots
+        let pairs: Vec<[BatchRow; 2]> = locations
             .iter()
-            .flat_map(|left| spots.iter().map(|right| [*left, *right]))
+            .flat_map(|left| locations.iter().map(|right| [*left, *right]))
             .collect();
         let numbers = hash_rows([&column], 5, 7).unwrap();
         let expected: Vec<bool> = numbers
