@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltareplay._protocol.schema import schema_json
 from deltareplay._transaction.transaction import Transaction
 from deltareplay.spark.query import queries
-from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.session import settings
 from deltareplay.spark.writing.staged_write import FileRows, commit_rows
-from deltareplay.spark.writing.target_table import TargetTable, new_field, partitions_among
+from deltareplay.spark.writing.target_table import (
+    TargetTable,
+    check_writable,
+    new_columns,
+    partitions_among,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,7 +54,7 @@ def create(
     """
     rows = queries.run(spark, query)
     partition_by = partitions_among(rows.columns, partition_by)
-    columns = schema_json([new_field(field) for field in fields_of(rows.schema)])
+    columns = new_columns(rows.schema)
     native = location.table.native.define(
         columns,
         partition_by,
@@ -72,7 +75,7 @@ def create(
     if txn is not None and transaction.set_transaction(*txn):
         return
     target = TargetTable(location.table, None, metadata, protocol)
-    target.check_features()
+    check_writable(protocol)
     target.refuse_void()
     removed = {}
     if mode in ("replace", "or_replace"):

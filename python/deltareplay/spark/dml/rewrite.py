@@ -150,13 +150,12 @@ class Rewrite:
         self._added = written.adds
         written.stage(self._transaction, self._target)
         self.metrics["change_files"] = len(written.changes)
-        counted = StagedWrite.metrics(written.adds)
-        self.metrics["added"] = counted["numFiles"]
-        self.metrics["added_bytes"] = counted["numOutputBytes"]
-        self.metrics["output_rows"] = counted["numOutputRows"]
+        self.metrics["added"] = written.metrics["numFiles"]
+        self.metrics["added_bytes"] = written.metrics["numOutputBytes"]
+        self.metrics["output_rows"] = written.metrics["numOutputRows"]
 
     def commit_metrics(self, **others: int) -> dict[str, int]:
-        """Return the metrics of DELETE and UPDATE, by delta-spark's hidden_columns."""
+        """Return the metrics of DELETE and UPDATE, by delta-spark's names."""
         counts = self.metrics
         return others | {
             "numCopiedRows": counts["copied"],

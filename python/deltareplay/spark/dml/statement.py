@@ -17,7 +17,7 @@ from deltareplay.spark.scan.skipping import target_filter
 from deltareplay.spark.schema.fields import struct_type
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.syntax import names
-from deltareplay.spark.writing.target_table import TargetTable
+from deltareplay.spark.writing.target_table import TargetTable, check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +78,7 @@ class Statement:
             table if isinstance(table, Snapshot) else table_of(resolved(spark, table)).snapshot()
         )
         target = TargetTable.of(snapshot)
-        target.check_features()
+        check_writable(target.protocol)
         session_txn = settings.transaction(spark) if txn is None else None
         if user_metadata is None:
             user_metadata = settings.user_metadata(spark)

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay import _native
-from deltareplay._protocol.schema import schema_json
 from deltareplay._support.arguments import checked
 from deltareplay._table.convert import NO_COLUMNS
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, answers
-from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing import default_properties
-from deltareplay.spark.writing.target_table import new_field
+from deltareplay.spark.writing.target_table import new_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,4 +145,4 @@ def _partition_schema(schema: StructType | str | None) -> str:
             f"partition_schema takes a StructType or DDL text, not {type(schema).__name__}",
             code="convert.partition_schema",
         )
-    return schema_json([new_field(field) for field in fields_of(schema)])
+    return new_columns(schema)

@@ -69,7 +69,7 @@ class TargetTable:
             UnsupportedFeatureError: A property requires a feature that cannot be written.
         """
         partitions = partitions_among(schema.fieldNames(), partition_by)
-        columns = schema_json([new_field(field) for field in fields_of(schema)])
+        columns = new_columns(schema)
         requested = location.properties(columns, partitions, properties)
         created = cls(location.table, None, *_native.new_table(columns, partitions, requested))
         created.refuse_void()
@@ -80,11 +80,8 @@ class TargetTable:
 
         A table with type widening also gets the wider types of the rows.
         """
-        columns = schema_json([new_field(field) for field in fields_of(schema)])
-        merged = _native.with_columns(self.metadata, columns)
-        if merged is None:
-            return self
-        return self._with_metadata(merged)
+        merged = _native.with_columns(self.metadata, new_columns(schema))
+        return self if merged is None else self._with_metadata(merged)
 
     def _with_metadata(self, metadata: Metadata) -> TargetTable:
         protocol = self.protocol.upgrade_for(metadata)
@@ -109,8 +106,7 @@ class TargetTable:
         """
         partitions = self.partition_columns if partition_by is None else partition_by
         partitions = partitions_among(schema.fieldNames(), partitions)
-        columns = schema_json([new_field(field) for field in fields_of(schema)])
-        metadata = _native.overwritten_metadata(self.metadata, columns, partitions)
+        metadata = _native.overwritten_metadata(self.metadata, new_columns(schema), partitions)
         return self._with_metadata(metadata)
 
     def widens(self, old: str, new: str) -> bool:
@@ -205,14 +201,6 @@ class TargetTable:
                 "out, or write another table",
                 code="write.partitions",
             )
-        self.check_features()
-
-    def check_features(self) -> None:
-        """Check that Spark can write files for the table's features.
-
-        Raises:
-            UnsupportedFeatureError: The table has such a feature.
-        """
         check_writable(self.protocol)
 
     def snapshot(self) -> Snapshot | None:
@@ -340,6 +328,11 @@ def new_field(source_field: Field) -> Field:
         key: value for key, value in source_field.metadata.items() if not key.startswith(_NOTES)
     }
     return Field(source_field.name, nullable(source_field.type, new_field), metadata=metadata)
+
+
+def new_columns(schema: StructType) -> str:
+    """Return the schema of a new table, as JSON, for the schema of rows."""
+    return schema_json([new_field(field) for field in fields_of(schema)])
 
 
 def refuse_collation(field: Field) -> None:

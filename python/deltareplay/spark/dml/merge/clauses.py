@@ -285,7 +285,7 @@ def numbered(
     whens: Mapping[When, Column],
     columns: JoinedColumns,
 ) -> DataFrame:
-    """Add the number of the clause that applies to joined rows as ``names.CLAUSE``, or -1.
+    """Add the number of the clause that applies to joined rows as ``hidden_columns.CLAUSE``, or -1.
 
     Args:
         joined: The rows.
