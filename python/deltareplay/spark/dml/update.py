@@ -122,8 +122,8 @@ def _updated(
     """Return the updated rows, with their images if the table has a change data feed.
 
     Args:
-        rows: Rows of ``Candidates`` under the alias; with ``hidden_columns.MARKED`` if only marked rows
-            are updated.
+        rows: Rows of ``Candidates`` under the alias; with ``hidden_columns.MARKED`` if only marked
+            rows are updated.
         statement: The statement.
         assignments: The assignments.
         alias: The alias.

@@ -71,7 +71,7 @@ def answers(spark: SparkSession, task: Task, parts: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Nothing:
-    """A task without rows, session only checks that the package can be imported."""
+    """A task without rows, which only checks that the package can be imported."""
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         """Return no rows."""

@@ -50,7 +50,7 @@ def without_deleted(
 
     Args:
         spark: The session.
-        frame: Numbered rows, and the number of the file's vector as ``names.VECTOR``.
+        frame: Numbered rows, and the number of the file's vector as ``hidden_columns.VECTOR``.
         snapshot: The version of the table.
         vectors: Descriptors, by that number.
 

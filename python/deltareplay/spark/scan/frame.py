@@ -41,8 +41,8 @@ def frame(
     Args:
         spark: The session.
         snapshot: The version of the files.
-        listed: The files, with the columns that ``listed_columns`` names; with ``names.FILE``, too,
-            if ``extra.origin``.
+        listed: The files, with the columns that ``listed_columns`` names; with
+            ``hidden_columns.FILE``, too, if ``extra.origin``.
         columns: The columns of the table.
         extra: The additional columns.
         root: As in ``read``.

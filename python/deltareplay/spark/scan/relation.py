@@ -24,7 +24,8 @@ def relation(
         spark: The session.
         files: The files, and their constants.
         fields: Columns to read, with the names in the files.
-        numbered: Whether to add the position of the row in its file, as ``names.ROW_NUMBER``.
+        numbered: Whether to add the position of the row in its file, as
+            ``hidden_columns.ROW_NUMBER``.
     """
     rows = by_file_index.frame(spark, files, fields) if is_classic(spark) else None
     if rows is None:
