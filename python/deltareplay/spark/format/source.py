@@ -24,7 +24,7 @@ from deltareplay.spark.format.options import ReadOptions, Use, option, parse, ta
 from deltareplay.spark.format.stream_planner import StreamPlanner
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.schema.arrow import cast_for_spark
-from deltareplay.spark.schema.fields import CHANGE_FIELDS, plain_fields, struct_type
+from deltareplay.spark.schema.fields import CHANGE_FIELDS, columns_of, plain_fields, struct_type
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ def schema(options: Mapping[str, str], version: int | None) -> Any:
         versions = log.changes(*read.change_range(snapshot.version)).versions
         snapshot = snapshot if versions is None else log.snapshot(versions[1])
     pyspark_version = capabilities.parsed_version(pyspark.__version__)
-    fields = plain_fields(snapshot, with_void=pyspark_version >= capabilities.READS_VOID)
+    with_void = pyspark_version >= capabilities.READS_VOID
+    columns = columns_of(snapshot, with_void_fields=with_void)
+    fields = plain_fields(column for column in columns if with_void or not column.is_void)
     if read.columns.get("with_file_path"):
         fields.append(Field(names.FILE_PATH, "string"))
     if read.columns.get("with_row_index"):

@@ -135,16 +135,7 @@ def changes(
     )
     at_end = of.snapshot(row_changes.versions[1] if row_changes.versions else None)
     selected = _selected(spark, at_end, row_changes, columns)
-    schema = struct_type(
-        [
-            *plain_fields(
-                at_end,
-                [column.name for column in selected],
-                with_void=capabilities.reads_void(spark),
-            ),
-            *CHANGE_FIELDS,
-        ]
-    )
+    schema = struct_type([*plain_fields(selected), *CHANGE_FIELDS])
     steps = row_changes.shuffle()
     if steps and (shuffle or (shuffle is None and _is_better_shuffled(steps, split_size))):
         return shuffled.frame(spark, of, steps, schema, split_size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -124,28 +124,18 @@ def columns_of(
     ]
 
 
-def plain_fields(
-    snapshot: Snapshot, columns: Sequence[str] | None = None, *, with_void: bool
-) -> list[Field]:
-    """Return the columns of rows that were already read: logical names, no ids.
-
-    Args:
-        snapshot: The version.
-        columns: Names of columns, in this order; None for all.
-        with_void: Whether void fields are included, and void columns that are not named.
-    """
-    every = {column.name: column for column in columns_of(snapshot, with_void_fields=with_void)}
-    chosen = [column for column in every.values() if with_void or not column.is_void]
-    if columns is not None:
-        chosen = [every[name] for name in columns]
+def plain_fields(columns: Iterable[Column]) -> list[Field]:
+    """Return columns as fields of rows that were already read: logical names, no ids."""
     return [
-        Field(column.name, column.logical_type, metadata=_without_ids(column.metadata))
-        for column in chosen
+        Field(
+            column.name,
+            column.logical_type,
+            metadata={
+                key: value for key, value in column.metadata.items() if key != "parquet.field.id"
+            },
+        )
+        for column in columns
     ]
-
-
-def _without_ids(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in metadata.items() if name != "parquet.field.id"}
 
 
 def _metadata(field: Field, mode: str) -> dict[str, Any]:
