@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from support.pages import FENCE, HOLDS, OTHERS, PAGES, ROOT, needs_spark, paste, script
 
-EXTRAS = re.search(r"/\.spark: EXTRAS := (\S+)", (ROOT / "Makefile").read_text())
+GROUPS = re.search(r"/\.spark: GROUPS := ([\w -]+)", (ROOT / "Makefile").read_text())
 #: The arguments of pip in `make demo`, in addition to pyarrow.
 DEMO = [
     requirement
-    for extra in (EXTRAS[1].split(",") if EXTRAS else ())
-    for line in re.findall(rf"(?m)^{extra} = \[(.+)\]", (ROOT / "pyproject.toml").read_text())
+    for group in (GROUPS[1].split() if GROUPS else ())
+    for line in re.findall(rf"(?m)^{group} = \[(.+)\]", (ROOT / "pyproject.toml").read_text())
     for requirement in re.findall('"(.+?)"', line)
 ]
 
