@@ -97,10 +97,10 @@ JAVA = "java_method('java.lang.System', 'setProperty', '{key}', 'ran')"
 PLAIN = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
 
 
-def table(at: Path, field: dict[str, Any] | None = None, **configuration: str) -> str:
+def table(at: Path, *fields: dict[str, Any], **configuration: str) -> str:
     """Create a table with a handwritten log."""
     features = ["invariants", "checkConstraints", "generatedColumns", "allowColumnDefaults"]
-    schema = {"type": "struct", "fields": [PLAIN] + ([field] if field else [])}
+    schema = {"type": "struct", "fields": [PLAIN, *fields]}
     actions = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}},
         {
@@ -229,6 +229,47 @@ def test_older_spark_must_know_its_functions(
     with pytest.raises(dr.UnsupportedFeatureError, match="calls length, which this session"):
         dr_spark.write(rows, path)
     assert dr.Table(path).snapshot().version == 1
+
+
+def test_variables_of_the_session_are_not_read(spark: Any, tmp_path: Path) -> None:
+    """Spark takes a name that is not a column of the rows for a variable."""
+    names = ["later", "LATER", "1e5L", "İ"]
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        for name in names:
+            spark.sql(f"DECLARE VARIABLE `{name}` STRING DEFAULT 'hunter2'")
+        first = field(delta__generationExpression="concat('read ', later)")
+        later = field(delta__generationExpression="'x'") | {"name": "later"}
+        path = table(tmp_path / "later", first, later)
+        for write in (
+            lambda: dr_spark.write(spark.range(1), path),
+            lambda: run_here(spark, f"INSERT INTO delta.`{path}` (id) VALUES (1)"),
+            lambda: run_here(
+                spark,
+                f"MERGE INTO delta.`{path}` t USING (SELECT 5L AS id) s ON t.id = s.id "
+                "WHEN NOT MATCHED AND s.id < 0 THEN INSERT (id, s) VALUES (s.id, 'y') "
+                "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)",
+            ),
+        ):
+            with pytest.raises(dr.UnsupportedFeatureError, match='names "later"') as caught:
+                write()
+            assert caught.value.code == "spark.expression"
+        path = table(tmp_path / "number", field(CURRENT_DEFAULT="1e5L"))
+        with pytest.raises(dr.UnsupportedFeatureError, match='the number "1e5L"'):
+            dr_spark.write(spark.range(1), path)
+        for name, text in {
+            "later": "concat('read ', LATER)",
+            "i\u0307": "concat('read ', `İ`)",
+            "e": "concat_ws('', transform(array('read ', e), Later -> LATER))",
+        }.items():
+            first = field(delta__generationExpression=text)
+            path = table(tmp_path / f"read {name}", first, field() | {"name": name})
+            dr_spark.write(spark.range(1).selectExpr("id", f"'own' AS `{name}`"), path)
+            assert dr.Table(path).snapshot().to_arrow()["s"].to_pylist() == ["read own"]
+    finally:
+        for name in names:
+            spark.sql(f"DROP TEMPORARY VARIABLE IF EXISTS `{name}`")
+        spark.conf.unset("spark.sql.caseSensitive")
 
 
 class Ran:

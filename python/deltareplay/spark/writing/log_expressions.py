@@ -47,9 +47,16 @@ def sql(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> st
 
 def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None:
     """Check that the session has not replaced these functions, which older Spark would call."""
+    from pyspark.errors import AnalysisException
+
     for name in functions:
-        class_name = spark.catalog.getFunction(name).className
-        if not str(class_name).startswith(_OWN):
+        try:
+            class_name = str(spark.catalog.getFunction(name).className)
+        except (
+            AnalysisException
+        ):  # this Spark lacks it, and no function of the session has its name
+            continue
+        if not class_name.startswith(_OWN):
             raise UnsupportedFeatureError(
                 f"{what} calls {name}, which this session has replaced by its own function: rename "
                 "that function",

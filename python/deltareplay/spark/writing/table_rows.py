@@ -90,10 +90,12 @@ def _logical(
         else:
             columns.append(default(df.sparkSession, field).alias(field.name))
     rows = df.select(*columns, *extra_columns)
-    names_of_columns = [field.name for field in fields]
+    # Spark takes names of columns that the rows do not have for variables of the session
+    usable = [field.name for field in fields if field not in generated]
     for field in generated:
-        value = log_expressions.generated(df.sparkSession, field, names_of_columns)
+        value = log_expressions.generated(df.sparkSession, field, usable)
         rows = rows.withColumn(field.name, value)
+        usable.append(field.name)
     return rows, [field.name for field in generated]
 
 

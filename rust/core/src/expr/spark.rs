@@ -11,7 +11,7 @@ mod functions;
 mod operators;
 mod types;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
 
 use recursive::recursive;
@@ -61,7 +61,10 @@ pub fn for_spark(
 ) -> Result<SparkExpression> {
     let mut printer = Printer {
         sql: String::with_capacity(text.len() + 16),
-        columns: columns.iter().map(|name| name.to_lowercase()).collect(),
+        columns: columns
+            .iter()
+            .map(|name| (name.to_lowercase(), name.clone()))
+            .collect(),
         variables: Vec::new(),
         functions: BTreeSet::new(),
         naming,
@@ -100,8 +103,8 @@ fn refused(why: &str) -> PrintResult {
 
 struct Printer {
     sql: String,
-    /// In lower case.
-    columns: HashSet<String>,
+    /// The names, by themselves in lower case.
+    columns: HashMap<String, String>,
     /// The variables of enclosing lambda functions.
     variables: Vec<String>,
     functions: BTreeSet<String>,
@@ -255,14 +258,18 @@ impl Printer {
         let Some((first, rest)) = names.split_first() else {
             return refused("has a name without letters");
         };
-        let own = first.value.to_lowercase();
-        if !self.columns.contains(&own) && !self.variables.contains(&own) {
+        let key = first.value.to_lowercase();
+        let is_variable = |name: &&String| name.to_lowercase() == key;
+        let variable = self.variables.iter().rev().find(is_variable);
+        // in the spelling of the table: Spark takes a name that it knows in another spelling only, or not
+        // at all, for a variable of the session
+        let Some(name) = variable.or_else(|| self.columns.get(&key)).cloned() else {
             return Err(CannotPrint(format!(
-                "names {}, which is not a column of the table",
+                "names {}, which is not a column that it may use",
                 clipped(&first.value)
             )));
-        }
-        self.name(&first.value)?;
+        };
+        self.name(&name)?;
         for name in rest {
             self.text(".");
             self.name(&name.value)?;
@@ -271,6 +278,13 @@ impl Printer {
     }
 
     fn access(&mut self, root: &Expr, chain: &[AccessExpr]) -> PrintResult {
+        let mut inner = root;
+        while let Expr::Nested(nested) = inner {
+            inner = nested;
+        }
+        if matches!(inner, Expr::Value(_)) {
+            return refused("takes a part of a literal"); // Spark reads `1.a` as `1. a`
+        }
         self.value(root)?;
         for access in chain {
             match access {
@@ -296,14 +310,13 @@ impl Printer {
             Value::Boolean(false) => self.text("FALSE"),
             Value::SingleQuotedString(text) => self.string(&string_literals::value(text)),
             Value::Number(digits, long) => {
-                let plain = |character: char| {
-                    character.is_ascii_digit() || matches!(character, '.' | 'e' | 'E' | '+' | '-')
-                };
-                if !digits.chars().all(plain) {
-                    return Err(CannotPrint(format!("has the number {}", clipped(digits))));
+                let suffix = if *long { "L" } else { "" };
+                if !is_number(digits, *long) {
+                    let number = clipped(&format!("{digits}{suffix}"));
+                    return Err(CannotPrint(format!("has the number {number}")));
                 }
                 self.text(digits);
-                self.text(if *long { "L" } else { "" });
+                self.text(suffix);
             }
             Value::HexStringLiteral(digits)
                 if !string_literals::is_number(value, digits)
@@ -349,6 +362,22 @@ impl Printer {
             Ok(())
         })
     }
+}
+
+/// Returns `true` if Spark reads these digits as a number. It reads others as a name: `1e5L`.
+fn is_number(digits: &str, long: bool) -> bool {
+    let are_digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
+    let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (digits, None),
+    };
+    let is_exponent = exponent.is_none_or(|exponent| {
+        let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        !unsigned.is_empty() && are_digits(unsigned)
+    });
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let is_mantissa = whole.len() + fraction.len() > 0 && are_digits(whole) && are_digits(fraction);
+    is_exponent && is_mantissa && (!long || are_digits(digits))
 }
 
 #[cfg(test)]

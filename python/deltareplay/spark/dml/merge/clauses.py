@@ -363,7 +363,7 @@ def _set(
 
     spark = rows.sparkSession
     number = sf.col(hidden_columns.CLAUSE)
-    selected, partly = [], []
+    selected, partly, usable = [], [], []
     for position, field in enumerate(columns.fields):
         setting = [at for at, assignments in every.items() if assignments.sets(field.name)]
         if field.generation_expression is not None:
@@ -380,11 +380,11 @@ def _set(
             # a single expression, so that an identity column counts the rows of all clauses
             value = sf.when(number.isin(lacking), default(spark, field)).otherwise(value)
         selected.append(value.alias(field.name))
+        usable.append(field.name)
     own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
     result = rows.select(*selected, *own)
-    column_names = [field.name for field in columns.fields]
     for field, setting in partly:
-        computed = log_expressions.generated(spark, field, column_names)
+        computed = log_expressions.generated(spark, field, usable)
         own_value = sf.col(names.quoted(field.name))
         is_deleted = [at for at, clause in enumerate(clauses) if clause.then == "delete"]
         keeps = number.isin([*setting, *is_deleted])

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use sqlparser::ast::{
     CeilFloorKind, DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    LambdaFunction, LambdaSyntax, OneOrManyWithParens, TrimWhereField,
+    Ident, LambdaFunction, LambdaSyntax, OneOrManyWithParens, TrimWhereField,
 };
 
 use super::types::field_name;
@@ -119,8 +119,8 @@ impl Printer {
             && function.over.is_none()
             && function.within_group.is_empty();
         let list = match &function.args {
-            FunctionArguments::None if is_plain && self.columns.contains(&name) => {
-                return self.name(&name);
+            FunctionArguments::None if is_plain && self.columns.contains_key(&name) => {
+                return self.column(&[Ident::new(name)]);
             }
             FunctionArguments::None if is_plain => return self.call(&name, |_| Ok(())),
             FunctionArguments::List(list)
@@ -171,7 +171,7 @@ impl Printer {
         })
     }
 
-    fn call(
+    pub(super) fn call(
         &mut self,
         name: &str,
         arguments: impl FnOnce(&mut Self) -> PrintResult,
@@ -208,7 +208,7 @@ impl Printer {
                 self.text(", ");
             }
             self.name(&parameter.name.value)?;
-            self.variables.push(parameter.name.value.to_lowercase());
+            self.variables.push(parameter.name.value.clone());
         }
         self.text(close);
         self.text(" -> ");

@@ -3,7 +3,7 @@
 use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
 
 use super::types::type_name;
-use super::{CannotPrint, PrintResult, Printer, refused};
+use super::{CannotPrint, Naming, PrintResult, Printer, refused};
 use crate::spec::json::clipped;
 
 impl Printer {
@@ -52,14 +52,7 @@ impl Printer {
                 negated,
                 low,
                 high,
-            } => self.whole(|it| {
-                it.operand(expr)?;
-                it.text(not(negated));
-                it.text(" BETWEEN ");
-                it.operand(low)?;
-                it.text(" AND ");
-                it.operand(high)
-            }),
+            } => self.between(expr, *negated, low, high),
             Expr::Like {
                 negated,
                 any,
@@ -91,6 +84,33 @@ impl Printer {
                 between(self, expr, &name, pattern)
             }
             _ => return None,
+        })
+    }
+
+    /// Prints `BETWEEN`, which Spark since 4.0 takes for a call of the function `between`.
+    fn between(&mut self, value: &Expr, negated: bool, low: &Expr, high: &Expr) -> PrintResult {
+        let not = if negated { "NOT " } else { "" };
+        if self.naming == Naming::Bare {
+            self.functions.insert("between".to_owned());
+            return self.whole(|it| {
+                it.operand(value)?;
+                it.text(" ");
+                it.text(not);
+                it.text("BETWEEN ");
+                it.operand(low)?;
+                it.text(" AND ");
+                it.operand(high)
+            });
+        }
+        self.whole(|it| {
+            it.text(not);
+            it.call("between", |it| {
+                it.operand(value)?;
+                it.text(", ");
+                it.operand(low)?;
+                it.text(", ");
+                it.operand(high)
+            })
         })
     }
 

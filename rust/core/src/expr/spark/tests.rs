@@ -17,7 +17,7 @@ fn expressions_are_printed_anew() {
         ("id > 0", "(`id` > 0)"),
         (
             "ID>0 and\n -- why\n not `a b` is null",
-            "((`ID` > 0) AND (NOT (`a b` IS NULL)))",
+            "((`id` > 0) AND (NOT (`a b` IS NULL)))",
         ),
         (
             "id + 1 - 2 || 'x' || s * 2",
@@ -47,15 +47,26 @@ fn expressions_are_printed_anew() {
         ("trim(BOTH 'x' FROM s)", "`btrim`(`s`, 'x')"),
         ("substring(s, 1, 2)", "`substring`(`s`, 1, 2)"),
         ("timestampadd(MONTH, 1, ts)", "timestampadd(MONTH, 1, `ts`)"),
+        // in the spelling of the table or of the function's argument
+        ("TAGS[0]", "`Tags`[0]"),
+        (
+            "transform(tags, Tags -> tAgS)",
+            "`transform`(`Tags`, `Tags` -> `Tags`)",
+        ),
+        (
+            "transform(Tags, e -> transform(tags, E -> e))",
+            "`transform`(`Tags`, `e` -> `transform`(`Tags`, `E` -> `E`))",
+        ),
+        ("1.5e-3 + .5 + 1. + 2E5", "(1.5e-3 + .5 + 1. + 2E5)"),
         ("current_date", "`current_date`()"),
         ("current_timestamp() > ts", "(`current_timestamp`() > `ts`)"),
         (
             "exists(tags, t -> t IS NULL)",
-            "`exists`(`tags`, `t` -> (`t` IS NULL))",
+            "`exists`(`Tags`, `t` -> (`t` IS NULL))",
         ),
         (
             "aggregate(tags, 0, (acc, t) -> acc + t)",
-            "`aggregate`(`tags`, 0, (`acc`, `t`) -> (`acc` + `t`))",
+            "`aggregate`(`Tags`, 0, (`acc`, `t`) -> (`acc` + `t`))",
         ),
         ("array(1, 2)", "`array`(1, 2)"),
         ("if(id = 1, 'a', 'b')", "`if`((`id` = 1), 'a', 'b')"),
@@ -70,12 +81,33 @@ fn expressions_are_printed_anew() {
         assert_eq!(printed(text), expected, "{text}");
     }
     let names = ["id".to_owned()];
-    let qualified = for_spark("upper('a')", "x", &names, Naming::Qualified).unwrap();
-    assert_eq!(qualified.sql, "system.builtin.`upper`('a')");
-    assert_eq!(
-        qualified.functions.into_iter().collect::<Vec<_>>(),
-        ["upper"]
-    );
+    for (naming, text, sql, function) in [
+        (
+            Naming::Qualified,
+            "upper('a')",
+            "system.builtin.`upper`('a')",
+            "upper",
+        ),
+        (
+            Naming::Qualified,
+            "id NOT BETWEEN 1 AND 2",
+            "(NOT system.builtin.`between`(`id`, 1, 2))",
+            "between",
+        ),
+        (
+            Naming::Bare,
+            "id NOT BETWEEN 1 AND 2",
+            "(`id` NOT BETWEEN 1 AND 2)",
+            "between",
+        ),
+    ] {
+        let printed = for_spark(text, "x", &names, naming).unwrap();
+        assert_eq!(printed.sql, sql);
+        assert_eq!(
+            printed.functions.into_iter().collect::<Vec<_>>(),
+            [function]
+        );
+    }
 }
 
 #[test]
@@ -118,6 +150,11 @@ fn what_sees_more_than_its_arguments_is_refused() {
         ("", ""),
         ("CAST(id AS INTERVAL DAY)", ""),
         ("id = NOT true", ""),
+        // names, for Spark
+        ("1e5L", "the number \"1e5L\""),
+        ("1.5L", "the number \"1.5L\""),
+        ("(1).a", "a part of a literal"),
+        ("((1.5))['a']", "a part of a literal"),
         (":parameter", ""),
         ("?", ""),
         ("@x", ""),
