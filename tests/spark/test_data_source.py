@@ -149,6 +149,17 @@ def test_options_of_the_storage_stay_hidden(spark: Any, tables: Any) -> None:
     assert frame.count()
 
 
+def test_options_of_a_stream_are_hidden_by_the_documented_setting(spark: Any, tables: Any) -> None:
+    reader = spark.readStream.format("deltareplay")
+    frame = reader.option("storage.azure_storage_account_key", "hush-hush").load(
+        str(tables("plain"))
+    )
+    with conf(spark, spark__sql__redaction__options__regex="(?i)url|storage"):
+        text = frame._jdf.queryExecution().toString()
+    assert "azure_storage_account_key=" in text
+    assert "hush-hush" not in text
+
+
 def test_an_old_spark_is_reported() -> None:
     class Session:
         version = "3.5.4"
