@@ -108,3 +108,38 @@ def test_a_codec_that_spark_lacks_does_not_stop_writes(
     assert (
         pq.ParquetFile(tmp_path / "t" / added).metadata.row_group(0).column(0).compression == "ZSTD"
     )
+
+
+def mapped(number: int, physical: str) -> dict[str, Any]:
+    return {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical}
+
+
+@pytest.mark.parametrize("name", ["__deltareplay_change", "__DeltaReplay_file"])
+@pytest.mark.parametrize("is_physical", [False, True], ids=["name", "physical name"])
+def test_names_of_columns_that_statements_add(
+    spark: Any, tmp_path: Path, name: str, is_physical: bool
+) -> None:
+    """Rows of such a table would be taken for changes, and get lost."""
+    logical = "odd" if is_physical else name
+    fields = [
+        {"name": column, "type": kind, "nullable": True, "metadata": mapped(at, physical)}
+        for at, (column, physical, kind) in enumerate(
+            [("id", "id", "long"), (logical, name, "string")]
+        )
+    ]
+    mapping = {"delta.columnMapping.mode": "name"} if is_physical else {}
+    log = logs.LogBuilder(tmp_path)
+    log.create(
+        json.dumps({"type": "struct", "fields": fields}),
+        protocol_action=logs.protocol(2, 5),
+        configuration=mapping,
+    )
+    rows = spark.range(1).selectExpr("id", f"'x' AS `{logical}`")
+    for write in (
+        lambda: dr_spark.write(rows, str(tmp_path)),
+        lambda: dr_spark.update(spark, str(tmp_path), "id = 2", {"id": "id + 1"}),
+    ):
+        with pytest.raises(dr.InvalidArgumentError) as caught:
+            write()
+        assert caught.value.code == "write.columns"
+    assert dr.Table(tmp_path).snapshot().version == 0

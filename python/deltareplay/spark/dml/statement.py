@@ -79,6 +79,7 @@ class Statement:
         )
         target = TargetTable.of(snapshot)
         check_writable(target.protocol)
+        target.refuse_hidden()
         session_txn = settings.transaction(spark) if txn is None else None
         if user_metadata is None:
             user_metadata = settings.user_metadata(spark)

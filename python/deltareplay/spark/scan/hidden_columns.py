@@ -37,3 +37,8 @@ CLAUSE = "__deltareplay_clause"
 IS_CHANGE = "deltareplay_is_change"
 #: The empty string in names of directories, which Spark would not distinguish from null.
 EMPTY = "deltareplay_empty"
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether a name could be that of a column which a scan or a statement adds."""
+    return name.lower().startswith(OWN) or name.lower() == IS_CHANGE

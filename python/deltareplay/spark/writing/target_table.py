@@ -22,6 +22,7 @@ from deltareplay._table.table import WriteLocation
 from deltareplay._transaction.transaction import Transaction
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
+from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema import column_metadata
 from deltareplay.spark.schema.fields import fields_of, nullable
 
@@ -202,6 +203,23 @@ class TargetTable:
                 code="write.partitions",
             )
         check_writable(self.protocol)
+        self.refuse_hidden()
+
+    def refuse_hidden(self) -> None:
+        """Check that no column has the name of one that a statement adds.
+
+        Raises:
+            InvalidArgumentError: ``write.columns``.
+        """
+        mode = self.properties.get("delta.columnMapping.mode", "none").lower()
+        for field in self.fields:
+            for name in (field.name, field.physical_name(mode)):
+                if hidden_columns.is_hidden(name):
+                    raise InvalidArgumentError(
+                        f"the column {name} has a name that deltareplay uses itself while Spark "
+                        "writes: rename it, or write the table without Spark",
+                        code="write.columns",
+                    )
 
     def snapshot(self) -> Snapshot | None:
         """Return the version that the write starts from."""
