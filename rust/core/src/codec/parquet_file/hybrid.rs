@@ -85,6 +85,11 @@ impl<'a> DeltaNumbers<'a> {
         })
     }
 
+    /// Returns the number of integers that are left, as claimed.
+    pub(super) fn len(&self) -> u64 {
+        self.left
+    }
+
     /// Begins the next miniblock.
     fn advance(&mut self) -> Option<()> {
         if self.widths.is_empty() {

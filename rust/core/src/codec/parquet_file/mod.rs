@@ -15,6 +15,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataP
 use crate::error::{Error, Result};
 
 mod batch_plan;
+mod delta_lengths;
 mod fetched;
 mod hybrid;
 mod known_dictionaries;
@@ -25,6 +26,7 @@ mod pages;
 mod row_group;
 mod row_group_reader;
 mod shares;
+mod sizes;
 mod thrift;
 mod write;
 

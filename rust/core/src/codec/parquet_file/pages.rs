@@ -1,8 +1,9 @@
-//! Checks page headers against their column chunk before anything is decompressed.
+//! Checks page headers against their column chunk before anything is decoded.
 //!
 //! A page's body must lie within the fetched bytes, must not claim to decompress to more than its codec can
-//! produce, and the pages of a chunk must not hold more values than the chunk. If a header has a checksum,
-//! the body must match it.
+//! produce, and must not decompress to more than it claims; the pages of a chunk must not hold more values
+//! than the chunk, and must begin where the page index says. If a header has a checksum, the body must match
+//! it.
 //!
 //! Protocol: Apache Parquet, "Data Pages", "Checksumming".
 
@@ -10,16 +11,16 @@ use std::ops::Range;
 
 use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::page_index::offset_index::PageLocation;
 
+use super::delta_lengths;
 use super::fetched::FetchedBytes;
+use super::sizes::{exceeds, max_decompressed};
 use super::thrift::{PageHeader, page_header};
 use crate::error::{Error, Result};
 
 /// The maximum size of a checkpoint page; real pages have a few megabytes.
 pub(crate) const MAX_CHECKPOINT_PAGE: u64 = 512 << 20;
-
-/// The overhead of codecs for incompressible data, with a margin.
-const CODEC_OVERHEAD: u64 = 4 << 10;
 
 /// The rules for checking pages.
 pub(crate) struct PageRules {
@@ -37,6 +38,8 @@ pub(super) struct LeafPages {
     pub(super) leaf: usize,
     pub(super) dictionary: Option<PageFacts>,
     pub(super) data: Vec<PageFacts>,
+    /// The data pages with delta-encoded lengths.
+    delta_lengths: Vec<PageLocation>,
 }
 
 /// The checked content of a page header.
@@ -51,51 +54,104 @@ pub(super) struct PageFacts {
     pub(super) is_delta: bool,
 }
 
+/// A column chunk whose pages are checked.
+struct Chunk<'a> {
+    column: &'a ColumnChunkMetaData,
+    /// The data pages by the page index, if the decoder follows one.
+    index: Option<&'a [PageLocation]>,
+    /// The number of values of the pages so far.
+    values: i64,
+}
+
 /// Checks the pages of a row group in these ranges, each with its leaf, and returns the content of their
-/// headers.
+/// headers. `index` returns the data pages of a leaf by the page index.
 ///
 /// # Errors
 ///
 /// Corrupt, with the code of the rules and the byte offset of the page, or of missing bytes.
-pub(super) fn check_pages(
+pub(super) fn check_pages<'a>(
     columns: &[ColumnChunkMetaData],
+    index: impl Fn(usize) -> Option<&'a [PageLocation]>,
     ranges: &[(usize, Range<u64>)],
     fetched: &FetchedBytes,
     rules: &PageRules,
 ) -> Result<Vec<LeafPages>> {
     let mut known: Vec<LeafPages> = Vec::new();
-    let mut values = 0;
-    for (leaf, range) in ranges {
-        let Some(column) = columns.get(*leaf) else {
+    for of_leaf in ranges.chunk_by(|(one, _), (other, _)| one == other) {
+        let Some((leaf, column)) = of_leaf
+            .first()
+            .and_then(|(leaf, _)| Some((*leaf, columns.get(*leaf)?)))
+        else {
             continue;
         };
-        if known.last().is_none_or(|last| last.leaf != *leaf) {
-            values = 0;
-            known.push(LeafPages {
-                leaf: *leaf,
-                ..LeafPages::default()
-            });
+        let mut chunk = Chunk {
+            column,
+            index: index(leaf),
+            values: 0,
+        };
+        let mut pages = LeafPages {
+            leaf,
+            ..LeafPages::default()
+        };
+        if !chunk.index.is_none_or(|index| is_sound(index, column)) {
+            let message = format!(
+                "the page index of {} contradicts the footer",
+                column.column_path()
+            );
+            return Err(Error::corrupt(rules.code, message));
         }
-        let bytes = fetched
-            .range(range)
-            .ok_or_else(|| Error::corrupt(rules.code, rules.message).at_offset(range.start))?;
-        if let Some(pages) = known.last_mut() {
-            check_range(column, range, &bytes, (&mut values, pages), rules)?;
+        for (_, range) in of_leaf {
+            let bytes = fetched
+                .range(range)
+                .ok_or_else(|| Error::corrupt(rules.code, rules.message).at_offset(range.start))?;
+            check_range(&mut chunk, range, &bytes, &mut pages, rules)?;
         }
+        delta_lengths::check(column, fetched, &pages.delta_lengths, rules)?;
+        known.push(pages);
     }
     Ok(known)
 }
 
-/// Checks consecutive pages until the chunk has all its values; the reader ignores any bytes after them.
+/// Returns `true` if the pages follow one another inside the column chunk, as their rows do.
+fn is_sound(index: &[PageLocation], column: &ColumnChunkMetaData) -> bool {
+    let (start, length) = column.byte_range();
+    let mut end = start;
+    let mut row = 0;
+    index.iter().all(|page| {
+        let (Ok(from), Ok(size)) = (
+            u64::try_from(page.offset),
+            u64::try_from(page.compressed_page_size),
+        ) else {
+            return false;
+        };
+        let follows = from >= end && page.first_row_index >= row;
+        (end, row) = (from.saturating_add(size), page.first_row_index);
+        follows && end <= start.saturating_add(length)
+    })
+}
+
+/// Checks consecutive pages: the decoder reads all of them.
 fn check_range(
-    column: &ColumnChunkMetaData,
+    chunk: &mut Chunk<'_>,
     range: &Range<u64>,
     bytes: &[u8],
-    (values, pages): (&mut i64, &mut LeafPages),
+    pages: &mut LeafPages,
     rules: &PageRules,
 ) -> Result<()> {
+    let column = chunk.column;
+    let values = &mut chunk.values;
+    // where the decoder begins a page: all bytes before the first data page are one page, too
+    let mut starts = chunk
+        .index
+        .unwrap_or_default()
+        .iter()
+        .map(|page| (page.offset.cast_unsigned(), page.compressed_page_size))
+        .filter(|(offset, _)| range.contains(offset))
+        .peekable();
+    let first = chunk.index.and_then(|index| index.first());
+    let first = first.map_or(range.start, |page| page.offset.cast_unsigned());
     let mut rest = bytes;
-    while !rest.is_empty() && *values < column.num_values() {
+    while !rest.is_empty() {
         let at = range.start + (bytes.len() - rest.len()) as u64;
         let broken = |what: &str| {
             let message = format!("a page of {} does not decode: {what}", column.column_path());
@@ -118,6 +174,28 @@ fn check_range(
                 );
                 return Err(broken(&what));
             }
+        }
+        let from = usize::try_from(header.levels).unwrap_or(usize::MAX);
+        if exceeds(
+            column.compression(),
+            body.get(from..).unwrap_or_default(),
+            header.uncompressed.saturating_sub(header.levels),
+        ) {
+            let what = format!("it decompresses to more than {} bytes", header.uncompressed);
+            return Err(broken(&what));
+        }
+        let size = header.length + body.len();
+        let end = at + size as u64;
+        let by_index = if at < first {
+            end == first
+        } else {
+            starts
+                .next_if(|(offset, _)| *offset == at)
+                .is_none_or(|(_, known)| usize::try_from(known).is_ok_and(|known| known == size))
+                && starts.peek().is_none_or(|(offset, _)| *offset >= end)
+        };
+        if !by_index {
+            return Err(broken("the page index contradicts its header"));
         }
         let possible = match header.kind {
             PageHeader::DATA | PageHeader::DATA_V2 => column.num_values() - *values,
@@ -147,6 +225,13 @@ fn check_range(
         } else {
             *values += header.values;
             pages.data.push(facts);
+            if header.has_delta_lengths() {
+                pages.delta_lengths.push(PageLocation {
+                    offset: at.cast_signed(),
+                    compressed_page_size: i32::try_from(size).unwrap_or(i32::MAX),
+                    first_row_index: 0,
+                });
+            }
         }
         if let Some(expected) = header.crc
             && i64::from(crc32fast::hash(body).cast_signed()) != expected
@@ -156,21 +241,6 @@ fn check_range(
         rest = after;
     }
     Ok(())
-}
-
-/// Returns the maximum number of bytes that this many bytes can decompress to, by the format of the codec.
-fn max_decompressed(codec: Compression, bytes: u64) -> u64 {
-    let times = match codec {
-        // the claimed size is not used for allocation
-        Compression::UNCOMPRESSED => return u64::MAX,
-        Compression::SNAPPY => 32,
-        Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO => 256,
-        Compression::GZIP(_) => 1_100,
-        // a block of 128 KiB with equal bytes takes four
-        Compression::ZSTD(_) => 33_000,
-        Compression::BROTLI(_) => 1 << 22,
-    };
-    bytes.saturating_mul(times).saturating_add(CODEC_OVERHEAD)
 }
 
 #[cfg(test)]

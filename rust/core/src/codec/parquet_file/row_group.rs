@@ -116,7 +116,12 @@ impl RowGroupRequest {
     ) -> Result<RowGroupReader> {
         let metadata = file.metadata();
         let columns = columns_of(metadata, self.row_group);
-        let pages = check_pages(columns, &self.ranges, fetched, rules)?;
+        let index = metadata.page_index_for_row_group(self.row_group);
+        let locations = |leaf| {
+            let index = index.offset_index(leaf);
+            index.map(|index| index.page_locations().as_slice())
+        };
+        let pages = check_pages(columns, locations, &self.ranges, fetched, rules)?;
         let (group, batch_rows) = match (size, metadata.row_groups().get(self.row_group)) {
             (BatchSize::Bounded(rows), Some(group)) => (group, rows),
             (BatchSize::Rows(rows) | BatchSize::Bounded(rows), _) => {

@@ -98,7 +98,12 @@ pub(super) fn measured(
 }
 
 /// Returns the repetition levels and the values of a V1 data page.
-fn v1_parts(buf: &[u8], repeated: i16, defined: i16, known: bool) -> Option<(&[u8], &[u8])> {
+pub(super) fn v1_parts(
+    buf: &[u8],
+    repeated: i16,
+    defined: i16,
+    known: bool,
+) -> Option<(&[u8], &[u8])> {
     let part = |buf: &'_ [u8]| -> Option<usize> {
         let length = u32::from_le_bytes(*buf.first_chunk()?);
         usize::try_from(length).ok()

@@ -112,6 +112,8 @@ pub(super) struct PageHeader {
     pub(super) values: i64,
     /// The encoding of the values of a data page.
     pub(super) encoding: i64,
+    /// The bytes of levels before the compressed part of the body.
+    pub(super) levels: i64,
 }
 
 impl PageHeader {
@@ -128,12 +130,20 @@ impl PageHeader {
     pub(super) fn is_delta_encoded(&self) -> bool {
         self.encoding == 7
     }
+
+    /// Returns `true` if the lengths of strings are delta-encoded (`DELTA_LENGTH_BYTE_ARRAY`,
+    /// `DELTA_BYTE_ARRAY`).
+    pub(super) fn has_delta_lengths(&self) -> bool {
+        matches!(self.encoding, 6 | 7)
+    }
 }
 
 /// Parses the header at the beginning of the bytes.
 pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     let mut header = PageHeader::default();
     let mut values = [None; 3];
+    let mut encodings = [0; 2];
+    let mut levels = [0; 2];
     header.length = walk(bytes, &PAGE, &mut |open, number| {
         let Some(number) = number else {
             return Some(());
@@ -146,17 +156,26 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
             [OpenValue::Struct(_, 5), OpenValue::Struct(_, 1)] => values[0] = Some(number),
             [OpenValue::Struct(_, 7), OpenValue::Struct(_, 1)] => values[1] = Some(number),
             [OpenValue::Struct(_, 8), OpenValue::Struct(_, 1)] => values[2] = Some(number),
-            [OpenValue::Struct(_, 5), OpenValue::Struct(_, 2)]
-            | [OpenValue::Struct(_, 8), OpenValue::Struct(_, 4)] => header.encoding = number,
+            [OpenValue::Struct(_, 5), OpenValue::Struct(_, 2)] => encodings[0] = number,
+            [OpenValue::Struct(_, 8), OpenValue::Struct(_, 4)] => encodings[1] = number,
+            [OpenValue::Struct(_, 8), OpenValue::Struct(_, 5)] => levels[0] = number,
+            [OpenValue::Struct(_, 8), OpenValue::Struct(_, 6)] => levels[1] = number,
             _ => {}
         }
         Some(())
     })?;
+    // the decoder leaves these bytes as they are in a page of any kind
+    header.levels = levels.iter().sum();
     let kind = match header.kind {
         PageHeader::DATA => 0,
         PageHeader::DICTIONARY => 1,
         PageHeader::DATA_V2 => 2,
         _ => return Some(header),
+    };
+    header.encoding = match header.kind {
+        PageHeader::DATA => encodings[0],
+        PageHeader::DATA_V2 => encodings[1],
+        _ => 0,
     };
     header.values = (*values.get(kind)?)?;
     Some(header)

@@ -53,10 +53,22 @@ fn check(codec: Compression, values: i64, bytes: &[u8]) -> Result<i64> {
         .set_num_values(values)
         .build()
         .unwrap();
-    let mut seen = 0;
+    check_chunk(&column, None, bytes)
+}
+
+fn check_chunk(
+    column: &ColumnChunkMetaData,
+    index: Option<&[PageLocation]>,
+    bytes: &[u8],
+) -> Result<i64> {
+    let mut chunk = Chunk {
+        column,
+        index,
+        values: 0,
+    };
     let range = 100..100 + bytes.len() as u64;
     let mut pages = LeafPages::default();
-    check_range(&column, &range, bytes, (&mut seen, &mut pages), &RULES).map(|()| seen)
+    check_range(&mut chunk, &range, bytes, &mut pages, &RULES).map(|()| chunk.values)
 }
 
 const PLAIN: Compression = Compression::UNCOMPRESSED;
@@ -77,8 +89,10 @@ fn sound_pages_pass() {
         9,
         "the decoder misses the others"
     );
-    let after = [&pages[..], b"anything"].concat();
+    let after = [&pages[..], &page(0, b"", 0)].concat();
     assert_eq!(check(PLAIN, 9, &after).unwrap(), 9);
+    let after = [&pages[..], b"anything"].concat();
+    assert!(check(PLAIN, 9, &after).is_err(), "the decoder reads it");
     let without = [&header(0, [4, 4], None, 9)[..], b"abcd"].concat();
     assert_eq!(check(PLAIN, 9, &without).unwrap(), 9);
     let index = [page(1, b"0123", 0), page(0, b"", 9)].concat();
@@ -128,4 +142,63 @@ fn what_contradicts_itself_is_refused_with_its_place() {
         assert_eq!(error.offset(), Some(100 + first.len() as u64), "{error}");
     }
     assert!(check(zstd, 9, &framed(header(0, [300_000, 10], None, 9))).is_ok());
+}
+
+#[test]
+fn pages_begin_where_the_index_says() {
+    let schema = parse_message_type("message m { required int64 x; }").unwrap();
+    let schema = SchemaDescriptor::new(Arc::new(schema));
+    let [dictionary, first, second] = [
+        page(2, &[7; 16], 2),
+        page(0, b"0123", 3),
+        page(0, b"01234567", 4),
+    ];
+    let bytes = [&dictionary[..], &first, &second].concat();
+    let length = |bytes: &[u8]| i32::try_from(bytes.len()).unwrap();
+    let column = ColumnChunkMetaData::builder(schema.column(0))
+        .set_num_values(7)
+        .set_dictionary_page_offset(Some(100))
+        .set_data_page_offset(100 + i64::from(length(&dictionary)))
+        .set_total_compressed_size(bytes.len() as i64)
+        .build()
+        .unwrap();
+    let index = |moved: [i32; 4], row: i64| {
+        let [from, size, next, next_size] = moved;
+        let start = 100 + length(&dictionary) + from;
+        [
+            PageLocation {
+                offset: start.into(),
+                compressed_page_size: length(&first) + size,
+                first_row_index: 0,
+            },
+            PageLocation {
+                offset: (start + length(&first) + next).into(),
+                compressed_page_size: length(&second) + next_size,
+                first_row_index: row,
+            },
+        ]
+    };
+    let sound = index([0; 4], 3);
+    assert!(is_sound(&sound, &column));
+    assert_eq!(check_chunk(&column, Some(&sound), &bytes).unwrap(), 7);
+    // a page within another, or one that takes bytes of the next
+    for moved in [[1, 0, 0, -1], [0, -1, 0, 0], [0, 0, 1, -1], [0, 0, 0, -1]] {
+        let index = index(moved, 3);
+        assert!(is_sound(&index, &column), "{moved:?}");
+        let error = check_chunk(&column, Some(&index), &bytes).unwrap_err();
+        assert!(error.message().contains("page index"), "{error}");
+    }
+    let inside = [PageLocation {
+        offset: sound[0].offset + 5,
+        ..sound[0].clone()
+    }];
+    assert!(check_chunk(&column, Some(&inside), &bytes).is_err());
+    for (moved, row) in [
+        ([0, 1, 0, 0], 3),
+        ([0, 0, 0, 1], 3),
+        ([-99, 0, 0, 0], 3),
+        ([0; 4], -1),
+    ] {
+        assert!(!is_sound(&index(moved, row), &column), "{moved:?} {row}");
+    }
 }

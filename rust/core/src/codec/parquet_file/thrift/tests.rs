@@ -142,6 +142,7 @@ fn page_headers_are_read() {
         crc: Some(-2),
         values: 5,
         encoding: 8,
+        levels: 0,
     };
     assert_eq!(header, Some(expected));
     for broken in [

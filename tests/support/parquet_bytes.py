@@ -1,0 +1,125 @@
+"""Writes Parquet files page by page: each header can claim anything.
+
+Source: Apache Parquet, ``parquet.thrift``; Apache Thrift, ``thrift-compact-protocol.md``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DATA, DICTIONARY, DATA_V2 = 0, 2, 3
+CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "lz4": 5, "zstd": 6, "lz4_raw": 7}
+TYPES = {"int64": 2, "string": 6, "fixed": 7}
+ENCODINGS = {"plain": 0, "rle": 3, "delta": 5, "delta_length": 6, "delta_bytes": 7, "indexes": 8}
+
+
+class Long(int):
+    """An integer of 64 bits; others have 32."""
+
+
+def varint(number: int) -> bytes:
+    """Encode an unsigned integer."""
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*encoded, number])
+
+
+def zigzag(number: int) -> bytes:
+    """Encode a signed integer."""
+    return varint(number * 2 if number >= 0 else -number * 2 - 1)
+
+
+def _value(value: Any) -> tuple[int, bytes]:
+    if isinstance(value, int):
+        return 6 if isinstance(value, Long) else 5, zigzag(value)
+    if isinstance(value, str):
+        return 8, varint(len(value)) + value.encode()
+    if isinstance(value, list):
+        items = [_value(item) for item in value]
+        head = bytes([0xF0 | items[0][0]]) + varint(len(items))
+        return 9, head + b"".join(body for _, body in items)
+    return 12, fields(value)
+
+
+def fields(values: Mapping[int, Any]) -> bytes:
+    """Encode a struct, without the fields that are None."""
+    encoded, last = b"", 0
+    for number, value in sorted(values.items()):
+        if value is not None:
+            kind, body = _value(value)
+            encoded += bytes([(number - last) << 4 | kind]) + body
+            last = number
+    return encoded + b"\0"
+
+
+def page(
+    kind: int, body: bytes, size: int, values: int, *, encoding: str = "plain", levels: int = 0
+) -> bytes:
+    """Return a page.
+
+    Args:
+        kind: ``DATA``, ``DICTIONARY`` or ``DATA_V2``.
+        body: Its bytes.
+        size: The size to which they decompress, as claimed.
+        values: The number of values, as claimed.
+        encoding: The encoding of the values.
+        levels: Bytes of definition levels before the values, of a V2 page.
+    """
+    code = ENCODINGS[encoding]
+    header: dict[int, Any] = {1: kind, 2: size, 3: len(body)}
+    if kind == DATA:
+        header[5] = {1: values, 2: code, 3: ENCODINGS["rle"], 4: ENCODINGS["rle"]}
+    elif kind == DICTIONARY:
+        header[7] = {1: values, 2: code}
+    else:
+        header[8] = {1: values, 2: 0, 3: values, 4: code, 5: levels, 6: 0}
+    return fields(header) + body
+
+
+@dataclass(frozen=True)
+class Column:
+    """The only column of a file, required and named ``x``.
+
+    Attributes:
+        kind: One of ``TYPES``.
+        pages: Its pages.
+        values: The number of its values, as claimed.
+        codec: One of ``CODECS``.
+        dictionary: The length of the first page, if it is a dictionary.
+        length: The length of the values of the type ``fixed``.
+    """
+
+    kind: str
+    pages: bytes
+    values: int
+    codec: str = "none"
+    dictionary: int = 0
+    length: int | None = None
+
+
+def write(path: Path, column: Column, rows: int) -> int:
+    """Write a file of one row group; return its size."""
+    start, size = 4, len(column.pages)
+    chunk = {
+        1: TYPES[column.kind],
+        2: [*ENCODINGS.values()],
+        3: ["x"],
+        4: CODECS[column.codec],
+        5: Long(column.values),
+        6: Long(size),
+        7: Long(size),
+        9: Long(start + column.dictionary),
+        11: Long(start) if column.dictionary else None,
+    }
+    text = 0 if column.kind == "string" else None
+    leaf = {1: TYPES[column.kind], 2: column.length, 3: 0, 4: "x", 6: text}
+    group = {1: [{2: Long(start), 3: chunk}], 2: Long(size), 3: Long(rows)}
+    footer = fields({1: 1, 2: [{4: "schema", 5: 1}, leaf], 3: Long(rows), 4: [group]})
+    trailer = struct.pack("<I", len(footer)) + b"PAR1"
+    return path.write_bytes(b"PAR1" + column.pages + footer + trailer)
