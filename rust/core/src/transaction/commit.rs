@@ -340,6 +340,12 @@ impl Transaction {
             if let Some(owned) = self.owns(version) {
                 return Ok(owned);
             }
+            // a directory, or a pipe: no writer put it there, and none will commit this version
+            if let Err(taken) = storage.head(&path)
+                && taken.code() == "storage.not_a_file"
+            {
+                return Err(taken.at_version(version));
+            }
             tries += 1;
             if Instant::now() >= deadline {
                 let message = "the store did not confirm the commit";
