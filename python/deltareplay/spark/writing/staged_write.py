@@ -326,7 +326,13 @@ class StagedWrite:
             count = json.loads(row["stats"])["numRecords"]
             if count == 0:
                 continue
-            directories = row["path"].split("/")[1 : 1 + len(partitions)]
+            _, *directories, _ = row["path"].split("/")
+            if len(directories) != len(partitions) or not all("=" in name for name in directories):
+                raise StorageError(
+                    f"{row['path']} is in the directory of this write, but not in those of a "
+                    "partition: another program put it there. Nothing was committed; write again",
+                    code="write.uncommitted_files",
+                )
             values = [tuple(map(unquote, directory.split("=", 1))) for directory in directories]
             partition_values = [(key, _DIRECTORIES.get(value, value)) for key, value in values]
             is_change = dict(partition_values).get(hidden_columns.IS_CHANGE) == "true"

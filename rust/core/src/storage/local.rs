@@ -12,7 +12,7 @@ use bytes::Bytes;
 use super::confined::{Confinement, is_same, leads_out};
 use super::failures::{beyond_the_end, check_size, check_whole, failed, not_a_file};
 use super::pool::{self, ordered};
-use super::{FileMeta, Storage, interrupt, platform, progress, refuse_climbing};
+use super::{FileMeta, MAX_WHOLE_FILE, Storage, interrupt, platform, progress, refuse_climbing};
 use crate::error::{Error, Result};
 
 mod directories;
@@ -251,7 +251,9 @@ impl Storage for LocalStorage {
         if paths.len() <= FEW_FILES || pool::threads() < 2 {
             return paths
                 .iter()
-                .map(|path| interrupt::check().and_then(|()| self.read(path)))
+                .map(|path| {
+                    interrupt::check().and_then(|()| self.read_at_most(path, MAX_WHOLE_FILE))
+                })
                 .collect();
         }
         let per_unit = paths
@@ -268,7 +270,7 @@ impl Storage for LocalStorage {
         for (unit, paths_of_unit) in ordered(units, all, move |unit: Vec<String>| {
             Ok(unit
                 .iter()
-                .map(|path| storage.read(path))
+                .map(|path| storage.read_at_most(path, MAX_WHOLE_FILE))
                 .collect::<Vec<_>>())
         })
         .zip(paths.chunks(per_unit))

@@ -90,6 +90,10 @@ impl PartialEq for FileMeta {
 
 impl Eq for FileMeta {}
 
+/// The maximum size of a file that is read whole in parallel with others: a log file that was smaller in
+/// the listing.
+const MAX_WHOLE_FILE: u64 = 512 << 20;
+
 /// Storage below one table root.
 ///
 /// A path that begins with `/` is absolute within the same store: [`PathResolver`] returns such paths for
@@ -134,7 +138,8 @@ pub trait Storage: Debug + Send + Sync {
         request
     }
 
-    /// Reads many whole files in parallel; results are in the requested order.
+    /// Reads many whole files of at most [`MAX_WHOLE_FILE`] bytes in parallel; results are in the requested
+    /// order.
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>>;
 
     /// Returns this process's cache of the log, for a remote store with caching enabled.

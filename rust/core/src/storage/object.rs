@@ -29,16 +29,13 @@ use self::config::Settings;
 use super::failures::{beyond_the_end, check_size, check_whole};
 use super::per_process::PerProcess;
 use super::{
-    FileMeta, Location, NEAR, OnEnd, Request, Storage, StoreKind, refuse_climbing, runtime,
+    FileMeta, Location, MAX_WHOLE_FILE, NEAR, OnEnd, Request, Storage, StoreKind, refuse_climbing,
+    runtime,
 };
 use crate::error::{Error, Result};
 
 /// The maximum number of parallel deletions, and of parallel requests of a listing.
 const AT_ONCE: usize = 64;
-
-/// The maximum size of a file that is read whole in parallel with others: a log file that was smaller in
-/// the listing.
-const MAX_WHOLE_FILE: u64 = 512 << 20;
 
 /// The client of the store.
 #[derive(Clone)]

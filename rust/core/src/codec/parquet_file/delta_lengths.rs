@@ -12,9 +12,9 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::PageRules;
 use super::fetched::FetchedBytes;
 use super::hybrid::DeltaNumbers;
-use super::pages::PageRules;
 use super::shares::v1_parts;
 use crate::error::{Error, Result};
 

@@ -34,7 +34,6 @@ pub(crate) use batch_plan::{MAX_BATCH_BYTES, width};
 pub use fetched::FetchedBytes;
 pub(crate) use leaves::with_leaf_types;
 pub(crate) use legacy_calendar::{LegacyCalendar, LegacyColumns};
-pub(crate) use pages::{MAX_CHECKPOINT_PAGE, PageRules};
 pub(crate) use row_group::BatchSize;
 pub use row_group::RowGroupRequest;
 pub(crate) use row_group_reader::RowGroupReader;
@@ -62,6 +61,19 @@ pub struct FooterRules {
     pub(crate) page_index: bool,
     /// True to accept files with encrypted columns, for their other columns.
     pub(crate) some_encrypted: bool,
+}
+
+/// The maximum size of a checkpoint page; real pages have a few megabytes.
+pub(crate) const MAX_CHECKPOINT_PAGE: u64 = 512 << 20;
+
+/// The rules for checking pages.
+pub(crate) struct PageRules {
+    /// The error code.
+    pub(crate) code: &'static str,
+    /// The error message if the decoder has none.
+    pub(crate) message: &'static str,
+    /// The maximum decompressed size of a page.
+    pub(crate) max_bytes: u64,
 }
 
 /// Decodes and checks the footer of a file.

@@ -13,24 +13,12 @@ use parquet::basic::Compression;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 
+use super::PageRules;
 use super::delta_lengths;
 use super::fetched::FetchedBytes;
 use super::sizes::{exceeds, max_decompressed};
 use super::thrift::{PageHeader, page_header};
 use crate::error::{Error, Result};
-
-/// The maximum size of a checkpoint page; real pages have a few megabytes.
-pub(crate) const MAX_CHECKPOINT_PAGE: u64 = 512 << 20;
-
-/// The rules for checking pages.
-pub(crate) struct PageRules {
-    /// The error code.
-    pub(crate) code: &'static str,
-    /// The error message if the decoder has none.
-    pub(crate) message: &'static str,
-    /// The maximum decompressed size of a page.
-    pub(crate) max_bytes: u64,
-}
 
 /// The fetched pages of a leaf.
 #[derive(Debug, Default)]

@@ -12,11 +12,12 @@ use parquet::arrow::arrow_reader::{
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
 
+use super::PageRules;
 use super::batch_plan::plan;
 use super::fetched::FetchedBytes;
 use super::known_dictionaries;
 use super::leaves::{leaf_types, with_leaf_types};
-use super::pages::{PageRules, check_pages};
+use super::pages::check_pages;
 use super::row_group_reader::RowGroupReader;
 use crate::error::{Error, Result};
 

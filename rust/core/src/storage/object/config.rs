@@ -54,6 +54,9 @@ const MAX_REQUESTS: usize = 4096;
 /// The maximum number of name nodes in addition to the first one.
 const OTHER_NAME_NODES: usize = 2;
 
+/// The time that HDFS may take for an answer.
+const HDFS_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// The validated options of a store.
 pub(super) struct Settings {
     options: Vec<(String, String)>,
@@ -61,6 +64,8 @@ pub(super) struct Settings {
     secrets: Vec<String>,
     retries: RetryConfig,
     max_requests: usize,
+    /// Other clients take it from their options.
+    hdfs_timeout: Duration,
 }
 
 impl Settings {
@@ -69,6 +74,7 @@ impl Settings {
         let mut options = Vec::with_capacity(pairs.len());
         let mut retries = RetryConfig::default();
         let mut max_requests = DEFAULT_REQUESTS;
+        let mut hdfs_timeout = HDFS_TIMEOUT;
         for (key, value) in pairs {
             let name = key.trim().to_ascii_lowercase();
             // the key of a service account is multi-line JSON
@@ -90,6 +96,10 @@ impl Settings {
                 }
                 "retry_timeout" => {
                     retries.retry_timeout = duration(value)
+                        .ok_or_else(|| bad_value(&format!("`{key}`"), "such as 30s or 500ms"))?;
+                }
+                "timeout" if kind == StoreKind::Hdfs => {
+                    hdfs_timeout = duration(value)
                         .ok_or_else(|| bad_value(&format!("`{key}`"), "such as 30s or 500ms"))?;
                 }
                 "max_concurrent_requests" => {
@@ -140,6 +150,7 @@ impl Settings {
             options,
             retries,
             max_requests,
+            hdfs_timeout,
         })
     }
 
@@ -218,8 +229,10 @@ impl Settings {
                 })?;
                 builder.build().map(|store| self.paged(store))
             }
-            StoreKind::Hdfs => Hdfs::new(location, self.options.clone(), retries)?
-                .map(|store| self.without_pages(store)),
+            StoreKind::Hdfs => {
+                Hdfs::new(location, self.options.clone(), retries, self.hdfs_timeout)?
+                    .map(|store| self.without_pages(store))
+            }
             _ => {
                 let host = format!("{}://{}", location.scheme(), location.authority());
                 let builder = HttpBuilder::new()
@@ -406,7 +419,7 @@ fn examples(kind: StoreKind) -> &'static str {
         }
         StoreKind::Gcs => "service_account, service_account_key, application_credentials, timeout",
         StoreKind::Hdfs => {
-            "dfs.nameservices, dfs.ha.namenodes.<service>, hadoop.security.authentication"
+            "dfs.nameservices, dfs.ha.namenodes.<service>, hadoop.security.authentication, timeout"
         }
         _ => "timeout, connect_timeout, allow_http, proxy_url, user_agent",
     }

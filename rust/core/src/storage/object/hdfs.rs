@@ -1,19 +1,21 @@
 //! HDFS: its client, and the parts that it lacks.
 
 use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::StreamExt;
 use futures::stream::BoxStream;
 use hdfs_native::HdfsError;
 use hdfs_native_object_store::{HdfsObjectStore, HdfsObjectStoreBuilder};
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
-    RenameOptions, RenameTargetMode, Result, RetryConfig,
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult, RenameOptions, RenameTargetMode, Result, RetryConfig,
 };
 use uuid::Uuid;
 
@@ -24,7 +26,15 @@ use super::super::{Location, runtime};
 pub(super) struct Hdfs {
     client: HdfsObjectStore,
     retries: RetryConfig,
+    /// For each answer of a name node, and for each piece of data.
+    timeout: Duration,
 }
+
+/// The bytes that a data node takes or sends in a second at least.
+const SLOWEST: u64 = 1 << 20;
+
+/// A listing of one directory is several answers, each of a thousand names.
+const ANSWERS_OF_A_LISTING: u32 = 10;
 
 impl Hdfs {
     /// Creates the store of a location. `options` take precedence over the files in `HADOOP_CONF_DIR`,
@@ -33,6 +43,7 @@ impl Hdfs {
         location: &Location,
         options: Vec<(String, String)>,
         retries: RetryConfig,
+        timeout: Duration,
     ) -> crate::error::Result<Result<Self>> {
         let mut builder = HdfsObjectStoreBuilder::new().with_config(options);
         if !location.authority().is_empty() {
@@ -40,7 +51,21 @@ impl Hdfs {
         }
         // otherwise it would start its own runtime
         let client = runtime::block_on(async move { builder.build() })?;
-        Ok(client.map(|client| Self { client, retries }))
+        Ok(client.map(|client| Self {
+            client,
+            retries,
+            timeout,
+        }))
+    }
+
+    /// The client itself waits for an answer without end.
+    async fn in_time<T>(&self, bytes: u64, answer: impl Future<Output = Result<T>>) -> Result<T> {
+        let timeout = self
+            .timeout
+            .saturating_add(Duration::from_secs(bytes / SLOWEST));
+        tokio::time::timeout(timeout, answer)
+            .await
+            .unwrap_or_else(|_| Err(timed_out(timeout)))
     }
 
     /// A name node renames only if the target does not exist.
@@ -52,7 +77,8 @@ impl Hdfs {
         let mut tries = Retries::new(&self.retries);
         loop {
             let absent = RenameOptions::new().with_target_mode(RenameTargetMode::Create);
-            match self.client.rename_opts(&temporary, location, absent).await {
+            let rename = self.client.rename_opts(&temporary, location, absent);
+            match self.in_time(0, rename).await {
                 Ok(()) => return Ok(put),
                 // no other client knows its name: the response to an earlier rename was lost
                 Err(cause)
@@ -66,7 +92,8 @@ impl Hdfs {
                     }
                 }
                 Err(cause) => {
-                    let _the_first_error_counts = self.client.delete(&temporary).await;
+                    let delete = self.client.delete(&temporary);
+                    let _the_first_error_counts = self.in_time(0, delete).await;
                     return Err(cause);
                 }
             }
@@ -77,7 +104,8 @@ impl Hdfs {
     async fn overwrite(&self, location: &Path, payload: PutPayload) -> Result<PutResult> {
         let mut tries = Retries::new(&self.retries);
         loop {
-            match self.client.put(location, payload.clone()).await {
+            let put = self.client.put(location, payload.clone());
+            match self.in_time(payload.content_length() as u64, put).await {
                 Err(cause) if is_cut(&cause) && tries.wait().await => {}
                 done => return done,
             }
@@ -151,34 +179,77 @@ impl ObjectStore for Hdfs {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.client.get_opts(location, options).await
+        let mut answer = self
+            .in_time(0, self.client.get_opts(location, options))
+            .await?;
+        if let GetResultPayload::Stream(pieces) = answer.payload {
+            answer.payload = GetResultPayload::Stream(timely(pieces, self.timeout));
+        }
+        Ok(answer)
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.client.get_ranges(location, ranges).await
+        let bytes = ranges
+            .iter()
+            .map(|range| range.end.saturating_sub(range.start))
+            .sum();
+        self.in_time(bytes, self.client.get_ranges(location, ranges))
+            .await
     }
 
     fn delete_stream(
         &self,
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        self.client.delete_stream(locations)
+        timely(self.client.delete_stream(locations), self.timeout)
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.client.list(prefix)
+        timely(self.client.list(prefix), self.timeout)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.client.list_with_delimiter(prefix).await
+        let timeout = self.timeout.saturating_mul(ANSWERS_OF_A_LISTING);
+        tokio::time::timeout(timeout, self.client.list_with_delimiter(prefix))
+            .await
+            .unwrap_or_else(|_| Err(timed_out(timeout)))
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.client.copy_opts(from, to, options).await
+        self.in_time(0, self.client.copy_opts(from, to, options))
+            .await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.client.rename_opts(from, to, options).await
+        self.in_time(0, self.client.rename_opts(from, to, options))
+            .await
+    }
+}
+
+/// Ends a stream with an error if an item takes longer than the timeout.
+fn timely<T: Send + 'static>(
+    items: BoxStream<'static, Result<T>>,
+    timeout: Duration,
+) -> BoxStream<'static, Result<T>> {
+    let next = move |items: Option<BoxStream<'static, Result<T>>>| async move {
+        let mut items = items?;
+        match tokio::time::timeout(timeout, items.next()).await {
+            Ok(item) => item.map(|item| (item, Some(items))),
+            Err(_) => Some((Err(timed_out(timeout)), None)),
+        }
+    };
+    futures::stream::unfold(Some(items), next).boxed()
+}
+
+/// Returns the error of a connection that was lost: the name node may yet do what was requested.
+fn timed_out(timeout: Duration) -> Error {
+    let message = format!("no answer within {timeout:?}; the option `timeout` allows more");
+    Error::Generic {
+        store: "HDFS",
+        source: Box::new(HdfsError::IOError(io::Error::new(
+            io::ErrorKind::TimedOut,
+            message,
+        ))),
     }
 }
 

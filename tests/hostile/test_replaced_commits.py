@@ -1,0 +1,19 @@
+"""A commit that another file replaces after it was listed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import deltareplay as dr
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    dr.write(tmp_path, [{"id": 1}])
+    snapshot = dr.Table(tmp_path).snapshot()
+    os.truncate(tmp_path / "_delta_log/00000000000000000000.json", 1 << 40)
+    with pytest.raises(dr.CorruptTableError, match=r"00000000000000000000\.json") as raised:
+        snapshot.scan().to_arrow()
+    assert raised.value.code == "storage.file_too_large"

@@ -1,0 +1,23 @@
+"""The files of a write, as they are found in its directory."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from deltareplay.exceptions import StorageError
+from deltareplay.spark.writing import staged_write
+
+
+@pytest.mark.parametrize("path", ["d/x.parquet", "d/p=1/q=2/x.parquet", "d/p/x.parquet"])
+def test_a_file_of_another_program_is_an_error(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    listed = [(path, 1, 0, '{"numRecords": 1}')]
+    native = SimpleNamespace(staged_statistics=lambda *arguments: listed)
+    monkeypatch.setattr(staged_write, "_native", native)
+    write = object.__new__(staged_write.StagedWrite)
+    write._target = SimpleNamespace(table=SimpleNamespace(native=None), definition=None)
+    write._directory = SimpleNamespace(name="d")
+    with pytest.raises(StorageError, match="another program") as raised:
+        write._files(["p"], {})
+    assert raised.value.code == "write.uncommitted_files"
