@@ -52,9 +52,7 @@ def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None
     for name in functions:
         try:
             class_name = str(spark.catalog.getFunction(name).className)
-        except (
-            AnalysisException
-        ):  # this Spark lacks it, and no function of the session has its name
+        except AnalysisException:  # neither this Spark nor the session has it
             continue
         if not class_name.startswith(_OWN):
             raise UnsupportedFeatureError(
