@@ -1,7 +1,8 @@
 """Writes the sample table ``demo/orders`` with Spark and delta-spark.
 
-Run it only to make the table again: ``python demo/make_table.py demo/orders``. It needs the extra
-``spark-tests``. Rows are the same every time; file names, commit times and ids are not.
+Run it only to make the table again: ``python demo/make_table.py demo/orders``. It needs the
+dependency group ``spark-tests``. Rows are the same every time; file names, commit times and ids
+are not.
 
 The table has eight versions: created and filled by appends, one ``DELETE`` that marks rows in a
 deletion vector, a classic checkpoint at version 5, then an ``UPDATE`` and one more append after it.

@@ -65,7 +65,7 @@ pub(super) fn check_pages<'a>(
     rules: &PageRules,
 ) -> Result<Vec<LeafPages>> {
     let mut known: Vec<LeafPages> = Vec::new();
-    for of_leaf in ranges.chunk_by(|(one, _), (other, _)| one == other) {
+    for of_leaf in ranges.chunk_by(|(leaf, _), (next, _)| leaf == next) {
         let Some((leaf, column)) = of_leaf
             .first()
             .and_then(|(leaf, _)| Some((*leaf, columns.get(*leaf)?)))

@@ -58,14 +58,10 @@ impl Hdfs {
         }))
     }
 
-    /// The client itself waits for an answer without end.
-    async fn in_time<T>(&self, bytes: u64, answer: impl Future<Output = Result<T>>) -> Result<T> {
-        let timeout = self
-            .timeout
-            .saturating_add(Duration::from_secs(bytes / SLOWEST));
-        tokio::time::timeout(timeout, answer)
-            .await
-            .unwrap_or_else(|_| Err(timed_out(timeout)))
+    /// Returns the timeout for an answer with this many bytes of data.
+    fn timeout_of(&self, bytes: u64) -> Duration {
+        self.timeout
+            .saturating_add(Duration::from_secs(bytes / SLOWEST))
     }
 
     /// A name node renames only if the target does not exist.
@@ -78,7 +74,7 @@ impl Hdfs {
         loop {
             let absent = RenameOptions::new().with_target_mode(RenameTargetMode::Create);
             let rename = self.client.rename_opts(&temporary, location, absent);
-            match self.in_time(0, rename).await {
+            match in_time(self.timeout, rename).await {
                 Ok(()) => return Ok(put),
                 // no other client knows its name: the response to an earlier rename was lost
                 Err(cause)
@@ -93,7 +89,7 @@ impl Hdfs {
                 }
                 Err(cause) => {
                     let delete = self.client.delete(&temporary);
-                    let _the_first_error_counts = self.in_time(0, delete).await;
+                    let _the_first_error_counts = in_time(self.timeout, delete).await;
                     return Err(cause);
                 }
             }
@@ -105,7 +101,7 @@ impl Hdfs {
         let mut tries = Retries::new(&self.retries);
         loop {
             let put = self.client.put(location, payload.clone());
-            match self.in_time(payload.content_length() as u64, put).await {
+            match in_time(self.timeout_of(payload.content_length() as u64), put).await {
                 Err(cause) if is_cut(&cause) && tries.wait().await => {}
                 done => return done,
             }
@@ -179,9 +175,7 @@ impl ObjectStore for Hdfs {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let mut answer = self
-            .in_time(0, self.client.get_opts(location, options))
-            .await?;
+        let mut answer = in_time(self.timeout, self.client.get_opts(location, options)).await?;
         if let GetResultPayload::Stream(pieces) = answer.payload {
             answer.payload = GetResultPayload::Stream(timely(pieces, self.timeout));
         }
@@ -193,8 +187,11 @@ impl ObjectStore for Hdfs {
             .iter()
             .map(|range| range.end.saturating_sub(range.start))
             .sum();
-        self.in_time(bytes, self.client.get_ranges(location, ranges))
-            .await
+        in_time(
+            self.timeout_of(bytes),
+            self.client.get_ranges(location, ranges),
+        )
+        .await
     }
 
     fn delete_stream(
@@ -210,20 +207,23 @@ impl ObjectStore for Hdfs {
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
         let timeout = self.timeout.saturating_mul(ANSWERS_OF_A_LISTING);
-        tokio::time::timeout(timeout, self.client.list_with_delimiter(prefix))
-            .await
-            .unwrap_or_else(|_| Err(timed_out(timeout)))
+        in_time(timeout, self.client.list_with_delimiter(prefix)).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.in_time(0, self.client.copy_opts(from, to, options))
-            .await
+        in_time(self.timeout, self.client.copy_opts(from, to, options)).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.in_time(0, self.client.rename_opts(from, to, options))
-            .await
+        in_time(self.timeout, self.client.rename_opts(from, to, options)).await
     }
+}
+
+/// Waits for an answer no longer than the timeout; the client itself waits without end.
+async fn in_time<T>(timeout: Duration, answer: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::time::timeout(timeout, answer)
+        .await
+        .unwrap_or_else(|_| Err(timed_out(timeout)))
 }
 
 /// Ends a stream with an error if an item takes longer than the timeout.
