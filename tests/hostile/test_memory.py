@@ -83,6 +83,7 @@ def run(table: Path, code: str, threads: int = 2) -> tuple[Any, int]:
     command = [sys.executable, "-c", CHILD, str(table), code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr[-1000:]
+    assert "panicked" not in done.stderr, done.stderr[-1000:]
     output, peak = json.loads(done.stdout)
     return output, peak
 

@@ -9,14 +9,14 @@ use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
-use deltareplay_core::error::{Error, Result};
+use deltareplay_core::error::{Error, Result, panic_message};
 use deltareplay_core::table::FileTable;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::exceptions::to_exception;
-use crate::gate::{detached, panic_message};
+use crate::gate::detached;
 
 /// Batches that are read on demand, in the process that created them: they may need threads, which a forked
 /// child does not have.

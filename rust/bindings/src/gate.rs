@@ -5,11 +5,10 @@
 //! gate, the hook lets Python run its signal handlers; their exceptions are kept and raised again on the
 //! way out. The core's own threads never touch Python.
 
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use deltareplay_core::error::{ErrorKind, Result};
+use deltareplay_core::error::{ErrorKind, Result, panic_message};
 use deltareplay_core::storage::interrupt;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -51,13 +50,6 @@ pub(crate) fn detached<T: Send>(
         Ok(Err(error)) => Err(to_exception(py, &error)),
         Err(payload) => Err(panicked(py, &panic_message(payload.as_ref()))),
     }
-}
-
-/// Returns the message of a panic.
-pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    text.unwrap_or("a panic without a message").to_owned()
 }
 
 /// Keeps an exception to be raised on the way out of the gate, whatever the core returns.

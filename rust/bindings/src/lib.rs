@@ -100,6 +100,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         super::gate::install_interrupt_hook();
+        deltareplay_core::codec::decoder::hide_decoder_panics();
         Ok(())
     }
 }

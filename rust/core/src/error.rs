@@ -3,6 +3,7 @@
 //! Few kinds, chosen by what the caller can do; a stable dotted code for machines; the file and the
 //! position of corrupt bytes; the cause. Python's exception classes follow from [`ErrorKind`] alone.
 
+use std::any::Any;
 use std::fmt;
 
 mod printable;
@@ -252,6 +253,13 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.cause.as_deref().map(|cause| cause as _)
     }
+}
+
+/// Returns the message of a panic.
+pub fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").to_owned()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod checkpoint;
 pub mod columns;
 pub mod commit;
 pub mod control_columns;
+pub mod decoder;
 pub mod deletion_vector;
 pub mod file_actions;
 pub mod file_columns;

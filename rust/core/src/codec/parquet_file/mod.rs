@@ -5,13 +5,13 @@
 //! allocated for them.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
 use parquet::DecodeResult;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
 
+use super::decoder;
 use crate::error::{Error, Result};
 
 mod batch_plan;
@@ -183,14 +183,10 @@ impl FooterRules {
     }
 }
 
-/// Runs a decoder of another crate; a panic is reported as corrupt bytes.
+/// Runs the Parquet decoder; a panic is reported as corrupt bytes.
 pub(crate) fn guarded<T>(code: &'static str, decode: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
-        Err(Error::corrupt(
-            code,
-            "the Parquet file does not decode: the decoder failed on its bytes",
-        ))
-    })
+    let message = "the Parquet file does not decode: the decoder failed on its bytes";
+    decoder::guarded(|| Error::corrupt(code, message), decode)
 }
 
 /// Returns the error for encrypted columns: decryption is not supported.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::StructArray;
@@ -18,6 +17,7 @@ use super::matching::{Matcher, settle};
 use super::plan::{OutputColumn, ReadPlan};
 use super::prune::{BoundsSource, Described};
 use super::shape::Origin;
+use crate::codec::decoder::guarded;
 use crate::codec::deletion_vector::DeletionVector;
 use crate::codec::parquet_file::encrypted;
 use crate::error::{Error, Result};
@@ -80,11 +80,9 @@ impl ReadPlan {
 
 impl OpenFile {
     fn new(plan: &ReadPlan, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<Self> {
-        let opened = catch_unwind(AssertUnwindSafe(|| Self::open(plan, storage, file)));
-        let opened = opened.unwrap_or_else(|_| {
-            let message = "the decoder failed on the Parquet footer";
-            Err(Error::corrupt("data.footer", message))
-        });
+        let message = "the decoder failed on the Parquet footer";
+        let broken = || Error::corrupt("data.footer", message);
+        let opened = guarded(broken, || Self::open(plan, storage, file));
         opened.map_err(|error| locate_error(error, &file.file.path))
     }
 

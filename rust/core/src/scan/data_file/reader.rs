@@ -1,7 +1,6 @@
 //! Reads the rows of a unit, or of all units of a file, as batches.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -17,6 +16,7 @@ use super::open::{OpenFile, UnitRows, gave_up};
 use super::plan::OutputColumn;
 use super::shape::Origin;
 use super::unit_decoder::{UnitDecoder, count};
+use crate::codec::decoder::guarded;
 use crate::codec::parquet_file::FetchedBytes;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
@@ -74,8 +74,7 @@ impl OpenFile {
     }
 
     pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(gave_up()));
-        done.map_err(|error| self.locate_error(error))
+        guarded(gave_up, work).map_err(|error| self.locate_error(error))
     }
 }
 
@@ -199,15 +198,14 @@ impl Iterator for UnitBatches {
         if self.left == 0 && self.decoder.is_none() {
             return None;
         }
-        let batch = catch_unwind(AssertUnwindSafe(|| {
+        let batch = guarded(gave_up, || {
             loop {
                 match self.advance() {
                     Ok(Some(batch)) if batch.num_rows() == 0 => {} // the filter left none
                     other => return other,
                 }
             }
-        }));
-        let batch = batch.unwrap_or_else(|_| Err(gave_up()));
+        });
         match batch {
             Ok(Some(batch)) => Some(Ok(batch)),
             Ok(None) => {

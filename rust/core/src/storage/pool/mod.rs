@@ -16,7 +16,7 @@ use std::thread;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::per_process::PerProcess;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_message};
 
 mod background_task;
 mod ordered;
@@ -79,11 +79,7 @@ pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 
 /// Returns the error for a caught panic, which is always a bug of this crate.
 fn panicked(panic: &(dyn Any + Send)) -> Error {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
+    let text = panic_message(panic);
     Error::corrupt(
         "internal.panic",
         format!("please report this as a bug: {text}"),

@@ -12,13 +12,14 @@
 use std::collections::HashSet;
 use std::env;
 use std::fs;
-use std::panic::{self, AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
 mod memory;
 mod targets;
 
+use deltareplay_core::codec::decoder::hide_decoder_panics;
 use targets::{TAKEN, Target};
 
 /// Executions of a target in the plain run.
@@ -153,15 +154,7 @@ fn fuzz(target: &Target, seeds: &[Vec<u8>]) {
 /// Silences panics of other crates' decoders, which the core reports as errors.
 fn quiet() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let previous = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            let position = panic.location().map_or("", |position| position.file());
-            if !position.contains("/registry/src/") {
-                previous(panic);
-            }
-        }));
-    });
+    ONCE.call_once(hide_decoder_panics);
 }
 
 /// Runs one execution with all checks.

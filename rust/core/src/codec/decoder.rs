@@ -1,0 +1,42 @@
+//! Panics of other crates' decoders.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use crate::error::{Error, Result, panic_message};
+
+thread_local! {
+    /// `true` while a decoder runs on this thread.
+    static DECODES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a decoder of another crate. If it panics, the result is the error of `broken`, with the message of the
+/// panic as its cause.
+pub(crate) fn guarded<T>(
+    broken: impl FnOnce() -> Error,
+    decode: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let outer = DECODES.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(decode));
+    DECODES.set(outer);
+    result.unwrap_or_else(|panic| Err(broken().because(panic_message(&*panic))))
+}
+
+/// Stops the standard library from printing panics of other crates' decoders: callers get them as errors.
+/// Panics of this crate's own code are printed.
+pub fn hide_decoder_panics() {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        // the compiler names files of other crates by absolute paths
+        let is_external = info
+            .location()
+            .is_some_and(|location| Path::new(location.file()).is_absolute());
+        if !(is_external && DECODES.get()) {
+            print(info);
+        }
+    }));
+}
+
+#[cfg(test)]
+mod tests;
