@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import math
 import os
 import socket
@@ -27,25 +28,41 @@ SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run an evenly chosen sample of each file's tests in the short form (``DELTAREPLAY_SHORT``).
+    """During the day, run half of the cases of a test of more than two.
 
-    Tests marked ``slow`` are left out, and those that would be skipped.
+    In the short form (``DELTAREPLAY_SHORT``), run an evenly chosen sample of each file's tests,
+    without those marked ``slow`` and those that would be skipped.
     """
-    if not SHORT:
-        return
     ours = [item for item in items if HERE in item.path.parents]
-    left_out = {item for item in ours if item.get_closest_marker("slow") or _is_skipped(item)}
-    files: dict[Path, list[pytest.Item]] = {}
-    for item in ours:
-        if item not in left_out:
-            files.setdefault(item.path, []).append(item)
-    for tests in files.values():
-        step = math.ceil(len(tests) / SHORT)
-        # on Connect, others than in a classic session: both run the same files
-        kept = tests[step // 2 if SESSION == "connect" else 0 :: step]
-        left_out.update(set(tests) - set(kept))
+    selected = ours if NIGHTLY else [item for cases in _by_test(ours) for item in _sample(cases)]
+    if SHORT:
+        quick = [
+            item for item in selected if not (item.get_closest_marker("slow") or _is_skipped(item))
+        ]
+        selected = []
+        for _, tests in itertools.groupby(quick, lambda item: item.path):
+            candidates = list(tests)
+            step = math.ceil(len(candidates) / SHORT)
+            # on Connect, others than in a classic session: both run the same files
+            selected += candidates[step // 2 if SESSION == "connect" else 0 :: step]
+    left_out = set(ours) - set(selected)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
     items[:] = [item for item in items if item not in left_out]
+
+
+def _by_test(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    """Return the cases of each test."""
+    tests: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    return list(tests.values())
+
+
+def _sample(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Return half of the cases, by the Thue-Morse sequence, which loses no alternating flag."""
+    if len(cases) < 4:
+        return cases[::2] if len(cases) == 3 else cases
+    return [item for at, item in enumerate(cases) if at.bit_count() % 2 == 0]
 
 
 def _is_skipped(item: pytest.Item) -> bool:

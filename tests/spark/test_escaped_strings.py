@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from spark.support.comparison import compare_statements
-from spark.support.tiers import half, pairs
+from spark.support.tiers import pairs
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -49,7 +49,7 @@ def rows_in(spark: Any, path: Path) -> list[tuple[Any, ...]]:
     return sorted(map(tuple, dr_spark.read(spark, path).collect()), key=repr)
 
 
-@pytest.mark.parametrize(("text", "raw"), pairs(half(TEXTS, 0), RAW), indirect=["raw"])
+@pytest.mark.parametrize(("text", "raw"), pairs(TEXTS, RAW), indirect=["raw"])
 def test_values_of_parameters(spark: Any, raw: bool, path: Path, text: str) -> None:
     at = TEXTS.index(text)
     table = f"delta.`{path}`"
@@ -124,7 +124,7 @@ def test_statements_are_those_of_delta_spark(
     compare_statements(spark, tmp_path / "copies", path, STATEMENTS, changes=True if raw else None)
 
 
-@pytest.mark.parametrize(("text", "raw"), pairs(half(TEXTS, 1), RAW), indirect=["raw"])
+@pytest.mark.parametrize(("text", "raw"), pairs(TEXTS, RAW), indirect=["raw"])
 def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None:
     """Literals that PySpark has as values, tuples of filters, and partitions to replace."""
     from pyspark.sql import functions as sf

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from spark.support import written_changes
-from spark.support.tiers import half, pairs
+from spark.support.tiers import pairs
 from spark.test_changes import rows
 
 import deltareplay as dr
@@ -35,7 +35,7 @@ def test_the_function_is_public() -> None:
     assert dr_spark.changes.__module__ == "deltareplay.spark.row_changes.changes"
 
 
-@pytest.mark.parametrize("name", half(written_changes.DAILY, 0))
+@pytest.mark.parametrize("name", written_changes.DAILY)
 def test_it_agrees_with_spark(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
     first = written_changes.FIRST.get(name, 0)

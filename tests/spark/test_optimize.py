@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.tiers import NIGHTLY, half, pairs
+from spark.support.tiers import NIGHTLY, pairs
 from spark.support.written import conf, properties
 
 import deltareplay as dr
@@ -153,7 +153,7 @@ def test_purging_as_delta_spark_does(spark: Any, tmp_path: Path) -> None:
 ORDERS = [["x", "y"], ["x"], ["s.a", "v", "y"]]
 
 
-@pytest.mark.parametrize("columns", half(ORDERS, 0), ids="-".join)
+@pytest.mark.parametrize("columns", ORDERS, ids="-".join)
 def test_z_order_as_delta_spark_does(spark: Any, columns: list[str], tmp_path: Path) -> None:
     reported = {"enableRowTracking": "true"}
     theirs, ours = both(spark, tmp_path, "", **reported)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.tiers import half
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -78,8 +77,8 @@ def by_where(spark: Any, frame: Any, path: Path) -> None:
 WAYS = {"function": by_function, "format": by_format, "SQL": by_sql, "condition": by_where}
 
 
-#: Each value in each way; during the day, two ways for each.
-REPLACED = [(value, way) for at, value in enumerate(SPELLINGS) for way in half(list(WAYS), at % 2)]
+#: Each value in each way.
+REPLACED = [(value, way) for value in SPELLINGS for way in WAYS]
 
 
 @pytest.mark.parametrize(("value", "way"), REPLACED)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.tiers import half, pairs
+from spark.support.tiers import pairs
 from spark.support.written import conf
 
 import deltareplay as dr
@@ -122,7 +122,7 @@ SOME = ("a key", "a partition", "no match", "nulls are equal")
 
 @pytest.mark.parametrize(
     ("base", "case"),
-    [("plain", case) for case in half(list(CASES), 0)]
+    [("plain", case) for case in CASES]
     + pairs([base for base in TABLES if base != "plain"], list(SOME)),
 )
 def test_rows_and_the_commit_are_those_of_delta_spark(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.tiers import half
+from spark.support.tiers import NIGHTLY
 from spark.test_rows import lines
 
 import deltareplay as dr
@@ -79,7 +79,7 @@ def by_delta_spark(spark: Any, path: Path) -> list[str]:
 
 
 @pytest.mark.slow  # statements on every type, twice
-@pytest.mark.parametrize("table", half(list(PROPERTIES), 2))
+@pytest.mark.parametrize("table", PROPERTIES if NIGHTLY else ["feed"])
 def test_every_type(spark: Any, tmp_path: Path, table: str) -> None:
     properties = PROPERTIES[table]
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"

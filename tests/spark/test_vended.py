@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.tiers import half
+from spark.support.tiers import NIGHTLY
 from spark.support.vended import CATALOG_TOKEN, KEY, SECRET, TOKEN
 
 pytest.importorskip("pyspark", reason="pip install --group spark-tests")
@@ -48,7 +48,9 @@ def secrets_in(texts: list[str]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("kind", half(["classic", "connect"], 1))  # the third is classic
+@pytest.mark.parametrize(
+    "kind", ["classic", "connect"] if NIGHTLY else ["connect"]
+)  # the third is classic
 def test_spark_works_with_vended_credentials_and_shows_none(tmp_path: Path, kind: str) -> None:
     result, displayed = run(kind, tmp_path)
 

@@ -12,13 +12,8 @@ NIGHTLY = bool(os.environ.get("DELTAREPLAY_NIGHTLY"))
 
 
 def pairs(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Return all pairs at night; during the day, pairs in which each value occurs at least once."""
+    """Return all pairs at night; during the day, each value at least once, before the sampling."""
     if NIGHTLY:
         return list(itertools.product(left, right))
     longer = range(max(len(left), len(right)))
     return [(left[at % len(left)], right[at % len(right)]) for at in longer]
-
-
-def half(cases: Sequence[Any], first: int) -> Sequence[Any]:
-    """Return all cases at night; during the day every second one, from the first on."""
-    return cases if NIGHTLY else cases[first::2]
