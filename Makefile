@@ -25,7 +25,7 @@ IN_FOUR := --numprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-full test-nightly at-once compile-all packages test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build compile wheel wheels clean
+.PHONY: help demo test test-full test-nightly at-once compile-all packages test-rust-python test-rust-stores test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build compile wheel wheels clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,12 +35,13 @@ demo: ## build, install, read the sample table into Arrow and Spark, run a pipel
 	$(MAKE) build
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python demo/demo.py
 
-test: NOT_SLOW := -m "not slow"
+test: export NOT_SLOW := -m "not slow"
+test: export QUIET := --quiet
 test: export DELTAREPLAY_EXAMPLES ?= 30
-test: test-rust test-python test-spark ## build, install and run the tests but the slow ones, those of Spark in short
+test: test-rust-python test-spark ## build, install and run the tests but the slow ones, those of Spark in short
 
 # at-once first, so that test-python skips nothing that needs PySpark or boto3
-test-full: at-once test-rust test-python test-stores test-spark-full ## the same, and object stores, and Spark in full: what CI runs
+test-full: at-once test-rust-stores test-python test-spark-full ## the same, and object stores, and Spark in full: what CI runs
 
 test-nightly: ## all PySparks, everything without delta-spark's jar, long fault tests: for hours
 	cp Cargo.lock fuzz # so that it finds what is compiled already
@@ -58,8 +59,15 @@ compile-all:
 packages:
 	for stamp in dev stores spark servers; do $(MAKE) $(VENV)/.$$stamp || exit 1; done
 
-test-rust:
-	cargo test --profile quick --workspace --exclude deltareplay-bindings
+# The core's tests compile on little more than a core, and those of stores wait for servers.
+test-rust-python: build
+	$(MAKE) --jobs 2 test-rust test-python
+
+test-rust-stores: build
+	$(MAKE) --jobs 2 --output-sync test-rust test-stores
+
+test-rust: build # before it, as cargo lets only one of two builds work
+	cargo test $(QUIET) --profile quick --workspace --exclude deltareplay-bindings
 
 test-python: $(VENV)/.dev build
 	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_FOUR) $(NOT_SLOW)
@@ -84,7 +92,8 @@ test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.servers $(VENV)/.spark build 
 fuzz: ## the fuzz targets at length, for hours, in the process; FUZZ=executions of each
 	DELTAREPLAY_FUZZ=$(FUZZ) cargo test --release -p deltareplay-core --test it fuzz:: -- --nocapture
 
-lint: lint-rust lint-python docs ## formatting, lints, types, spelling, the site
+lint: $(VENV)/.dev $(VENV)/.installed ## formatting, lints, types, spelling, the site
+	$(MAKE) --jobs 2 --output-sync lint-rust lint-python docs
 
 lint-rust:
 	cargo fmt --all --check
@@ -96,7 +105,7 @@ advisories: ## known vulnerabilities of the dependencies, by cargo-deny; needs t
 notices: ## write the licences and notices of the crates that the wheel is linked from
 	$(PYTHON) rust/third_party_notices.py
 
-lint-python: $(VENV)/.dev build
+lint-python: $(VENV)/.dev $(VENV)/.installed
 	$(ACTIVE) ruff check .
 	$(ACTIVE) ruff format --check .
 	$(ACTIVE) mypy

@@ -88,6 +88,7 @@ def merged(table: dr.Table, temporary: Path, most_written: int) -> dict[str, Any
     return reported
 
 
+@pytest.mark.slow
 def test_a_source_larger_than_memory_allows(tmp_path: Path) -> None:
     table = filled(tmp_path / "t")
     reported = merged(table, tmp_path / "temporary", 2 << 30)

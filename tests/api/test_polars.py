@@ -140,6 +140,7 @@ def test_a_scan_with_a_filter_stays_filtered(ten: dr.Table) -> None:
         assert expected
 
 
+@pytest.mark.slow
 def test_many_conditions_are_left_to_polars_or_taken(ten: dr.Table) -> None:
     lazy = ten.snapshot().scan().to_polars_lazy()
     many = pl.any_horizontal(*(pl.col("n") == n for n in range(900)))

@@ -159,6 +159,7 @@ VERBS: dict[str, Callable[[dr.Table], Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:rows of this file were deleted")
 @pytest.mark.parametrize("vectors", ["false", "true"])
 @pytest.mark.parametrize("verb", VERBS)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from support.unity_server import UnityServer
 
 import deltareplay as dr
@@ -19,6 +20,7 @@ NAME = "main.sales.orders"
 WRITER = Path(__file__).with_name("killed_writer.py")
 
 
+@pytest.mark.slow
 def test_killed_writers_lose_and_double_nothing(server: UnityServer, unity: UnityCatalog) -> None:
     server.latency = 0.003
     schema = pa.schema([("id", pa.int64())])

@@ -216,6 +216,7 @@ def test_undamaged_tables_agree_with_the_model(bench: Bench) -> None:
     worker.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", tables.KINDS)
 def test_every_proper_prefix_of_a_small_file(bench: Bench, kind: str) -> None:
     """Of commits, hints, checksums and manifests every prefix; of Parquet files every k-th."""

@@ -53,6 +53,7 @@ def rows(root: Path) -> list[tuple[int, str]]:
     return sorted((row["id"], row["s"]) for row in table.to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 @pytest.mark.parametrize("verb", VERBS)
 def test_files_that_may_not_grow(verb: str, tmp_path: Path) -> None:

@@ -152,6 +152,7 @@ CASES: list[Callable[[Path], tuple[int, int]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
 def test_rows_stream_in_little_memory(
     make: Callable[[Path], tuple[int, int]], tmp_path: Path
@@ -173,6 +174,7 @@ def test_rows_stream_in_little_memory(
     assert peak < MAX_MIB
 
 
+@pytest.mark.slow
 def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
     """Many long lists of one value, then many short ones: the mean is useless for both."""
     table = tmp_path / "t"
@@ -256,6 +258,7 @@ def test_a_constraint_that_joins_a_text_many_times(tmp_path: Path) -> None:
     assert peak < MAX_MIB
 
 
+@pytest.mark.slow
 def test_a_long_row_of_a_source_that_many_rows_match(tmp_path: Path) -> None:
     """40,000 rows get a string of 64 KiB each: 2.6 GB from one row of the source."""
     import deltareplay as dr

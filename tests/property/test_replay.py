@@ -23,11 +23,11 @@ from support.actions import PLAIN_FIELDS
 
 import deltareplay as dr
 
-EXAMPLES = int(os.environ.get("DELTAREPLAY_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("DELTAREPLAY_EXAMPLES", "100"))
 VECTOR = ["storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"]
 
 #: A test that looks at what the properties looked at: `make test` tries too few examples for that.
-of_all_examples = pytest.mark.skipif(EXAMPLES < 150, reason="few examples: DELTAREPLAY_EXAMPLES")
+of_all_examples = pytest.mark.skipif(EXAMPLES < 100, reason="few examples: DELTAREPLAY_EXAMPLES")
 
 seen: Counter[str] = Counter()
 

@@ -126,6 +126,7 @@ def test_the_store_of_these_tests_is_read(servers: Servers, table: Path, kind: s
     assert output == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["http", "s3"])
 @pytest.mark.parametrize("what", BAD)
 @pytest.mark.parametrize("status", [200, 206, 404, 500])

@@ -111,6 +111,7 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(("_", ".")) for part in name.split("/"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", TABLES)
 def test_a_vacuum_sees_each_file(servers: Servers, tmp_path: Path, case: str) -> None:
     names = TABLES[case]

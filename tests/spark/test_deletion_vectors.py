@@ -80,6 +80,7 @@ def ours(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_delta_spark_reads_what_we_write_and_we_what_it_deletes_on_top(
     spark: Any, ours: Path
 ) -> None:

@@ -109,6 +109,7 @@ def test_packing_as_delta_spark_does(
     assert spark.sql(f"OPTIMIZE delta.`{ours}`{where}").first().metrics.numFilesRemoved == 0
 
 
+@pytest.mark.slow
 def test_bins_are_those_of_delta_spark(spark: Any, tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     filled(spark, theirs, files=0)
@@ -129,6 +130,7 @@ def test_bins_are_those_of_delta_spark(spark: Any, tmp_path: Path) -> None:
     assert files_of(ours) == files_of(theirs)
 
 
+@pytest.mark.slow
 def test_purging_as_delta_spark_does(spark: Any, tmp_path: Path) -> None:
     reported = {"enableDeletionVectors": "true", "columnMapping.mode": "name"}
     named = {name.replace(".", "__"): value for name, value in reported.items()}

@@ -120,6 +120,7 @@ COUNTED = ("numCopiedRows", "numDeletedRows", "numOutputRows", "numRemovedFiles"
 SOME = ("a key", "a partition", "no match", "nulls are equal")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "case"),
     [("plain", case) for case in CASES]

@@ -86,6 +86,7 @@ CREATED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "exists"), pairs(CREATED, [False, True]))
 def test_default_properties_in_sql(spark: Any, tmp_path: Path, text: str, exists: bool) -> None:
     if exists and "REPLACE" in text and "AS" not in text:

@@ -127,6 +127,7 @@ def test_an_available_now_run_returns_all_rows_in_batches(
         assert len(sink.rows) == batches
 
 
+@pytest.mark.slow
 def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
     sink, checkpoint = Sink(), tmp_path / "checkpoint"
     query = start(spark, grown, sink, checkpoint, OFTEN, maxFilesPerTrigger=1)

@@ -22,8 +22,9 @@ mod targets;
 use deltareplay_core::codec::decoder::hide_decoder_panics;
 use targets::{TAKEN, Target};
 
-/// Executions of a target in the plain run.
+/// Executions of a target in the plain run; of one that reads Parquet files, which takes much longer.
 const EXECUTIONS: u64 = 20_000;
+const FILES: u64 = 5_000;
 /// The maximum size of an input.
 const MAX_BYTES: usize = 32 << 10;
 /// The maximum number of seeds of a target.
@@ -47,11 +48,11 @@ const EDGES: [u64; 12] = [
 ];
 
 macro_rules! fuzzed {
-    ($($name:ident: $target:ident;)*) => {
+    ($($name:ident: $target:ident, $executions:ident;)*) => {
         $(
             #[test]
             fn $name() {
-                fuzz(&targets::$target, &corpus(targets::$target.name));
+                fuzz(&targets::$target, &corpus(targets::$target.name), $executions);
             }
         )*
 
@@ -79,21 +80,21 @@ macro_rules! fuzzed {
 }
 
 fuzzed! {
-    base85: BASE85;
-    bitmaps_of_deletion_vectors: BITMAPS;
-    checkpoints: CHECKPOINTS;
-    checksums: CHECKSUMS;
-    commits: COMMITS;
-    compacted_files: COMPACTED_FILES;
-    data_files: DATA_FILES;
-    files_of_deletion_vectors: VECTOR_FILES;
-    filters: FILTERS;
-    hints: HINTS;
-    partition_values: PARTITION_VALUES;
-    paths: PATHS;
-    schemas: SCHEMAS;
-    sidecars: SIDECARS;
-    statistics: STATISTICS;
+    base85: BASE85, EXECUTIONS;
+    bitmaps_of_deletion_vectors: BITMAPS, EXECUTIONS;
+    checkpoints: CHECKPOINTS, FILES;
+    checksums: CHECKSUMS, EXECUTIONS;
+    commits: COMMITS, EXECUTIONS;
+    compacted_files: COMPACTED_FILES, FILES;
+    data_files: DATA_FILES, FILES;
+    files_of_deletion_vectors: VECTOR_FILES, EXECUTIONS;
+    filters: FILTERS, EXECUTIONS;
+    hints: HINTS, EXECUTIONS;
+    partition_values: PARTITION_VALUES, EXECUTIONS;
+    paths: PATHS, EXECUTIONS;
+    schemas: SCHEMAS, EXECUTIONS;
+    sidecars: SIDECARS, FILES;
+    statistics: STATISTICS, EXECUTIONS;
 }
 
 /// The directory of the seeds, next to the targets of libFuzzer.
@@ -107,14 +108,14 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
-/// Runs one target, from these seeds.
-fn fuzz(target: &Target, seeds: &[Vec<u8>]) {
+/// Runs one target, from these seeds; `executions` times, unless the environment says otherwise.
+fn fuzz(target: &Target, seeds: &[Vec<u8>], executions: u64) {
     let Target {
         words, memory, run, ..
     } = *target;
     quiet();
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok());
-    let executions = number("DELTAREPLAY_FUZZ").unwrap_or(EXECUTIONS);
+    let executions = number("DELTAREPLAY_FUZZ").unwrap_or(executions);
     let mut chance = Chance(number("DELTAREPLAY_FUZZ_SEED").unwrap_or(0x5EED));
     let mut corpus: Vec<Vec<u8>> = seeds.to_vec();
     let mut known: HashSet<u64> = seeds
@@ -291,8 +292,14 @@ fn the_fuzzer_finds_what_is_hidden() {
         memory,
         run,
     };
-    let result = catch_unwind(|| fuzz(&target(hidden, |_| usize::MAX), &[b"aaaa".to_vec()]));
+    let result = catch_unwind(|| {
+        fuzz(
+            &target(hidden, |_| usize::MAX),
+            &[b"aaaa".to_vec()],
+            EXECUTIONS,
+        )
+    });
     assert!(result.is_err());
-    let result = catch_unwind(|| fuzz(&target(greedy, |_| 1 << 10), &[vec![0; 64]]));
+    let result = catch_unwind(|| fuzz(&target(greedy, |_| 1 << 10), &[vec![0; 64]], EXECUTIONS));
     assert!(result.is_err());
 }
