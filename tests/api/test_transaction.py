@@ -206,6 +206,19 @@ def test_actions_that_would_break_the_table_are_refused(what: str, files: dr.Tab
     assert files.snapshot().version == 1
 
 
+@pytest.mark.parametrize("kind", ["add", "add_change_data"])
+def test_partition_values_that_no_reader_could_parse_are_refused(tmp_path: Path, kind: str) -> None:
+    """One such value makes the whole table unreadable."""
+    table = partitioned(tmp_path / "t", **{"delta.enableChangeDataFeed": "true"})
+    transaction = table.transaction()
+    for name, day in {"x": "2024-01-05", "y": None, "z": "2024-13-05"}.items():
+        getattr(transaction, kind)(name, size=1, partition_values={"day": day})
+    with pytest.raises(dr.InvalidArgumentError, match="2024-13-05") as caught:
+        transaction.commit()
+    assert (caught.value.code, caught.value.path) == ("transaction.partition_values", "z")
+    assert table.snapshot().version == 1
+
+
 def test_an_append_only_table_loses_no_rows(tmp_path: Path) -> None:
     table = plain(tmp_path / "t", configuration={"delta.appendOnly": "true"})
     with table.transaction("OPTIMIZE") as transaction:

@@ -18,8 +18,8 @@ use crate::spec::schema::{DataType, PrimitiveType, StructType};
 use crate::spec::{Metadata, Protocol};
 
 use super::Transaction;
-use crate::write::AddFile;
 use crate::write::actions::StringMap;
+use crate::write::{AddFile, Partitions};
 
 /// Characters that column names must not have without column mapping.
 const FORBIDDEN: &str = " ,;{}()\n\t=";
@@ -90,6 +90,11 @@ impl Transaction {
             check_values(&file.path, &file.partition_values, &names)?;
             check_numbers(&file.path, file.size, 0)?;
         }
+        if !names.is_empty() {
+            let columns = &metadata.partition_columns;
+            let partitions = Partitions::none(columns, &schema, properties.column_mapping_mode)?;
+            self.check_texts(&partitions)?;
+        }
         for file in &self.removes {
             self.check_path(&file.path)?;
         }
@@ -106,6 +111,27 @@ impl Transaction {
                     .at_path(path)
                     .because(cause)
             })
+    }
+
+    /// Checks that partition values are of their columns' types: readers refuse a table with others.
+    fn check_texts(&self, partitions: &Partitions) -> Result<()> {
+        let adds = self.adds.iter();
+        let added = adds.map(|file| (&file.partition_values, &file.path));
+        let cdcs = self.cdcs.iter();
+        let changed = cdcs.map(|file| (&file.partition_values, &file.path));
+        let distinct: HashMap<&StringMap, &String> = added.chain(changed).collect();
+        if partitions.hold_files(distinct.keys().copied()).is_ok() {
+            return Ok(());
+        }
+        for (values, path) in distinct {
+            partitions.hold_files([values]).map_err(|cause| {
+                let message = "a file has a value that its partition column cannot have";
+                Error::invalid("transaction.partition_values", message)
+                    .at_path(path)
+                    .because(cause)
+            })?;
+        }
+        Ok(())
     }
 
     /// Checks that each file occurs at most once among adds, and among removes; in both only with another

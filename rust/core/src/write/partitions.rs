@@ -20,7 +20,8 @@ use crate::codec::row_bytes::each_row;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
-use crate::spec::schema::DataType;
+use crate::spec::properties::ColumnMappingMode;
+use crate::spec::schema::{DataType, StructType};
 use crate::write::actions::StringMap;
 
 /// The partition values, as in the log, in the order of the table's columns.
@@ -115,6 +116,33 @@ pub struct Partitions {
 }
 
 impl Partitions {
+    /// Returns no partitions, of a table with these columns.
+    ///
+    /// # Errors
+    ///
+    /// - Corrupt: `schema.physical_name`.
+    /// - Unsupported: `partition_value.type`.
+    pub fn none(
+        partition_columns: &[String],
+        schema: &StructType,
+        mode: ColumnMappingMode,
+    ) -> Result<Self> {
+        let mut columns = Vec::with_capacity(partition_columns.len());
+        for name in partition_columns {
+            if let Some(field) = schema.field(name) {
+                check_partition_column(field)?;
+                let in_log = field.name_in_files(mode)?.to_owned();
+                let typed = Arc::new(Field::new(&in_log, field.data_type.arrow_type(), true));
+                columns.push((name.clone(), (in_log, typed)));
+            }
+        }
+        Ok(Self {
+            columns,
+            keys: HashSet::new(),
+            named: Vec::new(),
+        })
+    }
+
     /// Collects the partitions of files.
     ///
     /// # Errors
@@ -125,22 +153,11 @@ impl Partitions {
         snapshot: &Snapshot,
         files: impl IntoIterator<Item = &'a StringMap>,
     ) -> Result<Self> {
-        let mode = snapshot.properties().column_mapping_mode;
-        let partition_columns = &snapshot.metadata().partition_columns;
-        let mut columns = Vec::with_capacity(partition_columns.len());
-        for name in partition_columns {
-            if let Some(field) = snapshot.schema().field(name) {
-                check_partition_column(field)?;
-                let in_log = field.name_in_files(mode)?.to_owned();
-                let typed = Arc::new(Field::new(&in_log, field.data_type.arrow_type(), true));
-                columns.push((name.clone(), (in_log, typed)));
-            }
-        }
-        let mut partitions = Self {
-            columns,
-            keys: HashSet::new(),
-            named: Vec::new(),
-        };
+        let mut partitions = Self::none(
+            &snapshot.metadata().partition_columns,
+            snapshot.schema(),
+            snapshot.properties().column_mapping_mode,
+        )?;
         let (values, count) = partitions.parsed(files)?;
         let Self { keys, named, .. } = &mut partitions;
         each_row(&values, count, |row, key| {
