@@ -174,6 +174,26 @@ def test_strangers_code_does_not_run(spark: Any, tmp_path: Path, text: str) -> N
     assert spark._jvm.java.lang.System.getProperty(key) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "length('a', 'b')",
+        "cast(1 AS DECIMAL(100, 2)) = 1",
+        "INTERVAL 99999999999999 DAY",
+        "'a' COLLATE nonexistent = 'b'",
+        "named_struct('a')",
+    ],
+)
+def test_an_expression_that_spark_refuses_is_named(spark: Any, tmp_path: Path, text: str) -> None:
+    """Each of Spark's parser and analyzer has errors of its own."""
+    for named, path in places(tmp_path, text).items():
+        with pytest.raises(dr.UnsupportedFeatureError, match="by this Spark") as caught:
+            dr_spark.write(spark.range(1), path)
+        assert caught.value.code == "spark.expression"
+        assert named in str(caught.value)
+        assert dr.Table(path).snapshot().version == 0
+
+
 def test_statements_do_not_run_it(spark: Any, tmp_path: Path) -> None:
     key = f"ran-{os.urandom(4).hex()}"
     path = table(tmp_path / "t", field(CURRENT_DEFAULT=JAVA.format(key=key)))

@@ -5,7 +5,7 @@ The text in the log is untrusted. Spark gets only SQL that the core has parsed a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from deltareplay import _native
@@ -15,7 +15,7 @@ from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.session import capabilities, strings
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 GENERATED = "delta.generationExpression"
 DEFAULT = "CURRENT_DEFAULT"
@@ -63,10 +63,56 @@ def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None
 
 
 def value(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> Column:
-    """Return an expression as a column; arguments and errors are those of ``sql``."""
+    """Return an expression as a column; arguments and errors are those of ``sql``.
+
+    Raises:
+        UnsupportedFeatureError: ``spark.expression``, also where this Spark does not parse it.
+    """
+    return _parsed(sql(spark, text, what, columns), what)
+
+
+def _parsed(printed: str, what: str) -> Column:
     from pyspark.sql import functions as sf
 
-    return sf.expr(sql(spark, text, what, columns))
+    try:
+        return sf.expr(printed)
+    except Exception as cause:  # as in ``_refusal``
+        raise _unresolved(what, cause) from cause
+
+
+def check(rows: DataFrame, values: Mapping[str, Column]) -> None:
+    """Check that Spark can resolve expressions, by their descriptions.
+
+    Args:
+        rows: The rows on which they are evaluated.
+        values: The expressions.
+
+    Raises:
+        UnsupportedFeatureError: ``spark.expression``: Spark refuses one of them.
+    """
+    if not values or _refusal(rows, *values.values()) is None:
+        return
+    for what, column in values.items():
+        cause = _refusal(rows, column)
+        if cause is not None:
+            raise _unresolved(what, cause) from cause
+
+
+def _refusal(rows: DataFrame, *columns: Column) -> Exception | None:
+    """Return Spark's error if it cannot resolve columns."""
+    try:
+        _ = rows.select(*columns).schema
+    except Exception as error:  # Spark has many kinds for it, some of them of the JVM
+        return error
+    return None
+
+
+def _unresolved(what: str, cause: Exception) -> UnsupportedFeatureError:
+    error = str(getattr(cause, "java_exception", cause))
+    message = error.split("JVM stacktrace")[0].strip().splitlines()[0]
+    return UnsupportedFeatureError(
+        f"{what} cannot be evaluated by this Spark: {message}", code="spark.expression"
+    )
 
 
 def generated(spark: SparkSession, field: Field, columns: Sequence[str]) -> Column:
@@ -75,9 +121,13 @@ def generated(spark: SparkSession, field: Field, columns: Sequence[str]) -> Colu
     Raises:
         UnsupportedFeatureError: As by ``sql``.
     """
-    source = f"the expression of the generated column {field.name} ({GENERATED})"
-    computed = value(spark, field.generation_expression, source, columns)
+    computed = value(spark, field.generation_expression, generated_by(field), columns)
     return computed.cast(spark_type(field.type))
+
+
+def generated_by(field: Field) -> str:
+    """Return a description of the expression of a generated column, for errors."""
+    return f"the expression of the generated column {field.name} ({GENERATED})"
 
 
 def default(spark: SparkSession, field: Field) -> str:
@@ -88,4 +138,7 @@ def default(spark: SparkSession, field: Field) -> str:
     """
     if field.default is None:
         return "NULL"
-    return sql(spark, field.default, f"the default of the column {field.name} ({DEFAULT})", [])
+    source = f"the default of the column {field.name} ({DEFAULT})"
+    printed = sql(spark, field.default, source, [])
+    check(spark.range(0), {source: _parsed(printed, source).cast(spark_type(field.type))})
+    return printed

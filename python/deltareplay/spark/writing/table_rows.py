@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from deltareplay._protocol.schema import Array, Field, Map, Struct, Type, nested
 from deltareplay.exceptions import InvalidArgumentError
@@ -94,6 +94,7 @@ def _logical(
     usable = [field.name for field in fields if field not in generated]
     for field in generated:
         value = log_expressions.generated(df.sparkSession, field, usable)
+        log_expressions.check(rows, {log_expressions.generated_by(field): value})
         rows = rows.withColumn(field.name, value)
         usable.append(field.name)
     return rows, [field.name for field in generated]
@@ -241,7 +242,16 @@ def checked(
     void_columns = {name: sf.lit(None) for name in target.void_columns}
     if void_columns:  # conditions may refer to them
         rows = rows.withColumns(void_columns)
-    for failure_text, passes in _conditions(spark, target, fields, computed, replace_where):
+    conditions = list(_conditions(spark, target, fields, computed, replace_where))
+    log_expressions.check(
+        rows,
+        {
+            condition.source: sf.when(condition.passes, sf.lit(True))
+            for condition in conditions
+            if condition.source
+        },
+    )
+    for failure_text, passes, _ in conditions:
         display = sf.struct(
             *[sf.col(names.quoted(field.name)) for field in fields if _is_printable(field)]
         )
@@ -272,14 +282,27 @@ def broken(error: BaseException) -> InvalidArgumentError | None:
     return InvalidArgumentError(message, code="write.constraint")
 
 
+class _Condition(NamedTuple):
+    """A condition that rows must satisfy.
+
+    Attributes:
+        failure_text: Describes a row that does not.
+        source: Describes the expression of the log that it is; empty if it is none.
+    """
+
+    failure_text: str
+    passes: Column
+    source: str = ""
+
+
 def _conditions(
     spark: SparkSession,
     target: TargetTable,
     fields: list[Field],
     computed: Sequence[str],
     replace_where: str | None,
-) -> Iterator[tuple[str, Column]]:
-    """Yield each condition with its description."""
+) -> Iterator[_Condition]:
+    """Yield each condition."""
     from pyspark.sql import functions as sf
 
     column_names = [field.name for field in fields] + target.void_columns
@@ -290,27 +313,29 @@ def _conditions(
             rule = invariant_of(field)
             source = f"the invariant of the column {field.name} (delta.invariants)"
             holds = log_expressions.value(spark, rule, source, column_names)
-            yield f"it breaks the invariant {rule} of the column {field.name}", holds
+            failure_text = f"it breaks the invariant {rule} of the column {field.name}"
+            yield _Condition(failure_text, holds, source)
         generated = field.generation_expression
         if generated is not None and field.name not in computed:
-            description = f"the generated column {field.name} is not {generated}"
-            yield (
-                description,
-                column.eqNullSafe(log_expressions.generated(spark, field, column_names)),
-            )
+            failure_text = f"the generated column {field.name} is not {generated}"
+            holds = column.eqNullSafe(log_expressions.generated(spark, field, column_names))
+            yield _Condition(failure_text, holds, log_expressions.generated_by(field))
         limit = _LIMIT.fullmatch(str(field.limit))
         if limit is not None:
             fits = sf.char_length(column) <= int(limit[1])
-            yield f"{field.name} is longer than {limit[0]}", column.isNull() | fits
+            yield _Condition(f"{field.name} is longer than {limit[0]}", column.isNull() | fits)
     for key, rule in sorted(target.properties.items()):
         if key.lower().startswith("delta.constraints."):
-            holds = log_expressions.value(spark, rule, f"the CHECK constraint {key}", column_names)
-            yield f"it breaks the CHECK constraint {key[18:]} ({rule})", holds
+            source = f"the CHECK constraint {key}"
+            holds = log_expressions.value(spark, rule, source, column_names)
+            failure_text = f"it breaks the CHECK constraint {key[18:]} ({rule})"
+            yield _Condition(failure_text, holds, source)
     if replace_where is not None:
-        yield f"it is not among the rows to replace ({replace_where})", sf.expr(replace_where)
+        failure_text = f"it is not among the rows to replace ({replace_where})"
+        yield _Condition(failure_text, sf.expr(replace_where))
 
 
-def _not_null(fields: Sequence[Field], above: str) -> Iterator[tuple[str, Column]]:
+def _not_null(fields: Sequence[Field], above: str) -> Iterator[_Condition]:
     """Yield the conditions of columns, and of fields in structs, that must not be null."""
     from pyspark.sql import functions as sf
 
@@ -318,7 +343,7 @@ def _not_null(fields: Sequence[Field], above: str) -> Iterator[tuple[str, Column
         path = above + names.quoted(field.name)
         if not field.nullable:
             description = f"{path.replace('`', '')} is null, which the table does not allow"
-            yield description, sf.col(path).isNotNull()
+            yield _Condition(description, sf.col(path).isNotNull())
         if isinstance(field.type, Struct):
             yield from _not_null(field.type.fields, f"{path}.")
             continue
@@ -327,7 +352,7 @@ def _not_null(fields: Sequence[Field], above: str) -> Iterator[tuple[str, Column
             description = (
                 f"{path.replace('`', '')} has a null inside, which the table does not allow"
             )
-            yield description, holds
+            yield _Condition(description, holds)
 
 
 def _without_nulls(value: Column, type_: Type) -> Column | None:

@@ -385,6 +385,7 @@ def _set(
     result = rows.select(*selected, *own)
     for field, setting in partly:
         computed = log_expressions.generated(spark, field, usable)
+        log_expressions.check(result, {log_expressions.generated_by(field): computed})
         own_value = sf.col(names.quoted(field.name))
         is_deleted = [at for at, clause in enumerate(clauses) if clause.then == "delete"]
         keeps = number.isin([*setting, *is_deleted])
