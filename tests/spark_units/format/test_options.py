@@ -235,3 +235,10 @@ def test_a_table_of_the_catalog_has_properties() -> None:
     options = read(provider="delta", owner="me", **{"delta.appendOnly": "true", "storage.Key": "x"})
     assert options.values == {"path": "t", "storage.<key>": {"key": "x"}}
     assert code_of(lambda: read(provider="deltareplay")) == "option.path"
+
+
+def test_a_path_of_the_catalog_is_not_encoded() -> None:
+    """As of ``LOCATION '/t/a%2Fb'``: Spark passes Hadoop's form of it."""
+    assert read(provider="delta", path="file:/t/a%2Fb").values["path"] == "file:/t/a%252Fb"
+    assert read(provider="delta", path="/t/a%2Fb").values["path"] == "/t/a%2Fb"
+    assert read(path="file:/t/a%20b").values["path"] == "file:/t/a%20b"

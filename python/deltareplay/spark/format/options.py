@@ -179,6 +179,9 @@ def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[
         else:
             value = _VALUES[entry.kind](entry.name, text)
             values[entry.alias or entry.name] = values.get(entry.alias or entry.name) or value
+    if "provider" in names and not values["path"].startswith("/"):
+        # the catalog passes a path of Hadoop, in which nothing is encoded
+        values["path"] = values["path"].replace("%", "%25")
     return values
 
 
