@@ -64,6 +64,20 @@ def test_empty_strings_stay(spark: Any, tmp_path: Path, nullable: bool) -> None:
     assert pairs(spark.read.format("delta").load(str(path))) == [(1, "x")]
 
 
+def test_strings_that_are_names_of_directories_stay(spark: Any, tmp_path: Path) -> None:
+    """As null, one of them would break the constraint of the column."""
+    path = tmp_path / "t"
+    schema = SCHEMA.set(1, SCHEMA.field("s").with_nullable(False))
+    table = dr.create_table(path, schema, ["s"])
+    texts = ["__HIVE_DEFAULT_PARTITION__", "deltareplay_text_", "deltareplay_text_x", "a", ""]
+    rows = list(enumerate(texts))
+    dr_spark.write(spark.createDataFrame(rows, "v int, s string"), table)
+    assert sorted(values["s"] for values in added(path)) == sorted(texts)
+    assert pairs(dr_spark.read(spark, table)) == rows
+    dr_spark.update(spark, table, "v < 9", {"v": "v + 10"})
+    assert pairs(spark.read.format("delta").load(str(path))) == [(v + 10, s) for v, s in rows]
+
+
 def test_collations_are_sparks(spark: Any, tmp_path: Path) -> None:
     """No file is skipped by the bytes of bounds: delta-spark finds these rows, too.
 

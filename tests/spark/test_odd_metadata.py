@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import logs
+from support.vectors import inline
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -143,3 +144,63 @@ def test_names_of_columns_that_statements_add(
             write()
         assert caught.value.code == "write.columns"
     assert dr.Table(tmp_path).snapshot().version == 0
+
+
+@pytest.mark.parametrize("is_physical", [False, True], ids=["name", "physical name"])
+@pytest.mark.parametrize("name", ["__deltareplay_Vector", "__deltareplay_words"])
+def test_names_of_columns_that_reads_add(
+    spark: Any, tmp_path: Path, name: str, is_physical: bool
+) -> None:
+    """Spark would not know which of both columns is meant."""
+    pq.write_table(pa.table({"id": range(3), name: ["a", "b", "c"]}), tmp_path / "a.parquet")
+    logical = "odd" if is_physical else name
+    fields = [
+        {"name": column, "type": kind, "nullable": True, "metadata": mapped(at, physical)}
+        for at, (column, physical, kind) in enumerate(
+            [("id", "id", "long"), (logical, name, "string")]
+        )
+    ]
+    size = (tmp_path / "a.parquet").stat().st_size
+    stats = json.dumps({"numRecords": 3})
+    features = ["columnMapping", "deletionVectors"]
+    log = logs.LogBuilder(tmp_path)
+    log.create(
+        json.dumps({"type": "struct", "fields": fields}),
+        logs.add("a.parquet", size=size, stats=stats, deletion_vector=inline([1])),
+        protocol_action=logs.protocol(3, 7, reader_features=features, writer_features=features),
+        configuration={"delta.columnMapping.mode": "name"} if is_physical else {},
+    )
+    with pytest.raises(dr.InvalidArgumentError, match=name) as caught:
+        dr_spark.read(spark, str(tmp_path))
+    assert caught.value.code == "columns.reserved"
+    dr_spark.register(spark)
+    rows = spark.read.format("deltareplay").load(str(tmp_path)).select("id").collect()
+    assert sorted(row.id for row in rows) == [0, 2]
+
+
+def test_an_identity_column_may_have_any_name(spark: Any, tmp_path: Path) -> None:
+    """The write itself counts its ``rows``."""
+    log = logs.LogBuilder(tmp_path)
+    identity = {**IDENTITY, "delta.identity.start": 100}
+    fields = [
+        {"name": name, "type": "long", "nullable": True, "metadata": metadata}
+        for name, metadata in {"id": {}, "rows": identity}.items()
+    ]
+    log.create(
+        json.dumps({"type": "struct", "fields": fields}),
+        protocol_action=logs.protocol(1, 7, writer_features=["identityColumns"]),
+    )
+    for start in (0, 3):
+        dr_spark.write(spark.range(start, start + 3), str(tmp_path))
+    written = dr.Table(tmp_path).snapshot().to_arrow().to_pydict()
+    assert sorted(written["id"]) == list(range(6))
+    assert len(set(written["rows"])) == 6
+    assert min(written["rows"]) == 100
+    [_, field] = json.loads(dr.Table(tmp_path).snapshot().schema_json)["fields"]
+    assert field["metadata"]["delta.identity.highWaterMark"] == max(written["rows"])
+
+
+def test_a_filter_may_name_a_column_that_is_a_star(spark: Any, tmp_path: Path) -> None:
+    dr.write(tmp_path, {"id": [1, 2], "*": ["a", "b"]})
+    rows = dr_spark.read(spark, tmp_path, filter=[("*", "=", "b")])
+    assert [row.id for row in rows.collect()] == [2]

@@ -184,7 +184,7 @@ class RowSets:
         from pyspark.sql import functions as sf
 
         joined = self._joined(rows, "left")
-        marked = sf.col(deletion_vectors.KEY).isNotNull().alias(hidden_columns.MARKED)
+        marked = sf.col(hidden_columns.KEY).isNotNull().alias(hidden_columns.MARKED)
         return joined.select(*[sf.col(names.quoted(column)) for column in rows.columns], marked)
 
     def _joined(self, rows: DataFrame, how: str) -> DataFrame:

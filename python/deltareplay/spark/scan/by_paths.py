@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.scan.files import Files
-from deltareplay.spark.scan.hidden_columns import ROW_NUMBER
+from deltareplay.spark.scan.hidden_columns import PATH, ROW_NUMBER, SCANNED_PATH
 from deltareplay.spark.scan.projection import of_file
 from deltareplay.spark.schema.fields import READ_OPTIONS, struct_type
 from deltareplay.spark.schema.frames import from_arrow
@@ -26,7 +26,6 @@ from deltareplay.spark.syntax.names import quoted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_KEY, _FOUND = "__deltareplay_path", "__deltareplay_found"
 #: Characters that Java's ``URI`` does not encode in a path, besides ASCII letters and digits.
 _LEGAL = "/,;:$&+=@!~*'()_-."
 
@@ -63,18 +62,18 @@ def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool
     keys: list[str] = [as_metadata_path(path) for path in listed]
     rows = pa.table(
         [pa.array(keys, pa.string()), *(constant.values for constant in files.constants)],
-        names=[_KEY, *(constant.name for constant in files.constants)],
+        names=[PATH, *(constant.name for constant in files.constants)],
     )
-    types = struct_type([Field(_KEY, "string"), *(constant.field for constant in files.constants)])
+    types = struct_type([Field(PATH, "string"), *(constant.field for constant in files.constants)])
     constants = from_arrow(spark, rows, types)
-    path = sf.regexp_replace(of_file(scan, "file_path"), "^file:/+", "file:/").alias(_FOUND)
+    path = sf.regexp_replace(of_file(scan, "file_path"), "^file:/+", "file:/").alias(SCANNED_PATH)
     joined = scan.select(*columns, path).join(
-        sf.broadcast(constants), sf.col(_FOUND) == sf.col(_KEY), "left"
+        sf.broadcast(constants), sf.col(SCANNED_PATH) == sf.col(PATH), "left"
     )
     # the rows of a file that is not recognised would be lost silently
-    strange = sf.concat(sf.lit("deltareplay does not recognise the file "), sf.col(_FOUND))
-    recognised = sf.coalesce(sf.col(_KEY), sf.raise_error(strange).cast("string"))
-    return joined.where(sf.length(recognised) > 0).drop(_KEY, _FOUND)
+    strange = sf.concat(sf.lit("deltareplay does not recognise the file "), sf.col(SCANNED_PATH))
+    recognised = sf.coalesce(sf.col(PATH), sf.raise_error(strange).cast("string"))
+    return joined.where(sf.length(recognised) > 0).drop(PATH, SCANNED_PATH)
 
 
 def as_metadata_path(path: str) -> str:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from deltareplay._support.readers import reader
 from deltareplay.exceptions import DeltaReplayError, UnsupportedFeatureError
-from deltareplay.spark.scan.hidden_columns import ROW_NUMBER, VECTOR
+from deltareplay.spark.scan.hidden_columns import KEY, ROW_NUMBER, VECTOR, WORDS
 from deltareplay.spark.session.capabilities import version
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _COMFORTABLE = 64 << 20
 _MAX_BYTES = 2 << 30
 #: Position of the vector's number in a key; a file has fewer than 2^32 chunks.
 _KEY_BITS = 32
-KEY, WORDS = "__deltareplay_key", "__deltareplay_words"
 
 
 def has_vector(files: pa.Table) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltareplay import _native
+from deltareplay._names import dotted, parts_of
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.session.capabilities import is_utc, time_zone, version
@@ -48,7 +49,8 @@ def condition(filter: Filter) -> Column:
 def _comparison(name: str, operator: str, value: Any) -> Column:
     from pyspark.sql import functions as sf
 
-    column = sf.col(name)
+    # Spark takes a star without backticks for all columns
+    column = sf.col(dotted(parts_of(name)) if "*" in name else name)
     if operator in ("in", "not in"):
         listed = [_literal(item) for item in value if item is not None]
         has_null = len(listed) < len(value)

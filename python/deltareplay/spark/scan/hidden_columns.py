@@ -15,6 +15,12 @@ BASE_ROW_ID = "__deltareplay_base_row_id"
 DEFAULT_VERSION = "__deltareplay_default_version"
 LOG_PATH = "__deltareplay_log_path"
 
+#: Columns of the joins that remove deleted rows and add constants of files.
+KEY, WORDS = "__deltareplay_key", "__deltareplay_words"
+PATH, SCANNED_PATH = "__deltareplay_path", "__deltareplay_scanned_path"
+#: The names that no column of a data file may have.
+OF_JOINS = (ROW_NUMBER, KEY, WORDS, PATH, SCANNED_PATH)
+
 #: Columns of statements: the number of a row's file, and its id and commit version.
 FILE = "__deltareplay_file"
 OLD_ROW_ID = "__deltareplay_row_id"
@@ -35,8 +41,6 @@ CLAUSE = "__deltareplay_clause"
 #: The partition that separates change data from data while they are staged. Names of directories
 #: must not begin with ``_``: VACUUM ignores those.
 IS_CHANGE = "deltareplay_is_change"
-#: The empty string in names of directories, which Spark would not distinguish from null.
-EMPTY = "deltareplay_empty"
 
 
 def is_hidden(name: str) -> bool:

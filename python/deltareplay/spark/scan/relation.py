@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltareplay._protocol.schema import Field
+from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.scan import by_file_index, by_paths
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.files import Files
@@ -26,10 +27,28 @@ def relation(
         fields: Columns to read, with the names in the files.
         numbered: Whether to add the position of the row in its file, as
             ``hidden_columns.ROW_NUMBER``.
+
+    Raises:
+        InvalidArgumentError: ``columns.reserved``: a column of the table is stored under the name
+            of another one.
     """
+    _check_names([*(constant.field for constant in files.constants), *fields])
     rows = by_file_index.frame(spark, files, fields) if is_classic(spark) else None
     if rows is None:
         return by_paths.frame(spark, files, fields, numbered)
     if not numbered:
         return rows
     return rows.select("*", of_file(rows, "row_index").alias(names.ROW_NUMBER))
+
+
+def _check_names(fields: list[Field]) -> None:
+    """Check that no two columns, and no columns that joins add, have the same name."""
+    taken = set(names.OF_JOINS)
+    for field in fields:
+        if field.key in taken:
+            raise InvalidArgumentError(
+                f"a column of the table is stored as {field.name}, a name that this scan needs for "
+                "another column: read the table by the format 'deltareplay', or by Snapshot.scan",
+                code="columns.reserved",
+            )
+        taken.add(field.key)

@@ -136,7 +136,9 @@ def _text(column: Column, field: Field) -> Column:
         )
     if type_ == "string":
         text = column.cast("string")
-        return sf.when(sf.length(text) == 0, sf.lit(hidden_columns.EMPTY)).otherwise(text)
+        is_null_there = (sf.length(text) == 0) | (text == _NULL)
+        is_other = is_null_there | text.startswith(_PREFIX)
+        return sf.when(is_other, sf.concat(sf.lit(_PREFIX), text)).otherwise(text)
     if type_ != "timestamp":
         return column.cast("string")
     # in UTC, whatever the session's time zone
@@ -169,8 +171,16 @@ def _in_files(type_: Type, mode: str) -> Type:
 #: Characters that are not encoded in the paths of the log.
 SAFE = "/=:@!$&'()*+,;~-._"
 
-#: Values that are not the names of their directories.
-_DIRECTORIES = {"__HIVE_DEFAULT_PARTITION__": None, hidden_columns.EMPTY: ""}
+#: Null as the name of a directory.
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+#: The prefix of strings whose directories would be those of null: the empty string, and that name.
+_PREFIX = "deltareplay_text_"
+
+
+def _value(directory: str) -> str | None:
+    """Return the partition value of a directory, without its escapes."""
+    return None if directory == _NULL else directory.removeprefix(_PREFIX)
+
 
 #: Settings of the written files that only a session can have.
 _SETTINGS = {
@@ -267,9 +277,11 @@ class StagedWrite:
             rows = rows.hint("rebalance", *map(sf.col, map(names.quoted, file_rows.partitions)))
             own |= _OPTIMIZED
         rows = capabilities.in_own_session(rows, own)
-        counted = file_rows.counted
+        # not by their names, one of which may be that of the count
+        counted = {f"mark {at}": both for at, both in enumerate(file_rows.counted.items())}
         farthest = [
-            identity_columns.farthest(field, name).alias(name) for name, field in counted.items()
+            identity_columns.farthest(field, stored).alias(name)
+            for name, (stored, field) in counted.items()
         ]
         rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"), *farthest)
         writer = rows.write.format("parquet").mode("append").option("compression", codec)
@@ -283,7 +295,7 @@ class StagedWrite:
                 raise
             raise constraint from error
         observed = written.get
-        marks = {field.name: observed[name] for name, field in counted.items()}
+        marks = {field.name: observed[name] for name, (_, field) in counted.items()}
         marks = {name: mark for name, mark in marks.items() if mark is not None}
         files = self._files(file_rows.partitions, marks)
         self._check_rows(files, observed["rows"])
@@ -334,7 +346,7 @@ class StagedWrite:
                     code="write.uncommitted_files",
                 )
             values = [tuple(map(unquote, directory.split("=", 1))) for directory in directories]
-            partition_values = [(key, _DIRECTORIES.get(value, value)) for key, value in values]
+            partition_values = [(key, _value(value)) for key, value in values]
             is_change = dict(partition_values).get(hidden_columns.IS_CHANGE) == "true"
             partition_values = [
                 value for value in partition_values if value[0] != hidden_columns.IS_CHANGE
