@@ -129,6 +129,83 @@ def test_delta_encodings_that_claim_the_truth(tmp_path: Path) -> None:
         assert output == ["abc"] * 10
 
 
+def test_more_strings_than_a_page_can_have(tmp_path: Path) -> None:
+    """2^27 empty strings in 50 bytes: memory for 2^28 lengths is allocated at once."""
+    body = numbers(2**27, 2**40) * 2
+    page = parquet_bytes.page(DATA, body, len(body), 2**27, encoding="delta_bytes")
+    make(tmp_path, Column("string", page, 2**27), 2**27)
+    refuses(tmp_path, READS[:1])
+
+
+def test_prefixes_beyond_the_string_before(tmp_path: Path) -> None:
+    """Early versions of parquet-mr wrote such pages (PARQUET-246): the strings are not in them."""
+    body = numbers(10, first=2) + numbers(10, first=1) + b"a" * 10
+    page = parquet_bytes.page(DATA, body, len(body), 10, encoding="delta_bytes")
+    make(tmp_path, Column("string", page, 10), 10)
+    refuses(tmp_path, READS[:1])
+
+
+@pytest.mark.parametrize("encoding", ["plain", "delta_length", "delta_bytes", "indexes"])
+def test_strings_that_are_not_text(encoding: str, tmp_path: Path) -> None:
+    """Halves of a character, which together are text; bytes that are declared as JSON."""
+    halves, no_text = ("é" * 5).encode(), b"\xff" * 10
+    for annotation, content in ((0, halves), (19, halves), (19, no_text)):
+        table = tmp_path / f"{annotation} {len(set(content))}"
+        table.mkdir()
+        plain = b"".join(struct.pack("<I", 1) + bytes([byte]) for byte in content)
+        lengths = numbers(10, first=1)
+        bodies = {
+            "plain": plain,
+            "delta_length": lengths + content,
+            "delta_bytes": numbers(10) + lengths + content,
+            "indexes": b"\x04" + varint(2 << 1 | 1) + b"\x10\x32\x54\x76\x98" + bytes(3),
+        }
+        first = parquet_bytes.page(DICTIONARY, plain, len(plain), 10)
+        dictionary = first if encoding == "indexes" else b""
+        body = bodies[encoding]
+        page = parquet_bytes.page(DATA, body, len(body), 10, encoding=encoding)
+        column = Column(
+            "string", dictionary + page, 10, dictionary=len(dictionary), annotation=annotation
+        )
+        make(table, column, 10)
+        refuses(table, READS[:1])
+
+
+def test_values_of_two_gigabytes(tmp_path: Path) -> None:
+    """Memory for 1,024 of them is allocated at once to compare statistics with a filter."""
+    page = parquet_bytes.page(DATA, bytes(40), 40, 10)
+    make(tmp_path, Column("fixed", page, 10, length=2**31 - 1), 10)
+    code = "table.snapshot().scan(filter='x IS NOT NULL').to_arrow()"
+    output, peak = run(tmp_path, code)
+    assert output[:3] == ["CorruptTableError", "data.footer", "a.parquet"]
+    assert peak < MAX_MIB
+
+
+@pytest.mark.parametrize(
+    ("kind", "encoding", "body"),
+    [
+        ("int64", "indexes", b"\x04\x14\x00"),  # no dictionary
+        ("int64", "delta", b"\xff" * 11),  # a number of eleven bytes
+        ("int64", "delta", numbers(0)),
+        ("string", "delta_length", b"\xff" * 11),
+        ("string", "indexes", b"\x20\x14" + b"\xff" * 4),
+        ("fixed", "indexes", b"\x04\x14\x09"),
+    ],
+)
+def test_panics_of_the_decoder_are_errors(
+    kind: str, encoding: str, body: bytes, tmp_path: Path
+) -> None:
+    """``run`` also refuses the text of a panic on the standard error stream."""
+    values = {"int64": bytes(8), "string": bytes(4), "fixed": bytes(4)}[kind]
+    first = parquet_bytes.page(DICTIONARY, values, len(values), 1)
+    dictionary = first if kind != "int64" else b""
+    page = parquet_bytes.page(DATA, body, len(body), 10, encoding=encoding)
+    length = 4 if kind == "fixed" else None
+    column = Column(kind, dictionary + page, 10, dictionary=len(dictionary), length=length)
+    make(tmp_path, column, 10)
+    refuses(tmp_path, READS[:1])
+
+
 def test_a_sound_page(tmp_path: Path) -> None:
     """What the other tests damage."""
     body = struct.pack("<2q", 5, 6)

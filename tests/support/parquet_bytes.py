@@ -93,6 +93,7 @@ class Column:
         codec: One of ``CODECS``.
         dictionary: The length of the first page, if it is a dictionary.
         length: The length of the values of the type ``fixed``.
+        annotation: The number of the ``ConvertedType``; ``UTF8`` for strings, otherwise none.
     """
 
     kind: str
@@ -101,6 +102,7 @@ class Column:
     codec: str = "none"
     dictionary: int = 0
     length: int | None = None
+    annotation: int | None = None
 
 
 def write(path: Path, column: Column, rows: int) -> int:
@@ -117,8 +119,10 @@ def write(path: Path, column: Column, rows: int) -> int:
         9: Long(start + column.dictionary),
         11: Long(start) if column.dictionary else None,
     }
-    text = 0 if column.kind == "string" else None
-    leaf = {1: TYPES[column.kind], 2: column.length, 3: 0, 4: "x", 6: text}
+    annotation = column.annotation
+    if annotation is None and column.kind == "string":
+        annotation = 0
+    leaf = {1: TYPES[column.kind], 2: column.length, 3: 0, 4: "x", 6: annotation}
     group = {1: [{2: Long(start), 3: chunk}], 2: Long(size), 3: Long(rows)}
     footer = fields({1: 1, 2: [{4: "schema", 5: 1}, leaf], 3: Long(rows), 4: [group]})
     trailer = struct.pack("<I", len(footer)) + b"PAR1"

@@ -91,27 +91,23 @@ pub(super) fn plan(
                 words = words.saturating_add(in_batch);
             }
         }
-        let share = |page: &PageFacts| {
-            // estimate rows of nested columns by their mean length
-            let rows = if repeats {
-                page.values.saturating_mul(all).div_ceil(values.max(1))
-            } else {
-                page.values
-            };
-            let bytes = match width {
-                None if !page.dictionary => page.bytes,
-                _ => page.values.saturating_mul(encoded),
-            };
-            Share { rows, bytes }
+        let bytes = |page: &PageFacts| match width {
+            None if !page.dictionary => page.bytes,
+            _ => page.values.saturating_mul(encoded),
         };
-        let mut shares: Vec<Share> = pages.data.iter().map(share).collect();
-        let decoded = shares.iter().map(|share| share.bytes);
-        let decoded = decoded.fold(0, u64::saturating_add);
-        let stored = u64::try_from(column.compressed_size()).unwrap_or_default();
-        let hidden = decoded > MAX_UNMEASURED && decoded / MAX_TIMES > stored;
-        if pages.data.iter().any(is_delta) || repeats && hidden {
-            shares = measured(column, fetched, encoded).unwrap_or(shares);
-        }
+        let shares = if repeats {
+            nested_shares(column, &pages.data, all, bytes, fetched)
+        } else {
+            let shares = |page: &PageFacts| {
+                page.strings.clone().unwrap_or_else(|| {
+                    vec![Share {
+                        rows: page.values,
+                        bytes: bytes(page),
+                    }]
+                })
+            };
+            pages.data.iter().flat_map(shares).collect()
+        };
         uneven.push(Shares::new(selected(shares, selection)));
     }
     let fits = |rows: u64| {
@@ -130,10 +126,31 @@ pub(super) fn plan(
     }
 }
 
-/// Returns `true` if strings are prefix-compressed (`DELTA_BYTE_ARRAY`), so that the page's bytes do not show
-/// their decoded size.
-fn is_delta(page: &PageFacts) -> bool {
-    page.is_delta && page.values.saturating_mul(page.bytes) > FEW_BYTES
+/// Returns the shares of a nested column chunk in a row group of `all` rows: the pages, whose rows are
+/// estimated by their mean length, or what is measured.
+fn nested_shares(
+    column: &ColumnChunkMetaData,
+    pages: &[PageFacts],
+    all: u64,
+    bytes: impl Fn(&PageFacts) -> u64,
+    fetched: &FetchedBytes,
+) -> Vec<Share> {
+    let values = u64::try_from(column.num_values()).unwrap_or_default();
+    let share = |page: &PageFacts| Share {
+        rows: page.values.saturating_mul(all).div_ceil(values.max(1)),
+        bytes: bytes(page),
+    };
+    let shares: Vec<Share> = pages.iter().map(share).collect();
+    let decoded = shares.iter().map(|share| share.bytes);
+    let decoded = decoded.fold(0, u64::saturating_add);
+    let stored = u64::try_from(column.compressed_size()).unwrap_or_default();
+    if decoded <= MAX_UNMEASURED || decoded / MAX_TIMES <= stored {
+        return shares;
+    }
+    let sizes = pages
+        .iter()
+        .map(|page| bytes(page).div_ceil(page.values.max(1)));
+    measured(column, fetched, sizes).unwrap_or(shares)
 }
 
 /// Returns the bytes of a value of fixed width; `None` for strings.

@@ -1,53 +1,61 @@
 //! Checks pages with delta-encoded lengths of strings, whose decoder allocates memory for as many lengths as
-//! they claim.
+//! they claim, and measures their strings.
 //!
 //! Protocol: Apache Parquet, "Delta-length byte array", "Delta Strings".
 
 use std::sync::Arc;
 
 use parquet::basic::Encoding;
-use parquet::column::page::{Page, PageReader};
+use parquet::column::page::PageReader;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::PageRules;
+use super::data_page::DataPage;
 use super::fetched::FetchedBytes;
 use super::hybrid::DeltaNumbers;
-use super::shares::v1_parts;
+use super::shares::{Share, SharedBytes};
 use crate::error::{Error, Result};
 
-/// Decompresses the pages, and compares their numbers of lengths with those of their values.
+/// A page must not have more strings: the decoder allocates eight bytes for each at once.
+const MAX_STRINGS: u64 = 1 << 26;
+
+/// Decompresses the pages, compares their numbers of lengths with those of their values, and their lengths with
+/// their bytes. Returns the shares of each page's strings if they are prefix-compressed (`DELTA_BYTE_ARRAY`): a
+/// page's bytes do not show their decoded size.
 ///
 /// # Errors
 ///
 /// Corrupt, with the code of the rules and the byte offset of the page.
-pub(super) fn check(
+pub(super) fn measured(
     column: &ColumnChunkMetaData,
     fetched: &FetchedBytes,
     pages: &[PageLocation],
     rules: &PageRules,
-) -> Result<()> {
+) -> Result<Vec<Option<Vec<Share>>>> {
     if pages.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let broken = || Error::corrupt(rules.code, rules.message);
     let mut reader = reader(column, fetched, pages).map_err(|cause| broken().because(cause))?;
-    for location in pages {
+    let measured = pages.iter().map(|location| {
         let at = location.offset.cast_unsigned();
         let page = reader
             .get_next_page()
             .map_err(|cause| broken().because(cause).at_offset(at))?;
-        if page.is_none_or(|page| is_sound(&page, column) != Some(true)) {
+        let page = page.as_ref();
+        let page = page.and_then(|page| DataPage::new(page, column.column_descr()));
+        page.and_then(|page| strings(&page)).ok_or_else(|| {
             let message = format!(
-                "a page of {} does not decode: it claims more strings than it has values",
+                "a page of {} does not decode: its strings exceed its values or its bytes",
                 column.column_path()
             );
-            return Err(Error::corrupt(rules.code, message).at_offset(at));
-        }
-    }
-    Ok(())
+            Error::corrupt(rules.code, message).at_offset(at)
+        })
+    });
+    measured.collect()
 }
 
 /// Returns a reader of these pages.
@@ -65,46 +73,38 @@ fn reader(
     Ok(reader)
 }
 
-/// Returns `true` if a data page claims at most as many lengths as it has values; `None` if that is not known.
-fn is_sound(page: &Page, column: &ColumnChunkMetaData) -> Option<bool> {
-    let (values, encoding, body) = match page {
-        Page::DataPage {
-            buf,
-            num_values,
-            encoding,
-            def_level_encoding,
-            rep_level_encoding,
-            ..
-        } => {
-            let column = column.column_descr();
-            let (repeated, defined) = (column.max_rep_level(), column.max_def_level());
-            if defined > 0 && *def_level_encoding != Encoding::RLE {
-                return None;
-            }
-            let known = *rep_level_encoding == Encoding::RLE;
-            (
-                *num_values,
-                *encoding,
-                v1_parts(buf, repeated, defined, known)?.1,
-            )
-        }
-        Page::DataPageV2 {
-            buf,
-            num_values,
-            encoding,
-            def_levels_byte_len,
-            rep_levels_byte_len,
-            ..
-        } => {
-            let levels = (*rep_levels_byte_len as usize).checked_add(*def_levels_byte_len as usize);
-            (*num_values, *encoding, buf.get(levels?..)?)
-        }
-        Page::DictionaryPage { .. } => return None,
-    };
-    let values = u64::from(values);
-    let first = DeltaNumbers::new(body)?;
-    if first.len() > values || encoding != Encoding::DELTA_BYTE_ARRAY {
-        return Some(first.len() <= values);
+/// Returns the decoded bytes of prefix-compressed strings, by values; no shares for others. `None` if the
+/// lengths contradict the page.
+fn strings(page: &DataPage<'_>) -> Option<Option<Vec<Share>>> {
+    let lengths = DeltaNumbers::new(page.body)?;
+    if lengths.len() > page.values.min(MAX_STRINGS) {
+        return None;
     }
-    Some(DeltaNumbers::new(first.rest()?)?.len() <= values)
+    if page.encoding != Encoding::DELTA_BYTE_ARRAY {
+        return Some(None); // the decoder compares the lengths with the bytes
+    }
+    let count = lengths.len();
+    let after = DeltaNumbers::new(page.body)?.rest()?;
+    let suffixes = DeltaNumbers::new(after)?;
+    if suffixes.len() != count {
+        return None;
+    }
+    let mut left = DeltaNumbers::new(after)?.rest()?.len() as u64;
+    let mut shared = SharedBytes::default();
+    let mut previous = 0;
+    for (prefix, suffix) in lengths.zip(suffixes) {
+        let suffix = u64::try_from(suffix).ok()?;
+        left = left.checked_sub(suffix)?;
+        let prefix = u64::try_from(prefix).ok()?;
+        if prefix > previous {
+            return None; // early parquet-mr continued the last string of the page before (PARQUET-246)
+        }
+        previous = prefix + suffix;
+        shared.add(1, previous);
+    }
+    shared.add(page.values - count, 0); // nulls
+    Some(Some(shared.finish()))
 }
+
+#[cfg(test)]
+mod tests;

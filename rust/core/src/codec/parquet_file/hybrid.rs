@@ -26,24 +26,25 @@ impl Iterator for LevelRuns<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let width = u64::from(self.width);
-        let (bytes, at, count) = self.packed;
-        if at < count {
-            self.packed.1 += 1;
-            return Some((1, bits(bytes, at * width, width)?));
-        }
-        let header = varint(&mut self.bytes)?;
-        let number = header >> 1;
-        if header & 1 == 0 {
-            let (value, rest) = self.bytes.split_at_checked(width.div_ceil(8) as usize)?;
+        loop {
+            let (bytes, at, count) = self.packed;
+            if at < count {
+                self.packed.1 += 1;
+                return Some((1, bits(bytes, at * width, width)?));
+            }
+            let header = varint(&mut self.bytes)?;
+            let number = header >> 1;
+            if header & 1 == 0 {
+                let (value, rest) = self.bytes.split_at_checked(width.div_ceil(8) as usize)?;
+                self.bytes = rest;
+                return Some((number, bits(value, 0, width)?));
+            }
+            // a bit-packed run consists of groups of eight levels; the last may be truncated
+            let length = usize::try_from(number.checked_mul(width)?).ok()?;
+            let (group, rest) = self.bytes.split_at(length.min(self.bytes.len()));
             self.bytes = rest;
-            return Some((number, bits(value, 0, width)?));
+            self.packed = (group, 0, number.checked_mul(8)?);
         }
-        // a bit-packed run consists of groups of eight levels; the last may be truncated
-        let length = usize::try_from(number.checked_mul(width)?).ok()?;
-        let (group, rest) = self.bytes.split_at(length.min(self.bytes.len()));
-        self.bytes = rest;
-        self.packed = (group, 0, number.checked_mul(8)?);
-        self.next()
     }
 }
 
@@ -100,7 +101,10 @@ impl<'a> DeltaNumbers<'a> {
         let (width, widths) = self.widths.split_first()?;
         self.widths = widths;
         let width = u64::from(*width);
-        let length = usize::try_from(width * self.of_mini_block / 8).ok()?;
+        if width > u64::from(u64::BITS) {
+            return None;
+        }
+        let length = usize::try_from(width.checked_mul(self.of_mini_block)? / 8).ok()?;
         let (bits, rest) = self.bytes.split_at_checked(length)?;
         self.bytes = rest;
         self.current = (bits, width, 0);

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use parquet::DecodeResult;
+use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
 
@@ -15,6 +16,7 @@ use super::decoder;
 use crate::error::{Error, Result};
 
 mod batch_plan;
+mod data_page;
 mod delta_lengths;
 mod fetched;
 mod hybrid;
@@ -49,6 +51,9 @@ const MAX_FAR_PREFETCH: u64 = 1 << 20;
 
 /// The maximum length of a footer: real footers have some kilobytes, rarely megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
+
+/// The maximum bytes of a value of fixed length: decoders allocate memory for a thousand at once.
+const MAX_FIXED_LENGTH: i32 = 1 << 20;
 
 /// The rules for reading and checking a footer.
 #[derive(Clone, Copy, Debug)]
@@ -240,6 +245,14 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
         );
         Err(Error::corrupt(rules.code, message))
     };
+    for column in metadata.file_metadata().schema_descr().columns() {
+        if column.physical_type() == PhysicalType::FIXED_LEN_BYTE_ARRAY
+            && column.type_length() > MAX_FIXED_LENGTH
+        {
+            let (path, length) = (column.path(), column.type_length());
+            return refuse(&format!("a value of {path} claims {length} bytes"));
+        }
+    }
     let max = length.saturating_mul(rules.max_rows_per_byte);
     let mut total = 0_u64;
     for group in metadata.row_groups() {

@@ -16,6 +16,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 use super::PageRules;
 use super::delta_lengths;
 use super::fetched::FetchedBytes;
+use super::shares::Share;
 use super::sizes::{exceeds, max_decompressed};
 use super::thrift::{PageHeader, page_header};
 use crate::error::{Error, Result};
@@ -26,20 +27,21 @@ pub(super) struct LeafPages {
     pub(super) leaf: usize,
     pub(super) dictionary: Option<PageFacts>,
     pub(super) data: Vec<PageFacts>,
-    /// The data pages with delta-encoded lengths.
-    delta_lengths: Vec<PageLocation>,
 }
 
 /// The checked content of a page header.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PageFacts {
     pub(super) values: u64,
     /// Decompressed size in bytes.
     pub(super) bytes: u64,
     /// True if the values are dictionary indexes.
     pub(super) dictionary: bool,
-    /// True if strings are prefix-compressed (`DELTA_BYTE_ARRAY`).
-    pub(super) is_delta: bool,
+    /// The decoded bytes of strings that are prefix-compressed (`DELTA_BYTE_ARRAY`), by values.
+    pub(super) strings: Option<Vec<Share>>,
+    /// True if the lengths of strings are delta-encoded (`DELTA_LENGTH_BYTE_ARRAY`, `DELTA_BYTE_ARRAY`).
+    pub(super) has_delta_lengths: bool,
+    location: PageLocation,
 }
 
 /// A column chunk whose pages are checked.
@@ -94,7 +96,20 @@ pub(super) fn check_pages<'a>(
                 .ok_or_else(|| Error::corrupt(rules.code, rules.message).at_offset(range.start))?;
             check_range(&mut chunk, range, &bytes, &mut pages, rules)?;
         }
-        delta_lengths::check(column, fetched, &pages.delta_lengths, rules)?;
+        let mut delta_pages: Vec<_> = pages.data.iter_mut().collect();
+        delta_pages.retain(|page| page.has_delta_lengths);
+        let locations: Vec<_> = delta_pages
+            .iter()
+            .map(|page| page.location.clone())
+            .collect();
+        let measured = delta_lengths::measured(column, fetched, &locations, rules)?;
+        for (page, strings) in delta_pages.into_iter().zip(measured) {
+            if let Some(strings) = &strings {
+                let bytes = strings.iter().map(|share| share.bytes);
+                page.bytes = bytes.fold(0, u64::saturating_add);
+            }
+            page.strings = strings;
+        }
         known.push(pages);
     }
     Ok(known)
@@ -206,20 +221,21 @@ fn check_range(
             values: u64::try_from(header.values).unwrap_or_default(),
             bytes: claimed,
             dictionary: header.is_dictionary_encoded(),
-            is_delta: header.is_delta_encoded(),
+            strings: None,
+            has_delta_lengths: header.has_delta_lengths(),
+            location: PageLocation {
+                offset: at.cast_signed(),
+                compressed_page_size: i32::try_from(size).unwrap_or(i32::MAX),
+                first_row_index: 0,
+            },
         };
-        if header.kind == PageHeader::DICTIONARY {
-            pages.dictionary = Some(facts);
-        } else {
-            *values += header.values;
-            pages.data.push(facts);
-            if header.has_delta_lengths() {
-                pages.delta_lengths.push(PageLocation {
-                    offset: at.cast_signed(),
-                    compressed_page_size: i32::try_from(size).unwrap_or(i32::MAX),
-                    first_row_index: 0,
-                });
+        match header.kind {
+            PageHeader::DICTIONARY => pages.dictionary = Some(facts),
+            PageHeader::DATA | PageHeader::DATA_V2 => {
+                *values += header.values;
+                pages.data.push(facts);
             }
+            _ => {}
         }
         if let Some(expected) = header.crc
             && i64::from(crc32fast::hash(body).cast_signed()) != expected

@@ -9,6 +9,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
     RowSelectionPolicy,
 };
+use parquet::basic::{ConvertedType, Type as PhysicalType};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
 
@@ -17,7 +18,7 @@ use super::batch_plan::plan;
 use super::fetched::FetchedBytes;
 use super::known_dictionaries;
 use super::leaves::{leaf_types, with_leaf_types};
-use super::pages::check_pages;
+use super::pages::{LeafPages, check_pages};
 use super::row_group_reader::RowGroupReader;
 use crate::error::{Error, Result};
 
@@ -123,6 +124,23 @@ impl RowGroupRequest {
             index.map(|index| index.page_locations().as_slice())
         };
         let pages = check_pages(columns, locations, &self.ranges, fetched, rules)?;
+        let unchecked = pages.iter().any(|pages| {
+            let column = columns.get(pages.leaf);
+            column.is_some_and(|column| has_unchecked_strings(column, pages))
+        });
+        let reader = self.decoder(file, fetched, size, (&pages, rules))?;
+        Ok(reader.with_unchecked_strings(unchecked))
+    }
+
+    /// Begins to decode checked pages.
+    fn decoder(
+        self,
+        file: &ArrowReaderMetadata,
+        fetched: &FetchedBytes,
+        size: BatchSize,
+        (pages, rules): (&[LeafPages], &PageRules),
+    ) -> Result<RowGroupReader> {
+        let metadata = file.metadata();
         let (group, batch_rows) = match (size, metadata.row_groups().get(self.row_group)) {
             (BatchSize::Bounded(rows), Some(group)) => (group, rows),
             (BatchSize::Rows(rows) | BatchSize::Bounded(rows), _) => {
@@ -131,7 +149,7 @@ impl RowGroupRequest {
         };
         let types = leaf_types(file.schema());
         let selection = self.selection.as_ref();
-        let plan = plan(group, (&pages, &types), selection, fetched, batch_rows);
+        let plan = plan(group, (pages, &types), selection, fetched, batch_rows);
         let viewed;
         let file = if plan.views.is_empty() {
             file
@@ -181,6 +199,18 @@ impl RowGroupRequest {
             .map(RowGroupReader::from)
             .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
     }
+}
+
+/// Returns `true` if the decoder does not check that all strings are UTF-8: it checks only columns annotated
+/// as UTF8, and not where one string of a page with `DELTA_LENGTH_BYTE_ARRAY` ends and the next begins.
+fn has_unchecked_strings(column: &ColumnChunkMetaData, pages: &LeafPages) -> bool {
+    let column = column.column_descr();
+    column.physical_type() == PhysicalType::BYTE_ARRAY
+        && (column.converted_type() != ConvertedType::UTF8
+            || pages
+                .data
+                .iter()
+                .any(|page| page.has_delta_lengths && page.strings.is_none()))
 }
 
 /// Returns the file's metadata with views as the types of some leaves.

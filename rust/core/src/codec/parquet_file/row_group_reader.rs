@@ -10,6 +10,8 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
 pub(crate) struct RowGroupReader {
     reader: ParquetRecordBatchReader,
     mask: Option<Mask>,
+    /// True if the decoder does not check all strings.
+    unchecked_strings: bool,
 }
 
 /// The rows to keep, of all rows of a row group.
@@ -32,7 +34,29 @@ impl RowGroupReader {
                 selected,
                 position: 0,
             }),
+            unchecked_strings: false,
         }
+    }
+
+    /// Checks that all strings are UTF-8, if the decoder does not.
+    pub(super) fn with_unchecked_strings(self, unchecked_strings: bool) -> Self {
+        Self {
+            unchecked_strings,
+            ..self
+        }
+    }
+
+    /// Decodes the next batch.
+    fn decode(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        let batch = self.reader.next()?;
+        Some(batch.and_then(|batch| {
+            if self.unchecked_strings {
+                for column in batch.columns() {
+                    column.to_data().validate_full()?;
+                }
+            }
+            Ok(batch)
+        }))
     }
 
     /// Returns the schema of the batches.
@@ -43,7 +67,11 @@ impl RowGroupReader {
 
 impl From<ParquetRecordBatchReader> for RowGroupReader {
     fn from(reader: ParquetRecordBatchReader) -> Self {
-        Self { reader, mask: None }
+        Self {
+            reader,
+            mask: None,
+            unchecked_strings: false,
+        }
     }
 }
 
@@ -51,13 +79,13 @@ impl Iterator for RowGroupReader {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Some(mask) = &mut self.mask else {
-            return self.reader.next();
-        };
         loop {
-            let batch = match self.reader.next()? {
+            let batch = match self.decode()? {
                 Ok(batch) => batch,
                 error => return Some(error),
+            };
+            let Some(mask) = &mut self.mask else {
+                return Some(Ok(batch));
             };
             match mask.apply(&batch) {
                 Ok(batch) if batch.num_rows() == 0 => {}

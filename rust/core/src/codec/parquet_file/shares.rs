@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use parquet::arrow::arrow_reader::RowSelection;
-use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::data_page::DataPage;
 use super::fetched::FetchedBytes;
-use super::hybrid::{DeltaNumbers, LevelRuns};
+use super::hybrid::LevelRuns;
 
 /// Consecutive rows, and their decoded bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,121 +18,45 @@ pub(super) struct Share {
     pub(super) bytes: u64,
 }
 
-/// A measured share ends at this number of bytes.
+/// A measured share ends at this number of bytes, or at this part of all bytes before it: there are never many.
 const SHARE_BYTES: u64 = 1 << 20;
+const SHARE_PART: u64 = 1 << 10;
 
-/// Measures the shares of a column chunk from the levels and string lengths in its pages; other values take
-/// `width` bytes each. `None` if a page does not decode, which its reader will report.
+/// Measures the shares of a nested column chunk from the levels in its pages; `sizes` are the bytes of a value
+/// in each page. `None` if a page does not decode, which its reader will report.
 pub(super) fn measured(
     column: &ColumnChunkMetaData,
     fetched: &FetchedBytes,
-    width: u64,
+    sizes: impl Iterator<Item = u64>,
 ) -> Option<Vec<Share>> {
-    let (levels, defined) = {
-        let column = column.column_descr();
-        (column.max_rep_level(), column.max_def_level())
-    };
-    let text = column.column_descr().physical_type() == PhysicalType::BYTE_ARRAY;
+    let levels = column.column_descr().max_rep_level();
     let mut pages = SerializedPageReader::new(Arc::new(fetched.clone()), column, 0, None).ok()?;
-    let mut shares = Shared::default();
-    while let Some(page) = pages.get_next_page().ok()? {
-        let (buf, values, encoding, parts) = match &page {
-            Page::DataPage {
-                buf,
-                num_values,
-                encoding,
-                rep_level_encoding,
-                ..
-            } => {
-                let known = *rep_level_encoding == Encoding::RLE;
-                (
-                    buf,
-                    *num_values,
-                    *encoding,
-                    v1_parts(buf, levels, defined, known),
-                )
-            }
-            Page::DataPageV2 {
-                buf,
-                num_values,
-                encoding,
-                def_levels_byte_len,
-                rep_levels_byte_len,
-                ..
-            } => {
-                let repeated = *rep_levels_byte_len as usize;
-                let parts = buf.split_at_checked(repeated).and_then(|(levels, rest)| {
-                    Some((levels, rest.get(*def_levels_byte_len as usize..)?))
-                });
-                (buf, *num_values, *encoding, parts)
-            }
-            Page::DictionaryPage { .. } => continue,
-        };
-        let (repeated, body) = parts?;
-        let values = u64::from(values);
-        let dictionary = matches!(
-            encoding,
-            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
-        );
-        let each = match encoding {
-            Encoding::DELTA_BYTE_ARRAY if levels == 0 => {
-                shares.lengths(body, values)?;
-                continue;
-            }
-            Encoding::DELTA_BYTE_ARRAY => {
-                let mut total = Shared::default();
-                total.lengths(body, values)?;
-                let bytes = total.done.iter().map(|share| share.bytes).sum::<u64>();
-                (bytes + total.open.bytes).div_ceil(values.max(1))
-            }
-            _ if text && !dictionary => (buf.len() as u64).div_ceil(values.max(1)),
-            _ => width,
-        };
-        if levels == 0 {
-            shares.add(values, each.saturating_mul(values));
-        } else {
-            shares.levels(LevelRuns::new(repeated, levels), each);
+    let mut shares = SharedBytes::default();
+    for size in sizes {
+        let mut page = pages.get_next_page().ok()??;
+        if matches!(page, Page::DictionaryPage { .. }) {
+            page = pages.get_next_page().ok()??;
         }
+        let page = DataPage::new(&page, column.column_descr())?;
+        shares.levels(LevelRuns::new(page.repetition, levels), size);
     }
     Some(shares.finish())
 }
 
-/// Returns the repetition levels and the values of a V1 data page.
-pub(super) fn v1_parts(
-    buf: &[u8],
-    repeated: i16,
-    defined: i16,
-    known: bool,
-) -> Option<(&[u8], &[u8])> {
-    let part = |buf: &'_ [u8]| -> Option<usize> {
-        let length = u32::from_le_bytes(*buf.first_chunk()?);
-        usize::try_from(length).ok()
-    };
-    let (mut rest, mut levels): (&[u8], &[u8]) = (buf, &[]);
-    if repeated > 0 {
-        if !known {
-            return None;
-        }
-        let length = part(rest)?;
-        (levels, rest) = rest.get(4..)?.split_at_checked(length)?;
-    }
-    if defined > 0 {
-        let length = part(rest)?;
-        rest = rest.get(4..)?.get(length..)?;
-    }
-    Some((levels, rest))
-}
-
-/// Collects measured shares.
+/// Collects shares of measured bytes.
 #[derive(Default)]
-struct Shared {
+pub(super) struct SharedBytes {
     done: Vec<Share>,
     open: Share,
+    /// The bytes of the shares that are done.
+    before: u64,
 }
 
-impl Shared {
-    fn add(&mut self, rows: u64, bytes: u64) {
-        if self.open.rows > 0 && self.open.bytes.saturating_add(bytes) > SHARE_BYTES {
+impl SharedBytes {
+    pub(super) fn add(&mut self, rows: u64, bytes: u64) {
+        let max = SHARE_BYTES.max(self.before / SHARE_PART);
+        if self.open.rows > 0 && self.open.bytes.saturating_add(bytes) > max {
+            self.before = self.before.saturating_add(self.open.bytes);
             self.done.push(std::mem::take(&mut self.open));
         }
         self.open.rows = self.open.rows.saturating_add(rows);
@@ -152,24 +76,7 @@ impl Shared {
         }
     }
 
-    /// Adds prefix-compressed strings, whose lengths are those of the prefix and the suffix.
-    fn lengths(&mut self, body: &[u8], values: u64) -> Option<()> {
-        let prefixes = DeltaNumbers::new(body)?;
-        let suffixes = DeltaNumbers::new(DeltaNumbers::new(body)?.rest()?)?;
-        let mut rows = values;
-        for (prefix, suffix) in prefixes.zip(suffixes) {
-            let Some(left) = rows.checked_sub(1) else {
-                break;
-            };
-            rows = left;
-            let length = prefix.max(0).saturating_add(suffix.max(0));
-            self.add(1, length.unsigned_abs());
-        }
-        self.add(rows, 0); // nulls
-        Some(())
-    }
-
-    fn finish(mut self) -> Vec<Share> {
+    pub(super) fn finish(mut self) -> Vec<Share> {
         self.done.push(self.open);
         self.done
     }

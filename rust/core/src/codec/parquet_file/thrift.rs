@@ -126,11 +126,6 @@ impl PageHeader {
         matches!(self.encoding, 2 | 8)
     }
 
-    /// Returns `true` if strings are prefix-compressed (`DELTA_BYTE_ARRAY`).
-    pub(super) fn is_delta_encoded(&self) -> bool {
-        self.encoding == 7
-    }
-
     /// Returns `true` if the lengths of strings are delta-encoded (`DELTA_LENGTH_BYTE_ARRAY`,
     /// `DELTA_BYTE_ARRAY`).
     pub(super) fn has_delta_lengths(&self) -> bool {

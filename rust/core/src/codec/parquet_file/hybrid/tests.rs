@@ -15,6 +15,39 @@ fn numbers_are_decoded_by_the_format() {
     assert!(DeltaNumbers::new(&[8, 1, 8]).is_none());
 }
 
+// a width is one of up to 64 bits; 2^59 values of 32 bits are 2^61 bytes, not none
+#[test]
+fn miniblocks_are_not_beyond_the_bytes() {
+    let block = |number: &[u8], width: u8| [number, &[1, 2, 0, 0, width], &[0; 600]].concat();
+    let of_128 = [0x80, 1];
+    assert!(
+        DeltaNumbers::new(&block(&of_128, 32))
+            .unwrap()
+            .rest()
+            .is_some()
+    );
+    assert!(
+        DeltaNumbers::new(&block(&of_128, 65))
+            .unwrap()
+            .rest()
+            .is_none()
+    );
+    assert_eq!(DeltaNumbers::new(&block(&of_128, 255)).unwrap().count(), 1);
+    let huge = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 8]; // 2^59
+    assert!(
+        DeltaNumbers::new(&block(&huge, 0))
+            .unwrap()
+            .rest()
+            .is_some()
+    );
+    assert!(
+        DeltaNumbers::new(&block(&huge, 32))
+            .unwrap()
+            .rest()
+            .is_none()
+    );
+}
+
 // the example of "Run Length Encoding / Bit-Packing Hybrid": 0 to 7 in three bits each
 #[test]
 fn levels_are_decoded_by_the_format() {
@@ -25,4 +58,10 @@ fn levels_are_decoded_by_the_format() {
     let runs: Vec<_> = LevelRuns::new(&[20, 1, 6, 0], 1).collect();
     assert_eq!(runs, [(10, 1), (3, 0)]);
     assert_eq!(LevelRuns::new(&[20], 1).count(), 0);
+}
+
+#[test]
+fn empty_runs_take_no_stack() {
+    let empty = vec![1; 16 << 20];
+    assert_eq!(LevelRuns::new(&empty, 1).count(), 0);
 }

@@ -32,10 +32,24 @@ fn of_a_share_only_selected_rows_count() {
 
 #[test]
 fn long_and_short_rows_are_distinguished() {
-    let mut measured = Shared::default();
+    let mut measured = SharedBytes::default();
     // a row of 1 + 2^20 values, then 1,000 rows of one
     let long: Vec<u8> = vec![2, 0, 0x80, 0x80, 0x80, 1, 1, 0xD0, 0x0F, 0];
     measured.levels(LevelRuns::new(&long, 1), 8);
     let actual = measured.finish();
     assert_eq!(actual, shares(&[(1, 8 + (8 << 20)), (1_000, 8_000)]));
+}
+
+#[test]
+fn many_long_rows_have_few_shares() {
+    let mut measured = SharedBytes::default();
+    for _ in 0..1_000_000 {
+        measured.add(1, 2 << 20);
+    }
+    let actual = measured.finish();
+    assert!(actual.len() < 10_000, "{}", actual.len());
+    let sum = actual.iter().fold((0, 0), |sum, share| {
+        (sum.0 + share.rows, sum.1 + share.bytes)
+    });
+    assert_eq!(sum, (1_000_000, 1_000_000 * (2 << 20)));
 }
