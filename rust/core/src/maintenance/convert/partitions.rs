@@ -57,7 +57,7 @@ pub fn partition_values(path: &str, schema: &StructType) -> Result<StringMap> {
                 Some(value) => Some(value),
                 None => {
                     return refused(format!(
-                        "the value {:?} of the partition column {} is not of the type {}",
+                        "the value {} of the partition column {} is not of the type {}",
                         clipped(text),
                         clipped(&field.name),
                         field.data_type.arrow_type()

@@ -41,3 +41,10 @@ fn other_columns_are_refused() {
         );
     }
 }
+
+#[test]
+fn a_value_of_another_type_is_quoted() {
+    let error = partition_values("p=1/q=one/x.parquet", &two()).unwrap_err();
+    let message = "the value \"one\" of the partition column \"q\" is not of the type Int32";
+    assert!(error.message().starts_with(message), "{error}");
+}
