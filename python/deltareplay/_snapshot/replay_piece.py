@@ -25,8 +25,8 @@ class ReplayPiece:
     >>> import pickle
     >>> plan = table.snapshot().replay_plan(columns=["path"], keyed=True)
     >>> (piece,) = pickle.loads(pickle.dumps(plan.pieces))
-    >>> newest = {row["key"]: row["file"] for row in piece.to_arrow(plan.tail).to_pylist()}
-    >>> sorted(file["path"] for file in newest.values() if file)
+    >>> files = {row["key"]: row["file"] for row in piece.to_arrow(plan.tail).to_pylist()}
+    >>> sorted(file["path"] for file in files.values() if file)
     ['day=2026-01-02/b.parquet', 'day=2026-01-03/c.parquet']
     """
 
@@ -63,7 +63,7 @@ class ReplayPiece:
         return self._native.size_in_bytes
 
     def to_arrow(self, tail: ReplayTail, *, threads: int | None = None) -> pa.Table:
-        """Read all rows of the piece.
+        """Read all rows of the piece; with ``keyed``, a row for each key.
 
         Args:
             tail: The tail of the same plan.
@@ -106,7 +106,12 @@ class ReplayPiece:
     def write_sidecars(
         self, tail: ReplayTail, codec: str | None, threads: int
     ) -> list[tuple[str, int, int, int, int]]:
-        """Internal: write the live files of the piece as sidecars of a checkpoint."""
+        """Internal: write the live files of the piece as sidecars of a checkpoint.
+
+        Returns:
+            For each sidecar: the path, the size in bytes, the modification time in milliseconds
+            since the epoch, and the numbers of files and of ``remove`` actions.
+        """
         return self._native.write_sidecars(tail.table.native, tail.native, codec, threads)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -109,7 +109,7 @@ class SnapshotFiles:
         ['c.parquet']
         """
         paths: list[Any] = self.files(["path"], filter)["path"].to_pylist()
-        return self._table._uris(paths)
+        return self._table.file_uris(paths)
 
     def tombstones(self) -> pa.Table:
         """List the removed files whose retention has not passed: the live ``remove`` actions.

@@ -37,9 +37,10 @@ class TableLocation:
     ) -> None:
         self._options = dict(storage_options or {})
         uri = os.fspath(uri)
-        resolved = cast("Catalog | None", catalog)
         if is_name(uri, catalog):
             uri, resolved = self._named(uri, cast("Locator | str | None", catalog))
+        else:
+            resolved = cast("Catalog | None", catalog)
         roots = None if allowed_roots is None else [os.fspath(root) for root in allowed_roots]
         for location in (uri, *(roots or ())):
             refuse_signature(location)
@@ -47,7 +48,7 @@ class TableLocation:
         self._catalog = resolved
         self._allowed_roots = roots
         self._strict = strict
-        #: The vended credentials, and the time until which they are used, by the kind of access.
+        #: The vended credentials, and until when they are reused, by the kind of access.
         self._vended: dict[str, tuple[Credentials | None, float]] = {}
 
     def _named(self, name: str, catalog: Locator | str | None) -> tuple[str, Catalog | None]:
@@ -87,8 +88,8 @@ class TableLocation:
         """Internal: the catalog that manages the commits, or vends credentials."""
         return self._catalog
 
-    def _uris(self, paths: Sequence[str]) -> list[str]:
-        """Return the full URIs of files, by their paths in the log.
+    def file_uris(self, paths: Sequence[str]) -> list[str]:
+        """Internal: return the full URIs of files, by their paths in the log.
 
         Raises:
             CorruptTableError: A path is outside of the locations that the table may point to.
@@ -98,26 +99,26 @@ class TableLocation:
         uris = []
         for path in self._native.locate(paths):
             encoded = quote(path, safe=_UNRESERVED)
-            encoded_uri = encoded if path.startswith("/") else f"{directory}/{encoded}"
-            uris.append(urlunsplit((root.scheme, root.netloc, encoded_uri, root.query, "")))
+            encoded_path = encoded if path.startswith("/") else f"{directory}/{encoded}"
+            uris.append(urlunsplit((root.scheme, root.netloc, encoded_path, root.query, "")))
         return uris
 
     def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:
-        """Internal: return the credentials that the catalog vends for other readers.
+        """Internal: return the credentials that the catalog vends, for Spark.
 
-        They are reused in the first quarter of their lifetime: a job begins with most of it left,
-        and the steps of a statement have the same credentials.
+        They are cached for a quarter of their lifetime, so that the steps of a statement share
+        them and each job starts with most of it left; for good if they do not expire.
         """
         if self._catalog is None:
             return None
-        now = time.time() * 1000
-        vended, until = self._vended.get(operation, (None, 0.0))
-        if now < until:
+        now = time.time() * 1000  # milliseconds, as expires_at
+        vended, reuse_until = self._vended.get(operation, (None, 0.0))
+        if now < reuse_until:
             return vended
         vended = self._catalog.credentials(operation)
         expires = None if vended is None else vended.expires_at
-        until = float("inf") if expires is None else now + (expires - now) / 4
-        self._vended[operation] = vended, until
+        reuse_until = float("inf") if expires is None else now + (expires - now) / 4
+        self._vended[operation] = vended, reuse_until
         return vended
 
     def __eq__(self, other: object) -> bool:

@@ -92,20 +92,20 @@ class CatalogEntry:
 
 
 #: A path with the version to read, or its time in the zone of the session.
-_TRAVELS = re.compile(r"(?P<path>.+)@(?:[vV](?P<version>\d+)|(?P<stamp>\d{17}))")
+_TIME_TRAVEL = re.compile(r"(?P<path>.+)@(?:[vV](?P<version>\d+)|(?P<stamp>\d{17}))")
 
 
-def travelled(path: str) -> tuple[str, int | None, str | None] | None:
+def split_time_travel(path: str) -> tuple[str, int | None, str | None] | None:
     """Split a path that ends with a version or a time, such as ``/path@v7``.
 
     Returns:
         The path of the table, the version, and the time as SQL writes it; None if the path ends
         with neither.
 
-    >>> travelled("/tmp/t@20260131235959000")
+    >>> split_time_travel("/tmp/t@20260131235959000")
     ('/tmp/t', None, '2026-01-31 23:59:59.000')
     """
-    match = _TRAVELS.fullmatch(path)
+    match = _TIME_TRAVEL.fullmatch(path)
     if match is None:
         return None
     version, stamp = match["version"], match["stamp"]
@@ -145,8 +145,8 @@ _entries: ContextVar[dict[tuple[str, ...], CatalogEntry] | None] = ContextVar(
 
 
 @contextmanager
-def once() -> Iterator[None]:
-    """Look up each name once, within the context: in all parts of a statement."""
+def cached_lookups() -> Iterator[None]:
+    """Cache lookups within the context, so that all parts of a statement see the same entry."""
     token = _entries.set({})
     try:
         yield

@@ -185,7 +185,7 @@ def _at_location(spark: SparkSession, definition: Definition, location: str | No
 
 
 def _created(spark: SparkSession, location: WriteLocation, definition: Definition) -> Table:
-    properties = default_properties.merged(
+    properties = default_properties.with_defaults(
         settings.default_properties(spark), definition.properties
     )
     if definition.query is not None:

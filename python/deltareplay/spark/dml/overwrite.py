@@ -1,4 +1,4 @@
-"""The files that an overwrite replaces."""
+"""The files that overwrites and TRUNCATE remove."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from deltareplay.spark.scan import partition_values
 from deltareplay.spark.scan.skipping import other_partitions, own_filter
 from deltareplay.spark.schema.fields import columns_of
 
-_ROWS = "numRecords"
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
     from deltareplay._transaction.transaction import Transaction
     from deltareplay.spark.dml.statement import Statement
 
+_ROWS = "numRecords"
+
 
 def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table | None:
     """Return the live files, or those of the partitions that satisfy a condition.
@@ -34,26 +34,29 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
     """
     if condition is None:
         return snapshot.files(REMOVED)
-    is_other = other_partitions(condition, spark, snapshot)
+    negation = other_partitions(condition, spark, snapshot)
     selected = own_filter(condition, spark, snapshot, None, joined=False)
-    if is_other is None or selected is None:
+    if negation is None or selected is None:
         return None
-    covered, undecided = covered_files(snapshot, selected, is_other)
-    return covered if undecided is None else None
+    covered, partly_covered = covered_files(snapshot, selected, negation)
+    return covered if partly_covered is None else None
 
 
 def covered_files(
-    snapshot: Snapshot, condition: Filter, is_other: Filter
+    snapshot: Snapshot, condition: Filter, negation: Filter
 ) -> tuple[pa.Table, str | None]:
-    """Return the files with rows of a condition, and the path of a file that may have others, too.
+    """Return the files that may have rows that satisfy a condition.
+
+    The second value is the path of a file that may also have rows that do not satisfy it; None if
+    there is no such file.
 
     Args:
         snapshot: The version.
         condition: The condition.
-        is_other: A condition that is true for all other rows.
+        negation: A condition that is true for all rows that do not satisfy it.
     """
     covered = snapshot.files([*REMOVED, _ROWS], condition)
-    others: list[Any] = snapshot.files(["path"], is_other)["path"].to_pylist()
+    others: list[Any] = snapshot.files(["path"], negation)["path"].to_pylist()
     paths: list[Any] = covered["path"].to_pylist()
     return covered, min({*paths} & {*others}, default=None)
 
@@ -103,25 +106,30 @@ def same_partitions(
 
 
 def metrics(removed: pa.Table | None) -> dict[str, int]:
-    """Return the metrics of the replaced files; row counts only if all of them are known."""
+    """Return the operation metrics of an overwrite.
+
+    As in delta-spark, only ``replaceWhere`` counts deleted rows, if every file has statistics.
+    """
     if removed is None:
         return {}
-    counted = {
+    result = {
         "numRemovedFiles": removed.num_rows,
         "numRemovedBytes": pc.sum(removed["size"]).as_py() or 0,
     }
     if _ROWS in removed.column_names and removed[_ROWS].null_count == 0:
         deleted = pc.struct_field(removed["deletionVector"], "cardinality")
         counts = [pc.sum(column).as_py() or 0 for column in (removed[_ROWS], deleted)]
-        counted |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
-        counted["numAddedChangeFiles"] = 0
-    return counted
+        result |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
+        result["numAddedChangeFiles"] = 0
+    return result
 
 
 def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> None:
-    """Remove files; the transaction records the filter as read, or else the whole table."""
+    """Remove files, and record the rows of the filter as read: all rows if there is no filter."""
     try:
         transaction.read(filter)
-    except InvalidArgumentError:
+    except (
+        InvalidArgumentError
+    ):  # the write changes the schema, and the filter does not fit the new one
         transaction.read()
     transaction.remove_files(files.select(REMOVED))

@@ -167,7 +167,7 @@ def written(
     )
     if matching is None and not location.table.native.exists():
         snapshot = None
-        table_properties = default_properties.merged(
+        table_properties = default_properties.with_defaults(
             settings.default_properties(spark), properties or {}
         )
         target = TargetTable.new(location, df.schema, partition_columns or (), table_properties)

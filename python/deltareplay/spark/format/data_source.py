@@ -1,7 +1,7 @@
 """The Python data source of ``format("deltareplay")``; only ``register`` imports it.
 
 Its classes are pickled by value, so that an executor without ``deltareplay`` can report that. That
-is why methods import the package, and the module itself imports only PySpark.
+is why methods import the package; the module itself only takes its version from it.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ if TYPE_CHECKING:
 
     from deltareplay.spark.format.stream_planner import StreamPlanner
 
-WHEEL = f"deltareplay=={_native.__version__}"
+REQUIREMENT = f"deltareplay=={_native.__version__}"
 
-# Spark 4.0 passes single rows of streams
-GIVES_BATCHES = hasattr(datasource, "DataSourceStreamArrowWriter")
+# Spark 4.0 passes the rows of a stream one by one, not as Arrow batches
+STREAMS_ARROW_BATCHES = hasattr(datasource, "DataSourceStreamArrowWriter")
 _StreamWriter: Any = getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)
 _AvailableNow: Any = object if limits is None else limits.SupportsTriggerAvailableNow
 
 
-def lacking(missing: ImportError) -> RuntimeError:
+def missing_package(missing: ImportError) -> RuntimeError:
     """Return the error of an executor without the package."""
     return RuntimeError(
         f"the executor on {socket.gethostname()} has no deltareplay in {sys.executable} "
-        f"({missing}): install {WHEEL} there, or ship an environment that has it with "
+        f"({missing}): install {REQUIREMENT} there, or ship an environment that has it with "
         "spark.archives and PYSPARK_PYTHON"
     )
 
@@ -56,7 +56,7 @@ class Part(InputPartition):
     """A pickled split; None if there is nothing to read."""
 
 
-class Rows:
+class SplitReader:
     """Reads splits on an executor."""
 
     def __init__(self, options: dict[str, str], version: int | None, schema: Any) -> None:
@@ -71,11 +71,11 @@ class Rows:
         try:
             from deltareplay.spark.format import source
         except ImportError as missing:
-            raise lacking(missing) from None
+            raise missing_package(missing) from None
         yield from source.batches(partition.value, self.schema)
 
 
-class Reader(Rows, DataSourceReader):
+class Reader(SplitReader, DataSourceReader):
     """Reads the rows of one version."""
 
     filters: Sequence[Any] = ()
@@ -101,7 +101,7 @@ class FilteringReader(Reader):
         return filters
 
 
-class PlannedReader(Rows, DataSourceStreamReader):
+class PlannedReader(SplitReader, DataSourceStreamReader):
     """Plans the batches of a stream on the driver; executors get splits."""
 
     planner: StreamPlanner | None = None
@@ -155,7 +155,7 @@ class LimitedStreamReader(PlannedReader, _AvailableNow):
         return limits.ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 Spark's name
-        """Let the run end at the newest version of now."""
+        """End the run at the version that is newest now."""
         self.plan().end_at_newest()
 
 
@@ -166,7 +166,7 @@ class Message(WriterCommitMessage):
         self.value = value
 
 
-class Writes:
+class SinkWriter:
     """Stages files in tasks, and commits on the driver."""
 
     is_stream = False
@@ -175,7 +175,9 @@ class Writes:
         from deltareplay.spark.format.sink import Sink
 
         self.schema = schema
-        self.sink = pickle.dumps(Sink.open(dict(options), schema, overwrite, stream=self.is_stream))
+        self.pickled_sink = pickle.dumps(
+            Sink.open(dict(options), schema, overwrite, stream=self.is_stream)
+        )
 
     def write(self, iterator: Iterator[Any]) -> Message:
         """Write the rows of a task."""
@@ -186,15 +188,15 @@ class Writes:
         try:
             from deltareplay.spark.format import sink
         except ImportError as missing:
-            raise lacking(missing) from None
-        return Message(pickle.dumps(sink.stage(pickle.loads(self.sink), batches)))
+            raise missing_package(missing) from None
+        return Message(pickle.dumps(sink.stage(pickle.loads(self.pickled_sink), batches)))
 
-    def done(self, messages: Iterable[Any], batch: int | None) -> None:
+    def commit_staged(self, messages: Iterable[Any], batch: int | None) -> None:
         """Commit the files of all tasks."""
         written = [pickle.loads(message.value) for message in messages]
-        pickle.loads(self.sink).commit(written, batch)
+        pickle.loads(self.pickled_sink).commit(written, batch)
 
-    def undone(self, messages: Sequence[Any]) -> None:
+    def clean_up(self, messages: Sequence[Any]) -> None:
         """Delete the files of the tasks that succeeded, if another task failed.
 
         If all tasks succeeded, the commit failed; it has deleted the files itself if it was certain
@@ -202,29 +204,29 @@ class Writes:
         """
         if any(message is None for message in messages):
             written = [pickle.loads(message.value) for message in messages if message is not None]
-            pickle.loads(self.sink).discard(written)
+            pickle.loads(self.pickled_sink).discard(written)
 
 
-class Writer(Writes, DataSourceArrowWriter):
+class Writer(SinkWriter, DataSourceArrowWriter):
     """Writes a DataFrame in one commit."""
 
     def commit(self, messages: Any) -> None:
         """Commit the files of all tasks."""
-        self.done(messages, None)
+        self.commit_staged(messages, None)
 
     def abort(self, messages: Any) -> None:
         """Clean up after a failed task or commit."""
-        self.undone(messages)
+        self.clean_up(messages)
 
 
-class StreamWriter(Writes, _StreamWriter):
+class StreamWriter(SinkWriter, _StreamWriter):
     """Writes a stream, with one commit per batch."""
 
     is_stream = True
 
     def write(self, iterator: Iterator[Any]) -> Message:
         """Write the rows of a task."""
-        if GIVES_BATCHES:
+        if STREAMS_ARROW_BATCHES:
             return self.staged(iterator)
         from deltareplay.spark.schema import arrow
 
@@ -232,30 +234,30 @@ class StreamWriter(Writes, _StreamWriter):
 
     def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803 Spark's name
         """Commit the files of all tasks of a batch."""
-        self.done(messages, batchId)
+        self.commit_staged(messages, batchId)
 
     def abort(self, messages: Any, batchId: int) -> None:  # noqa: ARG002, N803 Spark's name
         """Clean up after a failed task or commit."""
-        self.undone(messages)
+        self.clean_up(messages)
 
 
 class DeltaReplayDataSource(DataSource):
-    """The format ``deltareplay`` or ``delta``; ``source`` creates the class of a session."""
+    """The format ``deltareplay`` or ``delta``, in a class of its own for each session."""
 
-    called = "deltareplay"
-    zone: str | None = None
-    reads_by: type[Reader] = Reader
+    format_name = "deltareplay"
+    time_zone: str | None = None
+    reader_class: type[Reader] = Reader
 
     @classmethod
     def name(cls) -> str:
         """Return the name of the format."""
-        return cls.called
+        return cls.format_name
 
     def __init__(self, options: dict[str, str]) -> None:
         from deltareplay.spark.format import source
 
-        super().__init__(source.in_zone(options, self.zone))
-        self.reading = source.travelled(self.options, self.zone)
+        super().__init__(source.in_zone(options, self.time_zone))
+        self.reading = source.resolve_time_travel(self.options, self.time_zone)
         # all later calls use this version, although they run in several processes
         self.version = source.pinned(self.reading)
 
@@ -267,12 +269,12 @@ class DeltaReplayDataSource(DataSource):
 
     def reader(self, schema: Any) -> Reader:
         """Return the reader of ``spark.read``."""
-        return self.reads_by(dict(self.reading), self.version, schema)
+        return self.reader_class(dict(self.reading), self.version, schema)
 
     def streamReader(self, schema: Any) -> PlannedReader:  # noqa: N802 Spark's name
         """Return the reader of ``spark.readStream``."""
-        reads_by = StreamReader if limits is None else LimitedStreamReader
-        return reads_by(dict(self.reading), self.version, schema)
+        reader = StreamReader if limits is None else LimitedStreamReader
+        return reader(dict(self.reading), self.version, schema)
 
     def writer(self, schema: Any, overwrite: bool) -> Writer:
         """Return the writer of ``df.write``."""
@@ -283,17 +285,19 @@ class DeltaReplayDataSource(DataSource):
         return StreamWriter(self.options, schema, overwrite)
 
 
-def source(called: str, zone: str | None, *, filtering: bool) -> type[DeltaReplayDataSource]:
+def session_data_source(
+    format_name: str, time_zone: str | None, *, pushes_filters: bool
+) -> type[DeltaReplayDataSource]:
     """Create the data source class of a session, with settings that workers cannot look up.
 
     Args:
-        called: The name of the format.
-        zone: The time zone of timestamps without one; None is UTC.
-        filtering: Whether the session pushes filters to Python data sources.
+        format_name: The name of the format.
+        time_zone: The time zone of timestamps without one; None is UTC.
+        pushes_filters: Whether the session pushes filters to Python data sources.
     """
     settings = {
-        "called": called,
-        "zone": zone,
-        "reads_by": FilteringReader if filtering else Reader,
+        "format_name": format_name,
+        "time_zone": time_zone,
+        "reader_class": FilteringReader if pushes_filters else Reader,
     }
     return type("DeltaReplayDataSource", (DeltaReplayDataSource,), settings)

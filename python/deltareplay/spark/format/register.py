@@ -81,7 +81,7 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     # Spark rejects readers with pushdown if it is off, and a worker cannot read the setting
     filtering = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
     zone = capabilities.time_zone(spark) if name == "delta" else None
-    source = data_source.source(name, zone, filtering=filtering)
+    source = data_source.session_data_source(name, zone, pushes_filters=filtering)
     if capabilities.is_classic(spark):
         every_thread.register(spark, source)
     else:

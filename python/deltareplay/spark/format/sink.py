@@ -88,7 +88,9 @@ class Sink:
         parsed = WriteOptions.of(parse(options, Use.WRITE), overwrite=overwrite)
         table = parsed.table
         if not table.native.exists():
-            properties = default_properties.merged(parsed.default_properties, parsed.properties)
+            properties = default_properties.with_defaults(
+                parsed.default_properties, parsed.properties
+            )
             target = TargetTable.new(
                 WriteLocation(table), schema, parsed.partition_by or (), properties
             )
@@ -248,8 +250,8 @@ class Sink:
         if condition is None:
             live = snapshot.files(REMOVED)
         else:
-            is_other = f"({condition}\n) IS NOT TRUE"
-            live, path = replaced.covered_files(snapshot, condition, is_other)
+            negation = f"({condition}\n) IS NOT TRUE"
+            live, path = replaced.covered_files(snapshot, condition, negation)
             if path is not None:
                 raise InvalidArgumentError(
                     f"replaceWhere is {condition!r}, and the file {path} may have rows for "

@@ -44,7 +44,7 @@ def pinned(options: Mapping[str, str]) -> int | None:
         return None
 
 
-def travelled(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
+def resolve_time_travel(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
     """Replace a path with a version or time, such as ``/path@v7``, by options.
 
     Args:
@@ -55,7 +55,7 @@ def travelled(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
         InvalidArgumentError: ``argument.version``: another option sets the version, too.
     """
     path = next((text for name, text in options.items() if name.lower() == "path"), "")
-    travelled_path = lookup.travelled(path)
+    travelled_path = lookup.split_time_travel(path)
     if travelled_path is None:
         return dict(options)
     values = parse(options, Use.READ, strict=False)

@@ -106,7 +106,7 @@ def convert(
     of = table_of(table)
     if of.native.exists():
         return of
-    table_properties = default_properties.merged(
+    table_properties = default_properties.with_defaults(
         settings.default_properties(spark), properties or {}
     )
     facts = (_partition_schema(partition_schema), table_properties, statistics)

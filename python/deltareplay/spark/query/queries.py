@@ -169,7 +169,7 @@ def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
     if not is_path and len(reference.name) > 1 and names.is_absolute(reference.name[-1]):
         return None  # files of another format
     version, timestamp = reference.version, reference.timestamp
-    travelled = lookup.travelled(reference.name[-1]) if is_path else None
+    travelled = lookup.split_time_travel(reference.name[-1]) if is_path else None
     if travelled is None or lookup.at_path(reference.name[-1]).native.exists():
         entry = lookup.find(spark, reference.name)
         if not entry.is_delta:

@@ -82,7 +82,7 @@ def read(
     """
     capabilities.check(spark)
     table = resolved(spark, table)
-    travelled = lookup.travelled(table) if isinstance(table, str) else None
+    travelled = lookup.split_time_travel(table) if isinstance(table, str) else None
     if travelled is not None and not table_of(table).native.exists():
         if version is not None or timestamp is not None:
             raise InvalidArgumentError(

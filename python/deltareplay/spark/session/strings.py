@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import UnsupportedFeatureError
-from deltareplay.spark.syntax.strings import as_bytes, escaped, is_plain, without_escapes
+from deltareplay.spark.syntax.strings import binary_cast, escaped_literal, is_plain, without_escapes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,7 +24,7 @@ def are_raw(spark: SparkSession) -> bool:
 
 def expression(spark: SparkSession, text: str) -> str:
     """Return a value as a SQL expression of type string."""
-    return as_bytes(text) if not is_plain(text) and are_raw(spark) else escaped(text)
+    return binary_cast(text) if not is_plain(text) and are_raw(spark) else escaped_literal(text)
 
 
 def literal(spark: SparkSession, text: str) -> str:
@@ -34,7 +34,7 @@ def literal(spark: SparkSession, text: str) -> str:
         UnsupportedFeatureError: ``sql.string``: the session has no string literal for it.
     """
     if is_plain(text) or not are_raw(spark):
-        return escaped(text)
+        return escaped_literal(text)
     raise UnsupportedFeatureError(
         f"with {SETTING}, no string literal means {text!r}: turn it off in this session",
         code="sql.string",

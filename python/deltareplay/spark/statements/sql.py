@@ -147,7 +147,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
 
 
 def _run(spark: SparkSession, text: Sql) -> DataFrame:
-    with tokens.strings(raw="\\" in text and strings.are_raw(spark)), lookup.once():
+    with tokens.strings(raw="\\" in text and strings.are_raw(spark)), lookup.cached_lookups():
         parser = Parser(text)
         if _is_script(parser) and not capabilities.has_delta(spark):
             raise UnsupportedFeatureError(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.syntax.strings import escaped
+from deltareplay.spark.syntax.strings import escaped_literal
 from deltareplay.spark.syntax.tokens import Sql, Token, position
 
 #: The parts of the name of a table, or of the path to a column.
@@ -235,7 +235,7 @@ class Parser:
         """Return the expression as ``until`` does, with escaped strings, for the log."""
         expression = self.until(*stops)
         return expression.edited(
-            (token.start, token.end, escaped(token.value))
+            (token.start, token.end, escaped_literal(token.value))
             for token in expression.tokens
             if token.kind == "string" and token.value != token.unescaped
         )

@@ -14,22 +14,22 @@ def is_plain(text: str) -> bool:
     return not ("\\" in text or "'" in text or "${" in text)
 
 
-def escaped(text: str) -> str:
+def escaped_literal(text: str) -> str:
     r"""Return a string literal with backslash escapes, as in most sessions and in logs.
 
     ``$`` is escaped, since Spark substitutes variables such as ``${env:NAME}``.
 
-    >>> print(escaped("it's"), escaped("${x}"))
+    >>> print(escaped_literal("it's"), escaped_literal("${x}"))
     'it\'s' '\u0024{x}'
     """
     inner = text.replace("\\", "\\\\").replace("'", "\\'").replace("${", r"\u0024{")
     return f"'{inner}'"
 
 
-def as_bytes(text: str) -> str:
+def binary_cast(text: str) -> str:
     """Return a string as a cast of a binary literal.
 
-    >>> as_bytes("it's")
+    >>> binary_cast("it's")
     "CAST(X'69742773' AS STRING)"
     """
     return f"CAST(X'{text.encode().hex()}' AS STRING)"
@@ -48,8 +48,8 @@ def without_escapes(sql: str) -> str:
         if token.kind != "string" or is_plain(token.text[1:-1]):
             continue
         escape, value = text.tokens[number - 1], token.unescaped
-        if number and escape.is_word("ESCAPE") and value == "\\":  # Spark's default
+        if number and escape.is_word("ESCAPE") and value == "\\":  # the default of LIKE
             edits.append((len(text[: escape.start].rstrip()), token.end, ""))
         else:
-            edits.append((token.start, token.end, as_bytes(value)))
+            edits.append((token.start, token.end, binary_cast(value)))
     return text.edited(edits)

@@ -1,4 +1,4 @@
-"""Rows of INSERT matched by position, also in struct fields, as in delta-spark."""
+"""Columns of written rows matched with the table's, by position or by name, as in delta-spark."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def aligned_rows(
     source_names = [field.name for field in source_fields]
     names = source_names if by_name else [*target_names, *source_names[len(target_names) :]]
     fields_by_key = {field.key: field for field in target.fields}
-    own = [
+    target_columns = [
         fields_by_key.get(name.lower())
         for name in (source_names if by_name else names[: len(target_names)])
     ]
@@ -69,13 +69,17 @@ def aligned_rows(
     ]
     compatible = (
         not by_position or source_names[: len(target_names)] == list(target_names)
-    ) and is_compatible([field for field in own if field is not None], renamed[: len(own)], widens)
+    ) and is_compatible(
+        [field for field in target_columns if field is not None],
+        renamed[: len(target_columns)],
+        widens,
+    )
     if compatible and not is_listed:
         return rows.toDF(*names)
     rows = rows.toDF(*(f"_{at}" for at in range(len(source_fields))))
     values = []
     for at, (field, name) in enumerate(zip(source_fields, names, strict=True)):
-        value, column = sf.col(f"_{at}"), own[at] if at < len(own) else None
+        value, column = sf.col(f"_{at}"), target_columns[at] if at < len(target_columns) else None
         if column is not None:
             value = converted_by_position(
                 spark, value, field, column, widens, only_structs=compatible
@@ -87,8 +91,8 @@ def aligned_rows(
 def wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError:
     """Return the error for rows whose number of columns does not fit."""
     return InvalidArgumentError(
-        f"the query has {len(rows.columns)} columns, and {len(columns)} are to be written "
-        f"({', '.join(columns)}): list columns after the table's name, or use BY NAME",
+        f"the rows have {len(rows.columns)} columns, but {len(columns)} are to be written "
+        f"({', '.join(columns)}): select these, or match by name (INSERT ... BY NAME)",
         code="write.columns",
     )
 
@@ -108,11 +112,11 @@ def is_compatible(table: Sequence[Field], rows: Sequence[Field], widens: Widens)
         rows: The columns of the rows.
         widens: Returns whether the table's type is widened to that of the rows.
     """
-    own = {column.key: column for column in table}
-    if not set(own) <= {column.key for column in rows}:
+    columns_by_key = {column.key: column for column in table}
+    if not set(columns_by_key) <= {column.key for column in rows}:
         return False
     for column in rows:
-        table_column = own.get(column.key)
+        table_column = columns_by_key.get(column.key)
         if table_column is None:
             continue
         if column.name != table_column.name or is_collated(column):
@@ -143,7 +147,7 @@ def converted_by_position(
     spark: SparkSession,
     value: Column,
     source: Field,
-    own: Field,
+    target: Field,
     widens: Widens,
     *,
     only_structs: bool = False,
@@ -156,7 +160,7 @@ def converted_by_position(
         spark: The session.
         value: The value.
         source: The field of the value.
-        own: The column of the table.
+        target: The column of the table.
         widens: Returns whether the column's type is widened to that of the value.
         only_structs: Whether to leave arrays and maps unchanged, with the names in them.
 
@@ -167,7 +171,7 @@ def converted_by_position(
         source = Field(source.name, nullable(source.type))
         value = value.cast(spark_type(source.type))
     conversion = _ByPosition(spark, widens, only_structs)
-    return conversion.convert(value, source.type, own.type, own.name)
+    return conversion.convert(value, source.type, target.type, target.name)
 
 
 @dataclass(frozen=True)
@@ -178,35 +182,39 @@ class _ByPosition:
     widens: Widens
     only_structs: bool
 
-    def convert(self, value: Column, source: Type, own: Type, name: str) -> Column:
+    def convert(self, value: Column, source: Type, target: Type, name: str) -> Column:
         from pyspark.sql import functions as sf
 
-        if own == "void" or nullable(source) == nullable(own) or _widens(own, source, self.widens):
+        if (
+            target == "void"
+            or nullable(source) == nullable(target)
+            or _widens(target, source, self.widens)
+        ):
             return value
-        if isinstance(own, str) or type(own) is not type(source):
-            return self._converted(value, source, own, name)
-        if isinstance(source, Struct) and isinstance(own, Struct):
-            return self._struct(value, source, own, name)
+        if isinstance(target, str) or type(target) is not type(source):
+            return self._converted(value, source, target, name)
+        if isinstance(source, Struct) and isinstance(target, Struct):
+            return self._struct(value, source, target, name)
         if self.only_structs:
             return value
-        if isinstance(source, Array) and isinstance(own, Array):
-            element, other = source.element, own.element
+        if isinstance(source, Array) and isinstance(target, Array):
+            element, other = source.element, target.element
             # as delta-spark: other arrays are only cast
             if isinstance(element, Struct) and isinstance(other, Struct) and source.contains_null:
                 return sf.transform(value, lambda part: self._struct(part, element, other, name))
-            return self._converted(value, source, own, name)
-        if _shape(source) == _shape(own):
-            return self._converted(value, source, own, name)
+            return self._converted(value, source, target, name)
+        if _shape(source) == _shape(target):
+            return self._converted(value, source, target, name)
 
         def inner(part: Column, part_source: Type, part_own: Type, step: str) -> Column:
             return self.convert(part, part_source, part_own, f"{name}.{step}")
 
-        return converted_parts(value, source, own, inner, nullable)
+        return converted_parts(value, source, target, inner, nullable)
 
-    def _struct(self, value: Column, source: Struct, own: Struct, name: str) -> Column:
+    def _struct(self, value: Column, source: Struct, target: Struct, name: str) -> Column:
         from pyspark.sql import functions as sf
 
-        fields, target_fields = source.fields, own.fields
+        fields, target_fields = source.fields, target.fields
         if len(fields) < len(target_fields):
             raise InvalidArgumentError(
                 f"the value of {name} has {len(fields)} fields, and the table "
@@ -228,10 +236,10 @@ class _ByPosition:
             columns.append(inner.alias(other.name))
         return sf.when(value.isNotNull(), sf.struct(*columns))
 
-    def _converted(self, value: Column, source: Type, own: Type, name: str) -> Column:
-        if self.only_structs and isinstance(own, (Array, Map)):
+    def _converted(self, value: Column, source: Type, target: Type, name: str) -> Column:
+        if self.only_structs and isinstance(target, (Array, Map)):
             return value
-        return converted(self.spark, value, source, own, name, code="write.columns")
+        return converted(self.spark, value, source, target, name, code="write.columns")
 
 
 def _shape(type_: Type) -> Any:

@@ -10,51 +10,57 @@ from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.session.settings import DEFAULT_PROPERTY
 from deltareplay.spark.writing.target_table import check_writable
 
-_IGNORED = "delta.ignoreProtocolDefaults"
+_IGNORE_DEFAULTS = "delta.ignoreProtocolDefaults"
 
 #: Properties that affect the protocol, besides features.
-_OF_PROTOCOL = ("delta.minreaderversion", "delta.minwriterversion", _IGNORED.lower())
+_PROTOCOL_PROPERTIES = (
+    "delta.minreaderversion",
+    "delta.minwriterversion",
+    _IGNORE_DEFAULTS.lower(),
+)
 
 
-def merged(settings: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+def with_defaults(settings: Mapping[str, str], explicit: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a new table: its own, and the session's defaults for the others.
 
     As in delta-spark, settings that are not properties are ignored.
 
     Args:
         settings: The session's settings, by their full names.
-        own: The properties in the definition of the table.
+        explicit: The properties in the definition of the table.
 
     Raises:
-        InvalidArgumentError: ``spark.setting``: a property cannot have the value of a setting.
+        InvalidArgumentError: ``spark.setting``: a setting has a value that its property does not
+            allow.
         UnsupportedFeatureError: ``spark.setting``: a setting enables a feature that cannot be
             written.
     """
-    properties = {name.lower(): value for name, value in own.items()}
+    properties = {name.lower(): value for name, value in explicit.items()}
     defaults: dict[str, str] = {}
     for setting, value in sorted(settings.items()):
         name = f"delta.{setting.removeprefix(DEFAULT_PROPERTY)}"
         if name.lower() not in properties and _is_property(setting, name, value):
             defaults[name] = value
-    ignored = {name.lower(): value for name, value in defaults.items()} | properties
-    if ignored.get(_IGNORED.lower(), "false").lower() == "true":
-        defaults = {name: value for name, value in defaults.items() if not _asks_protocol(name)}
-        if _IGNORED.lower() not in properties:
-            defaults[_IGNORED] = "true"
-    return {**defaults, **own}
+    effective = {name.lower(): value for name, value in defaults.items()} | properties
+    if effective.get(_IGNORE_DEFAULTS.lower(), "false").lower() == "true":
+        defaults = {name: value for name, value in defaults.items() if not _sets_protocol(name)}
+        if _IGNORE_DEFAULTS.lower() not in properties:
+            defaults[_IGNORE_DEFAULTS] = "true"
+    return {**defaults, **explicit}
 
 
-def _asks_protocol(name: str) -> bool:
-    return name.lower() in _OF_PROTOCOL or name.lower().startswith("delta.feature.")
+def _sets_protocol(name: str) -> bool:
+    return name.lower() in _PROTOCOL_PROPERTIES or name.lower().startswith("delta.feature.")
 
 
 def _is_property(setting: str, name: str, value: str) -> bool:
-    """Return whether a setting is a table property that can be set here."""
+    """Return whether a setting is a table property; raise if a new table cannot have its value."""
     try:
         checked = _native.checked_property(name, value)
+        # names of settings are case-sensitive, except those of features, as in delta-spark
         if checked != name and not name.startswith("delta.feature."):
             return False
-        if name.lower() in _OF_PROTOCOL:
+        if name.lower() in _PROTOCOL_PROPERTIES:
             return True
         columns = schema_json([Field("id", "long")])
         _, protocol = _native.new_table(columns, [], {name: value})
@@ -67,8 +73,7 @@ def _is_property(setting: str, name: str, value: str) -> bool:
         ) from error
     except UnsupportedFeatureError as error:
         raise UnsupportedFeatureError(
-            f"the setting {setting} is {value!r}: {error}; unset it, or give new tables the "
-            "property false",
+            f"the setting {setting} is {value!r}, for new tables: {error}; or unset the setting",
             code="spark.setting",
         ) from error
     return True

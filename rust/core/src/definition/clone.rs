@@ -1,7 +1,8 @@
 //! The metadata of a clone.
 //!
-//! Columns, partitioning and properties are those of the source; the table id, and properties tied to the
-//! target, are not. Rows get new row ids.
+//! Columns, partitioning and properties are those of the source, except properties that refer to its log. The
+//! table id is new. A target that exists keeps its name, its description, and the names of the columns of
+//! materialized row ids.
 //!
 //! Not part of the protocol; rules as in the reference implementation.
 
@@ -24,24 +25,24 @@ const LOG_PROPERTIES: [&str; 3] = [
 ///
 /// # Errors
 ///
-/// Invalid argument: a property; `alter.column_mapping`.
+/// Invalid argument: a property; `alter.constraint`; `alter.column_mapping`.
 pub fn cloned_metadata(
     source: &Metadata,
     existing: Option<&Metadata>,
     properties: &BTreeMap<String, String>,
 ) -> Result<Metadata> {
     let mut new = source.clone();
-    let names = ROW_TRACKING_COLUMNS.map(|(key, _)| key);
-    new.configuration
-        .retain(|key, _| !LOG_PROPERTIES.contains(&key.as_str()) && !names.contains(&key.as_str()));
-    for key in names {
+    let row_tracking = ROW_TRACKING_COLUMNS.map(|(key, _)| key);
+    new.configuration.retain(|key, _| {
+        !LOG_PROPERTIES.contains(&key.as_str()) && !row_tracking.contains(&key.as_str())
+    });
+    for key in row_tracking {
         if let Some(name) = existing.and_then(|existing| existing.property(key)) {
             new.configuration.insert(key.to_owned(), name.to_owned());
         }
     }
-    let mut new = set_properties(&new, properties)?;
     new.id = new_id();
     new.name = existing.and_then(|existing| existing.name.clone());
     new.description = existing.and_then(|existing| existing.description.clone());
-    Ok(new)
+    set_properties(&new, properties)
 }

@@ -20,7 +20,7 @@ use sqlparser::ast::{
     ValueWithSpan,
 };
 
-use types::{datetime_type, field_name};
+use types::{datetime_field, datetime_type};
 
 use super::node::formula::Formula;
 use super::text::print::Quoted;
@@ -353,11 +353,11 @@ impl Printer {
             }
             if let Some(first) = &interval.leading_field {
                 it.text(" ");
-                it.text(&field_name(first)?);
+                it.text(&datetime_field(first)?);
             }
             if let Some(last) = &interval.last_field {
                 it.text(" TO ");
-                it.text(&field_name(last)?);
+                it.text(&datetime_field(last)?);
             }
             Ok(())
         })

@@ -192,7 +192,7 @@ fn in_metadata(feature: &str, metadata: &Metadata) -> Result<bool> {
         }
         "deletionVectors" | "columnMapping" | "v2Checkpoint" => {
             let called = |feature: &crate::spec::features::TableFeature| {
-                feature.is_called_for(metadata, &StructType::default())
+                feature.is_required_by(metadata, &StructType::default())
             };
             find_feature(feature).is_some_and(called)
         }

@@ -103,7 +103,7 @@ impl TableFeature {
     }
 
     /// Returns `true` if the metadata of a table requires it.
-    pub fn is_called_for(&self, metadata: &Metadata, schema: &StructType) -> bool {
+    pub fn is_required_by(&self, metadata: &Metadata, schema: &StructType) -> bool {
         let on = |key: &str| metadata.is_on(key);
         let is = |key: &str, expected: &str| {
             metadata

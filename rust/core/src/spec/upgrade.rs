@@ -64,7 +64,7 @@ impl FeatureSet {
         }
     }
 
-    fn is_within(&self, other: &Self) -> bool {
+    fn is_subset(&self, other: &Self) -> bool {
         self.0.keys().all(|name| other.0.contains_key(name))
     }
 
@@ -99,7 +99,7 @@ impl FeatureSet {
 }
 
 impl Protocol {
-    /// Returns the names of all features of such tables, implied and listed, in order.
+    /// Returns the names of all features of tables with this protocol, implied and listed, in order.
     pub fn features(&self) -> Vec<String> {
         FeatureSet::of(self).0.into_keys().collect()
     }
@@ -129,8 +129,12 @@ impl Protocol {
             requested_version("delta.minReaderVersion", 3)?,
             requested_version("delta.minWriterVersion", 7)?,
         );
-        let plain = metadata.is_on("delta.ignoreProtocolDefaults");
-        let defaults = if plain { (1, 1) } else { DEFAULT_VERSIONS };
+        let ignores_defaults = metadata.is_on("delta.ignoreProtocolDefaults");
+        let defaults = if ignores_defaults {
+            (1, 1)
+        } else {
+            DEFAULT_VERSIONS
+        };
         let base = Self {
             // version 3 implies no feature; version 2 is the last that does
             min_reader_version: reader.unwrap_or(defaults.0).min(2),
@@ -138,12 +142,13 @@ impl Protocol {
             ..Self::default()
         };
         let mut set = FeatureSet::of(&base);
-        set.join(called_for(metadata, true)?);
+        set.join(named_features(metadata)?);
+        set.join(required_features(metadata)?);
         Ok(set.protocol())
     }
 
-    /// Applies the ordered rules of delta-spark before table features: returns the minimum versions (from
-    /// 0) of a table with this metadata, and the features that apply.
+    /// Applies delta-spark's ordered rules from before table features: returns the minimum versions (from 0)
+    /// of a table with this metadata, and the features that apply.
     ///
     /// Append-only tables have writer version 3 here, as in the output of those rules;
     /// [`Protocol::for_new_table`] uses version 2, which suffices.
@@ -168,7 +173,7 @@ impl Protocol {
             let Some(feature) = find_feature(name) else {
                 continue;
             };
-            if feature.is_called_for(metadata, &schema) {
+            if feature.is_required_by(metadata, &schema) {
                 versions = (versions.0.max(reader), versions.1.max(writer));
                 used.push(feature.name);
             }
@@ -176,7 +181,7 @@ impl Protocol {
         if used.contains(&"identityColumns") {
             return Err(Error::unsupported(
                 "protocol.identity",
-                "IDENTITY column is not supported: these rules end before it; ask for_new_table",
+                "IDENTITY column is not supported by the rules from before table features: use Protocol.for_new_table",
             ));
         }
         let protocol = Self {
@@ -197,7 +202,7 @@ impl Protocol {
         metadata: &Metadata,
         protocol: Option<&Self>,
     ) -> Result<Vec<String>> {
-        let mut set = called_for(metadata, false)?;
+        let mut set = required_features(metadata)?;
         let listed = protocol.and_then(|protocol| protocol.writer_features.as_ref());
         for name in listed.into_iter().flatten() {
             match find_feature(name) {
@@ -227,7 +232,7 @@ impl Protocol {
     ///
     /// Invalid argument: `protocol.unknown_feature`; `protocol.not_removable` where the reference
     /// implementation cannot drop it either; `protocol.feature_absent`; `protocol.feature_required`
-    /// with the features that lean on it.
+    /// with the features that depend on it.
     pub fn without_feature(&self, name: &str) -> Result<Self> {
         let feature = known_feature(name)?;
         let mut set = FeatureSet::of(self);
@@ -239,15 +244,15 @@ impl Protocol {
             let message = format!("the table does not have {}", feature.name);
             return Err(Error::invalid("protocol.feature_absent", message));
         }
-        let leans = |name: &&String| {
+        let depends = |name: &&String| {
             find_feature(name).is_some_and(|other| other.requires.contains(&feature.name))
         };
-        let leaning: Vec<_> = set.0.keys().filter(leans).cloned().collect();
-        if !leaning.is_empty() {
+        let dependents: Vec<_> = set.0.keys().filter(depends).cloned().collect();
+        if !dependents.is_empty() {
             let message = format!(
                 "{} is needed by {}: drop that first",
                 feature.name,
-                leaning.join(", ")
+                dependents.join(", ")
             );
             return Err(Error::invalid("protocol.feature_required", message));
         }
@@ -272,8 +277,10 @@ impl Protocol {
     /// `protocol.unknown_feature`. Corrupt: the schema.
     pub fn upgrade_for(&self, metadata: &Metadata) -> Result<Self> {
         refuse_version_properties(metadata)?;
-        let (needed, requested) = (called_for(metadata, true)?, named(metadata)?);
-        let manual: Vec<_> = needed
+        let requested = named_features(metadata)?;
+        let mut required = required_features(metadata)?;
+        required.join(requested.clone());
+        let manual: Vec<_> = required
             .0
             .keys()
             .filter(|name| !self.is_supported(name) && !requested.0.contains_key(*name))
@@ -284,23 +291,23 @@ impl Protocol {
             .collect();
         if !manual.is_empty() {
             let message = format!(
-                "the table must get {} by name first: set delta.feature.{} to supported",
+                "{} is not added automatically to existing tables: set delta.feature.{} to supported first",
                 manual.join(", "),
                 manual.first().map_or("", String::as_str)
             );
             return Err(Error::invalid("protocol.manual_enablement", message));
         }
-        Ok(self.joined(needed))
+        Ok(self.joined(required))
     }
 
-    /// Returns `true` if `new` has all features of this protocol, so that its clients can use this one.
+    /// Returns `true` if `new` has every feature of this protocol: an upgrade drops none.
     pub fn can_upgrade_to(&self, new: &Self) -> bool {
-        FeatureSet::of(self).is_within(&FeatureSet::of(new))
+        FeatureSet::of(self).is_subset(&FeatureSet::of(new))
     }
 
     fn joined(&self, added: FeatureSet) -> Self {
         let mut set = FeatureSet::of(self);
-        if added.is_within(&set) {
+        if added.is_subset(&set) {
             return self.clone();
         }
         set.join(added);
@@ -308,8 +315,8 @@ impl Protocol {
     }
 }
 
-/// Returns the features of `delta.feature.<name>` and their dependencies.
-fn named(metadata: &Metadata) -> Result<FeatureSet> {
+/// Returns the features that properties name, `delta.feature.<name>`, and their dependencies.
+fn named_features(metadata: &Metadata) -> Result<FeatureSet> {
     let mut set = FeatureSet::default();
     for key in metadata.configuration.keys() {
         if let Some(name) = feature_name(key) {
@@ -319,16 +326,12 @@ fn named(metadata: &Metadata) -> Result<FeatureSet> {
     Ok(set)
 }
 
-/// Returns the features that metadata requires and their dependencies.
-fn called_for(metadata: &Metadata, by_name: bool) -> Result<FeatureSet> {
+/// Returns the features that properties and schema require, and their dependencies.
+fn required_features(metadata: &Metadata) -> Result<FeatureSet> {
     let schema = StructType::parse(&metadata.schema_string)?;
-    let mut set = if by_name {
-        named(metadata)?
-    } else {
-        FeatureSet::default()
-    };
+    let mut set = FeatureSet::default();
     for feature in TABLE_FEATURES {
-        if feature.is_called_for(metadata, &schema) {
+        if feature.is_required_by(metadata, &schema) {
             set.add(feature);
         }
     }

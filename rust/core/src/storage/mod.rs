@@ -133,7 +133,7 @@ pub trait Storage: Debug + Send + Sync {
     /// Starts to read byte ranges of one file, each by its own requests; calls `ended` once all bytes have
     /// arrived, or an error. Does not block if [`Storage::max_requests`] is some.
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
-        let request = Request::ended(self.read_ranges(path, ranges));
+        let request = Request::ready(self.read_ranges(path, ranges));
         ended();
         request
     }

@@ -271,7 +271,7 @@ impl Storage for ObjectStorage {
             let reading = self.reading(path, ranges, ranges.to_vec())?;
             runtime::spawn(async move { promise.keep(reading.await) })
         });
-        started.unwrap_or_else(|error| Request::ended(Err(error)))
+        started.unwrap_or_else(|error| Request::ready(Err(error)))
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {

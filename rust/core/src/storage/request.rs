@@ -40,24 +40,24 @@ impl Answer {
 
 impl Request {
     /// Creates a request whose response is known.
-    pub fn ended(result: Result<Vec<Bytes>>) -> Self {
+    pub fn ready(result: Result<Vec<Bytes>>) -> Self {
         let answer = Arc::new(Answer::default());
         answer.set(result);
         Self { answer, task: None }
     }
 
-    /// Creates a request that `start` sends: it takes the promise of a response, and returns a value whose
-    /// drop cancels the request.
+    /// Sends a request. `send` receives the promise of its response, and returns the handle of its task,
+    /// which is aborted when the request is dropped.
     pub(super) fn start(
-        ended: OnEnd,
-        start: impl FnOnce(Promise) -> Result<AbortHandle>,
+        on_end: OnEnd,
+        send: impl FnOnce(Promise) -> Result<AbortHandle>,
     ) -> Result<Self> {
         let answer = Arc::new(Answer::default());
         let promise = Promise {
             answer: Arc::clone(&answer),
-            ended: Some(ended),
+            on_end: Some(on_end),
         };
-        let task = Some(start(promise)?);
+        let task = Some(send(promise)?);
         Ok(Self { answer, task })
     }
 
@@ -83,7 +83,7 @@ impl Request {
                 Some(Err(error)) => return Err(error.again()),
                 None => {}
             }
-            interrupt::check()?; // the lock is open meanwhile
+            interrupt::check()?; // without the lock: it may run a signal handler
         }
     }
 }
@@ -99,7 +99,7 @@ impl Drop for Request {
 /// The promise of a response; an error if it is dropped without one.
 pub(super) struct Promise {
     answer: Arc<Answer>,
-    ended: Option<OnEnd>,
+    on_end: Option<OnEnd>,
 }
 
 impl Promise {
@@ -116,8 +116,8 @@ impl Drop for Promise {
             self.answer
                 .set(Err(Error::corrupt("internal.panic", message)));
         }
-        if let Some(ended) = self.ended.take() {
-            ended();
+        if let Some(on_end) = self.on_end.take() {
+            on_end();
         }
     }
 }

@@ -179,7 +179,7 @@ impl Storage for VendedStorage {
             Ok(storage) => storage.begin_read(path, ranges, ended),
             Err(error) => {
                 ended();
-                Request::ended(Err(error))
+                Request::ready(Err(error))
             }
         }
     }

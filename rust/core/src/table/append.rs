@@ -56,7 +56,7 @@ impl Table {
     ) -> Result<RowsWritten> {
         let mut transaction = self.begin_append(snapshot, options)?;
         if set_txn(&mut transaction, options)? {
-            return self.settle(transaction, WrittenFiles::new(&self.source));
+            return self.commit_written(transaction, WrittenFiles::new(&self.source));
         }
         set_schema(&mut transaction, &rows, options, false)?;
         let appended = self.append_rows(&transaction, rows, options)?;
@@ -143,7 +143,7 @@ impl Table {
             ("numOutputRows", written.rows),
             ("numOutputBytes", written.bytes),
         ]);
-        self.settle(transaction, written)
+        self.commit_written(transaction, written)
     }
 }
 

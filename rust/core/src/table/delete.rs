@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::write::{RowsOptions, RowsWritten, changed, nothing_done, set_txn, write_options};
+use super::write::{RowsOptions, RowsWritten, nothing_done, row_metrics, set_txn, write_options};
 use super::{At, Table};
 use crate::error::Result;
 use crate::expr::Predicate;
@@ -27,14 +27,22 @@ impl Table {
         let parameters = [("predicate", json!(json!([text]).to_string()))];
         let mut transaction = self.begin(&snapshot, "DELETE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
-            return self.settle(transaction, WrittenFiles::new(&self.source));
+            return self.commit_written(transaction, WrittenFiles::new(&self.source));
         }
         transaction.read(condition)?;
-        let feed = !snapshot.properties().deletion_vectors;
+        // with deletion vectors, readers derive the deleted rows from the vectors
+        let change_files = !snapshot.properties().deletion_vectors;
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
-        let mut changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, feed)?;
-        mark(&mut changer, &snapshot, condition)?;
+        let mut changer = Changer::new(
+            &self.source,
+            &snapshot,
+            metadata,
+            protocol,
+            write,
+            change_files,
+        )?;
+        delete_matching(&mut changer, &snapshot, condition)?;
         if changer.is_empty() && options.txn.is_none() {
             return Ok(nothing_done([
                 "numDeletedRows",
@@ -43,19 +51,18 @@ impl Table {
             ]));
         }
         let (written, counts) = changer.stage(&mut transaction)?;
-        let mut metrics = changed(&written, &counts);
+        let mut metrics = row_metrics(&written, &counts);
         metrics.extend(metric_strings([
             ("numRemovedFiles", counts.removed_files),
             ("numRemovedBytes", counts.removed_bytes),
         ]));
         transaction.description().metrics = metrics;
-        self.settle(transaction, written)
+        self.commit_written(transaction, written)
     }
 }
 
-/// Marks the rows that satisfy the condition as deleted. A file is not read if the log shows that all of
-/// its rows do.
-pub(super) fn mark(
+/// Deletes the rows that satisfy the condition. A file is not read if the log shows that all of its rows do.
+pub(super) fn delete_matching(
     changer: &mut Changer,
     snapshot: &Snapshot,
     condition: Option<&Predicate>,
@@ -68,14 +75,14 @@ pub(super) fn mark(
     };
     let bound = condition.bind(snapshot.schema())?;
     // the files with rows for which the condition may be false or unknown
-    let others = snapshot.filter_of(&condition.clone().not_true())?;
-    let others = changer.candidate_paths(others)?;
-    let partly_matching = changer.candidates(Some(snapshot.filter_of(condition)?))?;
-    let (partly_matching, matching): (Vec<_>, Vec<_>) = partly_matching
+    let not_matching = snapshot.filter_of(&condition.clone().not_true())?;
+    let not_matching = changer.candidate_paths(not_matching)?;
+    let candidates = changer.candidates(Some(snapshot.filter_of(condition)?))?;
+    let (to_read, to_remove): (Vec<_>, Vec<_>) = candidates
         .into_iter()
-        .partition(|file| others.contains(&file.path));
-    changer.change(partly_matching, Some(&bound), &mut DeleteAll)?;
-    matching
+        .partition(|file| not_matching.contains(&file.path));
+    changer.change(to_read, Some(&bound), &mut DeleteAll)?;
+    to_remove
         .into_iter()
         .for_each(|file| changer.remove_whole(file));
     Ok(())

@@ -51,7 +51,7 @@ impl Table {
         let snapshot = self.snapshot_for(&options)?;
         let mut transaction = self.begin(&snapshot, "MERGE", parameters(definition), &options)?;
         if set_txn(&mut transaction, &options)? {
-            return self.settle(transaction, WrittenFiles::new(self.source()));
+            return self.commit_written(transaction, WrittenFiles::new(self.source()));
         }
         let evolves = evolves(options.schema_mode)?;
         let rows = without_unused(rows, definition, snapshot.schema(), evolves)?;
@@ -74,7 +74,7 @@ impl Table {
         }
         let (written, counts) = changer.stage(&mut transaction)?;
         transaction.description().metrics = metrics(source_rows, inserted, &written, &counts);
-        self.settle(transaction, written)
+        self.commit_written(transaction, written)
     }
 }
 

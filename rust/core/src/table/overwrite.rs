@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Table;
-use super::delete::mark;
+use super::delete::delete_matching;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, changed, set_marks, set_schema, set_txn, write_options,
+    RowSource, RowsOptions, RowsWritten, row_metrics, set_marks, set_schema, set_txn, write_options,
 };
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -51,26 +51,33 @@ impl Table {
         let parameters = parameters(&snapshot, replaced, &options);
         let mut transaction = self.begin(&snapshot, "WRITE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
-            return self.settle(transaction, WrittenFiles::new(&self.source));
+            return self.commit_written(transaction, WrittenFiles::new(&self.source));
         }
         let replaces_all = matches!(replaced, Replaced::All);
         set_schema(&mut transaction, &rows, &options, replaces_all)?;
         let (metadata, protocol) = transaction.effective()?;
-        let feed =
+        let change_files =
             matches!(replaced, Replaced::Where(_)) && !snapshot.properties().deletion_vectors;
         let write = write_options(&options);
-        let mut changer = Changer::new(&self.source, &snapshot, metadata, protocol, write, feed)?;
+        let mut changer = Changer::new(
+            &self.source,
+            &snapshot,
+            metadata,
+            protocol,
+            write,
+            change_files,
+        )?;
         let mut intake = Intake::new(metadata, protocol, &rows.schema())?;
         match replaced {
             Replaced::All => {
                 transaction.read(None)?;
-                mark(&mut changer, &snapshot, None)?;
+                delete_matching(&mut changer, &snapshot, None)?;
             }
             Replaced::Where(condition) => {
                 let (metadata, _) = transaction.effective()?;
                 intake.demand(condition, &StructType::parse(&metadata.schema_string)?)?;
                 transaction.read(Some(condition))?;
-                mark(&mut changer, &snapshot, Some(condition))?;
+                delete_matching(&mut changer, &snapshot, Some(condition))?;
             }
             Replaced::Partitions => {}
         }
@@ -88,7 +95,7 @@ impl Table {
         }
         let (written, counts) = changer.stage(&mut transaction)?;
         transaction.description().metrics = metrics(replaced, &written, &counts);
-        self.settle(transaction, written)
+        self.commit_written(transaction, written)
     }
 }
 
@@ -153,7 +160,7 @@ fn metrics(
         ("numRemovedBytes", counts.removed_bytes),
     ]);
     if matches!(replaced, Replaced::Where(_)) {
-        metrics.extend(changed(written, counts));
+        metrics.extend(row_metrics(written, counts));
         metrics.extend(metric_strings([(
             "numCopiedRows",
             counts.copied + counts.vectors_rows,

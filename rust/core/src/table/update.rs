@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::write::{RowsOptions, RowsWritten, changed, nothing_done, set_txn, write_options};
+use super::write::{RowsOptions, RowsWritten, nothing_done, row_metrics, set_txn, write_options};
 use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -32,7 +32,7 @@ impl Table {
         let parameters = [("predicate", json!(json!([text]).to_string()))];
         let mut transaction = self.begin(&snapshot, "UPDATE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
-            return self.settle(transaction, WrittenFiles::new(self.source()));
+            return self.commit_written(transaction, WrittenFiles::new(self.source()));
         }
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
@@ -52,7 +52,7 @@ impl Table {
             return Ok(nothing_done(["numUpdatedRows"]));
         }
         let (written, counts) = changer.stage(&mut transaction)?;
-        let mut metrics = changed(&written, &counts);
+        let mut metrics = row_metrics(&written, &counts);
         metrics.remove("numDeletedRows");
         metrics.extend(metric_strings([
             ("numUpdatedRows", counts.updated),
@@ -60,6 +60,6 @@ impl Table {
             ("numRemovedBytes", counts.removed_bytes),
         ]));
         transaction.description().metrics = metrics;
-        self.settle(transaction, written)
+        self.commit_written(transaction, written)
     }
 }

@@ -94,7 +94,7 @@ impl Table {
 
     /// Commits the written rows, as [`Table::settle_files`]; then compacts small files if the table's
     /// properties require it.
-    pub(super) fn settle(
+    pub(super) fn commit_written(
         &self,
         transaction: Transaction,
         written: WrittenFiles,
@@ -248,7 +248,7 @@ pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {
 
 /// Returns the metrics of deleted and updated rows. As in delta-spark, deleted rows are omitted if their
 /// number is not known.
-pub(super) fn changed(written: &WrittenFiles, counts: &Counts) -> BTreeMap<String, String> {
+pub(super) fn row_metrics(written: &WrittenFiles, counts: &Counts) -> BTreeMap<String, String> {
     let mut metrics = metric_strings([
         ("numDeletedRows", counts.deleted),
         ("numCopiedRows", counts.copied),

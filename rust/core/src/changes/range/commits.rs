@@ -186,15 +186,16 @@ fn check(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Result<()> 
         .at_version(expected))
 }
 
-fn fields(more: FileField) -> Vec<FileField> {
-    SCAN_FIELDS.into_iter().chain([more]).collect()
+fn file_fields() -> Vec<FileField> {
+    let data_change = [FileField::DataChange];
+    SCAN_FIELDS.into_iter().chain(data_change).collect()
 }
 
 fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Commit>> {
     let mut decoder = ActionDecoder::new(ActionSelection {
-        adds: Some(fields(FileField::DataChange)),
-        removes: Some(fields(FileField::DataChange)),
-        cdcs: Some(fields(FileField::DataChange)),
+        adds: Some(file_fields()),
+        removes: Some(file_fields()),
+        cdcs: Some(file_fields()),
         control: true,
         commit_infos: true,
     });
@@ -223,61 +224,65 @@ fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Com
             info: CommitInfo::default(),
         })
         .collect();
-    sort_out(actions, &starts, &mut commits)?;
+    assign_to_commits(actions, &starts, &mut commits)?;
     Ok(commits)
 }
 
 /// Assigns the actions to their commits.
-fn sort_out(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Result<()> {
-    let at = |position: u32| {
+fn assign_to_commits(actions: ActionBatch, starts: &[u32], commits: &mut [Commit]) -> Result<()> {
+    let commit_index = |position: u32| {
         starts
             .partition_point(|start| *start <= position)
             .saturating_sub(1)
     };
-    // files that are added again in the same commit, possibly with other statistics
-    let mut kept: HashSet<(u64, String)> = HashSet::new();
-    for (files, list) in [
+    // files that are added again in the same commit, possibly with other statistics; adds come before removes,
+    // which look them up
+    let mut added_again: HashSet<(u64, String)> = HashSet::new();
+    for (files, kind) in [
         (actions.cdcs, FileActionKind::Cdc),
         (actions.adds, FileActionKind::Add),
         (actions.removes, FileActionKind::Remove),
     ] {
         for change in file_changes(files.as_ref())? {
-            let (change, changes_rows, position) = change;
-            let Some(commit) = commits.get_mut(at(position)) else {
+            let DecodedChange {
+                change,
+                changes_rows,
+                position,
+            } = change;
+            let Some(commit) = commits.get_mut(commit_index(position)) else {
                 continue;
             };
             let version = commit.stamp.version;
             let change = change.map_err(|error| error.at_version(version))?;
-            match list {
+            match kind {
                 FileActionKind::Cdc => commit.change_files.push(change),
                 FileActionKind::Add if changes_rows => commit.adds.push(change),
                 FileActionKind::Remove if changes_rows => commit.removes.push(change),
                 FileActionKind::Add => {
-                    kept.insert((version, change.file.path.clone()));
+                    added_again.insert((version, change.file.path.clone()));
                     commit.kept_adds.push(change);
                 }
                 FileActionKind::Remove => {
-                    commit.moved |= !kept.contains(&(version, change.file.path.clone()));
+                    commit.moved |= !added_again.contains(&(version, change.file.path.clone()));
                     commit.kept_removes.push(change);
                 }
             }
         }
     }
-    let find = |position: u32| at(position);
     for (position, metadata) in actions.metadatas {
-        if let Some(commit) = commits.get_mut(find(position)) {
+        if let Some(commit) = commits.get_mut(commit_index(position)) {
             commit.metadata = Some(metadata);
         }
     }
     for (position, protocol) in actions.protocols {
-        if let Some(commit) = commits.get_mut(find(position)) {
+        if let Some(commit) = commits.get_mut(commit_index(position)) {
             commit.protocol = Some(protocol);
         }
     }
     let infos: Vec<Positioned<String>> = actions.commit_infos;
     for (position, text) in infos.into_iter().rev() {
         // the first `commitInfo` of a commit counts
-        if let Some(commit) = commits.get_mut(find(position)) {
+        if let Some(commit) = commits.get_mut(commit_index(position)) {
             commit.info = CommitInfo::of(&text);
         }
     }
@@ -296,8 +301,13 @@ enum FileActionKind {
     Remove,
 }
 
-/// A file, whether its rows changed, and its position among the actions of its commit.
-type DecodedChange = (Result<FileChange>, bool, u32);
+/// An `add`, `remove` or `cdc` action.
+struct DecodedChange {
+    change: Result<FileChange>,
+    changes_rows: bool,
+    /// Its position among all actions of the run.
+    position: u32,
+}
 
 fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
     let Some(files) = files else {
@@ -315,7 +325,11 @@ fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
             position: *position,
             has_partition_values: values.is_some_and(|values| values.is_valid(row)),
         });
-        (change, changes_rows, *position)
+        DecodedChange {
+            change,
+            changes_rows,
+            position: *position,
+        }
     });
     Ok(changes.collect())
 }

@@ -2,8 +2,8 @@
 //!
 //! Parsed values are checked strictly (keys, scalars, commas, escapes, control characters), with one
 //! exception: the bare words `NaN`, `Infinity` and `-Infinity` are accepted as numbers, because some writers
-//! emit them. Skipped values are only checked for terminated strings and balanced brackets. Nothing recurses,
-//! whatever the nesting.
+//! emit them. Of skipped objects and arrays, only terminated strings and balanced brackets are checked. Nothing
+//! recurses, whatever the nesting.
 //!
 //! `None` always means malformed: the caller discards the whole text.
 
@@ -45,7 +45,7 @@ pub(super) fn scalar<'a>(cursor: &mut Cursor<'a>) -> Option<Scalar<'a>> {
     }
 }
 
-/// Skips a value of any kind.
+/// Skips a value of any kind. Unlike `Cursor::skip`, it accepts `NaN` and the infinities.
 #[inline]
 pub(super) fn skip<'a>(cursor: &mut Cursor<'a>) -> Option<()> {
     match cursor.peek()? {

@@ -16,7 +16,7 @@ use sqlparser::ast::{
     FunctionArguments, Ident, UnaryOperator, Value,
 };
 
-use super::intervals::{interval_of, span};
+use super::intervals::{interval_literal, interval_of};
 use super::scope::Scope;
 use super::typed::Typed;
 use crate::error::Result;
@@ -237,7 +237,7 @@ impl<'a> ExpressionBinder<'a> {
             (BinaryOperator::Plus, Some(interval), None) => (right, interval),
             _ => return Ok(None),
         };
-        let span = match (op, span(interval)?) {
+        let span = match (op, interval_literal(interval)?) {
             (BinaryOperator::Minus, span) => span.negated()?,
             (_, span) => span,
         };

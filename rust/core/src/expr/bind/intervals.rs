@@ -18,16 +18,16 @@ pub(super) fn interval_of(expr: &Expr) -> Option<&Interval> {
 }
 
 /// Parses `INTERVAL 7 DAYS`, `INTERVAL '-1' MONTH`, `INTERVAL '2 hours'`.
-pub(super) fn span(interval: &Interval) -> Result<Span> {
+pub(super) fn interval_literal(interval: &Interval) -> Result<Span> {
     let refused = || unsupported(&format!("the interval {}", clipped(&interval.to_string())));
     if interval.last_field.is_some() {
         return Err(refused());
     }
-    let (written, is_text) = written(&interval.value).ok_or_else(refused)?;
+    let (text, is_quoted) = number_text(&interval.value).ok_or_else(refused)?;
     let (number, unit) = match &interval.leading_field {
-        Some(field) => (written, unit_of(field).ok_or_else(refused)?),
-        None if is_text => {
-            let (number, unit) = written.trim().split_once(' ').ok_or_else(refused)?;
+        Some(field) => (text, unit_of(field).ok_or_else(refused)?),
+        None if is_quoted => {
+            let (number, unit) = text.trim().split_once(' ').ok_or_else(refused)?;
             (number.to_owned(), unit.trim().to_ascii_lowercase())
         }
         None => return Err(refused()),
@@ -49,7 +49,7 @@ pub(super) fn span(interval: &Interval) -> Result<Span> {
 }
 
 /// Returns a number with its sign, and whether it is in quotes.
-fn written(value: &Expr) -> Option<(String, bool)> {
+fn number_text(value: &Expr) -> Option<(String, bool)> {
     match value {
         Expr::Value(value) => match &value.value {
             Value::Number(digits, false) => Some((digits.clone(), false)),
@@ -59,7 +59,7 @@ fn written(value: &Expr) -> Option<(String, bool)> {
         Expr::UnaryOp {
             op: UnaryOperator::Minus,
             expr,
-        } => match written(expr)? {
+        } => match number_text(expr)? {
             (digits, false) => Some((format!("-{digits}"), false)),
             _ => None,
         },

@@ -7,7 +7,7 @@ use sqlparser::ast::{
     Ident, LambdaFunction, LambdaSyntax, OneOrManyWithParens, TrimWhereField,
 };
 
-use super::types::field_name;
+use super::types::datetime_field;
 use super::{CannotPrint, Naming, PrintResult, Printer, functions, refused};
 use crate::spec::json::clipped;
 
@@ -16,7 +16,7 @@ impl Printer {
     pub(super) fn special(&mut self, root: &Expr) -> PrintResult {
         match root {
             Expr::Extract { field, expr, .. } => {
-                let field = field_name(field)?;
+                let field = datetime_field(field)?;
                 self.call("date_part", |it| {
                     it.string(&field);
                     it.text(", ");

@@ -7,15 +7,17 @@ use sqlparser::ast::{
 use super::CannotPrint;
 use crate::spec::json::clipped;
 
-/// Returns the name of a date or time field.
-pub(super) fn field_name(field: &DateTimeField) -> std::result::Result<String, CannotPrint> {
+/// Returns the name of a field of dates or times, such as `YEAR`.
+pub(super) fn datetime_field(field: &DateTimeField) -> std::result::Result<String, CannotPrint> {
     let name = field.to_string().to_ascii_uppercase();
+    // not `WEEK(MONDAY)`, nor names in quotes
     if name.chars().all(|character| character.is_ascii_uppercase()) {
         return Ok(name);
     }
     Err(CannotPrint(format!("has the field {}", clipped(&name))))
 }
 
+/// Returns the name of a type whose literals are strings after the name, as in `DATE '2026-01-01'`.
 pub(super) fn datetime_type(data_type: &DataType) -> Option<&'static str> {
     Some(match data_type {
         DataType::Date => "DATE",
@@ -26,6 +28,7 @@ pub(super) fn datetime_type(data_type: &DataType) -> Option<&'static str> {
     })
 }
 
+/// Returns the name of a type; `None` if Spark has no such type.
 pub(super) fn type_name(data_type: &DataType) -> Option<String> {
     let exact = |name: &str, info: &ExactNumberInfo| match info {
         ExactNumberInfo::None => name.to_owned(),
@@ -67,7 +70,6 @@ pub(super) fn type_name(data_type: &DataType) -> Option<String> {
                 "short" => "SMALLINT",
                 "long" => "BIGINT",
                 "timestamp_ltz" => "TIMESTAMP_LTZ",
-                "timestamp_ntz" => "TIMESTAMP_NTZ",
                 "variant" => "VARIANT",
                 "void" => "VOID",
                 _ => return None,

@@ -1,4 +1,5 @@
-//! Lossless casts from physical to logical types.
+//! Casts from physical to logical types. They preserve values, but nanoseconds are rounded down to
+//! microseconds.
 //!
 //! Only the types decide whether there is a cast, so that a file of the wrong type is refused when it is
 //! opened; a value that does not fit (an overflow) is detected when it is read.
@@ -56,11 +57,11 @@ impl Cast {
             (L::Float, A::Float16) => true,
             (L::Double, A::Float16 | A::Float32) => true,
             (L::Double, A::Int8 | A::Int16 | A::Int32 | A::UInt8 | A::UInt16 | A::UInt32) => true,
-            (L::Decimal { precision, scale }, A::Decimal128(from, digits))
-            | (L::Decimal { precision, scale }, A::Decimal256(from, digits)) => {
+            (L::Decimal { precision, scale }, A::Decimal128(file_precision, file_scale))
+            | (L::Decimal { precision, scale }, A::Decimal256(file_precision, file_scale)) => {
                 let whole = i16::from(*precision) - i16::from(*scale);
-                let digits = i16::from(*digits);
-                i16::from(*scale) >= digits && whole >= i16::from(*from) - digits
+                let file_scale = i16::from(*file_scale);
+                i16::from(*scale) >= file_scale && whole >= i16::from(*file_precision) - file_scale
             }
             (L::Decimal { precision, scale }, integer) => {
                 let whole = precision.saturating_sub(*scale);
@@ -68,7 +69,7 @@ impl Cast {
                     A::Int8 | A::UInt8 => whole >= 3,
                     A::Int16 | A::UInt16 => whole >= 5,
                     A::Int32 | A::UInt32 => whole >= 10,
-                    A::Int64 | A::UInt64 => whole >= 20,
+                    A::Int64 | A::UInt64 => whole >= 20, // as in Spark, although Int64 has 19 digits
                     _ => false,
                 }
             }
@@ -87,8 +88,12 @@ impl Cast {
     }
 
     /// Returns the cast for a leaf in the legacy calendar. As in Spark, it rebases dates, including those
-    /// that become local timestamps, and timestamps.
-    pub(super) fn of_legacy(self, logical: &PrimitiveType, calendar: &LegacyCalendar) -> Self {
+    /// that are read as `timestamp_ntz`, and timestamps.
+    pub(super) fn with_legacy_calendar(
+        self,
+        logical: &PrimitiveType,
+        calendar: &LegacyCalendar,
+    ) -> Self {
         match (&self, logical) {
             (Self::Nulls(_), _) => self,
             (Self::Midnight(_), _) | (_, PrimitiveType::Date | PrimitiveType::Timestamp) => {
@@ -119,7 +124,7 @@ impl Cast {
             Self::Midnight(target) => {
                 let days = array
                     .as_primitive_opt::<Date32Type>()
-                    .ok_or_else(other_type)?;
+                    .ok_or_else(unexpected_type)?;
                 let micros: PrimitiveArray<TimestampMicrosecondType> =
                     days.try_unary(|day| times(i64::from(day), MICROS_PER_DAY))?;
                 Ok(Arc::new(micros.with_data_type(target.clone())))
@@ -131,11 +136,12 @@ impl Cast {
         }
     }
 
-    /// Returns `true` if values become ones of another type.
-    pub(super) fn changes_type(&self) -> bool {
+    /// Returns `true` if the file must be rewritten for its column to have the table's type: units of
+    /// timestamps and columns of nulls do not count.
+    pub(super) fn is_type_change(&self) -> bool {
         match self {
             Self::Arrow(_) | Self::Midnight(_) => true,
-            Self::Legacy(cast, _) => cast.changes_type(),
+            Self::Legacy(cast, _) => cast.is_type_change(),
             Self::Keep | Self::Micros(..) | Self::Nulls(_) => false,
         }
     }
@@ -143,16 +149,19 @@ impl Cast {
 
 fn micros(array: &ArrayRef, unit: TimeUnit, target: &ArrowType) -> Result<ArrayRef, ArrowError> {
     let micros: PrimitiveArray<TimestampMicrosecondType> = match unit {
-        TimeUnit::Microsecond => array.as_primitive_opt().ok_or_else(other_type)?.clone(),
+        TimeUnit::Microsecond => array
+            .as_primitive_opt()
+            .ok_or_else(unexpected_type)?
+            .clone(),
         TimeUnit::Millisecond => array
             .as_primitive_opt::<TimestampMillisecondType>()
-            .ok_or_else(other_type)?
+            .ok_or_else(unexpected_type)?
             .try_unary(|millis| times(millis, 1000))?,
         TimeUnit::Nanosecond => array
             .as_primitive_opt::<TimestampNanosecondType>()
-            .ok_or_else(other_type)?
+            .ok_or_else(unexpected_type)?
             .unary(|nanos| nanos.div_euclid(1000)),
-        TimeUnit::Second => return Err(other_type()), // Parquet has no such unit
+        TimeUnit::Second => return Err(unexpected_type()), // Parquet has no such unit
     };
     Ok(Arc::new(micros.with_data_type(target.clone())))
 }
@@ -164,8 +173,8 @@ fn times(value: i64, factor: i64) -> Result<i64, ArrowError> {
     })
 }
 
-pub(super) fn other_type() -> ArrowError {
+pub(super) fn unexpected_type() -> ArrowError {
     ArrowError::SchemaError(
-        "the type of the Parquet reader's values is not the announced one".to_owned(),
+        "the Parquet reader returned another type than its schema declares".to_owned(),
     )
 }

@@ -44,15 +44,19 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    /// Matches a column of the table; its positions are final once all columns are matched.
+    /// Matches a column of the table. Its positions are those in the file, until `project_positions`.
     pub(super) fn column(&mut self, field: &StructField) -> Result<Origin> {
         let roots = self.roots;
         let index = self.find(field, roots, None)?;
         self.part(field, roots, index)
     }
 
-    /// Matches a column of exactly this name and type that is not in the schema.
-    pub(super) fn hidden(&mut self, name: &str, logical: &PrimitiveType) -> Result<Origin> {
+    /// Matches a column that is not in the table's schema, such as `_change_type`, by its exact name.
+    pub(super) fn metadata_column(
+        &mut self,
+        name: &str,
+        logical: &PrimitiveType,
+    ) -> Result<Origin> {
         let at = self.roots.iter().position(|node| node.name == name);
         let Some((at, node)) = at.and_then(|at| Some((at, self.roots.get(at)?))) else {
             return Ok(Origin::Missing(logical.arrow_type()));
@@ -131,7 +135,7 @@ impl<'a> Matcher<'a> {
                 self.variant(node, &arrow)
             }
             (DataType::Primitive(logical), _) => self.leaf(logical, node),
-            (_, ArrowType::Null) => self.nulls(node, arrow),
+            (_, ArrowType::Null) => Ok(self.nulls(node, arrow)),
             (DataType::Struct(logical), ArrowType::Struct(_)) => self.structure(logical, node),
             (DataType::Array(array), ArrowType::List(_)) => match (node.children.first(), arrow) {
                 (Some(element), ArrowType::List(field)) => {
@@ -161,7 +165,7 @@ impl<'a> Matcher<'a> {
     fn leaf(&mut self, logical: &PrimitiveType, node: &FileNode) -> Result<Shape> {
         let arrow = logical.arrow_type();
         if arrow == ArrowType::Null {
-            return self.nulls(node, arrow);
+            return Ok(self.nulls(node, arrow));
         }
         let cast = Cast::new(&node.data_type, logical).filter(|_| node.children.is_empty());
         let Some(cast) = cast else {
@@ -169,7 +173,7 @@ impl<'a> Matcher<'a> {
         };
         self.select(node.leaves.start);
         Ok(Shape::Leaf(match self.calendar(node.leaves.start) {
-            Some(calendar) => cast.of_legacy(logical, calendar),
+            Some(calendar) => cast.with_legacy_calendar(logical, calendar),
             None => cast,
         }))
     }
@@ -180,9 +184,9 @@ impl<'a> Matcher<'a> {
     }
 
     /// Returns nulls of this type, as many as the file has values.
-    fn nulls(&mut self, node: &FileNode, arrow: ArrowType) -> Result<Shape> {
+    fn nulls(&mut self, node: &FileNode, arrow: ArrowType) -> Shape {
         self.select_cheapest_leaf(node);
-        Ok(Shape::Leaf(Cast::Nulls(arrow)))
+        Shape::Leaf(Cast::Nulls(arrow))
     }
 
     fn structure(&mut self, logical: &StructType, node: &FileNode) -> Result<Shape> {
@@ -200,28 +204,21 @@ impl<'a> Matcher<'a> {
     }
 
     fn variant(&mut self, node: &FileNode, arrow: &ArrowType) -> Result<Shape> {
-        let mut known = 0;
         for child in &node.children {
             match (child.name.as_str(), &child.data_type) {
-                ("metadata" | "value", ArrowType::Binary) => known += 1,
+                ("metadata" | "value", ArrowType::Binary) | ("typed_value", _) => {}
                 ("metadata" | "value", _) => return Err(self.refuse(node, arrow)),
-                ("typed_value", _) => known += 2,
                 _ => continue,
             }
             for leaf in child.leaves.clone() {
                 self.select(leaf);
             }
         }
-        match known {
-            2 if node
-                .children
-                .iter()
-                .all(|child| child.name != "typed_value") =>
-            {
-                self.plain_variant(node, arrow)
-            }
-            2.. if node.children.iter().any(|child| child.name == "metadata") => {
-                // shredded values never have 96 bits
+        let has = |name| node.children.iter().any(|child| child.name == name);
+        match (has("metadata"), has("value"), has("typed_value")) {
+            (true, true, false) => self.plain_variant(node, arrow),
+            (true, _, true) => {
+                // shredded timestamps are never INT96
                 let calendar = self.legacy.and_then(|legacy| legacy.calendar(Type::INT64));
                 Ok(Shape::Variant(calendar.cloned()))
             }
@@ -282,8 +279,9 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Sets the positions of parts in the reader's output, which omits what is not selected.
-pub(super) fn settle(part: &mut Origin, siblings: &[FileNode], selected: &[bool]) {
+/// Replaces a part's positions in the file by those in the reader's output, which omits leaves that are not
+/// selected.
+pub(super) fn project_positions(part: &mut Origin, siblings: &[FileNode], selected: &[bool]) {
     let Origin::File { at, shape } = part else {
         return;
     };
@@ -299,25 +297,25 @@ pub(super) fn settle(part: &mut Origin, siblings: &[FileNode], selected: &[bool]
         .take(*at)
         .filter(|node| is_read(node))
         .count();
-    settle_shape(shape, node, selected);
+    project_shape(shape, node, selected);
 }
 
-fn settle_shape(shape: &mut Shape, node: &FileNode, selected: &[bool]) {
+fn project_shape(shape: &mut Shape, node: &FileNode, selected: &[bool]) {
     match shape {
         Shape::Leaf(_) | Shape::Variant(_) => {}
         Shape::Struct(_, parts) => {
             for part in parts {
-                settle(part, &node.children, selected);
+                project_positions(part, &node.children, selected);
             }
         }
         Shape::List(_, element) => {
             if let Some(child) = node.children.first() {
-                settle_shape(element, child, selected);
+                project_shape(element, child, selected);
             }
         }
         Shape::Map(_, parts) => {
             for (part, child) in parts.iter_mut().zip(&node.children) {
-                settle_shape(part, child, selected);
+                project_shape(part, child, selected);
             }
         }
     }

@@ -13,7 +13,7 @@ use super::DataFile;
 use super::columns::partition_values;
 use super::file_schema::FileSchema;
 use super::footer::{arrow_metadata, batch_rows, first_rows, footer};
-use super::matching::{Matcher, settle};
+use super::matching::{Matcher, project_positions};
 use super::plan::{OutputColumn, ReadPlan};
 use super::prune::{BoundsSource, Described};
 use super::shape::Origin;
@@ -126,7 +126,7 @@ impl OpenFile {
         let selected = matcher.selected();
         let known = known(plan, &parts, schema);
         for part in &mut parts {
-            settle(part, &schema.roots, &selected);
+            project_positions(part, &schema.roots, &selected);
         }
         let leaves: Vec<usize> = selected
             .iter()
@@ -199,7 +199,7 @@ impl OpenFile {
 
     /// Returns `true` if a column, or a part of one, has a different type in the file than in the table.
     pub fn has_other_types(&self) -> bool {
-        self.parts.iter().any(Origin::changes_type)
+        self.parts.iter().any(Origin::is_type_change)
     }
 
     /// Returns `true` if the file has columns, or parts of columns, that the plan does not read.
@@ -312,9 +312,9 @@ fn parts_of(
         parts.push(match (column, hidden) {
             (OutputColumn::Data(field), _) => matcher.column(field)?,
             (OutputColumn::ChangeType, _) => {
-                matcher.hidden("_change_type", &PrimitiveType::String)?
+                matcher.metadata_column("_change_type", &PrimitiveType::String)?
             }
-            (_, Some(name)) => matcher.hidden(name, &PrimitiveType::Long)?,
+            (_, Some(name)) => matcher.metadata_column(name, &PrimitiveType::Long)?,
             (OutputColumn::Partition(key, field), _) => {
                 keys.push((key.clone(), Arc::clone(field)));
                 Origin::Missing(field.data_type().clone())

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
 use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef, Fields};
 
-use super::cast::{Cast, other_type};
+use super::cast::{Cast, unexpected_type};
 use crate::codec::parquet_file::LegacyCalendar;
 use crate::codec::variant::unshred;
 
@@ -34,10 +34,10 @@ pub(super) enum Origin {
 
 impl Origin {
     /// Returns `true` if values are cast to a type that the file does not have.
-    pub(super) fn changes_type(&self) -> bool {
+    pub(super) fn is_type_change(&self) -> bool {
         match self {
             Self::Missing(_) => false,
-            Self::File { shape, .. } => shape.changes_type(),
+            Self::File { shape, .. } => shape.is_type_change(),
         }
     }
 
@@ -45,19 +45,19 @@ impl Origin {
     pub(super) fn apply(&self, siblings: &[ArrayRef], rows: usize) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Missing(data_type) => Ok(new_null_array(data_type, rows)),
-            Self::File { at, shape } => shape.apply(siblings.get(*at).ok_or_else(other_type)?),
+            Self::File { at, shape } => shape.apply(siblings.get(*at).ok_or_else(unexpected_type)?),
         }
     }
 }
 
 impl Shape {
-    fn changes_type(&self) -> bool {
+    fn is_type_change(&self) -> bool {
         match self {
-            Self::Leaf(cast) => cast.changes_type(),
+            Self::Leaf(cast) => cast.is_type_change(),
             Self::Variant(_) => false,
-            Self::Struct(_, parts) => parts.iter().any(Origin::changes_type),
-            Self::List(_, element) => element.changes_type(),
-            Self::Map(_, parts) => parts.iter().any(Self::changes_type),
+            Self::Struct(_, parts) => parts.iter().any(Origin::is_type_change),
+            Self::List(_, element) => element.is_type_change(),
+            Self::Map(_, parts) => parts.iter().any(Self::is_type_change),
         }
     }
 
@@ -68,12 +68,12 @@ impl Shape {
                 let rebased = calendar.as_ref().map(|calendar| calendar.rebase(array));
                 let rebased = rebased.transpose()?;
                 let array = rebased.as_ref().unwrap_or(array);
-                let array = unshred(array.as_struct_opt().ok_or_else(other_type)?);
+                let array = unshred(array.as_struct_opt().ok_or_else(unexpected_type)?);
                 let array = array.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
                 Ok(Arc::new(array))
             }
             Self::Struct(fields, parts) => {
-                let array = array.as_struct_opt().ok_or_else(other_type)?;
+                let array = array.as_struct_opt().ok_or_else(unexpected_type)?;
                 let rows = array.len();
                 let parts = parts.iter().map(|part| part.apply(array.columns(), rows));
                 let parts = parts.collect::<Result<Vec<_>, _>>()?;
@@ -83,16 +83,16 @@ impl Shape {
                 Ok(Arc::new(array))
             }
             Self::List(field, element) => {
-                let array = array.as_list_opt::<i32>().ok_or_else(other_type)?;
+                let array = array.as_list_opt::<i32>().ok_or_else(unexpected_type)?;
                 let values = element.apply(array.values())?;
                 let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
                 let array = ListArray::try_new(Arc::clone(field), offsets, values, nulls)?;
                 Ok(Arc::new(array))
             }
             Self::Map(field, parts) => {
-                let array = array.as_map_opt().ok_or_else(other_type)?;
+                let array = array.as_map_opt().ok_or_else(unexpected_type)?;
                 let ArrowType::Struct(fields) = field.data_type() else {
-                    return Err(other_type());
+                    return Err(unexpected_type());
                 };
                 let [key, value] = parts.as_ref();
                 let columns = vec![key.apply(array.keys())?, value.apply(array.values())?];

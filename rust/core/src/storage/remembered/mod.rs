@@ -362,7 +362,7 @@ impl Storage for Remembered {
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
         if is_lasting(path) {
             // some of it may be cached
-            let request = Request::ended(self.read_ranges(path, ranges));
+            let request = Request::ready(self.read_ranges(path, ranges));
             ended();
             return request;
         }

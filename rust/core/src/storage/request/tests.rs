@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn an_error_is_there_for_all_who_wait() {
     let failed = Error::storage("storage.io", "no").at_path("a").at_offset(3);
-    let request = Request::ended(Err(failed));
+    let request = Request::ready(Err(failed));
     for _ in 0..2 {
         let error = request.wait().unwrap_err();
         assert_eq!((error.code(), error.path()), ("storage.io", Some("a")));
