@@ -161,6 +161,63 @@ def test_credentials_of_another_type(
     assert caught.value.code == "catalog.failed" or caught.value.code == "catalog.response"
 
 
+KEYS = {"s3.access-key-id": "a", "s3.secret-access-key": "SECRET"}
+VENDED: dict[str, tuple[object, str]] = {
+    "no list": (5, "catalog.response"),
+    "a text": ("x", "catalog.response"),
+    "an object": ({"config": KEYS}, "catalog.response"),
+    "a list of null": ([None], "catalog.response"),
+    "a number as prefix": ([{"prefix": 5, "config": KEYS}], "catalog.response"),
+    "a list as prefix": ([{"prefix": ["s3://b"], "config": KEYS}], "catalog.response"),
+    "a list as config": ([{"prefix": "s3://b", "config": [KEYS]}], "catalog.response"),
+    **{
+        f"expiry {time}": (
+            [{"prefix": "s3://b", "config": KEYS, "expiration-time-ms": time}],
+            "catalog.response",
+        )
+        for time in (-1, 2**63, 10**400, 1.5, True, "soon", [1], {})
+    },
+    "a line break": (
+        [{"prefix": "s3://b", "config": {**KEYS, "s3.session-token": "a\r\nHost: evil"}}],
+        "options.value",
+    ),
+    "half of a character": (
+        [{"prefix": "s3://b", "config": {**KEYS, "s3.session-token": "\ud800"}}],
+        "catalog.answer",
+    ),
+    # expired, of another host: the storage has the address that the caller named, which is closed
+    "expired": ([{"prefix": "s3://b", "config": KEYS, "expiration-time-ms": 0}], "storage.io"),
+    "another host": (
+        [{"prefix": "s3://b", "config": {**KEYS, "s3.endpoint": "http://other.example"}}],
+        "storage.io",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VENDED)
+def test_vended_credentials_that_are_none(name: str, serve: Callable[..., str]) -> None:
+    offered, code = VENDED[name]
+
+    def both(path: str) -> Answer:
+        if "/credentials" not in path:
+            return answer({"location": "s3://b/t"})
+        return 200, {}, json.dumps({"storage-credentials": offered}).encode()
+
+    options = {
+        "aws_endpoint": "http://127.0.0.1:9",
+        "aws_allow_http": "true",
+        "aws_region": "x",
+        "max_retries": "0",
+    }
+    catalog = UnityCatalog(serve(both), token=TOKEN)
+    with pytest.raises(dr.DeltaReplayError) as caught:
+        dr.Table.from_name("main.s.t", catalog, storage_options=options).snapshot()
+    assert caught.value.code == code
+    text = "".join(traceback.format_exception(caught.value))
+    assert "SECRET" not in text
+    assert "other.example" not in text
+
+
 @pytest.mark.parametrize(
     "address",
     [
