@@ -174,6 +174,24 @@ def test_rows_stream_in_little_memory(
     assert peak < MAX_MIB
 
 
+def test_terabytes_from_kilobytes_are_refused(tmp_path: Path) -> None:
+    """A dictionary of one string of 16 MiB in 100,000 rows is 1.5 TiB: hours of CPU time."""
+    written(tmp_path / "t", {"s": of_one_word(100_000, 16 << 20)}, {})
+    code = "sum(batch.num_rows for batch in table.snapshot().scan().to_batches())"
+    output, peak = run(tmp_path / "t", code)
+    assert output[:3] == ["CorruptTableError", "data.pages", "a.parquet"]
+    assert peak < MAX_MIB
+
+
+def test_a_long_string_in_a_dictionary_of_short_ones(tmp_path: Path) -> None:
+    """It could be in every row, and is in one."""
+    indexes = pa.array([1] + [0] * 99_999, pa.int32())
+    column = pa.DictionaryArray.from_arrays(indexes, ["x", "y" * (16 << 20)])
+    written(tmp_path / "t", {"s": column}, {})
+    code = "sum(batch.num_rows for batch in table.snapshot().scan().to_batches())"
+    assert run(tmp_path / "t", code)[0] == 100_000
+
+
 @pytest.mark.slow
 def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
     """Many long lists of one value, then many short ones: the mean is useless for both."""

@@ -13,10 +13,13 @@ use parquet::column::page::{Page, PageReader};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::PageRules;
 use super::fetched::FetchedBytes;
 use super::known_dictionaries::KnownDictionary;
 use super::pages::{LeafPages, PageFacts};
 use super::shares::{Share, Shares, measured, selected};
+use super::text_size;
+use crate::error::Result;
 
 /// Maximum size of a batch in bytes, unless a single row or a page in memory is larger.
 pub(crate) const MAX_BATCH_BYTES: u64 = 32 << 20;
@@ -47,13 +50,18 @@ pub(super) struct BatchPlan {
 }
 
 /// Plans batches of at most `rows` rows.
+///
+/// # Errors
+///
+/// Corrupt, with the code of the rules: the strings of a column chunk take more than a tebibyte.
 pub(super) fn plan(
     group: &RowGroupMetaData,
     (leaves, types): (&[LeafPages], &[DataType]),
     selection: Option<&RowSelection>,
     fetched: &FetchedBytes,
     rows: usize,
-) -> BatchPlan {
+    rules: &PageRules,
+) -> Result<BatchPlan> {
     let all = u64::try_from(group.num_rows()).unwrap_or_default().max(1);
     let mut rows = (rows as u64).min(all).max(1);
     let mut views = Vec::new();
@@ -82,6 +90,10 @@ pub(super) fn plan(
             let text = types
                 .get(pages.leaf)
                 .is_some_and(|of| matches!(of, DataType::Utf8 | DataType::Binary));
+            let selected = selection.map_or(all, |rows| rows.row_count() as u64);
+            if in_batch.saturating_mul(selected) > text_size::MAX_BYTES {
+                text_size::check(column, fetched, rules)?;
+            }
             if text && longest > LONG_VALUE && in_batch.saturating_mul(rows) > FEW_BYTES {
                 views.push(pages.leaf);
                 encoded = VIEW;
@@ -119,11 +131,11 @@ pub(super) fn plan(
     while rows > 1 && !fits(rows) {
         rows /= 2;
     }
-    BatchPlan {
+    Ok(BatchPlan {
         rows: usize::try_from(rows).unwrap_or(usize::MAX),
         views,
         dictionaries,
-    }
+    })
 }
 
 /// Returns the shares of a nested column chunk in a row group of `all` rows: the pages, whose rows are
@@ -192,24 +204,9 @@ fn longest_value(
     let longest = match &page {
         Page::DictionaryPage {
             buf, num_values, ..
-        } => longest(buf, *num_values),
+        } => text_size::dictionary_lengths(buf, *num_values).max(),
         _ => return (possible, None),
     };
+    let longest = u64::from(longest.unwrap_or_default());
     (longest, Some(KnownDictionary::new(page, rest)))
 }
-
-fn longest(mut words: &[u8], count: u32) -> u64 {
-    let mut longest = 0;
-    for _ in 0..count {
-        let Some((length, rest)) = words.split_first_chunk() else {
-            break;
-        };
-        let length = u32::from_le_bytes(*length);
-        longest = longest.max(length);
-        words = rest.get(length as usize..).unwrap_or_default();
-    }
-    longest.into()
-}
-
-#[cfg(test)]
-mod tests;

@@ -13,9 +13,14 @@ pub(super) struct LevelRuns<'a> {
 impl<'a> LevelRuns<'a> {
     /// Reads levels up to the maximum level `max`.
     pub(super) fn new(bytes: &'a [u8], max: i16) -> Self {
+        Self::with_width(bytes, i16::BITS - max.leading_zeros())
+    }
+
+    /// Reads numbers of `width` bits, at most 64.
+    pub(super) fn with_width(bytes: &'a [u8], width: u32) -> Self {
         Self {
             bytes,
-            width: i16::BITS - max.leading_zeros(),
+            width,
             packed: (&[], 0, 0),
         }
     }

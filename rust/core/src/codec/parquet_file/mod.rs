@@ -29,6 +29,7 @@ mod row_group;
 mod row_group_reader;
 mod shares;
 mod sizes;
+mod text_size;
 mod thrift;
 mod write;
 

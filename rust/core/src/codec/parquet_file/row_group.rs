@@ -149,7 +149,14 @@ impl RowGroupRequest {
         };
         let types = leaf_types(file.schema());
         let selection = self.selection.as_ref();
-        let plan = plan(group, (pages, &types), selection, fetched, batch_rows);
+        let plan = plan(
+            group,
+            (pages, &types),
+            selection,
+            fetched,
+            batch_rows,
+            rules,
+        )?;
         let viewed;
         let file = if plan.views.is_empty() {
             file
