@@ -66,8 +66,8 @@ test-rust-python: build
 test-rust-stores: build
 	$(MAKE) --jobs 2 --output-sync test-rust test-stores
 
-test-rust: build # before it, as cargo lets only one of two builds work
-	cargo test $(QUIET) --profile quick --workspace --exclude deltareplay-bindings
+test-rust: build # before it, as cargo lets only one of two builds work; rustdoc cannot use make's job server
+	MAKEFLAGS= cargo test $(QUIET) --profile quick --workspace --exclude deltareplay-bindings
 
 test-python: $(VENV)/.dev build
 	$(ACTIVE) python -m pytest --ignore tests/spark --ignore tests/stores $(IN_FOUR) $(NOT_SLOW)
