@@ -9,7 +9,7 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
     RowSelectionPolicy,
 };
-use parquet::basic::{ConvertedType, Type as PhysicalType};
+use parquet::basic::ConvertedType;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
 
@@ -124,9 +124,11 @@ impl RowGroupRequest {
             index.map(|index| index.page_locations().as_slice())
         };
         let pages = check_pages(columns, locations, &self.ranges, fetched, rules)?;
+        let types = leaf_types(file.schema());
         let unchecked = pages.iter().any(|pages| {
             let column = columns.get(pages.leaf);
-            column.is_some_and(|column| has_unchecked_strings(column, pages))
+            types.get(pages.leaf).is_some_and(DataType::is_string)
+                && column.is_some_and(|column| has_unchecked_strings(column, pages))
         });
         let reader = self.decoder(file, fetched, size, (&pages, rules))?;
         Ok(reader.with_unchecked_strings(unchecked))
@@ -211,13 +213,11 @@ impl RowGroupRequest {
 /// Returns `true` if the decoder does not check that all strings are UTF-8: it checks only columns annotated
 /// as UTF8, and not where one string of a page with `DELTA_LENGTH_BYTE_ARRAY` ends and the next begins.
 fn has_unchecked_strings(column: &ColumnChunkMetaData, pages: &LeafPages) -> bool {
-    let column = column.column_descr();
-    column.physical_type() == PhysicalType::BYTE_ARRAY
-        && (column.converted_type() != ConvertedType::UTF8
-            || pages
-                .data
-                .iter()
-                .any(|page| page.has_delta_lengths && page.strings.is_none()))
+    column.column_descr().converted_type() != ConvertedType::UTF8
+        || pages
+            .data
+            .iter()
+            .any(|page| page.has_delta_lengths && page.strings.is_none())
 }
 
 /// Returns the file's metadata with views as the types of some leaves.
