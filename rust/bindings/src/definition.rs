@@ -8,7 +8,7 @@ use deltareplay_core::error::Error;
 use deltareplay_core::spec::property_rules;
 use deltareplay_core::spec::schema::{PrimitiveType, StructType};
 use deltareplay_core::table::{TableDefinition, merged_metadata};
-use deltareplay_core::write::{Widened, with_marks};
+use deltareplay_core::write::{Widening, with_high_water_marks};
 use pyo3::prelude::*;
 
 use crate::gate::detached;
@@ -46,7 +46,7 @@ pub(crate) fn with_columns(
     let metadata = metadata.into();
     detached(py, || {
         let columns = StructType::parse(columns).map_err(Error::of_argument)?;
-        let new = merged_metadata(&metadata, &columns, &columns, Widened::All)?;
+        let new = merged_metadata(&metadata, &columns, &columns, Widening::Any)?;
         Ok(new.map(Into::into))
     })
 }
@@ -76,7 +76,7 @@ pub(crate) fn with_identity_marks(
 ) -> PyResult<Option<PyMetadata>> {
     let metadata = metadata.into();
     detached(py, || {
-        with_marks(&metadata, &marks).map(|new| new.map(Into::into))
+        with_high_water_marks(&metadata, &marks).map(|new| new.map(Into::into))
     })
 }
 

@@ -254,7 +254,7 @@ impl Snapshot {
             let partitions = Partitions::of_files(&self.state, &others)?;
             let mut held = Vec::new();
             each_step(files, &mut |rows| {
-                held.extend(partitions.hold_rows(&rows)?);
+                held.extend(partitions.contain_rows(&rows)?);
                 Ok(())
             })?;
             Ok(held)

@@ -373,7 +373,7 @@ impl Changer {
         let mut columns = rows.columns().to_vec();
         let change_type = StringArray::new_repeated(change_type, rows.num_rows());
         columns.push(Arc::new(change_type));
-        let all = RecordBatch::try_new(changes.lenient(), columns).map_err(columns_mismatch)?;
+        let all = RecordBatch::try_new(changes.schema(), columns).map_err(columns_mismatch)?;
         self.change_rows += all.num_rows() as u64;
         changes.write(&all, &mut self.written)
     }

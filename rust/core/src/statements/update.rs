@@ -17,7 +17,7 @@ use crate::spec::column_path::{column_path_text, named_path};
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField, StructType};
 use crate::spec::{Metadata, Protocol};
-use crate::write::Intake;
+use crate::write::InputConverter;
 use crate::write::coerce::{check, coerce, null_inside};
 use crate::write::columns::{columns_mismatch, nullable};
 
@@ -39,8 +39,8 @@ pub(super) struct Setter {
     schema: StructType,
     values: Vec<Assignment>,
     partly: bool,
-    intake: Intake,
-    /// The columns that the intake takes: the table's without generated ones.
+    converter: InputConverter,
+    /// The columns that the converter takes: the table's without generated ones.
     taken: SchemaRef,
 }
 
@@ -88,12 +88,12 @@ impl Setter {
                 formula,
             });
         }
-        let (intake, taken) = Intake::of_changed(metadata, protocol, &names)?;
+        let (converter, taken) = InputConverter::for_update(metadata, protocol, &names)?;
         Ok(Self {
             schema,
             values,
             partly,
-            intake,
+            converter,
             taken,
         })
     }
@@ -145,7 +145,7 @@ impl Setter {
             .map(|(_, column)| column)
             .collect();
         let kept = RecordBatch::try_new(Arc::clone(&self.taken), kept).map_err(columns_mismatch)?;
-        self.intake.take(&kept)
+        self.converter.convert(&kept)
     }
 }
 

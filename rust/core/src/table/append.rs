@@ -16,15 +16,15 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::load::remembered;
 use crate::storage::{in_background, interrupt};
 use crate::transaction::{Transaction, metric_strings};
-use crate::write::{Intake, Layout, Purpose, RowWriter, WrittenFiles, each_step};
+use crate::write::{InputConverter, Layout, Purpose, RowWriter, WrittenFiles, each_step};
 
 /// Rows of at most this many bytes are written while the newest version is loaded.
 const AHEAD_BYTES: usize = 32 << 20;
 
-/// Rows written to files, and their intake.
+/// Rows written to files, and their converter.
 struct Appended {
     written: WrittenFiles,
-    intake: Intake,
+    converter: InputConverter,
 }
 
 impl Table {
@@ -32,7 +32,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument and Unsupported: as [`Intake::new`] and [`Intake::take`]; as [`Table::commit`].
+    /// Invalid argument and Unsupported: as [`InputConverter::new`] and [`InputConverter::convert`]; as [`Table::commit`].
     /// Files that were written go away again.
     pub fn append(&self, rows: RowSource, options: RowsOptions) -> Result<RowsWritten> {
         let plain = options.schema_mode == SchemaMode::Fixed
@@ -122,13 +122,13 @@ impl Table {
         let mut written = WrittenFiles::new(&self.source);
         let (metadata, protocol) = transaction.effective()?;
         let layout = Layout::new(metadata, protocol, Purpose::Data, &[])?;
-        let mut intake = Intake::new(metadata, protocol, &rows.schema())?;
+        let mut converter = InputConverter::new(metadata, protocol, &rows.schema())?;
         let mut writer = RowWriter::new(Arc::new(layout), write_options(options));
         each_step(rows, &mut |step| {
-            writer.write(&intake.take(&step)?, &mut written)
+            writer.write(&converter.convert(&step)?, &mut written)
         })?;
         writer.finish(&mut written)?;
-        Ok(Appended { written, intake })
+        Ok(Appended { written, converter })
     }
 
     fn settle_append(
@@ -136,8 +136,8 @@ impl Table {
         mut transaction: Transaction,
         appended: Appended,
     ) -> Result<RowsWritten> {
-        let Appended { written, intake } = appended;
-        set_marks(&mut transaction, &intake)?;
+        let Appended { written, converter } = appended;
+        set_marks(&mut transaction, &converter)?;
         transaction.description().metrics = metric_strings([
             ("numFiles", written.adds.len() as u64),
             ("numOutputRows", written.rows),

@@ -19,7 +19,7 @@ use crate::statements::{
     UnmatchedRows, When, new_columns_of, without_unused,
 };
 use crate::transaction::{Transaction, metric_strings};
-use crate::write::{Intake, Widened, WrittenFiles};
+use crate::write::{InputConverter, Widening, WrittenFiles};
 
 /// The maximum number of bytes of a source in memory.
 const SOURCE_BYTES: usize = 256 << 20;
@@ -103,7 +103,7 @@ fn evolve(
         old,
         &new_columns.columns,
         &new_columns.types,
-        Widened::Alike,
+        Widening::SameKind,
     )?
     else {
         return Ok(false);
@@ -138,16 +138,16 @@ fn insert(
     let mut inserted = 0;
     for clause in &clauses {
         let (metadata, protocol) = transaction.effective()?;
-        let mut intake = Intake::new(metadata, protocol, clause.schema())?;
+        let mut converter = InputConverter::new(metadata, protocol, clause.schema())?;
         unmatched.insert(clause, &mut |rows| {
-            let taken = intake.take(rows)?;
+            let taken = converter.convert(rows)?;
             inserted += taken.num_rows() as u64;
             if changer.has_change_rows() {
                 changer.write_changes("insert", &taken)?;
             }
             changer.write(&taken, None, None)
         })?;
-        set_marks(transaction, &intake)?;
+        set_marks(transaction, &converter)?;
     }
     Ok(inserted)
 }

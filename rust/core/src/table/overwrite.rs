@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::statements::{Changer, Counts};
 use crate::transaction::{Transaction, metric_strings};
-use crate::write::{Intake, Partitions, WrittenFiles, each_step};
+use crate::write::{InputConverter, Partitions, WrittenFiles, each_step};
 
 /// The rows that are replaced.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ impl Table {
             write,
             change_files,
         )?;
-        let mut intake = Intake::new(metadata, protocol, &rows.schema())?;
+        let mut converter = InputConverter::new(metadata, protocol, &rows.schema())?;
         match replaced {
             Replaced::All => {
                 transaction.read(None)?;
@@ -75,7 +75,10 @@ impl Table {
             }
             Replaced::Where(condition) => {
                 let (metadata, _) = transaction.effective()?;
-                intake.demand(condition, &StructType::parse(&metadata.schema_string)?)?;
+                converter.add_replaced_condition(
+                    condition,
+                    &StructType::parse(&metadata.schema_string)?,
+                )?;
                 transaction.read(Some(condition))?;
                 delete_matching(&mut changer, &snapshot, Some(condition))?;
             }
@@ -83,13 +86,13 @@ impl Table {
         }
         let writes_changes = changer.has_change_rows();
         each_step(rows, &mut |step| {
-            let taken = intake.take(&step)?;
+            let taken = converter.convert(&step)?;
             if writes_changes {
                 changer.write_changes("insert", &taken)?;
             }
             changer.write(&taken, None, None)
         })?;
-        set_marks(&mut transaction, &intake)?;
+        set_marks(&mut transaction, &converter)?;
         if matches!(replaced, Replaced::Partitions) {
             remove_partitions(&mut transaction, &mut changer, &snapshot)?;
         }
@@ -136,7 +139,7 @@ fn remove_partitions(
         transaction.read(covering.as_ref())?;
     }
     let files = changer.candidates(filter)?;
-    let held = partitions.hold_files(files.iter().map(|file| &file.partition_values))?;
+    let held = partitions.contain_files(files.iter().map(|file| &file.partition_values))?;
     for (file, held) in files.into_iter().zip(held) {
         if held {
             changer.remove_whole(file);

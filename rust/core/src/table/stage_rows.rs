@@ -11,8 +11,8 @@ use crate::spec::{Metadata, Protocol};
 use crate::storage::{FileMeta, is_below, pool};
 use crate::write::AddFile;
 use crate::write::{
-    FooterStatistics, Intake, Layout, Purpose, RowWriter, WriteOptions, WrittenFiles, each_step,
-    encoded,
+    FooterStatistics, InputConverter, Layout, Purpose, RowWriter, WriteOptions, WrittenFiles,
+    each_step, encoded,
 };
 
 /// Files that are not committed yet.
@@ -44,15 +44,16 @@ impl Table {
     ) -> Result<StagedRows> {
         protocol.check_writable()?;
         let layout = Layout::new(metadata, protocol, Purpose::Data, &[])?;
-        let mut intake = Intake::new(metadata, protocol, &rows.schema())?;
+        let mut converter = InputConverter::new(metadata, protocol, &rows.schema())?;
         if let Some(condition) = condition {
-            intake.demand(condition, &StructType::parse(&metadata.schema_string)?)?;
+            converter
+                .add_replaced_condition(condition, &StructType::parse(&metadata.schema_string)?)?;
         }
         let mut written = WrittenFiles::new(&self.source);
         let mut writer = RowWriter::new(Arc::new(layout), write);
         each_step(rows, &mut |step| {
-            let taken = intake.take(&step)?;
-            if let Some((name, _)) = intake.marks().first() {
+            let taken = converter.convert(&step)?;
+            if let Some((name, _)) = converter.high_water_marks().first() {
                 let message = format!(
                     "the column {name} is an identity column, whose values a single process must assign: write these rows by \
                      Table.append, or pass the values"

@@ -20,7 +20,8 @@ use crate::transaction::{
     CommitDescription, Transaction, TransactionOptions, check_metadata, metric_strings,
 };
 use crate::write::{
-    Intake, Widened, WriteOptions, WrittenFiles, merged, replaced_schema, widenings, with_marks,
+    InputConverter, Widening, WriteOptions, WrittenFiles, merged, replaced_schema, widenings,
+    with_high_water_marks,
 };
 
 /// The treatment of columns that the table lacks.
@@ -173,7 +174,7 @@ pub(super) fn set_schema(
         (SchemaMode::Fixed, None) => None,
         (SchemaMode::Merge, None) => {
             let source = StructType::from_arrow(&rows.schema())?;
-            merged_metadata(old, &source, &source, Widened::Alike)?
+            merged_metadata(old, &source, &source, Widening::SameKind)?
         }
         (SchemaMode::Overwrite, partition_columns) => {
             let known = StructType::parse(&old.schema_string)?;
@@ -214,12 +215,12 @@ pub fn merged_metadata(
     old: &Metadata,
     columns: &StructType,
     types: &StructType,
-    widened: Widened,
+    widening: Widening,
 ) -> Result<Option<Metadata>> {
     let known = StructType::parse(&old.schema_string)?;
     let mut new = old.clone();
     if old.is_on(TYPE_WIDENING) {
-        for (path, to) in widenings(&known, types, widened) {
+        for (path, to) in widenings(&known, types, widening) {
             new = widen_column(&new, &path, &to)?;
         }
     }
@@ -231,9 +232,9 @@ pub fn merged_metadata(
 }
 
 /// Stages the high-water marks of identity columns.
-pub(super) fn set_marks(transaction: &mut Transaction, intake: &Intake) -> Result<()> {
+pub(super) fn set_marks(transaction: &mut Transaction, converter: &InputConverter) -> Result<()> {
     let (metadata, _) = transaction.effective()?;
-    match with_marks(metadata, &intake.marks())? {
+    match with_high_water_marks(metadata, &converter.high_water_marks())? {
         Some(metadata) => transaction.set_metadata(metadata),
         None => Ok(()),
     }

@@ -151,16 +151,17 @@ impl AddFile {
     ///
     /// Invalid argument: `transaction.deletion_vector` if the statistics lack the number of rows.
     pub fn with_vector(&self, vector: DeletionVectorDescriptor) -> Result<Self> {
-        let lacks = || {
-            let message = "a file with a deletion vector must have its number of rows in its statistics: \
-                           rewrite the file instead";
+        let no_row_count = || {
+            let message = "a file with a deletion vector must have numRecords in its statistics: rewrite the \
+                           file instead";
             Error::invalid("transaction.deletion_vector", message).at_path(self.path.clone())
         };
         if self.num_records().is_none() {
-            return Err(lacks());
+            return Err(no_row_count());
         }
         let text = self.stats.as_deref().unwrap_or_default();
-        let stats: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(|_| lacks())?;
+        let stats: BTreeMap<String, &RawValue> =
+            serde_json::from_str(text).map_err(|_| no_row_count())?;
         let mut parts = vec!["\"tightBounds\":false".to_owned()];
         for (name, value) in stats.iter().filter(|(name, _)| *name != "tightBounds") {
             parts.push(format!("{}:{}", Value::from(name.as_str()), value.get()));
@@ -192,8 +193,7 @@ impl AddFile {
         }
     }
 
-    /// Reads row `row` of a batch with the columns of `add`, as in a snapshot, except that `dataChange` is
-    /// taken from the row.
+    /// Reads row `row` of a batch with the columns of `add`.
     pub(crate) fn of_row(rows: &RecordBatch, row: usize) -> Result<Self> {
         let row = Row(rows, row);
         Ok(Self {
@@ -245,8 +245,9 @@ struct Row<'a>(&'a RecordBatch, usize);
 impl Row<'_> {
     fn text(&self, name: &str) -> Result<Option<String>> {
         let strings: &StringArray = self.0.typed(name)?;
-        let known = strings.is_valid(self.1);
-        Ok(known.then(|| strings.value(self.1).to_owned()))
+        Ok(strings
+            .is_valid(self.1)
+            .then(|| strings.value(self.1).to_owned()))
     }
 
     fn number(&self, name: &str) -> Result<Option<i64>> {

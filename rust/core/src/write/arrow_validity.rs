@@ -22,17 +22,17 @@ use crate::error::{Error, Result};
 /// the column for any other invalid Arrow data.
 pub(super) fn check_valid(rows: &RecordBatch, before: u64) -> Result<()> {
     for (field, column) in rows.schema_ref().fields().iter().zip(rows.columns()) {
-        let broken = |cause: ArrowError| {
+        let invalid = |cause: ArrowError| {
             let message = format!(
                 "the column {:?} is not valid Arrow: nothing was written",
                 field.name()
             );
             Error::invalid("rows.arrow", message).because(cause)
         };
-        if is_utf8(&column.to_data()).map_err(broken)? {
+        if is_utf8(&column.to_data()).map_err(invalid)? {
             continue;
         }
-        let bad_text = first_bad_text(column, field.name(), &|_| true).map_err(broken)?;
+        let bad_text = first_bad_text(column, field.name(), &|_| true).map_err(invalid)?;
         if let Some((name, row)) = bad_text {
             let row = row.map_or_else(
                 || "in its dictionary".to_owned(),
@@ -52,8 +52,8 @@ pub(super) fn check_valid(rows: &RecordBatch, before: u64) -> Result<()> {
     Ok(())
 }
 
-/// Returns `true` if all its text is UTF-8, including text of null rows; fails if the data is invalid
-/// otherwise. Recurses along the type, for which arrays exist already.
+/// Returns `true` if all text is UTF-8, including text of null rows; fails if the data is invalid
+/// otherwise. The recursion is as deep as the type.
 fn is_utf8(data: &ArrayData) -> std::result::Result<bool, ArrowError> {
     let mut valid = true;
     match bytes_type(data.data_type()) {
@@ -86,7 +86,7 @@ fn as_bytes(data: &ArrayData) -> std::result::Result<ArrayRef, ArrowError> {
     cast(&make_array(bytes), &DataType::LargeBinary)
 }
 
-/// Returns the column or nested field, and the row, of the first text that is not UTF-8. Values of null rows,
+/// Returns the column or nested field, and the row, of the first text that is not UTF-8. PartitionValues of null rows,
 /// and values nested in them, may hold anything: `present` marks the rows that are not null.
 fn first_bad_text(
     array: &dyn Array,
@@ -94,7 +94,7 @@ fn first_bad_text(
     present: &dyn Fn(usize) -> bool,
 ) -> std::result::Result<Option<(String, Option<usize>)>, ArrowError> {
     let is_valid = |row: usize| present(row) && array.is_valid(row);
-    let below = |child: &dyn Array, part: &str, ranges: &[(usize, usize)]| {
+    let in_children = |child: &dyn Array, part: &str, ranges: &[(usize, usize)]| {
         let mut owners = vec![None; child.len()];
         for (row, (start, end)) in ranges.iter().enumerate().filter(|(row, _)| is_valid(*row)) {
             owners
@@ -129,11 +129,11 @@ fn first_bad_text(
         }
         DataType::List(_) => {
             let list = array.as_list::<i32>();
-            below(list.values(), "element", &ranges(list.value_offsets()))
+            in_children(list.values(), "element", &ranges(list.value_offsets()))
         }
         DataType::LargeList(_) => {
             let list = array.as_list::<i64>();
-            below(list.values(), "element", &ranges(list.value_offsets()))
+            in_children(list.values(), "element", &ranges(list.value_offsets()))
         }
         DataType::FixedSizeList(_, size) => {
             let list = array.as_fixed_size_list();
@@ -141,13 +141,13 @@ fn first_bad_text(
             let ranges: Vec<_> = (0..list.len())
                 .map(|row| (row * size, (row + 1) * size))
                 .collect();
-            below(list.values(), "element", &ranges)
+            in_children(list.values(), "element", &ranges)
         }
         DataType::Map(..) => {
             let map = array.as_map();
             let ranges = ranges(map.value_offsets());
-            match below(map.keys(), "key", &ranges)? {
-                None => below(map.values(), "value", &ranges),
+            match in_children(map.keys(), "key", &ranges)? {
+                None => in_children(map.values(), "value", &ranges),
                 bad_text => Ok(bad_text),
             }
         }
@@ -159,9 +159,9 @@ fn first_bad_text(
             };
             let keys = cast(dictionary.keys(), &DataType::Int64)?;
             let keys = keys.as_primitive::<Int64Type>();
-            let names =
+            let has_value =
                 |row: &usize| is_valid(*row) && usize::try_from(keys.value(*row)) == Ok(value);
-            Ok(Some((name, (0..array.len()).find(names))))
+            Ok(Some((name, (0..array.len()).find(has_value))))
         }
         _ if array.to_data().child_data().is_empty() => Ok(None),
         _ => Ok(Some((name.to_owned(), None))),
@@ -169,7 +169,9 @@ fn first_bad_text(
 }
 
 fn ranges<T: Copy + TryInto<usize>>(offsets: &[T]) -> Vec<(usize, usize)> {
-    let at = |offset: T| offset.try_into().unwrap_or_default();
+    let index = |offset: T| offset.try_into().unwrap_or_default();
     let pairs = offsets.iter().zip(offsets.iter().skip(1));
-    pairs.map(|(start, end)| (at(*start), at(*end))).collect()
+    pairs
+        .map(|(start, end)| (index(*start), index(*end)))
+        .collect()
 }

@@ -39,7 +39,7 @@ pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result
         let name = clipped(name);
         let message = match target {
             DataType::Primitive(PrimitiveType::Void) => format!(
-                "the column {name} has no type in the table, as it holds nothing but nulls: \
+                "the column {name} has no type in the table, because it has only nulls: \
                  schema_mode=\"merge\" gives it the type {source}"
             ),
             _ => format!(
@@ -59,57 +59,41 @@ pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result
     if *source == ArrowType::Null {
         return Ok(());
     }
-    match target {
-        DataType::Primitive(PrimitiveType::Variant) => match source {
-            ArrowType::Struct(parts)
-                if ["metadata", "value"]
-                    .iter()
-                    .all(|part| parts.find(part).is_some()) =>
-            {
-                Ok(())
-            }
-            _ => refused(),
-        },
-        DataType::Primitive(primitive) => {
-            if storable(source, primitive) {
-                Ok(())
-            } else {
-                refused()
-            }
+    match (target, source) {
+        (DataType::Primitive(PrimitiveType::Variant), ArrowType::Struct(parts))
+            if parts.find("metadata").is_some() && parts.find("value").is_some() =>
+        {
+            Ok(())
         }
-        DataType::Array(array) => match source {
+        (DataType::Primitive(primitive), _) if storable(source, primitive) => Ok(()),
+        (
+            DataType::Array(array),
             ArrowType::List(element)
             | ArrowType::LargeList(element)
             | ArrowType::FixedSizeList(element, _)
             | ArrowType::ListView(element)
-            | ArrowType::LargeListView(element) => check(
-                element.data_type(),
-                &array.element_type,
-                &format!("{name}.element"),
-            ),
-            _ => refused(),
-        },
-        DataType::Map(map) => match source {
-            ArrowType::Map(entries, _) => {
-                let ArrowType::Struct(parts) = entries.data_type() else {
-                    return refused();
-                };
-                let (Some(key), Some(value)) = (parts.first(), parts.get(1)) else {
-                    return refused();
-                };
-                check(key.data_type(), &map.key_type, &format!("{name}.key"))?;
-                check(value.data_type(), &map.value_type, &format!("{name}.value"))
-            }
-            _ => refused(),
-        },
-        DataType::Struct(parts) => match source {
-            ArrowType::Struct(source) => check_parts(source, parts, name),
-            _ => refused(),
-        },
+            | ArrowType::LargeListView(element),
+        ) => check(
+            element.data_type(),
+            &array.element_type,
+            &format!("{name}.element"),
+        ),
+        (DataType::Map(map), ArrowType::Map(entries, _)) => {
+            let ArrowType::Struct(parts) = entries.data_type() else {
+                return refused();
+            };
+            let [key, value] = &**parts else {
+                return refused();
+            };
+            check(key.data_type(), &map.key_type, &format!("{name}.key"))?;
+            check(value.data_type(), &map.value_type, &format!("{name}.value"))
+        }
+        (DataType::Struct(parts), ArrowType::Struct(source)) => check_parts(source, parts, name),
+        _ => refused(),
     }
 }
 
-/// Refuses two columns of one name: it would be unclear which of them is stored.
+/// Refuses two columns with the same name.
 pub(super) fn refuse_duplicates(fields: &Fields) -> Result<()> {
     match named_twice(fields.iter().map(|field| field.name().as_str())) {
         Some(name) => Err(Error::invalid("rows.column", duplicate_name(name))),
@@ -120,21 +104,21 @@ pub(super) fn refuse_duplicates(fields: &Fields) -> Result<()> {
 fn check_parts(source: &Fields, target: &StructType, name: &str) -> Result<()> {
     refuse_duplicates(source)?;
     for field in source {
-        let below = format!("{name}.{}", field.name());
+        let nested = format!("{name}.{}", field.name());
         match target.field(field.name()) {
-            Some(part) => check(field.data_type(), &part.data_type, &below)?,
-            None => return Err(unknown(&below)),
+            Some(part) => check(field.data_type(), &part.data_type, &nested)?,
+            None => return Err(unknown_column(&nested)),
         }
     }
     for part in target.fields() {
         if !part.nullable && field_index(source, &part.name).is_none() {
-            return Err(missing(&format!("{name}.{}", part.name)));
+            return Err(missing_column(&format!("{name}.{}", part.name)));
         }
     }
     Ok(())
 }
 
-pub(super) fn unknown(name: &str) -> Error {
+pub(super) fn unknown_column(name: &str) -> Error {
     let message = format!(
         "the table has no column {}: leave it out, or add it to the table by schema_mode=\"merge\"",
         clipped(name)
@@ -142,7 +126,7 @@ pub(super) fn unknown(name: &str) -> Error {
     Error::invalid("rows.column", message)
 }
 
-pub(super) fn missing(name: &str) -> Error {
+pub(super) fn missing_column(name: &str) -> Error {
     let message = format!(
         "the rows lack the column {}, which may not be null",
         clipped(name)
@@ -153,7 +137,7 @@ pub(super) fn missing(name: &str) -> Error {
 fn storable(source: &ArrowType, target: &PrimitiveType) -> bool {
     use PrimitiveType as P;
     let text = is_text(source);
-    let truth = *source == ArrowType::Boolean;
+    let boolean = *source == ArrowType::Boolean;
     let bytes = matches!(
         source,
         ArrowType::Binary
@@ -167,10 +151,10 @@ fn storable(source: &ArrowType, target: &PrimitiveType) -> bool {
     );
     match target {
         P::Byte | P::Short | P::Integer | P::Long | P::Float | P::Double | P::Decimal { .. } => {
-            source.is_numeric() || text || truth
+            source.is_numeric() || text || boolean
         }
-        P::Boolean => truth || text || source.is_numeric(),
-        P::String => text || bytes || time || truth || source.is_numeric(),
+        P::Boolean => boolean || text || source.is_numeric(),
+        P::String => text || bytes || time || boolean || source.is_numeric(),
         P::Binary => bytes || text,
         P::Date | P::Timestamp | P::TimestampNtz => time || text,
         _ => false,
@@ -228,9 +212,9 @@ fn struct_of(
     };
     let mut columns = Vec::with_capacity(fields.len());
     for part in target.fields() {
-        let below = format!("{name}.{}", part.name);
+        let nested = format!("{name}.{}", part.name);
         columns.push(match field_index(source.fields(), &part.name) {
-            Some(at) => coerce(source.column(at), &part.data_type, &below)?,
+            Some(index) => coerce(source.column(index), &part.data_type, &nested)?,
             None => new_null_array(&part.data_type.arrow_type(), values.len()),
         });
     }
@@ -246,10 +230,9 @@ fn list_of(
 ) -> Result<ArrayRef> {
     let list = as_list(values, name)?;
     let list = list.as_list::<i32>();
-    let below = format!("{name}.element");
-    let (offsets, range) = own_part(list.offsets());
+    let (offsets, range) = rebased_offsets(list.offsets());
     let inner = list.values().slice(range.start, range.len());
-    let inner = coerce(&inner, &target.element_type, &below)?;
+    let inner = coerce(&inner, &target.element_type, &format!("{name}.element"))?;
     let nulls = list.nulls().cloned();
     let array = ListArray::try_new(Arc::clone(element), offsets, inner, nulls);
     Ok(Arc::new(array.map_err(|_| null_inside(name))?))
@@ -260,7 +243,7 @@ fn map_of(values: &ArrayRef, target: &MapType, entries: &FieldRef, name: &str) -
     else {
         return plain_cast(values, &ArrowType::Map(Arc::clone(entries), false), name);
     };
-    let (offsets, range) = own_part(source.offsets());
+    let (offsets, range) = rebased_offsets(source.offsets());
     let part = |all: &ArrayRef| all.slice(range.start, range.len());
     let keys = part(source.keys());
     let keys = coerce(&keys, &target.key_type, &format!("{name}.key"))?;
@@ -280,7 +263,7 @@ fn variant_of(values: &ArrayRef, fields: &Fields, name: &str) -> Result<ArrayRef
     let mut columns = Vec::with_capacity(2);
     for field in fields {
         let column = source.column_by_name(field.name());
-        let column = column.ok_or_else(|| unknown(name))?;
+        let column = column.ok_or_else(|| unknown_column(name))?;
         columns.push(plain_cast(column, field.data_type(), name)?);
     }
     let array = StructArray::try_new(fields.clone(), columns, source.nulls().cloned());
@@ -288,25 +271,28 @@ fn variant_of(values: &ArrayRef, fields: &Fields, name: &str) -> Result<ArrayRef
 }
 
 fn primitive(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<ArrayRef> {
-    let by_way_of =
-        |between: &ArrowType| plain_cast(&plain_cast(values, between, name)?, target, name);
-    let spelled = |values: &ArrayRef| {
+    let cast_through = |intermediate: &ArrowType| {
+        plain_cast(&plain_cast(values, intermediate, name)?, target, name)
+    };
+    let sql_cast = |values: &ArrayRef| {
         cast_value(values, target).map_err(|cause| value_does_not_fit(name, target).because(cause))
     };
     let source = values.data_type();
     match target {
-        _ if is_text(source) => spelled(&plain_cast(values, &ArrowType::Utf8, name)?),
-        ArrowType::Decimal128(..) if *source == ArrowType::Boolean => by_way_of(&ArrowType::Int8),
-        ArrowType::Boolean if source.is_decimal() => by_way_of(&ArrowType::Float64),
+        _ if is_text(source) => sql_cast(&plain_cast(values, &ArrowType::Utf8, name)?),
+        ArrowType::Decimal128(..) if *source == ArrowType::Boolean => {
+            cast_through(&ArrowType::Int8)
+        }
+        ArrowType::Boolean if source.is_decimal() => cast_through(&ArrowType::Float64),
         ArrowType::Timestamp(TimeUnit::Microsecond, zone) => {
-            let micros = microseconds(values, name)?;
+            let micros = to_microseconds(values, name)?;
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
-        ArrowType::Utf8 if source.is_temporal() => spelled(values),
-        ArrowType::Float32 if *source == ArrowType::Float64 => singles(values, name),
+        ArrowType::Utf8 if source.is_temporal() => sql_cast(values),
+        ArrowType::Float32 if *source == ArrowType::Float64 => to_single_precision(values, name),
         ArrowType::Date32 => match source {
             ArrowType::Timestamp(unit, Some(_)) => {
-                by_way_of(&ArrowType::Timestamp(*unit, Some("+00:00".into())))
+                cast_through(&ArrowType::Timestamp(*unit, Some("+00:00".into())))
             }
             _ => plain_cast(values, target, name),
         },
@@ -315,14 +301,14 @@ fn primitive(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<ArrayR
 }
 
 /// Converts doubles to single precision; refuses numbers that would become infinite.
-fn singles(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
+fn to_single_precision(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
     let doubles = values.as_primitive::<Float64Type>();
     let singles = doubles.unary::<_, Float32Type>(|double| double as f32);
     let pairs = doubles.iter().zip(&singles);
-    let is_lost = |(double, single): (Option<f64>, Option<f32>)| {
+    let overflows = |(double, single): (Option<f64>, Option<f32>)| {
         single.is_some_and(f32::is_infinite) && double.is_some_and(f64::is_finite)
     };
-    if pairs.into_iter().any(is_lost) {
+    if pairs.into_iter().any(overflows) {
         return Err(value_does_not_fit(name, &ArrowType::Float32));
     }
     Ok(Arc::new(singles))
@@ -330,7 +316,7 @@ fn singles(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
 
 /// Converts timestamps to microseconds. Wall-clock times are taken as UTC, so that the time zone is only a
 /// label.
-fn microseconds(values: &ArrayRef, name: &str) -> Result<TimestampMicrosecondArray> {
+fn to_microseconds(values: &ArrayRef, name: &str) -> Result<TimestampMicrosecondArray> {
     if let Some(nanos) = values.as_primitive_opt::<TimestampNanosecondType>() {
         // floor, also before the epoch: a cast would round towards zero
         return Ok(nanos.unary(|nanos| nanos.div_euclid(1_000)));
@@ -369,21 +355,21 @@ fn plain_cast(values: &ArrayRef, target: &ArrowType, name: &str) -> Result<Array
     if values.data_type() == target {
         return Ok(Arc::clone(values));
     }
-    strict_cast(&*own_text(values), target)
+    strict_cast(&*without_offset(values), target)
         .map_err(|cause| value_does_not_fit(name, target).because(cause))
 }
 
 /// Returns the offsets rebased to 0, and the range of child values that belong to these rows: the array may
 /// be a slice.
-fn own_part(offsets: &OffsetBuffer<i32>) -> (OffsetBuffer<i32>, Range<usize>) {
+fn rebased_offsets(offsets: &OffsetBuffer<i32>) -> (OffsetBuffer<i32>, Range<usize>) {
     let (first, last) = (offsets.first(), offsets.last());
     let index = |offset: i32| usize::try_from(offset).unwrap_or_default();
-    let own = offsets.clone().subtract(first);
-    (own, index(first)..index(last))
+    let rebased = offsets.clone().subtract(first);
+    (rebased, index(first)..index(last))
 }
 
-/// Copies large text so that its offsets begin at 0: a cast to 32-bit offsets ignores that it is a slice.
-fn own_text(values: &ArrayRef) -> ArrayRef {
+/// Rebases the offsets of large text to 0: a cast to 32-bit offsets ignores that it is a slice.
+fn without_offset(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         ArrowType::LargeUtf8 => Arc::new(rebased(values.as_string::<i64>())),
         ArrowType::LargeBinary => Arc::new(rebased(values.as_binary::<i64>())),
@@ -398,14 +384,14 @@ fn rebased<T: ByteArrayType<Offset = i64>>(array: &GenericByteArray<T>) -> Gener
         return array.clone();
     }
     let index = |offset: i64| usize::try_from(offset).unwrap_or_default();
-    let own = offsets.clone().subtract(first);
+    let rebased = offsets.clone().subtract(first);
     let bytes = array
         .values()
         .slice_with_length(index(first), index(last - first));
     // SAFETY: the same bytes of the same values, which were valid
     #[allow(unsafe_code)]
     unsafe {
-        GenericByteArray::new_unchecked(own, bytes, array.nulls().cloned())
+        GenericByteArray::new_unchecked(rebased, bytes, array.nulls().cloned())
     }
 }
 

@@ -20,8 +20,8 @@ pub(super) fn is_void(field: &StructField) -> bool {
 pub(crate) fn nullable(schema: &StructType) -> SchemaRef {
     let fields = schema.arrow_fields();
     let fields = fields.iter().map(|field| {
-        let kept = |key: &str| Some((key.to_owned(), field.metadata().get(key)?.clone()));
-        let metadata = [DECLARED_TYPE, COLLATIONS].into_iter().filter_map(kept);
+        let entry = |key: &str| Some((key.to_owned(), field.metadata().get(key)?.clone()));
+        let metadata = [DECLARED_TYPE, COLLATIONS].into_iter().filter_map(entry);
         Field::clone(field)
             .with_nullable(true)
             .with_metadata(metadata.collect::<HashMap<_, _>>())

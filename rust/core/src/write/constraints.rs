@@ -20,9 +20,9 @@ use crate::spec::{Metadata, Protocol};
 const INVARIANTS: &str = "delta.invariants";
 const CONSTRAINTS: &str = "delta.constraints.";
 
-/// The constraints of one table.
+/// The constraints of a table.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct Constraints {
     /// Required columns and fields of structs, by their index paths.
     required: Vec<Vec<usize>>,
     lengths: Vec<Length>,
@@ -31,36 +31,36 @@ pub(super) struct Rules {
 
 #[derive(Debug)]
 struct Length {
-    at: usize,
+    column: usize,
     limit: usize,
     /// True if shorter text is padded with spaces.
     padded: bool,
-    text: String,
+    declared_type: String,
 }
 
 #[derive(Debug)]
 struct Condition {
     code: &'static str,
-    what: String,
-    text: String,
+    description: String,
+    sql: String,
     bound: BoundPredicate,
 }
 
-impl Rules {
+impl Constraints {
     /// Binds the constraints, invariants and `NOT NULL` columns of a table.
     ///
     /// # Errors
     ///
-    /// Unsupported: `rows.expression` with the rule that cannot be evaluated here, `rows.unsupported`.
+    /// Unsupported: `rows.expression` with the constraint that cannot be evaluated, `rows.unsupported`.
     pub(crate) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
         schema: &StructType,
     ) -> Result<Self> {
-        let mut rules = Self::default();
-        for (at, field) in schema.fields().iter().enumerate() {
-            rules.require(field, &[at]);
-            rules.lengths.extend(length(field, at)?);
+        let mut constraints = Self::default();
+        for (index, field) in schema.fields().iter().enumerate() {
+            constraints.require(field, &[index]);
+            constraints.lengths.extend(length(field, index)?);
             if let DataType::Primitive(_) = field.data_type {
                 continue;
             }
@@ -68,30 +68,27 @@ impl Rules {
             let inside = StructType::new(vec![field.clone()])?;
             if inside.all_fields().any(limited) {
                 let message = format!(
-                    "the column {} has text of limited length inside, which is not checked here: write \
-                     with a client that knows how",
+                    "the column {} has a nested field of type char or varchar, whose length is not \
+                     checked here: write with another client",
                     clipped(&field.name)
                 );
                 return Err(Error::unsupported("rows.unsupported", message));
             }
         }
         if protocol.is_supported("invariants") {
-            rules.add_invariants(schema, schema)?;
+            constraints.add_invariants(schema, schema)?;
         }
         if protocol.is_supported("checkConstraints") {
             for (key, text) in &metadata.configuration {
                 let start = key.get(..CONSTRAINTS.len()).unwrap_or_default();
                 if start.eq_ignore_ascii_case(CONSTRAINTS) {
                     let name = key.get(CONSTRAINTS.len()..).unwrap_or_default();
-                    rules.add(
-                        format!("the CHECK constraint {}", clipped(name)),
-                        text,
-                        schema,
-                    )?;
+                    let description = format!("the CHECK constraint {}", clipped(name));
+                    constraints.add(description, text, schema)?;
                 }
             }
         }
-        Ok(rules)
+        Ok(constraints)
     }
 
     /// Records a required field: the structs around it must not be null either.
@@ -100,8 +97,8 @@ impl Rules {
             self.required.push(path.to_vec());
         }
         if let DataType::Struct(parts) = &field.data_type {
-            for (at, part) in parts.fields().iter().enumerate() {
-                self.require(part, &[path, &[at]].concat());
+            for (index, part) in parts.fields().iter().enumerate() {
+                self.require(part, &[path, &[index]].concat());
             }
         }
     }
@@ -109,12 +106,12 @@ impl Rules {
     fn add_invariants(&mut self, parts: &StructType, schema: &StructType) -> Result<()> {
         for field in parts.fields() {
             if let Some(text) = field.metadata.get(INVARIANTS).and_then(Value::as_str) {
-                let what = format!("the invariant of the column {}", clipped(&field.name));
+                let description = format!("the invariant of the column {}", clipped(&field.name));
                 let parsed: Value = serde_json::from_str(text).unwrap_or_default();
-                let rule = parsed.pointer("/expression/expression");
-                match rule.and_then(Value::as_str) {
-                    Some(rule) => self.add(what, rule, schema)?,
-                    None => return Err(unknown(&what, text)),
+                let sql = parsed.pointer("/expression/expression");
+                match sql.and_then(Value::as_str) {
+                    Some(sql) => self.add(description, sql, schema)?,
+                    None => return Err(unsupported_expression(&description, text)),
                 }
             }
             if let DataType::Struct(parts) = &field.data_type {
@@ -124,32 +121,33 @@ impl Rules {
         Ok(())
     }
 
-    fn add(&mut self, what: String, text: &str, schema: &StructType) -> Result<()> {
-        let rule = Predicate::parse_rule(text).and_then(|rule| rule.bind(schema));
-        let bound = rule.map_err(|cause| unknown(&what, text).because(cause))?;
+    fn add(&mut self, description: String, sql: &str, schema: &StructType) -> Result<()> {
+        let bound = Predicate::parse_rule(sql)
+            .and_then(|rule| rule.bind(schema))
+            .map_err(|cause| unsupported_expression(&description, sql).because(cause))?;
         self.conditions.push(Condition {
             code: "rows.constraint",
-            what,
-            text: text.to_owned(),
+            description,
+            sql: sql.to_owned(),
             bound,
         });
         Ok(())
     }
 
-    /// Adds a condition: that of the rows being replaced.
-    pub(super) fn demand(&mut self, bound: BoundPredicate) {
+    /// Adds the condition of the rows being replaced.
+    pub(super) fn add_replaced_condition(&mut self, bound: BoundPredicate) {
         self.conditions.push(Condition {
             code: "rows.where",
-            what: "the condition of the rows that are replaced".to_owned(),
-            text: bound.predicate().to_string(),
+            description: "the condition of the rows that are replaced".to_owned(),
+            sql: bound.predicate().to_string(),
             bound,
         });
     }
 
     /// Returns the values of a `char(n)` column padded with spaces. Longer text is left to the check.
-    pub(super) fn padded(&self, at: usize, values: ArrayRef) -> ArrayRef {
-        let length = self.lengths.iter().find(|length| length.at == at);
-        let Some(length) = length.filter(|length| length.padded) else {
+    pub(super) fn padded(&self, column: usize, values: ArrayRef) -> ArrayRef {
+        let mut lengths = self.lengths.iter();
+        let Some(length) = lengths.find(|length| length.padded && length.column == column) else {
             return values;
         };
         let Some(strings) = values.as_string_opt::<i32>() else {
@@ -159,10 +157,10 @@ impl Rules {
         if strings.iter().flatten().all(|text| missing(text) == 0) {
             return values;
         }
-        let filled = strings
+        let padded = strings
             .iter()
             .map(|text| text.map(|text| format!("{text}{}", " ".repeat(missing(text)))));
-        Arc::new(filled.collect::<StringArray>())
+        Arc::new(padded.collect::<StringArray>())
     }
 
     /// Checks rows; `before` is the number of preceding rows.
@@ -173,14 +171,14 @@ impl Rules {
     pub(crate) fn check(&self, rows: &RecordBatch, before: u64) -> Result<()> {
         for path in &self.required {
             if let Some((name, row)) = first_null(rows, path) {
-                let what = format!("the column {} may not be null", clipped(&name));
-                return Err(violation("rows.null", &what, rows, row, before));
+                let message = format!("the column {} may not be null", clipped(&name));
+                return Err(violation("rows.null", &message, rows, row, before));
             }
         }
         for length in &self.lengths {
             let Some(strings) = rows
                 .columns()
-                .get(length.at)
+                .get(length.column)
                 .and_then(|values| values.as_string_opt::<i32>())
             else {
                 continue;
@@ -190,21 +188,24 @@ impl Rules {
                     text.len() > length.limit && text.chars().count() > length.limit
                 })
             };
-            if let Some(row) = first(strings.iter().map(long)) {
-                let name = clipped(rows.schema_ref().field(length.at).name());
-                let what = format!("the column {name} is {}, and a text is longer", length.text);
-                return Err(violation("rows.length", &what, rows, row, before));
+            if let Some(row) = strings.iter().position(long) {
+                let name = clipped(rows.schema_ref().field(length.column).name());
+                let message = format!(
+                    "the column {name} is {}, and a text is longer",
+                    length.declared_type
+                );
+                return Err(violation("rows.length", &message, rows, row, before));
             }
         }
         for condition in &self.conditions {
-            let answers = condition.bound.evaluate(rows)?;
-            if let Some(row) = first(answers.iter().map(|answer| answer != Some(true))) {
-                let what = format!(
+            let results = condition.bound.evaluate(rows)?;
+            if let Some(row) = results.iter().position(|result| result != Some(true)) {
+                let message = format!(
                     "{} is not satisfied ({})",
-                    condition.what,
-                    clipped(&condition.text)
+                    condition.description,
+                    clipped(&condition.sql)
                 );
-                return Err(violation(condition.code, &what, rows, row, before));
+                return Err(violation(condition.code, &message, rows, row, before));
             }
         }
         Ok(())
@@ -213,9 +214,9 @@ impl Rules {
 
 /// Returns the name of a field and the first row in which it, or a struct around it, is null.
 fn first_null(rows: &RecordBatch, path: &[usize]) -> Option<(String, usize)> {
-    let (at, parts) = path.split_first()?;
-    let mut name = rows.schema_ref().fields().get(*at)?.name().clone();
-    let mut values = rows.columns().get(*at)?;
+    let (column, parts) = path.split_first()?;
+    let mut name = rows.schema_ref().fields().get(*column)?.name().clone();
+    let mut values = rows.columns().get(*column)?;
     let mut nulls = values.logical_nulls();
     for part in parts {
         let parent = values.as_struct_opt()?;
@@ -223,18 +224,14 @@ fn first_null(rows: &RecordBatch, path: &[usize]) -> Option<(String, usize)> {
         values = parent.columns().get(*part)?;
         nulls = NullBuffer::union(nulls.as_ref(), values.logical_nulls().as_ref());
     }
-    let row = first(nulls?.iter().map(|valid| !valid))?;
+    let row = nulls?.iter().position(|valid| !valid)?;
     Some((name, row))
 }
 
-fn first(mut wrong: impl Iterator<Item = bool>) -> Option<usize> {
-    wrong.position(|wrong| wrong)
-}
-
-pub(super) fn unknown(what: &str, text: &str) -> Error {
+pub(super) fn unsupported_expression(description: &str, sql: &str) -> Error {
     let message = format!(
-        "{what} cannot be evaluated by this release, so that rows cannot be written here: {}",
-        clipped(text)
+        "{description} cannot be evaluated by this release, so no rows can be written: {}",
+        clipped(sql)
     );
     Error::unsupported("rows.expression", message)
 }
@@ -242,13 +239,13 @@ pub(super) fn unknown(what: &str, text: &str) -> Error {
 /// Returns the error for a row that violates a constraint, with the row.
 pub(super) fn violation(
     code: &'static str,
-    what: &str,
+    problem: &str,
     rows: &RecordBatch,
     row: usize,
     before: u64,
 ) -> Error {
     let message = format!(
-        "{what}: row {} of the data, {}, is the first one; nothing was written",
+        "{problem}: row {} of the data, {}, is the first one; nothing was written",
         before.saturating_add(row as u64),
         row_display(rows, row)
     );
@@ -256,7 +253,7 @@ pub(super) fn violation(
 }
 
 /// Returns the maximum length of a `char(n)` or `varchar(n)` column.
-fn length(field: &StructField, at: usize) -> Result<Option<Length>> {
+fn length(field: &StructField, column: usize) -> Result<Option<Length>> {
     let Some(text) = field.metadata.get(DECLARED_TYPE).and_then(Value::as_str) else {
         return Ok(None);
     };
@@ -265,15 +262,15 @@ fn length(field: &StructField, at: usize) -> Result<Option<Length>> {
     let char_limit = limit("char").map(|limit| (limit, true));
     match char_limit.or_else(|| limit("varchar").map(|limit| (limit, false))) {
         Some((limit, padded)) => Ok(Some(Length {
-            at,
+            column,
             limit,
             padded,
-            text: lowered.clone(),
+            declared_type: lowered.clone(),
         })),
         None if lowered == "string" => Ok(None),
         None => {
-            let what = format!("the type of the column {}", clipped(&field.name));
-            Err(unknown(&what, text))
+            let description = format!("the type of the column {}", clipped(&field.name));
+            Err(unsupported_expression(&description, text))
         }
     }
 }

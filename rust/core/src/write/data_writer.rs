@@ -22,7 +22,7 @@ pub struct DataWriter {
     rows: RowWriter,
     /// The number of columns of the table.
     columns: usize,
-    tracked: bool,
+    row_tracking: bool,
 }
 
 impl DataWriter {
@@ -30,8 +30,8 @@ impl DataWriter {
     ///
     /// # Errors
     ///
-    /// As [`Layout::new`]; Corrupt: `rows.row_ids` if the table tracks rows but does not name the
-    /// materialized columns.
+    /// As [`Layout::new`]; Corrupt: `rows.row_ids` if row tracking is enabled but the materialized
+    /// columns are not named.
     pub fn new(metadata: &Metadata, protocol: &Protocol, options: WriteOptions) -> Result<Self> {
         let (properties, _) = TableProperties::new(metadata, protocol)?;
         let mut extras = Vec::new();
@@ -41,8 +41,8 @@ impl DataWriter {
                 &properties.materialized_row_commit_version_column,
             ] {
                 let name = name.as_deref().ok_or_else(|| {
-                    let message = "the table tracks rows, but does not say in which columns files keep \
-                                   the ids of rows that move: enable row tracking again";
+                    let message = "row tracking is enabled, but the table's properties do not name the \
+                                   columns for the ids of moved rows: enable row tracking again";
                     Error::corrupt("rows.row_ids", message)
                 })?;
                 extras.push(Field::new(name, ArrowType::Int64, true));
@@ -52,11 +52,11 @@ impl DataWriter {
         Ok(Self {
             columns: layout.schema().fields().len() - extras.len(),
             rows: RowWriter::new(Arc::new(layout), options),
-            tracked: properties.row_tracking,
+            row_tracking: properties.row_tracking,
         })
     }
 
-    /// Writes rows with the table's columns, and with their row ids and commit versions if they had any.
+    /// Writes rows with the table's columns, and with their row ids and commit versions where they have any.
     ///
     /// # Errors
     ///
@@ -69,22 +69,23 @@ impl DataWriter {
         written: &mut WrittenFiles,
     ) -> Result<()> {
         let mut columns = rows.columns().to_vec();
-        if self.tracked {
-            let none = || new_null_array(&ArrowType::Int64, rows.num_rows());
-            columns.push(ids.unwrap_or_else(none));
-            columns.push(versions.unwrap_or_else(none));
+        if self.row_tracking {
+            let nulls = || new_null_array(&ArrowType::Int64, rows.num_rows());
+            columns.push(ids.unwrap_or_else(nulls));
+            columns.push(versions.unwrap_or_else(nulls));
         }
-        let all = RecordBatch::try_new(self.rows.lenient(), columns).map_err(columns_mismatch)?;
+        let all = RecordBatch::try_new(self.rows.schema(), columns).map_err(columns_mismatch)?;
         self.rows.write(&all, written)
     }
 
-    /// Writes rows as they were read with [`DataWriter::extras`]; further columns are ignored.
+    /// Writes rows read from other files: the table's columns, then others. Of these, only `_row_id` and
+    /// `_row_commit_version` are used.
     ///
     /// # Errors
     ///
     /// As [`RowWriter::write`].
     pub fn copy(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
-        let column = |name: &str| rows.column_by_name(name).filter(|_| self.tracked).cloned();
+        let column = |name: &str| rows.column_by_name(name).cloned();
         let (ids, versions) = (column("_row_id"), column("_row_commit_version"));
         let rows = rows.project(&(0..self.columns).collect::<Vec<_>>());
         self.write(&rows.map_err(columns_mismatch)?, ids, versions, written)

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::coerce::{check, coerce};
 use super::columns::columns_mismatch;
-use super::constraints::{unknown, violation};
+use super::constraints::{unsupported_expression, violation};
 use crate::error::{Error, Result};
 use crate::expr::{BoundFormula, Formula};
 use crate::spec::json::clipped;
@@ -35,8 +35,7 @@ pub(super) fn generated(
     if !protocol.is_supported("generatedColumns") {
         return Ok(None);
     }
-    let what = "the generated column";
-    formula(field, GENERATED, what, schema.fields())
+    formula(field, GENERATED, "the generated column", schema.fields())
 }
 
 /// Returns the default of a column that the rows lack.
@@ -67,7 +66,7 @@ pub fn check_default(field: &StructField, expression: &str) -> Result<()> {
 fn formula(
     field: &StructField,
     key: &str,
-    what: &str,
+    kind: &str,
     fields: &Fields,
 ) -> Result<Option<BoundFormula>> {
     let Some(text) = field.metadata.get(key).and_then(Value::as_str) else {
@@ -79,8 +78,8 @@ fn formula(
         Ok(bound)
     });
     bound.map(Some).map_err(|cause| {
-        let what = format!("{what} {}", clipped(&field.name));
-        unknown(&what, text).because(cause)
+        let description = format!("{kind} {}", clipped(&field.name));
+        unsupported_expression(&description, text).because(cause)
     })
 }
 
@@ -97,23 +96,23 @@ pub(super) fn computed(
 pub(super) fn check_generated(
     formula: &BoundFormula,
     rows: &RecordBatch,
-    at: usize,
+    index: usize,
     field: &StructField,
     before: u64,
 ) -> Result<()> {
     let expected = computed(formula, rows, field)?;
-    let Some(column) = rows.columns().get(at) else {
+    let Some(column) = rows.columns().get(index) else {
         return Ok(());
     };
     let same = not_distinct(column, &expected).map_err(columns_mismatch)?;
     match same.iter().position(|same| same != Some(true)) {
         Some(row) => {
-            let what = format!(
+            let message = format!(
                 "the generated column {} must be {}, but has another value",
                 clipped(&field.name),
                 clipped(formula.text())
             );
-            Err(violation("rows.generated", &what, rows, row, before))
+            Err(violation("rows.generated", &message, rows, row, before))
         }
         None => Ok(()),
     }
@@ -131,13 +130,12 @@ pub(super) struct Identity {
 impl Identity {
     /// Returns `None` for a column that is not an identity column.
     pub(crate) fn of(field: &StructField, protocol: &Protocol) -> Option<Self> {
-        let number = |key: &str| integer(field, key);
         if !protocol.is_supported("identityColumns") || !is_identity(field) {
             return None;
         }
-        let step = number(STEP).unwrap_or(1);
-        let start = number(START).unwrap_or(1);
-        let next = number(MARK).map_or(start, |mark| mark.saturating_add(step));
+        let step = integer(field, STEP).unwrap_or(1);
+        let start = integer(field, START).unwrap_or(1);
+        let next = integer(field, MARK).map_or(start, |mark| mark.saturating_add(step));
         Some(Self {
             next,
             step,
@@ -146,7 +144,7 @@ impl Identity {
     }
 
     /// Returns the values of the next rows.
-    pub(crate) fn take(&mut self, rows: usize, name: &str) -> Result<ArrayRef> {
+    pub(crate) fn next_values(&mut self, rows: usize, name: &str) -> Result<ArrayRef> {
         let mut values = Vec::with_capacity(rows);
         for _ in 0..rows {
             values.push(self.next);
@@ -179,7 +177,7 @@ pub fn is_identity(field: &StructField) -> bool {
 pub(super) fn check_updated(field: &StructField, protocol: &Protocol) -> Result<()> {
     if protocol.is_supported("identityColumns") && is_identity(field) {
         let message = format!(
-            "the values of the identity column {} cannot be updated: leave it out",
+            "the identity column {} cannot be updated: omit it",
             clipped(&field.name)
         );
         return Err(Error::invalid("rows.identity", message));
@@ -205,12 +203,15 @@ pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result
 /// # Errors
 ///
 /// Corrupt: the schema.
-pub fn with_marks(metadata: &Metadata, marks: &[(String, i64)]) -> Result<Option<Metadata>> {
+pub fn with_high_water_marks(
+    metadata: &Metadata,
+    marks: &[(String, i64)],
+) -> Result<Option<Metadata>> {
     if marks.is_empty() {
         return Ok(None);
     }
     let schema = StructType::parse(&metadata.schema_string)?;
-    let (mut fields, mut got_further) = (schema.fields().to_vec(), false);
+    let (mut fields, mut changed) = (schema.fields().to_vec(), false);
     for (name, mark) in marks {
         let Some(field) = fields.iter_mut().find(|field| field.name == *name) else {
             continue;
@@ -219,10 +220,10 @@ pub fn with_marks(metadata: &Metadata, marks: &[(String, i64)]) -> Result<Option
         let is_beyond = |known| if rises { *mark > known } else { *mark < known };
         if integer(field, MARK).is_none_or(is_beyond) {
             field.metadata.insert(MARK.to_owned(), (*mark).into());
-            got_further = true;
+            changed = true;
         }
     }
-    if !got_further {
+    if !changed {
         return Ok(None);
     }
     Ok(Some(Metadata {

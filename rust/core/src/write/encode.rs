@@ -22,13 +22,13 @@ use crate::storage::pool;
 const ROW_GROUP_BYTES: usize = 128 << 20;
 const ROW_GROUP_ROWS: usize = 1 << 20;
 /// Fewer values than this are not worth a second thread.
-const FEW: usize = 16 << 10;
+const MIN_PARALLEL_VALUES: usize = 16 << 10;
 /// The maximum number of bytes reserved in advance.
 const MAX_CAPACITY: usize = 256 << 20;
 
 /// Returns `true` if this number of values is worth more than one thread.
-pub(super) fn side_by_side(rows: usize, columns: usize) -> bool {
-    pool::threads() > 1 && columns > 1 && rows.saturating_mul(columns) >= FEW
+pub(super) fn worth_parallel(rows: usize, columns: usize) -> bool {
+    pool::threads() > 1 && columns > 1 && rows.saturating_mul(columns) >= MIN_PARALLEL_VALUES
 }
 
 /// A Parquet file being written.
@@ -45,10 +45,10 @@ pub(super) struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Begins a file of at most about this many bytes.
+    /// Begins a file of about `target_size` bytes.
     pub(crate) fn new(layout: &Layout, target_size: usize) -> Result<Self> {
         let options = writer_options(layout.compression, |builder| builder);
-        let schema = layout.files.clone();
+        let schema = layout.file_schema.clone();
         let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options);
         let (writer, factory) = writer
             .and_then(ArrowWriter::into_serialized_writer)
@@ -77,10 +77,10 @@ impl ParquetFile {
             leaves.extend(compute_leaves(field, values).map_err(cannot_encode)?);
         }
         let write = |(column, leaf): (&mut ArrowColumnWriter, ArrowLeafColumn)| column.write(&leaf);
-        if side_by_side(rows.num_rows(), self.columns.len()) {
-            let both = self.columns.par_iter_mut().zip(leaves.into_par_iter());
-            let singly = both.with_max_len(1); // some are far dearer than others
-            pool::pool()?.install(|| singly.try_for_each(write))
+        if worth_parallel(rows.num_rows(), self.columns.len()) {
+            let columns = self.columns.par_iter_mut().zip(leaves.into_par_iter());
+            let columns = columns.with_max_len(1); // some take much longer than others
+            pool::pool()?.install(|| columns.try_for_each(write))
         } else {
             self.columns.iter_mut().zip(leaves).try_for_each(write)
         }
@@ -98,7 +98,7 @@ impl ParquetFile {
         }
         let columns = std::mem::take(&mut self.columns);
         let chunks: Result<Vec<ArrowColumnChunk>, ParquetError> =
-            if side_by_side(self.rows, columns.len()) {
+            if worth_parallel(self.rows, columns.len()) {
                 let close = columns.into_par_iter().map(ArrowColumnWriter::close);
                 pool::pool()?.install(|| close.collect())
             } else {

@@ -9,11 +9,11 @@ use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
 /// The type changes that are applied automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Widened {
-    /// Within the same kind of number.
-    Alike,
+pub enum Widening {
+    /// Those of [`PrimitiveType::evolves_to`], such as integers to wider integers.
+    SameKind,
     /// All that the protocol allows.
-    All,
+    Any,
 }
 
 /// Returns the columns and nested fields for which another schema has a wider type: the path of each, and the
@@ -21,10 +21,10 @@ pub enum Widened {
 pub fn widenings(
     table: &StructType,
     source: &StructType,
-    widened: Widened,
+    widening: Widening,
 ) -> Vec<(Vec<String>, DataType)> {
     let mut widenings = Widenings {
-        widened,
+        widening,
         path: Vec::new(),
         wider: Vec::new(),
     };
@@ -33,7 +33,7 @@ pub fn widenings(
 }
 
 struct Widenings {
-    widened: Widened,
+    widening: Widening,
     path: Vec<String>,
     wider: Vec<(Vec<String>, DataType)>,
 }
@@ -52,9 +52,9 @@ impl Widenings {
         self.path.push(name.to_owned());
         match types {
             (DataType::Primitive(old), DataType::Primitive(new)) => {
-                let widens = match self.widened {
-                    Widened::Alike => old.evolves_to(new),
-                    Widened::All => old.widens_to(new),
+                let widens = match self.widening {
+                    Widening::SameKind => old.evolves_to(new),
+                    Widening::Any => old.widens_to(new),
                 };
                 if widens {
                     self.wider.push((self.path.clone(), types.1.clone()));

@@ -6,13 +6,14 @@
 //! Protocol: "Per-file Statistics".
 
 use arrow_array::{Array, ArrayRef, Int64Array};
-use arrow_schema::{DataType as ArrowType, FieldRef, Fields};
+use arrow_schema::{DataType as ArrowType, FieldRef, Fields, Schema};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::ParquetMetaData;
+use parquet::schema::types::SchemaDescriptor;
 
 use super::columns::is_void;
 use super::statistics::{
@@ -68,14 +69,12 @@ impl FooterStatistics {
     pub fn read(&self, source: &Source, path: &str, size: u64) -> Result<String> {
         let stored = source.resolver.resolve("", path)?;
         let footer = source.footer(&stored, size, RULES);
-        self.of(&footer.map_err(|error| error.at_path(path))?.metadata)
+        self.of_footer(&footer.map_err(|error| error.at_path(path))?.metadata)
     }
 
-    fn of(&self, footer: &ParquetMetaData) -> Result<String> {
+    fn of_footer(&self, footer: &ParquetMetaData) -> Result<String> {
         let file = footer.file_metadata();
-        let schema = parquet_to_arrow_schema(file.schema_descr(), None).map_err(|cause| {
-            Error::corrupt("data.footer", "the Parquet schema has no types").because(cause)
-        })?;
+        let schema = arrow_schema(file.schema_descr())?;
         let footer = &Footer {
             metadata: footer,
             legacy: LegacyColumns::of(file),
@@ -88,6 +87,14 @@ impl FooterStatistics {
         let rows = usize::try_from(file.num_rows()).unwrap_or(usize::MAX);
         Statistics { rows, columns }.json(&self.0)
     }
+}
+
+/// Returns the Arrow schema of a file.
+pub(super) fn arrow_schema(parquet: &SchemaDescriptor) -> Result<Schema> {
+    parquet_to_arrow_schema(parquet, None).map_err(|cause| {
+        let message = "the Parquet schema has a type that Arrow lacks";
+        Error::corrupt("data.footer", message).because(cause)
+    })
 }
 
 struct Footer<'a> {
@@ -159,11 +166,11 @@ impl LeafStatistics {
         let mut nulls = 0_usize;
         // row groups with at least one value
         let mut with_values = Vec::new();
-        for (at, group) in groups.iter().enumerate() {
-            let count = counts.is_valid(at).then(|| counts.value(at))?;
+        for (index, group) in groups.iter().enumerate() {
+            let count = counts.is_valid(index).then(|| counts.value(index))?;
             nulls = nulls.checked_add(usize::try_from(count).ok()?)?;
             if i64::try_from(count).ok()? < group.num_rows() {
-                with_values.push(i64::try_from(at).ok()?);
+                with_values.push(i64::try_from(index).ok()?);
             }
         }
         let physical_type = parquet.columns().get(leaf)?.physical_type();

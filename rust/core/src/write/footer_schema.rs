@@ -6,17 +6,16 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, Fields, Schema, TimeUnit};
-use parquet::arrow::parquet_to_arrow_schema;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::ParquetMetaData;
 
-use super::footer::RULES;
-use crate::error::{Error, Result};
+use super::footer::{RULES, arrow_schema};
+use crate::error::Result;
 use crate::replay::Source;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
 
 /// The key of the schema written by Spark.
-const SPARK: &str = "org.apache.spark.sql.parquet.row.metadata";
+const SPARK_SCHEMA: &str = "org.apache.spark.sql.parquet.row.metadata";
 
 /// Returns the columns of a file; `path` is as in the log.
 ///
@@ -34,38 +33,38 @@ pub fn footer_schema(source: &Source, path: &str, size: u64) -> Result<StructTyp
 
 fn schema(footer: &ParquetMetaData) -> Result<StructType> {
     let file = footer.file_metadata();
-    let mut strings = file.key_value_metadata().into_iter().flatten();
-    let spark = strings.find(|text| text.key == SPARK);
-    let spark = spark.and_then(|text| StructType::parse(text.value.as_deref()?).ok());
+    let mut properties = file.key_value_metadata().into_iter().flatten();
+    let spark = properties.find(|property| property.key == SPARK_SCHEMA);
+    let spark = spark.and_then(|property| StructType::parse(property.value.as_deref()?).ok());
     if let Some(spark) = spark {
         return nullable(&spark);
     }
-    let arrow_schema = parquet_to_arrow_schema(file.schema_descr(), None).map_err(|cause| {
-        Error::corrupt("data.footer", "the Parquet schema has no types").because(cause)
-    })?;
+    let arrow_schema = arrow_schema(file.schema_descr())?;
     let leaves = file.schema_descr().columns().iter();
-    let mut instants = leaves.map(|leaf| leaf.physical_type() == PhysicalType::INT96);
+    let mut is_int96 = leaves.map(|leaf| leaf.physical_type() == PhysicalType::INT96);
     let fields: Vec<FieldRef> = arrow_schema
         .fields()
         .iter()
-        .map(|field| instant(field, &mut instants))
+        .map(|field| int96_as_timestamp(field, &mut is_int96))
         .collect();
     nullable(&StructType::from_arrow(&Schema::new(fields))?)
 }
 
-/// Converts 96-bit timestamps to instants, whatever the Arrow type says. `leaves` tells for each leaf column,
-/// in order, whether it is one.
-fn instant(field: &FieldRef, leaves: &mut dyn Iterator<Item = bool>) -> FieldRef {
+/// Replaces the type of 96-bit timestamps by one with a time zone. `is_int96` has one value for each leaf
+/// column, in order.
+fn int96_as_timestamp(field: &FieldRef, is_int96: &mut dyn Iterator<Item = bool>) -> FieldRef {
     let data_type = match field.data_type() {
         ArrowType::Struct(parts) => ArrowType::Struct(
             parts
                 .iter()
-                .map(|part| instant(part, leaves))
+                .map(|part| int96_as_timestamp(part, is_int96))
                 .collect::<Fields>(),
         ),
-        ArrowType::List(element) => ArrowType::List(instant(element, leaves)),
-        ArrowType::Map(entries, sorted) => ArrowType::Map(instant(entries, leaves), *sorted),
-        other => match leaves.next() {
+        ArrowType::List(element) => ArrowType::List(int96_as_timestamp(element, is_int96)),
+        ArrowType::Map(entries, sorted) => {
+            ArrowType::Map(int96_as_timestamp(entries, is_int96), *sorted)
+        }
+        other => match is_int96.next() {
             Some(true) => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
             _ => other.clone(),
         },
@@ -73,7 +72,7 @@ fn instant(field: &FieldRef, leaves: &mut dyn Iterator<Item = bool>) -> FieldRef
     Arc::new(Field::new(field.name(), data_type, true))
 }
 
-/// Returns the schema with all fields nullable, without metadata of the table that the file was written for.
+/// Returns the schema with all fields nullable, without the metadata of the table that the file was written for.
 fn nullable(schema: &StructType) -> Result<StructType> {
     let fields = schema.fields().iter().map(|field| {
         let mut metadata = field.metadata.clone();

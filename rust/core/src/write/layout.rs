@@ -33,14 +33,13 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub(super) purpose: Purpose,
-    /// The columns to write: the table's under their logical names, then those that are not in its schema.
-    pub(crate) rows: SchemaRef,
+    row_schema: SchemaRef,
     /// The partition columns, in the table's order: index among the columns, name, name in the log.
     pub(super) partitions: Vec<(usize, String, String)>,
     /// Indexes of the columns stored in the files.
-    pub(crate) data: Vec<usize>,
+    data_columns: Vec<usize>,
     /// The schema of the files.
-    pub(crate) files: SchemaRef,
+    pub(super) file_schema: SchemaRef,
     /// True if files are written to directories with random names.
     pub(super) random_directories: bool,
     pub(super) prefix_length: usize,
@@ -68,32 +67,32 @@ impl Layout {
         let mode = properties.column_mapping_mode;
         let mut partitions = Vec::with_capacity(metadata.partition_columns.len());
         for name in &metadata.partition_columns {
-            let unsupported = schema
+            let position = schema
                 .fields()
                 .iter()
                 .enumerate()
                 .find(|(_, field)| same_name(&field.name, name));
-            if let Some((at, field)) = unsupported {
+            if let Some((index, field)) = position {
                 let name_in_log = field.name_in_files(mode)?.to_owned();
-                partitions.push((at, field.name.clone(), name_in_log));
+                partitions.push((index, field.name.clone(), name_in_log));
             }
         }
-        let in_files = |at: &usize| !partitions.iter().any(|(index, ..)| index == at);
-        let (mut data, mut chosen, mut files) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, field) in schema.fields().iter().enumerate() {
-            if in_files(&at) && !is_void(field) {
-                data.push(at);
-                chosen.push(field);
+        let (mut data_columns, mut data_fields, mut files) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, field) in schema.fields().iter().enumerate() {
+            let is_partition = partitions.iter().any(|(partition, ..)| *partition == index);
+            if !is_partition && !is_void(field) {
+                data_columns.push(index);
+                data_fields.push(field);
                 files.push(Arc::new(physical(field, mode)?));
             }
         }
         if files.is_empty() {
-            return Err(refused("no column that files could have"));
+            return Err(refused("no columns that are stored in files"));
         }
-        let statistics = StatisticsPlan::new(metadata, protocol, &chosen, mode)?;
+        let statistics = StatisticsPlan::new(metadata, protocol, &data_fields, mode)?;
         let mut rows: Vec<FieldRef> = nullable(&schema).fields().iter().cloned().collect();
         for extra in extras {
-            data.push(rows.len());
+            data_columns.push(rows.len());
             rows.push(Arc::new(extra.clone()));
             files.push(Arc::new(extra.clone()));
         }
@@ -101,10 +100,10 @@ impl Layout {
         let (compression, suffix) = codec(metadata.property("delta.parquet.compression.codec"));
         Ok(Self {
             purpose,
-            rows: Arc::new(Schema::new(Fields::from(rows))),
+            row_schema: Arc::new(Schema::new(Fields::from(rows))),
             partitions,
-            data,
-            files: Arc::new(Schema::new(Fields::from(files))),
+            data_columns,
+            file_schema: Arc::new(Schema::new(Fields::from(files))),
             random_directories: mode != ColumnMappingMode::None
                 || metadata.is_on("delta.randomizeFilePrefixes"),
             prefix_length: length
@@ -116,29 +115,30 @@ impl Layout {
         })
     }
 
-    /// Returns the schema of the rows to write.
+    /// Returns the schema of the rows to write: the table's columns under their logical names, all nullable,
+    /// then those in addition to its schema.
     pub fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.rows)
+        Arc::clone(&self.row_schema)
     }
 
     /// Converts the rows to the schema of the files.
     pub(super) fn as_in_files(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        let mut columns = Vec::with_capacity(self.data.len());
-        for (at, field) in self.data.iter().zip(self.files.fields()) {
+        let mut columns = Vec::with_capacity(self.data_columns.len());
+        for (index, field) in self.data_columns.iter().zip(self.file_schema.fields()) {
             let values = rows
                 .columns()
-                .get(*at)
+                .get(*index)
                 .ok_or_else(|| Error::invalid("rows.type", "rows lack a column of the table"))?;
             columns.push(renamed(values, field.data_type())?);
         }
-        RecordBatch::try_new(Arc::clone(&self.files), columns).map_err(columns_mismatch)
+        RecordBatch::try_new(Arc::clone(&self.file_schema), columns).map_err(columns_mismatch)
     }
 }
 
 fn refused(what: &str) -> Error {
     let message = format!(
-        "rows cannot be written here to a table with {what}: write them with a client that knows how, \
-         or commit the files of one by Table.transaction"
+        "this release cannot write rows to a table with {what}: write them with another client, or commit \
+         its files with Table.transaction"
     );
     Error::unsupported("rows.unsupported", message)
 }
@@ -156,16 +156,14 @@ fn check_type(data_type: &DataType) -> Result<(), &'static str> {
     let is_void = |part: &DataType| *part == DataType::Primitive(P::Void);
     data_type.all_types().try_for_each(|nested| match nested {
         DataType::Struct(parts) if parts.fields().iter().all(|part| is_void(&part.data_type)) => {
-            Err("structs that hold nothing but nulls")
+            Err("structs that have only void fields")
         }
-        DataType::Array(array) if is_void(&array.element_type) => {
-            Err("lists that hold nothing but nulls")
-        }
+        DataType::Array(array) if is_void(&array.element_type) => Err("arrays of void"),
         DataType::Map(map) if is_void(&map.key_type) || is_void(&map.value_type) => {
-            Err("maps that hold nothing but nulls")
+            Err("maps of void")
         }
         DataType::Primitive(P::IntervalYearMonth | P::IntervalDayTime) => Err("intervals"),
-        DataType::Primitive(P::Geometry { .. } | P::Geography { .. }) => Err("shapes"),
+        DataType::Primitive(P::Geometry { .. } | P::Geography { .. }) => Err("geometries"),
         _ => Ok(()),
     })
 }

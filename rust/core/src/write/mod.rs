@@ -1,6 +1,6 @@
 //! Writing of data files.
 //!
-//! An [`Intake`] converts rows to the table's columns and checks its constraints; a [`RowWriter`] partitions
+//! An [`InputConverter`] converts rows to the table's columns and checks its constraints; a [`RowWriter`] partitions
 //! them and writes Parquet files according to a [`Layout`], with statistics. Memory is bounded by the open
 //! files. Nothing here commits: [`WrittenFiles`] are deleted again unless they are kept.
 //!
@@ -17,7 +17,7 @@ mod encode;
 mod evolve;
 mod footer;
 mod footer_schema;
-mod intake;
+mod input_converter;
 mod layout;
 mod partition_values;
 mod partitions;
@@ -32,11 +32,11 @@ mod writer;
 pub use actions::{AddFile, CdcFile, RemoveFile};
 
 pub use data_writer::{DataWriter, table_layout};
-pub use derive::{CURRENT_DEFAULT, check_default, is_identity, with_marks};
-pub use evolve::{Widened, merged, replaced_schema, widenings};
+pub use derive::{CURRENT_DEFAULT, check_default, is_identity, with_high_water_marks};
+pub use evolve::{Widening, merged, replaced_schema, widenings};
 pub use footer::FooterStatistics;
 pub use footer_schema::footer_schema;
-pub use intake::Intake;
+pub use input_converter::InputConverter;
 pub use layout::{Layout, Purpose};
 pub use partitions::Partitions;
 pub(crate) use partitions::partition_text;

@@ -23,35 +23,35 @@ pub(super) fn strings(values: &ArrayRef) -> Result<StringArray> {
         );
         Error::invalid("rows.partition", message)
     };
-    let all: StringArray = match values.data_type() {
+    Ok(match values.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
-            let shape = match zone {
+            let format = match zone {
                 Some(_) => "%Y-%m-%dT%H:%M:%S%.6fZ",
                 None => "%Y-%m-%d %H:%M:%S%.6f",
             };
-            let instant = |micros: i64| {
+            let formatted = |micros: i64| {
                 let time = DateTime::from_timestamp_micros(micros);
-                time.map(|time| time.format(shape).to_string())
+                time.map(|time| time.format(format).to_string())
                     .ok_or_else(refused)
             };
             let micros = values.as_primitive::<TimestampMicrosecondType>();
             micros
                 .iter()
-                .map(|value| value.map(instant).transpose())
+                .map(|value| value.map(formatted).transpose())
                 .collect::<Result<_>>()?
         }
         DataType::Float32 => {
             let numbers = values.as_primitive::<Float32Type>();
             numbers
                 .iter()
-                .map(|number| number.map(|number| java(format!("{number:?}"))))
+                .map(|number| number.map(|number| java_spelling(format!("{number:?}"))))
                 .collect()
         }
         DataType::Float64 => {
             let numbers = values.as_primitive::<Float64Type>();
             numbers
                 .iter()
-                .map(|number| number.map(|number| java(format!("{number:?}"))))
+                .map(|number| number.map(|number| java_spelling(format!("{number:?}"))))
                 .collect()
         }
         DataType::Binary => values
@@ -69,26 +69,25 @@ pub(super) fn strings(values: &ArrayRef) -> Result<StringArray> {
                 cast(values, &DataType::Utf8).map_err(|cause| refused().because(cause))?;
             strings.as_string_opt::<i32>().ok_or_else(refused)?.clone()
         }
-    };
-    Ok(all)
+    })
 }
 
 /// Returns the values as a reader of the table will see them: empty binary values become null.
-pub(super) fn as_read(values: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn empty_binary_as_null(values: &ArrayRef) -> Result<ArrayRef> {
     let is_empty = |bytes: Option<&[u8]>| bytes.is_some_and(<[u8]>::is_empty);
     match values.as_binary_opt::<i32>() {
         Some(all) if all.iter().any(is_empty) => {
-            let kept = all
+            let values = all
                 .iter()
                 .map(|bytes| bytes.filter(|bytes| !bytes.is_empty()));
-            Ok(Arc::new(kept.collect::<BinaryArray>()))
+            Ok(Arc::new(values.collect::<BinaryArray>()))
         }
         _ => Ok(Arc::clone(values)),
     }
 }
 
 /// Converts Rust's spelling of a number to Java's.
-fn java(number: String) -> String {
+fn java_spelling(number: String) -> String {
     match number.as_str() {
         "inf" => "Infinity".to_owned(),
         "-inf" => "-Infinity".to_owned(),

@@ -25,11 +25,14 @@ use crate::spec::schema::{DataType, StructType};
 use crate::write::actions::StringMap;
 
 /// The partition values, as in the log, in the order of the table's columns.
-pub(super) type Values = Vec<Option<String>>;
+pub(super) type PartitionValues = Vec<Option<String>>;
 
 impl Layout {
-    /// Divides rows by partition, in the order of first occurrence.
-    pub(super) fn divided(&self, rows: &RecordBatch) -> Result<Vec<(Values, RecordBatch)>> {
+    /// Splits rows by partition, in the order of first occurrence.
+    pub(super) fn split_by_partition(
+        &self,
+        rows: &RecordBatch,
+    ) -> Result<Vec<(PartitionValues, RecordBatch)>> {
         if rows.num_rows() == 0 {
             return Ok(Vec::new());
         }
@@ -58,7 +61,7 @@ impl Layout {
     }
 }
 
-fn values_of(columns: &[StringArray], group: &[u32]) -> Values {
+fn values_of(columns: &[StringArray], group: &[u32]) -> PartitionValues {
     let row = group.first().map_or(0, |row| *row as usize);
     columns
         .iter()
@@ -102,8 +105,8 @@ pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<
     coerce(values, data_type, "").and_then(|read| strings(&read))
 }
 
-/// More partitions than this are not listed individually.
-const MAX_NAMED: usize = 200;
+/// The maximum number of partitions whose values are kept for a predicate.
+const MAX_VALUES: usize = 200;
 
 /// Some partitions of a table by their values, independent of their spelling in the log: two files are in the
 /// same partition if their values are equal, as SQL compares them.
@@ -111,8 +114,8 @@ pub struct Partitions {
     /// The names of the partition columns, and their names and types in the log.
     columns: Vec<(String, (String, FieldRef))>,
     keys: HashSet<Box<[u8]>>,
-    /// The values of each partition, in the order of the columns, up to [`MAX_NAMED`].
-    named: Vec<Vec<ArrayRef>>,
+    /// The values of each partition, in the order of the columns, up to [`MAX_VALUES`].
+    values: Vec<Vec<ArrayRef>>,
 }
 
 impl Partitions {
@@ -139,7 +142,7 @@ impl Partitions {
         Ok(Self {
             columns,
             keys: HashSet::new(),
-            named: Vec::new(),
+            values: Vec::new(),
         })
     }
 
@@ -158,11 +161,11 @@ impl Partitions {
             snapshot.schema(),
             snapshot.properties().column_mapping_mode,
         )?;
-        let (values, count) = partitions.parsed(files)?;
-        let Self { keys, named, .. } = &mut partitions;
-        each_row(&values, count, |row, key| {
-            if keys.insert(key.into()) && named.len() < MAX_NAMED {
-                named.push(values.iter().map(|column| column.slice(row, 1)).collect());
+        let (columns, count) = partitions.parsed(files)?;
+        let Self { keys, values, .. } = &mut partitions;
+        each_row(&columns, count, |row, key| {
+            if keys.insert(key.into()) && values.len() < MAX_VALUES {
+                values.push(columns.iter().map(|column| column.slice(row, 1)).collect());
             }
         })
         .map_err(columns_mismatch)?;
@@ -179,12 +182,12 @@ impl Partitions {
     /// # Errors
     ///
     /// As [`Self::of_files`].
-    pub fn hold_files<'a>(
+    pub fn contain_files<'a>(
         &self,
         files: impl IntoIterator<Item = &'a StringMap>,
     ) -> Result<Vec<bool>> {
         let (values, count) = self.parsed(files)?;
-        self.hold(&values, count)
+        self.contain(&values, count)
     }
 
     /// Returns for each row whether it is in one of the partitions.
@@ -192,26 +195,28 @@ impl Partitions {
     /// # Errors
     ///
     /// Invalid argument: `rows.partition` for a column that the rows lack, or have with another type.
-    pub fn hold_rows(&self, rows: &RecordBatch) -> Result<Vec<bool>> {
+    pub fn contain_rows(&self, rows: &RecordBatch) -> Result<Vec<bool>> {
         let column = |(name, (in_log, field)): &(String, (String, FieldRef))| {
             rows.column_by_name(in_log)
                 .and_then(|values| cast(values, field.data_type()).ok())
                 .ok_or_else(|| {
                     let message = format!(
-                        "the values of the partition column {name} are missing, or not of its type"
+                        "the values of the partition column {name} are missing or have the wrong type"
                     );
                     Error::invalid("rows.partition", message)
                 })
         };
-        let values: Vec<ArrayRef> = self.columns.iter().map(column).collect::<Result<_>>()?;
-        self.hold(&values, rows.num_rows())
+        let values: Vec<_> = self.columns.iter().map(column).collect::<Result<_>>()?;
+        self.contain(&values, rows.num_rows())
     }
 
-    fn hold(&self, values: &[ArrayRef], count: usize) -> Result<Vec<bool>> {
-        let mut held = Vec::with_capacity(count);
-        each_row(values, count, |_, key| held.push(self.keys.contains(key)))
-            .map_err(columns_mismatch)?;
-        Ok(held)
+    fn contain(&self, values: &[ArrayRef], count: usize) -> Result<Vec<bool>> {
+        let mut contained = Vec::with_capacity(count);
+        each_row(values, count, |_, key| {
+            contained.push(self.keys.contains(key));
+        })
+        .map_err(columns_mismatch)?;
+        Ok(contained)
     }
 
     /// Parses the values of each partition column, one per file; also returns the number of files.
@@ -240,7 +245,7 @@ impl Partitions {
     /// Returns the predicate that is true exactly for the rows of these partitions; `None` if it would be too
     /// long.
     pub fn predicate(&self, snapshot: &Snapshot) -> Option<Predicate> {
-        if self.columns.is_empty() || self.keys.is_empty() || self.keys.len() > self.named.len() {
+        if self.columns.is_empty() || self.keys.is_empty() || self.keys.len() > self.values.len() {
             return None;
         }
         let partition = |values: &Vec<ArrayRef>| {
@@ -248,7 +253,7 @@ impl Partitions {
             let equal = columns.map(|((name, _), value)| Predicate::equal(name, value));
             Some(Predicate::all(equal.collect::<Option<_>>()?))
         };
-        let partitions = self.named.iter().map(partition);
+        let partitions = self.values.iter().map(partition);
         let predicate = Predicate::any(partitions.collect::<Option<_>>()?).ok()?;
         predicate.bind(snapshot.schema()).ok().map(|_| predicate)
     }

@@ -31,22 +31,22 @@ use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, StructField};
 use crate::spec::{Metadata, Protocol};
 
-/// Days in the years that every reader can parse: from 0001-01-01 to 9999-12-31.
-const DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
+/// The days that every reader can parse: from 0001-01-01 to 9999-12-31.
+const READABLE_DAYS: std::ops::RangeInclusive<i32> = -719_162..=2_932_896;
 
 /// The statistics to collect for the files of a table.
 #[derive(Clone, Debug)]
 pub(super) struct StatisticsPlan {
     pub(crate) columns: Vec<MeasuredColumn>,
     /// The length of string bounds in UTF-16 code units.
-    prefix: usize,
+    prefix_length: usize,
     tight_bounds: bool,
 }
 
 /// A column of the files, or a nested field, by its index.
 #[derive(Clone, Debug)]
 pub(super) struct MeasuredColumn {
-    at: usize,
+    index: usize,
     pub(crate) name: String,
     pub(crate) kind: MeasuredKind,
 }
@@ -75,12 +75,12 @@ impl LeafSelection {
         Self::First(usize::try_from(number).unwrap_or(usize::MAX))
     }
 
-    fn takes(&mut self, path: &[String]) -> bool {
+    fn select(&mut self, path: &[String]) -> bool {
         match self {
             Self::First(left) => {
-                let takes = *left > 0;
+                let selected = *left > 0;
                 *left = left.saturating_sub(1);
-                takes
+                selected
             }
             Self::Named(paths) => paths.iter().any(|named| path.starts_with(named)),
         }
@@ -95,13 +95,18 @@ impl StatisticsPlan {
         fields: &[&StructField],
         mode: ColumnMappingMode,
     ) -> Result<Self> {
-        let prefix = metadata
+        let prefix_length = metadata
             .property("delta.dataSkippingStringPrefixLength")
             .and_then(|text| text.trim().parse().ok());
-        let mut chosen = LeafSelection::of(metadata);
+        let mut selection = LeafSelection::of(metadata);
         Ok(Self {
-            columns: columns(fields.iter().copied(), mode, &mut Vec::new(), &mut chosen)?,
-            prefix: prefix.unwrap_or(32),
+            columns: columns(
+                fields.iter().copied(),
+                mode,
+                &mut Vec::new(),
+                &mut selection,
+            )?,
+            prefix_length: prefix_length.unwrap_or(32),
             tight_bounds: protocol.is_supported("deletionVectors"),
         })
     }
@@ -111,24 +116,24 @@ fn columns<'a>(
     fields: impl Iterator<Item = &'a StructField>,
     mode: ColumnMappingMode,
     path: &mut Vec<String>,
-    chosen: &mut LeafSelection,
+    selection: &mut LeafSelection,
 ) -> Result<Vec<MeasuredColumn>> {
     let mut measured = Vec::new();
-    for (at, field) in fields.filter(|field| !is_void(field)).enumerate() {
+    for (index, field) in fields.filter(|field| !is_void(field)).enumerate() {
         path.push(field.name.to_lowercase());
         let kind = match &field.data_type {
             DataType::Struct(parts) => {
-                let parts = columns(parts.fields().iter(), mode, path, chosen)?;
+                let parts = columns(parts.fields().iter(), mode, path, selection)?;
                 (!parts.is_empty()).then_some(MeasuredKind::Struct(parts))
             }
-            other => chosen.takes(path).then(|| MeasuredKind::Leaf {
+            other => selection.select(path).then(|| MeasuredKind::Leaf {
                 bounded: other.has_order(),
             }),
         };
         path.pop();
         if let Some(kind) = kind {
             let name = field.name_in_files(mode)?.to_owned();
-            measured.push(MeasuredColumn { at, name, kind });
+            measured.push(MeasuredColumn { index, name, kind });
         }
     }
     Ok(measured)
@@ -173,7 +178,7 @@ impl Statistics {
     pub(crate) fn take(&mut self, plan: &StatisticsPlan, rows: &RecordBatch) -> Result<()> {
         self.rows += rows.num_rows();
         for (column, accumulator) in plan.columns.iter().zip(&mut self.columns) {
-            if let Some(values) = rows.columns().get(column.at) {
+            if let Some(values) = rows.columns().get(column.index) {
                 accumulate(column, accumulator, values)?;
             }
         }
@@ -184,7 +189,7 @@ impl Statistics {
     pub(crate) fn json(self, plan: &StatisticsPlan) -> Result<String> {
         let mut parts = Parts::default();
         for (column, accumulator) in plan.columns.iter().zip(self.columns) {
-            put(column, accumulator, plan.prefix, &mut parts)?;
+            collect_parts(column, accumulator, plan.prefix_length, &mut parts)?;
         }
         let rows = i64::try_from(self.rows).unwrap_or(i64::MAX);
         let mut all = vec![named("numRecords", Arc::new(Int64Array::from(vec![rows])))];
@@ -225,24 +230,21 @@ fn accumulate(
     values: &ArrayRef,
 ) -> Result<()> {
     match (&column.kind, accumulator) {
-        (MeasuredKind::Struct(parts), Accumulator::Struct(known)) => {
+        (MeasuredKind::Struct(parts), Accumulator::Struct(accumulators)) => {
             let Some(structure) = values.as_struct_opt() else {
                 return Ok(());
             };
             let absent = is_null(values).map_err(columns_mismatch)?;
-            for (part, known) in parts.iter().zip(known) {
-                let Some(values) = structure.columns().get(part.at) else {
+            for (part, accumulator) in parts.iter().zip(accumulators) {
+                let Some(values) = structure.columns().get(part.index) else {
                     continue;
                 };
                 // a field of a null struct is null
                 if structure.null_count() > 0 {
-                    accumulate(
-                        part,
-                        known,
-                        &nullif(values, &absent).map_err(columns_mismatch)?,
-                    )?;
+                    let values = nullif(values, &absent).map_err(columns_mismatch)?;
+                    accumulate(part, accumulator, &values)?;
                 } else {
-                    accumulate(part, known, values)?;
+                    accumulate(part, accumulator, values)?;
                 }
             }
         }
@@ -277,28 +279,30 @@ pub(super) fn joined(before: MeasuredBounds, values: &ArrayRef) -> Result<Measur
 /// Returns the minimum and maximum of values that are not all null.
 fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
     match values.data_type() {
-        ArrowType::Int8 => of::<Int8Type>(values, |_| true),
-        ArrowType::Int16 => of::<Int16Type>(values, |_| true),
-        ArrowType::Int32 => of::<Int32Type>(values, |_| true),
-        ArrowType::Int64 => of::<Int64Type>(values, |_| true),
-        ArrowType::Date32 => of::<Date32Type>(values, |day| DAYS.contains(&day)),
-        ArrowType::Decimal128(..) => of::<Decimal128Type>(values, |_| true),
+        ArrowType::Int8 => primitive_extremes::<Int8Type>(values, |_| true),
+        ArrowType::Int16 => primitive_extremes::<Int16Type>(values, |_| true),
+        ArrowType::Int32 => primitive_extremes::<Int32Type>(values, |_| true),
+        ArrowType::Int64 => primitive_extremes::<Int64Type>(values, |_| true),
+        ArrowType::Date32 => {
+            primitive_extremes::<Date32Type>(values, |day| READABLE_DAYS.contains(&day))
+        }
+        ArrowType::Decimal128(..) => primitive_extremes::<Decimal128Type>(values, |_| true),
         ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
-            of::<TimestampMicrosecondType>(values, |micros| {
+            primitive_extremes::<TimestampMicrosecondType>(values, |micros| {
                 i32::try_from(micros.div_euclid(MICROS_PER_DAY))
-                    .is_ok_and(|day| DAYS.contains(&day))
+                    .is_ok_and(|day| READABLE_DAYS.contains(&day))
             })
         }
         // NaN sorts after all other values, which most readers do not take into account
         ArrowType::Float32 => {
             let numbers = values.as_primitive::<Float32Type>();
             let any_nan = numbers.iter().flatten().any(f32::is_nan);
-            (!any_nan).then(|| of::<Float32Type>(values, |_| true))?
+            (!any_nan).then(|| primitive_extremes::<Float32Type>(values, |_| true))?
         }
         ArrowType::Float64 => {
             let numbers = values.as_primitive::<Float64Type>();
             let any_nan = numbers.iter().flatten().any(f64::is_nan);
-            (!any_nan).then(|| of::<Float64Type>(values, |_| true))?
+            (!any_nan).then(|| primitive_extremes::<Float64Type>(values, |_| true))?
         }
         ArrowType::Utf8 => {
             let strings = values.as_string::<i32>();
@@ -310,16 +314,16 @@ fn extremes(values: &ArrayRef) -> Option<(ArrayRef, ArrayRef)> {
     }
 }
 
-fn of<T: ArrowPrimitiveType>(
+fn primitive_extremes<T: ArrowPrimitiveType>(
     values: &ArrayRef,
-    tells: impl Fn(T::Native) -> bool,
+    is_representable: impl Fn(T::Native) -> bool,
 ) -> Option<(ArrayRef, ArrayRef)>
 where
     T::Native: ArrowNativeTypeOp,
 {
     let numbers = values.as_primitive_opt::<T>()?;
     let (least, greatest) = (min(numbers)?, max(numbers)?);
-    if !tells(least) || !tells(greatest) {
+    if !is_representable(least) || !is_representable(greatest) {
         return None;
     }
     let bound = |value: T::Native| -> ArrayRef {
@@ -329,33 +333,33 @@ where
     Some((bound(least), bound(greatest)))
 }
 
-/// Columns of the three structs; absent ones are omitted.
-type Named = Vec<(FieldRef, ArrayRef)>;
+type NamedColumns = Vec<(FieldRef, ArrayRef)>;
 
+/// The fields of `minValues`, `maxValues` and `nullCount`.
 #[derive(Default)]
 struct Parts {
-    min: Named,
-    max: Named,
-    nulls: Named,
+    min: NamedColumns,
+    max: NamedColumns,
+    nulls: NamedColumns,
 }
 
-fn put(
+fn collect_parts(
     column: &MeasuredColumn,
     accumulator: Accumulator,
-    prefix: usize,
+    prefix_length: usize,
     parts: &mut Parts,
 ) -> Result<()> {
     let name = &column.name;
     match (&column.kind, accumulator) {
-        (MeasuredKind::Struct(columns), Accumulator::Struct(known)) => {
-            let mut below = Parts::default();
-            for (column, accumulator) in columns.iter().zip(known) {
-                put(column, accumulator, prefix, &mut below)?;
+        (MeasuredKind::Struct(columns), Accumulator::Struct(accumulators)) => {
+            let mut nested = Parts::default();
+            for (column, accumulator) in columns.iter().zip(accumulators) {
+                collect_parts(column, accumulator, prefix_length, &mut nested)?;
             }
             for (from, to) in [
-                (below.min, &mut parts.min),
-                (below.max, &mut parts.max),
-                (below.nulls, &mut parts.nulls),
+                (nested.min, &mut parts.min),
+                (nested.max, &mut parts.max),
+                (nested.nulls, &mut parts.nulls),
             ] {
                 if !from.is_empty() {
                     to.push(named(name, Arc::new(single_row(from)?)));
@@ -367,8 +371,8 @@ fn put(
             let nulls: ArrayRef = Arc::new(Int64Array::from(vec![nulls]));
             parts.nulls.push(named(name, nulls));
             if let MeasuredBounds::Bounds(least, greatest) = bounds {
-                let least = cut(least, |text| lower_bound(text, prefix));
-                let greatest = cut(greatest, |text| upper_bound(text, prefix));
+                let least = truncated(least, |text| lower_bound(text, prefix_length));
+                let greatest = truncated(greatest, |text| upper_bound(text, prefix_length));
                 parts.min.extend(least.map(|least| named(name, least)));
                 parts
                     .max
@@ -381,10 +385,10 @@ fn put(
 }
 
 /// Truncates text and returns other values unchanged; `None` if no such text exists.
-fn cut(value: ArrayRef, short: impl Fn(&str) -> Option<String>) -> Option<ArrayRef> {
+fn truncated(value: ArrayRef, truncate: impl Fn(&str) -> Option<String>) -> Option<ArrayRef> {
     match value.as_string_opt::<i32>() {
         Some(strings) => {
-            let text = short(strings.value(0))?;
+            let text = truncate(strings.value(0))?;
             Some(Arc::new(StringArray::from(vec![text])))
         }
         None => Some(value),
@@ -396,7 +400,7 @@ fn named(name: &str, values: ArrayRef) -> (FieldRef, ArrayRef) {
     (Arc::new(field), values)
 }
 
-fn single_row(columns: Named) -> Result<StructArray> {
+fn single_row(columns: NamedColumns) -> Result<StructArray> {
     let (fields, columns): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
     StructArray::try_new(Fields::from(fields), columns, None).map_err(columns_mismatch)
 }

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::encode::{ParquetFile, side_by_side};
+use super::STEP_ROWS;
+use super::encode::{ParquetFile, worth_parallel};
 use super::layout::{Layout, Purpose};
-use super::partitions::Values;
+use super::partitions::PartitionValues;
 use super::paths::encoded;
 use super::statistics::Statistics;
 use crate::error::{Error, Result};
@@ -23,10 +24,8 @@ use crate::write::actions::{AddFile, CdcFile, StringMap};
 
 /// Maximum bytes of all open files together.
 const OPEN_BYTES: usize = 256 << 20;
-/// Rows written at a time.
-const STEP: usize = 64 << 10;
 
-/// The options by which files are written.
+/// The options of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteOptions {
     /// Target size of a file in bytes.
@@ -44,7 +43,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// Files that were written; deleted when this value is dropped, unless they are kept.
+/// Files that were written. Dropping this value deletes them, unless [`WrittenFiles::keep`] was called.
 #[derive(Debug)]
 pub struct WrittenFiles {
     source: Source,
@@ -96,14 +95,11 @@ impl WrittenFiles {
         })?;
         let mut outcome = Ok(());
         for (path, created) in outcomes {
-            let created = created.and_then(|created| {
-                if created {
-                    Ok(())
-                } else {
-                    Err(self.foreign_file(path))
-                }
+            outcome = outcome.and(match created {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(self.foreign_file(path)),
+                Err(error) => Err(error),
             });
-            outcome = outcome.and(created);
         }
         outcome
     }
@@ -164,7 +160,8 @@ impl WrittenFiles {
 impl Drop for WrittenFiles {
     fn drop(&mut self) {
         for file in &self.files {
-            let _first_error_counts = self.source.storage.delete(&[&file.path]);
+            // what cannot be deleted is left to a vacuum
+            let _ = self.source.storage.delete(&[&file.path]);
         }
     }
 }
@@ -189,7 +186,7 @@ fn put(storage: &dyn Storage, path: &str, bytes: &[u8], durable: bool) -> Result
 pub struct RowWriter {
     layout: Arc<Layout>,
     options: WriteOptions,
-    open: BTreeMap<Values, UnfinishedFile>,
+    open: BTreeMap<PartitionValues, UnfinishedFile>,
 }
 
 struct UnfinishedFile {
@@ -223,7 +220,7 @@ impl UnfinishedFile {
         } = self;
         let mut encode = || file.write(rows);
         let mut accumulate = || statistics.take(&layout.statistics, rows);
-        let (encoded, accumulated) = if side_by_side(rows.num_rows(), rows.num_columns()) {
+        let (encoded, accumulated) = if worth_parallel(rows.num_rows(), rows.num_columns()) {
             pool::pool()?.join(encode, accumulate)
         } else {
             (encode(), accumulate())
@@ -242,10 +239,9 @@ impl RowWriter {
         }
     }
 
-    /// Returns the columns of rows to write: those of the table under their logical names, all nullable here,
-    /// then the additional ones.
-    pub fn lenient(&self) -> SchemaRef {
-        Arc::clone(&self.layout.rows)
+    /// Returns the schema of the rows to write: see [`Layout::schema`].
+    pub fn schema(&self) -> SchemaRef {
+        self.layout.schema()
     }
 
     /// Writes rows of the layout's schema.
@@ -257,9 +253,9 @@ impl RowWriter {
         let mut from = 0;
         while from < rows.num_rows() {
             interrupt::check()?;
-            let step = rows.slice(from, STEP.min(rows.num_rows() - from));
+            let step = rows.slice(from, STEP_ROWS.min(rows.num_rows() - from));
             from += step.num_rows();
-            for (values, part) in self.layout.divided(&step)? {
+            for (values, part) in self.layout.split_by_partition(&step)? {
                 self.write_part(values, &part, written)?;
             }
         }
@@ -268,7 +264,7 @@ impl RowWriter {
 
     fn write_part(
         &mut self,
-        values: Values,
+        values: PartitionValues,
         rows: &RecordBatch,
         written: &mut WrittenFiles,
     ) -> Result<()> {
@@ -294,7 +290,7 @@ impl RowWriter {
         Ok(())
     }
 
-    fn close(&mut self, values: &Values, written: &mut WrittenFiles) -> Result<()> {
+    fn close(&mut self, values: &PartitionValues, written: &mut WrittenFiles) -> Result<()> {
         match self.open.remove(values) {
             Some(file) => {
                 let (path, bytes) = self.finish_file(values, file, written)?;
@@ -304,34 +300,34 @@ impl RowWriter {
         }
     }
 
-    /// Closes one file and stages it; returns its path and its bytes.
+    /// Encodes one file and adds its action to `written`; returns its storage path and its bytes.
     fn finish_file(
         &self,
-        values: &Values,
+        values: &PartitionValues,
         file: UnfinishedFile,
         written: &mut WrittenFiles,
     ) -> Result<(String, Vec<u8>)> {
         let layout = &*self.layout;
         let bytes = file.file.finish()?;
         let strings: Vec<Option<&str>> = values.iter().map(Option::as_deref).collect();
-        let path = layout.path(&strings);
-        let size = bytes.len() as u64;
+        let stored_path = layout.path(&strings);
+        let path = encoded(&stored_path);
+        let length = bytes.len() as u64;
+        let size = i64::try_from(length).unwrap_or(i64::MAX);
         let partition_values: StringMap = layout
             .partitions
             .iter()
             .zip(values)
             .map(|((.., name), value)| (name.clone(), value.clone()))
             .collect();
-        let (stored, length) = (path, i64::try_from(size).unwrap_or(i64::MAX));
-        let path = encoded(&stored);
         match layout.purpose {
             Purpose::Data => {
                 written.rows += file.rows;
-                written.bytes += size;
+                written.bytes += length;
                 written.adds.push(AddFile {
                     path,
                     partition_values,
-                    size: length,
+                    size,
                     modification_time: now(),
                     data_change: true,
                     stats: Some(file.statistics.json(&layout.statistics)?),
@@ -339,16 +335,16 @@ impl RowWriter {
                 });
             }
             Purpose::Changes => {
-                written.change_bytes += size;
+                written.change_bytes += length;
                 written.cdcs.push(CdcFile {
                     path,
                     partition_values,
-                    size: length,
+                    size,
                     ..CdcFile::default()
                 });
             }
         }
-        Ok((stored, bytes))
+        Ok((stored_path, bytes))
     }
 
     /// Closes the open files.
@@ -359,14 +355,15 @@ impl RowWriter {
     pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
         let durable = self.options.durable;
         // on a remote store, writing many files in parallel takes as long as writing one
-        let far = self.open.len() > 1 && written.source.storage.memory().is_some();
+        let in_parallel = self.open.len() > 1 && written.source.storage.memory().is_some();
         let mut files = Vec::new();
         for (values, file) in take(&mut self.open) {
             interrupt::check()?;
             let (path, bytes) = self.finish_file(&values, file, written)?;
-            match far {
-                true => files.push((path, bytes)),
-                false => written.put(path, &bytes, durable)?,
+            if in_parallel {
+                files.push((path, bytes));
+            } else {
+                written.put(path, &bytes, durable)?;
             }
         }
         written.put_all(files, durable)

@@ -63,7 +63,7 @@ impl InsertClause {
         })
     }
 
-    /// Returns the schema of the rows that it inserts, for an intake.
+    /// Returns the schema of the rows that it inserts, for an converter.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }

@@ -37,7 +37,7 @@ use crate::error::{Error, Result};
 use crate::expr::Formula;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
-use crate::write::Intake;
+use crate::write::InputConverter;
 use crate::write::STEP_BYTES;
 use crate::write::columns::{columns_mismatch, nullable};
 use crate::write::row_display;
@@ -218,10 +218,10 @@ impl Merge {
     ///
     /// # Errors
     ///
-    /// As [`Intake::new`].
+    /// As [`InputConverter::new`].
     pub fn check_inserts(&self, metadata: &Metadata, protocol: &Protocol) -> Result<()> {
         for clause in &self.inserts {
-            Intake::new(metadata, protocol, clause.schema())?;
+            InputConverter::new(metadata, protocol, clause.schema())?;
         }
         Ok(())
     }
