@@ -57,9 +57,9 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the commit would break the table. Conflict: as another writer's commit is in
-    /// the way, or `conflict.deadline` when others were faster until the time was up; nothing is
-    /// committed then. Storage: `commit.unknown` when the store did not confirm the commit.
+    /// Invalid argument: the commit would break the table. Conflict: a winning commit conflicts with this one,
+    /// or `conflict.deadline` if other writers won until the time was up; nothing is committed then. Storage:
+    /// `commit.unknown` if the store did not confirm the commit.
     pub fn commit(mut self) -> Result<Commit> {
         let mut attempts = 0;
         if self.done_before {
@@ -68,31 +68,32 @@ impl Transaction {
         self.check()?;
         let isolation = self.isolation()?;
         let blind = self.is_blind_append();
-        let mut last = self.last()?;
-        let read_mark = last.high_water_mark;
+        let mut latest = self.latest_state()?;
+        let read_mark = latest.high_water_mark;
         let deadline = Instant::now() + self.options.timeout;
         loop {
             interrupt::check()?;
             attempts += 1;
-            let version = last.version.map_or(0, |version| version + 1);
+            let version = latest.version.map_or(0, |version| version + 1);
             self.check_staged()?;
-            let (text, adds) = self.render(version, &last, read_mark, isolation, blind)?;
-            if self.put(version, text.as_bytes(), deadline)? {
+            let (text, adds) = self.render(version, &latest, read_mark, isolation, blind)?;
+            if self.create_file(version, text.as_bytes(), deadline)? {
                 self.adds = adds;
                 return Ok(self.done(Some(version), attempts, text));
             }
             for winner in Winner::since(&*self.source.storage, version)? {
-                match self.check_winner(&winner, isolation)? {
-                    Verdict::Passed => {}
-                    Verdict::DoneBefore => return Ok(self.done(None, attempts, String::new())),
+                if let Verdict::DoneBefore = self.check_winner(&winner, isolation)? {
+                    return Ok(self.done(None, attempts, String::new()));
                 }
-                last.version = Some(winner.version);
-                last.timestamp = Some(winner.timestamp());
-                last.high_water_mark = winner.high_water_mark().unwrap_or(last.high_water_mark);
+                latest.version = Some(winner.version);
+                latest.timestamp = Some(winner.timestamp());
+                if let Some(mark) = winner.high_water_mark() {
+                    latest.high_water_mark = mark;
+                }
             }
             if Instant::now() >= deadline {
                 let message = format!(
-                    "other writers were faster {attempts} times, and the time is up: nothing was committed"
+                    "other writers won {attempts} times until the timeout: nothing was committed"
                 );
                 return Err(Error::new(
                     ErrorKind::Conflict,
@@ -106,9 +107,8 @@ impl Transaction {
 
     fn done(self, version: Option<u64>, attempts: u32, text: String) -> Commit {
         let interval = self
-            .new_metadata()
-            .zip(self.new_protocol())
-            .and_then(|(metadata, protocol)| TableProperties::new(metadata, protocol).ok())
+            .effective()
+            .and_then(|(metadata, protocol)| TableProperties::new(metadata, protocol))
             .map(|(properties, _)| properties.checkpoint_interval);
         let managed = |protocol: &Protocol| protocol.is_catalog_managed();
         let before = self.base.as_ref().map(|base| &base.protocol);
@@ -119,7 +119,7 @@ impl Transaction {
         Commit {
             version,
             attempts,
-            checkpoint_due: interval.is_some_and(due),
+            checkpoint_due: interval.is_ok_and(due),
             hands_over,
             adds: self.adds,
             id: self.id,
@@ -127,7 +127,7 @@ impl Transaction {
         }
     }
 
-    fn last(&self) -> Result<LatestState> {
+    fn latest_state(&self) -> Result<LatestState> {
         let Some(snapshot) = &self.snapshot else {
             return Ok(LatestState {
                 version: None,
@@ -153,14 +153,14 @@ impl Transaction {
     /// Returns the isolation level for conflicts: a commit that changes no rows only needs snapshot
     /// isolation.
     fn isolation(&self) -> Result<IsolationLevel> {
-        let changes = self.adds.iter().any(|file| file.data_change)
+        let changes_data = self.adds.iter().any(|file| file.data_change)
             || self.removes.iter().any(|file| file.data_change)
             || !self.cdcs.is_empty();
-        let control = self.metadata.is_some()
+        let has_other_actions = self.metadata.is_some()
             || self.protocol.is_some()
             || !self.transactions.is_empty()
             || !self.domains.is_empty();
-        if !changes && !control {
+        if !changes_data && !has_other_actions {
             return Ok(IsolationLevel::SnapshotIsolation);
         }
         if let Some(level) = self.options.isolation {
@@ -176,28 +176,19 @@ impl Transaction {
     fn render(
         &self,
         version: u64,
-        last: &LatestState,
+        latest: &LatestState,
         read_mark: i64,
         isolation: IsolationLevel,
         blind: bool,
     ) -> Result<(String, Vec<AddFile>)> {
-        let mut metadata = self.metadata.clone();
-        let effective = metadata.as_ref().or(self.new_metadata());
-        let (protocol, effective) = match (self.new_protocol(), effective) {
-            (Some(protocol), Some(metadata)) => (protocol, metadata),
-            _ => {
-                return Err(Error::invalid(
-                    "transaction.nothing",
-                    "there is no table yet",
-                ));
-            }
-        };
+        let (effective, protocol) = self.effective()?;
         let (properties, _) = TableProperties::new(effective, protocol)?;
         let now = now();
-        let timestamp = last
+        let timestamp = latest
             .timestamp
             .map_or(now, |before| now.max(before.saturating_add(1)));
         let in_commit = properties.in_commit_timestamps.then_some(timestamp);
+        let mut metadata = self.metadata.clone();
         if let Some(metadata) = &mut metadata {
             self.enable_timestamps(metadata, in_commit, version)?;
         }
@@ -208,7 +199,7 @@ impl Transaction {
             domains.extend(assign_row_ids(
                 &mut adds,
                 read_mark,
-                last.high_water_mark,
+                latest.high_water_mark,
                 version,
             )?);
         }
@@ -279,42 +270,46 @@ impl Transaction {
         blind: bool,
         tracked: bool,
     ) -> Value {
-        let about = &self.description;
+        let description = &self.description;
         let mut info = Map::new();
         put(&mut info, "inCommitTimestamp", in_commit);
         put(&mut info, "timestamp", Some(now));
-        put(&mut info, "operation", Some(about.operation.as_str()));
+        put(&mut info, "operation", Some(description.operation.as_str()));
         put(
             &mut info,
             "operationParameters",
-            Some(Value::Object(about.parameters.clone())),
+            Some(Value::Object(description.parameters.clone())),
         );
         let read = self.snapshot.as_ref().map(|snapshot| snapshot.version());
         put(&mut info, "readVersion", read);
         put(&mut info, "isolationLevel", Some(isolation.name()));
         put(&mut info, "isBlindAppend", Some(blind));
-        put(&mut info, "operationMetrics", Some(json!(about.metrics)));
-        put(&mut info, "userMetadata", about.user_metadata.clone());
-        let mut tags = about.tags.clone();
+        put(
+            &mut info,
+            "operationMetrics",
+            Some(json!(description.metrics)),
+        );
+        put(&mut info, "userMetadata", description.user_metadata.clone());
+        let mut tags = description.tags.clone();
         if tracked {
-            // rows that move from one file to another would have to keep their ids
-            let kept =
+            // rows that move to another file need a file with a base row id to keep their ids
+            let preserved =
                 self.removes.is_empty() || self.adds.iter().all(|file| file.base_row_id.is_some());
             let key = "delta.rowTracking.preserved".to_owned();
-            tags.entry(key).or_insert_with(|| kept.to_string());
+            tags.entry(key).or_insert_with(|| preserved.to_string());
         }
         if !tags.is_empty() {
             put(&mut info, "tags", Some(json!(tags)));
         }
         let engine = concat!("deltareplay/", env!("CARGO_PKG_VERSION"));
-        let engine = about.engine_info.as_deref().unwrap_or(engine);
+        let engine = description.engine_info.as_deref().unwrap_or(engine);
         put(&mut info, "engineInfo", Some(engine));
         put(&mut info, "txnId", Some(self.id.as_str()));
         Value::Object(info)
     }
 
     /// Creates the file of the version: returns `true` if it is ours, `false` if it is another writer's.
-    fn put(&self, version: u64, bytes: &[u8], deadline: Instant) -> Result<bool> {
+    fn create_file(&self, version: u64, bytes: &[u8], deadline: Instant) -> Result<bool> {
         let (storage, path) = (&self.source.storage, commit_path(version));
         let mut tries = 0;
         loop {
@@ -325,7 +320,7 @@ impl Transaction {
             };
             let error = match outcome {
                 Ok(true) => return Ok(true),
-                // taken by another writer, or by this commit if the response to an earlier attempt was lost
+                // another writer's commit, or this one if the response to an earlier attempt was lost
                 Ok(false) => Error::storage("storage.io", "the existing commit cannot be read"),
                 // an attempt without a response may still be executed
                 Err(error) if tries == 0 && is_refusal(&error) => {
@@ -333,29 +328,29 @@ impl Transaction {
                 }
                 Err(error) if error.code() == "storage.unsynced" => {
                     let message = "the commit is in the log, but a power failure may undo it";
-                    return Err(self.unknown(version, message, error));
+                    return Err(self.unconfirmed(version, message, error));
                 }
                 Err(error) => error,
             };
             if let Some(owned) = self.owns(version) {
                 return Ok(owned);
             }
-            // a directory, or a pipe: no writer put it there, and none will commit this version
-            if let Err(taken) = storage.head(&path)
-                && taken.code() == "storage.not_a_file"
+            // a directory or a pipe: no writer can commit this version
+            if let Err(error) = storage.head(&path)
+                && error.code() == "storage.not_a_file"
             {
-                return Err(taken.at_version(version));
+                return Err(error.at_version(version));
             }
             tries += 1;
             if Instant::now() >= deadline {
                 let message = "the store did not confirm the commit";
-                return Err(self.unknown(version, message, error));
+                return Err(self.unconfirmed(version, message, error));
             }
             wait(tries, deadline)?;
         }
     }
 
-    fn unknown(&self, version: u64, message: &str, cause: Error) -> Error {
+    fn unconfirmed(&self, version: u64, message: &str, cause: Error) -> Error {
         let id = &self.id;
         let message =
             format!("{message} (txnId {id}): look for this id in the log before trying again");
@@ -375,7 +370,7 @@ impl Transaction {
 
 /// Returns `true` for errors after which the file was certainly not created.
 fn is_refusal(error: &Error) -> bool {
-    let certain = [
+    let refusals = [
         "storage.permission",
         "storage.full",
         "storage.name",
@@ -384,7 +379,7 @@ fn is_refusal(error: &Error) -> bool {
         "storage.read_only",
         "storage.unsupported",
     ];
-    error.kind() != ErrorKind::Storage || certain.contains(&error.code())
+    error.kind() != ErrorKind::Storage || refusals.contains(&error.code())
 }
 
 /// Waits a random time, longer after more attempts, and never beyond the deadline.
@@ -411,16 +406,16 @@ fn wait(attempts: u32, deadline: Instant) -> Result<()> {
 fn assign_row_ids(
     adds: &mut [AddFile],
     read_mark: i64,
-    mark: i64,
+    latest_mark: i64,
     version: u64,
 ) -> Result<Option<DomainMetadata>> {
-    let (mut mark, before) = (mark, mark);
+    let mut mark = latest_mark;
     let version = i64::try_from(version).unwrap_or(i64::MAX);
     for file in adds {
         if file.base_row_id.is_none_or(|id| id > read_mark) {
             let Some(rows) = file.num_records() else {
                 let message =
-                    "the table tracks rows: the statistics of a file must have their number";
+                    "row tracking is enabled: add numRecords to the statistics of the file";
                 return Err(
                     Error::invalid("transaction.row_ids", message).at_path(file.path.clone())
                 );
@@ -430,7 +425,7 @@ fn assign_row_ids(
         }
         file.default_row_commit_version.get_or_insert(version);
     }
-    Ok((mark != before).then(|| DomainMetadata {
+    Ok((mark != latest_mark).then(|| DomainMetadata {
         domain: ROW_TRACKING.to_owned(),
         configuration: json!({ "rowIdHighWaterMark": mark }).to_string(),
         removed: false,

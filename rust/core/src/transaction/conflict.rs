@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use arrow_buffer::BooleanBuffer;
 
-use crate::codec::commit::FileActions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::replay::FileFilter;
 use crate::spec::Metadata;
 use crate::spec::features::find_feature;
 
@@ -29,7 +27,7 @@ const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
     ("delta.inCommitTimestampEnablementTimestamp", None),
 ];
 
-/// The consequence of a lost race.
+/// The result of the check of a winning commit.
 pub(super) enum Verdict {
     /// The transaction can continue after this commit.
     Passed,
@@ -92,7 +90,7 @@ impl Transaction {
     }
 
     fn check_protocol(&mut self, winner: &Winner) -> Result<()> {
-        let Some(new) = winner.protocol() else {
+        let Some(new) = winner.actions.protocol() else {
             return Ok(());
         };
         let conflict = |what: &str| Err(winner.conflict("conflict.protocol_changed", what));
@@ -117,7 +115,7 @@ impl Transaction {
     }
 
     fn check_metadata(&mut self, winner: &Winner) -> Result<()> {
-        let Some(new) = winner.metadata() else {
+        let Some(new) = winner.actions.metadata() else {
             return Ok(());
         };
         let conflict = |what: &str| Err(winner.conflict("conflict.metadata_changed", what));
@@ -155,14 +153,14 @@ impl Transaction {
         let Some(added) = winner.actions.adds.as_ref() else {
             return Ok(());
         };
-        let passed_over = match isolation {
+        let ignored = match isolation {
             IsolationLevel::Serializable => false,
             IsolationLevel::WriteSerializable => {
                 winner.is_blind_append() && self.metadata.is_none()
             }
             IsolationLevel::SnapshotIsolation => true,
         };
-        if added.rows.num_rows() == 0 || passed_over || self.is_blind_append() {
+        if added.rows.num_rows() == 0 || ignored || self.is_blind_append() {
             return Ok(());
         }
         let unpartitioned = self
@@ -170,7 +168,8 @@ impl Transaction {
             .is_none_or(|metadata| metadata.partition_columns.is_empty());
         let mut conflicts = self.reads.whole_table || unpartitioned;
         for predicate in &self.reads.predicates {
-            conflicts = conflicts || partitions_match(predicate, added)?;
+            let parsed = predicate.columns().of_known(&added.rows)?;
+            conflicts = conflicts || any(&predicate.partitions_may_match(&parsed)?);
         }
         if conflicts {
             let what = "files were added that this transaction should have read";
@@ -187,7 +186,7 @@ impl Transaction {
         if removed.rows.num_rows() == 0 {
             return Ok(());
         }
-        let keys = path_keys(Some(removed), &self.source.keys)?;
+        let keys = path_keys(removed, &self.source.keys)?;
         let mut conflicts =
             self.reads.whole_table || keys.iter().any(|key| self.reads.files.contains(key));
         for predicate in &self.reads.predicates {
@@ -209,12 +208,6 @@ impl Transaction {
         }
         Ok(())
     }
-}
-
-/// Returns `true` if the partition of a file may have rows that satisfy the predicate.
-fn partitions_match(predicate: &FileFilter, files: &FileActions) -> Result<bool> {
-    let parsed = predicate.columns().of_known(&files.rows)?;
-    Ok(any(&predicate.partitions_may_match(&parsed)?))
 }
 
 fn any(bits: &BooleanBuffer) -> bool {

@@ -16,13 +16,12 @@ use serde_json::{Map, Value};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
-use crate::replay::FileFilter;
-use crate::replay::{FileActionKey, Source};
+use crate::replay::{FileActionKey, FileFilter, Source};
 use crate::snapshot::Snapshot;
-use crate::spec::DeletionVectorDescriptor;
 use crate::spec::schema::StructType;
-use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::spec::{DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, SetTransaction};
 use crate::storage::now;
+use crate::write::{AddFile, CdcFile, RemoveFile, StagedFile};
 
 mod commit;
 mod conflict;
@@ -33,10 +32,6 @@ mod staged_files;
 mod whole_commit;
 mod winning_commit;
 
-use crate::write::AddFile;
-use crate::write::CdcFile;
-use crate::write::RemoveFile;
-use crate::write::StagedFile;
 pub use commit::Commit;
 pub use isolation::IsolationLevel;
 pub(crate) use prepare::check_metadata;
@@ -140,15 +135,15 @@ pub struct Transaction {
     adds: Vec<AddFile>,
     removes: Vec<RemoveFile>,
     cdcs: Vec<CdcFile>,
-    /// Files that were written for this commit, which must still exist when it is made.
+    /// Files that were written for this commit and must still exist when it is created.
     staged_files: Vec<StagedFile>,
     metadata: Option<Metadata>,
     protocol: Option<Protocol>,
     transactions: BTreeMap<String, SetTransaction>,
     domains: BTreeMap<String, DomainMetadata>,
-    /// True if the application has committed this version, or a later one, already.
+    /// True if the application has already committed its version or a later one.
     done_before: bool,
-    /// True if only the history of the table is kept.
+    /// True if the commit replaces the table: of the old one, only the history is kept.
     replaces_table: bool,
 }
 
@@ -266,13 +261,13 @@ impl Transaction {
             && self.domains.is_empty()
     }
 
-    /// Returns the staged metadata.
+    /// Returns the metadata that the table will have; `None` if it does not exist yet and none is staged.
     pub(crate) fn new_metadata(&self) -> Option<&Metadata> {
         let old = self.base.as_ref().map(|base| &base.metadata);
         self.metadata.as_ref().or(old)
     }
 
-    /// Returns the staged protocol.
+    /// Returns the protocol that the table will have; `None` if it does not exist yet and none is staged.
     pub(crate) fn new_protocol(&self) -> Option<&Protocol> {
         let old = self.base.as_ref().map(|base| &base.protocol);
         self.protocol.as_ref().or(old)
@@ -330,7 +325,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Records files that were written for this commit: old ones are checked again before it is made.
+    /// Records files that were written for this commit: old ones are checked again before it is created.
     pub fn expect(&mut self, files: impl IntoIterator<Item = StagedFile>) {
         self.staged_files.extend(files);
     }
@@ -429,20 +424,23 @@ impl Transaction {
             return Ok(());
         };
         let versions = ["delta.minReaderVersion", "delta.minWriterVersion"];
-        let mut base = old.clone();
-        if versions.iter().any(|key| metadata.property(key).is_some()) {
-            let mut requested = Metadata::default();
-            let consumed =
-                |key: &&String| versions.iter().any(|name| name.eq_ignore_ascii_case(key));
-            for key in metadata.configuration.keys().filter(consumed) {
-                let value = metadata.configuration.get(key).cloned().unwrap_or_default();
-                requested.configuration.insert(key.clone(), value);
-            }
-            base = base.merge(&Protocol::for_new_table(&requested)?);
-            metadata
-                .configuration
-                .retain(|key, _| !versions.iter().any(|name| name.eq_ignore_ascii_case(key)));
-        }
+        let is_version = |key: &String| {
+            versions
+                .iter()
+                .any(|version| version.eq_ignore_ascii_case(key))
+        };
+        let (requested, others) = std::mem::take(&mut metadata.configuration)
+            .into_iter()
+            .partition(|(key, _)| is_version(key));
+        metadata.configuration = others;
+        let requested = Metadata {
+            configuration: requested,
+            ..Metadata::default()
+        };
+        let base = match requested.configuration.is_empty() {
+            true => old.clone(),
+            false => old.merge(&Protocol::for_new_table(&requested)?),
+        };
         let new = base.upgrade_for(&metadata)?;
         new.check_writable()?;
         self.check_row_tracking(&metadata)?;
@@ -495,10 +493,10 @@ impl Transaction {
     pub fn set_transaction(&mut self, app_id: &str, version: i64) -> Result<bool> {
         self.reads.applications.insert(app_id.to_owned());
         if let Some(snapshot) = &self.snapshot {
-            let known = snapshot.transactions(&self.source)?;
-            self.done_before |= known
+            let committed = snapshot.transactions(&self.source)?;
+            self.done_before |= committed
                 .iter()
-                .any(|known| known.app_id == app_id && known.version >= version);
+                .any(|committed| committed.app_id == app_id && committed.version >= version);
         }
         let staged = SetTransaction {
             app_id: app_id.to_owned(),
@@ -506,10 +504,10 @@ impl Transaction {
             last_updated: Some(now()),
         };
         match self.transactions.insert(app_id.to_owned(), staged) {
-            Some(before) if before.version != version => {
+            Some(other) if other.version != version => {
                 let message = format!(
                     "the application {app_id:?} is given two versions in one commit: {} and {version}",
-                    before.version
+                    other.version
                 );
                 Err(Error::invalid("transaction.duplicate", message))
             }
@@ -528,18 +526,12 @@ impl Transaction {
                 format!("the domain {domain:?} belongs to Delta Lake: choose another name");
             return Err(Error::invalid("transaction.domain", message));
         }
-        let staged = DomainMetadata {
-            domain: domain.to_owned(),
-            configuration: configuration.unwrap_or_default().to_owned(),
-            removed: configuration.is_none(),
-        };
-        match self.domains.insert(domain.to_owned(), staged) {
-            Some(_) => {
-                let message = format!("the domain {domain:?} is given twice in one commit");
-                Err(Error::invalid("transaction.duplicate", message))
-            }
-            None => Ok(()),
+        if self.domains.contains_key(domain) {
+            let message = format!("the domain {domain:?} is given twice in one commit");
+            return Err(Error::invalid("transaction.duplicate", message));
         }
+        self.set_system_domain(domain, configuration.map(str::to_owned));
+        Ok(())
     }
 
     /// Stages the configuration of a system domain, or its removal.

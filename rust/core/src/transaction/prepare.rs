@@ -49,8 +49,8 @@ impl Transaction {
             let catalog = self.source.check_catalog()?;
             let managed = |base: &super::Base| base.protocol.is_catalog_managed();
             if !self.base.as_ref().is_some_and(managed) && !catalog.takes_over()? {
-                let message = "the catalog cannot take over tables: create one that it manages by its own means, \
-                               such as UnityCatalog.create_table";
+                let message = "the catalog cannot take over existing tables: create a managed table with the \
+                               catalog's own function, such as UnityCatalog.create_table";
                 return Err(Error::unsupported("catalog.take_over", message));
             }
             if !properties.in_commit_timestamps {
@@ -93,12 +93,12 @@ impl Transaction {
         if !names.is_empty() {
             let columns = &metadata.partition_columns;
             let partitions = Partitions::none(columns, &schema, properties.column_mapping_mode)?;
-            self.check_texts(&partitions)?;
+            self.check_partition_values(&partitions)?;
         }
         for file in &self.removes {
             self.check_path(&file.path)?;
         }
-        self.check_twice()
+        self.check_duplicates()
     }
 
     fn check_path(&self, path: &str) -> Result<()> {
@@ -113,19 +113,20 @@ impl Transaction {
             })
     }
 
-    /// Checks that partition values are of their columns' types: readers refuse a table with others.
-    fn check_texts(&self, partitions: &Partitions) -> Result<()> {
+    /// Checks that partition values parse as the types of their columns: otherwise readers refuse the table.
+    fn check_partition_values(&self, partitions: &Partitions) -> Result<()> {
         let adds = self.adds.iter();
         let added = adds.map(|file| (&file.partition_values, &file.path));
         let cdcs = self.cdcs.iter();
         let changed = cdcs.map(|file| (&file.partition_values, &file.path));
         let distinct: HashMap<&StringMap, &String> = added.chain(changed).collect();
-        if partitions.hold_files(distinct.keys().copied()).is_ok() {
+        if partitions.contain_files(distinct.keys().copied()).is_ok() {
             return Ok(());
         }
         for (values, path) in distinct {
-            partitions.hold_files([values]).map_err(|cause| {
-                let message = "a file has a value that its partition column cannot have";
+            partitions.contain_files([values]).map_err(|cause| {
+                let message =
+                    "a partition value of the file does not parse as the type of its column";
                 Error::invalid("transaction.partition_values", message)
                     .at_path(path)
                     .because(cause)
@@ -134,30 +135,30 @@ impl Transaction {
         Ok(())
     }
 
-    /// Checks that each file occurs at most once among adds, and among removes; in both only with another
-    /// vector.
-    fn check_twice(&self) -> Result<()> {
-        let twice = |path: &str, what: &str| {
-            let message = format!("one commit {what}: each file may be named once");
+    /// Checks that each file occurs at most once in the adds and once in the removes, and in both only with
+    /// another deletion vector.
+    fn check_duplicates(&self) -> Result<()> {
+        let duplicate = |path: &str, problem: &str| {
+            let message = format!("one commit {problem}: name each file once");
             Err(Error::invalid("transaction.duplicate", message).at_path(path))
         };
         let key = |path: &str| self.source.keys.key(path, None);
         let mut added = HashSet::new();
         for file in &self.adds {
             if !added.insert(key(&file.path)) {
-                return twice(&file.path, "adds a file twice");
+                return duplicate(&file.path, "adds a file twice");
             }
         }
         let mut removed = HashMap::new();
         for file in &self.removes {
             if removed.insert(key(&file.path), file).is_some() {
-                return twice(&file.path, "removes a file twice");
+                return duplicate(&file.path, "removes a file twice");
             }
         }
         for file in &self.adds {
-            let same = removed.get(&key(&file.path));
-            if same.is_some_and(|removed| removed.deletion_vector == file.deletion_vector) {
-                return twice(&file.path, "adds and removes the same file");
+            let removed = removed.get(&key(&file.path));
+            if removed.is_some_and(|removed| removed.deletion_vector == file.deletion_vector) {
+                return duplicate(&file.path, "adds and removes the same file");
             }
         }
         Ok(())
@@ -206,7 +207,7 @@ fn check_values(path: &str, values: &StringMap, names: &BTreeSet<String>) -> Res
             .join(", ")
     };
     let message = format!(
-        "a file has values of the partition columns [{}], but the table has [{}]: pass each of these, or null",
+        "a file has values of the partition columns [{}], but the table has [{}]: pass a value or null for each of these",
         list(values.keys().collect()),
         list(names.iter().collect())
     );
@@ -228,9 +229,9 @@ fn check_vector(file: &AddFile, supported: bool) -> Result<()> {
     let message = if !supported {
         "the table does not have the feature deletionVectors: set delta.enableDeletionVectors first"
     } else if file.num_records().is_none() {
-        "the statistics of a file with a deletion vector must have its number of rows"
+        "the statistics of a file with a deletion vector must have numRecords"
     } else if file.statistic::<bool>("tightBounds") != Some(false) {
-        "statistics of a file with a deletion vector must say that tightBounds is false"
+        "the statistics of a file with a deletion vector must have tightBounds = false"
     } else {
         return Ok(());
     };
@@ -263,19 +264,22 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
         }
         let DataType::Primitive(primitive) = &field.data_type else {
             return wrong(format!(
-                "{} has parts: it cannot partition a table",
+                "the partition column {} is a struct, array or map: choose a column of a primitive type",
                 clipped(column)
             ));
         };
         if let P::Variant | P::Void | P::Geometry { .. } | P::Geography { .. } = primitive {
             return wrong(format!(
-                "{} has a type that cannot partition a table",
+                "the partition column {} has a type that cannot partition a table",
                 clipped(column)
             ));
         }
     }
     if !seen.is_empty() && seen.len() == schema.fields().len() {
-        return wrong("all columns are partition columns: leave one for the files".to_owned());
+        return wrong(
+            "all columns are partition columns: at least one must be stored in the files"
+                .to_owned(),
+        );
     }
     let (properties, _) = TableProperties::new(metadata, protocol)?;
     if properties.column_mapping_mode == ColumnMappingMode::None {
@@ -286,7 +290,7 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
                 .find(|character| FORBIDDEN.contains(*character))
             {
                 let message = format!(
-                    "the column name {} has {bad:?} in it: choose another, or set \
+                    "the column name {} contains {bad:?}: choose another, or set \
                      delta.columnMapping.mode to name",
                     clipped(&field.name)
                 );
@@ -302,8 +306,8 @@ pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result
         return Err(Error::invalid("transaction.column_name", message));
     }
     check_combination(&metadata.configuration)?;
-    let needed = Protocol::automatically_enabled_features(metadata, None)?;
-    if let Some(missing) = needed.iter().find(|name| !protocol.is_supported(name)) {
+    let required = Protocol::automatically_enabled_features(metadata, None)?;
+    if let Some(missing) = required.iter().find(|name| !protocol.is_supported(name)) {
         let message =
             format!("the metadata requires the feature {missing}, which the protocol lacks");
         return Err(Error::invalid("transaction.feature_missing", message));

@@ -55,22 +55,20 @@ impl Transaction {
     ) -> Result<()> {
         self.replaces_table = true;
         self.read(None)?;
-        let own = self.new_protocol().cloned();
-        let both = own
-            .as_ref()
-            .map_or_else(|| protocol.clone(), |own| own.merge(protocol));
-        let needed = both.upgrade_for(&metadata)?;
-        needed.check_writable()?;
-        if own.is_none_or(|own| !own.is_equivalent(&needed)) {
-            self.protocol = Some(needed.clone());
+        let own = self.new_protocol();
+        let merged = own.map_or_else(|| protocol.clone(), |own| own.merge(protocol));
+        let required = merged.upgrade_for(&metadata)?;
+        required.check_writable()?;
+        if own.is_none_or(|own| !own.is_equivalent(&required)) {
+            self.protocol = Some(required.clone());
         }
         let metadata = without_consumed(metadata);
-        self.metadata = Some(with_needed_properties(metadata, &needed));
-        let nothing = || {
-            let was_clustered = self.snapshot.is_some() && needed.is_supported("clustering");
+        self.metadata = Some(with_needed_properties(metadata, &required));
+        let not_clustered = || {
+            let was_clustered = self.snapshot.is_some() && required.is_supported("clustering");
             was_clustered.then(|| NOT_CLUSTERED.to_owned())
         };
-        if let Some(configuration) = clustering.or_else(nothing) {
+        if let Some(configuration) = clustering.or_else(not_clustered) {
             self.set_system_domain(CLUSTERING, Some(configuration));
         }
         Ok(())

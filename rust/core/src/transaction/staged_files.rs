@@ -1,5 +1,5 @@
-//! Files that were written for a commit: a vacuum deletes those that are uncommitted for longer than the
-//! retention, even if their writer is still running.
+//! Checks that files written for a commit still exist: a vacuum deletes files that stay uncommitted for longer
+//! than the retention, even if their writer is still running.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::spec::properties::TableProperties;
 use crate::storage::{now, pool};
 use crate::write::StagedFile;
 
-/// Younger files are not checked again, whatever the retention: milliseconds.
-const MIN_AGE: i64 = 60 * 60 * 1000;
+/// The age from which files are checked again, in milliseconds; half of a shorter retention.
+const CHECKED_AGE: i64 = 60 * 60 * 1000;
 
 impl Transaction {
-    /// Checks files again that were written before half of the retention, or an hour, ago.
+    /// Checks the files that are older than an hour, or than half of the retention.
     ///
     /// # Errors
     ///
@@ -30,11 +30,11 @@ impl Transaction {
         if let Some(base) = &self.base {
             shortest = shortest.min(retention((&base.metadata, &base.protocol))?);
         }
-        let young = now().saturating_sub((shortest / 2).min(MIN_AGE));
+        let latest = now().saturating_sub((shortest / 2).min(CHECKED_AGE));
         let old = self
             .staged_files
             .iter()
-            .filter(|file| file.written <= young);
+            .filter(|file| file.written <= latest);
         let old: Vec<StagedFile> = old.cloned().collect();
         if old.is_empty() {
             return Ok(());

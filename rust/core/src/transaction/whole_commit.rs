@@ -1,4 +1,4 @@
-//! A whole commit as values.
+//! A commit with all its actions.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! A winning commit, as far as it matters for conflicts.
+//! The part of a winning commit that the conflict check needs.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,6 @@ use crate::log::commit::decode_file;
 use crate::log::path::commit_path;
 use crate::log::{LogListing, VersionedFile};
 use crate::replay::{FileActionKey, Keys};
-use crate::spec::{Metadata, Protocol};
 use crate::storage::Storage;
 
 use super::ROW_TRACKING;
@@ -82,23 +81,10 @@ impl Winner {
         self.info.get("isBlindAppend").and_then(Value::as_bool) == Some(true)
     }
 
-    pub(crate) fn protocol(&self) -> Option<&Protocol> {
-        self.actions.protocol()
-    }
-
-    pub(crate) fn metadata(&self) -> Option<&Metadata> {
-        self.actions.metadata()
-    }
-
     /// Returns the high-water mark of row ids after this commit, if it changed.
     pub(super) fn high_water_mark(&self) -> Option<i64> {
-        let domain = |domain: &&crate::spec::DomainMetadata| domain.domain == ROW_TRACKING;
-        let domain = self
-            .actions
-            .domains
-            .iter()
-            .map(|(_, domain)| domain)
-            .find(domain)?;
+        let mut domains = self.actions.domains.iter();
+        let (_, domain) = domains.find(|(_, domain)| domain.domain == ROW_TRACKING)?;
         high_water_mark(&domain.configuration)
     }
 
@@ -109,17 +95,14 @@ impl Winner {
     }
 }
 
-/// Returns the high-water mark in the configuration of the domain.
+/// Returns the high-water mark in the configuration of the domain `delta.rowTracking`.
 pub(super) fn high_water_mark(configuration: &str) -> Option<i64> {
     let fields: Map<String, Value> = serde_json::from_str(configuration).ok()?;
     fields.get("rowIdHighWaterMark").and_then(Value::as_i64)
 }
 
 /// Returns keys of the files in these rows, by path alone.
-pub(super) fn path_keys(actions: Option<&FileActions>, keys: &Keys) -> Result<Vec<FileActionKey>> {
-    let Some(actions) = actions else {
-        return Ok(Vec::new());
-    };
+pub(super) fn path_keys(actions: &FileActions, keys: &Keys) -> Result<Vec<FileActionKey>> {
     let path = actions
         .rows
         .column_by_name("path")
