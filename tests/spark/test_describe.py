@@ -66,6 +66,13 @@ def test_detail_is_that_of_describe_detail(spark: Any, tables: Any, name: str) -
     assert ours.first().asDict() == theirs.first().asDict()
 
 
+def test_detail_of_a_path_with_encoded_characters(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a b\u00e4%20+[c]"
+    dr.write(path, {"id": [1]})
+    theirs = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").first()
+    assert dr_spark.detail(spark, path).first()["location"] == theirs["location"]
+
+
 def test_detail_of_an_older_version(spark: Any, tables: Any) -> None:
     snapshot = dr.Table(tables("plain")).snapshot(version=0)
     assert dr_spark.detail(spark, snapshot).first().numFiles == snapshot.num_files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -96,5 +97,5 @@ def _row(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def location(uri: str) -> str:
-    """Return a local path as a Hadoop path, and other URIs unchanged."""
-    return "file:" + uri.removeprefix("file://") if uri.startswith("file:///") else unquote(uri)
+    """Return a URI as Hadoop prints its path: decoded, and ``file:`` with one slash."""
+    return unquote(re.sub("^file:///", "file:/", uri))
