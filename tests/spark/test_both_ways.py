@@ -22,7 +22,7 @@ from deltareplay import spark as dr_spark
 from deltareplay._protocol.schema import schema_json
 from deltareplay.spark.scan import by_file_index, driver_classes
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.storage.credentials import OpenedBy
+from deltareplay.spark.storage.credentials import HadoopCredentials
 
 pytestmark = pytest.mark.spark
 
@@ -154,7 +154,12 @@ def test_lists_of_files_are_compared_by_content(spark: Any) -> None:
 
         constant = Constant.of(names.VECTOR, "long", column(n))
         files = Files(
-            root, column(f"{root}/{path}"), column(size), column(time), OpenedBy(), (constant,)
+            root,
+            column(f"{root}/{path}"),
+            column(size),
+            column(time),
+            HadoopCredentials(),
+            (constant,),
         )
         parse = spark._jvm.org.apache.spark.sql.types.DataType.fromJson
         return by_file_index._index(spark, files, parse(schema_json([constant.field])))

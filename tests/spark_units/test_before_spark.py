@@ -20,7 +20,7 @@ from deltareplay.spark.scan.frame import check_types, materialized_columns
 from deltareplay.spark.scan.partition_values import constants
 from deltareplay.spark.schema.fields import Column, columns_of
 from deltareplay.spark.session import capabilities
-from deltareplay.spark.storage.credentials import OpenedBy
+from deltareplay.spark.storage.credentials import HadoopCredentials
 from deltareplay.spark.storage.hadoop_path import hadoop_root
 
 NO_SESSION: Any = None
@@ -64,7 +64,7 @@ def test_roots(uri: str, expected: str) -> None:
 
 def test_a_name_that_the_public_reader_passes_over() -> None:
     table = pa.table({"p": ["file:/t/a", "file:/t/_b"], "n": [1, 1]})
-    files = Files("file:/t", table["p"], table["n"], table["n"], OpenedBy())
+    files = Files("file:/t", table["p"], table["n"], table["n"], HadoopCredentials())
     capabilities: Any = None
     error = raises(
         "spark.hidden_file",

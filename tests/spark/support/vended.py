@@ -25,7 +25,7 @@ from support.unity_server import UnityServer
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay.spark import DeltaTable
-from deltareplay.spark.storage.credentials import REDACTION, REDACTS
+from deltareplay.spark.storage.credentials import REDACTION_PATTERN, REDACTION_SETTING
 
 NAME = "uc://main.sales.orders"
 KEY, SECRET, TOKEN = "vended-key", "vended-hush-secret", "vended-session-token"
@@ -106,8 +106,8 @@ def results_of(spark: Any, kind: str, server: UnityServer) -> dict[str, Any]:
     properties = {"delta.enableChangeDataFeed": "true"}
     if kind == "connect":
         result["refused"] = failure(lambda: dr_spark.write(spark.range(10), NAME))
-        spark.conf.set(REDACTION, REDACTS)
-        before[REDACTION] = REDACTS
+        spark.conf.set(REDACTION_SETTING, REDACTION_PATTERN)
+        before[REDACTION_SETTING] = REDACTION_PATTERN
     dr_spark.write(spark.range(10), NAME, properties=properties)
     dr_spark.write(spark.range(10, 12), NAME)
     result["written"] = ids(dr_spark.read(spark, NAME))

@@ -12,7 +12,11 @@ import pytest
 import deltareplay as dr
 from deltareplay.catalogs import Credentials, LogTail
 from deltareplay.catalogs._glue_storage import GlueStorage
-from deltareplay.spark.storage.credentials import REDACTION, REDACTS, OpenedBy
+from deltareplay.spark.storage.credentials import (
+    REDACTION_PATTERN,
+    REDACTION_SETTING,
+    HadoopCredentials,
+)
 
 NO_SESSION: Any = None
 S3 = {"aws_access_key_id": "key-id", "aws_secret_access_key": "hush"}
@@ -44,8 +48,10 @@ class Vends:
         return Credentials(self.options, expires)
 
 
-def opened(uri: str, options: Mapping[str, str] | None, root: str | None = None) -> OpenedBy:
-    return OpenedBy.of(NO_SESSION, dr.Table(uri, catalog=Vends(options)), root, "READ")
+def opened(
+    uri: str, options: Mapping[str, str] | None, root: str | None = None
+) -> HadoopCredentials:
+    return HadoopCredentials.of(NO_SESSION, dr.Table(uri, catalog=Vends(options)), root, "READ")
 
 
 def test_keys_of_s3_are_those_of_the_bucket_alone() -> None:
@@ -107,18 +113,18 @@ def test_options_that_hadoop_lacks_are_reported(uri: str, options: dict[str, str
     assert caught.value.code == "spark.credentials"
     assert next(iter(options)) in str(caught.value)
     assert "hush" not in str(caught.value)
-    assert opened(uri, options, root=uri) == OpenedBy()
+    assert opened(uri, options, root=uri) == HadoopCredentials()
 
 
 @pytest.mark.parametrize("uri", ["s3://b/t", "gs://b/t", LAKE])
 def test_without_vended_credentials_sparks_own_are_used(uri: str) -> None:
-    assert opened(uri, None) == OpenedBy()
-    assert OpenedBy.of(NO_SESSION, dr.Table(uri), None, "READ") == OpenedBy()
-    assert OpenedBy().path(uri) == uri
+    assert opened(uri, None) == HadoopCredentials()
+    assert HadoopCredentials.of(NO_SESSION, dr.Table(uri), None, "READ") == HadoopCredentials()
+    assert HadoopCredentials().path(uri) == uri
 
 
 def test_with_a_root_sparks_own_are_used() -> None:
-    assert opened("s3://b/t", S3, root="s3a://b/t") == OpenedBy()
+    assert opened("s3://b/t", S3, root="s3a://b/t") == HadoopCredentials()
 
 
 def test_a_session_of_boto3_is_the_users_and_not_sparks() -> None:
@@ -127,30 +133,31 @@ def test_a_session_of_boto3_is_the_users_and_not_sparks() -> None:
             raise AssertionError("not asked")
 
     table = dr.Table("s3://b/t", catalog=GlueStorage(Session()))
-    assert OpenedBy.of(NO_SESSION, table, None, "READ_WRITE") == OpenedBy()
+    assert HadoopCredentials.of(NO_SESSION, table, None, "READ_WRITE") == HadoopCredentials()
 
 
 def test_a_users_own_keys_are_not_sparks() -> None:
-    assert OpenedBy.of(NO_SESSION, dr.Table("s3://b/t", S3), None, "READ") == OpenedBy()
+    table = dr.Table("s3://b/t", S3)
+    assert HadoopCredentials.of(NO_SESSION, table, None, "READ") == HadoopCredentials()
 
 
 def test_credentials_are_used_again_while_they_are_fresh() -> None:
     vends = Vends(S3, life=2.0)
     table = dr.Table("s3://b/t", catalog=vends)
-    first = OpenedBy.of(NO_SESSION, table, None, "READ")
+    first = HadoopCredentials.of(NO_SESSION, table, None, "READ")
 
-    assert OpenedBy.of(NO_SESSION, table, None, "READ") == first
+    assert HadoopCredentials.of(NO_SESSION, table, None, "READ") == first
     assert vends.asked == ["READ"]
-    OpenedBy.of(NO_SESSION, table, None, "READ_WRITE")
+    HadoopCredentials.of(NO_SESSION, table, None, "READ_WRITE")
     assert vends.asked == ["READ", "READ_WRITE"]
     time.sleep(0.6)  # more than a quarter of their lifetime
-    assert OpenedBy.of(NO_SESSION, table, None, "READ").expires_at > first.expires_at  # type: ignore
+    assert HadoopCredentials.of(NO_SESSION, table, None, "READ").expires_at > first.expires_at  # type: ignore
     assert vends.asked == ["READ", "READ_WRITE", "READ"]
 
 
 def test_a_pickled_table_has_no_credentials() -> None:
     table = dr.Table("s3://b/t", catalog=Vends(S3, life=60.0))
-    OpenedBy.of(NO_SESSION, table, None, "READ")
+    HadoopCredentials.of(NO_SESSION, table, None, "READ")
     again = pickle.loads(pickle.dumps(table))
 
     assert again._vended == {}
@@ -161,18 +168,20 @@ class Connected:
     """The used part of a session of Spark Connect."""
 
     def __init__(self, setting: str | None) -> None:
-        self.conf = {REDACTION: setting} if setting else {}
+        self.conf = {REDACTION_SETTING: setting} if setting else {}
 
 
-@pytest.mark.parametrize("setting", [None, "(?i)secret", "(", REDACTS + "|more", 'value: ".*"'])
+@pytest.mark.parametrize(
+    "setting", [None, "(?i)secret", "(", REDACTION_PATTERN + "|more", 'value: ".*"']
+)
 def test_a_server_that_would_log_them_is_refused(setting: str | None) -> None:
     session: Any = Connected(setting)
     result = opened("s3://b/t", S3)
-    assert OpenedBy().options_for(session) == {}
+    assert HadoopCredentials().options_for(session) == {}
     if setting and "value" in setting:
         assert result.options_for(session) == result.options
         return
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         result.options_for(session)
     assert caught.value.code == "spark.redaction"
-    assert REDACTS in str(caught.value).encode().decode("unicode_escape")
+    assert REDACTION_PATTERN in str(caught.value).encode().decode("unicode_escape")

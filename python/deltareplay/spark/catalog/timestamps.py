@@ -6,6 +6,7 @@ import datetime
 from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
+from deltareplay.spark.session import internals
 from deltareplay.spark.syntax.parser import Expression
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def evaluate_timestamp(spark: SparkSession, time: str | Expression) -> datetime.
             [row] = spark.sql(f"SELECT unix_micros(CAST(({time.text}) AS TIMESTAMP))").collect()
         except PySparkException as cause:
             raise InvalidArgumentError(
-                f"{time.text} is not a timestamp: {str(cause).splitlines()[0]}",
+                f"{time.text} is not a timestamp: {internals.first_line(cause)}",
                 code="argument.moment",
             ) from cause
     else:

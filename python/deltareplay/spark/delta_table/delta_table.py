@@ -25,7 +25,7 @@ from deltareplay.spark.maintenance.detail import detail
 from deltareplay.spark.maintenance.history import history
 from deltareplay.spark.maintenance.vacuum import vacuum
 from deltareplay.spark.scan.read import read
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.syntax import names
 
@@ -183,7 +183,7 @@ class DeltaTable:
         retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
         force = not settings.checks_retention(self._spark)
         vacuum(self._spark, self._table, retention=retention, dry_run=False, force=force)
-        return nothing(self._spark)
+        return empty_frame(self._spark)
 
     def history(self, limit: int | None = None) -> DataFrame:
         """List the commits, newest first, with the columns of ``DESCRIBE HISTORY``.

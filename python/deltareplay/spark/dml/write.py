@@ -263,7 +263,7 @@ def _session(df: DataFrame) -> SparkSession:
             "Table.append, or to spark.createDataFrame first",
             code="argument.type",
         )
-    capabilities.check_writing(spark, "writing")
+    capabilities.require_spark_4(spark, "writing")
     if df.isStreaming:
         raise InvalidArgumentError(
             "the DataFrame is a stream: write each of its batches, by df.writeStream.foreachBatch, "

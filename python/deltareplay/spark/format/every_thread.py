@@ -55,11 +55,10 @@ def register(spark: SparkSession, source: type[DataSource]) -> None:
             try:
                 classes[name] = _class(gateway.jvm, name)
             except Exception as cause:  # a modified build, or a platform that is locked
-                lines = str(getattr(cause, "java_exception", cause)).splitlines() or [repr(cause)]
                 warn(
                     f"Spark will find the format {name} in this thread and session only, because "
-                    f"its class path takes no class ({lines[0]}): use the functions of "
-                    "deltareplay.spark in other threads"
+                    f"its class path takes no class ({internals.first_line(cause)}): use the "
+                    "functions of deltareplay.spark in other threads"
                 )
                 return
         classes[name].getField("registered").set(None, formats[name])

@@ -307,7 +307,7 @@ def _add_option(writer: Any, *, is_stream: bool) -> None:
     if not _is_ours(writer, None):
         return
     _refuse_layout(writer)
-    settings_of = settings.of_writes if is_stream else settings.of_batch_writes
+    settings_of = settings.write_options if is_stream else settings.batch_write_options
     values: dict[str, Any] = settings_of(internals.session_of(writer))
     partitions = getattr(writer, _PARTITIONS, None)
     if is_stream and partitions:

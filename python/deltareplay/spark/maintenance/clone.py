@@ -92,7 +92,7 @@ def clone(
     >>> clone(spark, "s3://lake/events", "s3://lake/copy", shallow=False)  # doctest: +SKIP
     Table('s3://lake/copy')
     """
-    capabilities.check_writing(spark, "cloning")
+    capabilities.require_spark_4(spark, "cloning")
     source = resolved(spark, source)
     snapshot = snapshot_of(source, version, timestamp)
     of = table_of(source)

@@ -13,7 +13,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.executors.worker import Batches, answers
-from deltareplay.spark.session import capabilities, settings
+from deltareplay.spark.session import capabilities, internals, settings
 from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import new_columns
 
@@ -102,7 +102,7 @@ def convert(
     >>> convert(spark, "s3://lake/events", partition_schema="day DATE")  # doctest: +SKIP
     Table('s3://lake/events')
     """
-    capabilities.check_writing(spark, "converting")
+    capabilities.require_spark_4(spark, "converting")
     of = table_of(table)
     if of.native.exists():
         return of
@@ -137,7 +137,7 @@ def _partition_schema(schema: StructType | str | None) -> str:
         except Exception as error:
             raise InvalidArgumentError(
                 f"partition_schema is {schema!r}, which is not a list of columns such as "
-                f"'day DATE, hour INT': {str(error).splitlines()[0]}",
+                f"'day DATE, hour INT': {internals.first_line(error)}",
                 code="convert.partition_schema",
             ) from error
     if not isinstance(schema, StructType):

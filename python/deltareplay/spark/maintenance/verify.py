@@ -71,7 +71,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     """
     of = table_of(resolved(spark, table))
     if rows:
-        capabilities.check_writing(spark, "verifying rows")
+        capabilities.require_spark_4(spark, "verifying rows")
         run.check(spark)  # before the log is read, which may take long
     verification = of.verify()
     if not rows or verification.num_files is None:

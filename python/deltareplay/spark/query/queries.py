@@ -15,7 +15,7 @@ from deltareplay.spark.scan import skipping as pruning
 from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.scan.read import rows_of
 from deltareplay.spark.schema.fields import columns_of
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import QUERY, Expression, Name, Parser
@@ -107,7 +107,7 @@ def read_here(spark: SparkSession, text: str) -> DataFrame:
     getattr(rows, view.method)(view.name[0])
     if "Global" not in view.method:
         target_views.remember(spark, view.name[0], view.query, rows)
-    return nothing(spark)
+    return empty_frame(spark)
 
 
 def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFrame]]:

@@ -40,15 +40,10 @@ def frame(spark: SparkSession, files: Files, fields: list[Field]) -> DataFrame |
         if spark not in _warned:
             _warned.add(spark)
             warn(
-                f"Spark {spark.version} does not accept a list of files ({_first(cause)}): it "
-                "will look up each path, which is slower"
+                f"Spark {spark.version} does not accept a list of files "
+                f"({internals.first_line(cause)}): it will look up each path, which is slower"
             )
         return None
-
-
-def _first(cause: Exception) -> str:
-    lines = str(getattr(cause, "java_exception", cause)).splitlines()
-    return lines[0] if lines else type(cause).__name__
 
 
 def _frame(spark: SparkSession, files: Files, fields: list[Field]) -> DataFrame:
@@ -65,14 +60,15 @@ def _frame(spark: SparkSession, files: Files, fields: list[Field]) -> DataFrame:
         parse(schema_json(fields)),
         jvm.scala.Option.empty(),
         sources.parquet.ParquetFileFormat(),
-        jvm.PythonUtils.toScalaMap({**READ_OPTIONS, **files.opened_by.options_for(spark)}),
+        jvm.PythonUtils.toScalaMap({**READ_OPTIONS, **files.credentials.options_for(spark)}),
         session,
     )
     return DataFrame(session.baseRelationToDataFrame(relation), spark)
 
 
 def _index(spark: SparkSession, files: Files, constants: Any) -> Any:
-    expires = str(files.opened_by.expires_at or 0)  # Py4J chooses the type of a number by its size
+    # as text: Py4J chooses the type of a number by its size
+    expires = str(files.credentials.expires_at or 0)
     index = driver_classes.new(spark, "SnapshotFiles", files.root, constants, expires)
     columns = [
         files.paths,

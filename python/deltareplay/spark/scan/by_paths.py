@@ -20,7 +20,7 @@ from deltareplay.spark.scan.hidden_columns import PATH, ROW_NUMBER, SCANNED_PATH
 from deltareplay.spark.scan.projection import of_file
 from deltareplay.spark.schema.fields import READ_OPTIONS, struct_type
 from deltareplay.spark.schema.frames import from_arrow
-from deltareplay.spark.storage.hadoop_path import exactly
+from deltareplay.spark.storage.hadoop_path import glob_escaped
 from deltareplay.spark.syntax.names import quoted
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool
             empty.append(Field(ROW_NUMBER, "long"))
         return spark.createDataFrame([], struct_type([*fields, *empty]))
     listed: list[Any] = files.paths.to_pylist()
-    paths = [exactly(path) for path in listed]
-    options = {**READ_OPTIONS, **files.opened_by.options_for(spark)}
+    paths = [glob_escaped(path) for path in listed]
+    options = {**READ_OPTIONS, **files.credentials.options_for(spark)}
     scan = spark.read.options(**options).schema(schema).parquet(*paths)
     columns = [sf.col(quoted(column.name)) for column in fields]
     if numbered:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltareplay._protocol.schema import Field, Type
-from deltareplay.spark.storage.credentials import OpenedBy
+from deltareplay.spark.storage.credentials import HadoopCredentials
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Files:
         paths: Full paths, decoded.
         sizes: Bytes, int64.
         times: Milliseconds since the epoch, int64.
-        opened_by: The credentials with which Spark reads them.
+        credentials: The credentials with which Spark reads them.
         constants: Columns that come from the log.
     """
 
@@ -63,7 +63,7 @@ class Files:
     paths: pa.ChunkedArray[Any]
     sizes: pa.ChunkedArray[Any]
     times: pa.ChunkedArray[Any]
-    opened_by: OpenedBy
+    credentials: HadoopCredentials
     constants: tuple[Constant, ...] = ()
 
     def __len__(self) -> int:
@@ -101,14 +101,14 @@ def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: st
         InvalidArgumentError: Spark does not support the storage.
         UnsupportedFeatureError: Spark cannot use the credentials that the catalog vends.
     """
-    opened_by = OpenedBy.of(spark, table, root, "READ")
-    base = opened_by.path(root_in_spark(table.uri, root))
+    credentials = HadoopCredentials.of(spark, table, root, "READ")
+    base = credentials.path(root_in_spark(table.uri, root))
     return Files(
         root=base,
         paths=_full_paths(table, files.column("path"), base),
         sizes=files.column("size"),
         times=files.column("modificationTime"),
-        opened_by=opened_by,
+        credentials=credentials,
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.spark.scan import hidden_columns
-from deltareplay.spark.schema.fields import Column, spark_type
+from deltareplay.spark.schema.fields import FIELD_ID, Column, spark_type
 from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
@@ -68,14 +68,13 @@ def _logical(column: Column) -> SparkColumn:
         # by position: values do not change, fields get the names of the table
         stored = stored.cast(spark_type(column.logical_type))
     if column.is_renamed_inside or column.name != column.physical or _has_own(column):
-        own = {key: value for key, value in column.metadata.items() if key != "parquet.field.id"}
-        return stored.alias(column.name, metadata=own)
+        return stored.alias(column.name, metadata=column.metadata_without_id)
     return stored
 
 
 def _has_own(column: Column) -> bool:
     """Return whether the column's metadata differs from that of the relation's column."""
-    return "parquet.field.id" in column.metadata or bool(column.is_partition and column.metadata)
+    return FIELD_ID in column.metadata or bool(column.is_partition and column.metadata)
 
 
 def _extra(extra: ExtraColumns, materialized: tuple[str, str] | None) -> list[SparkColumn]:

@@ -25,7 +25,7 @@ def untyped(name: str, type_: str, evolve: str, code: str) -> InvalidArgumentErr
     Args:
         name: The column.
         type_: The type of the values, as Spark shows it.
-        evolve: The option or statement that would set the type.
+        evolve: The option or clause that lets the write set the type.
         code: The code of the error.
     """
     return InvalidArgumentError(
@@ -101,16 +101,16 @@ def arranged_type(source: Type, target: Type) -> Type:
         source_fields = source.by_name
         return Struct(
             tuple(
-                Field(own.name, arranged_type(source_fields[own.key].type, own.type))
-                if own.key in source_fields
-                else Field(own.name, own.type)
-                for own in target.fields
+                Field(field.name, arranged_type(source_fields[field.key].type, field.type))
+                if field.key in source_fields
+                else Field(field.name, field.type)
+                for field in target.fields
             )
         )
     if isinstance(source, (str, Struct)) or type(source) is not type(target):
         return source
-    others = parts(target)
-    return with_parts(source, lambda step, part: arranged_type(part, others[step]))
+    target_parts = parts(target)
+    return with_parts(source, lambda step, part: arranged_type(part, target_parts[step]))
 
 
 def lacking(actual: Type, expected: Type, at: str) -> Iterator[str]:
@@ -126,9 +126,9 @@ def lacking(actual: Type, expected: Type, at: str) -> Iterator[str]:
             else:
                 yield name
     elif type(actual) is type(expected):
-        others = parts(actual)
+        actual_parts = parts(actual)
         for step, part in parts(expected).items():
-            yield from lacking(others[step], part, f"{at}.{step}")
+            yield from lacking(actual_parts[step], part, f"{at}.{step}")
 
 
 def _arranged(value: Column, source: Type, target: Type) -> Column:
@@ -139,15 +139,16 @@ def _arranged(value: Column, source: Type, target: Type) -> Column:
     if isinstance(source, Struct) and isinstance(target, Struct):
         fields = []
         for field in target.fields:
-            other = source.by_name.get(field.key)
-            if other is None:
+            source_field = source.by_name.get(field.key)
+            if source_field is None:
                 part = sf.lit(None).cast(spark_type(field.type))
             else:
-                part = _arranged(value.getField(other.name), other.type, field.type)
+                part = value.getField(source_field.name)
+                part = _arranged(part, source_field.type, field.type)
             fields.append(part.alias(field.name))
         return sf.when(value.isNotNull(), sf.struct(*fields))
     return converted_parts(
-        value, source, target, lambda part, own, other, _: _arranged(part, own, other), _names
+        value, source, target, lambda part, old, new, _: _arranged(part, old, new), _names
     )
 
 
@@ -156,7 +157,7 @@ def converted_parts(
     source: Type,
     target: Type,
     convert: Callable[[Column, Type, Type, str], Column],
-    facts: Callable[[Type], object],
+    compared: Callable[[Type], object],
 ) -> Column:
     """Convert the elements of an array, or the keys and values of a map.
 
@@ -165,17 +166,18 @@ def converted_parts(
         source: Its type.
         target: The new type, which is an array or a map, too.
         convert: Converts a part from its type to the new one; it also gets the name of the part.
-        facts: What of a type matters: parts of a map are not converted if it is the same.
+        compared: Returns the property of a type that a conversion changes; keys and values of a map
+            are left as they are if the old and the new type agree in it.
     """
     from pyspark.sql import functions as sf
 
     if not (isinstance(source, Map) and isinstance(target, Map)):
-        [own], [other] = parts(source).values(), parts(target).values()
-        return sf.transform(value, lambda part: convert(part, own, other, "element"))
-    if facts(source.key) != facts(target.key):
+        [old], [new] = parts(source).values(), parts(target).values()
+        return sf.transform(value, lambda part: convert(part, old, new, "element"))
+    if compared(source.key) != compared(target.key):
         keys = source.key, target.key, "key"
         value = sf.transform_keys(value, lambda part, _: convert(part, *keys))
-    if facts(source.value) != facts(target.value):
+    if compared(source.value) != compared(target.value):
         values = source.value, target.value, "value"
         value = sf.transform_values(value, lambda _, part: convert(part, *values))
     return value

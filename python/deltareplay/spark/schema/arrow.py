@@ -62,8 +62,8 @@ def _arrow_type(type_: Type) -> Any:
             type_ = "string"
         if type_ not in _TYPES:
             raise UnsupportedFeatureError(
-                f"Arrow has no type for {type_} that Spark accepts: leave such columns out with "
-                "columns=",
+                f"the type {type_} has no Arrow type that Spark accepts: leave such columns out "
+                "with columns=",
                 code="spark.type",
             )
         return _TYPES[type_]

@@ -11,13 +11,14 @@ from deltareplay._names import escaped
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import CorruptTableError
 
-_CHAR = "__CHAR_VARCHAR_TYPE_STRING"
-_LIMIT = re.compile(r"(?:var)?char\([0-9]{1,9}\)", re.ASCII)
-_TEXTS = ("delta.generationExpression", "CURRENT_DEFAULT", "delta.columnMapping.physicalName")
+_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+#: A type of strings of limited length, and its limit.
+LIMITED_STRING = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
+_STRINGS = ("delta.generationExpression", "CURRENT_DEFAULT", "delta.columnMapping.physicalName")
 _IDENTITY = ("delta.identity.start", "delta.identity.step", "delta.identity.highWaterMark")
 _LONGS = range(-(2**63), 2**63)
 #: The maximum depth of nested objects that are passed on to Spark.
-_DEEPEST = 20
+_MAX_DEPTH = 20
 
 
 def check(fields: Iterable[Field]) -> None:
@@ -28,14 +29,14 @@ def check(fields: Iterable[Field]) -> None:
     """
     for field in fields:
         metadata = field.metadata
-        for key in _TEXTS:
+        for key in _STRINGS:
             if key in metadata and not isinstance(metadata[key], str):
-                raise _wrong(field, key, "is not a string")
+                raise _invalid(field, key, "is not a string")
         limit = field.limit
         if not isinstance(limit, str):
-            raise _wrong(field, _CHAR, "is not a string")
-        if limit.startswith(("varchar", "char")) and not _LIMIT.fullmatch(limit):
-            raise _wrong(field, _CHAR, "is neither char(n) nor varchar(n)")
+            raise _invalid(field, _LENGTH, "is not a string")
+        if limit.startswith(("varchar", "char")) and not LIMITED_STRING.fullmatch(limit):
+            raise _invalid(field, _LENGTH, "is neither char(n) nor varchar(n)")
         if "delta.invariants" in metadata:
             invariant_of(field)
         _check_identity(field)
@@ -56,7 +57,7 @@ def invariant_of(field: Field) -> str:
     except (ValueError, TypeError, KeyError, RecursionError):
         rule = None
     if not isinstance(rule, str):
-        raise _wrong(field, "delta.invariants", "has no expression")
+        raise _invalid(field, "delta.invariants", "has no expression")
     return rule
 
 
@@ -67,15 +68,15 @@ def _check_identity(field: Field) -> None:
         return
     for key, number in numbers.items():
         if number is None:
-            raise _wrong(field, key, "is not an integer of 64 bits")
+            raise _invalid(field, key, "is not an integer of 64 bits")
     if field.type != "long":
-        raise _wrong(field, _IDENTITY[0], "belongs to a column that is not of the type long")
+        raise _invalid(field, _IDENTITY[0], "belongs to a column that is not of the type long")
     step = numbers.get("delta.identity.step", 1) or 0
     if step == 0:
-        raise _wrong(field, "delta.identity.step", "is 0")
+        raise _invalid(field, "delta.identity.step", "is 0")
     mark = numbers.get("delta.identity.highWaterMark")
     if mark is not None and mark + step not in _LONGS:
-        raise _wrong(field, "delta.identity.highWaterMark", "leaves no value for another row")
+        raise _invalid(field, "delta.identity.highWaterMark", "leaves no value for another row")
 
 
 def _integer(value: object) -> int | None:
@@ -85,9 +86,9 @@ def _integer(value: object) -> int | None:
     return value if is_integer and value in _LONGS else None  # type: ignore[return-value]
 
 
-def _wrong(field: Field, key: str, what: str) -> CorruptTableError:
+def _invalid(field: Field, key: str, problem: str) -> CorruptTableError:
     return CorruptTableError(
-        f"the metadata {key} of the column {escaped(field.name)} {what}: correct it in the "
+        f"the metadata {key} of the column {escaped(field.name)} {problem}: correct it in the "
         "schema, or report it to its writer",
         code="schema.metadata",
     )
@@ -102,23 +103,22 @@ def portable(metadata: Mapping[str, Any], depth: int = 0) -> dict[str, Any]:
     result = {}
     for key, value in metadata.items():
         if isinstance(value, dict):
-            if depth < _DEEPEST:
+            if depth < _MAX_DEPTH:
                 result[key] = portable(value, depth + 1)
-        elif _fits(value) and (key not in ("comment", _CHAR) or _is_text(key, value)):
+        elif _is_portable(key, value):
             result[key] = value
     return result
 
 
-def _is_text(key: str, value: object) -> bool:
-    if not isinstance(value, str):
-        return False
-    return key != _CHAR or bool(_LIMIT.fullmatch(value))
-
-
-def _fits(value: object) -> bool:
+def _is_portable(key: str, value: object) -> bool:
+    if key == "comment":
+        return isinstance(value, str)
+    if key == _LENGTH:
+        return isinstance(value, str) and LIMITED_STRING.fullmatch(value) is not None
     if isinstance(value, list):
         kinds = {type(item) for item in value}
-        return len(kinds) <= 1 and kinds <= {bool, int, float, str} and all(map(_fits, value))
+        is_uniform = len(kinds) <= 1 and kinds <= {bool, int, float, str}
+        return is_uniform and all(_is_portable("", item) for item in value)
     if isinstance(value, int):
         return value in _LONGS
     return value is None or isinstance(value, (str, float))

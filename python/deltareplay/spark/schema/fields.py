@@ -23,8 +23,11 @@ from deltareplay.spark.schema.column_metadata import portable
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
 
-#: The keys in a field's metadata that do not travel with rows: Delta's own, and defaults, as SQL.
+#: Prefixes of metadata that Spark does not get: Delta's own, and defaults as SQL.
 _DELTA = ("delta.", "__DELTA", "EXISTS_DEFAULT", "CURRENT_DEFAULT")
+
+#: The metadata in which Spark's Parquet reader and writer have a field's id.
+FIELD_ID = "parquet.field.id"
 
 #: With this, Spark's Parquet reader finds columns by their ids, or by name if they have none.
 READ_OPTIONS = {"spark.sql.parquet.fieldId.read.enabled": "true"}
@@ -64,12 +67,17 @@ class Column:
         """Whether nested fields have other names in the data files."""
         return nullable(self.logical_type) != nullable(self.physical_type)
 
+    @property
+    def metadata_without_id(self) -> dict[str, Any]:
+        """The metadata of the column once it is read, when its id in files has no meaning."""
+        return {key: value for key, value in self.metadata.items() if key != FIELD_ID}
+
     def physical_field(self) -> Field:
         """Return the field as data files have it."""
         return Field(self.physical, self.physical_type, self.nullable, self.metadata)
 
 
-#: The columns that say what happened to a row, after the columns of the table.
+#: The columns that describe the change of a row; they follow the columns of the table.
 CHANGE_FIELDS = (
     Field("_change_type", "string"),
     Field("_commit_version", "long"),
@@ -107,7 +115,8 @@ def columns_of(
     mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
     partitions = {name.lower() for name in snapshot.partition_columns}
     logical, physical = (
-        _Types(names, as_defined=as_defined, with_void=with_void_fields) for names in ("none", mode)
+        _Types(names_of, as_defined=as_defined, with_void=with_void_fields)
+        for names_of in ("none", mode)
     )
     return [
         Column(
@@ -127,13 +136,7 @@ def columns_of(
 def plain_fields(columns: Iterable[Column]) -> list[Field]:
     """Return columns as fields of rows that were already read: logical names, no ids."""
     return [
-        Field(
-            column.name,
-            column.logical_type,
-            metadata={
-                key: value for key, value in column.metadata.items() if key != "parquet.field.id"
-            },
-        )
+        Field(column.name, column.logical_type, metadata=column.metadata_without_id)
         for column in columns
     ]
 
@@ -142,7 +145,7 @@ def _metadata(field: Field, mode: str) -> dict[str, Any]:
     metadata = {key: value for key, value in field.metadata.items() if not key.startswith(_DELTA)}
     metadata = portable(metadata)
     if mode == "id" and field.column_id is not None:
-        metadata["parquet.field.id"] = field.column_id
+        metadata[FIELD_ID] = field.column_id
     return metadata
 
 

@@ -21,7 +21,7 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
         rows: A table of plain types.
         schema: Spark's schema, if the Arrow types are not enough.
     """
-    if rows.num_rows == 0:  # PySpark takes types from rows, and Connect takes no table without any
+    if rows.num_rows == 0:  # PySpark infers types from rows, and Connect accepts no empty table
         return spark.createDataFrame([], schema or spark_schema(rows.schema))
     if version(spark) >= (4, 0):
         return spark.createDataFrame(rows, schema)
@@ -36,8 +36,8 @@ def from_arrow(spark: SparkSession, rows: pa.Table, schema: Any = None) -> DataF
     return spark.createDataFrame(values, schema or spark_schema(rows.schema))
 
 
-def nothing(spark: SparkSession) -> DataFrame:
-    """Return a DataFrame without rows and columns."""
+def empty_frame(spark: SparkSession) -> DataFrame:
+    """Return a DataFrame with no rows and no columns."""
     from pyspark.sql.types import StructType
 
     return spark.createDataFrame([], StructType([]))

@@ -76,12 +76,12 @@ def session_or_active(spark: SparkSession | None) -> SparkSession:
     return session
 
 
-def check_writing(spark: Any, what: str) -> None:
+def require_spark_4(spark: Any, feature: str) -> None:
     """Check the session as ``check`` does, for a feature that requires PySpark 4.
 
     Args:
         spark: The session.
-        what: The name of the feature, for the message.
+        feature: The name of the feature, for the message.
 
     Raises:
         InvalidArgumentError: The argument is not a session.
@@ -90,7 +90,7 @@ def check_writing(spark: Any, what: str) -> None:
     check(spark)
     if version(spark) < (4, 0):
         raise UnsupportedFeatureError(
-            f"this is Spark {spark.version}: {what} requires 4.0", code="spark.too_old"
+            f"this is Spark {spark.version}: {feature} requires 4.0", code="spark.too_old"
         )
 
 
@@ -125,8 +125,8 @@ def is_classic(spark: SparkSession) -> bool:
 def has_delta(spark: SparkSession) -> bool:
     """Return whether the session has delta-spark's jar.
 
-    A Connect server does not list its jars. With delta-spark's it has one of two settings, without
-    which the jar is of little use.
+    A Connect server does not list its jars, so the result is true there if one of the two settings
+    that delta-spark requires is set.
     """
     if is_classic(spark):
         jvm = internals.jvm(spark)
@@ -139,8 +139,8 @@ def has_delta(spark: SparkSession) -> bool:
 def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     """Return the same rows, computed with settings that apply to nothing else.
 
-    The settings are made in a copy of the session: the user's session does not change, and later
-    changes to it have no effect on these rows.
+    A copy of the session has the settings: the user's session does not change, and later changes to
+    it have no effect on these rows.
 
     Raises:
         UnsupportedFeatureError: Spark Connect before 4.1 cannot copy a session, and this one has
@@ -154,21 +154,21 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
             copy.conf().set(name, value)
         rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, internals.logical_plan(df))
         return type(df)(rows, spark)
-    other = {name: value for name, value in settings.items() if spark.conf.get(name) != value}
-    if not other:
+    missing = {name: value for name, value in settings.items() if spark.conf.get(name) != value}
+    if not missing:
         return df
     if not hasattr(spark, "cloneSession"):
-        required = ", ".join(f"{name} = {value}" for name, value in other.items())
+        required = ", ".join(f"{name} = {value}" for name, value in missing.items())
         raise UnsupportedFeatureError(
             f"this write needs {required}, which the session does not set, and Spark Connect "
             f"{spark.version} cannot copy a session: set it, use Spark 4.1, or write with "
             "df.write.format('deltareplay')",
             code="spark.too_old",
         )
-    connected = spark.cloneSession()
-    for name, value in other.items():
-        connected.conf.set(name, value)
-    return type(df)(internals.connect_plan(df), connected)
+    connect_copy = spark.cloneSession()
+    for name, value in missing.items():
+        connect_copy.conf.set(name, value)
+    return type(df)(internals.connect_plan(df), connect_copy)
 
 
 def time_zone(spark: SparkSession) -> str:

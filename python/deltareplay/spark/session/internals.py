@@ -1,4 +1,4 @@
-"""Private attributes of PySpark, each in one function: the JVM, writers, and plans of Connect."""
+"""Private attributes of PySpark and Py4J: the JVM, its errors, writers, and plans of Connect."""
 
 from __future__ import annotations
 
@@ -56,6 +56,12 @@ def alias(plan: Any) -> str:
 def connect_expression(column: Column) -> Any:
     """Return the expression of a column of Spark Connect; None if there is none."""
     return getattr(column, "_expr", None)
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error's message, without Py4J's own text."""
+    lines = str(getattr(error, "java_exception", error)).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def session_of(writer: Any) -> SparkSession:

@@ -1,4 +1,4 @@
-"""Settings of Spark and delta-spark that deltareplay follows, too."""
+"""Settings of Spark and delta-spark that deltareplay also follows."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def user_metadata(spark: SparkSession) -> str | None:
 
 
 def transaction(spark: SparkSession) -> tuple[str, int] | None:
-    """Return the application and the version of the session's writes; a version is written once.
+    """Return the application id and version that make the session's writes idempotent.
 
     Raises:
-        InvalidArgumentError: ``spark.setting``: only one of both is set, or the version is not an
-            integer; or the session is to be changed after the write.
+        InvalidArgumentError: ``spark.setting``: only one of the two is set; the version is not an
+            integer; or ``autoReset`` is on.
     """
     application, version = spark.conf.get(TXN_APP_ID, None), spark.conf.get(TXN_VERSION, None)
     if application is None and version is None:
         return None
     if application is None or version is None:
         raise InvalidArgumentError(
-            f"{TXN_VERSION} counts the writes of {TXN_APP_ID}: set both of them, or none",
+            f"{TXN_VERSION} counts the writes of {TXN_APP_ID}: set both, or neither",
             code="spark.setting",
         )
     if _flag(spark, TXN_RESET, default=False):
@@ -65,8 +65,8 @@ def transaction(spark: SparkSession) -> tuple[str, int] | None:
 
 def default_properties(spark: SparkSession) -> dict[str, str]:
     """Return the session's defaults of table properties for new tables, by setting."""
-    every: Any = spark.conf.getAll
-    return {name: value for name, value in every.items() if name.startswith(DEFAULT_PROPERTY)}
+    settings: Any = spark.conf.getAll
+    return {name: value for name, value in settings.items() if name.startswith(DEFAULT_PROPERTY)}
 
 
 def store_assignment(spark: SparkSession) -> str:
@@ -74,10 +74,10 @@ def store_assignment(spark: SparkSession) -> str:
     return str(spark.conf.get(STORE_ASSIGNMENT, "ANSI")).upper()
 
 
-def of_writes(spark: SparkSession) -> dict[str, Any]:
-    """Return the settings that stand for options of a write, by the names of these options.
+def write_options(spark: SparkSession) -> dict[str, Any]:
+    """Return the settings of the session that apply to a write, by the names of options.
 
-    ``timeZone`` is not an option: the time zone of the session.
+    ``timeZone``, the time zone of the session, is not an option of the format.
     """
     options: dict[str, Any] = {"timeZone": capabilities.time_zone(spark)}
     if merges_schemas(spark):
@@ -91,9 +91,9 @@ def of_writes(spark: SparkSession) -> dict[str, Any]:
     return options
 
 
-def of_batch_writes(spark: SparkSession) -> dict[str, Any]:
-    """Return also those settings that do not count for a stream, as in delta-spark."""
-    options = of_writes(spark)
+def batch_write_options(spark: SparkSession) -> dict[str, Any]:
+    """Return ``write_options`` and those settings that, as in delta-spark, streams ignore."""
+    options = write_options(spark)
     txn = transaction(spark)
     if txn is not None:
         options["txn"] = txn

@@ -36,7 +36,8 @@ def literal(spark: SparkSession, text: str) -> str:
     if is_plain(text) or not are_raw(spark):
         return escaped_literal(text)
     raise UnsupportedFeatureError(
-        f"with {SETTING}, no string literal means {text!r}: turn it off in this session",
+        f"with {SETTING}, {text!r} cannot be written as a string literal: turn it off in this "
+        "session",
         code="sql.string",
     )
 
@@ -46,5 +47,5 @@ def printed(spark: SparkSession, sql: str) -> str:
 
     ``$`` is escaped, since Spark substitutes settings for ``${name}`` in strings.
     """
-    is_other = "${" in sql or ("\\" in sql and are_raw(spark))
-    return without_escapes(sql) if is_other else sql
+    has_escapes = "${" in sql or ("\\" in sql and are_raw(spark))
+    return without_escapes(sql) if has_escapes else sql

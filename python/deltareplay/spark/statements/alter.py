@@ -10,7 +10,7 @@ from deltareplay._protocol.schema import Field, Struct, Type, inner_fields, nest
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.definition import definition
 from deltareplay.spark.schema.fields import nullable
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax import names
@@ -75,9 +75,9 @@ class Alter(SharedStatement):
         if isinstance(self.form, ChangeEntry):
             self.form.check(spark, entry)
             return spark.sql(self.text)
-        capabilities.check_writing(spark, "ALTER TABLE")
+        capabilities.require_spark_4(spark, "ALTER TABLE")
         self.form.run(entry.table())
-        return nothing(spark)
+        return empty_frame(spark)
 
 
 def unsupported(what: str, instead: str) -> UnsupportedFeatureError:

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from deltareplay.spark.catalog.lookup import CatalogEntry
 from deltareplay.spark.query import queries
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import QUERY, Parser
@@ -29,7 +29,7 @@ class Refresh(SharedStatement):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         entry.table().snapshot()
-        return nothing(spark)
+        return empty_frame(spark)
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Uncache(SharedStatement):
         rows = _cached.setdefault(spark, {}).pop(entry.table().uri, None)
         if rows is not None:
             rows.unpersist()
-        return nothing(spark)
+        return empty_frame(spark)
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Cache(Uncache):
         if not self.is_lazy:
             rows.count()
         _cached[spark][entry.table().uri] = rows
-        return nothing(spark)
+        return empty_frame(spark)
 
     def _named(self, spark: SparkSession, query: str) -> DataFrame:
         """Cache a query as a temporary view, which stays at the tables' current versions."""

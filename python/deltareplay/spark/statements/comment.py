@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.statements.statement import SharedStatement
 from deltareplay.spark.syntax.parser import Parser
 
@@ -29,4 +29,4 @@ class Comment(SharedStatement):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         entry.table().set_comment(self.comment)
-        return nothing(spark)
+        return empty_frame(spark)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay.spark.catalog.lookup import CatalogEntry
 from deltareplay.spark.delta_table.delta_table import DeltaTable
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Parser
@@ -34,4 +34,4 @@ class Convert(Statement):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         DeltaTable.convertToDelta(spark, names.dotted(entry.parts), self.partition_schema)
-        return nothing(spark)
+        return empty_frame(spark)

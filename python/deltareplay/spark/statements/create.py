@@ -14,7 +14,7 @@ from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.definition import column_expressions
 from deltareplay.spark.definition import definition as definitions
 from deltareplay.spark.definition.definition import Definition, Mode
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax import names
@@ -151,9 +151,9 @@ class CreateTable(Statement):
         """
         if self.only_names and lookup.at_path(str(self.location)).native.exists():
             return spark.sql(self.text)
-        capabilities.check_writing(spark, "CREATE TABLE")
+        capabilities.require_spark_4(spark, "CREATE TABLE")
         if self.mode == "create_if_not_exists" and entry.exists and not entry.is_view:
-            return nothing(spark)
+            return empty_frame(spark)
         if self.mode in ("replace", "create_or_replace") and not (self.columns or self.query):
             raise InvalidArgumentError(
                 "REPLACE TABLE needs columns: list them, or use AS with a query",
@@ -173,7 +173,7 @@ class CreateTable(Statement):
             _check_same(existing, self, columns)
             registration.check_takes_delta(spark)
             registration.add(spark, self.table, existing)
-            return nothing(spark)
+            return empty_frame(spark)
         definition = Definition(
             self.mode,
             name=names.dotted(self.table),
@@ -186,7 +186,7 @@ class CreateTable(Statement):
             query=self.query,
         )
         definitions.create(spark, definition, entry)
-        return nothing(spark)
+        return empty_frame(spark)
 
 
 def provider(parser: Parser) -> str | None:

@@ -10,7 +10,7 @@ from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.definition import definition as definitions
 from deltareplay.spark.definition.definition import Definition
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements import create
 from deltareplay.spark.statements.statement import Statement
@@ -72,9 +72,9 @@ class CreateTableLike(create.CreateTable):
             InvalidArgumentError: ``table.exists``; or as by ``definition.create``.
             TableNotFoundError: There is no such source.
         """
-        capabilities.check_writing(spark, "CREATE TABLE")
+        capabilities.require_spark_4(spark, "CREATE TABLE")
         if self.mode == "create_if_not_exists" and entry.exists and not entry.is_view:
-            return nothing(spark)
+            return empty_frame(spark)
         source = lookup.find(spark, self.source)
         definition = _of_table(source.table().snapshot()) if source.is_delta else None
         if definition is None:
@@ -83,7 +83,7 @@ class CreateTableLike(create.CreateTable):
         definition.name, definition.location = names.dotted(self.table), self.location
         definition.properties |= self.properties
         definitions.create(spark, definition, entry)
-        return nothing(spark)
+        return empty_frame(spark)
 
 
 def _of_table(snapshot: Snapshot) -> Definition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax.parser import Parser
 
@@ -31,4 +31,4 @@ class Generate(Statement):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         entry.table().generate(self.mode.lower())
-        return nothing(spark)
+        return empty_frame(spark)

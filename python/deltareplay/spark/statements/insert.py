@@ -13,7 +13,7 @@ from deltareplay.spark.dml.replace_where import Matching
 from deltareplay.spark.dml.write import write, written
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.fields import fields_of, spark_type
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.statements.statement import SharedStatement, Statement
 from deltareplay.spark.syntax.names import path_of, quoted
@@ -126,7 +126,7 @@ class Insert(SharedStatement):
         target = TargetTable.of(snapshot)
         if self.using or self.on is not None:
             self._replace(spark, snapshot, target)
-            return nothing(spark)
+            return empty_frame(spark)
         constants = _constants(self, target)
         _check_listed(self.columns or (), target)
         columns = self.columns or [field.name for field in target.fields]
@@ -156,7 +156,7 @@ class Insert(SharedStatement):
             partition_overwrite="dynamic" if dynamic else "static",
             schema_mode="merge" if evolves else None,
         )
-        return nothing(spark)
+        return empty_frame(spark)
 
     def _replace(self, spark: SparkSession, snapshot: Snapshot, target: TargetTable) -> None:
         """Replace the rows of the table that match a row of the query."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay.spark.dml import overwrite
 from deltareplay.spark.dml import statement as dml
-from deltareplay.spark.schema.frames import nothing
+from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.statements.statement import SharedStatement
 
 if TYPE_CHECKING:
@@ -24,4 +24,4 @@ class Truncate(SharedStatement):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         overwrite.truncate(dml.Statement.of(spark, entry.table(), None))
-        return nothing(spark)
+        return empty_frame(spark)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from deltareplay._snapshot.table_location import TableLocation
 
-#: A setting of Spark, and a value of it that leaves the options of a read out of a server's log.
-REDACTION = "spark.sql.redaction.string.regex"
-REDACTS = r'"fs\.[^"]*"\s+value: "[^"]*"'
+#: A setting of Spark, and a value with which a server's log has no options of reads.
+REDACTION_SETTING = "spark.sql.redaction.string.regex"
+REDACTION_PATTERN = r'"fs\.[^"]*"\s+value: "[^"]*"'
 
 _SECRET = re.compile(r"access\.key|secret|token")
 
 #: S3A's names of a catalog's options, without the prefix ``aws_``.
-_OF_S3A = {
+_S3A_SETTINGS = {
     "access_key_id": "fs.s3a.access.key",
     "secret_access_key": "fs.s3a.secret.key",
     "session_token": "fs.s3a.session.token",
@@ -37,11 +37,11 @@ _OF_S3A = {
     "endpoint_url": "fs.s3a.endpoint",
     "region": "fs.s3a.endpoint.region",
 }
-_SIGNATURES = ("azure_storage_sas_token", "azure_storage_sas_key", "sas_token", "sas_key")
+_AZURE_SIGNATURES = ("azure_storage_sas_token", "azure_storage_sas_key", "sas_token", "sas_key")
 
 
 @dataclass(frozen=True)
-class OpenedBy:
+class HadoopCredentials:
     """Hadoop settings with which Spark opens a table's storage, and their scheme. Never printed.
 
     Hadoop caches one file system per scheme and bucket, whatever its settings; without the cache,
@@ -49,8 +49,8 @@ class OpenedBy:
     own scheme, implemented by the same class.
 
     Attributes:
-        options: Hadoop settings of one read or write, which leave the session's unchanged.
-        scheme: The scheme of the paths; None for that of the table.
+        options: Hadoop settings of one read or write; the session's do not change.
+        scheme: The scheme of the paths; None for the table's own.
         expires_at: Milliseconds since the epoch; None if they do not expire.
     """
 
@@ -65,11 +65,12 @@ class OpenedBy:
         table: TableLocation,
         root: str | None,
         operation: Literal["READ", "READ_WRITE"],
-    ) -> OpenedBy:
+    ) -> HadoopCredentials:
         """Return the credentials that the table's catalog vends now.
 
-        The result has no settings if the caller passed ``root``, or if the catalog vends no
-        credentials: Spark uses its own. Glue vends none; those of a boto3 session are the user's.
+        The result has no settings, and Spark uses its own credentials, if the caller passed
+        ``root`` or the catalog vends none. Glue vends none: those of a boto3 session are the
+        user's.
 
         Raises:
             UnsupportedFeatureError: ``spark.credentials``: Hadoop does not support the vended
@@ -82,16 +83,16 @@ class OpenedBy:
             return cls(renewing, urlsplit(table.uri).scheme)
         vended = table.credentials(operation)
         location = urlsplit(hadoop_root(table.uri))
-        if vended is None or location.scheme not in _SYSTEMS:
+        if vended is None or location.scheme not in _FILE_SYSTEMS:
             return cls()
         vended_options = {key.lower(): value for key, value in vended.storage_options.items()}
-        file_system, translate = _SYSTEMS[location.scheme]
+        file_system, translate = _FILE_SYSTEMS[location.scheme]
         options = translate(location.netloc, vended_options)
         if not options:
             raise UnsupportedFeatureError(
                 f"the catalog vends {', '.join(sorted(vended_options))} for {table.uri}, which "
-                "Spark cannot open it with. If Spark has credentials of its own, pass root=, the "
-                "table's Hadoop path, and they are used",
+                "Spark cannot use. If Spark has its own credentials, pass the table's Hadoop path "
+                "as root= to use them",
                 code="spark.credentials",
             )
         scheme = f"{location.scheme}-{_digest(options)}"
@@ -100,7 +101,7 @@ class OpenedBy:
     def options_for(self, spark: SparkSession) -> Mapping[str, str]:
         """Return the settings, unless the Spark Connect server would log them.
 
-        Spark's plans do not print them, but a Spark Connect server logs the requests it receives.
+        Spark's plans do not print them, but a Spark Connect server logs all requests.
 
         Raises:
             UnsupportedFeatureError: ``spark.redaction``: the server would log them.
@@ -111,13 +112,13 @@ class OpenedBy:
             f'key: "{key}"\n  value: "{value}"\n' for key, value in self.options.items()
         )
         with contextlib.suppress(re.error):  # a pattern that only Java understands
-            logged = re.sub(str(spark.conf.get(REDACTION, None) or "$^"), "", logged)
+            logged = re.sub(str(spark.conf.get(REDACTION_SETTING, None) or "$^"), "", logged)
         secrets = [value for key, value in self.options.items() if _SECRET.search(key)]
         if any(secret in logged for secret in secrets):
             raise UnsupportedFeatureError(
                 "the server of Spark Connect would log the credentials that the catalog vends: "
-                f"spark.conf.set({REDACTION!r}, {REDACTS!r}) leaves them out. If Spark has "
-                "credentials of its own, pass root=, the table's Hadoop path, and they are used",
+                f"spark.conf.set({REDACTION_SETTING!r}, {REDACTION_PATTERN!r}) leaves them out. If "
+                "Spark has its own credentials, pass the table's Hadoop path as root= to use them",
                 code="spark.redaction",
             )
         return self.options
@@ -133,43 +134,43 @@ def _digest(options: Mapping[str, str]) -> str:
 
 
 def _s3(bucket: str, options: Mapping[str, str]) -> dict[str, str]:
-    own = {
+    settings = {
         name: value
         for key, value in options.items()
-        if (name := _OF_S3A.get(key.removeprefix("aws_")))
+        if (name := _S3A_SETTINGS.get(key.removeprefix("aws_")))
     }
-    if not {"fs.s3a.access.key", "fs.s3a.secret.key"} <= own.keys():
+    if not {"fs.s3a.access.key", "fs.s3a.secret.key"} <= settings.keys():
         return {}
-    kind = "Temporary" if "fs.s3a.session.token" in own else "Simple"
+    kind = "Temporary" if "fs.s3a.session.token" in settings else "Simple"
     provider = f"org.apache.hadoop.fs.s3a.{kind}AWSCredentialsProvider"
-    own["fs.s3a.aws.credentials.provider"] = provider
-    if "fs.s3a.endpoint" in own:
-        own["fs.s3a.path.style.access"] = "true"
-    # of the bucket: a user's own settings of the bucket would win over those of all buckets
-    of_bucket = f"fs.s3a.bucket.{bucket}."
-    return {name.replace("fs.s3a.", of_bucket, 1): value for name, value in own.items()}
+    settings["fs.s3a.aws.credentials.provider"] = provider
+    if "fs.s3a.endpoint" in settings:
+        settings["fs.s3a.path.style.access"] = "true"
+    # a user's own settings of the bucket would take precedence over settings of all buckets
+    prefix = f"fs.s3a.bucket.{bucket}."
+    return {name.replace("fs.s3a.", prefix, 1): value for name, value in settings.items()}
 
 
 def _azure(location: str, options: Mapping[str, str]) -> dict[str, str]:
     account = location.rpartition("@")[2]
-    signature = next((options[name] for name in _SIGNATURES if options.get(name)), None)
+    signature = next((options[name] for name in _AZURE_SIGNATURES if options.get(name)), None)
     if signature is None:
         return {}
     return {
         f"fs.azure.account.auth.type.{account}": "SAS",
         f"fs.azure.sas.fixed.token.{account}": signature,
-        # the token of a directory cannot read this from the account; catalogs require it
+        # catalogs require hierarchical namespaces, and a directory's token cannot look that up
         f"fs.azure.account.hns.enabled.{account}": "true",
     }
 
 
 def _none(_: str, __: Mapping[str, str]) -> dict[str, str]:
-    """Return no settings: Hadoop takes a token only through a class, which is the user's to add."""
+    """Return no settings: Hadoop gets a token only from a class, which the user has to provide."""
     return {}
 
 
-#: By Hadoop's scheme, the class of its file systems, and how they take credentials.
-_SYSTEMS: dict[str, tuple[str, Callable[[str, Mapping[str, str]], dict[str, str]]]] = {
+#: The class of file systems, and the function that writes credentials as its settings, by scheme.
+_FILE_SYSTEMS: dict[str, tuple[str, Callable[[str, Mapping[str, str]], dict[str, str]]]] = {
     "s3a": ("org.apache.hadoop.fs.s3a.S3AFileSystem", _s3),
     "abfs": ("org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem", _azure),
     "abfss": ("org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem", _azure),

@@ -21,10 +21,10 @@ _SCHEMES = {
 }
 
 
-def exactly(path: str) -> str:
+def glob_escaped(path: str) -> str:
     r"""Escape the glob characters of a decoded path, which Spark's readers would expand.
 
-    >>> print(exactly("/t/data[2024]"))
+    >>> print(glob_escaped("/t/data[2024]"))
     /t/data\[2024\]
     """
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)

@@ -51,12 +51,12 @@ def options(
         table_operation = getattr(confs.TableOperation, operation)
         options = dict(builder.buildForTable(*access.parts, table_operation, table.uri))
     except Exception as cause:  # Py4J's error, for any error of the classes
-        text = str(getattr(cause, "java_exception", cause)).splitlines()[0]
         raise StorageError(
-            f"Unity Catalog's classes failed to get credentials for {table.uri}: {text}",
+            "Unity Catalog's classes failed to get credentials for "
+            f"{table.uri}: {internals.first_line(cause)}",
             code="spark.unity_catalog",
         ) from None  # its text may have the token
     provider = options.get("fs.s3a.aws.credentials.provider")
-    if provider is not None:  # a user's own settings of the bucket would win
+    if provider is not None:  # a user's own settings of the bucket would take precedence
         options[f"fs.s3a.bucket.{location.netloc}.aws.credentials.provider"] = provider
     return options

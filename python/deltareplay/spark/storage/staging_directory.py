@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from deltareplay import _native
 from deltareplay._support.warnings import warn
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.spark.storage.credentials import OpenedBy
+from deltareplay.spark.storage.credentials import HadoopCredentials
 from deltareplay.spark.storage.hadoop_path import root_in_spark
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from deltareplay._table.table import Table
 
 
-class Directory:
+class StagingDirectory:
     """A new directory; ``VACUUM`` removes files that remain in it."""
 
     def __init__(self, spark: SparkSession, table: Table, name: str, root: str | None) -> None:
@@ -32,9 +32,9 @@ class Directory:
         #: The name in the table.
         self.name = name
         #: The credentials with which Spark opens it.
-        self.opened_by = OpenedBy.of(spark, table, root, "READ_WRITE")
-        #: The whole Hadoop path.
-        self.path = f"{self.opened_by.path(root_in_spark(table.uri, root))}/{name}"
+        self.credentials = HadoopCredentials.of(spark, table, root, "READ_WRITE")
+        #: The full Hadoop path.
+        self.path = f"{self.credentials.path(root_in_spark(table.uri, root))}/{name}"
 
     def discard(self) -> None:
         """Delete the directory as far as possible; a failure is a warning."""

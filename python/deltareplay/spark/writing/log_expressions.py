@@ -12,7 +12,7 @@ from deltareplay import _native
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.schema.fields import spark_type
-from deltareplay.spark.session import capabilities, strings
+from deltareplay.spark.session import capabilities, internals, strings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -108,8 +108,7 @@ def _refusal(rows: DataFrame, *columns: Column) -> Exception | None:
 
 
 def _unresolved(what: str, cause: Exception) -> UnsupportedFeatureError:
-    error = str(getattr(cause, "java_exception", cause))
-    message = error.split("JVM stacktrace")[0].strip().splitlines()[0]
+    message = internals.first_line(cause).split("JVM stacktrace")[0].strip()
     return UnsupportedFeatureError(
         f"{what} cannot be evaluated by this Spark: {message}", code="spark.expression"
     )

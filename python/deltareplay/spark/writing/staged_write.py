@@ -23,9 +23,9 @@ from deltareplay.exceptions import (
     UnsupportedFeatureError,
 )
 from deltareplay.spark.scan import hidden_columns
-from deltareplay.spark.schema.fields import nullable, spark_type
+from deltareplay.spark.schema.fields import FIELD_ID, nullable, spark_type
 from deltareplay.spark.session import capabilities, settings
-from deltareplay.spark.storage.staging_directory import Directory
+from deltareplay.spark.storage.staging_directory import StagingDirectory
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.compaction import after_write
@@ -155,7 +155,7 @@ def _text(column: Column, field: Field) -> Column:
 def _ids(field: Field, mode: str) -> dict[str, Any]:
     """Return the metadata from which Spark's Parquet writer takes a field's id."""
     is_mapped = mode != "none" and field.column_id is not None
-    return {"parquet.field.id": field.column_id} if is_mapped else {}
+    return {FIELD_ID: field.column_id} if is_mapped else {}
 
 
 def _in_files(type_: Type, mode: str) -> Type:
@@ -256,7 +256,7 @@ class StagedWrite:
         """
         self._spark = spark
         self._target = target
-        self._directory = Directory(spark, target.table, name, root)
+        self._directory = StagingDirectory(spark, target.table, name, root)
         #: Change data files outside of the directory, not encoded.
         self._changes: list[str] = []
 
@@ -286,7 +286,7 @@ class StagedWrite:
         rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"), *farthest)
         writer = rows.write.format("parquet").mode("append").option("compression", codec)
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-        writer = writer.options(**self._directory.opened_by.options_for(self._spark))
+        writer = writer.options(**self._directory.credentials.options_for(self._spark))
         try:
             writer.partitionBy(*file_rows.partitions).save(self._directory.path)
         except Exception as error:

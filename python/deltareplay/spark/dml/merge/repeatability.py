@@ -20,8 +20,8 @@ from deltareplay.spark.dml.statement import analyzed, as_column, condition_text
 from deltareplay.spark.scan import connect_sql, hidden_columns
 from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.session import capabilities, internals, strings
-from deltareplay.spark.storage.hadoop_path import exactly
-from deltareplay.spark.storage.staging_directory import Directory
+from deltareplay.spark.storage.hadoop_path import glob_escaped
+from deltareplay.spark.storage.staging_directory import StagingDirectory
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.tokens import Token, tokens
 
@@ -124,7 +124,7 @@ class MergeSource:
             yield self.rows
             return
         spark = self.frame.sparkSession
-        directory = Directory(spark, target.table, uuid.uuid4().hex, root)
+        directory = StagingDirectory(spark, target.table, uuid.uuid4().hex, root)
         try:
             frame = self.frame
             if capabilities.is_classic(spark) or hasattr(spark, "cloneSession"):
@@ -132,10 +132,10 @@ class MergeSource:
             writer = frame.write.mode("append")
             # VACUUM would not delete ``_SUCCESS``
             writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-            options = directory.opened_by.options_for(spark)
+            options = directory.credentials.options_for(spark)
             writer.options(**options).parquet(directory.path)
             reader = spark.read.options(**options).schema(self.frame.schema)
-            stored = reader.parquet(exactly(directory.path))
+            stored = reader.parquet(glob_escaped(directory.path))
             yield self._marked(stored.alias(self.alias or "source"))
         finally:
             directory.discard()
