@@ -65,6 +65,6 @@ def test_an_answer_that_does_not_end(answer: Callable[[socket.socket], None]) ->
         with pytest.raises(dr.StorageError) as raised:
             table.snapshot()
         assert time.monotonic() - began < 20
-        assert "no answer within 300ms" in str(raised.value)
+        assert "no response within 300ms" in str(raised.value)
         with pytest.raises(dr.StorageError):
             table.append({"id": [1]})

@@ -27,7 +27,7 @@ pub enum ErrorKind {
     Unsupported,
     /// The table is invalid: its bytes violate the protocol.
     Corrupt,
-    /// Another writer won; read again, then retry.
+    /// Another writer won; read duplicate, then retry.
     Conflict,
     /// Storage failed, perhaps for a moment.
     Storage,
@@ -157,7 +157,7 @@ impl Error {
 
     /// Copies the error for another waiting caller; the cause becomes text.
     #[must_use]
-    pub fn again(&self) -> Self {
+    pub fn duplicate(&self) -> Self {
         let inner = &self.0;
         let cause = inner.cause.as_ref().map(|cause| cause.to_string().into());
         Self(Box::new(Inner {

@@ -11,7 +11,7 @@ use crate::log::history::{
 use crate::log::{Catalog, LogListing, VersionedFile};
 use crate::replay::Source;
 use crate::snapshot::load::load_ahead;
-use crate::storage::{Remembered, in_background};
+use crate::storage::{CachedStorage, in_background};
 use arrow_array::RecordBatch;
 
 mod alter;
@@ -116,7 +116,10 @@ impl Table {
     /// Returns `true` if there is a log with at least one version.
     pub fn exists(&self) -> Result<bool> {
         let storage = &*self.source.storage;
-        let begin = storage.memory().and_then(Remembered::begin).unwrap_or(0);
+        let begin = storage
+            .log_cache()
+            .and_then(CachedStorage::listing_start)
+            .unwrap_or(0);
         let has_versions =
             |begin| LogListing::read(storage, begin).map(|listing| listing.latest().is_some());
         Ok(has_versions(begin)? || (begin > 0 && has_versions(0)?))

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::error::{Error, Result};
-use crate::storage::{FileMeta, Storage, check_whole};
+use crate::storage::{FileMeta, Storage, check_complete};
 
 /// The maximum length of files that are read as a whole.
 pub const WHOLE_FILE: u64 = 64 << 20;
@@ -43,7 +43,7 @@ pub fn decode_files(
             .next()
             .unwrap_or_else(|| Ok(Bytes::new()))
             .and_then(|bytes| {
-                check_whole(&file.path, bytes.len(), file.size)?;
+                check_complete(&file.path, bytes.len(), file.size)?;
                 Ok(bytes)
             })
             .map_err(located)?;

@@ -204,7 +204,7 @@ pub struct HistoryEntry {
 
 /// Starts to fetch what [`read_history`] reads first.
 pub fn prefetch_history(storage: &dyn Storage, listing: &LogListing, limit: Option<usize>) {
-    let Some(memory) = storage.memory() else {
+    let Some(cache) = storage.log_cache() else {
         return;
     };
     let newest = listing.commits.iter().rev();
@@ -212,7 +212,7 @@ pub fn prefetch_history(storage: &dyn Storage, listing: &LogListing, limit: Opti
     let newest: Vec<_> = newest
         .map(|commit| (commit.file.path.clone(), None))
         .collect();
-    memory.prefetch(&newest);
+    cache.prefetch(&newest);
 }
 
 /// The number of commits that are fetched ahead.

@@ -142,7 +142,7 @@ pub fn plan(
 /// As [`transfer`].
 pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Result<u64> {
     let (from, to) = (source.storage.clone(), target.storage.clone());
-    let copied = pool::on_all(copies, move |copy| transfer(&*from, &*to, copy))?;
+    let copied = pool::map_concurrently(copies, move |copy| transfer(&*from, &*to, copy))?;
     Ok(copied.into_iter().sum())
 }
 

@@ -51,7 +51,7 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     let count = manifests.len();
     let storage = Arc::clone(&source.storage);
     let manifests: Vec<(String, Vec<String>)> = manifests.into_iter().collect();
-    pool::on_all(manifests, move |(path, lines)| {
+    pool::map_concurrently(manifests, move |(path, lines)| {
         storage.put(path, lines.concat().as_bytes())
     })?;
     let directories = source

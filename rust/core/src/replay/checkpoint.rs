@@ -29,7 +29,7 @@ use crate::log::CheckpointInstance;
 use crate::log::path::{CheckpointName, SIDECAR_DIRECTORY};
 use crate::spec::actions::Sidecar;
 use crate::storage::pool::{self, Unordered, ordered, unordered};
-use crate::storage::{Storage, check_whole, fetch, read_footer};
+use crate::storage::{Storage, check_complete, fetch, read_footer};
 
 mod ahead;
 mod parts;
@@ -216,7 +216,7 @@ impl Checkpoint {
         let files = Arc::clone(&self.files);
         let source = self.source.clone();
         let mut threads = selection.threads;
-        if selection.filter.is_some() && source.storage.memory().is_some() {
+        if selection.filter.is_some() && source.storage.log_cache().is_some() {
             // the bytes of a unit are only known once those of its filter have arrived
             threads = Some(threads.unwrap_or_else(pool::threads).max(FILTERS_AT_ONCE));
         }
@@ -234,7 +234,7 @@ impl Checkpoint {
                 let Some(open) = files.get(*number) else {
                     return Ok(());
                 };
-                if let Some(memory) = source.storage.memory() {
+                if let Some(cache) = source.storage.log_cache() {
                     let next = units
                         .get(*at..)
                         .unwrap_or_default()
@@ -243,7 +243,7 @@ impl Checkpoint {
                     let ranges = next.filter_map(|(number, unit)| {
                         Some(files.get(*number)?.first_ranges(unit, &selection))
                     });
-                    memory.prefetch(&ranges.flatten().collect::<Vec<_>>());
+                    cache.prefetch(&ranges.flatten().collect::<Vec<_>>());
                 }
                 let located = |error: Error| error.at_path(open.path.clone()).at_version(version);
                 let Some(reader) = open
@@ -389,7 +389,7 @@ fn head(
         let path = instance.path().to_owned();
         let bytes = read_manifest(&*source.storage, &path)?;
         let size = instance.files.first().map_or(0, |file| file.size);
-        check_whole(&path, bytes.len(), size)?;
+        check_complete(&path, bytes.len(), size)?;
         let control = manifest_control(&bytes).map_err(|error| error.at_path(path.clone()))?;
         return Ok((control, Some((path, bytes))));
     }
@@ -521,7 +521,7 @@ fn open_file(
         false => Vec::new(),
     };
     if rows.is_some()
-        && let Some(memory) = storage.memory()
+        && let Some(cache) = storage.log_cache()
     {
         let nothing = file.unfetched();
         let mut ranges: Vec<Range<u64>> = Vec::new();
@@ -531,7 +531,7 @@ fn open_file(
         ranges.extend(rows.into_iter().flat_map(|rows| rows.ranges(&file)));
         let ranges = ranges.into_iter();
         let ranges: Vec<_> = ranges.map(|range| (path.to_owned(), Some(range))).collect();
-        memory.prefetch(&ranges);
+        cache.prefetch(&ranges);
     }
     if with_control {
         for (unit, request) in requests {

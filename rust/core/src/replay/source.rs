@@ -10,7 +10,7 @@ use crate::log::{Catalog, ManagedLog};
 use crate::spec::Protocol;
 use crate::storage::pool::{BackgroundTask, spawn};
 use crate::storage::{
-    self, FileBytes, Footer, KeptFiles, Location, PathResolver, Storage, VendedStorage, footer_of,
+    self, FileBytes, FileCache, Footer, Location, PathResolver, Storage, VendedStorage, footer_of,
     read_footer,
 };
 
@@ -26,7 +26,7 @@ pub struct Source {
     /// The table's log as its catalog defines it, if there is one; equal to `storage`, or below it.
     catalog: Option<Arc<ManagedLog>>,
     /// The bytes of files that are read again.
-    kept: Option<Arc<KeptFiles>>,
+    kept: Option<Arc<FileCache>>,
 }
 
 impl Source {
@@ -110,7 +110,7 @@ impl Source {
         if let Some(kept) = &self.kept
             && let Ok(path) = self.resolver.resolve("", path)
         {
-            kept.forget(&path);
+            kept.remove(&path);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::FileBytes;
-use crate::storage::pool::rows::{Ahead, Emit, OrderedRows, ReadAheadLimits, Rows, Work};
+use crate::storage::pool::rows::{Emit, OrderedRows, Prefetch, ReadAheadLimits, Rows, Work};
 
 /// The files to read, and a function of their rows.
 pub(crate) trait FileRows: Send + Sync + 'static {
@@ -51,7 +51,7 @@ pub(crate) trait FileRows: Send + Sync + 'static {
     }
 
     /// Returns `true` if reading continues with the other files after this one failed.
-    fn passes_over(&self, _number: usize, _error: &Error) -> bool {
+    fn continues_after(&self, _number: usize, _error: &Error) -> bool {
         false
     }
 }
@@ -147,9 +147,9 @@ impl<F: FileRows> Work for DataFiles<F> {
         Ok(steps.into_iter().map(|step| (number, step)).collect())
     }
 
-    fn ahead(&self, (_, step): &Self::Unit) -> Option<Ahead> {
+    fn prefetch(&self, (_, step): &Self::Unit) -> Option<Prefetch> {
         match step {
-            Step::Unit(unit) => unit.ahead(),
+            Step::Unit(unit) => unit.prefetch(),
             Step::Emit(_) | Step::Rows(_) => None,
         }
     }
@@ -168,7 +168,7 @@ impl<F: FileRows> Work for DataFiles<F> {
         Ok(rest.map(|unit| (number, Step::Unit(unit))))
     }
 
-    fn passes_over(&self, number: usize, error: &Error) -> bool {
-        self.files.passes_over(number, error)
+    fn continues_after(&self, number: usize, error: &Error) -> bool {
+        self.files.continues_after(number, error)
     }
 }

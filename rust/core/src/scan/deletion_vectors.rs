@@ -50,7 +50,7 @@ pub fn load(
     let missing = || {
         Err(failed
             .as_ref()
-            .map_or_else(Error::interrupted, Error::again))
+            .map_or_else(Error::interrupted, Error::duplicate))
     };
     let slots = loaded.into_iter();
     slots.map(|slot| slot.unwrap_or_else(missing)).collect()
@@ -205,7 +205,7 @@ fn read_vectors(storage: &dyn Storage, read: &VectorRead, emit: &mut dyn FnMut(u
         }
         Err(error) => {
             for vector in &read.vectors {
-                fail(vector, error.again(), emit);
+                fail(vector, error.duplicate(), emit);
             }
         }
     }
@@ -301,7 +301,7 @@ fn decode(path: &str, stored: &StoredVector, framed: Bytes, emit: &mut dyn FnMut
 
 fn fail(vector: &StoredVector, error: Error, emit: &mut dyn FnMut(usize, Loaded)) {
     for (index, _) in vector.askers.iter().skip(1) {
-        emit(*index, Err(error.again()));
+        emit(*index, Err(error.duplicate()));
     }
     if let Some((index, _)) = vector.askers.first() {
         emit(*index, Err(error));

@@ -127,7 +127,7 @@ impl FileRows for PlannedFiles {
         Ok(())
     }
 
-    fn passes_over(&self, number: usize, error: &Error) -> bool {
+    fn continues_after(&self, number: usize, error: &Error) -> bool {
         let (Some(skipped), Some(part)) = (&self.skipped, self.parts.get(number)) else {
             return false;
         };

@@ -20,7 +20,9 @@ use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, CheckpointInstance, LogListing, LogSegment, LogWarning};
 use crate::replay::{Source, decode_tail, heads};
-use crate::storage::{FileMeta, PendingRange, Remembered, check_size, check_whole, in_background};
+use crate::storage::{
+    CachedStorage, FileMeta, PendingRange, check_complete, check_size, in_background,
+};
 
 /// A listing begins this many versions before the hint's, so that modification times are adjusted to ascend
 /// as in delta-spark.
@@ -54,7 +56,10 @@ pub fn load_ahead(
     tail: bool,
 ) -> Result<Snapshot> {
     // the listing of a known table begins at its version, while the hint is read
-    let begin = source.storage.memory().and_then(Remembered::begin);
+    let begin = source
+        .storage
+        .log_cache()
+        .and_then(CachedStorage::listing_start);
     let begin = begin.filter(|begin| {
         let last_version = begin.saturating_add(LOOK_BACK);
         target.is_none_or(|target| *begin == 0 || last_version <= target)
@@ -86,9 +91,9 @@ pub fn load_ahead(
         None => LogListing::read(&*source.storage, from)?,
     };
     if target.is_none()
-        && let Some(memory) = source.storage.memory()
+        && let Some(cache) = source.storage.log_cache()
     {
-        memory.set_begin(from);
+        cache.set_listing_start(from);
     }
     let mut avoid = Avoid::default();
     let mut passed_over = Vec::new();
@@ -122,18 +127,18 @@ pub fn load_ahead(
 
 /// Returns the newest version that this process knows, if it can be opened without a request; the table may
 /// have a later one.
-pub fn remembered(source: &Source) -> Option<Snapshot> {
-    let memory = source.storage.memory()?;
-    let begin = memory.begin()?;
+pub fn cached_snapshot(source: &Source) -> Option<Snapshot> {
+    let cache = source.storage.log_cache()?;
+    let begin = cache.listing_start()?;
     let first = format!("{begin:020}.");
-    let files = memory.files(if begin == 0 { "" } else { &first });
+    let files = cache.files(if begin == 0 { "" } else { &first });
     let listing = LogListing::of(files, begin);
     let segment = LogSegment::choose(&listing, None, &Avoid::default()).ok()?;
     let (commit, checksum) = segment
         .last_commit
         .as_ref()
         .zip(segment.checksum.as_ref())?;
-    if !memory.has(&commit.path) || !memory.has(&checksum.path) {
+    if !cache.has(&commit.path) || !cache.has(&checksum.path) {
         return None;
     }
     open(source, segment, Vec::new(), false).ok()
@@ -226,12 +231,12 @@ fn open(
 
 /// Starts to fetch the range with which the hint's checkpoint is opened, before a listing confirms it.
 fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<PendingRange> {
-    let memory = source.storage.memory()?;
+    let cache = source.storage.log_cache()?;
     let (path, range) = heads(checkpoint).into_iter().next()?;
     let range = range.unwrap_or(0..checkpoint.files.first()?.size);
     // the hint may claim any size, and nothing else limits what is fetched before the listing
     let is_small = range.end - range.start <= MAX_EARLY;
-    is_small.then(|| memory.fetch_early(&path, range)).flatten()
+    is_small.then(|| cache.fetch_early(&path, range)).flatten()
 }
 
 /// Starts to fetch the first range of the checkpoint, and commits after it.
@@ -241,7 +246,7 @@ fn prefetch_opened(
     early: Option<&PendingRange>,
     tail: bool,
 ) {
-    let Some(memory) = source.storage.memory() else {
+    let Some(cache) = source.storage.log_cache() else {
         return;
     };
     let mut ranges = segment.checkpoint.as_ref().map_or_else(Vec::new, heads);
@@ -254,7 +259,7 @@ fn prefetch_opened(
         let ahead = ahead.take(source.storage.max_requests().map_or(0, tail_requests));
         ranges.extend(ahead.map(|file| (file.file.path.clone(), None)));
     }
-    memory.prefetch_after(&ranges, early);
+    cache.prefetch_after(&ranges, early);
 }
 
 /// Returns the number of commits to fetch together with the newest one, so that it, its checksum and the
@@ -278,7 +283,7 @@ fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
         let bytes = file.and_then(|_| read.next())?;
         Some(bytes.and_then(|bytes| {
             let file = file.map_or(("", 0), |file| (file.path.as_str(), file.size));
-            check_whole(file.0, bytes.len(), file.1)?;
+            check_complete(file.0, bytes.len(), file.1)?;
             Ok(bytes)
         }))
     });

@@ -108,7 +108,7 @@ pub(super) fn chosen(rows: &RecordBatch, bits: BooleanBuffer) -> Result<RecordBa
 
 /// Starts to fetch the files of a tail, and the first range of its checkpoint.
 pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
-    let Some(memory) = source.storage.memory() else {
+    let Some(cache) = source.storage.log_cache() else {
         return;
     };
     let small = |file: &&TailFile| file.file.size <= WHOLE_FILE;
@@ -117,7 +117,7 @@ pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
     if let Some(checkpoint) = &segment.checkpoint {
         paths.extend(heads(checkpoint));
     }
-    memory.prefetch(&paths);
+    cache.prefetch(&paths);
 }
 
 /// A segment replayed down to its checkpoint, whose rows follow.

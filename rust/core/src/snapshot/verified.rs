@@ -46,7 +46,7 @@ impl Snapshot {
     /// `checksum.mismatch` with the field; `log.duplicate_file`, `stats.json`, `partition_value.parse`,
     /// `dv.descriptor` and the errors of paths with the file; and the errors of replay.
     pub fn verify(&self, source: &Source) -> Result<()> {
-        self.check_whole(source)
+        self.check_complete(source)
             .map_err(|error| self.located(error))?;
         self.0.cache.set_verified();
         Ok(())
@@ -57,7 +57,7 @@ impl Snapshot {
         self.0.cache.is_verified()
     }
 
-    fn check_whole(&self, source: &Source) -> Result<()> {
+    fn check_complete(&self, source: &Source) -> Result<()> {
         let state = self.state(source)?;
         if let Some(checksum) = &self.0.checksum {
             self.check_state(checksum, &state)?;

@@ -6,10 +6,10 @@ use super::Storage;
 use super::pool::{BackgroundTask, spawn};
 use crate::error::Result;
 
-/// Background work on a remote store; on a local one it is done when its result is needed.
+/// Work that runs in the background on a remote store, and when its result is needed on a local one.
 pub(crate) enum BackgroundWork<T> {
-    Begun(BackgroundTask<T>),
-    Later(Box<dyn Fn() -> Result<T> + Send + Sync>),
+    Running(BackgroundTask<T>),
+    Deferred(Box<dyn Fn() -> Result<T> + Send + Sync>),
 }
 
 /// Starts `work` in the background if the store is remote.
@@ -19,13 +19,13 @@ pub(crate) fn in_background<T: Send + 'static>(
 ) -> BackgroundWork<T> {
     let own = Arc::clone(storage);
     let work = Arc::new(move || work(&own));
-    let begun = storage.memory().and_then(|_| {
+    let task = storage.log_cache().and_then(|_| {
         let work = Arc::clone(&work);
-        spawn(move || work()).ok() // without threads the caller's own does it
+        spawn(move || work()).ok() // without another thread, the caller's does the work
     });
-    match begun {
-        Some(begun) => BackgroundWork::Begun(begun),
-        None => BackgroundWork::Later(Box::new(move || work())),
+    match task {
+        Some(task) => BackgroundWork::Running(task),
+        None => BackgroundWork::Deferred(Box::new(move || work())),
     }
 }
 
@@ -37,8 +37,8 @@ impl<T> BackgroundWork<T> {
     /// The errors of the work; `interrupted`.
     pub(crate) fn wait(self) -> Result<T> {
         match self {
-            Self::Begun(begun) => begun.wait(),
-            Self::Later(work) => work(),
+            Self::Running(task) => task.wait(),
+            Self::Deferred(work) => work(),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Confinement of local files to the directories that the caller named: links are followed first, then the
-//! target is checked.
+//! Confinement of local files to allowed directories: links are followed first, then the target is
+//! checked.
 
 use std::ffi::OsString;
 use std::fs::{self, File, Metadata};
@@ -11,7 +11,7 @@ use super::location::{Location, StoreKind};
 use super::{platform, with_root};
 use crate::error::{Error, Result};
 
-/// The table root and the named directories; no file outside of them is opened.
+/// The table root and the allowed roots; no file outside of them is opened.
 #[derive(Debug)]
 pub(super) struct Confinement {
     roots: Vec<PathBuf>,
@@ -19,8 +19,8 @@ pub(super) struct Confinement {
 
 impl Confinement {
     /// Creates the confinement of the table at `root`. Roots on other stores contain no local files.
-    pub(super) fn new(root: &Location, named: &[Location]) -> Self {
-        let local = named
+    pub(super) fn new(root: &Location, allowed_roots: &[Location]) -> Self {
+        let local = allowed_roots
             .iter()
             .filter(|location| location.kind() == StoreKind::Local);
         let directory =
@@ -39,8 +39,8 @@ impl Confinement {
 
     /// Checks that a file may be created or deleted at `full`; a link counts as itself.
     pub(super) fn check_writable(&self, full: &str, path: &str) -> Result<()> {
-        let above = Path::new(full).parent().unwrap_or(Path::new("/"));
-        let real = canonical(above).map_err(|cause| failed("write", path, cause))?;
+        let parent = Path::new(full).parent().unwrap_or(Path::new("/"));
+        let real = canonical(parent).map_err(|cause| failed("write", path, cause))?;
         self.check_inside(&real, path)
     }
 
@@ -60,14 +60,14 @@ impl Confinement {
     }
 }
 
-/// Returns `true` if an opened file is the checked one, and no link has replaced it in between.
+/// Returns `true` if an opened file is the checked one, and not one that replaced it in between.
 pub(super) fn is_same(real: &Path, file: &File, opened: &Metadata) -> bool {
     fs::canonicalize(real).is_ok_and(|again| again == real)
         && platform::is_same_file(real, file, opened)
 }
 
 /// Returns the real path of the absolute path `full`, if it is outside of the directory `root`.
-pub(super) fn leads_out(root: &str, full: &str) -> Option<PathBuf> {
+pub(super) fn outside_target(root: &str, full: &str) -> Option<PathBuf> {
     let root = fs::canonicalize(&*with_root(root)).ok()?;
     let real = fs::canonicalize(full).ok()?;
     (!real.starts_with(root)).then_some(real)
@@ -76,19 +76,19 @@ pub(super) fn leads_out(root: &str, full: &str) -> Option<PathBuf> {
 /// Returns the path without links; its last components may not exist yet.
 fn canonical(path: &Path) -> io::Result<PathBuf> {
     let mut missing: Vec<OsString> = Vec::new();
-    let mut there = path;
+    let mut ancestor = path;
     loop {
-        match fs::canonicalize(there) {
+        match fs::canonicalize(ancestor) {
             Ok(mut real) => {
                 real.extend(missing.iter().rev());
                 return Ok(real);
             }
             Err(absent) if absent.kind() == IoKind::NotFound => {
-                let (Some(above), Some(name)) = (there.parent(), there.file_name()) else {
+                let (Some(parent), Some(name)) = (ancestor.parent(), ancestor.file_name()) else {
                     return Err(absent);
                 };
                 missing.push(name.to_owned());
-                there = above;
+                ancestor = parent;
             }
             Err(other) => return Err(other),
         }

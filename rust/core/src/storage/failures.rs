@@ -19,12 +19,18 @@ pub(super) fn beyond_the_end(path: &str, range: &Range<u64>, size: u64) -> Error
         "storage.truncated",
         format!(
             "bytes {} to {} were requested, but the file has {size}: \
-             it is truncated, or what points into it is wrong",
+             it is truncated, or the offset that points into it is wrong",
             range.start, range.end
         ),
     )
     .at_path(path)
     .at_offset(range.start.min(size))
+}
+
+/// Returns the same error for each of these paths.
+pub(super) fn repeat<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
+    let repeated = |path: &&str| Err(error.duplicate().at_path(*path));
+    paths.iter().map(repeated).collect()
 }
 
 /// Returns ranges of a file whose content is in memory.
@@ -47,13 +53,13 @@ pub(crate) fn check_size(path: &str, size: u64, max_bytes: u64) -> Result<()> {
     }
     let message = format!(
         "the file has {size} bytes, and files of its kind are read up to {max_bytes}: \
-         it is damaged, or no Delta writer made it; restore it, or delete it if it is only a copy"
+         it is damaged, or was not written by a Delta writer; restore it, or delete it if it is only a copy"
     );
     Err(Error::corrupt("storage.file_too_large", message).at_path(path))
 }
 
-/// Checks that a file or a range was not read incompletely.
-pub(crate) fn check_whole(path: &str, read: usize, size: u64) -> Result<()> {
+/// Checks that a file or a range was read completely.
+pub(crate) fn check_complete(path: &str, read: usize, size: u64) -> Result<()> {
     if read as u64 >= size {
         return Ok(());
     }
@@ -91,7 +97,7 @@ pub(super) fn failed(verb: &str, path: &str, cause: io::Error) -> Error {
             Error::storage(
                 "storage.name",
                 format!(
-                    "cannot {verb} a file of this name: it is too long, or links lead in a circle"
+                    "cannot {verb} a file of this name: it is too long, or its links form a cycle"
                 ),
             )
         }

@@ -10,19 +10,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 
-use super::failures::check_whole;
-use super::request::Request;
+use super::failures::check_complete;
+use super::request::{OnEnd, Request};
 use super::{NEAR, Storage};
 use crate::error::Result;
 
 /// The maximum size of a file that is fetched by one request.
-pub(crate) const WHOLE: u64 = 1 << 20;
+pub(crate) const MAX_SINGLE_REQUEST: u64 = 1 << 20;
 
 /// The size of the tail of a larger file that is fetched first: footer, page index, perhaps columns.
-const TAIL: u64 = 512 << 10;
+const TAIL_BYTES: u64 = 512 << 10;
 
-/// The bytes fetched first from a file of which only the footer is read.
-const FOOTER: u64 = 64 << 10;
+/// The number of bytes fetched first if only the footer is read.
+const FOOTER_BYTES: u64 = 64 << 10;
 
 /// Counts the bytes that a stream has fetched or requested and not yet decoded.
 #[derive(Debug, Default)]
@@ -77,8 +77,8 @@ struct Piece {
     /// The request, and the index of this range in it.
     request: Arc<Request>,
     number: usize,
-    /// True if it is kept after it was taken.
-    stays: bool,
+    /// True if it is kept after its bytes were taken.
+    is_retained: bool,
     /// Counts the piece in the meter.
     _metered: Option<Metered>,
 }
@@ -101,7 +101,7 @@ pub struct FileBytes {
     storage: Arc<dyn Storage>,
     path: String,
     length: u64,
-    is_far: bool,
+    is_remote: bool,
     /// True if only the footer is read.
     footer_only: bool,
     state: Mutex<State>,
@@ -111,7 +111,7 @@ impl FileBytes {
     /// Creates the bytes of a file of `length` bytes, without reading.
     pub fn new(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
         Self {
-            is_far: storage.max_requests().is_some(),
+            is_remote: storage.max_requests().is_some(),
             storage: Arc::clone(storage),
             path,
             length,
@@ -120,7 +120,7 @@ impl FileBytes {
         }
     }
 
-    /// Creates the bytes of a file of which only the footer is read.
+    /// Creates the bytes of a file if only its footer is read.
     pub fn footer_only(storage: &Arc<dyn Storage>, path: String, length: u64) -> Self {
         Self {
             footer_only: true,
@@ -134,15 +134,15 @@ impl FileBytes {
     }
 
     /// Returns `true` if reading requires network requests.
-    pub fn is_far(&self) -> bool {
-        self.is_far
+    pub fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     /// Returns the range to read first: the whole file, or its tail.
     pub fn first(&self) -> Range<u64> {
         let (whole, tail) = match self.footer_only {
-            true => (FOOTER, FOOTER),
-            false => (WHOLE, TAIL),
+            true => (FOOTER_BYTES, FOOTER_BYTES),
+            false => (MAX_SINGLE_REQUEST, TAIL_BYTES),
         };
         let start = if self.length <= whole {
             0
@@ -181,13 +181,13 @@ impl FileBytes {
     pub fn begin(&self, ranges: &[Range<u64>], taken: &[Range<u64>], meter: &Arc<Meter>) {
         let mut state = self.lock();
         state.meter = Some(Arc::clone(meter));
-        self.ask(&mut state, ranges, taken);
+        self.request_missing(&mut state, ranges, taken);
     }
 
     /// Returns `true` if all bytes of these ranges have been fetched, or failed.
     pub fn has(&self, ranges: &[Range<u64>]) -> bool {
         let Ok(state) = self.state.try_lock() else {
-            return false; // somebody begins to fetch
+            return false; // another thread begins to fetch
         };
         let ended = |range: &Range<u64>| {
             gaps(std::slice::from_ref(range), ranges_of(&state.pieces)).is_empty()
@@ -203,7 +203,7 @@ impl FileBytes {
     ///
     /// As [`Storage::read_ranges`].
     pub fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        if !self.is_far {
+        if !self.is_remote {
             return self.storage.read_ranges(&self.path, ranges);
         }
         if let Some(bad) = ranges.iter().find(|range| range.start > range.end) {
@@ -212,19 +212,19 @@ impl FileBytes {
                 .read_ranges(&self.path, std::slice::from_ref(bad));
         }
         let mut state = self.lock();
-        self.ask(&mut state, ranges, &[]);
+        self.request_missing(&mut state, ranges, &[]);
         for piece in &mut state.pieces {
-            piece.stays |=
+            piece.is_retained |=
                 !self.footer_only && ranges.iter().any(|range| overlap(&piece.range, range));
         }
         drop(state);
         let parts = self.parts(ranges)?;
         if self.footer_only {
-            self.lock().pieces.retain(|piece| piece.stays);
+            self.lock().pieces.retain(|piece| piece.is_retained);
         }
         ranges
             .iter()
-            .map(|range| joined(&parts, range, &self.path))
+            .map(|range| bytes_of_range(&parts, range, &self.path))
             .collect()
     }
 
@@ -236,11 +236,11 @@ impl FileBytes {
     /// As [`Storage::read_ranges`].
     pub fn take(&self, ranges: &[Range<u64>], before: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
         let starts = ranges.iter().map(|range| range.start);
-        if !self.is_far {
+        if !self.is_remote {
             let bytes = self.storage.read_ranges(&self.path, ranges)?;
             return Ok(starts.zip(bytes).collect());
         }
-        self.ask(&mut self.lock(), ranges, before);
+        self.request_missing(&mut self.lock(), ranges, before);
         let mut parts = self.parts(ranges)?;
         // merge a range that spans several pieces
         for range in ranges {
@@ -250,7 +250,7 @@ impl FileBytes {
             };
             let whole = *start..range.end;
             if start + (bytes.len() as u64) < range.end {
-                let bytes = joined(&parts, &whole, &self.path)?;
+                let bytes = bytes_of_range(&parts, &whole, &self.path)?;
                 if let Some(part) = parts.get_mut(at - 1) {
                     part.1 = bytes;
                 }
@@ -259,7 +259,9 @@ impl FileBytes {
         let taken = |piece: &Piece| ranges.iter().any(|range| overlap(&piece.range, range));
         let mut state = self.lock();
         if !state.keeps_all {
-            state.pieces.retain(|piece| piece.stays || !taken(piece));
+            state
+                .pieces
+                .retain(|piece| piece.is_retained || !taken(piece));
         }
         Ok(parts)
     }
@@ -283,14 +285,14 @@ impl FileBytes {
         let mut parts = Vec::with_capacity(needed.len());
         for (range, request, number) in needed {
             let bytes = request.wait()?.into_iter().nth(number).unwrap_or_default();
-            check_whole(&self.path, bytes.len(), range.end - range.start)?;
+            check_complete(&self.path, bytes.len(), range.end - range.start)?;
             parts.push((range.start, bytes));
         }
         Ok(parts)
     }
 
     /// Requests the missing parts of these ranges.
-    fn ask(&self, state: &mut State, ranges: &[Range<u64>], taken: &[Range<u64>]) {
+    fn request_missing(&self, state: &mut State, ranges: &[Range<u64>], taken: &[Range<u64>]) {
         let pieces = &mut state.pieces;
         let first = self.first();
         let begins = pieces.is_empty() && taken.is_empty();
@@ -302,33 +304,31 @@ impl FileBytes {
         if missing.is_empty() {
             return;
         }
-        let apart = |between: &Range<u64>| {
-            let there = pieces.iter().map(|piece| &piece.range).chain(taken);
-            there.into_iter().any(|range| overlap(range, between))
+        let is_separated = |between: &Range<u64>| {
+            let mut earlier = ranges_of(pieces).chain(taken);
+            earlier.any(|range| overlap(range, between))
         };
-        let requests = near(missing, NEAR, apart);
+        let requests = merge_close(missing, NEAR, is_separated);
         let meter = state.meter.as_ref();
-        let ended = || -> super::request::OnEnd {
-            match meter {
-                None => Box::new(|| {}),
-                Some(meter) => {
-                    let meter = Arc::clone(meter);
-                    meter.requests.fetch_add(1, Ordering::Relaxed);
-                    Box::new(move || {
-                        meter.requests.fetch_sub(1, Ordering::Relaxed);
-                        meter.changed.notify_all();
-                    })
-                }
+        let on_end: OnEnd = match meter {
+            None => Box::new(|| {}),
+            Some(meter) => {
+                let meter = Arc::clone(meter);
+                meter.requests.fetch_add(1, Ordering::Relaxed);
+                Box::new(move || {
+                    meter.requests.fetch_sub(1, Ordering::Relaxed);
+                    meter.changed.notify_all();
+                })
             }
         };
-        let request = self.storage.begin_read(&self.path, &requests, ended());
+        let request = self.storage.begin_read(&self.path, &requests, on_end);
         let request = Arc::new(request);
         for (number, range) in requests.into_iter().enumerate() {
-            let stays = begins && overlap(&range, &first);
-            let is_kept = state.keeps_all || (state.kept.is_some() && stays);
+            let is_retained = begins && overlap(&range, &first);
+            let is_kept = state.keeps_all || (state.kept.is_some() && is_retained);
             let counted = meter.filter(|_| !is_kept);
             pieces.push(Piece {
-                stays,
+                is_retained,
                 request: Arc::clone(&request),
                 _metered: counted.map(|meter| Metered::new(meter, range.end - range.start)),
                 number,
@@ -360,7 +360,7 @@ pub(super) fn gaps<'a>(
     let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
     sorted.sort_unstable_by_key(|range| range.start);
     let mut gaps: Vec<Range<u64>> = Vec::new();
-    let mut at = 0; // all before was looked at
+    let mut at = 0; // everything before it is done
     for range in sorted {
         at = at.max(range.start);
         for piece in pieces.clone().filter(|piece| overlap(piece, range)) {
@@ -378,17 +378,17 @@ pub(super) fn gaps<'a>(
 }
 
 /// Merges ranges with at most this many bytes between them, unless another range is in between.
-pub(super) fn near(
+pub(super) fn merge_close(
     ranges: Vec<Range<u64>>,
     max_gap: u64,
-    apart: impl Fn(&Range<u64>) -> bool,
+    is_separated: impl Fn(&Range<u64>) -> bool,
 ) -> Vec<Range<u64>> {
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
     for range in ranges {
         match merged.last_mut() {
             Some(last)
                 if range.start <= last.end.saturating_add(max_gap)
-                    && !apart(&(last.end..range.start)) =>
+                    && !is_separated(&(last.end..range.start)) =>
             {
                 last.end = range.end;
             }
@@ -399,7 +399,11 @@ pub(super) fn near(
 }
 
 /// Returns the bytes of a range from sorted pieces.
-pub(super) fn joined(parts: &[(u64, Bytes)], range: &Range<u64>, path: &str) -> Result<Bytes> {
+pub(super) fn bytes_of_range(
+    parts: &[(u64, Bytes)],
+    range: &Range<u64>,
+    path: &str,
+) -> Result<Bytes> {
     let size = |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
     let length = size(range.start, range.end);
     let from = parts.partition_point(|(start, _)| *start <= range.start);
@@ -419,7 +423,7 @@ pub(super) fn joined(parts: &[(u64, Bytes)], range: &Range<u64>, path: &str) -> 
         let left = rest.len().min(length - whole.len());
         whole.extend_from_slice(rest.get(..left).unwrap_or_default());
     }
-    check_whole(path, whole.len(), range.end - range.start)?;
+    check_complete(path, whole.len(), range.end - range.start)?;
     Ok(whole.freeze())
 }
 

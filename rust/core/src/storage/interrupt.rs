@@ -20,7 +20,7 @@ thread_local! {
     static STOP: RefCell<Option<Arc<AtomicBool>>> = const { RefCell::new(None) };
 }
 
-/// Makes waits of this thread, which belongs to another one, end once the flag is set.
+/// Interrupts the waits of this thread, which works for another one, once the flag is set.
 pub fn stop_by(flag: Arc<AtomicBool>) {
     STOP.set(Some(flag));
 }
@@ -28,7 +28,7 @@ pub fn stop_by(flag: Arc<AtomicBool>) {
 /// Installs the hook that returns whether to stop. It is called in the thread that called into this crate,
 /// never in a pool's thread. Later hooks are ignored.
 pub fn install(hook: fn() -> bool) {
-    let _first_stays = HOOK.set(hook);
+    let _first_hook_is_kept = HOOK.set(hook);
 }
 
 /// Calls the hook, at most every [`INTERVAL`] per thread, so that it is cheap in any loop.

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-use super::confined::{Confinement, is_same, leads_out};
-use super::failures::{beyond_the_end, check_size, check_whole, failed, not_a_file};
+use super::confined::{Confinement, is_same, outside_target};
+use super::failures::{beyond_the_end, check_complete, check_size, failed, not_a_file};
 use super::pool::{self, ordered};
-use super::{FileMeta, MAX_WHOLE_FILE, Storage, interrupt, platform, progress, refuse_climbing};
+use super::{FileMeta, MAX_WHOLE_FILE, Storage, interrupt, platform, progress, refuse_parents};
 use crate::error::{Error, Result};
 
 mod directories;
@@ -51,7 +51,7 @@ impl LocalStorage {
     }
 
     fn full_path(&self, path: &str) -> Result<String> {
-        refuse_climbing(path)?;
+        refuse_parents(path)?;
         platform::check_names(path)?;
         if path.starts_with('/') {
             return Ok(platform::to_system(path).to_owned());
@@ -211,7 +211,7 @@ impl Storage for LocalStorage {
             .take(metadata.len())
             .read_to_end(&mut bytes)
             .map_err(|cause| failed("read", path, cause))?;
-        check_whole(path, bytes.len(), metadata.len())?;
+        check_complete(path, bytes.len(), metadata.len())?;
         progress::read(bytes.len());
         Ok(bytes.into())
     }
@@ -239,7 +239,7 @@ impl Storage for LocalStorage {
                         .read_to_end(&mut bytes)
                 })
                 .map_err(|cause| failed("read", path, cause).at_offset(range.start))?;
-            check_whole(path, bytes.len(), range.end - range.start)
+            check_complete(path, bytes.len(), range.end - range.start)
                 .map_err(|error| error.at_offset(range.start))?;
             progress::read(bytes.len());
             results.push(bytes.into());
@@ -328,7 +328,7 @@ impl Storage for LocalStorage {
         let mut ended = None;
         let copied = self.create(to, true, &mut |file| {
             let bytes = io::copy(&mut source, file)?;
-            match check_whole(
+            match check_complete(
                 from,
                 usize::try_from(bytes).unwrap_or(usize::MAX),
                 metadata.len(),
@@ -391,9 +391,9 @@ impl Storage for LocalStorage {
         matches!(entry, Ok(Ok(entry)) if entry.is_symlink())
     }
 
-    fn leads_out(&self, path: &str) -> Option<String> {
+    fn outside_target(&self, path: &str) -> Option<String> {
         let full = self.full_path(path).ok()?;
-        leads_out(&self.directory, &full).map(|real| platform::display(&real))
+        outside_target(&self.directory, &full).map(|real| platform::display(&real))
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
@@ -421,7 +421,7 @@ impl LocalStorage {
         let wrong = |cause| failed("write", path, cause);
         let temporary = Self::write_beside(&full, true, write).map_err(wrong)?;
         if let Err(cause) = fs::rename(&temporary, &full) {
-            let _it_is_only_rubbish = fs::remove_file(&temporary);
+            let _leftover_is_harmless = fs::remove_file(&temporary);
             return Err(wrong(cause));
         }
         sync_directory_of(&full, path)
@@ -438,7 +438,7 @@ impl LocalStorage {
         let temporary =
             Self::write_beside(&full, sync, write).map_err(|cause| failed("write", path, cause))?;
         let linked = fs::hard_link(&temporary, &full);
-        let _it_is_only_rubbish = fs::remove_file(&temporary);
+        let _leftover_is_harmless = fs::remove_file(&temporary);
         match linked {
             Ok(()) if sync => sync_directory_of(&full, path).map(|()| true),
             Ok(()) => Ok(true),

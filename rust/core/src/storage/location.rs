@@ -14,7 +14,7 @@ use url::Url;
 use super::platform;
 use crate::error::{Error, Result};
 
-/// The normalized URI leaves all characters unencoded that a URI path may contain.
+/// The characters that the normalized URI encodes: those that a URI path must not contain.
 pub(crate) const URI_PATH: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -85,33 +85,37 @@ impl Location {
             return Err(Error::invalid("uri.empty", "give the table's path or URI"));
         }
         if uri.contains('\0') {
-            return Err(form("a path or URI may not contain the character NUL", uri));
+            return Err(invalid_form(
+                "a path or URI may not contain the character NUL",
+                uri,
+            ));
         }
         match split_scheme(uri).filter(|_| !platform::begins_with_drive(uri)) {
             Some((scheme, rest)) => {
                 if matches!(scheme.as_str(), "memory" | "http" | "https") && !rest.starts_with("//")
                 {
-                    return Err(form(
-                        "two slashes follow the scheme of a URI; a local path is ./path",
+                    return Err(invalid_form(
+                        "two slashes must follow the scheme of this URI; write ./path for a local path",
                         uri,
                     ));
                 }
                 Self::parse_uri(&scheme, rest, uri)
             }
-            None => Self::local_path(&expanded(uri)?),
+            None => Self::local_path(&expand_home(uri)?),
         }
     }
 
     fn local_path(path: &str) -> Result<Self> {
         // drops `.` and double slashes, but keeps `..`, which the system resolves, links included
         let absolute = std::path::absolute(path).map_err(|cause| {
-            form("the working directory is gone: give an absolute path", path).because(cause)
+            invalid_form("the working directory is gone: give an absolute path", path)
+                .because(cause)
         })?;
         let absolute = absolute
             .to_str()
-            .ok_or_else(|| form("the working directory's name is not UTF-8", path))?;
+            .ok_or_else(|| invalid_form("the working directory's name is not UTF-8", path))?;
         let absolute = platform::from_system(absolute)
-            .ok_or_else(|| form("give the network share a letter, as a drive", path))?;
+            .ok_or_else(|| invalid_form("map the network share to a drive letter", path))?;
         Ok(Self::assemble("file", StoreKind::Local, "", &absolute))
     }
 
@@ -129,14 +133,14 @@ impl Location {
         };
         let kind = match scheme {
             "file" if !matches!(authority, "" | "localhost") => {
-                return Err(form(
-                    "a file URI names no other host: write file:///path",
+                return Err(invalid_form(
+                    "a file URI must not name another host: write file:///path",
                     uri,
                 ));
             }
             "file" if !path.starts_with('/') => {
-                return Err(form(
-                    "a file URI has an absolute path: write file:///path",
+                return Err(invalid_form(
+                    "the path of a file URI must be absolute: write file:///path",
                     uri,
                 ));
             }
@@ -158,22 +162,25 @@ impl Location {
                     "viewfs" | "webhdfs" | "maprfs" => {
                         "write hdfs://, or mount the file system and pass the local path"
                     }
-                    _ => "for a local directory of this name write it with ./ in front",
+                    _ => "for a local directory of this name, write ./ in front of it",
                 };
                 return Err(Error::invalid(
                     "uri.scheme",
                     format!(
-                        "no store is known for `{scheme}:`; known are local paths, {SCHEMES}: {instead}"
+                        "`{scheme}:` is not a supported scheme (local paths, {SCHEMES}): {instead}"
                     ),
                 ));
             }
         };
         let may_be_empty = [StoreKind::Local, StoreKind::Memory, StoreKind::Hdfs];
         if authority.is_empty() && !may_be_empty.contains(&kind) {
-            return Err(form("the URI names no bucket or container", uri));
+            return Err(invalid_form("the URI names no bucket or container", uri));
         }
         if authority.contains(['?', '#', '\\', ' ']) || authority.matches(':').count() > 1 {
-            return Err(form("the URI's bucket or container has no valid name", uri));
+            return Err(invalid_form(
+                "the name of the URI's bucket or container is not valid",
+                uri,
+            ));
         }
         let authority = if kind == StoreKind::Local {
             ""
@@ -189,15 +196,16 @@ impl Location {
     }
 
     fn parse_http(scheme: &str, uri: &str) -> Result<Self> {
-        let url = Url::parse(uri).map_err(|cause| form("this is not a URL", uri).because(cause))?;
+        let url = Url::parse(uri)
+            .map_err(|cause| invalid_form("this is not a URL", uri).because(cause))?;
         if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
             return Err(Error::invalid(
                 "uri.form",
-                "a table's URL may hold no credentials and no query: pass them in storage_options",
+                "a table's URL must not contain credentials or a query: pass them in storage_options",
             ));
         }
-        let (kind, _) =
-            ObjectStoreScheme::parse(&url).map_err(|_| form("this URL cannot be used", uri))?;
+        let (kind, _) = ObjectStoreScheme::parse(&url)
+            .map_err(|_| invalid_form("this URL cannot be used", uri))?;
         let kind = match kind {
             ObjectStoreScheme::AmazonS3 => StoreKind::S3,
             ObjectStoreScheme::MicrosoftAzure => StoreKind::Azure,
@@ -299,7 +307,7 @@ impl Location {
         }
     }
 
-    /// Returns the URI of a storage path below this location, encoded as in the log: as Hadoop writes it.
+    /// Returns the URI of a storage path below this location, encoded as Hadoop writes it into the log.
     pub fn uri_of(&self, path: &str) -> String {
         let encoded = |text: &str| utf8_percent_encode(text, URI_PATH).to_string();
         format!(
@@ -309,7 +317,7 @@ impl Location {
         )
     }
 
-    /// Returns the URI without percent-encoding: the text of a Hadoop path.
+    /// Returns the URI of a storage path without percent-encoding: the text of a Hadoop path.
     pub fn hadoop_path(&self, path: &str) -> String {
         let plain = |text: &str| text.to_owned();
         format!("{}{}", self.store_uri(&plain), self.within_store(path))
@@ -321,13 +329,13 @@ impl Location {
     }
 
     /// Returns the URI without the path within the store.
-    fn store_uri(&self, form: &dyn Fn(&str) -> String) -> String {
+    fn store_uri(&self, encode: &dyn Fn(&str) -> String) -> String {
         if self.kind == StoreKind::Local {
             return "file:".to_owned();
         }
         // a bucket or container in the path of an address belongs to the store
         let bucket = self.path.strip_suffix(self.key()).unwrap_or_default();
-        let bucket = form(bucket.trim_matches('/'));
+        let bucket = encode(bucket.trim_matches('/'));
         let slash = if bucket.is_empty() { "" } else { "/" };
         format!("{}://{}{slash}{bucket}", self.scheme, self.authority)
     }
@@ -357,19 +365,21 @@ impl fmt::Display for Location {
 }
 
 /// Replaces a leading `~` of a local path by the user's home.
-fn expanded(path: &str) -> Result<Cow<'_, str>> {
+fn expand_home(path: &str) -> Result<Cow<'_, str>> {
     let Some(rest) = path.strip_prefix('~') else {
         return Ok(path.into());
     };
     if !rest.chars().next().is_none_or(std::path::is_separator) {
-        let message =
-            "only your own home, ~, is known: write the path out, or ./~name for a name with ~";
-        return Err(form(message, path));
+        let message = "only `~`, your own home directory, is expanded: write the full path, or ./~name for a name that begins with ~";
+        return Err(invalid_form(message, path));
     }
     let home = std::env::home_dir().and_then(|home| home.to_str().map(str::to_owned));
     match home.filter(|home| Path::new(home).is_absolute()) {
         Some(home) => Ok(format!("{home}{rest}").into()),
-        None => Err(form("there is no home directory: write the path out", path)),
+        None => Err(invalid_form(
+            "there is no home directory: write the full path",
+            path,
+        )),
     }
 }
 
@@ -391,12 +401,12 @@ pub(super) fn decode(text: &str) -> Option<Cow<'_, str>> {
 fn normal_path(encoded: &str, uri: &str) -> Result<String> {
     let decoded = decode(encoded)
         .filter(|text| !text.contains('\0'))
-        .ok_or_else(|| form("the URI's path does not decode to text", uri))?;
+        .ok_or_else(|| invalid_form("the URI's path does not decode to text", uri))?;
     let mut normal = String::with_capacity(decoded.len());
     for part in decoded.split('/') {
         match part {
             "" | "." => {}
-            ".." => return Err(form("a URI must not contain `..`", uri)),
+            ".." => return Err(invalid_form("a URI must not contain `..`", uri)),
             part => {
                 normal.push('/');
                 normal.push_str(part);
@@ -406,7 +416,7 @@ fn normal_path(encoded: &str, uri: &str) -> Result<String> {
     Ok(normal)
 }
 
-fn form(message: &str, uri: &str) -> Error {
+fn invalid_form(message: &str, uri: &str) -> Error {
     // the query may contain a signature
     let public = uri.split('?').next().unwrap_or_default();
     let public = public

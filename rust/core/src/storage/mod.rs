@@ -20,7 +20,7 @@ mod confined;
 mod failures;
 mod file_bytes;
 pub mod interrupt;
-mod kept_files;
+mod file_cache;
 mod local;
 mod location;
 mod object;
@@ -29,7 +29,7 @@ mod per_process;
 mod platform;
 pub mod pool;
 pub mod progress;
-mod remembered;
+mod cached;
 mod request;
 mod resolve;
 mod runtime;
@@ -39,11 +39,12 @@ pub mod transfer;
 mod vended;
 
 pub(crate) use background::{BackgroundWork, in_background};
+pub use cached::CachedStorage;
 pub(crate) use clock::now;
 use confined::Confinement;
-pub(crate) use failures::{check_size, check_whole, slices};
+pub(crate) use failures::{check_complete, check_size, slices};
 pub use file_bytes::{FileBytes, Meter};
-pub use kept_files::KeptFiles;
+pub use file_cache::FileCache;
 pub use local::LocalStorage;
 pub(crate) use location::URI_PATH;
 pub use location::{Location, StoreKind};
@@ -52,7 +53,6 @@ pub use object::ahead::PendingRange;
 #[cfg(test)]
 pub(crate) use object::tests::far;
 pub(crate) use parquet::{Footer, fetch, footer_of, read_footer};
-pub use remembered::Remembered;
 pub use request::{OnEnd, Request};
 pub use resolve::PathResolver;
 pub use scratch::Scratch;
@@ -90,8 +90,8 @@ impl PartialEq for FileMeta {
 
 impl Eq for FileMeta {}
 
-/// The maximum size of a file that is read whole in parallel with others: a log file that was smaller in
-/// the listing.
+/// The maximum size of a file that is read in parallel with others. Callers read files that are smaller in
+/// the listing; they may have grown since.
 const MAX_WHOLE_FILE: u64 = 512 << 20;
 
 /// Storage below one table root.
@@ -130,11 +130,11 @@ pub trait Storage: Debug + Send + Sync {
         None
     }
 
-    /// Starts to read byte ranges of one file, each by its own requests; calls `ended` once all bytes have
-    /// arrived, or an error. Does not block if [`Storage::max_requests`] is some.
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
+    /// Starts to read byte ranges of one file, each by its own requests; calls `on_end` once all bytes or an
+    /// error have arrived. Does not block if [`Storage::max_requests`] is some.
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         let request = Request::ready(self.read_ranges(path, ranges));
-        ended();
+        on_end();
         request
     }
 
@@ -143,7 +143,7 @@ pub trait Storage: Debug + Send + Sync {
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>>;
 
     /// Returns this process's cache of the log, for a remote store with caching enabled.
-    fn memory(&self) -> Option<&Remembered> {
+    fn log_cache(&self) -> Option<&CachedStorage> {
         None
     }
 
@@ -160,7 +160,7 @@ pub trait Storage: Debug + Send + Sync {
     /// Creates the file with these bytes unless it exists: returns `true` if this call created it, `false`
     /// if it existed. It becomes visible as a whole, and is durable when this returns.
     ///
-    /// After any error except a refusal, it is unknown whether the file was created: read it back.
+    /// After any error except a refusal, it is unknown whether the file was created: read it to find out.
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         let _unwritten = bytes;
         Err(read_only(path))
@@ -200,7 +200,7 @@ pub trait Storage: Debug + Send + Sync {
         self.put_if_absent(to, &bytes)
     }
 
-    /// Creates a file from consecutive pieces as [`Storage::put_if_absent`], with one or two of them in
+    /// Creates a file from consecutive pieces as [`Storage::put_if_absent`], with at most two of them in
     /// memory. If the store cannot check the condition, a file created in the meantime is overwritten.
     fn put_pieces(
         &self,
@@ -233,9 +233,9 @@ pub trait Storage: Debug + Send + Sync {
         false
     }
 
-    /// Returns the location of a file of the table that is elsewhere because of links; `None` for a file
-    /// inside.
-    fn leads_out(&self, path: &str) -> Option<String> {
+    /// Returns the location of a file outside of the table to which the path leads by links; `None` for a
+    /// file inside.
+    fn outside_target(&self, path: &str) -> Option<String> {
         let _no_links = path;
         None
     }
@@ -268,10 +268,10 @@ pub fn open_location(
             let local = LocalStorage::new(location.root(), location.path());
             Arc::new(match allowed_roots {
                 None => local,
-                Some(named) => local.confined(Confinement::new(location, named)),
+                Some(roots) => local.confined(Confinement::new(location, roots)),
             })
         }
-        _ => Arc::new(Remembered::new(location, options)?),
+        _ => Arc::new(CachedStorage::new(location, options)?),
     })
 }
 
@@ -292,8 +292,8 @@ fn with_root(directory: &str) -> Cow<'_, str> {
     }
 }
 
-/// Refuses `..` in a path: a second check of what [`PathResolver`] guarantees.
-fn refuse_climbing(path: &str) -> Result<()> {
+/// Refuses `..` in a path, although [`PathResolver`] has resolved it already.
+fn refuse_parents(path: &str) -> Result<()> {
     if path.split('/').any(|part| part == "..") {
         let error = Error::invalid("path.escapes_root", "a storage path may not contain `..`");
         return Err(error.at_path(path));

@@ -26,10 +26,10 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutPayload}
 use tokio::sync::Semaphore;
 
 use self::config::Settings;
-use super::failures::{beyond_the_end, check_size, check_whole};
+use super::failures::{beyond_the_end, check_complete, check_size, repeat};
 use super::per_process::PerProcess;
 use super::{
-    FileMeta, Location, MAX_WHOLE_FILE, NEAR, OnEnd, Request, Storage, StoreKind, refuse_climbing,
+    FileMeta, Location, MAX_WHOLE_FILE, NEAR, OnEnd, Request, Storage, StoreKind, refuse_parents,
     runtime,
 };
 use crate::error::{Error, Result};
@@ -64,7 +64,7 @@ impl fmt::Debug for ObjectStorage {
 }
 
 impl ObjectStorage {
-    /// Creates the storage at `location`, which is not a local one, without I/O.
+    /// Creates the storage at a remote or in-memory `location`, without I/O.
     ///
     /// `options` have `object_store`'s configuration keys, in either case; environment
     /// variables of the usual names (`AWS_…`, `AZURE_…`, `GOOGLE_…`) are the defaults. In addition,
@@ -93,7 +93,7 @@ impl ObjectStorage {
         client.cloned()
     }
 
-    /// Creates a file as [`Storage::put_if_absent`]; returns its tag, 0 if the store has none.
+    /// Creates a file unless it exists; returns its tag, 0 if the store has none, and `None` if it existed.
     pub(super) fn create(&self, path: &str, bytes: Bytes) -> Result<Option<u64>> {
         let (object, store) = (self.object(path)?, self.client()?.store);
         let payload = PutPayload::from(bytes);
@@ -102,7 +102,7 @@ impl ObjectStorage {
                 .put_opts(&object, payload, PutMode::Create.into())
                 .await
             {
-                Ok(created) => Ok(Some(Some(created.e_tag.as_deref().map_or(0, tag)))),
+                Ok(created) => Ok(Some(Some(tag(created.e_tag.as_deref())))),
                 // some stores return the same while another writer is uploading, which may fail
                 Err(object_store::Error::AlreadyExists { .. }) => match store.head(&object).await {
                     Ok(_) => Ok(Some(None)),
@@ -123,7 +123,7 @@ impl ObjectStorage {
     }
 
     fn key(&self, path: &str) -> Result<String> {
-        refuse_climbing(path)?;
+        refuse_parents(path)?;
         let key = match (path.strip_prefix('/'), self.location.key()) {
             (Some(absolute), _) => absolute.to_owned(),
             (None, "") => path.to_owned(),
@@ -147,8 +147,8 @@ impl ObjectStorage {
         failed(&self.settings, verb, path, cause)
     }
 
-    /// Reads ranges by these requests.
-    fn reading(
+    /// Returns a future that reads ranges by these requests.
+    fn range_reader(
         &self,
         path: &str,
         ranges: &[Range<u64>],
@@ -165,7 +165,7 @@ impl ObjectStorage {
             let result = fetched.map(|fetched| {
                 ranges
                     .iter()
-                    .map(|range| cut(range, &requests, &fetched))
+                    .map(|range| slice_of(range, &requests, &fetched))
                     .collect::<Option<Vec<_>>>()
             });
             let cause = match result {
@@ -210,8 +210,8 @@ fn failed(settings: &Settings, verb: &str, path: &str, cause: object_store::Erro
         _ if connector::is_refused_redirect(&cause) => (
             "storage.redirect",
             format!(
-                "cannot {verb} this file: the server sends the request on to another one, which is not \
-                 followed; open the table by the address of that server if it is to be trusted"
+                "cannot {verb} this file: the server redirects the request to another server, which is not \
+                 followed; if you trust that server, open the table by its address"
             ),
         ),
         _ => match hdfs::refusal(&cause) {
@@ -242,10 +242,10 @@ impl Storage for ObjectStorage {
         let read = runtime::block_on(async move {
             let Client { store, permits, .. } = client;
             let _permit = permits.acquire().await;
-            let answer = store.get(&object).await?;
-            let size = answer.meta.size;
+            let response = store.get(&object).await?;
+            let size = response.meta.size;
             let bytes = if size <= max_bytes {
-                Some(parts::content(answer, size, &object).await?)
+                Some(parts::content(response, size, &object).await?)
             } else {
                 None
             };
@@ -254,22 +254,22 @@ impl Storage for ObjectStorage {
         let (size, bytes) = read.map_err(|cause| self.failed("read", path, cause))?;
         check_size(path, size, max_bytes)?;
         let bytes = bytes.unwrap_or_default();
-        check_whole(path, bytes.len(), size)?;
+        check_complete(path, bytes.len(), size)?;
         Ok(bytes)
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        runtime::block_on(self.reading(path, ranges, merged(ranges))?)?
+        runtime::block_on(self.range_reader(path, ranges, merged(ranges))?)?
     }
 
     fn max_requests(&self) -> Option<usize> {
         Some(self.settings.max_requests())
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
-        let started = Request::start(ended, |promise| {
-            let reading = self.reading(path, ranges, ranges.to_vec())?;
-            runtime::spawn(async move { promise.keep(reading.await) })
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
+        let started = Request::start(on_end, |promise| {
+            let reading = self.range_reader(path, ranges, ranges.to_vec())?;
+            runtime::spawn(async move { promise.fulfil(reading.await) })
         });
         started.unwrap_or_else(|error| Request::ready(Err(error)))
     }
@@ -288,7 +288,7 @@ impl Storage for ObjectStorage {
                         let _permit = permits.acquire().await;
                         let object = object?;
                         Ok(match store.get(&object).await {
-                            Ok(answer) => parts::content(answer, MAX_WHOLE_FILE, &object).await,
+                            Ok(response) => parts::content(response, MAX_WHOLE_FILE, &object).await,
                             Err(cause) => Err(cause),
                         })
                     }
@@ -331,7 +331,7 @@ impl Storage for ObjectStorage {
         directory: &str,
         enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<FileMeta>> {
-        self.listed_below(directory, enter)
+        self.list_files_below(directory, enter)
     }
 
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
@@ -370,7 +370,7 @@ impl Storage for ObjectStorage {
                 Ok(Some(piece)) => piece,
                 Ok(None) => break,
                 Err(error) => {
-                    let _it_is_only_rubbish =
+                    let _unused_parts_may_stay =
                         runtime::block_on(async move { upload.abort().await });
                     return Err(error);
                 }
@@ -381,7 +381,7 @@ impl Storage for ObjectStorage {
             })?;
             upload = uploaded;
             if let Err(cause) = sent {
-                let _it_is_only_rubbish = runtime::block_on(async move { upload.abort().await });
+                let _unused_parts_may_stay = runtime::block_on(async move { upload.abort().await });
                 return Err(failed(cause));
             }
         }
@@ -440,19 +440,20 @@ fn meta(path: String, object: &ObjectMeta) -> FileMeta {
         path,
         size: object.size,
         modification_time: object.last_modified.timestamp_millis(),
-        // size and time are not an ETag: two files may agree in both within a second
-        tag: object.e_tag.as_deref().map_or(0, tag),
+        // not derived from size and time, which two versions of a file may share
+        tag: tag(object.e_tag.as_deref()),
     }
 }
 
-/// Returns the tag of an object; some responses quote the ETag, others do not.
-fn tag(e_tag: &str) -> u64 {
+/// Returns the tag of an object, 0 without an ETag; some responses quote the ETag, others do not.
+fn tag(e_tag: Option<&str>) -> u64 {
+    let Some(e_tag) = e_tag else { return 0 };
     let mut hasher = DefaultHasher::new();
     e_tag.trim_matches('"').hash(&mut hasher);
     hasher.finish().max(1)
 }
 
-/// Returns the ranges to fetch: close ones merged, in order, without overlap and empty ones.
+/// Returns the ranges to fetch, in order: without overlaps and empty ones, close ones merged.
 fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<&Range<u64>> = ranges.iter().filter(|range| !range.is_empty()).collect();
     sorted.sort_unstable_by_key(|range| range.start);
@@ -468,8 +469,8 @@ fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     merged
 }
 
-/// Returns one range from the fetched ones; `None` if the store sent fewer bytes than requested.
-fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<Bytes> {
+/// Returns the bytes of one range from those fetched; `None` if the store sent fewer than requested.
+fn slice_of(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<Bytes> {
     if range.is_empty() {
         return Some(Bytes::new());
     }
@@ -480,13 +481,6 @@ fn cut(range: &Range<u64>, fetches: &[Range<u64>], fetched: &[Bytes]) -> Option<
     let start = usize::try_from(range.start.checked_sub(fetch.start)?).ok()?;
     let end = usize::try_from(range.end.checked_sub(fetch.start)?).ok()?;
     (end <= bytes.len()).then(|| bytes.slice(start..end))
-}
-
-/// Returns the same error for every path.
-fn repeat<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
-    let again =
-        |path: &&str| Err(Error::new(error.kind(), error.code(), error.to_string()).at_path(*path));
-    paths.iter().map(again).collect()
 }
 
 #[cfg(test)]

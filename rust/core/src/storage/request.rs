@@ -15,18 +15,18 @@ pub type OnEnd = Box<dyn FnOnce() + Send>;
 /// A request for ranges of a file. It is cancelled when it is dropped.
 #[derive(Debug)]
 pub struct Request {
-    answer: Arc<Answer>,
+    response: Arc<Response>,
     task: Option<AbortHandle>,
 }
 
 #[derive(Debug, Default)]
-struct Answer {
+struct Response {
     result: Mutex<Option<Result<Vec<Bytes>>>>,
     ended: AtomicBool,
     changed: Condvar,
 }
 
-impl Answer {
+impl Response {
     fn lock(&self) -> MutexGuard<'_, Option<Result<Vec<Bytes>>>> {
         self.result.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -39,11 +39,14 @@ impl Answer {
 }
 
 impl Request {
-    /// Creates a request whose response is known.
+    /// Creates a request that has ended with this result.
     pub fn ready(result: Result<Vec<Bytes>>) -> Self {
-        let answer = Arc::new(Answer::default());
-        answer.set(result);
-        Self { answer, task: None }
+        let response = Arc::new(Response::default());
+        response.set(result);
+        Self {
+            response,
+            task: None,
+        }
     }
 
     /// Sends a request. `send` receives the promise of its response, and returns the handle of its task,
@@ -52,35 +55,35 @@ impl Request {
         on_end: OnEnd,
         send: impl FnOnce(Promise) -> Result<AbortHandle>,
     ) -> Result<Self> {
-        let answer = Arc::new(Answer::default());
+        let response = Arc::new(Response::default());
         let promise = Promise {
-            answer: Arc::clone(&answer),
+            response: Arc::clone(&response),
             on_end: Some(on_end),
         };
         let task = Some(send(promise)?);
-        Ok(Self { answer, task })
+        Ok(Self { response, task })
     }
 
     /// Returns `true` if the response has arrived.
     pub fn has_ended(&self) -> bool {
-        self.answer.ended.load(Ordering::Acquire)
+        self.response.ended.load(Ordering::Acquire)
     }
 
     /// Waits for the bytes of the ranges.
     ///
     /// # Errors
     ///
-    /// The errors of the request, each time; `interrupted`.
+    /// The error of the request, on every call; `interrupted`.
     pub fn wait(&self) -> Result<Vec<Bytes>> {
         loop {
-            let result = self.answer.lock();
+            let result = self.response.lock();
             let waited =
-                self.answer
+                self.response
                     .changed
                     .wait_timeout_while(result, interrupt::INTERVAL, |result| result.is_none());
             match &*waited.unwrap_or_else(PoisonError::into_inner).0 {
                 Some(Ok(bytes)) => return Ok(bytes.clone()),
-                Some(Err(error)) => return Err(error.again()),
+                Some(Err(error)) => return Err(error.duplicate()),
                 None => {}
             }
             interrupt::check()?; // without the lock: it may run a signal handler
@@ -96,24 +99,24 @@ impl Drop for Request {
     }
 }
 
-/// The promise of a response; an error if it is dropped without one.
+/// The promise of a response. Dropping it without a response ends the request with an error.
 pub(super) struct Promise {
-    answer: Arc<Answer>,
+    response: Arc<Response>,
     on_end: Option<OnEnd>,
 }
 
 impl Promise {
     /// Fulfils the promise.
-    pub(super) fn keep(self, result: Result<Vec<Bytes>>) {
-        self.answer.set(result);
+    pub(super) fn fulfil(self, result: Result<Vec<Bytes>>) {
+        self.response.set(result);
     }
 }
 
 impl Drop for Promise {
     fn drop(&mut self) {
-        if !self.answer.ended.load(Ordering::Acquire) {
+        if !self.response.ended.load(Ordering::Acquire) {
             let message = "a request ended early: please report this as a bug";
-            self.answer
+            self.response
                 .set(Err(Error::corrupt("internal.panic", message)));
         }
         if let Some(on_end) = self.on_end.take() {

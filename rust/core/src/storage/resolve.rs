@@ -18,8 +18,8 @@ pub struct PathResolver {
 }
 
 impl PathResolver {
-    /// Creates the resolver of the table at `root`. Files below `allowed_roots`, on the same store, are
-    /// accepted as well.
+    /// Creates the resolver of the table at `root`. Files below `allowed_roots` on the same store are
+    /// accepted, too.
     pub fn new(root: &Location, allowed_roots: &[Location]) -> Self {
         Self {
             root: root.clone(),
@@ -41,7 +41,7 @@ impl PathResolver {
     /// Corrupt: `path.empty`, `path.encoding` (does not decode to text, or holds NUL),
     /// `path.escapes_root`, `path.foreign` (another scheme, bucket, container or host), `path.in_log`.
     pub fn resolve<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
-        let path = self.located(directory, encoded)?;
+        let path = self.resolve_anywhere(directory, encoded)?;
         if directory.is_empty() && path.split('/').any(is_log) {
             let message = "the log refers to a file of a table's log as a data file";
             return Err(Error::corrupt("path.in_log", message).at_path(encoded));
@@ -49,9 +49,9 @@ impl PathResolver {
         Ok(path)
     }
 
-    fn located<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
+    fn resolve_anywhere<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
         if encoded.is_empty() {
-            let error = Error::corrupt("path.empty", "the log names a file by an empty path");
+            let error = Error::corrupt("path.empty", "the log has an empty path for a file");
             return Err(if directory.is_empty() {
                 error.at_path("_delta_log") // nothing else identifies the table
             } else {
@@ -62,18 +62,18 @@ impl PathResolver {
             return Err(outside_allowed_roots(encoded));
         }
         if encoded.starts_with('/') {
-            let path = normal(encoded, encoded)?;
+            let path = decode_and_normalize(encoded)?;
             return self.absolute(&self.root, &path, encoded).map(Cow::Owned);
         }
         if let Some((scheme, rest)) = split_scheme(encoded) {
-            let resolved = resolve_parents(rest).ok_or_else(|| escapes(encoded))?;
+            let resolved = resolve_parents(rest).ok_or_else(|| escapes_root(encoded))?;
             let rest = &*resolved;
             let location = Location::parse_uri(&scheme, rest, encoded).map_err(|cause| {
                 let text = decode(rest).unwrap_or_default();
                 if text.split('/').any(|part| part == "..") {
-                    escapes(encoded)
+                    escapes_root(encoded)
                 } else if decode(rest).is_none() || text.contains('\0') {
-                    encoding(encoded)
+                    undecodable(encoded)
                 } else {
                     outside_allowed_roots(encoded)
                 }
@@ -83,9 +83,9 @@ impl PathResolver {
                 .absolute(&location, location.path(), encoded)
                 .map(Cow::Owned);
         }
-        let path = normal(encoded, encoded)?;
+        let path = decode_and_normalize(encoded)?;
         if path.is_empty() {
-            return Err(escapes(encoded));
+            return Err(escapes_root(encoded));
         }
         Ok(match directory {
             "" => path,
@@ -105,26 +105,17 @@ impl PathResolver {
         {
             return Ok(inside.to_owned());
         }
-        let allowed = self.allowed.iter().filter(|root| root.same_store(store));
-        for root in allowed {
-            if below(path, root).is_some() {
-                return if store.same_store(&self.root) {
-                    Ok(format!("/{}", store.key_of(path)))
-                } else {
-                    Err(Error::unsupported(
-                        "path.other_store",
-                        "the file is on a different store than the table, \
-                         which this version does not open",
-                    )
-                    .at_path(encoded))
-                };
+        let contains = |root: &Location| root.same_store(store) && below(path, root).is_some();
+        let is_allowed = self.allowed.iter().any(contains);
+        match (store.same_store(&self.root), is_allowed) {
+            (true, true) => Ok(format!("/{}", store.key_of(path))),
+            (true, false) => Err(escapes_root(encoded)),
+            (false, true) => {
+                let message = "the file is on a different store than the table, which this version does not open";
+                Err(Error::unsupported("path.other_store", message).at_path(encoded))
             }
+            (false, false) => Err(outside_allowed_roots(encoded)),
         }
-        Err(if store.same_store(&self.root) {
-            escapes(encoded)
-        } else {
-            outside_allowed_roots(encoded)
-        })
     }
 }
 
@@ -136,7 +127,7 @@ fn is_log(name: &str) -> bool {
 /// Returns the part of `path` below `root`; `None` outside, and for the root itself.
 fn below<'p>(path: &'p str, root: &Location) -> Option<&'p str> {
     let root_path = match root.kind() {
-        StoreKind::Local => without_climbing(root.path()),
+        StoreKind::Local => without_parents(root.path()),
         _ => Cow::Borrowed(root.path()),
     };
     let root_path = root_path.trim_start_matches('/');
@@ -147,8 +138,8 @@ fn below<'p>(path: &'p str, root: &Location) -> Option<&'p str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-/// Returns a local root without `..`.
-fn without_climbing(path: &str) -> Cow<'_, str> {
+/// Returns a local root with each `..` resolved.
+fn without_parents(path: &str) -> Cow<'_, str> {
     if !path.contains("..") {
         return Cow::Borrowed(path);
     }
@@ -189,10 +180,10 @@ fn resolve_parents(rest: &str) -> Option<Cow<'_, str>> {
 
 /// Decodes once and normalizes: no slash at either end, no `.`, `..` and empty components; borrowed if
 /// nothing changes, which is usual.
-fn normal<'p>(encoded: &'p str, original: &str) -> Result<Cow<'p, str>> {
-    let decoded = decode(encoded).ok_or_else(|| encoding(original))?;
+fn decode_and_normalize(encoded: &str) -> Result<Cow<'_, str>> {
+    let decoded = decode(encoded).ok_or_else(|| undecodable(encoded))?;
     if decoded.contains('\0') {
-        return Err(encoding(original));
+        return Err(undecodable(encoded));
     }
     if !decoded
         .split('/')
@@ -203,7 +194,7 @@ fn normal<'p>(encoded: &'p str, original: &str) -> Result<Cow<'p, str>> {
     let mut parts: Vec<&str> = Vec::new();
     for part in decoded.split('/') {
         match part {
-            ".." => drop(parts.pop().ok_or_else(|| escapes(original))?),
+            ".." => drop(parts.pop().ok_or_else(|| escapes_root(encoded))?),
             "" | "." => {}
             part => parts.push(part),
         }
@@ -211,29 +202,29 @@ fn normal<'p>(encoded: &'p str, original: &str) -> Result<Cow<'p, str>> {
     Ok(Cow::Owned(parts.join("/")))
 }
 
-fn encoding(original: &str) -> Error {
+fn undecodable(encoded: &str) -> Error {
     Error::corrupt(
         "path.encoding",
-        "the log names a file by a path that does not decode to text",
+        "the log has a path for a file that does not decode to text",
     )
-    .at_path(original)
+    .at_path(encoded)
 }
 
-fn escapes(original: &str) -> Error {
+fn escapes_root(encoded: &str) -> Error {
     Error::corrupt(
         "path.escapes_root",
-        "the log points outside the table; if that is intended, name its location in allowed_roots",
+        "the log points outside the table; if that is intended, add its location to allowed_roots",
     )
-    .at_path(original)
+    .at_path(encoded)
 }
 
-fn outside_allowed_roots(original: &str) -> Error {
+fn outside_allowed_roots(encoded: &str) -> Error {
     Error::corrupt(
         "path.foreign",
         "the log points to a different store than the table's own; \
-         open the table by the same kind of URI, or name its location in allowed_roots",
+         open the table by the same kind of URI, or add the location to allowed_roots",
     )
-    .at_path(original)
+    .at_path(encoded)
 }
 
 #[cfg(test)]

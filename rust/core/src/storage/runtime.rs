@@ -13,12 +13,13 @@ use crate::error::{Error, Result};
 /// These threads mostly wait.
 const WORKERS: usize = 2;
 
-static RUNTIME: PerProcess<Background> = PerProcess::new();
+static RUNTIME: PerProcess<IoRuntime> = PerProcess::new();
 
-/// Dropped only if two threads started it at once and this one lost; then it must not block.
-struct Background(Option<Runtime>);
+/// A runtime that does not block when it is dropped: if two threads start one at once, one of them drops its
+/// own.
+struct IoRuntime(Option<Runtime>);
 
-impl Drop for Background {
+impl Drop for IoRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
@@ -28,13 +29,13 @@ impl Drop for Background {
 
 /// Returns this process's runtime, started on first use.
 fn runtime() -> Result<&'static Runtime> {
-    let background = RUNTIME.get_or_try_init(|| {
+    let started = RUNTIME.get_or_try_init(|| {
         Builder::new_multi_thread()
             .worker_threads(WORKERS)
             .thread_name("deltareplay-io")
             .enable_all()
             .build()
-            .map(|runtime| Background(Some(runtime)))
+            .map(|runtime| IoRuntime(Some(runtime)))
             .map_err(|cause| {
                 Error::storage(
                     "storage.threads",
@@ -44,7 +45,7 @@ fn runtime() -> Result<&'static Runtime> {
             })
     })?;
     let ending = || Error::storage("storage.threads", "the process is about to end");
-    background.0.as_ref().ok_or_else(ending)
+    started.0.as_ref().ok_or_else(ending)
 }
 
 /// Starts `work`, which continues by itself until it is aborted.
@@ -59,8 +60,7 @@ pub(super) fn block_on<T: Send + 'static>(
 ) -> Result<T> {
     let (sender, receiver) = sync_channel(1);
     let task = spawn(async move {
-        // the receiver is gone after an interrupt
-        let _nobody = sender.send(work.await);
+        let _receiver_may_be_gone = sender.send(work.await);
     })?;
     loop {
         match receiver.recv_timeout(interrupt::INTERVAL) {

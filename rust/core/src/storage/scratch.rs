@@ -42,7 +42,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _the_system_cleans_up = fs::remove_dir_all(&self.directory);
+        let _system_cleans_up = fs::remove_dir_all(&self.directory);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 const PIECE: u64 = 16 << 20;
 
 /// The maximum size of a file that stores copy by one request.
-const MAX_AT_ONCE: u64 = 5 << 30;
+const MAX_SERVER_COPY: u64 = 5 << 30;
 
 /// A file to copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,17 +40,19 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
     let size = source.head(&copy.from)?.size;
     if copy.size.is_some_and(|expected| expected != size) {
         let message = format!(
-            "the log says that this file has {} bytes, and it has {size}: nothing is copied",
+            "this file has {size} bytes, but {} according to the log: it was not copied",
             copy.size.unwrap_or_default()
         );
         return Err(Error::corrupt("clone.size", message).at_path(&copy.from));
     }
     if let Some(from) = &copy.within_store
-        && size <= MAX_AT_ONCE
+        && size <= MAX_SERVER_COPY
     {
         match target.copy(from, &copy.to) {
             Err(error) if error.code() == "storage.unsupported" => {}
-            created => return created.and_then(|created| whole(target, &copy.to, size, created)),
+            created => {
+                return created.and_then(|created| checked_size(target, &copy.to, size, created));
+            }
         }
     }
     let mut at = 0;
@@ -63,11 +65,11 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
         Ok(source.read_ranges(&copy.from, &[range])?.pop())
     };
     let created = target.put_pieces(&copy.to, &mut next)?;
-    whole(target, &copy.to, size, created)
+    checked_size(target, &copy.to, size, created)
 }
 
-/// Returns the size of a copy, new or existing, and checks it.
-fn whole(target: &dyn Storage, path: &str, size: u64, created: bool) -> Result<u64> {
+/// Checks the size of a copy, new or existing, and returns it.
+fn checked_size(target: &dyn Storage, path: &str, size: u64, created: bool) -> Result<u64> {
     if created || target.head(path)?.size == size {
         return Ok(size);
     }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
+use super::failures::repeat;
 use super::{FileMeta, Location, OnEnd, Request, Storage, now, open_location};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// New credentials are requested this long before the old ones expire, or after half of their lifetime.
 const REFRESH_BEFORE_EXPIRY: i64 = 60_000;
@@ -48,7 +49,7 @@ pub struct VendedStorage {
     options: Vec<(String, String)>,
     allowed_roots: Option<Vec<Location>>,
     vending: Arc<dyn Vending>,
-    /// The store without vended credentials: for its name, and if the catalog returns none.
+    /// The store without vended credentials, used if the catalog returns none.
     plain: Arc<dyn Storage>,
     opened: Mutex<[Option<Opened>; 2]>,
 }
@@ -94,14 +95,14 @@ impl VendedStorage {
     fn open(&self, access: Access) -> Result<Arc<dyn Storage>> {
         let now = now();
         let opened = |slots: &[Option<Opened>; 2]| {
-            let good = |slot: &&Opened| slot.renew_at.is_none_or(|at| now < at);
+            let is_valid = |slot: &&Opened| slot.renew_at.is_none_or(|at| now < at);
             // write access includes read access
             let allowed = match access {
                 Access::Read => slots.as_slice(),
                 Access::ReadWrite => slots.get(1..).unwrap_or_default(),
             };
-            let fitting = allowed.iter().flatten().find(good);
-            fitting.map(|slot| Arc::clone(&slot.storage))
+            let valid = allowed.iter().flatten().find(is_valid);
+            valid.map(|slot| Arc::clone(&slot.storage))
         };
         if let Some(storage) = opened(&self.opened.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(storage);
@@ -111,7 +112,7 @@ impl VendedStorage {
                 storage: Arc::clone(&self.plain),
                 renew_at: None,
             },
-            Some(credentials) => self.with(credentials, now)?,
+            Some(credentials) => self.open_with(credentials, now)?,
         };
         let storage = Arc::clone(&fresh.storage);
         let mut slots = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +124,7 @@ impl VendedStorage {
         Ok(storage)
     }
 
-    fn with(&self, credentials: Credentials, now: i64) -> Result<Opened> {
+    fn open_with(&self, credentials: Credentials, now: i64) -> Result<Opened> {
         let from_credentials = &credentials.storage_options;
         let named = |key: &str| {
             from_credentials
@@ -132,21 +133,14 @@ impl VendedStorage {
         };
         let own = self.options.iter().filter(|(key, _)| !named(key));
         let options: Vec<_> = own.chain(from_credentials).cloned().collect();
-        let left = |at: i64| at.saturating_sub(now);
         Ok(Opened {
             storage: open_location(&self.location, &options, self.allowed_roots.as_deref())?,
-            renew_at: credentials
-                .expires_at
-                .map(|at| at.saturating_sub(REFRESH_BEFORE_EXPIRY.min(left(at) / 2))),
+            renew_at: credentials.expires_at.map(|at| {
+                let lifetime = at.saturating_sub(now);
+                at.saturating_sub(REFRESH_BEFORE_EXPIRY.min(lifetime / 2))
+            }),
         })
     }
-}
-
-/// Returns the same error for each of these files.
-fn repeated<T>(error: &Error, paths: &[&str]) -> Vec<Result<T>> {
-    let same =
-        |path: &&str| Err(Error::new(error.kind(), error.code(), error.message()).at_path(*path));
-    paths.iter().map(same).collect()
 }
 
 impl Storage for VendedStorage {
@@ -174,11 +168,11 @@ impl Storage for VendedStorage {
         self.plain.max_requests()
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         match self.open(Access::Read) {
-            Ok(storage) => storage.begin_read(path, ranges, ended),
+            Ok(storage) => storage.begin_read(path, ranges, on_end),
             Err(error) => {
-                ended();
+                on_end();
                 Request::ready(Err(error))
             }
         }
@@ -187,7 +181,7 @@ impl Storage for VendedStorage {
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
         match self.open(Access::Read) {
             Ok(storage) => storage.read_many(paths),
-            Err(error) => repeated(&error, paths),
+            Err(error) => repeat(&error, paths),
         }
     }
 
@@ -244,14 +238,14 @@ impl Storage for VendedStorage {
         self.plain.is_link(path)
     }
 
-    fn leads_out(&self, path: &str) -> Option<String> {
-        self.plain.leads_out(path)
+    fn outside_target(&self, path: &str) -> Option<String> {
+        self.plain.outside_target(path)
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
         match self.open(Access::ReadWrite) {
             Ok(storage) => storage.delete(paths),
-            Err(error) => repeated(&error, paths),
+            Err(error) => repeat(&error, paths),
         }
     }
 }

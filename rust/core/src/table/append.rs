@@ -13,7 +13,7 @@ use super::write::{
 use super::{At, Table};
 use crate::error::Result;
 use crate::snapshot::Snapshot;
-use crate::snapshot::load::remembered;
+use crate::snapshot::load::cached_snapshot;
 use crate::storage::{in_background, interrupt};
 use crate::transaction::{Transaction, metric_strings};
 use crate::write::{InputConverter, Layout, Purpose, RowWriter, WrittenFiles, each_step};
@@ -39,7 +39,7 @@ impl Table {
             && options.partition_columns.is_none()
             && options.txn.is_none()
             && options.snapshot.is_none();
-        match remembered(&self.source).filter(|_| plain) {
+        match cached_snapshot(&self.source).filter(|_| plain) {
             Some(known) => self.append_ahead(&known, rows, &options),
             None => {
                 let snapshot = self.snapshot_for(&options)?;

@@ -50,9 +50,9 @@ impl Table {
             self.source.hand_over(version)?;
         }
         if version == 0
-            && let Some(memory) = self.source.storage.memory()
+            && let Some(cache) = self.source.storage.log_cache()
         {
-            memory.set_begin(0);
+            cache.set_listing_start(0);
         }
         let publishing = self.source.publish_in_background(version)?;
         let carried = match commit.checkpoint_due {

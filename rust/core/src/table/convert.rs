@@ -54,7 +54,7 @@ impl Table {
         }
         let known = FooterStatistics::new(metadata, protocol)?;
         let (source, conversion) = (self.source.clone(), conversion.clone());
-        pool::on_all(files.to_vec(), move |file| {
+        pool::map_concurrently(files.to_vec(), move |file| {
             let stats = known.read(&source, &encoded(&file.path), file.size)?;
             conversion.add(file, Some(stats))
         })

@@ -92,7 +92,7 @@ impl Table {
         let mut files = self.source.storage.list_below(directory, &is_visible)?;
         files.retain(|file| is_visible(&file.path) && file.path.ends_with(".parquet"));
         let source = self.source.clone();
-        pool::on_all(files, move |file| {
+        pool::map_concurrently(files, move |file| {
             let stats = known.read(&source, &encoded(&file.path), file.size)?;
             Ok((file.clone(), stats))
         })
@@ -139,7 +139,7 @@ impl Table {
     /// Invalid argument: a path that climbs. Storage.
     pub fn move_staged(&self, files: &[(String, String)]) -> Result<()> {
         let storage = Arc::clone(&self.source.storage);
-        pool::on_all(files.to_vec(), move |(from, to)| {
+        pool::map_concurrently(files.to_vec(), move |(from, to)| {
             match storage.copy(from, to) {
                 Err(error) if error.code() == "storage.not_found" && storage.head(to).is_ok() => {
                     Ok(())

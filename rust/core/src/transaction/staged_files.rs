@@ -40,7 +40,7 @@ impl Transaction {
             return Ok(());
         }
         let storage = Arc::clone(&self.source.storage);
-        pool::on_all(old, move |file| match storage.head(&file.path) {
+        pool::map_concurrently(old, move |file| match storage.head(&file.path) {
             Ok(stored) if file.size.is_none_or(|size| size == stored.size) => Ok(()),
             Err(error) if error.code() != "storage.not_found" => Err(error),
             _ => Err(vacuumed(file)),

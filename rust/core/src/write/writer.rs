@@ -90,7 +90,7 @@ impl WrittenFiles {
             .for_each(|(path, bytes)| self.record(path, bytes));
         let storage = Arc::clone(&self.source.storage);
         // wait for all of them, so that all can be deleted
-        let outcomes = pool::on_all(files, move |(path, bytes)| {
+        let outcomes = pool::map_concurrently(files, move |(path, bytes)| {
             Ok((path.clone(), put(&*storage, path, bytes, durable)))
         })?;
         let mut outcome = Ok(());
@@ -355,7 +355,7 @@ impl RowWriter {
     pub fn finish(&mut self, written: &mut WrittenFiles) -> Result<()> {
         let durable = self.options.durable;
         // on a remote store, writing many files in parallel takes as long as writing one
-        let in_parallel = self.open.len() > 1 && written.source.storage.memory().is_some();
+        let in_parallel = self.open.len() > 1 && written.source.storage.log_cache().is_some();
         let mut files = Vec::new();
         for (values, file) in take(&mut self.open) {
             interrupt::check()?;

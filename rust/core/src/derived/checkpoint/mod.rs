@@ -115,7 +115,7 @@ pub fn write_checkpoint(
     let segment = snapshot.segment();
     let had = segment.checkpoint.as_ref().map(|had| had.version) == Some(version);
     // on a remote store, the listing that opened the version is used: a checkpoint written since is kept, too
-    let absent = source.storage.memory().is_some() && !had;
+    let absent = source.storage.log_cache().is_some() && !had;
     let control = ControlActions::of(source, snapshot)?;
     prefetch(source, &segment);
     let checkpoint = match absent {

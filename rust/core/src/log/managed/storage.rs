@@ -43,14 +43,14 @@ impl Storage for ManagedLog {
         self.files.max_requests()
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         if is_below(path, LOG_DIRECTORY) {
             // the catalog has some of these files
             let request = Request::ready(self.read_ranges(path, ranges));
-            ended();
+            on_end();
             return request;
         }
-        self.files.begin_read(path, ranges, ended)
+        self.files.begin_read(path, ranges, on_end)
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
@@ -129,8 +129,8 @@ impl Storage for ManagedLog {
         self.files.is_link(path)
     }
 
-    fn leads_out(&self, path: &str) -> Option<String> {
-        self.files.leads_out(path)
+    fn outside_target(&self, path: &str) -> Option<String> {
+        self.files.outside_target(path)
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {

@@ -85,7 +85,10 @@ impl Conversion {
         let of = source.clone();
         let read = move |file: &FileMeta| footer_schema(&of, &encoded(&file.path), file.size);
         let mut merged = MergedSchema::default();
-        for (file, schema) in files.iter().zip(pool::on_all(files.to_vec(), read)?) {
+        for (file, schema) in files
+            .iter()
+            .zip(pool::map_concurrently(files.to_vec(), read)?)
+        {
             merged
                 .join(&schema)
                 .map_err(|error| error.at_path(&file.path))?;

@@ -119,7 +119,7 @@ pub(super) fn stored(
             })
     });
     let storage = Arc::clone(&source.storage);
-    let files = pool::on_all(named.into_iter().collect(), move |path: &String| {
+    let files = pool::map_concurrently(named.into_iter().collect(), move |path: &String| {
         stored_file(&*storage, path)
     })?;
     let is_old = |file: &FileMeta| file.modification_time < cutoff;

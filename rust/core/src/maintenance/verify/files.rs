@@ -146,7 +146,7 @@ pub(super) fn link(source: &Source, path: &str, findings: &mut Findings) {
     if path.starts_with('/') {
         return; // below a root that the caller has named
     }
-    if let Some(target) = source.storage.leads_out(path) {
+    if let Some(target) = source.storage.outside_target(path) {
         let message = format!("a link leads out of the table, to {target}");
         findings.add(Severity::Info, "file.link", (Some(path), None), message);
     }

@@ -92,7 +92,7 @@ impl<'a> History<'a> {
 
     /// Prefetches the files of some versions.
     fn prefetch(&self, first: u64, last: u64) {
-        let Some(memory) = self.source.storage.memory() else {
+        let Some(cache) = self.source.storage.log_cache() else {
             return;
         };
         let listing = self.listing;
@@ -103,7 +103,7 @@ impl<'a> History<'a> {
         let checkpoints = listing.checkpoints.iter();
         let checkpoints = checkpoints.filter(|checkpoint| within(checkpoint.version));
         paths.extend(checkpoints.flat_map(heads));
-        memory.prefetch(&paths);
+        cache.prefetch(&paths);
     }
 
     /// Reports missing commits: between others, or after the oldest checkpoint that needs them.

@@ -9,7 +9,7 @@ use super::open::{OpenFile, UnitRows};
 use super::unit_decoder::request;
 use crate::codec::parquet_file::FetchedBytes;
 use crate::error::Result;
-use crate::storage::pool::rows::Ahead;
+use crate::storage::pool::rows::Prefetch;
 
 /// A unit smaller than this is fetched at once, including bytes that only some of its rows need.
 const AT_ONCE: u64 = 1 << 20;
@@ -47,12 +47,12 @@ impl FileUnit {
     }
 
     /// Returns the ranges to fetch next, if the file is remote.
-    pub fn ahead(&self) -> Option<Ahead> {
-        if !self.file.bytes.is_far() {
+    pub fn prefetch(&self) -> Option<Prefetch> {
+        if !self.file.bytes.is_remote() {
             return None;
         }
         let taken = |(_, fetched): &(_, FetchedBytes)| fetched.ranges();
-        Some(Ahead {
+        Some(Prefetch {
             bytes: Arc::clone(&self.file.bytes),
             // an error is reported again when the unit is read
             ranges: self.file.guarded(|| self.ranges()).ok()?,
@@ -95,8 +95,8 @@ impl FileUnit {
             let mut fetched = FetchedBytes::new(file.bytes.length());
             let live = file.live_rows(&self.unit, &mut fetched)?;
             self.narrowed = Some((live, fetched));
-            let waits = |ahead: Ahead| !ahead.bytes.has(&ahead.ranges);
-            if file.filter_pass.is_some() && self.ahead().is_some_and(waits) {
+            let waits = |ahead: Prefetch| !ahead.bytes.has(&ahead.ranges);
+            if file.filter_pass.is_some() && self.prefetch().is_some_and(waits) {
                 return Ok(Some(self));
             }
         }

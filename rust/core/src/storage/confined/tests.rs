@@ -84,7 +84,7 @@ fn without_named_roots_links_are_the_systems() {
         ("inside", false),
         ("missing", false),
     ] {
-        let result = free.leads_out(path);
+        let result = free.outside_target(path);
         assert_eq!(
             result.is_some_and(|to| to.contains("/secret/")),
             out,

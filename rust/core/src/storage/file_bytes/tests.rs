@@ -93,7 +93,7 @@ fn a_small_file_is_one_request() {
 #[test]
 fn ranges_in_the_tail_of_a_large_file_need_no_request() {
     let (store, file) = file(10 * MIB);
-    let tail = 10 * MIB - TAIL;
+    let tail = 10 * MIB - TAIL_BYTES;
     file.read(&[10 * MIB - 64_000..10 * MIB]).unwrap();
     file.read(&[tail + 5..tail + 500]).unwrap();
     assert_eq!(fetched(&store), [tail..10 * MIB]);
@@ -130,7 +130,7 @@ fn bytes_that_were_taken_are_not_fetched_with_adjacent_ones() {
 fn a_meter_counts_what_is_there_and_not_taken() {
     let (store, file) = file(100 * MIB);
     let meter = Arc::new(Meter::default());
-    let tail = usize::try_from(TAIL).unwrap();
+    let tail = usize::try_from(TAIL_BYTES).unwrap();
     file.begin(&[file.first()], &[], &meter);
     assert_eq!((meter.bytes(), meter.requests()), (tail, 0));
     file.begin(&[100..200, 300..400], &[], &meter);
@@ -165,7 +165,7 @@ fn of_a_file_that_is_too_large_to_be_kept_the_tail_stays() {
     let (kept, meter) = (Arc::new(Meter::default()), Arc::new(Meter::default()));
     assert!(!file.keep(&kept, 1000));
     assert!(file.keep(&kept, 99 << 20));
-    assert_eq!(kept.bytes() as u64, TAIL);
+    assert_eq!(kept.bytes() as u64, TAIL_BYTES);
     file.begin(&[file.first()], &[], &meter);
     file.begin(&[100..200], &[], &meter);
     assert_eq!(meter.bytes(), 100, "another meter counts the tail");
@@ -188,8 +188,8 @@ fn of_a_footer_what_was_fetched_first_stays() {
     let footer = FileBytes::footer_only(&storage, "a".into(), 10 * MIB);
     let kept = Arc::new(Meter::default());
     assert!(footer.keep(&kept, 100 << 20));
-    assert_eq!(kept.bytes() as u64, FOOTER);
-    let first = 10 * MIB - FOOTER;
+    assert_eq!(kept.bytes() as u64, FOOTER_BYTES);
+    let first = 10 * MIB - FOOTER_BYTES;
     let large = [first - 1000..10 * MIB - 8];
     for _ in 0..2 {
         footer.read(&[10 * MIB - 8..10 * MIB]).unwrap();

@@ -47,7 +47,7 @@ impl LocalStorage {
         Ok(files)
     }
 
-    /// Removes the directory if it is empty; returns whether it did.
+    /// Removes the directory if it is empty; returns `true` if it did.
     pub(super) fn remove_empty(&self, directory: &str) -> Result<bool> {
         match fs::remove_dir(self.writable(directory)?) {
             Ok(()) => Ok(true),
@@ -70,7 +70,7 @@ pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
         created => created,
     };
     match created {
-        Err(_) if Path::new(&*with_root(directory)).is_dir() => Ok(()), // perhaps somebody was faster
+        Err(_) if Path::new(&*with_root(directory)).is_dir() => Ok(()), // another writer may have created it
         Err(other) => Err(other),
         Ok(()) => synced_into(directory, above, sync),
     }
@@ -82,7 +82,7 @@ fn synced_into(directory: &str, above: Option<&str>, sync: bool) -> io::Result<(
     }
     let synced = sync_directory(above.unwrap_or_default());
     if synced.is_err() {
-        let _so_that_the_next_try_syncs_it = fs::remove_dir(directory);
+        let _next_attempt_syncs_it = fs::remove_dir(directory);
     }
     synced
 }

@@ -60,11 +60,11 @@ const HDFS_TIMEOUT: Duration = Duration::from_secs(60);
 /// The validated options of a store.
 pub(super) struct Settings {
     options: Vec<(String, String)>,
-    /// Values of options and of the environment that may not be shown.
+    /// Values of options and of the environment that must not be displayed.
     secrets: Vec<String>,
     retries: RetryConfig,
     max_requests: usize,
-    /// Other clients take it from their options.
+    /// The timeout of HDFS; other clients have it in their options.
     hdfs_timeout: Duration,
 }
 
@@ -79,14 +79,17 @@ impl Settings {
             let name = key.trim().to_ascii_lowercase();
             // the key of a service account is multi-line JSON
             if value.contains(char::is_control) && !name.contains("service_account") {
-                return Err(bad_value(&named(key.trim()), "without line breaks"));
+                return Err(bad_value(&displayed_key(key.trim()), "without line breaks"));
             }
+            let invalid = |expected: &str| bad_value(&format!("`{key}`"), expected);
+            let duration =
+                || parse_duration(value).ok_or_else(|| invalid("a duration such as 30s or 500ms"));
             match name.as_str() {
                 "max_retries" => {
                     retries.max_retries = value
                         .trim()
                         .parse()
-                        .map_err(|_| bad_value(&format!("`{key}`"), "a whole number"))?;
+                        .map_err(|_| invalid("an integer of at least 0"))?;
                     if kind == StoreKind::Hdfs {
                         // the first name node may be a standby; placed before Hadoop's own keys, the last
                         // of which counts
@@ -94,35 +97,27 @@ impl Settings {
                         options.insert(0, (HDFS_ATTEMPTS.to_owned(), attempts));
                     }
                 }
-                "retry_timeout" => {
-                    retries.retry_timeout = duration(value)
-                        .ok_or_else(|| bad_value(&format!("`{key}`"), "such as 30s or 500ms"))?;
-                }
-                "timeout" if kind == StoreKind::Hdfs => {
-                    hdfs_timeout = duration(value)
-                        .ok_or_else(|| bad_value(&format!("`{key}`"), "such as 30s or 500ms"))?;
-                }
+                "retry_timeout" => retries.retry_timeout = duration()?,
+                "timeout" if kind == StoreKind::Hdfs => hdfs_timeout = duration()?,
                 "max_concurrent_requests" => {
                     let count: Option<usize> = value.trim().parse().ok();
                     max_requests = count
                         .filter(|count| (1..=MAX_REQUESTS).contains(count))
-                        .ok_or_else(|| {
-                            bad_value(&format!("`{key}`"), "a whole number from 1 to 4096")
-                        })?;
+                        .ok_or_else(|| invalid(&format!("an integer from 1 to {MAX_REQUESTS}")))?;
                 }
-                name_ if IGNORED_KEYS.contains(&name_) => {}
+                ignored if IGNORED_KEYS.contains(&ignored) => {}
                 // Hadoop's keys contain names of services, which may have capitals
-                name_ if kind == StoreKind::Hdfs && is_known(kind, name_) => {
+                known if kind == StoreKind::Hdfs && is_known(kind, known) => {
                     options.push((key.trim().to_owned(), value.clone()));
                 }
-                name_ if is_known(kind, name_) => options.push((name, value.clone())),
+                known if is_known(kind, known) => options.push((name, value.clone())),
                 _ => {
                     return Err(Error::invalid(
                         "options.unknown",
                         format!(
                             "storage_options: {} is not an option of {}; the keys are those of \
                              {}, such as {}",
-                            named(key.trim()),
+                            displayed_key(key.trim()),
                             store_name(kind),
                             if kind == StoreKind::Hdfs {
                                 "Hadoop"
@@ -159,7 +154,7 @@ impl Settings {
         self.max_requests
     }
 
-    /// Builds a client with as many permits.
+    /// Creates the client of a store, with a permit for each request that may be pending.
     pub(super) fn client(
         &self,
         store: Arc<dyn ObjectStore>,
@@ -244,7 +239,7 @@ impl Settings {
             }
         };
         client.map_err(|cause| {
-            let why = self.redact(&cause.to_string()).into_owned();
+            let cause = self.redact(&cause.to_string()).into_owned();
             Error::invalid(
                 "options.value",
                 format!(
@@ -252,7 +247,7 @@ impl Settings {
                     store_name(location.kind())
                 ),
             )
-            .because(why)
+            .because(cause)
         })
     }
 
@@ -261,7 +256,7 @@ impl Settings {
             .iter()
             .fold(builder, |builder, (key, value)| match key.parse() {
                 Ok(key) => with(builder, key, value.clone()),
-                Err(_) => builder, // `new` let only known keys in
+                Err(_) => builder, // impossible: `new` refuses unknown keys
             })
     }
 
@@ -276,11 +271,16 @@ impl Settings {
         if !text.contains("://") {
             return text;
         }
-        Cow::Owned(text.split(' ').map(bare).collect::<Vec<_>>().join(" "))
+        Cow::Owned(
+            text.split(' ')
+                .map(redact_url)
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
     }
 }
 
-/// Refuses values from which no request can be built, also those of the environment: the client would
+/// Refuses values from which no request can be built, even those of the environment: the client would
 /// panic.
 fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
     for (name, key) in [
@@ -303,7 +303,7 @@ fn check_requests(builder: &AmazonS3Builder) -> Result<()> {
     check_addresses(&addresses, |key| builder.get_config_value(key))
 }
 
-/// Refuses options, also from the environment, that must be addresses and are not.
+/// Refuses options that must be addresses and are not, even those of the environment.
 fn check_addresses<K: AsRef<str>>(keys: &[K], value: impl Fn(&K) -> Option<String>) -> Result<()> {
     for key in keys {
         if let Some(address) = value(key)
@@ -331,20 +331,20 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// Configures conditional copies. An Amazon bucket copies in parts, and the last request has the condition
-/// that the target does not exist. Other stores with this interface set `aws_copy_if_not_exists`.
+/// Configures conditional copies: buckets of Amazon are copied in parts, and the last request has the
+/// condition that the target does not exist. Users of other stores set `aws_copy_if_not_exists`.
 fn copying_on_condition(builder: AmazonS3Builder, location: &Location) -> AmazonS3Builder {
     let is_set = |key| builder.get_config_value(&key).is_some();
-    let is_known = is_set(AmazonS3ConfigKey::CopyIfNotExists);
-    let elsewhere = is_set(AmazonS3ConfigKey::Endpoint) || location.scheme() == "https";
-    if is_known || elsewhere {
+    let is_configured = is_set(AmazonS3ConfigKey::CopyIfNotExists);
+    let is_other_store = is_set(AmazonS3ConfigKey::Endpoint) || location.scheme() == "https";
+    if is_configured || is_other_store {
         return builder;
     }
     builder.with_copy_if_not_exists(S3CopyIfNotExists::Multipart)
 }
 
-/// Returns a word without the user, the password and the query of a URL in it.
-fn bare(word: &str) -> Cow<'_, str> {
+/// Redacts user, password and query of a URL in a word.
+fn redact_url(word: &str) -> Cow<'_, str> {
     let ends = ['"', '\'', ')', ']', '>', ',', ';'];
     let Some((before, rest)) = word.split_once("://") else {
         return word.into();
@@ -366,13 +366,13 @@ fn bare(word: &str) -> Cow<'_, str> {
     format!("{before}://{authority}{path}{after}").into()
 }
 
-/// Formats a key for a message; a text that does not look like a key may be a misplaced secret.
-fn named(key: &str) -> String {
+/// Formats a key for a message, unless it does not look like a key: it may be a misplaced secret.
+fn displayed_key(key: &str) -> String {
     let is_word = |word: &str| {
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
-        let small = word.bytes().filter(u8::is_ascii_lowercase).count();
-        let large = word.bytes().filter(u8::is_ascii_uppercase).count();
-        word.len() <= 24 && digits <= 2 && small.max(large) + digits == word.len()
+        let lowercase = word.bytes().filter(u8::is_ascii_lowercase).count();
+        let uppercase = word.bytes().filter(u8::is_ascii_uppercase).count();
+        word.len() <= 24 && digits <= 2 && lowercase.max(uppercase) + digits == word.len()
     };
     if key.len() <= 64 && key.split(['_', '.', '-']).all(is_word) {
         return format!("`{key}`");
@@ -428,12 +428,12 @@ fn examples(kind: StoreKind) -> &'static str {
 fn bad_value(key: &str, expected: &str) -> Error {
     Error::invalid(
         "options.value",
-        format!("storage_options: {key} is to be {expected}"),
+        format!("storage_options: {key} must be {expected}"),
     )
 }
 
 /// Parses seconds, or a number with its unit: ms, s, m.
-fn duration(text: &str) -> Option<Duration> {
+fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let digits = text
         .find(|c: char| !c.is_ascii_digit())

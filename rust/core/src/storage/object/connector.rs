@@ -35,7 +35,7 @@ const MAX_BYTES: usize = 64 << 20;
 /// The maximum size of a WebDAV listing, which has no pages, in bytes: some hundreds of thousands of files.
 const MAX_BYTES_LISTED: usize = 256 << 20;
 
-/// A redirect leads to another origin, or there are too many of them.
+/// The error for a redirect to another origin, and for too many redirects.
 #[derive(Debug)]
 struct RedirectRefused;
 
@@ -59,7 +59,7 @@ pub(super) fn is_refused_redirect(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// A listing or an error exceeds the limit.
+/// The error for a listing or an error response that exceeds the limit.
 #[derive(Debug)]
 struct ResponseTooLong {
     max_bytes: usize,
@@ -69,7 +69,7 @@ impl fmt::Display for ResponseTooLong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the server's answer is longer than {} bytes, so it is not read",
+            "the response of the server is longer than {} bytes, so it was not read",
             self.max_bytes
         )
     }
@@ -102,7 +102,7 @@ async fn read_bounded(
     Ok(HttpResponse::from_parts(parts, bytes.into()))
 }
 
-/// The secrets of a request, which a server may repeat in its answer, as S3 does with the headers that it signs.
+/// The secrets of a request, which a server may repeat in its response, as S3 does with the signed headers.
 #[derive(Debug, Default)]
 struct Secrets {
     headers: Vec<HeaderValue>,
@@ -136,9 +136,9 @@ impl Secrets {
 
     /// Removes the secrets from the text of an error.
     fn redact(&self, text: Bytes) -> Bytes {
-        let is_in =
+        let is_repeated =
             |secret: &str| secret.len() > 3 && memmem::find(&text, secret.as_bytes()).is_some();
-        let repeated: Vec<_> = self.values().filter(|secret| is_in(secret)).collect();
+        let repeated: Vec<_> = self.values().filter(|secret| is_repeated(secret)).collect();
         if repeated.is_empty() {
             return text;
         }
@@ -268,22 +268,21 @@ fn parse_bool(value: &str) -> Result<bool, BoxError> {
 /// Builds a client from the options that a store's keys or the environment can set.
 fn builder(options: &ClientOptions) -> Result<ClientBuilder, BoxError> {
     let text = |key: Key| options.get_config_value(&key);
-    let is = |key: Key| text(key).map_or(Ok(false), |value| parse_bool(&value));
+    let is_on = |key: Key| text(key).map_or(Ok(false), |value| parse_bool(&value));
     let time = |key: Key| -> Result<Option<Duration>, BoxError> {
         let Some(value) = text(key) else {
             return Ok(None);
         };
         Ok(Some(humantime::parse_duration(&value)?))
     };
-    // fails if it is installed already, which is fine
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    let _may_be_installed = rustls::crypto::ring::default_provider().install_default();
     let mut builder = ClientBuilder::new()
         .redirect(Policy::custom(redirect_within_origin))
         .user_agent(
             text(Key::UserAgent)
                 .unwrap_or_else(|| concat!("deltareplay/", env!("CARGO_PKG_VERSION")).to_owned()),
         )
-        .https_only(!is(Key::AllowHttp)?)
+        .https_only(!is_on(Key::AllowHttp)?)
         // sizes of objects are those of the bytes on the wire
         .no_gzip()
         .no_brotli()
@@ -300,10 +299,10 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, BoxError> {
         }
         builder = builder.proxy(proxy);
     }
-    if is(Key::NoSystemCertificates)? {
+    if is_on(Key::NoSystemCertificates)? {
         builder = builder.tls_certs_only([]);
     }
-    if is(Key::AllowInvalidCertificates)? {
+    if is_on(Key::AllowInvalidCertificates)? {
         builder = builder.danger_accept_invalid_certs(true);
     }
     if let Some(timeout) = time(Key::Timeout)? {
@@ -327,16 +326,16 @@ fn builder(options: &ClientOptions) -> Result<ClientBuilder, BoxError> {
     if let Some(timeout) = time(Key::Http2KeepAliveTimeout)? {
         builder = builder.http2_keep_alive_timeout(timeout);
     }
-    if is(Key::Http2KeepAliveWhileIdle)? {
+    if is_on(Key::Http2KeepAliveWhileIdle)? {
         builder = builder.http2_keep_alive_while_idle(true);
     }
     if let Some(size) = text(Key::Http2MaxFrameSize) {
         builder = builder.http2_max_frame_size(Some(size.parse()?));
     }
-    if is(Key::Http1Only)? {
+    if is_on(Key::Http1Only)? {
         builder = builder.http1_only();
     }
-    if is(Key::Http2Only)? {
+    if is_on(Key::Http2Only)? {
         builder = builder.http2_prior_knowledge();
     }
     Ok(builder)

@@ -21,20 +21,20 @@ use uuid::Uuid;
 
 use super::super::{Location, runtime};
 
-/// The client, with writes that leave no file behind if another writer wins, and that are retried.
+/// The client, with timeouts, and with writes that are retried and leave no file if another writer wins.
 #[derive(Debug)]
 pub(super) struct Hdfs {
     client: HdfsObjectStore,
     retries: RetryConfig,
-    /// For each answer of a name node, and for each piece of data.
+    /// For each response of a name node, and for each piece of data.
     timeout: Duration,
 }
 
-/// The bytes that a data node takes or sends in a second at least.
-const SLOWEST: u64 = 1 << 20;
+/// The minimum speed of a data node, in bytes per second.
+const MIN_SPEED: u64 = 1 << 20;
 
-/// A listing of one directory is several answers, each of a thousand names.
-const ANSWERS_OF_A_LISTING: u32 = 10;
+/// The number of responses for a listing of one directory, each of a thousand names.
+const RESPONSES_PER_LISTING: u32 = 10;
 
 impl Hdfs {
     /// Creates the store of a location. `options` take precedence over the files in `HADOOP_CONF_DIR`,
@@ -58,13 +58,13 @@ impl Hdfs {
         }))
     }
 
-    /// Returns the timeout for an answer with this many bytes of data.
+    /// Returns the timeout for a request with this many bytes of data.
     fn timeout_of(&self, bytes: u64) -> Duration {
         self.timeout
-            .saturating_add(Duration::from_secs(bytes / SLOWEST))
+            .saturating_add(Duration::from_secs(bytes / MIN_SPEED))
     }
 
-    /// A name node renames only if the target does not exist.
+    /// Creates a file by renaming a temporary one, which fails if the target exists.
     async fn put_if_absent(&self, location: &Path, payload: PutPayload) -> Result<PutResult> {
         let whole = location.as_ref();
         let (directory, name) = whole.rsplit_once('/').unwrap_or(("", whole));
@@ -74,35 +74,37 @@ impl Hdfs {
         loop {
             let absent = RenameOptions::new().with_target_mode(RenameTargetMode::Create);
             let rename = self.client.rename_opts(&temporary, location, absent);
-            match in_time(self.timeout, rename).await {
+            match with_timeout(self.timeout, rename).await {
                 Ok(()) => return Ok(put),
-                // no other client knows its name: the response to an earlier rename was lost
+                // no other client knows the temporary name: the response to an earlier rename was lost
                 Err(cause)
-                    if tries.count > 0 && answer(&cause) == Some("FileNotFoundException") =>
+                    if tries.count > 0
+                        && exception_name(&cause) == Some("FileNotFoundException") =>
                 {
                     return Ok(put);
                 }
-                Err(cause) if is_cut(&cause) => {
+                Err(cause) if is_disconnect(&cause) => {
                     if !tries.wait().await {
-                        return Err(cause); // the name node may yet carry it out
+                        return Err(cause); // the name node may still execute the request
                     }
                 }
                 Err(cause) => {
                     let delete = self.client.delete(&temporary);
-                    let _the_first_error_counts = in_time(self.timeout, delete).await;
+                    let _the_first_error_counts = with_timeout(self.timeout, delete).await;
                     return Err(cause);
                 }
             }
         }
     }
 
-    /// The client never retries writes, since not all of them can be repeated. This one can.
+    /// Writes a file, with retries. The client does not retry writes, since not all can be repeated; this one
+    /// can.
     async fn overwrite(&self, location: &Path, payload: PutPayload) -> Result<PutResult> {
         let mut tries = Retries::new(&self.retries);
         loop {
             let put = self.client.put(location, payload.clone());
-            match in_time(self.timeout_of(payload.content_length() as u64), put).await {
-                Err(cause) if is_cut(&cause) && tries.wait().await => {}
+            match with_timeout(self.timeout_of(payload.content_length() as u64), put).await {
+                Err(cause) if is_disconnect(&cause) && tries.wait().await => {}
                 done => return done,
             }
         }
@@ -175,11 +177,12 @@ impl ObjectStore for Hdfs {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let mut answer = in_time(self.timeout, self.client.get_opts(location, options)).await?;
-        if let GetResultPayload::Stream(pieces) = answer.payload {
-            answer.payload = GetResultPayload::Stream(timely(pieces, self.timeout));
+        let mut response =
+            with_timeout(self.timeout, self.client.get_opts(location, options)).await?;
+        if let GetResultPayload::Stream(pieces) = response.payload {
+            response.payload = GetResultPayload::Stream(with_item_timeout(pieces, self.timeout));
         }
-        Ok(answer)
+        Ok(response)
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
@@ -187,7 +190,7 @@ impl ObjectStore for Hdfs {
             .iter()
             .map(|range| range.end.saturating_sub(range.start))
             .sum();
-        in_time(
+        with_timeout(
             self.timeout_of(bytes),
             self.client.get_ranges(location, ranges),
         )
@@ -198,36 +201,39 @@ impl ObjectStore for Hdfs {
         &self,
         locations: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        timely(self.client.delete_stream(locations), self.timeout)
+        with_item_timeout(self.client.delete_stream(locations), self.timeout)
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        timely(self.client.list(prefix), self.timeout)
+        with_item_timeout(self.client.list(prefix), self.timeout)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        let timeout = self.timeout.saturating_mul(ANSWERS_OF_A_LISTING);
-        in_time(timeout, self.client.list_with_delimiter(prefix)).await
+        let timeout = self.timeout.saturating_mul(RESPONSES_PER_LISTING);
+        with_timeout(timeout, self.client.list_with_delimiter(prefix)).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        in_time(self.timeout, self.client.copy_opts(from, to, options)).await
+        with_timeout(self.timeout, self.client.copy_opts(from, to, options)).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        in_time(self.timeout, self.client.rename_opts(from, to, options)).await
+        with_timeout(self.timeout, self.client.rename_opts(from, to, options)).await
     }
 }
 
-/// Waits for an answer no longer than the timeout; the client itself waits without end.
-async fn in_time<T>(timeout: Duration, answer: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::time::timeout(timeout, answer)
+/// Waits for a response no longer than the timeout; the client itself has none.
+async fn with_timeout<T>(
+    timeout: Duration,
+    response: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    tokio::time::timeout(timeout, response)
         .await
         .unwrap_or_else(|_| Err(timed_out(timeout)))
 }
 
 /// Ends a stream with an error if an item takes longer than the timeout.
-fn timely<T: Send + 'static>(
+fn with_item_timeout<T: Send + 'static>(
     items: BoxStream<'static, Result<T>>,
     timeout: Duration,
 ) -> BoxStream<'static, Result<T>> {
@@ -241,9 +247,10 @@ fn timely<T: Send + 'static>(
     futures::stream::unfold(Some(items), next).boxed()
 }
 
-/// Returns the error of a connection that was lost: the name node may yet do what was requested.
+/// Returns the error for a lost connection: the name node may still execute the request.
 fn timed_out(timeout: Duration) -> Error {
-    let message = format!("no answer within {timeout:?}; the option `timeout` allows more");
+    let message =
+        format!("no response within {timeout:?}; set the option `timeout` to wait longer");
     Error::Generic {
         store: "HDFS",
         source: Box::new(HdfsError::IOError(io::Error::new(
@@ -262,7 +269,7 @@ pub(super) fn refusal(cause: &Error) -> Option<(&'static str, &'static str)> {
     {
         return Some(("storage.permission", permission));
     }
-    match answer(cause)? {
+    match exception_name(cause)? {
         "AccessControlException" | "AuthorizationException" | "InvalidToken" => {
             Some(("storage.permission", permission))
         }
@@ -270,11 +277,11 @@ pub(super) fn refusal(cause: &Error) -> Option<(&'static str, &'static str)> {
         | "NSQuotaExceededException"
         | "QuotaByStorageTypeExceededException" => Some((
             "storage.full",
-            "the directory's quota is used up: free some, or have it raised",
+            "the quota of the directory is exhausted: delete files, or have it raised",
         )),
         "SafeModeException" => Some((
             "storage.read_only",
-            "the name node is in safe mode: wait until it has left it",
+            "the name node is in safe mode: wait until it leaves it",
         )),
         "ParentNotDirectoryException" => Some((
             "storage.name",
@@ -284,8 +291,8 @@ pub(super) fn refusal(cause: &Error) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Returns the exception in the response of a name node.
-fn answer(cause: &Error) -> Option<&str> {
+/// Returns the name of the exception in the response of a name node.
+fn exception_name(cause: &Error) -> Option<&str> {
     match hdfs_error(cause)? {
         HdfsError::RPCError(class, _) | HdfsError::FatalRPCError(class, _) => {
             class.rsplit(['.', '$']).next()
@@ -295,7 +302,7 @@ fn answer(cause: &Error) -> Option<&str> {
 }
 
 /// Returns `true` if a connection to a name node or a data node was lost.
-fn is_cut(cause: &Error) -> bool {
+fn is_disconnect(cause: &Error) -> bool {
     matches!(
         hdfs_error(cause),
         Some(HdfsError::IOError(_) | HdfsError::DataTransferError(_))

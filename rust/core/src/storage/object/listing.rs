@@ -18,7 +18,7 @@ const FIRST_PAGES: usize = 4;
 /// The number of directories to list in parallel; if there are fewer, their subdirectories are listed.
 const DIRECTORIES: usize = 64;
 
-/// The number of levels at which subdirectories are looked for: a hostile store has no end of them.
+/// The maximum depth of directories listed in parallel: a hostile store may claim any depth.
 const MAX_LEVELS: usize = 16;
 
 /// With more directories, listing each would take more requests than listing all objects.
@@ -27,11 +27,11 @@ const MAX_DIRECTORIES: usize = 1000;
 /// A part of a listing.
 #[derive(Default)]
 struct Part {
-    /// The start of all keys: empty, or with a slash at its end.
+    /// The prefix of all keys: empty, or ending with a slash.
     base: String,
     /// The key after which the listing begins.
     after: Option<String>,
-    /// The key at which it ends.
+    /// The key at which the listing ends.
     end: Option<String>,
     /// True if subdirectories are listed, too.
     recursive: bool,
@@ -42,7 +42,7 @@ struct Part {
 
 /// The objects of a part of a listing.
 #[derive(Default)]
-struct Listed {
+struct PartListing {
     objects: Vec<ObjectMeta>,
     /// The directories, if they were not entered.
     directories: Vec<Path>,
@@ -66,7 +66,7 @@ impl Part {
     }
 }
 
-/// The start of the keys in a directory.
+/// Returns the prefix of the keys in a directory.
 fn base_of(directory: &Path) -> String {
     match directory.as_ref() {
         "" => String::new(),
@@ -76,7 +76,7 @@ fn base_of(directory: &Path) -> String {
 
 impl ObjectStorage {
     /// Lists files as [`Storage::list_below`]; the directories of a large table are listed in parallel.
-    pub(super) fn listed_below(
+    pub(super) fn list_files_below(
         &self,
         directory: &str,
         enter: &(dyn Fn(&str) -> bool + Sync),
@@ -85,7 +85,7 @@ impl ObjectStorage {
         let path_of = |key: &Path| key.as_ref().strip_prefix(&*root).map(str::to_owned);
         let enters_directory =
             |directory: &Path| path_of(directory).is_some_and(|path| enter(&path));
-        let objects = self.objects_below(directory, enters_directory)?;
+        let objects = self.list_objects_below(directory, enters_directory)?;
         let inside = |object: &ObjectMeta| {
             let path = path_of(&object.location)?;
             let mut directories = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
@@ -100,7 +100,7 @@ impl ObjectStorage {
 
     /// Lists the objects below a directory. The first pages are those of a flat listing, which is all that
     /// most tables need; it continues if the table has too many directories to list each.
-    fn objects_below(
+    fn list_objects_below(
         &self,
         directory: &str,
         enter: impl Fn(&Path) -> bool,
@@ -113,7 +113,8 @@ impl ObjectStorage {
                 store.list(prefix.as_ref()).try_collect().await
             });
         };
-        let list = |parts: Vec<Part>| self.wait_for(directory, listed(Arc::clone(&pages), parts));
+        let list =
+            |parts: Vec<Part>| self.wait_for(directory, list_parts(Arc::clone(&pages), parts));
         let first = list(vec![Part {
             max_pages: Some(FIRST_PAGES),
             ..Part::below(&prefix)
@@ -128,12 +129,12 @@ impl ObjectStorage {
                 break;
             }
             let level = list(directories.iter().map(Part::of).collect())?;
-            let deeper: Vec<Path> = level.directories.into_iter().filter(&enter).collect();
-            if deeper.len() > MAX_DIRECTORIES {
+            let subdirectories: Vec<Path> = level.directories.into_iter().filter(&enter).collect();
+            if subdirectories.len() > MAX_DIRECTORIES {
                 break;
             }
             objects.extend(level.objects);
-            directories = deeper;
+            directories = subdirectories;
         }
         let rest = if directories.first() == Some(&prefix) {
             objects = first.objects;
@@ -170,7 +171,9 @@ impl ObjectStorage {
         let client = self.client()?;
         // S3 Express can neither begin a listing at a name nor sort it
         let express = self.location.authority().ends_with("--x-s3");
-        let start = before(from).filter(|_| !express).map(ToOwned::to_owned);
+        let start = name_before(from)
+            .filter(|_| !express)
+            .map(ToOwned::to_owned);
         let divides = matches!(self.location.kind(), StoreKind::S3 | StoreKind::Gcs) && !express;
         let inner = if divides { names } else { &[] };
         let base = base_of(&prefix);
@@ -187,7 +190,7 @@ impl ObjectStorage {
                 ..Part::of(&prefix)
             };
             let parts = starts.iter().zip(ends).map(part).collect();
-            self.wait_for(directory, listed(pages, parts))?.objects
+            self.wait_for(directory, list_parts(pages, parts))?.objects
         } else {
             self.wait_for(directory, async move {
                 let prefix = (!prefix.as_ref().is_empty()).then_some(prefix);
@@ -227,14 +230,14 @@ impl ObjectStorage {
 }
 
 /// Lists parts in parallel; returns their objects in the order of the parts.
-async fn listed(
+async fn list_parts(
     pages: Arc<dyn PaginatedListStore>,
     parts: Vec<Part>,
-) -> object_store::Result<Listed> {
+) -> object_store::Result<PartListing> {
     let mut listings = stream::iter(parts)
-        .map(|part| listed_part(Arc::clone(&pages), part))
+        .map(|part| list_part(Arc::clone(&pages), part))
         .buffered(AT_ONCE);
-    let mut all = Listed::default();
+    let mut all = PartListing::default();
     while let Some(listing) = listings.try_next().await? {
         all.objects.extend(listing.objects);
         all.directories.extend(listing.directories);
@@ -244,20 +247,20 @@ async fn listed(
 }
 
 /// Lists the objects of a part, page by page.
-async fn listed_part(
+async fn list_part(
     pages: Arc<dyn PaginatedListStore>,
     part: Part,
-) -> object_store::Result<Listed> {
-    let mut listed = Listed {
+) -> object_store::Result<PartListing> {
+    let mut listing = PartListing {
         token: part.token,
-        ..Listed::default()
+        ..PartListing::default()
     };
     let mut previous_first = None;
     for number in 1.. {
         let options = PaginatedListOptions {
             offset: part.after.clone(),
             delimiter: (!part.recursive).then(|| "/".into()),
-            page_token: listed.token.take(),
+            page_token: listing.token.take(),
             ..Default::default()
         };
         let prefix = (!part.base.is_empty()).then_some(part.base.as_str());
@@ -270,30 +273,29 @@ async fn listed_part(
         if first.is_some() && first == previous_first {
             return Err(object_store::Error::Generic {
                 store: "deltareplay",
-                source: "the store sends the same page of a listing again, without end".into(),
+                source: "the store sent the same page of a listing twice".into(),
             });
         }
         previous_first = first;
-        listed.objects.extend(page.result.objects);
-        listed.directories.extend(page.result.common_prefixes);
+        listing.objects.extend(page.result.objects);
+        listing.directories.extend(page.result.common_prefixes);
         let is_past = |object: &ObjectMeta| {
             let key = object.location.as_ref();
             part.end.as_deref().is_some_and(|end| key >= end)
         };
-        if listed.objects.last().is_some_and(is_past) {
+        if listing.objects.last().is_some_and(is_past) {
             break;
         }
-        listed.token = page.page_token;
-        if listed.token.is_none() || part.max_pages == Some(number) {
+        listing.token = page.page_token;
+        if listing.token.is_none() || part.max_pages == Some(number) {
             break;
         }
     }
-    Ok(listed)
+    Ok(listing)
 }
 
-/// Returns a name before `from` and after most names before that: stores begin a listing after a name, not
-/// at it.
-fn before(from: &str) -> Option<&str> {
+/// Returns a name shortly before `from`: stores begin a listing after a name, not at it.
+fn name_before(from: &str) -> Option<&str> {
     let (last, _) = from.char_indices().next_back()?;
     from.get(..last).filter(|start| !start.is_empty())
 }

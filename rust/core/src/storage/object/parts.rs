@@ -24,7 +24,7 @@ const MAX_PARTS: u64 = 1024;
 const AT_ONCE: usize = 64;
 
 impl Client {
-    /// Returns the bytes of these ranges; for a range beyond the end of the object, only its first part.
+    /// Returns the bytes of these ranges; ends with the first part of a range that exceeds the object.
     pub(super) async fn fetch(&self, object: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let step = step(ranges);
         let all = ranges.iter().flat_map(|range| parts(range, step));
@@ -39,7 +39,7 @@ impl Client {
             if count == 1 || size < range.end {
                 whole.push(first);
                 if size < range.end {
-                    break; // the caller says so
+                    break; // the caller reports it
                 }
                 continue;
             }
@@ -64,16 +64,16 @@ impl Client {
             range: Some(GetRange::Bounded(part)),
             ..GetOptions::default()
         };
-        let answer = self.store.get_opts(object, options).await?;
-        let size = answer.meta.size;
-        Ok((size, content(answer, max_bytes, object).await?))
+        let response = self.store.get_opts(object, options).await?;
+        let size = response.meta.size;
+        Ok((size, content(response, max_bytes, object).await?))
     }
 }
 
 /// Reads the response for an object, and refuses more than `max_bytes` bytes.
-pub(super) async fn content(answer: GetResult, max_bytes: u64, object: &Path) -> Result<Bytes> {
-    let expected = answer.range.end.saturating_sub(answer.range.start);
-    let mut pieces = answer.into_stream();
+pub(super) async fn content(response: GetResult, max_bytes: u64, object: &Path) -> Result<Bytes> {
+    let expected = response.range.end.saturating_sub(response.range.start);
+    let mut pieces = response.into_stream();
     let mut bytes = pieces.try_next().await?.unwrap_or_default();
     if let Some(second) = pieces.try_next().await? {
         let mut joined = buffer(expected.min(max_bytes), object)?;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 /// Background work with a result.
 pub struct BackgroundTask<T>(Unordered<T>);
 
-/// Starts `work` on its own thread. It ends by itself if the caller does not wait for it.
+/// Starts `work` on its own thread, which ends by itself if the caller does not wait for it.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ impl<T> BackgroundTask<T> {
     pub fn wait(mut self) -> Result<T> {
         match self.0.next() {
             Some(result) => result.map(|(_, value)| value),
-            None => Err(Error::interrupted()), // its thread has ended without a word
+            None => Err(Error::interrupted()), // the thread ended without a result
         }
     }
 }

@@ -3,7 +3,7 @@
 //! [`ordered`] runs units of work on the pool and returns their results in order; [`unordered`] runs them
 //! on its own threads ([`start`]), which may wait for the consumer, and returns results as they finish;
 //! [`rows`] reads files whose units are known once they are opened, and returns their rows in order;
-//! [`on_all`] runs units that mostly wait for the store; [`spawn`] runs a single unit in the background.
+//! [`map_concurrently`] runs work that mostly waits for the store; [`spawn`] runs a single unit in the background.
 //! There is one pool for each process id. No thread starts at import. A forked child starts its own pool
 //! and never uses the parent's. `DELTAREPLAY_THREADS` sets the number of threads; the default is the number
 //! of available CPUs, at most [`MAX_THREADS`].
@@ -19,17 +19,17 @@ use super::per_process::PerProcess;
 use crate::error::{Error, Result, panic_message};
 
 mod background_task;
+mod map_concurrently;
 mod ordered;
 pub mod rows;
-mod started;
+mod start;
 mod unordered;
-mod waiting;
 
 pub use background_task::{BackgroundTask, spawn};
+pub use map_concurrently::map_concurrently;
 pub use ordered::{Ordered, ordered};
-pub use started::start;
+pub use start::start;
 pub use unordered::{Unordered, unordered};
-pub use waiting::on_all;
 
 /// The largest default size of the pool.
 pub const MAX_THREADS: usize = 32;
@@ -67,12 +67,12 @@ pub fn pool() -> Result<&'static ThreadPool> {
             .num_threads(threads())
             .thread_name(|index| format!("deltareplay-{index}"))
             .build()
-            .map_err(started::none_started)
+            .map_err(start::cannot_start)
     })
 }
 
 /// Runs `work`; a panic in it becomes the error `internal.panic`.
-pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     // unwind safe: state that a panic leaves inconsistent is not used again
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }

@@ -10,8 +10,8 @@ use std::vec;
 
 use rayon::{ThreadPool, Yield};
 
-use super::{guarded, pool, threads};
-use crate::error::{Error, Result};
+use super::{catch_panic, pool, threads};
+use crate::error::{Error, ErrorKind, Result};
 use crate::storage::interrupt;
 use crate::storage::progress::{self, Units};
 
@@ -20,7 +20,7 @@ type Work<U, T> = dyn Fn(U) -> Result<T> + Send + Sync;
 /// Runs `work` on every unit and returns the results in the order of the units.
 ///
 /// At most `look_ahead` units (at least one) are started or finished ahead of the consumer, so that memory
-/// is bounded. An error is one result among others: later units are still returned if requested. A panic
+/// is bounded. After an error, the results of later units are still returned if requested. A panic
 /// inside `work` is the error `internal.panic`. Dropping the iterator cancels the units that have not
 /// started. It calls [`interrupt::check`] before each result; an interrupt is the last result. A single
 /// unit, a pool of one thread, and units started by a unit run in the caller's thread.
@@ -30,9 +30,9 @@ where
     T: Send + 'static,
     W: Fn(U) -> Result<T> + Send + Sync + 'static,
 {
-    let alone = units.len() < 2 || threads() < 2 || rayon::current_thread_index().is_some();
+    let in_caller = units.len() < 2 || threads() < 2 || rayon::current_thread_index().is_some();
     // without threads, the caller's own thread does the work
-    let pool = if alone { None } else { pool().ok() };
+    let pool = if in_caller { None } else { pool().ok() };
     let all = units.len();
     Ordered {
         all,
@@ -40,7 +40,7 @@ where
         work: Arc::new(work),
         pool,
         look_ahead: look_ahead.max(1),
-        begun: VecDeque::new(),
+        started: VecDeque::new(),
         cancelled: Arc::new(AtomicBool::new(false)),
         process: std::process::id(),
     }
@@ -54,14 +54,14 @@ pub struct Ordered<U, T> {
     /// `None` if the caller's thread does the work.
     pool: Option<&'static ThreadPool>,
     look_ahead: usize,
-    begun: VecDeque<Receiver<Result<T>>>,
+    started: VecDeque<Receiver<Result<T>>>,
     cancelled: Arc<AtomicBool>,
     process: u32,
 }
 
 impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
-    fn begin_more(&mut self, pool: &ThreadPool) {
-        while self.begun.len() < self.look_ahead {
+    fn start_more(&mut self, pool: &ThreadPool) {
+        while self.started.len() < self.look_ahead {
             let Some(unit) = self.units.next() else {
                 return;
             };
@@ -71,18 +71,18 @@ impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
             pool.spawn(move || {
                 if !cancelled.load(Ordering::Relaxed) {
                     // the receiver is gone if the iterator was dropped
-                    let _nobody = sender.send(guarded(|| work(unit)));
+                    let _receiver_may_be_gone = sender.send(catch_panic(|| work(unit)));
                 }
             });
-            self.begun.push_back(receiver);
+            self.started.push_back(receiver);
         }
     }
 
     /// Reports the progress.
-    fn tell_progress(&self) {
+    fn report_progress(&self) {
         if self.all > 1 && rayon::current_thread_index().is_none() {
-            let left = self.units.len() + self.begun.len();
-            let done = self.all.saturating_sub(left);
+            let remaining = self.units.len() + self.started.len();
+            let done = self.all.saturating_sub(remaining);
             progress::set_units(Some(Units {
                 done,
                 all: self.all,
@@ -93,7 +93,7 @@ impl<U: Send + 'static, T: Send + 'static> Ordered<U, T> {
     fn stop(&mut self) {
         self.cancelled.store(true, Ordering::Relaxed);
         self.units = Vec::new().into_iter();
-        self.begun.clear();
+        self.started.clear();
     }
 }
 
@@ -108,12 +108,15 @@ impl<U: Send + 'static, T: Send + 'static> Iterator for Ordered<U, T> {
                 self.stop();
                 return Some(Err(interrupted));
             }
-            let result = self.units.next().map(|unit| guarded(|| (self.work)(unit)));
-            self.tell_progress();
+            let result = self
+                .units
+                .next()
+                .map(|unit| catch_panic(|| (self.work)(unit)));
+            self.report_progress();
             return result;
         };
         if self.process != std::process::id() {
-            if self.begun.is_empty() && self.units.len() == 0 {
+            if self.started.is_empty() && self.units.len() == 0 {
                 return None;
             }
             self.stop();
@@ -122,22 +125,20 @@ impl<U: Send + 'static, T: Send + 'static> Iterator for Ordered<U, T> {
                 "this iterator was started before the process forked; start it again in the child",
             )));
         }
-        self.begin_more(pool);
-        let receiver = self.begun.pop_front()?;
-        self.begin_more(pool); // the workers stay busy while the consumer uses this result
+        self.start_more(pool);
+        let receiver = self.started.pop_front()?;
+        self.start_more(pool); // the workers stay busy while the consumer uses this result
         let result = wait(pool, &receiver);
-        if result
-            .as_ref()
-            .is_err_and(|error| error.kind() == crate::error::ErrorKind::Interrupted)
-        {
+        let is_interrupt = |error: &Error| error.kind() == ErrorKind::Interrupted;
+        if result.as_ref().is_err_and(is_interrupt) {
             self.stop();
         }
-        self.tell_progress();
+        self.report_progress();
         Some(result)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (0, Some(self.units.len().saturating_add(self.begun.len())))
+        (0, Some(self.units.len().saturating_add(self.started.len())))
     }
 }
 

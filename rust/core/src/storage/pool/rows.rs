@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 
-use super::{guarded, start, threads};
+use super::{catch_panic, start, threads};
 use crate::error::{Error, Result};
 use crate::storage::{FileBytes, Meter, interrupt};
 
@@ -46,7 +46,7 @@ pub type Emit<'a, R = RecordBatch> = dyn FnMut(R) -> Result<()> + 'a;
 
 /// Ranges of a file to fetch before they are needed.
 #[derive(Clone, Debug)]
-pub struct Ahead {
+pub struct Prefetch {
     /// The remote file.
     pub bytes: Arc<FileBytes>,
     /// The ranges needed.
@@ -75,18 +75,18 @@ pub trait Work: Send + Sync + 'static {
     fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Self::Unit>>;
 
     /// Returns the ranges that a unit of a remote file needs next.
-    fn ahead(&self, unit: &Self::Unit) -> Option<Ahead>;
+    fn prefetch(&self, unit: &Self::Unit) -> Option<Prefetch>;
 
-    /// Reads a unit. Returns the rest of it if it needs other bytes first.
+    /// Reads a unit. Returns its rest if that requires bytes that have not arrived.
     fn read(
         &self,
         unit: Self::Unit,
         emit: &mut Emit<'_, Self::Batch>,
     ) -> Result<Option<Self::Unit>>;
 
-    /// Returns `true` if the stream continues after this file failed. Rows already returned are not taken
-    /// back.
-    fn passes_over(&self, file: usize, error: &Error) -> bool;
+    /// Returns `true` if the stream continues with the next file after this one failed. The rows returned
+    /// before are not withdrawn.
+    fn continues_after(&self, file: usize, error: &Error) -> bool;
 }
 
 /// The limits of reading ahead of the caller.
@@ -116,40 +116,40 @@ enum Task<U> {
 struct Queued<U> {
     id: UnitId,
     task: Task<U>,
-    ahead: Option<Ahead>,
+    prefetch: Option<Prefetch>,
     /// The number of its ranges whose fetch has started.
-    begun: usize,
+    started: usize,
     /// True if the fetch of all ranges has started.
-    is_begun: bool,
+    is_started: bool,
 }
 
 impl<U> Queued<U> {
-    fn new(id: UnitId, task: Task<U>, ahead: Option<Ahead>) -> Self {
+    fn new(id: UnitId, task: Task<U>, prefetch: Option<Prefetch>) -> Self {
         Self {
             id,
             task,
-            ahead,
-            begun: 0,
-            is_begun: false,
+            prefetch,
+            started: 0,
+            is_started: false,
         }
     }
 
     /// Returns `true` if its bytes have arrived.
     fn is_ready(&self) -> bool {
-        let has = |ahead: &Ahead| self.is_begun && ahead.bytes.has(&ahead.ranges);
-        self.ahead.as_ref().is_none_or(has)
+        let has = |prefetch: &Prefetch| self.is_started && prefetch.bytes.has(&prefetch.ranges);
+        self.prefetch.as_ref().is_none_or(has)
     }
 
     /// Returns the ranges to fetch now, of at most `max_bytes` bytes, but at least one if requested; `None` if
     /// none are left.
-    fn begin(&mut self, max_bytes: usize, at_least_one: bool) -> Option<Ahead> {
-        let Some(ahead) = &self.ahead else {
-            self.is_begun = true;
+    fn begin(&mut self, max_bytes: usize, at_least_one: bool) -> Option<Prefetch> {
+        let Some(prefetch) = &self.prefetch else {
+            self.is_started = true;
             return None;
         };
         let mut left = max_bytes;
         let mut ranges = Vec::new();
-        for range in ahead.ranges.iter().skip(self.begun) {
+        for range in prefetch.ranges.iter().skip(self.started) {
             let bytes = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
             if bytes > left && !(at_least_one && ranges.is_empty()) {
                 break;
@@ -157,12 +157,12 @@ impl<U> Queued<U> {
             left = left.saturating_sub(bytes);
             ranges.push(range.clone());
         }
-        self.begun += ranges.len();
-        self.is_begun = self.begun == ahead.ranges.len();
-        Some(Ahead {
-            bytes: Arc::clone(&ahead.bytes),
+        self.started += ranges.len();
+        self.is_started = self.started == prefetch.ranges.len();
+        Some(Prefetch {
+            bytes: Arc::clone(&prefetch.bytes),
             ranges,
-            taken: ahead.taken.clone(),
+            taken: prefetch.taken.clone(),
         })
     }
 }
@@ -205,10 +205,10 @@ impl<W: Work> State<W> {
     /// Returns the first task whose bytes have arrived. One thread is reserved for the tasks before it.
     fn ready(&self, threads: usize) -> Option<usize> {
         let overtakes = self.reading + 1 < threads;
-        let may = |(at, queued): &(usize, &Queued<W::Unit>)| {
+        let is_allowed = |(at, queued): &(usize, &Queued<W::Unit>)| {
             *at == 0 || overtakes || matches!(queued.task, Task::Open(_))
         };
-        let mut queue = self.queue.iter().enumerate().filter(may);
+        let mut queue = self.queue.iter().enumerate().filter(is_allowed);
         queue
             .find(|(_, queued)| queued.is_ready())
             .map(|(at, _)| at)
@@ -217,7 +217,7 @@ impl<W: Work> State<W> {
 
 struct Shared<W: Work> {
     work: W,
-    look: ReadAheadLimits,
+    limits: ReadAheadLimits,
     state: Mutex<State<W>>,
     /// Counts the bytes fetched ahead.
     meter: Arc<Meter>,
@@ -250,7 +250,7 @@ impl<W: Work> Shared<W> {
 
     /// Returns `true` if more may be decoded.
     fn has_room(&self, state: &State<W>) -> bool {
-        state.waiting_bytes.saturating_add(self.meter.bytes()) < self.look.bytes
+        state.waiting_bytes.saturating_add(self.meter.bytes()) < self.limits.bytes
     }
 
     /// Returns the next task and creates its slot; `None` at the end.
@@ -261,9 +261,9 @@ impl<W: Work> Shared<W> {
             if self.is_cancelled() {
                 return None;
             }
-            // continue open files first; not far ahead of the caller, but the file it waits for may have
-            // been opened late
-            let ready = state.ready(self.look.threads);
+            // continue open files first, and not far ahead of the caller; but the file that it waits for may
+            // have been opened late
+            let ready = state.ready(self.limits.threads);
             let id = |at: usize| state.queue.get(at).map(|queued| queued.id);
             let awaited = ready.is_none_or(|at| id(at) == state.first());
             if awaited || self.has_room(&state) {
@@ -292,19 +292,18 @@ impl<W: Work> Shared<W> {
         interrupt::stop_by(Arc::clone(&self.cancelled));
         while let Some((id, task)) = self.take() {
             let reads = matches!(task, Task::Read(_));
-            let worked = guarded(|| match task {
-                Task::Open(bytes) => self.opened(id, bytes).map(|()| None),
+            let worked = catch_panic(|| match task {
+                Task::Open(bytes) => self.open(id, bytes).map(|()| None),
                 Task::Read(unit) => self.work.read(unit, &mut |batch| self.emit(id, batch)),
             });
-            let goes_on = matches!(worked, Ok(Some(_)));
             let rest = worked.map(|unit| {
-                let ahead = unit.as_ref().and_then(|unit| self.work.ahead(unit));
-                unit.map(|unit| Queued::new(id, Task::Read(unit), ahead))
+                let prefetch = unit.as_ref().and_then(|unit| self.work.prefetch(unit));
+                unit.map(|unit| Queued::new(id, Task::Read(unit), prefetch))
             });
             let mut state = self.lock();
             state.reading -= usize::from(reads);
             if let Some(slot) = state.slots.get_mut(&id) {
-                slot.done = !goes_on;
+                slot.done = !matches!(rest, Ok(Some(_)));
                 match rest {
                     Ok(Some(rest)) => {
                         let at = state.queue.partition_point(|queued| queued.id < id);
@@ -324,20 +323,20 @@ impl<W: Work> Shared<W> {
         interrupt::stop_by(Arc::clone(&self.cancelled));
         let mut state = self.lock();
         while !self.is_cancelled() {
-            let next = state.queue.iter().position(|queued| !queued.is_begun);
+            let next = state.queue.iter().position(|queued| !queued.is_started);
             let next_id = next
                 .and_then(|at| state.queue.get(at))
                 .map(|queued| queued.id);
             let awaited =
                 state.slots.is_empty() || next_id.is_some_and(|id| state.first() == Some(id));
-            let (fetched, half) = (self.meter.bytes(), self.look.bytes / 2);
+            let (fetched, half) = (self.meter.bytes(), self.limits.bytes / 2);
             // the task that the caller waits for does not delay the tasks after it
             let first = state.slots.first_key_value();
             let ahead = fetched.saturating_sub(first.map_or(0, |(_, slot)| slot.fetched));
             let held = state.waiting_bytes.saturating_add(fetched);
             let max_bytes = half
                 .saturating_sub(ahead)
-                .min(self.look.bytes.saturating_sub(held));
+                .min(self.limits.bytes.saturating_sub(held));
             let room = max_bytes > 0
                 && self.meter.requests() < max_requests
                 && state.queue.len() < max_requests.saturating_mul(QUEUED);
@@ -347,7 +346,7 @@ impl<W: Work> Shared<W> {
                     let id = queued.id;
                     match queued.begin(max_bytes, fetched < half) {
                         None => continue,
-                        Some(part) if part.ranges.is_empty() && !queued.is_begun => {
+                        Some(part) if part.ranges.is_empty() && !queued.is_started => {
                             state = self.wait(state);
                             continue;
                         }
@@ -370,7 +369,7 @@ impl<W: Work> Shared<W> {
                     state.slots.entry(id).or_default();
                     drop(state);
                     let bytes = self.work.bytes(id.0);
-                    let ahead = bytes.as_ref().map(|bytes| Ahead {
+                    let prefetch = bytes.as_ref().map(|bytes| Prefetch {
                         ranges: vec![bytes.first()],
                         taken: Vec::new(),
                         bytes: Arc::clone(bytes),
@@ -378,7 +377,7 @@ impl<W: Work> Shared<W> {
                     state = self.lock();
                     // units of earlier files that were opened meanwhile come first
                     let at = state.queue.partition_point(|queued| queued.id < id);
-                    let queued = Queued::new(id, Task::Open(bytes), ahead);
+                    let queued = Queued::new(id, Task::Open(bytes), prefetch);
                     state.queue.insert(at, queued);
                     continue;
                 }
@@ -390,13 +389,13 @@ impl<W: Work> Shared<W> {
         }
     }
 
-    /// Adds the units of a file to the front of the queue.
-    fn opened(&self, (file, _): UnitId, bytes: Option<Arc<FileBytes>>) -> Result<()> {
+    /// Opens a file, and adds its units to the queue, before those of later files.
+    fn open(&self, (file, _): UnitId, bytes: Option<Arc<FileBytes>>) -> Result<()> {
         let units = self.work.open(file, bytes)?.into_iter().enumerate();
         let units: Vec<Queued<W::Unit>> = units
             .map(|(number, unit)| {
-                let ahead = self.work.ahead(&unit);
-                Queued::new((file, number + 1), Task::Read(unit), ahead)
+                let prefetch = self.work.prefetch(&unit);
+                Queued::new((file, number + 1), Task::Read(unit), prefetch)
             })
             .collect();
         let mut state = self.lock();
@@ -422,7 +421,7 @@ impl<W: Work> Shared<W> {
             state = self.wait(state);
         }
         let Some(slot) = state.slots.get_mut(&id) else {
-            return Err(Error::interrupted()); // the file failed elsewhere, and is passed over
+            return Err(Error::interrupted()); // the file failed elsewhere and is skipped
         };
         slot.batches.push_back(batch);
         state.waiting_bytes = state.waiting_bytes.saturating_add(bytes);
@@ -442,7 +441,7 @@ pub struct OrderedRows<W: Work> {
 
 impl<W: Work> OrderedRows<W> {
     /// Creates the stream; nothing is read before the first batch is requested.
-    pub fn new(work: W, look: ReadAheadLimits) -> Self {
+    pub fn new(work: W, limits: ReadAheadLimits) -> Self {
         let state = State {
             queue: VecDeque::new(),
             slots: BTreeMap::new(),
@@ -453,7 +452,7 @@ impl<W: Work> OrderedRows<W> {
         Self {
             shared: Arc::new(Shared {
                 work,
-                look,
+                limits,
                 state: Mutex::new(state),
                 meter: Arc::default(),
                 cancelled: Arc::default(),
@@ -466,7 +465,7 @@ impl<W: Work> OrderedRows<W> {
 
     fn start(&mut self) -> Result<()> {
         let shared = Arc::clone(&self.shared);
-        let threads = shared.look.threads.max(1);
+        let threads = shared.limits.threads.max(1);
         self.threads = start(threads, "scan", move || shared.run())?;
         let shared = Arc::clone(&self.shared);
         if let Some(max_requests) = shared.work.max_requests() {
@@ -503,7 +502,7 @@ impl<W: Work> OrderedRows<W> {
                 let error = slot.error.take();
                 first.remove();
                 if let Some(error) = error {
-                    if !shared.work.passes_over(file, &error) {
+                    if !shared.work.continues_after(file, &error) {
                         return Some(Err(error));
                     }
                     drop_rest(&mut state, file);
@@ -565,7 +564,7 @@ impl<W: Work> Drop for OrderedRows<W> {
     fn drop(&mut self) {
         self.shared.cancel();
         for thread in self.threads.drain(..) {
-            let _ = thread.join(); // a panic of theirs was given as an error
+            let _panic_is_reported = thread.join();
         }
     }
 }

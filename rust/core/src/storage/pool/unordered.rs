@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use super::{guarded, start};
+use super::{catch_panic, start};
 use crate::error::{Error, Result};
 use crate::storage::interrupt;
 
@@ -42,7 +42,7 @@ where
     start(threads, "read", move || {
         while let Some((number, unit)) = take(&units, &next) {
             if let Err(error) = run_unit(number, unit, &work, &sender) {
-                let _ = sender.send(Err(error)); // the reader is gone
+                let _receiver_may_be_gone = sender.send(Err(error));
                 return;
             }
         }
@@ -68,7 +68,7 @@ fn run_unit<U, T>(
             .send(Ok((number, result)))
             .map_err(|_| Error::interrupted())
     };
-    guarded(|| work(unit, &mut emit))
+    catch_panic(|| work(unit, &mut emit))
 }
 
 impl<T> Iterator for Unordered<T> {

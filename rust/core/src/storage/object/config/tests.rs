@@ -65,7 +65,7 @@ fn retries_are_bounded_by_the_options() {
         ("-1", None),
         ("1 year", None),
     ] {
-        assert_eq!(duration(text), expected, "{text}");
+        assert_eq!(parse_duration(text), expected, "{text}");
     }
     for bad in [("max_retries", "many"), ("retry_timeout", "long")] {
         let error = Settings::new(StoreKind::S3, &options(&[bad]))

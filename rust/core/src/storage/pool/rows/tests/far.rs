@@ -59,18 +59,18 @@ impl Storage for Slow {
         Some(self.max_requests)
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         let number = self.requests.fetch_add(1, Ordering::SeqCst);
         let delay = self.delays[number % self.delays.len()];
         let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         let in_flight = InFlight(Arc::clone(&self.in_flight));
         let bytes = self.read_ranges(path, ranges);
-        let request = Request::start(ended, |promise| {
+        let request = Request::start(on_end, |promise| {
             runtime::spawn(async move {
                 tokio::time::sleep(Duration::from_millis(delay)).await;
                 drop(in_flight);
-                promise.keep(bytes);
+                promise.fulfil(bytes);
             })
         });
         request.unwrap()
@@ -140,8 +140,8 @@ impl Work for Files {
         Ok((0..2).map(half).collect())
     }
 
-    fn ahead(&self, unit: &Half) -> Option<Ahead> {
-        Some(Ahead {
+    fn prefetch(&self, unit: &Half) -> Option<Prefetch> {
+        Some(Prefetch {
             bytes: Arc::clone(&unit.bytes),
             ranges: vec![unit.range()],
             taken: Vec::new(),
@@ -166,7 +166,7 @@ impl Work for Files {
         Ok(None)
     }
 
-    fn passes_over(&self, _: usize, _: &Error) -> bool {
+    fn continues_after(&self, _: usize, _: &Error) -> bool {
         self.broken.is_some()
     }
 }
@@ -296,7 +296,7 @@ impl Work for Unforeseen {
         self.0.open(file, bytes)
     }
 
-    fn ahead(&self, _: &Half) -> Option<Ahead> {
+    fn prefetch(&self, _: &Half) -> Option<Prefetch> {
         None
     }
 
@@ -304,7 +304,7 @@ impl Work for Unforeseen {
         unit.bytes.take(&[unit.range()], &[]).map(|_| None)
     }
 
-    fn passes_over(&self, _: usize, _: &Error) -> bool {
+    fn continues_after(&self, _: usize, _: &Error) -> bool {
         false
     }
 }
@@ -368,8 +368,8 @@ impl Work for Columns {
         Ok((0..5).map(column).collect())
     }
 
-    fn ahead(&self, unit: &Column) -> Option<Ahead> {
-        Some(Ahead {
+    fn prefetch(&self, unit: &Column) -> Option<Prefetch> {
+        Some(Prefetch {
             bytes: Arc::clone(&unit.bytes),
             ranges: unit.ranges(),
             taken: Vec::new(),
@@ -384,7 +384,7 @@ impl Work for Columns {
         Ok(None)
     }
 
-    fn passes_over(&self, _: usize, _: &Error) -> bool {
+    fn continues_after(&self, _: usize, _: &Error) -> bool {
         false
     }
 }

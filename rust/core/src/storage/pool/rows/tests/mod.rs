@@ -14,7 +14,7 @@ struct Numbers {
     files: usize,
     /// The file whose second unit fails, after a batch.
     broken: Option<usize>,
-    passes_over: bool,
+    continues_after: bool,
     alive: Arc<()>,
     given: Arc<AtomicUsize>,
 }
@@ -24,7 +24,7 @@ impl Numbers {
         Self {
             files,
             broken: None,
-            passes_over: false,
+            continues_after: false,
             alive: Arc::new(()),
             given: Arc::default(),
         }
@@ -56,7 +56,7 @@ impl Work for Numbers {
         Ok((0..3).map(|unit| (file, unit)).collect())
     }
 
-    fn ahead(&self, _: &Self::Unit) -> Option<Ahead> {
+    fn prefetch(&self, _: &Self::Unit) -> Option<Prefetch> {
         None
     }
 
@@ -73,8 +73,8 @@ impl Work for Numbers {
         Ok(None)
     }
 
-    fn passes_over(&self, _: usize, _: &Error) -> bool {
-        self.passes_over
+    fn continues_after(&self, _: usize, _: &Error) -> bool {
+        self.continues_after
     }
 }
 
@@ -115,7 +115,7 @@ fn an_error_comes_in_its_place_and_ends_the_stream() {
 #[test]
 fn a_file_that_is_passed_over_hides_no_other() {
     let mut numbers = Numbers::of(3);
-    (numbers.broken, numbers.passes_over) = (Some(1), true);
+    (numbers.broken, numbers.continues_after) = (Some(1), true);
     let result: Vec<i64> = numbers
         .read_by(4)
         .map(|batch| number(&batch.unwrap()))

@@ -1,32 +1,32 @@
-//! Remote files that are read several times within one call.
+//! A cache of remote files that are read several times within one call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{FileBytes, Meter, Storage};
 
-/// The maximum number of bytes kept.
-const KEPT_BYTES: usize = 32 << 20;
+/// The maximum number of cached bytes.
+const MAX_BYTES: usize = 32 << 20;
 
-/// Kept bytes of files, up to a limit.
+/// The cached bytes of files, up to a limit.
 #[derive(Debug, Default)]
-pub struct KeptFiles {
+pub struct FileCache {
     meter: Arc<Meter>,
     files: Mutex<HashMap<String, Arc<FileBytes>>>,
 }
 
-impl KeptFiles {
-    /// Returns the bytes of a file, which are kept if there is room.
+impl FileCache {
+    /// Returns the bytes of a file, which are cached if there is room.
     pub fn file(&self, storage: &Arc<dyn Storage>, path: String, length: u64) -> Arc<FileBytes> {
-        self.kept(FileBytes::new(storage, path.clone(), length), path)
+        self.get_or_insert(FileBytes::new(storage, path.clone(), length), path)
     }
 
-    /// Returns the bytes of a file of which only the footer is read.
+    /// Returns the bytes of a file if only its footer is read.
     pub fn footer(&self, storage: &Arc<dyn Storage>, path: String, length: u64) -> Arc<FileBytes> {
-        self.kept(FileBytes::footer_only(storage, path.clone(), length), path)
+        self.get_or_insert(FileBytes::footer_only(storage, path.clone(), length), path)
     }
 
-    fn kept(&self, new: FileBytes, path: String) -> Arc<FileBytes> {
+    fn get_or_insert(&self, new: FileBytes, path: String) -> Arc<FileBytes> {
         let mut files = self.lock();
         if let Some(file) = files.get(&path)
             && file.length() == new.length()
@@ -34,14 +34,14 @@ impl KeptFiles {
             return Arc::clone(file);
         }
         let file = Arc::new(new);
-        if file.keep(&self.meter, KEPT_BYTES) {
+        if file.keep(&self.meter, MAX_BYTES) {
             files.insert(path, Arc::clone(&file));
         }
         file
     }
 
-    /// Releases a file that is not read again.
-    pub fn forget(&self, path: &str) {
+    /// Removes a file that is not read again.
+    pub fn remove(&self, path: &str) {
         self.lock().remove(path);
     }
 

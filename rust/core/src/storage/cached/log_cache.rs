@@ -1,8 +1,7 @@
-//! The cached log files of remote tables: as in their listings, with their bytes.
+//! The cache of log files of remote tables: their entries in listings, and their bytes.
 //!
 //! Log files never change, so that bytes are valid while listings show the same tag. Tables are
-//! distinguished by location, options and the credentials in the environment; nothing is shared between
-//! them.
+//! distinguished by location, options and the credentials in the environment, and share nothing.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,8 +20,8 @@ pub(super) mod ranges;
 const VARIABLE: &str = "DELTAREPLAY_LOG_CACHE";
 const DEFAULT_MIB: usize = 64;
 
-/// A file, or a part of one, is cached if it has at most this fraction of the budget.
-const LARGEST: usize = 4;
+/// A file, or a part of one, is cached if it takes at most one part in this many of the budget.
+const LARGEST_SHARE: usize = 4;
 
 /// The approximate size of an entry without its strings and bytes.
 const ENTRY: usize = 160;
@@ -32,7 +31,7 @@ const MAX_TABLES: usize = 1_000;
 
 /// Prefixes of environment variables from which the clients of stores take credentials. Those of Google and
 /// of Hadoop read files in the home directory, too.
-const ENVIRONMENT: [&str; 10] = [
+const CREDENTIAL_VARIABLES: [&str; 10] = [
     "APPDATA",
     "AWS_",
     "AZURE_",
@@ -45,11 +44,11 @@ const ENVIRONMENT: [&str; 10] = [
     "SERVICE_ACCOUNT",
 ];
 
-static MEMORY: PerProcess<Mutex<Memory>> = PerProcess::new();
+static CACHE: PerProcess<Mutex<LogCache>> = PerProcess::new();
 
 static BUDGET: AtomicUsize = AtomicUsize::new(DEFAULT_MIB << 20);
 
-/// Returns the budget in bytes.
+/// Returns the size limit of the cache in bytes.
 pub(super) fn budget() -> usize {
     BUDGET.load(Ordering::Relaxed)
 }
@@ -77,7 +76,7 @@ impl TableKey {
         options.sort_unstable();
         let mut environment: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(key, value)| Some((key.into_string().ok()?, value)))
-            .filter(|(key, _)| tells_who(key))
+            .filter(|(key, _)| holds_credentials(key))
             .map(|(key, value)| (key, value.to_string_lossy().into_owned()))
             .collect();
         environment.sort_unstable();
@@ -90,20 +89,22 @@ impl TableKey {
 }
 
 /// Returns `true` if a client of a store may take credentials from this variable.
-fn tells_who(variable: &str) -> bool {
-    ENVIRONMENT.iter().any(|start| variable.starts_with(start))
+fn holds_credentials(variable: &str) -> bool {
+    CREDENTIAL_VARIABLES
+        .iter()
+        .any(|start| variable.starts_with(start))
 }
 
 /// A file in a listing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedFile {
     pub(super) tag: u64,
     pub(super) size: u64,
-    /// Not part of the identity: for a file created here, it is not known exactly.
+    /// Ignored by comparisons: for a file that this process created, it is not known exactly.
     pub(super) modification_time: i64,
 }
 
-impl PartialEq for Listed {
+impl PartialEq for ListedFile {
     fn eq(&self, other: &Self) -> bool {
         (self.tag, self.size) == (other.tag, other.size)
     }
@@ -113,14 +114,14 @@ impl PartialEq for Listed {
 #[derive(Debug, Default)]
 pub(super) struct PendingBytes {
     /// `Some(None)` if the request failed.
-    answer: Mutex<Option<Option<Bytes>>>,
+    result: Mutex<Option<Option<Bytes>>>,
     changed: Condvar,
 }
 
 impl PendingBytes {
-    fn set(&self, answer: Option<Bytes>) {
-        let mut known = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
-        known.get_or_insert(answer);
+    fn set(&self, result: Option<Bytes>) {
+        let mut stored = self.result.lock().unwrap_or_else(PoisonError::into_inner);
+        stored.get_or_insert(result);
         self.changed.notify_all();
     }
 
@@ -130,28 +131,28 @@ impl PendingBytes {
     ///
     /// `interrupted`.
     pub(super) fn wait(&self) -> Result<Option<Bytes>> {
-        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            if let Some(answer) = &*answer {
-                return Ok(answer.clone());
+            if let Some(result) = &*result {
+                return Ok(result.clone());
             }
-            let waited = self.changed.wait_timeout(answer, interrupt::INTERVAL);
-            answer = waited.unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.changed.wait_timeout(result, interrupt::INTERVAL);
+            result = waited.unwrap_or_else(PoisonError::into_inner).0;
             interrupt::check()?;
         }
     }
 }
 
 /// The promise of bytes: waiting readers are notified, even if this is dropped.
-pub(super) struct Promise {
-    coming: Arc<PendingBytes>,
+pub(super) struct CachePromise {
+    pending: Arc<PendingBytes>,
     table: Arc<TableKey>,
     path: String,
-    listed: Listed,
+    listed: ListedFile,
     range: Range<u64>,
 }
 
-impl Promise {
+impl CachePromise {
     pub(super) fn range(&self) -> Range<u64> {
         self.range.clone()
     }
@@ -161,50 +162,50 @@ impl Promise {
     }
 
     /// Fulfils the promise with the bytes of a file with this tag.
-    pub(super) fn keep(self, bytes: Bytes, tag: u64) {
-        let whole = bytes.len() as u64 == self.range.end - self.range.start;
-        if !whole || tag != self.listed.tag {
-            return; // another file is there now: reading it reports that
+    pub(super) fn fulfil(self, bytes: Bytes, tag: u64) {
+        let is_complete = bytes.len() as u64 == self.range.end - self.range.start;
+        if !is_complete || tag != self.listed.tag {
+            return; // the file was replaced: reading it reports that
         }
-        if let Some(mut memory) = memory() {
-            memory.keep(&self.table, &self.path, self.listed, &self.range, &bytes);
+        if let Some(mut cache) = lock_cache() {
+            cache.insert(&self.table, &self.path, self.listed, &self.range, &bytes);
         }
-        self.coming.set(Some(bytes));
+        self.pending.set(Some(bytes));
     }
 }
 
-impl Drop for Promise {
+impl Drop for CachePromise {
     fn drop(&mut self) {
-        self.coming.set(None);
-        if let Some(mut memory) = memory() {
-            memory.forget_coming(self);
+        self.pending.set(None);
+        if let Some(mut cache) = lock_cache() {
+            cache.remove_pending(self);
         }
     }
 }
 
 /// The known part of a range.
 pub(super) enum CachedRange {
-    Here(Bytes),
+    Cached(Bytes),
     /// The range within pending bytes.
-    PendingBytes(Arc<PendingBytes>, Range<usize>),
+    Pending(Arc<PendingBytes>, Range<usize>),
     Unknown,
 }
 
 /// A cached or pending part of a file.
 #[derive(Clone)]
 pub(super) enum Piece {
-    Here(Bytes),
-    PendingBytes(Arc<PendingBytes>),
+    Cached(Bytes),
+    Pending(Arc<PendingBytes>),
 }
 
-struct KeptFile {
-    listed: Listed,
+struct CachedFile {
+    listed: ListedFile,
     pieces: Vec<(Range<u64>, Piece)>,
     last_use: u64,
 }
 
-impl KeptFile {
-    fn new(listed: Listed) -> Self {
+impl CachedFile {
+    fn new(listed: ListedFile) -> Self {
         Self {
             listed,
             pieces: Vec::new(),
@@ -213,18 +214,18 @@ impl KeptFile {
     }
 
     fn bytes(&self) -> usize {
-        let here = |(_, piece): &(Range<u64>, Piece)| match piece {
-            Piece::Here(bytes) => bytes.len() + ENTRY,
-            Piece::PendingBytes(_) => ENTRY,
+        let bytes = |(_, piece): &(Range<u64>, Piece)| match piece {
+            Piece::Cached(bytes) => bytes.len() + ENTRY,
+            Piece::Pending(_) => ENTRY,
         };
-        self.pieces.iter().map(here).sum::<usize>() + ENTRY
+        self.pieces.iter().map(bytes).sum::<usize>() + ENTRY
     }
 }
 
 #[derive(Default)]
 struct TableFiles {
-    listed: HashMap<String, Listed>,
-    kept: HashMap<String, KeptFile>,
+    listed: HashMap<String, ListedFile>,
+    cached: HashMap<String, CachedFile>,
     begin: Option<u64>,
     last_use: u64,
 }
@@ -237,29 +238,29 @@ impl TableFiles {
 
 /// All tables of a process.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct LogCache {
     tables: HashMap<Arc<TableKey>, TableFiles>,
     /// The approximate number of bytes used.
     used: usize,
     /// The number of pending bytes.
-    coming: u64,
+    pending: u64,
     clock: u64,
 }
 
 /// Returns this process's cache; `None` if it is disabled.
-pub(super) fn memory() -> Option<MutexGuard<'static, Memory>> {
+pub(super) fn lock_cache() -> Option<MutexGuard<'static, LogCache>> {
     if budget() == 0 {
         return None;
     }
-    let memory = MEMORY.get_or_try_init(|| Ok(Mutex::default())).ok()?;
-    Some(memory.lock().unwrap_or_else(PoisonError::into_inner))
+    let cache = CACHE.get_or_try_init(|| Ok(Mutex::default())).ok()?;
+    Some(cache.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-impl Memory {
+impl LogCache {
     fn table(&mut self, key: &Arc<TableKey>) -> &mut TableFiles {
         self.clock += 1;
         if self.tables.len() >= MAX_TABLES && !self.tables.contains_key(key) {
-            self.forget_oldest();
+            self.remove_oldest_table();
         }
         let table = self.tables.entry(Arc::clone(key)).or_default();
         table.last_use = self.clock;
@@ -267,25 +268,25 @@ impl Memory {
     }
 
     /// Removes the least recently used table; returns `false` if there is none.
-    fn forget_oldest(&mut self) -> bool {
+    fn remove_oldest_table(&mut self) -> bool {
         let oldest = self.tables.iter().min_by_key(|(_, table)| table.last_use);
         let Some(key) = oldest.map(|(key, _)| Arc::clone(key)) else {
             return false;
         };
-        self.forget_table(&key);
+        self.remove_table(&key);
         true
     }
 
-    fn forget_table(&mut self, key: &Arc<TableKey>) {
+    fn remove_table(&mut self, key: &Arc<TableKey>) {
         if let Some(table) = self.tables.remove(key) {
-            let kept: usize = table.kept.values().map(KeptFile::bytes).sum();
-            self.used = self.used.saturating_sub(kept + table.listing_bytes());
+            let cached: usize = table.cached.values().map(CachedFile::bytes).sum();
+            self.used = self.used.saturating_sub(cached + table.listing_bytes());
         }
     }
 
     /// Records a listing of a directory from a name on, and removes files that it no longer shows or that
     /// changed.
-    pub(super) fn listed(
+    pub(super) fn record_listing(
         &mut self,
         key: &Arc<TableKey>,
         (directory, from): (&str, &str),
@@ -296,7 +297,7 @@ impl Memory {
         let in_listing = |path: &str| is_within(path, directory, from);
         table.listed.retain(|path, _| !in_listing(path));
         for file in files.iter().filter(|file| file.tag != 0) {
-            let entry = Listed {
+            let entry = ListedFile {
                 tag: file.tag,
                 size: file.size,
                 modification_time: file.modification_time,
@@ -305,57 +306,57 @@ impl Memory {
         }
         let mut freed = 0;
         let listed = &table.listed;
-        table.kept.retain(|path, kept| {
-            let same = !in_listing(path) || listed.get(path) == Some(&kept.listed);
-            freed += if same { 0 } else { kept.bytes() };
+        table.cached.retain(|path, cached| {
+            let same = !in_listing(path) || listed.get(path) == Some(&cached.listed);
+            freed += if same { 0 } else { cached.bytes() };
             same
         });
         let now = table.listing_bytes();
         self.used = (self.used + now).saturating_sub(before + freed);
         if now > budget() / 2 {
-            self.forget_table(key); // all else would have to go for it
+            self.remove_table(key); // everything else would be evicted for it
         }
-        self.make_room();
+        self.evict();
     }
 
-    /// Adds a file that was just created here.
-    pub(super) fn keep_created(
+    /// Adds a file that this process has just created.
+    pub(super) fn insert_created(
         &mut self,
         key: &Arc<TableKey>,
         path: &str,
-        listed: Listed,
+        listed: ListedFile,
         bytes: &Bytes,
     ) {
-        self.forget(key, path);
+        self.remove(key, path);
         let table = self.table(key);
         if table.listed.insert(path.to_owned(), listed).is_none() {
             self.used += path.len() + ENTRY;
         }
-        self.keep(key, path, listed, &(0..listed.size), bytes);
+        self.insert(key, path, listed, &(0..listed.size), bytes);
     }
 
-    /// Removes a file that was changed or deleted here.
-    pub(super) fn forget(&mut self, key: &Arc<TableKey>, path: &str) {
+    /// Removes a file that this process changed or deleted.
+    pub(super) fn remove(&mut self, key: &Arc<TableKey>, path: &str) {
         let table = self.table(key);
-        let kept = table.kept.remove(path).map_or(0, |kept| kept.bytes());
+        let cached = table.cached.remove(path).map_or(0, |cached| cached.bytes());
         let listed = table.listed.remove(path).map_or(0, |_| path.len() + ENTRY);
-        self.used = self.used.saturating_sub(kept + listed);
+        self.used = self.used.saturating_sub(cached + listed);
     }
 
     /// Returns a file as in the last listing.
-    pub(super) fn file(&mut self, key: &Arc<TableKey>, path: &str) -> Option<Listed> {
+    pub(super) fn listed_file(&mut self, key: &Arc<TableKey>, path: &str) -> Option<ListedFile> {
         self.table(key).listed.get(path).copied()
     }
 
     /// Returns the files of a directory from a name on.
-    pub(super) fn files(
+    pub(super) fn listed_files(
         &mut self,
         key: &Arc<TableKey>,
         (directory, from): (&str, &str),
     ) -> Vec<FileMeta> {
         let listed = self.table(key).listed.iter();
         let within = listed.filter(|(path, _)| is_within(path, directory, from));
-        let file = |(path, listed): (&String, &Listed)| FileMeta {
+        let file = |(path, listed): (&String, &ListedFile)| FileMeta {
             path: path.clone(),
             size: listed.size,
             modification_time: listed.modification_time,
@@ -369,32 +370,32 @@ impl Memory {
         &mut self,
         key: &Arc<TableKey>,
         path: &str,
-        listed: Listed,
+        listed: ListedFile,
         range: &Range<u64>,
     ) -> CachedRange {
         let clock = self.clock;
-        let Some(kept) = self.table(key).kept.get_mut(path) else {
+        let Some(cached) = self.table(key).cached.get_mut(path) else {
             return CachedRange::Unknown;
         };
-        if kept.listed != listed {
+        if cached.listed != listed {
             return CachedRange::Unknown;
         }
-        kept.last_use = clock + 1;
+        cached.last_use = clock + 1;
         let covers =
             |piece: &&(Range<u64>, Piece)| piece.0.start <= range.start && range.end <= piece.0.end;
         let mut known = CachedRange::Unknown;
-        for (there, piece) in kept.pieces.iter().filter(covers) {
-            let offset = |at: u64| usize::try_from(at - there.start).ok();
+        for (piece_range, piece) in cached.pieces.iter().filter(covers) {
+            let offset = |at: u64| usize::try_from(at - piece_range.start).ok();
             let (Some(start), Some(end)) = (offset(range.start), offset(range.end)) else {
                 continue;
             };
             match piece {
-                Piece::Here(bytes) if end <= bytes.len() => {
-                    return CachedRange::Here(bytes.slice(start..end));
+                Piece::Cached(bytes) if end <= bytes.len() => {
+                    return CachedRange::Cached(bytes.slice(start..end));
                 }
-                Piece::Here(_) => {}
-                Piece::PendingBytes(coming) => {
-                    known = CachedRange::PendingBytes(Arc::clone(coming), start..end)
+                Piece::Cached(_) => {}
+                Piece::Pending(pending) => {
+                    known = CachedRange::Pending(Arc::clone(pending), start..end)
                 }
             }
         }
@@ -402,113 +403,121 @@ impl Memory {
     }
 
     /// Caches bytes of a file, unless they are too many.
-    pub(super) fn keep(
+    pub(super) fn insert(
         &mut self,
         key: &Arc<TableKey>,
         path: &str,
-        listed: Listed,
+        listed: ListedFile,
         range: &Range<u64>,
         bytes: &Bytes,
     ) {
-        if bytes.len() > budget() / LARGEST {
+        if bytes.len() > budget() / LARGEST_SHARE {
             return;
         }
         let clock = self.clock + 1;
-        let kept = self.kept_file(key, path, listed);
-        let before = kept.bytes();
-        kept.last_use = clock;
-        kept.pieces
-            .retain(|(there, _)| !(range.start <= there.start && there.end <= range.end));
-        kept.pieces
-            .push((range.clone(), Piece::Here(bytes.clone())));
-        let now = kept.bytes();
+        let cached = self.cached_file(key, path, listed);
+        let before = cached.bytes();
+        cached.last_use = clock;
+        cached
+            .pieces
+            .retain(|(piece, _)| !(range.start <= piece.start && piece.end <= range.end));
+        cached
+            .pieces
+            .push((range.clone(), Piece::Cached(bytes.clone())));
+        let now = cached.bytes();
         self.used = (self.used + now).saturating_sub(before);
-        self.make_room();
+        self.evict();
     }
 
-    fn kept_file(&mut self, key: &Arc<TableKey>, path: &str, listed: Listed) -> &mut KeptFile {
+    fn cached_file(
+        &mut self,
+        key: &Arc<TableKey>,
+        path: &str,
+        listed: ListedFile,
+    ) -> &mut CachedFile {
         self.clock += 1;
         let table = self.tables.entry(Arc::clone(key)).or_default();
-        let kept = table.kept.entry(path.to_owned()).or_insert_with(|| {
+        let cached = table.cached.entry(path.to_owned()).or_insert_with(|| {
             self.used += ENTRY;
-            KeptFile::new(listed)
+            CachedFile::new(listed)
         });
-        if kept.listed != listed {
-            self.used = self.used.saturating_sub(kept.bytes()) + ENTRY;
-            *kept = KeptFile::new(listed);
+        if cached.listed != listed {
+            self.used = self.used.saturating_sub(cached.bytes()) + ENTRY;
+            *cached = CachedFile::new(listed);
         }
-        kept
+        cached
     }
 
-    fn forget_coming(&mut self, promise: &Promise) {
+    fn remove_pending(&mut self, promise: &CachePromise) {
         let bytes = promise.range.end - promise.range.start;
-        self.coming = self.coming.saturating_sub(bytes);
+        self.pending = self.pending.saturating_sub(bytes);
         let table = self.tables.get_mut(&promise.table);
-        let Some(kept) = table.and_then(|table| table.kept.get_mut(&promise.path)) else {
+        let Some(cached) = table.and_then(|table| table.cached.get_mut(&promise.path)) else {
             return;
         };
-        let before = kept.pieces.len();
-        kept.pieces.retain(
-            |(_, piece)| !matches!(piece, Piece::PendingBytes(there) if Arc::ptr_eq(there, &promise.coming)),
+        let before = cached.pieces.len();
+        cached.pieces.retain(
+            |(_, piece)| !matches!(piece, Piece::Pending(bytes) if Arc::ptr_eq(bytes, &promise.pending)),
         );
-        let gone = before - kept.pieces.len();
-        self.used = self.used.saturating_sub(gone * ENTRY);
+        let removed = before - cached.pieces.len();
+        self.used = self.used.saturating_sub(removed * ENTRY);
     }
 
     /// Returns the version at which the last listing for the newest version began.
-    pub(super) fn begin(&mut self, key: &Arc<TableKey>) -> Option<u64> {
+    pub(super) fn listing_start(&mut self, key: &Arc<TableKey>) -> Option<u64> {
         self.table(key).begin
     }
 
-    pub(super) fn set_begin(&mut self, key: &Arc<TableKey>, begin: u64) {
+    pub(super) fn set_listing_start(&mut self, key: &Arc<TableKey>, begin: u64) {
         self.table(key).begin = Some(begin);
     }
 
-    /// Removes the least recently used bytes, down to three quarters of the budget.
-    fn make_room(&mut self) {
+    /// If the budget is exceeded, removes the least recently used bytes, down to three quarters of it.
+    fn evict(&mut self) {
         let budget = budget();
         if self.used <= budget {
             return;
         }
         let target = budget - budget / 4;
-        let mut oldest: Vec<(u64, Arc<TableKey>, String)> = Vec::new();
+        let mut by_age: Vec<(u64, Arc<TableKey>, String)> = Vec::new();
         for (key, table) in &self.tables {
-            let entry =
-                |(path, kept): (&String, &KeptFile)| (kept.last_use, Arc::clone(key), path.clone());
-            oldest.extend(table.kept.iter().map(entry));
+            let entry = |(path, cached): (&String, &CachedFile)| {
+                (cached.last_use, Arc::clone(key), path.clone())
+            };
+            by_age.extend(table.cached.iter().map(entry));
         }
-        oldest.sort_unstable_by_key(|(last_use, ..)| *last_use);
-        for (_, key, path) in oldest {
+        by_age.sort_unstable_by_key(|(last_use, ..)| *last_use);
+        for (_, key, path) in by_age {
             if self.used <= target {
                 return;
             }
             let Some(table) = self.tables.get_mut(&key) else {
                 continue;
             };
-            let Some(kept) = table.kept.get_mut(&path) else {
+            let Some(cached) = table.cached.get_mut(&path) else {
                 continue;
             };
-            let before = kept.bytes();
-            // of a large file, the first bytes: the rest may not have been read yet
+            let before = cached.bytes();
+            // the first bytes of a large file go first: the rest may not have been read yet
             let mut over = self.used - target;
-            kept.pieces.retain(|(_, piece)| {
+            cached.pieces.retain(|(_, piece)| {
                 let bytes = match piece {
-                    Piece::Here(bytes) => bytes.len() + ENTRY,
-                    Piece::PendingBytes(_) => 0,
+                    Piece::Cached(bytes) => bytes.len() + ENTRY,
+                    Piece::Pending(_) => 0,
                 };
-                let goes = over > 0 && bytes > 0;
+                let is_removed = over > 0 && bytes > 0;
                 over = over.saturating_sub(bytes);
-                !goes
+                !is_removed
             });
-            let after = if kept.pieces.is_empty() {
-                table.kept.remove(&path);
+            let after = if cached.pieces.is_empty() {
+                table.cached.remove(&path);
                 0
             } else {
-                kept.bytes()
+                cached.bytes()
             };
             self.used = (self.used + after).saturating_sub(before);
         }
-        while self.used > target && self.forget_oldest() {}
+        while self.used > target && self.remove_oldest_table() {}
     }
 }
 

@@ -5,81 +5,81 @@ use std::iter::empty;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{CachedRange, ENTRY, Listed, Memory, PendingBytes, Piece, Promise, TableKey, budget};
-use crate::storage::file_bytes::{gaps, near, overlap};
+use super::{
+    CachePromise, CachedRange, ENTRY, ListedFile, LogCache, PendingBytes, Piece, TableKey, budget,
+};
+use crate::storage::NEAR;
+use crate::storage::file_bytes::{gaps, merge_close, overlap};
 
-/// Bytes fetched ahead are at most this fraction of the budget.
-pub(super) const AHEAD: usize = 2;
+/// Pending bytes take at most one part in this many of the budget.
+pub(super) const PENDING_SHARE: usize = 2;
 
-/// Ranges with fewer bytes between them are fetched by one request.
-pub(super) const NEAR: u64 = 1 << 20;
-
-/// The maximum size of a request ahead in bytes.
+/// The approximate maximum size of a prefetching request in bytes.
 pub(super) const LONGEST: u64 = 4 << 20;
 
-/// Fewer bytes do not justify a separate request; they are added to the next one.
+/// Fewer bytes do not justify a separate request; the others become a little longer.
 pub(super) const FEW: u64 = 64 << 10;
 
 /// The known and the missing parts of ranges of a file.
-pub(in crate::storage::remembered) struct Ranges {
+pub(in crate::storage::cached) struct Ranges {
     /// Cached or pending parts, sorted; none contains another.
-    pub(in crate::storage::remembered) pieces: Vec<(Range<u64>, Piece)>,
+    pub(in crate::storage::cached) pieces: Vec<(Range<u64>, Piece)>,
     /// The parts to fetch, sorted, without overlap, close ones merged.
-    pub(in crate::storage::remembered) missing: Vec<Range<u64>>,
+    pub(in crate::storage::cached) missing: Vec<Range<u64>>,
 }
 
-impl Memory {
+impl LogCache {
     /// Returns the known and the missing parts of ranges of a file.
-    pub(in crate::storage::remembered) fn ranges(
+    pub(in crate::storage::cached) fn ranges(
         &mut self,
         key: &Arc<TableKey>,
         path: &str,
-        listed: Listed,
+        listed: ListedFile,
         ranges: &[Range<u64>],
     ) -> Ranges {
         let clock = self.clock;
-        let kept = self.table(key).kept.get_mut(path);
-        let Some(kept) = kept.filter(|kept| kept.listed == listed) else {
-            let missing = near(gaps(ranges, empty()), NEAR, |_| false);
+        let cached = self.table(key).cached.get_mut(path);
+        let Some(cached) = cached.filter(|cached| cached.listed == listed) else {
+            let missing = merge_close(gaps(ranges, empty()), NEAR, |_| false);
             return Ranges {
                 pieces: Vec::new(),
                 missing,
             };
         };
-        kept.last_use = clock + 1;
+        cached.last_use = clock + 1;
         let overlaps =
             |(piece, _): &&(Range<u64>, Piece)| ranges.iter().any(|range| overlap(piece, range));
-        let mut pieces: Vec<_> = kept.pieces.iter().filter(overlaps).cloned().collect();
+        let mut pieces: Vec<_> = cached.pieces.iter().filter(overlaps).cloned().collect();
         pieces.sort_by_key(|(range, _)| (range.start, Reverse(range.end)));
         let mut at = 0;
         pieces.retain(|(range, _)| {
-            let reaches = range.end > at;
+            let extends = range.end > at;
             at = at.max(range.end);
-            reaches
+            extends
         });
         let gaps = gaps(ranges, pieces.iter().map(|(range, _)| range));
-        let apart = |between: &Range<u64>| {
-            let mut all = kept.pieces.iter();
+        let is_separated = |between: &Range<u64>| {
+            let mut all = cached.pieces.iter();
             all.any(|(range, _)| overlap(range, between))
         };
-        let missing = near(gaps, NEAR, apart);
+        let missing = merge_close(gaps, NEAR, is_separated);
         Ranges { pieces, missing }
     }
 
     /// Creates promises for the missing parts of these files or ranges, as far as the pending bytes of all
     /// tables may be cached.
-    pub(in crate::storage::remembered) fn promise(
+    pub(in crate::storage::cached) fn promise(
         &mut self,
         key: &Arc<TableKey>,
         files: &[(String, Option<Range<u64>>)],
-    ) -> Vec<Promise> {
+    ) -> Vec<CachePromise> {
         let mut promised = Vec::with_capacity(files.len());
-        let max_bytes = (budget() / AHEAD) as u64;
+        let max_bytes = (budget() / PENDING_SHARE) as u64;
         for ranges in files.chunk_by(|(path, _), (next, _)| path == next) {
             let Some((path, _)) = ranges.first() else {
                 continue;
             };
-            let Some(listed) = self.file(key, path) else {
+            let Some(listed) = self.listed_file(key, path) else {
                 continue;
             };
             let is_whole = ranges.iter().any(|(_, range)| range.is_none());
@@ -95,7 +95,7 @@ impl Memory {
             };
             let longest = if is_whole { u64::MAX } else { LONGEST };
             for part in missing.into_iter().flat_map(|range| parts(range, longest)) {
-                if self.coming.saturating_add(part.end - part.start) > max_bytes {
+                if self.pending.saturating_add(part.end - part.start) > max_bytes {
                     return promised; // new bytes would evict earlier ones
                 }
                 promised.push(self.promise_range(key, path, listed, part));
@@ -105,23 +105,24 @@ impl Memory {
     }
 
     /// Creates the promise for a range that is fetched now.
-    pub(in crate::storage::remembered) fn promise_range(
+    pub(in crate::storage::cached) fn promise_range(
         &mut self,
         key: &Arc<TableKey>,
         path: &str,
-        listed: Listed,
+        listed: ListedFile,
         range: Range<u64>,
-    ) -> Promise {
-        let coming = Arc::new(PendingBytes::default());
+    ) -> CachePromise {
+        let pending = Arc::new(PendingBytes::default());
         let clock = self.clock + 1;
-        let kept = self.kept_file(key, path, listed);
-        kept.last_use = clock;
-        kept.pieces
-            .push((range.clone(), Piece::PendingBytes(Arc::clone(&coming))));
+        let cached = self.cached_file(key, path, listed);
+        cached.last_use = clock;
+        cached
+            .pieces
+            .push((range.clone(), Piece::Pending(Arc::clone(&pending))));
         self.used += ENTRY;
-        self.coming = self.coming.saturating_add(range.end - range.start);
-        Promise {
-            coming,
+        self.pending = self.pending.saturating_add(range.end - range.start);
+        CachePromise {
+            pending,
             table: Arc::clone(key),
             path: path.to_owned(),
             listed,

@@ -11,7 +11,7 @@ const AT_ONCE: usize = 32;
 /// # Errors
 ///
 /// The first error of `work`; the remaining units may be skipped then.
-pub fn on_all<U, T>(
+pub fn map_concurrently<U, T>(
     units: Vec<U>,
     work: impl Fn(&U) -> Result<T> + Send + Sync + 'static,
 ) -> Result<Vec<T>>

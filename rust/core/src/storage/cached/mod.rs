@@ -1,7 +1,7 @@
 //! An object store with a cache of the table's log: commits, checksums and checkpoints that this process
 //! read or wrote are not requested again while listings show the same files, and can be fetched ahead.
 //!
-//! Data files are not cached, nor are log files that change: the hint is read each time.
+//! Neither data files nor the hint, which changes, are cached.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,41 +11,38 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::failures::{check_size, slices};
-use super::file_bytes::joined;
+use super::file_bytes::{MAX_SINGLE_REQUEST, bytes_of_range};
 use super::object::ahead::PendingRange;
 use super::{FileMeta, Location, ObjectStorage, OnEnd, Request, Storage, now};
 use crate::error::Result;
 
-mod memory;
+mod log_cache;
 
-use memory::ranges::Ranges;
-use memory::{CachedRange, Listed, Piece, Promise, TableKey, memory};
+use log_cache::ranges::Ranges;
+use log_cache::{CachePromise, CachedRange, ListedFile, Piece, TableKey, lock_cache};
 
 const LOG: &str = "_delta_log";
 const SIDECARS: &str = "_delta_log/_sidecars";
 
-/// Files of at most this many bytes are always fetched as a whole.
-const WHOLE: u64 = 1 << 20;
-
-/// Stores return pages of a thousand files; some files may have been added since.
+/// The number of known files per page of a listing: stores return a thousand, some of which may be new.
 const PAGE: usize = 950;
 
 /// An object store with a cache.
-pub struct Remembered {
+pub struct CachedStorage {
     files: Arc<ObjectStorage>,
     table: Arc<TableKey>,
 }
 
-impl fmt::Debug for Remembered {
+impl fmt::Debug for CachedStorage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.files.fmt(formatter)
     }
 }
 
-impl Remembered {
+impl CachedStorage {
     /// Creates the store at `location`, as [`ObjectStorage::new`].
     pub(super) fn new(location: &Location, options: &[(String, String)]) -> Result<Self> {
-        memory::read_budget();
+        log_cache::read_budget();
         Ok(Self {
             files: Arc::new(ObjectStorage::new(location, options)?),
             table: Arc::new(TableKey::new(location.root(), options)),
@@ -58,17 +55,18 @@ impl Remembered {
         self.prefetch_after(ranges, None);
     }
 
-    /// Starts to fetch the same if a range was requested before a listing showed its file.
+    /// Starts to fetch files or ranges as [`CachedStorage::prefetch`], one of which may be requested already
+    /// by [`CachedStorage::fetch_early`].
     pub fn prefetch_after(
         &self,
         ranges: &[(String, Option<Range<u64>>)],
         early: Option<&PendingRange>,
     ) {
-        let lasting = ranges.iter().filter(|(path, _)| is_lasting(path));
-        let mut lasting: Vec<_> = lasting.cloned().collect();
-        lasting.sort_by(|(left, _), (right, _)| left.cmp(right)); // all of a file together
-        let promises = match memory() {
-            Some(mut memory) if !lasting.is_empty() => memory.promise(&self.table, &lasting),
+        let immutable = ranges.iter().filter(|(path, _)| is_immutable(path));
+        let mut immutable: Vec<_> = immutable.cloned().collect();
+        immutable.sort_by(|(left, _), (right, _)| left.cmp(right)); // groups the ranges of a file
+        let promises = match lock_cache() {
+            Some(mut cache) if !immutable.is_empty() => cache.promise(&self.table, &immutable),
             _ => return,
         };
         if promises.is_empty() {
@@ -79,15 +77,16 @@ impl Remembered {
             let early = early.and_then(|early| early.bytes(&path));
             (promise, path, range, early)
         });
-        let keep = |promise: Promise, bytes, tag| promise.keep(bytes, tag);
-        // what cannot be started now is requested when it is read
-        let _unbegun = self.files.fetch_ahead(requests.collect(), keep);
+        // if the requests cannot be started, the bytes are requested when they are read
+        let _not_started = self
+            .files
+            .fetch_ahead(requests.collect(), CachePromise::fulfil);
     }
 
     /// Starts to fetch a range of a log file that no listing has shown yet, and that may not exist.
-    /// Dropping the result cancels the request, unless [`Remembered::prefetch_after`] took it.
+    /// Dropping the result cancels the request, unless [`CachedStorage::prefetch_after`] took it.
     pub fn fetch_early(&self, path: &str, range: Range<u64>) -> Option<PendingRange> {
-        if !is_lasting(path) || !self.files.has_tags() || self.listed(path).is_some() {
+        if !is_immutable(path) || !self.files.has_tags() || self.listed_file(path).is_some() {
             return None;
         }
         self.files.fetch_early(path, range).ok()
@@ -95,57 +94,49 @@ impl Remembered {
 
     /// Returns the version at which the last listing for the newest version began, if this process has read
     /// the table.
-    pub fn begin(&self) -> Option<u64> {
-        memory()?.begin(&self.table)
+    pub fn listing_start(&self) -> Option<u64> {
+        lock_cache()?.listing_start(&self.table)
     }
 
-    /// Sets that version.
-    pub fn set_begin(&self, version: u64) {
-        if let Some(mut memory) = memory() {
-            memory.set_begin(&self.table, version);
+    /// Sets the version at which the last listing for the newest version began.
+    pub fn set_listing_start(&self, version: u64) {
+        if let Some(mut cache) = lock_cache() {
+            cache.set_listing_start(&self.table, version);
         }
     }
 
-    /// Returns the known files of `_delta_log` from a name on, from listings and writes.
+    /// Returns the files of `_delta_log` from a name on that are known from listings and writes.
     pub fn files(&self, from: &str) -> Vec<FileMeta> {
-        memory().map_or_else(Vec::new, |mut memory| {
-            memory.files(&self.table, (LOG, from))
+        lock_cache().map_or_else(Vec::new, |mut cache| {
+            cache.listed_files(&self.table, (LOG, from))
         })
     }
 
     /// Returns `true` if a whole file is cached.
     pub fn has(&self, path: &str) -> bool {
-        let Some(listed) = self.listed(path) else {
-            return false;
-        };
-        let known =
-            memory().map(|mut memory| memory.find(&self.table, path, listed, &(0..listed.size)));
-        matches!(known, Some(CachedRange::Here(_)))
+        let listed = self.listed_file(path);
+        let cached = listed.map(|listed| self.find(path, listed));
+        matches!(cached, Some(CachedRange::Cached(_)))
     }
 
-    /// Returns a file that never changes, as in the last listing.
-    fn listed(&self, path: &str) -> Option<Listed> {
-        if !is_lasting(path) {
+    /// Returns an immutable file as in the last listing.
+    fn listed_file(&self, path: &str) -> Option<ListedFile> {
+        if !is_immutable(path) {
             return None;
         }
-        memory()?.file(&self.table, path)
+        lock_cache()?.listed_file(&self.table, path)
     }
 
-    /// Returns the known part of a range.
-    fn look(&self, path: &str, listed: Listed, range: &Range<u64>) -> CachedRange {
-        match memory() {
-            Some(mut memory) => memory.find(&self.table, path, listed, range),
+    /// Returns the bytes of a whole file, cached or pending.
+    fn find(&self, path: &str, listed: ListedFile) -> CachedRange {
+        match lock_cache() {
+            Some(mut cache) => cache.find(&self.table, path, listed, &(0..listed.size)),
             None => CachedRange::Unknown,
         }
     }
 
-    /// Returns the bytes of a range that is cached or pending.
-    fn known(&self, path: &str, listed: Listed, range: &Range<u64>) -> Result<Option<Bytes>> {
-        arrived(self.look(path, listed, range))
-    }
-
     /// Reads whole files, and caches those that a listing has shown; other threads share the response.
-    fn read_and_keep(&self, files: &[(&str, Option<Listed>)]) -> Vec<Result<Bytes>> {
+    fn read_and_insert(&self, files: &[(&str, Option<ListedFile>)]) -> Vec<Result<Bytes>> {
         if files.is_empty() {
             return Vec::new();
         }
@@ -155,16 +146,16 @@ impl Remembered {
         let read = self.files.read_many(&paths);
         for ((path, listed), bytes) in files.iter().zip(&read) {
             if let (Some(listed), Ok(bytes)) = (listed, bytes) {
-                self.keep(path, *listed, promises.remove(*path), bytes);
+                self.insert(path, *listed, promises.remove(*path), bytes);
             }
         }
         read
     }
 
     /// Creates promises for whole files, by path.
-    fn promise<'a>(&self, paths: impl Iterator<Item = &'a str>) -> HashMap<String, Promise> {
+    fn promise<'a>(&self, paths: impl Iterator<Item = &'a str>) -> HashMap<String, CachePromise> {
         let files: Vec<_> = paths.map(|path| (path.to_owned(), None)).collect();
-        let promises = memory().map(|mut memory| memory.promise(&self.table, &files));
+        let promises = lock_cache().map(|mut cache| cache.promise(&self.table, &files));
         let promises = promises.into_iter().flatten();
         promises
             .map(|promise| (promise.path().to_owned(), promise))
@@ -172,18 +163,15 @@ impl Remembered {
     }
 
     /// Caches a whole file.
-    fn keep(&self, path: &str, listed: Listed, promise: Option<Promise>, bytes: &Bytes) {
+    fn insert(&self, path: &str, listed: ListedFile, promise: Option<CachePromise>, bytes: &Bytes) {
         match promise {
-            Some(promise) => promise.keep(bytes.clone(), listed.tag),
-            None => self.keep_range(path, listed, &(0..listed.size), bytes),
-        }
-    }
-
-    fn keep_range(&self, path: &str, listed: Listed, range: &Range<u64>, bytes: &Bytes) {
-        if bytes.len() as u64 == range.end - range.start
-            && let Some(mut memory) = memory()
-        {
-            memory.keep(&self.table, path, listed, range, bytes);
+            Some(promise) => promise.fulfil(bytes.clone(), listed.tag),
+            None if bytes.len() as u64 == listed.size => {
+                if let Some(mut cache) = lock_cache() {
+                    cache.insert(&self.table, path, listed, &(0..listed.size), bytes);
+                }
+            }
+            None => {}
         }
     }
 
@@ -191,30 +179,30 @@ impl Remembered {
     fn read_known(
         &self,
         path: &str,
-        listed: Listed,
+        listed: ListedFile,
         ranges: &[Range<u64>],
     ) -> Result<Option<Vec<Bytes>>> {
-        let Some(mut memory_of) = memory() else {
+        let Some(mut cache) = lock_cache() else {
             return Ok(None);
         };
-        let Ranges { pieces, missing } = memory_of.ranges(&self.table, path, listed, ranges);
+        let Ranges { pieces, missing } = cache.ranges(&self.table, path, listed, ranges);
         let promise =
-            |range: &Range<u64>| memory_of.promise_range(&self.table, path, listed, range.clone());
-        let promises: Vec<Promise> = missing.iter().map(promise).collect();
-        drop(memory_of);
+            |range: &Range<u64>| cache.promise_range(&self.table, path, listed, range.clone());
+        let promises: Vec<CachePromise> = missing.iter().map(promise).collect();
+        drop(cache);
         let fetched = match missing.is_empty() {
             true => Vec::new(),
-            false => self.files.read_apart(path, &missing)?,
+            false => self.files.read_separately(path, &missing)?,
         };
         let mut parts: Vec<(u64, Bytes)> = Vec::with_capacity(pieces.len() + fetched.len());
         for ((range, bytes), promise) in missing.iter().zip(fetched).zip(promises) {
-            promise.keep(bytes.clone(), listed.tag);
+            promise.fulfil(bytes.clone(), listed.tag);
             parts.push((range.start, bytes));
         }
         for (range, piece) in pieces {
             let bytes = match piece {
-                Piece::Here(bytes) => Some(bytes),
-                Piece::PendingBytes(coming) => coming.wait()?,
+                Piece::Cached(bytes) => Some(bytes),
+                Piece::Pending(pending) => pending.wait()?,
             };
             match bytes {
                 Some(bytes) => parts.push((range.start, bytes)),
@@ -222,13 +210,15 @@ impl Remembered {
             }
         }
         parts.sort_by_key(|(start, _)| *start);
-        let parts = ranges.iter().map(|range| joined(&parts, range, path));
+        let parts = ranges
+            .iter()
+            .map(|range| bytes_of_range(&parts, range, path));
         Ok(parts.collect::<Result<_>>().ok())
     }
 
-    fn forget(&self, path: &str) {
-        if let Some(mut memory) = memory() {
-            memory.forget(&self.table, path);
+    fn remove(&self, path: &str) {
+        if let Some(mut cache) = lock_cache() {
+            cache.remove(&self.table, path);
         }
     }
 
@@ -237,8 +227,7 @@ impl Remembered {
         if directory != LOG {
             return Vec::new();
         }
-        let known = memory().map(|mut memory| memory.files(&self.table, (LOG, from)));
-        let known = known.unwrap_or_default();
+        let known = self.files(from);
         if known.len() <= PAGE {
             return Vec::new();
         }
@@ -248,37 +237,14 @@ impl Remembered {
         let ends = names.chunks_exact(PAGE).filter_map(<[&str]>::last);
         ends.map(|name| (*name).to_owned()).collect()
     }
-
-    /// Creates a file unless it exists, and caches it.
-    fn put_new(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        let bytes = Bytes::copy_from_slice(bytes);
-        let created = self.files.create(path, bytes.clone())?;
-        let Some(tag) = created else {
-            return Ok(false);
-        };
-        if tag != 0
-            && is_lasting(path)
-            && let Some(mut memory) = memory()
-        {
-            let size = bytes.len() as u64;
-            let modification_time = now();
-            let listed = Listed {
-                tag,
-                size,
-                modification_time,
-            };
-            memory.keep_created(&self.table, path, listed, &bytes);
-        }
-        Ok(true)
-    }
 }
 
 /// Waits for the bytes; `None` if the caller has to request them.
-fn arrived(known: CachedRange) -> Result<Option<Bytes>> {
-    match known {
-        CachedRange::Here(bytes) => Ok(Some(bytes)),
-        CachedRange::PendingBytes(coming, part) => {
-            let bytes = coming.wait()?;
+fn wait_for(range: CachedRange) -> Result<Option<Bytes>> {
+    match range {
+        CachedRange::Cached(bytes) => Ok(Some(bytes)),
+        CachedRange::Pending(pending, part) => {
+            let bytes = pending.wait()?;
             Ok(bytes
                 .filter(|bytes| part.end <= bytes.len())
                 .map(|bytes| bytes.slice(part)))
@@ -287,8 +253,8 @@ fn arrived(known: CachedRange) -> Result<Option<Bytes>> {
     }
 }
 
-/// Returns `true` for the path of a file that never changes: a version of the log, or a sidecar.
-fn is_lasting(path: &str) -> bool {
+/// Returns `true` for the path of an immutable file: a versioned file of the log, or a sidecar.
+fn is_immutable(path: &str) -> bool {
     let Some(name) = path
         .strip_prefix(LOG)
         .and_then(|rest| rest.strip_prefix('/'))
@@ -298,7 +264,7 @@ fn is_lasting(path: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_digit()) || path.starts_with(SIDECARS)
 }
 
-impl Storage for Remembered {
+impl Storage for CachedStorage {
     fn root(&self) -> &str {
         self.files.root()
     }
@@ -308,9 +274,9 @@ impl Storage for Remembered {
         let ends = self.page_ends(directory, from);
         let files = self.files.list_divided(directory, from, &ends)?;
         if (directory == LOG || directory == SIDECARS)
-            && let Some(mut memory) = memory()
+            && let Some(mut cache) = lock_cache()
         {
-            memory.listed(&self.table, (directory, from), &files);
+            cache.record_listing(&self.table, (directory, from), &files);
         }
         Ok(files)
     }
@@ -320,9 +286,9 @@ impl Storage for Remembered {
     }
 
     fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
-        let listed = self.listed(path);
+        let listed = self.listed_file(path);
         if let Some(listed) = listed
-            && let Some(bytes) = self.known(path, listed, &(0..listed.size))?
+            && let Some(bytes) = wait_for(self.find(path, listed))?
         {
             check_size(path, listed.size, max_bytes)?;
             return Ok(bytes);
@@ -330,13 +296,13 @@ impl Storage for Remembered {
         let mut promises = self.promise(listed.map(|_| path).into_iter());
         let bytes = self.files.read_at_most(path, max_bytes)?;
         if let Some(listed) = listed {
-            self.keep(path, listed, promises.remove(path), &bytes);
+            self.insert(path, listed, promises.remove(path), &bytes);
         }
         Ok(bytes)
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let Some(listed) = self.listed(path) else {
+        let Some(listed) = self.listed_file(path) else {
             return self.files.read_ranges(path, ranges);
         };
         if ranges
@@ -345,7 +311,7 @@ impl Storage for Remembered {
         {
             return self.files.read_ranges(path, ranges);
         }
-        if listed.size <= WHOLE.min(memory::budget() as u64 / 4) {
+        if listed.size <= MAX_SINGLE_REQUEST.min(log_cache::budget() as u64 / 4) {
             let bytes = self.read(path)?;
             return slices(&bytes, ranges, path).or_else(|_| self.files.read_ranges(path, ranges));
         }
@@ -359,24 +325,24 @@ impl Storage for Remembered {
         self.files.max_requests()
     }
 
-    fn begin_read(&self, path: &str, ranges: &[Range<u64>], ended: OnEnd) -> Request {
-        if is_lasting(path) {
-            // some of it may be cached
+    fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
+        if is_immutable(path) {
+            // a part may be cached
             let request = Request::ready(self.read_ranges(path, ranges));
-            ended();
+            on_end();
             return request;
         }
-        self.files.begin_read(path, ranges, ended)
+        self.files.begin_read(path, ranges, on_end)
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
         let mut unknown = Vec::new();
-        let looked: Vec<CachedRange> = paths
+        let lookups: Vec<CachedRange> = paths
             .iter()
             .map(|path| {
-                let listed = self.listed(path);
+                let listed = self.listed_file(path);
                 let known = match listed {
-                    Some(listed) => self.look(path, listed, &(0..listed.size)),
+                    Some(listed) => self.find(path, listed),
                     None => CachedRange::Unknown,
                 };
                 if matches!(known, CachedRange::Unknown) {
@@ -385,31 +351,32 @@ impl Storage for Remembered {
                 known
             })
             .collect();
-        // while other requests are pending
-        let mut read = self.read_and_keep(&unknown).into_iter();
-        let mut lost = Vec::new();
-        let reads: Vec<Option<Result<Bytes>>> = looked
+        // pending requests of other readers proceed meanwhile
+        let mut read = self.read_and_insert(&unknown).into_iter();
+        let mut failed = Vec::new();
+        let reads: Vec<Option<Result<Bytes>>> = lookups
             .into_iter()
             .zip(paths)
             .map(|(known, path)| {
                 if matches!(known, CachedRange::Unknown) {
                     return read.next();
                 }
-                let known_bytes = arrived(known).transpose();
-                if known_bytes.is_none() {
-                    lost.push((*path, self.listed(path)));
+                let bytes = wait_for(known).transpose();
+                if bytes.is_none() {
+                    failed.push((*path, self.listed_file(path)));
                 }
-                known_bytes
+                bytes
             })
             .collect();
-        let mut read = self.read_and_keep(&lost).into_iter();
-        let all = reads.into_iter();
-        all.filter_map(|read_result| read_result.or_else(|| read.next()))
+        let mut read = self.read_and_insert(&failed).into_iter();
+        let results = reads.into_iter();
+        results
+            .filter_map(|result| result.or_else(|| read.next()))
             .collect()
     }
 
-    fn memory(&self) -> Option<&Remembered> {
-        (memory::budget() > 0).then_some(self)
+    fn log_cache(&self) -> Option<&CachedStorage> {
+        (log_cache::budget() > 0).then_some(self)
     }
 
     fn head(&self, path: &str) -> Result<FileMeta> {
@@ -417,11 +384,29 @@ impl Storage for Remembered {
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        self.put_new(path, bytes)
+        let bytes = Bytes::copy_from_slice(bytes);
+        let created = self.files.create(path, bytes.clone())?;
+        let Some(tag) = created else {
+            return Ok(false);
+        };
+        if tag != 0
+            && is_immutable(path)
+            && let Some(mut cache) = lock_cache()
+        {
+            let size = bytes.len() as u64;
+            let modification_time = now();
+            let listed = ListedFile {
+                tag,
+                size,
+                modification_time,
+            };
+            cache.insert_created(&self.table, path, listed, &bytes);
+        }
+        Ok(true)
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.forget(path);
+        self.remove(path);
         self.files.put(path, bytes)
     }
 
@@ -434,7 +419,7 @@ impl Storage for Remembered {
     }
 
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
-        self.forget(to);
+        self.remove(to);
         self.files.copy(from, to)
     }
 
@@ -443,12 +428,12 @@ impl Storage for Remembered {
         path: &str,
         pieces: &mut dyn FnMut() -> Result<Option<Bytes>>,
     ) -> Result<bool> {
-        self.forget(path);
+        self.remove(path);
         self.files.put_pieces(path, pieces)
     }
 
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
-        paths.iter().for_each(|path| self.forget(path));
+        paths.iter().for_each(|path| self.remove(path));
         self.files.delete(paths)
     }
 }

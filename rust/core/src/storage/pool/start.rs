@@ -24,15 +24,15 @@ pub fn start(
             .spawn(move || work());
         match thread {
             Ok(thread) => started.push(thread),
-            Err(cause) if started.is_empty() => return Err(none_started(cause)),
-            Err(_) => break, // those that did start do all of the work
+            Err(cause) if started.is_empty() => return Err(cannot_start(cause)),
+            Err(_) => break, // the threads that did start do all of the work
         }
     }
     Ok(started)
 }
 
-/// Returns the error for a system that refuses to start a thread.
-pub(super) fn none_started(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+/// Returns the error for a thread that the system refuses to start.
+pub(super) fn cannot_start(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::storage(
         "storage.threads",
         "no thread could be started; raise the process's limit, or set DELTAREPLAY_THREADS=1",
