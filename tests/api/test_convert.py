@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -233,6 +235,52 @@ def test_columns_of_bad_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.convert(tmp_path)
     assert caught.value.code == "transaction.column_name"
+
+
+def _not_utf8(path: Path) -> None:
+    os.rename(path / "p=2" / "b.parquet", os.fsencode(path / "p=2") + b"/b\xff.parquet")
+
+
+def _directory_not_utf8(path: Path) -> None:
+    os.rename(path / "p=2", os.fsencode(path) + b"/p=\xff")
+
+
+def _linked_directory(path: Path) -> None:
+    (path / "p=3").symlink_to(path / "p=2")
+
+
+def _broken_link(path: Path) -> None:
+    (path / "p=2" / "c.parquet").symlink_to(path / "nothing.parquet")
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path / "p=2" / "c.parquet")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+@pytest.mark.parametrize(
+    "change", [_not_utf8, _directory_not_utf8, _linked_directory, _broken_link, _pipe]
+)
+def test_entries_that_no_listing_has_are_refused(
+    tmp_path: Path, change: Callable[[Path], None]
+) -> None:
+    for value in (1, 2):
+        (tmp_path / f"p={value}").mkdir()
+    _file(tmp_path / "p=1" / "a.parquet", pa.table({"id": [1]}))
+    _file(tmp_path / "p=2" / "b.parquet", pa.table({"id": [2]}))
+    change(tmp_path)
+    schema = pa.schema([("p", pa.string())])
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.convert(tmp_path, partition_schema=schema)
+    assert caught.value.code == "convert.path"
+    assert not dr.is_table(tmp_path)
+
+
+def test_hidden_entries_may_be_anything(tmp_path: Path) -> None:
+    _file(tmp_path / "a.parquet", pa.table({"id": [1]}))
+    (tmp_path / "_elsewhere").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / ".pipe")
+    assert dr.convert(tmp_path).snapshot().num_files == 1
 
 
 @pytest.mark.parametrize("missing", ["nothing", "empty"])

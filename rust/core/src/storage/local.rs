@@ -167,16 +167,10 @@ impl Storage for LocalStorage {
     }
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
-        let entries = self
-            .readable(directory, "list")
-            .and_then(|full| fs::read_dir(full).map_err(|cause| failed("list", directory, cause)));
-        let entries = match entries {
-            Err(absent) if absent.code() == "storage.not_found" => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let directory = directory.trim_end_matches('/');
         let mut files = Vec::new();
-        for entry in entries {
+        let entries = self.entries(directory)?;
+        let directory = directory.trim_end_matches('/');
+        for entry in entries.into_iter().flatten() {
             interrupt::check()?;
             progress::listed(1);
             let entry = entry.map_err(|cause| failed("list", directory, cause))?;
@@ -376,6 +370,13 @@ impl Storage for LocalStorage {
         }
         files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
         Ok(files)
+    }
+
+    fn find_unlisted(
+        &self,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Option<(String, &'static str)>> {
+        self.unlisted(enter)
     }
 
     fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {

@@ -193,6 +193,15 @@ pub trait Storage: Debug + Send + Sync {
         )
     }
 
+    /// Returns the first entry below the table root that listings leave out although `enter` admits its path,
+    /// with the reason. Object stores have none.
+    fn find_unlisted(
+        &self,
+        _enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Option<(String, &'static str)>> {
+        Ok(None)
+    }
+
     /// Copies a file within the store, server-side if supported; both paths may be absolute. It becomes
     /// visible as a whole: returns `true` if this call created it, `false` if it existed.
     fn copy(&self, from: &str, to: &str) -> Result<bool> {

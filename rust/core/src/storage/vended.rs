@@ -214,6 +214,13 @@ impl Storage for VendedStorage {
         self.open(Access::Read)?.list_below(directory, enter)
     }
 
+    fn find_unlisted(
+        &self,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Option<(String, &'static str)>> {
+        self.open(Access::Read)?.find_unlisted(enter)
+    }
+
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         self.open(Access::ReadWrite)?.copy(from, to)
     }

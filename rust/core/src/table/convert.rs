@@ -14,8 +14,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `convert.no_files`, `convert.partition`, `convert.schema`, a property; Corrupt:
-    /// `data.footer` for a file that is not Parquet; Unsupported: a feature that this build cannot write.
+    /// Invalid argument: `convert.no_files`, `convert.path`, `convert.partition`, `convert.schema`, a property;
+    /// Corrupt: `data.footer` for a file that is not Parquet; Unsupported: a feature that this build cannot write.
     pub fn convert(
         &self,
         conversion: &Conversion,

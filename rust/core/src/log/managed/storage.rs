@@ -105,6 +105,13 @@ impl Storage for ManagedLog {
         self.files.list_below(directory, enter)
     }
 
+    fn find_unlisted(
+        &self,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Option<(String, &'static str)>> {
+        self.files.find_unlisted(enter)
+    }
+
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         self.files.copy(from, to)
     }

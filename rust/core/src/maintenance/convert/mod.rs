@@ -41,11 +41,17 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `convert.no_files`. Errors of the storage.
+    /// Invalid argument: `convert.no_files`, and `convert.path` for what is no file or cannot be listed, whose
+    /// rows would be lost. Errors of the storage.
     pub fn files(&self, source: &Source) -> Result<Vec<FileMeta>> {
-        let mut files = source
-            .storage
-            .list_below("", &|path| self.is_visible(path))?;
+        let is_visible = |path: &str| self.is_visible(path);
+        if let Some((path, reason)) = source.storage.find_unlisted(&is_visible)? {
+            let message = format!(
+                "cannot convert this: {reason}; rename or move it, or hide it with a name that begins with _"
+            );
+            return Err(Error::invalid("convert.path", message).at_path(path));
+        }
+        let mut files = source.storage.list_below("", &is_visible)?;
         files.retain(|file| self.is_visible(&file.path));
         if files.is_empty() {
             let message = "there are no files to convert: check the path";

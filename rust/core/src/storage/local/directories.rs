@@ -47,6 +47,56 @@ impl LocalStorage {
         Ok(files)
     }
 
+    /// Reads a directory; `None` if there is none.
+    pub(super) fn entries(&self, directory: &str) -> Result<Option<fs::ReadDir>> {
+        let entries = self
+            .readable(directory, "list")
+            .and_then(|full| fs::read_dir(full).map_err(|cause| failed("list", directory, cause)));
+        match entries {
+            Err(absent) if absent.code() == "storage.not_found" => Ok(None),
+            entries => entries.map(Some),
+        }
+    }
+
+    /// Implements [`Storage::find_unlisted`](crate::storage::Storage::find_unlisted).
+    pub(super) fn unlisted(
+        &self,
+        enter: &(dyn Fn(&str) -> bool + Sync),
+    ) -> Result<Option<(String, &'static str)>> {
+        let mut directories = vec![String::new()];
+        directories.extend(
+            self.directories("", enter)?
+                .into_iter()
+                .map(|entry| entry.path),
+        );
+        for directory in directories {
+            for entry in self.entries(&directory)?.into_iter().flatten() {
+                interrupt::check()?;
+                let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
+                let name = entry.file_name();
+                let path = format!("{directory}/{}", name.to_string_lossy());
+                let path = path.trim_start_matches('/');
+                if !enter(path) {
+                    continue;
+                }
+                let kind = entry
+                    .file_type()
+                    .map_err(|cause| failed("list", path, cause))?;
+                let reason = if name.to_str().is_none() {
+                    "its name is not UTF-8"
+                } else if kind.is_symlink() && !entry.path().is_file() {
+                    "it is a link, but not to a file"
+                } else if !(kind.is_dir() || kind.is_file() || kind.is_symlink()) {
+                    "it is neither a file nor a directory"
+                } else {
+                    continue;
+                };
+                return Ok(Some((path.to_owned(), reason)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Removes the directory if it is empty; returns `true` if it did.
     pub(super) fn remove_empty(&self, directory: &str) -> Result<bool> {
         match fs::remove_dir(self.writable(directory)?) {
