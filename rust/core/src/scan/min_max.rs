@@ -246,7 +246,7 @@ fn both(before: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax,
 }
 
 fn warn_of(snapshot: &Snapshot, path: Option<String>, message: String) {
-    snapshot.note(LogWarning {
+    snapshot.add_warning(LogWarning {
         code: "stats.min_max",
         path,
         version: Some(snapshot.version()),

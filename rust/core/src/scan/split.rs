@@ -125,7 +125,7 @@ pub struct Split {
 
 impl PlainValue for Split {
     const CODE: &'static str = "split.json";
-    const WHAT: &'static str = "a split";
+    const NAME: &'static str = "a split";
 }
 
 impl Split {

@@ -1,20 +1,20 @@
-//! The newest version from an older snapshot: only the new commits are read.
+//! Loads the newest version from an older snapshot: only the new commits are read.
 //!
-//! Protocol, metadata, live files and everything else that did not change are shared with the older
+//! Everything that did not change, such as protocol, metadata and live files, is shared with the older
 //! snapshot.
 
 use std::sync::Arc;
 
 use super::cache::ReplayCache;
 use super::load::{empty_commits, load, read_checksum};
-use super::replayed::{with_key_fields, without_data_change};
-use super::{Inner, Snapshot, TableDefinition, refused};
+use super::segment_replay::{with_key_fields, without_data_change};
+use super::{Inner, Snapshot, TableDefinition, strict_error};
 use crate::codec::commit::{ActionBatch, ActionSelection};
 use crate::codec::file_actions::{ADD_FIELDS, FileField};
 use crate::error::{Error, Result};
 use crate::log::commit::read_commit_info;
 use crate::log::history::required_in_commit_timestamp;
-use crate::log::{LogListing, LogSegment, TailFile, VersionedFile, path};
+use crate::log::{LogListing, LogSegment, LogWarning, TailFile, VersionedFile, path};
 use crate::replay::{ActiveFiles, Reconciler, Source, decode_tail};
 use crate::storage::FileMeta;
 
@@ -40,12 +40,12 @@ impl Snapshot {
             (Some(now), Some(then)) => now.version == self.version() && is_same(&now.file, then),
             _ => false,
         };
-        let checkpointed = listing
+        let has_newer_checkpoint = listing
             .checkpoints
             .iter()
             .any(|checkpoint| checkpoint.version > self.version());
-        if !same || (checkpointed && self.0.cache.files().is_none()) {
-            // rewritten, cleaned up, or a shorter tail is available
+        if !same || (has_newer_checkpoint && self.0.cache.files().is_none()) {
+            // the commit was rewritten or cleaned up, or there is a segment with a shorter tail
             return load(source, None, self.0.strict);
         }
         let Some(newest) = listing
@@ -56,23 +56,19 @@ impl Snapshot {
             return Ok(self.clone());
         };
         let next = extended(&segment, &listing, newest.version)?;
-        let new: Vec<TailFile> = next
-            .tail
-            .get(segment.tail.len()..)
-            .unwrap_or_default()
-            .to_vec();
-        self.with_commits(source, next, &new)
+        self.with_commits(source, next, segment.tail.len())
     }
 
-    fn with_commits(&self, source: &Source, segment: LogSegment, new: &[TailFile]) -> Result<Self> {
+    /// Returns the snapshot of a longer segment, whose tail has new files from this index on.
+    fn with_commits(&self, source: &Source, segment: LogSegment, first_new: usize) -> Result<Self> {
         let version = segment.version;
         let located = |error: Error| error.at_version(version);
         let mut warnings = self.warnings();
-        let fresh = warnings.len();
-        let newer = |warning: &crate::log::LogWarning| warning.version > Some(self.version());
-        warnings.extend(empty_commits(&segment).into_iter().filter(newer));
-        let kept = self.0.cache.files();
-        let fields = kept.as_ref().map(|kept| kept.columns().fields());
+        let num_old_warnings = warnings.len();
+        let is_new = |warning: &LogWarning| warning.version > Some(self.version());
+        warnings.extend(empty_commits(&segment).into_iter().filter(is_new));
+        let cached = self.0.cache.files();
+        let fields = cached.as_ref().map(|files| files.columns().fields());
         let selection = ActionSelection {
             adds: fields
                 .as_ref()
@@ -83,6 +79,7 @@ impl Snapshot {
             control: true,
             ..ActionSelection::default()
         };
+        let new = segment.tail.get(first_new..).unwrap_or_default();
         let batches = decode_tail(&source.storage, new, &selection)?;
         let protocol = batches.iter().rev().find_map(ActionBatch::protocol);
         let metadata = batches.iter().rev().find_map(ActionBatch::metadata);
@@ -96,32 +93,29 @@ impl Snapshot {
             )
         };
         // typed columns have the types of the old schema
-        let outlived =
-            |kept: &&Arc<ActiveFiles>| metadata.is_some() && kept.columns().depend_on_schema();
-        let files = match kept.as_ref().filter(|kept| !outlived(kept)) {
-            Some(kept) => Some(Arc::new(advance_files(source, kept, &batches)?)),
-            None => None,
-        };
-        let mut state = None;
-        if let Some(known) = self.0.cache.state() {
-            let mut next = (*known).clone();
-            batches.iter().for_each(|batch| next.newer(batch));
-            state = Some(Arc::new(next));
-        }
+        let files = cached
+            .filter(|files| metadata.is_none() || !files.columns().depend_on_schema())
+            .map(|files| advance_files(source, &files, &batches).map(Arc::new))
+            .transpose()?;
+        let state = self.0.cache.state().map(|state| {
+            let mut state = (*state).clone();
+            batches.iter().for_each(|batch| state.newer(batch));
+            Arc::new(state)
+        });
         let checksum = read_checksum(source, &segment, &mut warnings)?;
-        if let Some(warning) = warnings.get(fresh).filter(|_| self.0.strict) {
-            return Err(refused(warning));
+        if let Some(warning) = warnings.get(num_old_warnings).filter(|_| self.0.strict) {
+            return Err(strict_error(warning));
         }
-        let in_commit = in_commit_time(source, &definition, &segment)?;
+        let in_commit_timestamp = in_commit_timestamp(source, &definition, &segment)?;
         let next = Self(Arc::new(Inner {
             version,
             strict: self.0.strict,
-            timestamp: in_commit.unwrap_or_else(|| {
+            timestamp: in_commit_timestamp.unwrap_or_else(|| {
                 segment
                     .file_timestamp
                     .max(self.timestamp().saturating_add(1))
             }),
-            in_commit_timestamp: in_commit,
+            in_commit_timestamp,
             definition,
             checksum,
             cache: ReplayCache::new(segment, warnings, files, state),
@@ -135,14 +129,14 @@ impl Snapshot {
             self.verify_state(&state)?;
         }
         match self.0.cache.files() {
-            // the table sums up sizes itself, but not the count
+            // the total size is only verified when all files are replayed
             Some(files) => self.verify_totals(files.num_rows() as u64, None),
             None => Ok(()),
         }
     }
 }
 
-fn in_commit_time(
+fn in_commit_timestamp(
     source: &Source,
     definition: &TableDefinition,
     segment: &LogSegment,
@@ -205,7 +199,7 @@ fn is_same(now: &FileMeta, then: &FileMeta) -> bool {
 
 fn advance_files(
     source: &Source,
-    kept: &ActiveFiles,
+    cached: &ActiveFiles,
     batches: &[ActionBatch],
 ) -> Result<ActiveFiles> {
     let mut reconciler = Reconciler::new(source.keys.clone());
@@ -214,11 +208,11 @@ fn advance_files(
         let live = reconciler.older(batch)?;
         if let Some(rows) = live.adds {
             added.push((
-                without_data_change(kept.columns().of(&rows)?)?,
+                without_data_change(cached.columns().of(&rows)?)?,
                 live.add_keys,
             ));
         }
     }
     added.reverse();
-    kept.advance(&reconciler.into_seen(), added)
+    cached.advance(&reconciler.into_seen(), added)
 }

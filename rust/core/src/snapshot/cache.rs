@@ -49,8 +49,7 @@ impl ReplayCache {
         Arc::clone(&self.lock().segment)
     }
 
-    /// Sets another segment of the same version after a file of the first one proved unreadable, and its
-    /// state.
+    /// Replaces a segment with an unreadable file by another one of the same version, with its state.
     pub(super) fn replace_segment(&self, segment: LogSegment, state: Option<LogState>) {
         let mut cached = self.lock();
         cached.segment = Arc::new(segment);
@@ -98,7 +97,7 @@ impl ReplayCache {
         Arc::clone(self.lock().state.get_or_insert_with(|| Arc::new(state)))
     }
 
-    /// Returns `true` if the checksum was found to be wrong: it is not used any more.
+    /// Returns `true` if the log contradicts the checksum, which is then no longer used.
     pub(super) fn is_contradicted(&self) -> bool {
         self.lock().contradicted
     }
@@ -107,7 +106,7 @@ impl ReplayCache {
         self.lock().contradicted = true;
     }
 
-    /// Returns `true` if everything was replayed and compared.
+    /// Returns `true` if the version was replayed completely and compared with its checksum.
     pub(super) fn is_verified(&self) -> bool {
         self.lock().verified
     }

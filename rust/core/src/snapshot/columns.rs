@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{self, StructField, StructType};
 
-/// Derived columns.
+/// The columns that are computed from fields of `add`.
 const DERIVED: [&str; 3] = [STATS, PARTITION_VALUES, NUM_RECORDS];
 
 impl FileColumns {
@@ -24,17 +24,17 @@ impl FileColumns {
     /// `columns.unknown`, `columns.twice`; `schema.physical_name` if typed columns are requested and a
     /// column of the schema has no physical name.
     pub fn of_names(names: Option<&[String]>, snapshot: &Snapshot) -> Result<Self> {
-        Self::named(names, &Naming::of(snapshot))
+        Self::named(names, &TableColumns::of(snapshot))
     }
 
-    /// Returns the columns of these names, as [`Self::of_names`], for a table with these column names.
-    pub(super) fn named(names: Option<&[String]>, table: &Naming<'_>) -> Result<Self> {
+    /// Returns the columns of these names, as [`Self::of_names`], for the files of a table with these columns.
+    pub(super) fn named(names: Option<&[String]>, table: &TableColumns<'_>) -> Result<Self> {
         let Some(names) = names else {
             return Ok(Self::all());
         };
         let mut columns = Vec::with_capacity(names.len());
-        for (number, name) in names.iter().enumerate() {
-            if names.iter().take(number).any(|before| before == name) {
+        for (index, name) in names.iter().enumerate() {
+            if names.iter().take(index).any(|earlier| earlier == name) {
                 return Err(Error::invalid(
                     "columns.twice",
                     format!("the column {name:?} is requested twice"),
@@ -45,7 +45,7 @@ impl FileColumns {
         Ok(Self::new(columns))
     }
 
-    fn column(name: &str, table: &Naming<'_>) -> Result<FileColumn> {
+    fn column(name: &str, table: &TableColumns<'_>) -> Result<FileColumn> {
         if let Some(field) = FileField::by_name(name, &ADD_FIELDS) {
             return Ok(FileColumn::Field(field));
         }
@@ -82,14 +82,14 @@ impl FileColumns {
     }
 }
 
-/// The names of a table's columns in its log.
-pub(super) struct Naming<'a> {
+/// The columns of a table, which determine the types of statistics and partition values in its log.
+pub(super) struct TableColumns<'a> {
     pub(super) schema: &'a StructType,
     pub(super) partition_columns: &'a [String],
     pub(super) mode: ColumnMappingMode,
 }
 
-impl<'a> Naming<'a> {
+impl<'a> TableColumns<'a> {
     pub(super) fn of(snapshot: &'a Snapshot) -> Self {
         Self {
             schema: snapshot.schema(),

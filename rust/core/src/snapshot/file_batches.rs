@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::replayed::{LiveRequest, Replay, grain_of, total_size, without_data_change};
+use super::segment_replay::{LiveRequest, Replay, grain_of, total_size, without_data_change};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
@@ -16,8 +16,8 @@ use crate::replay::{FileFilter, KeyedRows, Source};
 use crate::storage::pool::Unordered;
 
 impl Snapshot {
-    /// Returns the live files with these columns, batch by batch, without those that `filter` skips, and
-    /// keeps none. The order is not defined.
+    /// Returns the live files with these columns, batch by batch, without those that `filter` skips. Caches
+    /// none of them; the order is not defined.
     pub fn file_batches(
         &self,
         source: &Source,
@@ -27,7 +27,7 @@ impl Snapshot {
         let sized = columns.has(FileField::Size);
         let mut batches = FileBatches {
             schema: columns.schema(),
-            kept_as: None,
+            derived: None,
             snapshot: self.clone(),
             ready: VecDeque::new(),
             stream: None,
@@ -38,32 +38,23 @@ impl Snapshot {
             columns,
             filter: filter.cloned(),
         };
-        if let Some(kept) = self.kept_and_filtered(source, &request)? {
-            batches.ready = kept.into();
-            batches.kept_as = Some(request.columns);
+        let cached = match filter {
+            Some(_) => self.cached_and_filtered(source, &request)?,
+            None => self
+                .cached_files(&request.columns.sources())
+                .map(|files| files.batches()),
+        };
+        if let Some(cached) = cached {
+            batches.ready = cached.into();
+            batches.derived = Some(request.columns);
             return Ok(batches);
         }
-        let sources = request.columns.sources();
-        if let (None, Some(kept)) = (filter, self.kept_files(&sources)) {
-            batches.ready = kept.batches().into();
-            batches.kept_as = Some(request.columns);
-            return Ok(batches);
-        }
-        let (replay, inline, stream) = self.recovering(source, |segment| {
+        let (replay, inline, stream) = self.with_fallback(source, |segment| {
             let replay = Replay::new(self, source, segment, &request, &[], grain_of(false))?;
             self.verify_state(&replay.state)?;
             let selection = replay.selection(FileAction::Add, &request, false);
-            let inline = replay
-                .checkpoint
-                .as_ref()
-                .map(|checkpoint| checkpoint.inline_rows(&selection))
-                .transpose()?;
-            let stream = replay
-                .checkpoint
-                .as_ref()
-                .map(|checkpoint| checkpoint.rows(&selection))
-                .transpose()?;
-            Ok((replay, inline.flatten(), stream))
+            let (inline, stream) = replay.stream_checkpoint(&selection)?;
+            Ok((replay, inline, stream))
         })?;
         batches
             .ready
@@ -83,7 +74,7 @@ impl Snapshot {
 pub struct FileBatches {
     schema: SchemaRef,
     /// The columns to compute from cached rows.
-    kept_as: Option<FileColumns>,
+    derived: Option<FileColumns>,
     snapshot: Snapshot,
     ready: VecDeque<RecordBatch>,
     stream: Option<Unordered<KeyedRows>>,
@@ -113,7 +104,7 @@ impl FileBatches {
                 *files += rows.num_rows() as u64;
                 *size = size.zip(total_size(&rows)).map(|(sum, size)| sum + size);
             }
-            match &self.kept_as {
+            match &self.derived {
                 Some(columns) => columns.of(&rows),
                 None => Ok(rows),
             }

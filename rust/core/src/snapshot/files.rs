@@ -1,4 +1,4 @@
-//! The live files of a snapshot, kept, streamed, or only counted; and its tombstones.
+//! The live files of a snapshot, cached or only counted; and its tombstones.
 //!
 //! The tail is decoded into keys and columns, newest first; each row of the checkpoint is then looked up
 //! once. Only the rows that the caller keeps take memory in proportion to the table.
@@ -9,7 +9,7 @@ use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::replayed::{LiveRequest, Replay, add_totals, chosen, grain_of, total_size};
+use super::segment_replay::{LiveRequest, Replay, add_totals, grain_of, select_rows, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
@@ -33,7 +33,7 @@ pub struct FileTable {
 
 impl Snapshot {
     /// Returns the live files with these columns, without those that `filter` skips. Without a filter, all
-    /// of them are kept, so that further calls cost nothing.
+    /// of them are cached, so that further calls cost nothing.
     pub fn files(
         &self,
         source: &Source,
@@ -55,9 +55,9 @@ impl Snapshot {
             columns: columns.clone(),
             filter: Some(Arc::clone(filter)),
         };
-        let batches = match self.kept_and_filtered(source, &request)? {
+        let batches = match self.cached_and_filtered(source, &request)? {
             Some(batches) => with_derived_columns(batches, columns)?,
-            None => self.recovering(source, |segment| {
+            None => self.with_fallback(source, |segment| {
                 let replay = Replay::new(self, source, segment, &request, &[], grain_of(false))?;
                 self.verify_state(&replay.state)?;
                 let rows = replay.rows(&request, false)?;
@@ -70,7 +70,7 @@ impl Snapshot {
 
     /// Returns the cached files that pass the filter; `None` if none are cached. The columns of the filter
     /// are added to the cache, so that the next filter on them decodes nothing.
-    pub(super) fn kept_and_filtered(
+    pub(super) fn cached_and_filtered(
         &self,
         source: &Source,
         request: &LiveRequest,
@@ -78,13 +78,13 @@ impl Snapshot {
         let Some(filter) = request
             .filter
             .as_ref()
-            .filter(|_| self.kept_files(&FileColumns::default()).is_some())
+            .filter(|_| self.cached_files(&FileColumns::default()).is_some())
         else {
             return Ok(None);
         };
         let columns = request.columns.sources().merged(filter.columns());
         let files = self.active_files(source, &columns)?;
-        let filtered = |rows: &RecordBatch| chosen(rows, filter.may_match(rows)?);
+        let filtered = |rows: &RecordBatch| select_rows(rows, filter.may_match(rows)?);
         let batches = files
             .batches()
             .iter()
@@ -94,26 +94,26 @@ impl Snapshot {
     }
 
     /// Returns the cached files, if they have these columns.
-    pub(super) fn kept_files(&self, columns: &FileColumns) -> Option<Arc<ActiveFiles>> {
+    pub(super) fn cached_files(&self, columns: &FileColumns) -> Option<Arc<ActiveFiles>> {
         self.0
             .cache
             .files()
-            .filter(|kept| kept.columns().covers(columns))
+            .filter(|files| files.columns().covers(columns))
     }
 
     fn active_files(&self, source: &Source, columns: &FileColumns) -> Result<Arc<ActiveFiles>> {
-        if let Some(kept) = self.kept_files(columns) {
-            return Ok(kept);
+        if let Some(cached) = self.cached_files(columns) {
+            return Ok(cached);
         }
-        let before = self.0.cache.files();
-        let columns = match &before {
-            Some(kept) => kept.columns().merged(columns),
+        let cached = self.0.cache.files();
+        let columns = match &cached {
+            Some(cached) => cached.columns().merged(columns),
             None => columns.clone(),
         };
-        let extended = before.map(|kept| kept.with_columns(&columns)).transpose();
+        let extended = cached.map(|files| files.with_columns(&columns)).transpose();
         let files = match extended.map_err(|error| self.located(error))?.flatten() {
             Some(files) => files,
-            None => self.recovering(source, |segment| {
+            None => self.with_fallback(source, |segment| {
                 self.replay_files(source, segment, &columns)
             })?,
         };
@@ -126,7 +126,7 @@ impl Snapshot {
         segment: &LogSegment,
         columns: &FileColumns,
     ) -> Result<ActiveFiles> {
-        let request = LiveRequest::all(columns.clone());
+        let request = LiveRequest::unfiltered(columns.clone());
         let replay = Replay::new(self, source, segment, &request, &[], grain_of(true))?;
         self.verify_state(&replay.state)?;
         let mut files = ActiveFiles::new(columns.clone());
@@ -153,10 +153,10 @@ impl Snapshot {
         }
     }
 
-    /// Returns the total size of the live files in bytes, likewise.
+    /// Returns the total size of the live files in bytes: from the checksum, from the cache, or by replay.
     pub fn size_in_bytes(&self, source: &Source) -> Result<u64> {
-        if let Some(kept) = self.kept_files(&FileColumns::fields_only(&[FileField::Size])) {
-            return Ok(kept.batches().iter().filter_map(total_size).sum());
+        if let Some(cached) = self.cached_files(&FileColumns::fields_only(&[FileField::Size])) {
+            return Ok(cached.batches().iter().filter_map(total_size).sum());
         }
         match self.checksum_answers(|values| values.table_size_bytes) {
             Some(known) => Ok(known),
@@ -166,8 +166,8 @@ impl Snapshot {
 
     /// Returns the number of live files, if it is known without reading them.
     pub fn known_num_files(&self) -> Option<u64> {
-        match self.kept_files(&FileColumns::default()) {
-            Some(kept) => Some(kept.num_rows() as u64),
+        match self.cached_files(&FileColumns::default()) {
+            Some(cached) => Some(cached.num_rows() as u64),
             None => self.checksum_answers(|values| values.num_files),
         }
     }
@@ -186,8 +186,8 @@ impl Snapshot {
     }
 
     fn totals(&self, source: &Source) -> Result<(u64, u64)> {
-        if let Some(counted) = self.0.cache.totals() {
-            return Ok(counted);
+        if let Some(totals) = self.0.cache.totals() {
+            return Ok(totals);
         }
         let columns = FileColumns::fields_only(&[FileField::Size]);
         let mut totals = (0, 0);
@@ -204,35 +204,22 @@ impl Snapshot {
         self.tombstones_since(source, cutoff)
     }
 
-    /// Returns removed files with a later `deletionTimestamp` than this, as far as the log still has them:
-    /// a checkpoint has those that the retention period protected when it was written.
+    /// Returns removed files with a later `deletionTimestamp` than this, if the log still has them: a
+    /// checkpoint has those that the retention period protected when it was written.
     pub fn tombstones_since(&self, source: &Source, cutoff: i64) -> Result<FileTable> {
-        let batches = self.recovering(source, |segment| {
+        let batches = self.with_fallback(source, |segment| {
             let fields = &REMOVE_FIELDS;
             let live = LiveRequest::default();
             let replay = Replay::new(self, source, segment, &live, fields, grain_of(false))?;
-            let mut batches = Vec::new();
-            if let Some(checkpoint) = &replay.checkpoint {
-                let request = LiveRequest::all(FileColumns::fields_only(&REMOVE_FIELDS));
-                let selection = replay.selection(FileAction::Remove, &request, false);
-                let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
-                chunks.sort_by_key(|(unit, _)| *unit);
-                batches.extend(chunks.into_iter().map(|(_, chunk)| chunk.rows));
-                batches.extend(
-                    checkpoint
-                        .inline_rows(&selection)?
-                        .map(|inline| inline.rows),
-                );
-            }
-            batches.extend(replay.removes.iter().rev().cloned());
-            let kept = batches
-                .iter()
-                .map(|rows| unexpired(rows, cutoff))
-                .collect::<Result<Vec<_>>>()?;
-            Ok(kept
-                .into_iter()
-                .filter(|rows| rows.num_rows() > 0)
-                .collect())
+            let request = LiveRequest::unfiltered(FileColumns::fields_only(fields));
+            let selection = replay.selection(FileAction::Remove, &request, false);
+            let of_checkpoint = replay.checkpoint_rows(&selection)?.into_iter();
+            let of_tail = replay.removes.iter().rev().cloned();
+            let removed = of_checkpoint.map(|keyed| keyed.rows).chain(of_tail);
+            let unexpired = removed.map(|rows| unexpired(&rows, cutoff));
+            let mut batches = unexpired.collect::<Result<Vec<_>>>()?;
+            batches.retain(|rows| rows.num_rows() > 0);
+            Ok(batches)
         })?;
         Ok(FileTable {
             schema: schema_of(&REMOVE_FIELDS),
@@ -242,9 +229,9 @@ impl Snapshot {
 
     /// Returns the latest transaction of each application, without expired ones.
     pub fn transactions(&self, source: &Source) -> Result<Vec<SetTransaction>> {
-        let known = self.checksum_answers(|values| values.set_transactions.clone());
-        let all = match known {
-            Some(known) if self.0.cache.state().is_none() => known,
+        let checksummed = self.checksum_answers(|values| values.set_transactions.clone());
+        let all = match checksummed {
+            Some(transactions) if self.0.cache.state().is_none() => transactions,
             _ => self.state(source)?.transactions.values().cloned().collect(),
         };
         let Some(retention) = self.properties().set_transaction_retention else {
@@ -260,9 +247,10 @@ impl Snapshot {
     /// Returns the live domains.
     pub fn domain_metadata(&self, source: &Source) -> Result<Vec<DomainMetadata>> {
         match self.checksum_answers(|values| values.domain_metadata.clone()) {
-            Some(known) if self.0.cache.state().is_none() => {
-                Ok(known.into_iter().filter(|domain| !domain.removed).collect())
-            }
+            Some(domains) if self.0.cache.state().is_none() => Ok(domains
+                .into_iter()
+                .filter(|domain| !domain.removed)
+                .collect()),
             _ => Ok(self.state(source)?.domains.values().cloned().collect()),
         }
     }

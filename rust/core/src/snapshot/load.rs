@@ -8,10 +8,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::cache::ReplayCache;
-use super::recover::{missing_sidecar, pass_over};
+use super::checksum_match::check_definition;
+use super::recover::{avoid_unreadable, missing_sidecar};
 use super::state::{definition_of, read_state};
-use super::verify::check_definition;
-use super::{Checksum, Inner, Snapshot, TableDefinition, refused};
+use super::{Checksum, Inner, Snapshot, TableDefinition, strict_error};
 use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::{Error, ErrorKind, Result};
@@ -20,18 +20,16 @@ use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{Avoid, CheckpointInstance, LogListing, LogSegment, LogWarning};
 use crate::replay::{Source, decode_tail, heads};
-use crate::storage::{
-    CachedStorage, FileMeta, PendingRange, check_complete, check_size, in_background,
-};
+use crate::storage::{CachedStorage, PendingRange, check_complete, check_size, in_background};
 
 /// A listing begins this many versions before the hint's, so that modification times are adjusted to ascend
 /// as in delta-spark.
 const LOOK_BACK: u64 = 100;
 
 /// The maximum size of the commits after the checkpoint that are fetched ahead, in bytes.
-const TAIL_BYTES: u64 = 8 << 20;
+const MAX_TAIL_BYTES: u64 = 8 << 20;
 /// The maximum number of bytes of a checkpoint that are fetched before a listing confirms it.
-const MAX_EARLY: u64 = 1 << 20;
+const MAX_HEAD_BYTES: u64 = 1 << 20;
 
 /// Loads version `target`, or the newest one.
 ///
@@ -43,8 +41,8 @@ pub fn load(source: &Source, target: Option<u64>, strict: bool) -> Result<Snapsh
     load_ahead(source, target, strict, false)
 }
 
-/// Loads a version whose files will probably be read, too: with `tail`, the commits after the checkpoint
-/// are fetched together with the newest one.
+/// Loads a version whose files will probably be read, too: with `prefetch_tail`, the commits after the
+/// checkpoint are fetched together with the newest one.
 ///
 /// # Errors
 ///
@@ -53,8 +51,45 @@ pub fn load_ahead(
     source: &Source,
     target: Option<u64>,
     strict: bool,
-    tail: bool,
+    prefetch_tail: bool,
 ) -> Result<Snapshot> {
+    let (hint, mut listing, head) = read_hint_and_listing(source, target)?;
+    let mut avoid = Avoid::default();
+    let mut fallback_warnings = Vec::new();
+    let mut first_error: Option<Error> = None;
+    loop {
+        let segment = match LogSegment::choose(&listing, target, &avoid) {
+            Ok(segment) => segment,
+            Err(_) if listing.from > 0 => {
+                listing = LogListing::read(&*source.storage, 0)?;
+                continue;
+            }
+            Err(error) => return Err(first_error.unwrap_or(error)),
+        };
+        let mut warnings = fallback_warnings.clone();
+        warnings.extend(segment.warnings.iter().cloned());
+        if target.is_none() {
+            warnings.extend(hint.check(&segment));
+        }
+        prefetch_opened(source, &segment, head.as_ref(), prefetch_tail);
+        let error = match open(source, segment.clone(), warnings, strict) {
+            Ok(snapshot) => return Ok(snapshot),
+            Err(error) => missing_sidecar(error),
+        };
+        let Some(warning) = avoid_unreadable(&error, &segment, &mut avoid).filter(|_| !strict)
+        else {
+            return Err(first_error.unwrap_or(error));
+        };
+        first_error.get_or_insert(error);
+        fallback_warnings.push(warning);
+    }
+}
+
+/// Reads the hint and lists the log; also starts to fetch the first range of the hint's checkpoint.
+fn read_hint_and_listing(
+    source: &Source,
+    target: Option<u64>,
+) -> Result<(Hint, LogListing, Option<PendingRange>)> {
     // the listing of a known table begins at its version, while the hint is read
     let begin = source
         .storage
@@ -64,7 +99,7 @@ pub fn load_ahead(
         let last_version = begin.saturating_add(LOOK_BACK);
         target.is_none_or(|target| *begin == 0 || last_version <= target)
     });
-    let ahead = begin.map(|begin| {
+    let pending = begin.map(|begin| {
         let listing = in_background(&source.storage, move |storage| {
             LogListing::read(&**storage, begin)
         });
@@ -74,19 +109,19 @@ pub fn load_ahead(
     let hinted = hint.version();
     let usable = hinted.filter(|version| target.is_none_or(|target| *version <= target));
     let from = usable.map_or(0, |version| version.saturating_sub(LOOK_BACK));
-    let ahead_of_listing = hint.checkpoint().filter(|_| usable.is_some());
-    let early = ahead_of_listing.and_then(|checkpoint| fetch_head(source, &checkpoint));
-    let listing = match ahead {
+    let checkpoint = hint.checkpoint().filter(|_| usable.is_some());
+    let head = checkpoint.and_then(|checkpoint| fetch_head(source, &checkpoint));
+    let listing = match pending {
         Some((begin, listing)) if begin == from => {
             // a hint may be newer than a listing that began before it was read
             let listing = listing.wait()?;
             let is_listed = |hint: u64| listing.checkpoints.iter().any(|it| it.version == hint);
-            let fits = target.is_some() || hinted.is_none_or(is_listed);
-            fits.then_some(listing)
+            let is_current = target.is_some() || hinted.is_none_or(is_listed);
+            is_current.then_some(listing)
         }
         _ => None,
     };
-    let mut listing = match listing {
+    let listing = match listing {
         Some(listing) => listing,
         None => LogListing::read(&*source.storage, from)?,
     };
@@ -95,38 +130,11 @@ pub fn load_ahead(
     {
         cache.set_listing_start(from);
     }
-    let mut avoid = Avoid::default();
-    let mut passed_over = Vec::new();
-    let mut first: Option<Error> = None;
-    loop {
-        let segment = match LogSegment::choose(&listing, target, &avoid) {
-            Ok(segment) => segment,
-            Err(_) if listing.from > 0 => {
-                listing = LogListing::read(&*source.storage, 0)?;
-                continue;
-            }
-            Err(error) => return Err(first.unwrap_or(error)),
-        };
-        let mut warnings = passed_over.clone();
-        warnings.extend(segment.warnings.iter().cloned());
-        if target.is_none() {
-            warnings.extend(hint.check(&segment));
-        }
-        prefetch_opened(source, &segment, early.as_ref(), tail);
-        let error = match open(source, segment.clone(), warnings, strict) {
-            Ok(snapshot) => return Ok(snapshot),
-            Err(error) => missing_sidecar(error),
-        };
-        let Some(warning) = pass_over(&error, &segment, &mut avoid).filter(|_| !strict) else {
-            return Err(first.unwrap_or(error));
-        };
-        first.get_or_insert(error);
-        passed_over.push(warning);
-    }
+    Ok((hint, listing, head))
 }
 
-/// Returns the newest version that this process knows, if it can be opened without a request; the table may
-/// have a later one.
+/// Returns the newest version that this process has cached, if it can be opened without a request; the
+/// table may have a later one.
 pub fn cached_snapshot(source: &Source) -> Option<Snapshot> {
     let cache = source.storage.log_cache()?;
     let begin = cache.listing_start()?;
@@ -153,69 +161,54 @@ fn open(
     let version = segment.version;
     let located = |error: Error| error.at_version(version);
     warnings.extend(empty_commits(&segment));
-    let (commit, summary) = read_newest(source, &segment);
+    let (commit, checksum) = read_newest(source, &segment);
     let newest = newest_commit(source, &segment, commit).map_err(located)?;
-    let mut checksum = parsed_checksum(&segment, summary, &mut warnings)?;
-    if let Some(Err(error)) = checksum
-        .as_ref()
-        .map(|checksum| check_definition(checksum, &newest))
+    let mut checksum = parsed_checksum(&segment, checksum, &mut warnings)?;
+    if let Some(ignored) = &checksum
+        && let Err(error) = check_definition(ignored, &newest)
     {
         let message = format!(
             "the checksum was ignored, since the commit differs: {}",
             error.message()
         );
-        let path = segment
-            .checksum
-            .as_ref()
-            .map(|file| file.path.clone())
-            .unwrap_or_default();
+        let path = ignored.path.clone();
         warnings.push(LogWarning::new(error.code(), path, Some(version), message));
         checksum = None;
     }
-    let known = checksum
-        .as_ref()
-        .filter(|checksum| checksum.answers)
-        .and_then(|checksum| {
-            Some((
-                checksum.values.protocol.clone()?,
-                checksum.values.metadata.clone()?,
-            ))
-        });
     let mut state = None;
     let mut definition = None;
-    if let Some((protocol, metadata)) = known {
+    if let Some(Checksum { path, values, .. }) = checksum.as_ref().filter(|it| it.answers)
+        && let (Some(protocol), Some(metadata)) = (values.protocol.clone(), values.metadata.clone())
+    {
         match TableDefinition::new(source, protocol, metadata, &mut warnings) {
-            Ok(known) => definition = Some(known),
+            Ok(parsed) => definition = Some(parsed),
             // the log decides whether the table or the checksum is wrong
             Err(error) => {
-                warnings.extend(segment.checksum.as_ref().map(|file| {
-                    let message = format!("the version checksum was ignored: {error}");
-                    let path = file.path.clone();
-                    LogWarning::new("checksum.unreadable", path, Some(version), message)
-                }));
+                warnings.push(unreadable_checksum(path, version, &error));
                 checksum = None;
             }
         }
     }
     let definition = match definition {
-        Some(known) => known,
+        Some(definition) => definition,
         None => {
             let log_state = read_state(source, &segment).map_err(located)?;
             let (protocol, metadata) = definition_of(&log_state, &segment)?;
             state = Some(Arc::new(log_state));
             TableDefinition::new(source, protocol, metadata, &mut warnings)
-                .map_err(|error| defined_in(source, &segment, error))
+                .map_err(|error| at_definition(source, &segment, error))
                 .map_err(located)?
         }
     };
-    let in_commit_timestamp = in_commit_time(&definition, &segment, &newest, checksum.as_ref())?;
+    let in_commit_timestamp =
+        in_commit_timestamp(&definition, &segment, &newest, checksum.as_ref())?;
     if let Some(warning) = warnings.first().filter(|_| strict) {
-        let error = refused(warning);
-        let by_checksum = checksum.as_ref().filter(|_| state.is_none());
-        return Err(match (error.path(), by_checksum) {
+        let error = strict_error(warning);
+        let defining_checksum = checksum.as_ref().filter(|_| state.is_none());
+        return Err(match (error.path(), defining_checksum) {
             (Some(_), _) => error,
             (None, Some(checksum)) => error.at_path(checksum.path.clone()),
-            (None, None) => defined_in(source, &segment, error),
+            (None, None) => at_definition(source, &segment, error),
         });
     }
     Ok(Snapshot(Arc::new(Inner {
@@ -235,17 +228,13 @@ fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Pendin
     let (path, range) = heads(checkpoint).into_iter().next()?;
     let range = range.unwrap_or(0..checkpoint.files.first()?.size);
     // the hint may claim any size, and nothing else limits what is fetched before the listing
-    let is_small = range.end - range.start <= MAX_EARLY;
+    let is_small = range.end - range.start <= MAX_HEAD_BYTES;
     is_small.then(|| cache.fetch_early(&path, range)).flatten()
 }
 
-/// Starts to fetch the first range of the checkpoint, and commits after it.
-fn prefetch_opened(
-    source: &Source,
-    segment: &LogSegment,
-    early: Option<&PendingRange>,
-    tail: bool,
-) {
+/// Starts to fetch the first range of the checkpoint, unless `head` is it, and with `tail` the commits after
+/// it.
+fn prefetch_opened(source: &Source, segment: &LogSegment, head: Option<&PendingRange>, tail: bool) {
     let Some(cache) = source.storage.log_cache() else {
         return;
     };
@@ -254,12 +243,12 @@ fn prefetch_opened(
         let mut bytes = 0;
         let ahead = segment.tail.iter().take_while(|file| {
             bytes = u64::saturating_add(bytes, file.file.size);
-            bytes <= TAIL_BYTES
+            bytes <= MAX_TAIL_BYTES
         });
         let ahead = ahead.take(source.storage.max_requests().map_or(0, tail_requests));
         ranges.extend(ahead.map(|file| (file.file.path.clone(), None)));
     }
-    cache.prefetch_after(&ranges, early);
+    cache.prefetch_after(&ranges, head);
 }
 
 /// Returns the number of commits to fetch together with the newest one, so that it, its checksum and the
@@ -274,29 +263,24 @@ type Content = Option<Result<Bytes>>;
 fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
     let commit = segment.last_commit.as_ref();
     let commit = commit.filter(|file| file.size <= WHOLE_FILE);
-    let within = |file: &&FileMeta| file.size <= MAX_CHECKSUM_BYTES;
     let checksum = segment.checksum.as_ref();
-    let files = [commit, checksum.filter(within)];
+    let too_large =
+        checksum.and_then(|file| check_size(&file.path, file.size, MAX_CHECKSUM_BYTES).err());
+    let files = [commit, checksum.filter(|_| too_large.is_none())];
     let paths: Vec<&str> = files.iter().flatten().map(|it| it.path.as_str()).collect();
-    let mut read = source.storage.read_many(&paths).into_iter();
-    let [commit, checksum_content] = files.map(|file| {
-        let bytes = file.and_then(|_| read.next())?;
-        Some(bytes.and_then(|bytes| {
-            let file = file.map_or(("", 0), |file| (file.path.as_str(), file.size));
-            check_complete(file.0, bytes.len(), file.1)?;
+    let mut contents = source.storage.read_many(&paths).into_iter();
+    let [commit, checksum] = files.map(|file| {
+        let file = file?;
+        Some(contents.next()?.and_then(|bytes| {
+            check_complete(&file.path, bytes.len(), file.size)?;
             Ok(bytes)
         }))
     });
-    let refused = checksum.filter(|file| !within(file)).and_then(|file| {
-        check_size(&file.path, file.size, MAX_CHECKSUM_BYTES)
-            .err()
-            .map(Err)
-    });
-    (commit, checksum_content.or(refused))
+    (commit, too_large.map(Err).or(checksum))
 }
 
 /// Decodes the version's own commit: a torn one is detected before anything about the version is returned.
-fn newest_commit(source: &Source, segment: &LogSegment, read: Content) -> Result<ActionBatch> {
+fn newest_commit(source: &Source, segment: &LogSegment, content: Content) -> Result<ActionBatch> {
     let Some(file) = &segment.last_commit else {
         return Ok(ActionBatch::default());
     };
@@ -305,7 +289,7 @@ fn newest_commit(source: &Source, segment: &LogSegment, read: Content) -> Result
         commit_infos: true,
         ..ActionSelection::default()
     });
-    match read {
+    match content {
         Some(bytes) => {
             let located = |error: Error| error.at_path(&*file.path).at_version(segment.version);
             decoder.decode(&bytes.map_err(located)?).map_err(located)?;
@@ -336,27 +320,22 @@ pub(super) fn read_checksum(
     segment: &LogSegment,
     warnings: &mut Vec<LogWarning>,
 ) -> Result<Option<Checksum>> {
-    let read = segment
+    let content = segment
         .checksum
         .as_ref()
         .map(|file| source.storage.read_at_most(&file.path, MAX_CHECKSUM_BYTES));
-    parsed_checksum(segment, read, warnings)
+    parsed_checksum(segment, content, warnings)
 }
 
 fn parsed_checksum(
     segment: &LogSegment,
-    read: Content,
+    content: Content,
     warnings: &mut Vec<LogWarning>,
 ) -> Result<Option<Checksum>> {
-    let (Some(file), Some(read)) = (&segment.checksum, read) else {
+    let (Some(file), Some(content)) = (&segment.checksum, content) else {
         return Ok(None);
     };
-    let parsed = match read {
-        Ok(bytes) => VersionChecksum::parse(&bytes),
-        Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
-        Err(error) => Err(error),
-    };
-    match parsed {
+    match content.and_then(|bytes| VersionChecksum::parse(&bytes)) {
         Ok(values) => {
             let answers = !segment.commits.iter().any(|commit| commit.file.size == 0);
             Ok(Some(Checksum {
@@ -365,32 +344,32 @@ fn parsed_checksum(
                 answers,
             }))
         }
+        Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
         Err(error) => {
-            let message = format!("the version checksum was ignored: {error}");
-            warnings.push(LogWarning::new(
-                "checksum.unreadable",
-                file.path.clone(),
-                Some(segment.version),
-                message,
-            ));
+            warnings.push(unreadable_checksum(&file.path, segment.version, &error));
             Ok(None)
         }
     }
 }
 
-/// Adds the file with the invalid protocol or metadata to an error: the newest that has one.
-fn defined_in(source: &Source, segment: &LogSegment, error: Error) -> Error {
+fn unreadable_checksum(path: &str, version: u64, error: &Error) -> LogWarning {
+    let message = format!("the version checksum was ignored: {error}");
+    LogWarning::new("checksum.unreadable", path, Some(version), message)
+}
+
+/// Adds a path to an error about the protocol or the metadata: the newest file with such an action.
+fn at_definition(source: &Source, segment: &LogSegment, error: Error) -> Error {
     let selection = ActionSelection {
         control: true,
         ..ActionSelection::default()
     };
-    let of_protocol = error.code().starts_with("protocol.");
+    let is_protocol = error.code().starts_with("protocol.");
     for file in segment.tail.iter().rev() {
         let Ok(batches) = decode_tail(&source.storage, std::slice::from_ref(file), &selection)
         else {
             continue;
         };
-        let defines = |batch: &ActionBatch| match of_protocol {
+        let defines = |batch: &ActionBatch| match is_protocol {
             true => !batch.protocols.is_empty(),
             false => !batch.metadatas.is_empty(),
         };
@@ -404,8 +383,8 @@ fn defined_in(source: &Source, segment: &LogSegment, error: Error) -> Error {
     }
 }
 
-/// Returns the commit's own timestamp, if the table has in-commit timestamps.
-fn in_commit_time(
+/// Returns the in-commit timestamp, if the table has them.
+fn in_commit_timestamp(
     definition: &TableDefinition,
     segment: &LogSegment,
     newest: &ActionBatch,

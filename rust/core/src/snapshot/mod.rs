@@ -20,6 +20,7 @@ use crate::spec::{Metadata, Protocol};
 
 pub mod advance;
 mod cache;
+mod checksum_match;
 pub mod columns;
 pub mod file_batches;
 pub mod files;
@@ -27,13 +28,12 @@ pub mod load;
 pub mod pieces;
 pub mod plain_value;
 mod recover;
-mod replayed;
 pub(crate) mod row_count;
+mod segment_replay;
 mod state;
-pub(crate) mod verified;
-mod verify;
+pub(crate) mod verify;
 
-pub(crate) use replayed::prefetch;
+pub(crate) use segment_replay::prefetch;
 
 /// One version of a table. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ struct Inner {
     timestamp: i64,
     in_commit_timestamp: Option<i64>,
     checksum: Option<Checksum>,
-    /// The only mutable part: what was read so far.
+    /// The data read so far: the only mutable part.
     cache: ReplayCache,
 }
 
@@ -180,7 +180,7 @@ impl Snapshot {
         FileFilter::new(predicate, self.schema(), partition_columns, mode)
     }
 
-    /// Binds a predicate and returns its filter.
+    /// Binds a predicate and returns its filter of files.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl Snapshot {
         self.0.cache.warnings()
     }
 
-    /// Returns the log files that it is replayed from.
+    /// Returns the log files that the snapshot is replayed from.
     pub fn segment(&self) -> Arc<LogSegment> {
         self.0.cache.segment()
     }
@@ -203,7 +203,7 @@ impl Snapshot {
     /// Adds a warning, once; returns an error if the snapshot is strict.
     fn warn(&self, warning: LogWarning) -> Result<()> {
         if self.0.strict {
-            return Err(refused(&warning));
+            return Err(strict_error(&warning));
         }
         self.0.cache.warn(warning);
         Ok(())
@@ -215,8 +215,8 @@ impl Snapshot {
     }
 }
 
-/// Returns the error of a strict reader for a warning.
-fn refused(warning: &LogWarning) -> Error {
+/// Returns the error that a strict reader returns instead of a warning.
+fn strict_error(warning: &LogWarning) -> Error {
     let mut error = Error::corrupt(
         warning.code,
         format!("refused, since reading is strict: {}", warning.message),

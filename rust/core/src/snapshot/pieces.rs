@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::Snapshot;
 use super::files::{FileTable, unexpired};
 use super::plain_value::PlainValue;
-use super::replayed::{LiveRequest, Replay};
+use super::segment_replay::{LiveRequest, Replay};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
@@ -52,7 +52,7 @@ pub struct PieceOptions {
 pub struct ReplayPlan {
     /// The pieces to read elsewhere.
     pub pieces: Vec<ReplayPiece>,
-    /// The values that are needed to read each piece.
+    /// The values needed to read each piece.
     pub tail: ReplayTail,
     /// The live files that the tail adds; empty if rows come with their keys.
     pub files: FileTable,
@@ -94,7 +94,7 @@ impl Snapshot {
             Some(_) => &REMOVE_FIELDS,
             None => &[],
         };
-        let (work, hidden, batches, removed) = self.recovering(source, |segment| {
+        let (work, hidden, batches, removed) = self.with_fallback(source, |segment| {
             let mut work = checkpoint_work(source, segment, options.target_size)?;
             if options.keyed {
                 work.extend(commit_work(segment, options.target_size));
@@ -129,7 +129,7 @@ impl Snapshot {
 
 impl PlainValue for ReplayPiece {
     const CODE: &'static str = "replay.json";
-    const WHAT: &'static str = "part of a plan";
+    const NAME: &'static str = "part of a plan";
 }
 
 impl ReplayPiece {
@@ -149,12 +149,12 @@ impl ReplayPiece {
         }
     }
 
-    /// Reads its live files, on this many threads, or as many as the process may use; `source` is that of
-    /// the table.
+    /// Reads its live files on `threads` threads, `None` for as many as the process may use; `source` is
+    /// that of the table.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `replay.plan` when the tail is another plan's. Corrupt: the file of the log
+    /// Invalid argument: `replay.plan` when the tail is that of another plan. Corrupt: the file of the log
     /// that does not decode; `replay.vanished` if it no longer exists.
     pub fn rows(
         &self,
@@ -162,7 +162,7 @@ impl ReplayPiece {
         tail: &ReplayTail,
         threads: Option<usize>,
     ) -> Result<PieceRows> {
-        self.check(tail)?;
+        self.check_plan(tail)?;
         let filter = tail.filter()?;
         match &self.work {
             Work::Checkpoint(version, parts) => {
@@ -183,24 +183,23 @@ impl ReplayPiece {
         tail: &ReplayTail,
         threads: Option<usize>,
     ) -> Result<PieceRows> {
-        self.check(tail)?;
+        self.check_plan(tail)?;
         match (&self.work, tail.spec().tombstones_since) {
             (Work::Checkpoint(version, parts), Some(since)) => {
-                PieceRows::removed_of_checkpoint(source, tail, *version, parts, since, threads)
+                PieceRows::tombstones_of_checkpoint(source, tail, *version, parts, since, threads)
             }
             _ => {
-                let message = "this plan is one of live files only: make one of a checkpoint to get tombstones";
+                let message = "this plan has live files only: plan a checkpoint to get tombstones";
                 Err(Error::invalid("replay.plan", message))
             }
         }
     }
 
-    fn check(&self, tail: &ReplayTail) -> Result<()> {
+    fn check_plan(&self, tail: &ReplayTail) -> Result<()> {
         if self.plan == tail.spec().plan {
             return Ok(());
         }
-        let message =
-            "this piece and this tail are of two plans: read a piece with the tail of its own plan";
+        let message = "this piece and this tail are of different plans: read a piece with the tail of its own plan";
         Err(Error::invalid("replay.plan", message))
     }
 }

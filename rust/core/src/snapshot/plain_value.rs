@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 pub trait PlainValue: Serialize + DeserializeOwned {
     /// The code of the error for a text that does not parse.
     const CODE: &'static str;
-    /// The name of the value in the error's message.
-    const WHAT: &'static str;
+    /// The name of the value in the error's message, such as "a split".
+    const NAME: &'static str;
 
     /// Serializes the value to JSON, for [`PlainValue::from_json`] in any process.
     ///
@@ -19,7 +19,7 @@ pub trait PlainValue: Serialize + DeserializeOwned {
     /// No input can cause one.
     fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|cause| {
-            Error::invalid(Self::CODE, "the value does not serialise").because(cause)
+            Error::invalid(Self::CODE, "the value cannot be serialized").because(cause)
         })
     }
 
@@ -27,12 +27,12 @@ pub trait PlainValue: Serialize + DeserializeOwned {
     ///
     /// # Errors
     ///
-    /// Invalid argument, with [`PlainValue::CODE`]: the text is something else.
+    /// Invalid argument, with [`PlainValue::CODE`]: the text is not such a value.
     fn from_json(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|cause| {
             let message = format!(
-                "this is not {} of this version of the library: make it again",
-                Self::WHAT
+                "this is not {} of this version of deltareplay: create it again",
+                Self::NAME
             );
             Error::invalid(Self::CODE, message).because(cause)
         })

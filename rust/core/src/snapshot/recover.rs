@@ -7,9 +7,9 @@ use crate::log::path::SIDECAR_DIRECTORY;
 use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
 use crate::replay::Source;
 
-/// Adds the file of the error to the avoided ones and returns a warning about it, if the segment can be
-/// replaced.
-pub(super) fn pass_over(
+/// Adds the file of the error to the avoided ones and returns a warning about it, if another segment may do
+/// without the file.
+pub(super) fn avoid_unreadable(
     error: &Error,
     segment: &LogSegment,
     avoid: &mut Avoid,
@@ -75,28 +75,29 @@ pub(super) fn missing_sidecar(error: Error) -> Error {
 }
 
 impl Snapshot {
-    /// Runs `work` on the segment; if a checkpoint or a compacted file is unreadable, on the next best
-    /// segment of the same version.
-    pub(super) fn recovering<T>(
+    /// Runs `work` on the segment; if a checkpoint or a compacted file is unreadable, runs it on the next
+    /// best segment of the same version.
+    pub(super) fn with_fallback<T>(
         &self,
         source: &Source,
         work: impl Fn(&LogSegment) -> Result<T>,
     ) -> Result<T> {
         let mut avoid = Avoid::default();
-        let mut first: Option<Error> = None;
+        let mut first_error: Option<Error> = None;
         loop {
             let segment = self.segment();
             let error = match work(&segment) {
-                Ok(done) => return Ok(done),
+                Ok(result) => return Ok(result),
                 Err(error) => self.located(missing_sidecar(error)),
             };
-            let Some(warning) = pass_over(&error, &segment, &mut avoid).filter(|_| !self.0.strict)
+            let Some(warning) =
+                avoid_unreadable(&error, &segment, &mut avoid).filter(|_| !self.0.strict)
             else {
-                return Err(first.unwrap_or(error));
+                return Err(first_error.unwrap_or(error));
             };
             let listing = LogListing::read(&*source.storage, 0)?;
             let Ok(next) = LogSegment::choose(&listing, Some(self.version()), &avoid) else {
-                return Err(first.unwrap_or(error));
+                return Err(first_error.unwrap_or(error));
             };
             // nothing that was read from the broken file is used, not even its protocol and metadata
             let state = read_state(source, &next).ok();
@@ -106,9 +107,9 @@ impl Snapshot {
                     || state.metadata.as_ref() != Some(&definition.metadata)
             });
             if differs {
-                return Err(first.unwrap_or(error));
+                return Err(first_error.unwrap_or(error));
             }
-            first.get_or_insert(error);
+            first_error.get_or_insert(error);
             self.warn(warning)?;
             self.0.cache.replace_segment(next, state);
         }

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, Int64Array, RecordBatch, StructArray};
 
 use super::Snapshot;
-use super::replayed::add_totals;
+use super::segment_replay::add_totals;
 use crate::codec::columns::TypedColumns;
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
@@ -14,19 +14,19 @@ use crate::log::LogWarning;
 use crate::replay::Source;
 
 impl Snapshot {
-    /// Returns the number of rows: those of each file according to its statistics, minus those that its
-    /// vector deletes. `None` if it is unknown for a file: a warning then names the first such file.
+    /// Returns the number of rows: for each file the number in its statistics, minus the rows that its
+    /// deletion vector deletes. `None` if it is unknown for a file: a warning then names the first such file.
     pub fn num_rows(&self, source: &Source) -> Result<Option<u64>> {
         let names = ["path", "size", "numRecords", "deletionVector"].map(str::to_owned);
         let columns = FileColumns::of_names(Some(&names), self)?;
         let mut total = 0_u64;
-        let mut totals = (0, 0); // files and bytes: their question costs no read of its own then
+        let mut totals = (0, 0); // cached, so that the number and size of files need no replay
         for rows in self.file_batches(source, columns, None)? {
             let rows = rows?;
             add_totals(&mut totals, &rows);
             for (row, known) in live_rows(&rows)?.into_iter().enumerate() {
                 let Some(known) = known else {
-                    self.lacks_rows(&rows, row);
+                    self.warn_of_unknown_rows(&rows, row);
                     return Ok(None);
                 };
                 total = total.saturating_add(known);
@@ -36,8 +36,8 @@ impl Snapshot {
         Ok(Some(total))
     }
 
-    /// Adds a warning about missing row counts, which strict readers accept, too.
-    fn lacks_rows(&self, rows: &RecordBatch, row: usize) {
+    /// Adds a warning about a missing row count; no error, even if the snapshot is strict.
+    fn warn_of_unknown_rows(&self, rows: &RecordBatch, row: usize) {
         let path = rows
             .column_by_name("path")
             .and_then(|path| path.as_string_opt::<i32>())
@@ -51,17 +51,17 @@ impl Snapshot {
                  count rows by a scan"
                     .to_owned(),
         };
-        self.note(warning);
+        self.add_warning(warning);
     }
 
-    /// Adds a warning that a query produced; once.
-    pub(crate) fn note(&self, warning: LogWarning) {
+    /// Adds a warning of a query, once.
+    pub(crate) fn add_warning(&self, warning: LogWarning) {
         self.0.cache.warn(warning);
     }
 }
 
-/// Returns the live rows of each file whose statistics have a row count. The batch has `numRecords` and
-/// `deletionVector`.
+/// Returns the number of live rows of each file, `None` if its statistics have no row count. The batch has
+/// the columns `numRecords` and `deletionVector`.
 pub(crate) fn live_rows(files: &RecordBatch) -> Result<Vec<Option<u64>>> {
     let records: &Int64Array = files.typed("numRecords")?;
     let vectors: &StructArray = files.typed("deletionVector")?;

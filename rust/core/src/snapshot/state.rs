@@ -14,7 +14,7 @@ impl Snapshot {
         if let Some(state) = self.0.cache.state() {
             return Ok(state);
         }
-        let state = self.recovering(source, |segment| read_state(source, segment))?;
+        let state = self.with_fallback(source, |segment| read_state(source, segment))?;
         self.verify_state(&state)
             .map_err(|error| self.located(error))?;
         Ok(self.0.cache.keep_state(state))
@@ -37,14 +37,14 @@ pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogSta
     Ok(state)
 }
 
-/// Returns protocol and metadata of a replayed state; a log without them is corrupt.
+/// Returns protocol and metadata of a replayed state; a log without either is corrupt.
 pub(super) fn definition_of(
     state: &LogState,
     segment: &LogSegment,
 ) -> Result<(Protocol, Metadata)> {
-    let lacks = |code, what: &str| {
+    let missing = |code, action: &str| {
         let message = format!(
-            "neither the commits nor the checkpoint hold a {what} action: the log is damaged; restore it"
+            "neither the commits nor the checkpoint hold a {action} action: the log is damaged; restore it"
         );
         let first = segment
             .paths()
@@ -58,10 +58,10 @@ pub(super) fn definition_of(
     let protocol = state
         .protocol
         .clone()
-        .ok_or_else(|| lacks("log.no_protocol", "protocol"))?;
+        .ok_or_else(|| missing("log.no_protocol", "protocol"))?;
     let metadata = state
         .metadata
         .clone()
-        .ok_or_else(|| lacks("log.no_metadata", "metaData"))?;
+        .ok_or_else(|| missing("log.no_metadata", "metaData"))?;
     Ok((protocol, metadata))
 }

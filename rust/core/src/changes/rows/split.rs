@@ -150,7 +150,7 @@ fn bytes_of<'a>(pieces: impl Iterator<Item = &'a Piece>) -> u64 {
 
 impl PlainValue for Split {
     const CODE: &'static str = "split.json";
-    const WHAT: &'static str = "a split";
+    const NAME: &'static str = "a split";
 }
 
 impl Split {

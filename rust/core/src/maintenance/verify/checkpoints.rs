@@ -23,7 +23,7 @@ use crate::maintenance::vacuum::named_by;
 use crate::replay::{
     Checkpoint, Grain, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,
 };
-use crate::snapshot::verified::path_keys;
+use crate::snapshot::verify::path_keys;
 use crate::storage::{FileMeta, interrupt};
 
 /// The content of a checkpoint.

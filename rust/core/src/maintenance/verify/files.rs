@@ -15,7 +15,7 @@ use crate::maintenance::vacuum::{Visible, named_by};
 use crate::replay::Source;
 use crate::scan::deletion_vectors;
 use crate::snapshot::Snapshot;
-use crate::snapshot::verified::malformed_fields;
+use crate::snapshot::verify::malformed_fields;
 use crate::storage::{BackgroundWork, FileMeta, Storage, interrupt, now};
 
 /// A file younger than this may be about to be committed, and is not reported.

@@ -20,7 +20,7 @@ use crate::replay::{
 };
 use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
-use crate::snapshot::replayed::{LiveRequest, with_key_fields, without_data_change};
+use crate::snapshot::segment_replay::{LiveRequest, with_key_fields, without_data_change};
 
 /// The position of a checkpoint's rows: before any commit after it.
 const CHECKPOINT: i64 = -1;
@@ -46,20 +46,20 @@ impl PieceRows {
             columns: tail.columns()?,
             hidden: tail.hidden(),
             with_keys: tail.spec().keyed,
-            stats_shape: tail.naming().stats_shape().unwrap_or_default(),
+            stats_shape: tail.table_columns().stats_shape().unwrap_or_default(),
             grain: Grain::SENT,
             filter,
             threads,
         };
         let units = selected(source, tail, version, parts, &selection)?;
-        let shaped = Arc::clone(&schema);
+        let keyed_schema = Arc::clone(&schema);
         let batches = units.map(move |next| {
             let KeyedRows { rows, keys } = next?;
             let rows = without_data_change(rows)?;
             if !selection.with_keys {
                 return Ok(rows);
             }
-            with_keys(&shaped, &keys, CHECKPOINT, files(&rows, None)?)
+            with_keys(&keyed_schema, &keys, CHECKPOINT, file_column(&rows, None)?)
         });
         Ok(Self {
             schema,
@@ -68,7 +68,7 @@ impl PieceRows {
     }
 
     /// Reads tombstones instead of live files.
-    pub(super) fn removed_of_checkpoint(
+    pub(super) fn tombstones_of_checkpoint(
         source: &Source,
         tail: &ReplayTail,
         version: u64,
@@ -108,7 +108,7 @@ impl PieceRows {
             filter,
         };
         let decoded = ActionSelection {
-            adds: Some(with_key_fields(&request.decoded(), &ADD_FIELDS)),
+            adds: Some(with_key_fields(&request.fields_to_decode(), &ADD_FIELDS)),
             removes: Some(with_key_fields(&[], &REMOVE_FIELDS)),
             ..ActionSelection::default()
         };
@@ -118,13 +118,13 @@ impl PieceRows {
         for batch in batches.iter().rev() {
             let live = reconciler.older(batch)?;
             if let Some(rows) = live.adds {
-                let files = added(&request, &rows)?;
+                let files = added_files(&request, &rows)?;
                 parts.push(with_keys(&schema, &live.add_keys, run, files)?);
             }
             if let Some(rows) = live.removes {
                 let keys = source.keys.of_batch(&rows)?;
-                let none = file_type(&schema).map(|none| new_null_array(none, keys.len()));
-                parts.push(with_keys(&schema, &keys, run, none?)?);
+                let nulls = new_null_array(file_type(&schema)?, keys.len());
+                parts.push(with_keys(&schema, &keys, run, nulls)?);
             }
         }
         Ok(Self {
@@ -166,16 +166,17 @@ fn selected(
 }
 
 /// Returns the added files as a column; null for files that the filter skips, whose keys still count.
-fn added(request: &LiveRequest, rows: &RecordBatch) -> Result<ArrayRef> {
+fn added_files(request: &LiveRequest, rows: &RecordBatch) -> Result<ArrayRef> {
     let passed = match &request.filter {
         Some(filter) => Some(filter.may_match(&filter.columns().of(rows)?)?),
         None => None,
     };
     let columns = without_data_change(request.columns.of(rows)?)?;
-    files(&columns, passed.map(NullBuffer::new))
+    file_column(&columns, passed.map(NullBuffer::new))
 }
 
-fn files(rows: &RecordBatch, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+/// Returns the rows as a struct column.
+fn file_column(rows: &RecordBatch, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
     let fields = rows.schema_ref().fields().clone();
     let columns = rows.columns().to_vec();
     let files = StructArray::try_new_with_length(fields, columns, nulls, rows.num_rows());
@@ -203,19 +204,19 @@ fn with_keys(
     RecordBatch::try_new(Arc::clone(schema), columns).map_err(columns_mismatch)
 }
 
-/// Returns the error for a file that existed when the plan was made.
+/// Returns the error for a file that was deleted after the plan was made; other errors stay as they are.
 fn vanished(error: Error) -> Error {
     if error.code() != "storage.not_found" {
         return error;
     }
-    let message = "this file of the log was there when the replay was planned, and is gone: the log was cleaned in \
-                   the meantime; plan again";
-    let mut vanished_error = Error::corrupt("replay.vanished", message);
+    let message = "this file of the log existed when the replay was planned, but no longer does: the log was cleaned in the \
+                   meantime; plan again";
+    let mut vanished = Error::corrupt("replay.vanished", message);
     if let Some(path) = error.path() {
-        vanished_error = vanished_error.at_path(path.to_owned());
+        vanished = vanished.at_path(path);
     }
-    if let Some(version) = error.version() {
-        vanished_error = vanished_error.at_version(version);
+    match error.version() {
+        Some(version) => vanished.at_version(version),
+        None => vanished,
     }
-    vanished_error
 }

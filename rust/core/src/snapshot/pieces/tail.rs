@@ -1,4 +1,4 @@
-//! The values that are needed to read the pieces of a plan, in serializable form.
+//! The values needed to read the pieces of a plan, in serializable form.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::replay::{FileActionKey, FileFilter, KeySet, Keys, Source};
 use crate::snapshot::Snapshot;
-use crate::snapshot::columns::Naming;
+use crate::snapshot::columns::TableColumns;
 use crate::snapshot::plain_value::PlainValue;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 
-/// Pieces must be read by the release that made them: another may split files differently.
+/// Pieces must be read by the release that planned them: another one may split files differently.
 const LIBRARY: &str = env!("CARGO_PKG_VERSION");
 
 /// The options for reading the rows of a plan.
@@ -42,7 +42,7 @@ pub(super) struct PieceSpec {
 
 impl PlainValue for PieceSpec {
     const CODE: &'static str = "replay.json";
-    const WHAT: &'static str = "part of a plan";
+    const NAME: &'static str = "part of a plan";
 }
 
 impl PieceSpec {
@@ -107,7 +107,7 @@ impl ReplayTail {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `replay.json`, also for what another release of the library made.
+    /// Invalid argument: `replay.json`, also for a plan of another release of the library.
     pub fn from_parts(json: &str, hidden: &[u8]) -> Result<Self> {
         let spec = PieceSpec::from_json(json)?;
         if spec.library != LIBRARY {
@@ -127,7 +127,7 @@ impl ReplayTail {
         Self::new(spec, Arc::new(keys.collect()))
     }
 
-    /// Returns the number of files in the tail.
+    /// Returns the number of files that the tail hides.
     pub fn num_hidden(&self) -> usize {
         self.hidden.len()
     }
@@ -143,11 +143,11 @@ impl ReplayTail {
             return Ok(None);
         };
         let bound = Predicate::parse_sql(text)?.bind(&self.table_schema)?;
-        let Naming {
+        let TableColumns {
             schema,
             partition_columns,
             mode,
-        } = self.naming();
+        } = self.table_columns();
         let filter = FileFilter::new(bound, schema, partition_columns, mode)?;
         Ok(Some(Arc::new(filter)))
     }
@@ -178,11 +178,11 @@ impl ReplayTail {
     ///
     /// As [`FileColumns::new`].
     pub fn columns(&self) -> Result<FileColumns> {
-        FileColumns::named(self.spec.columns.as_deref(), &self.naming())
+        FileColumns::named(self.spec.columns.as_deref(), &self.table_columns())
     }
 
-    pub(super) fn naming(&self) -> Naming<'_> {
-        Naming {
+    pub(super) fn table_columns(&self) -> TableColumns<'_> {
+        TableColumns {
             schema: &self.table_schema,
             partition_columns: &self.spec.partition_columns,
             mode: self.spec.column_mapping,

@@ -86,7 +86,7 @@ impl Changes {
 
 impl PlainValue for Shuffle {
     const CODE: &'static str = "changes.shuffle";
-    const WHAT: &'static str = "a shuffle of changes";
+    const NAME: &'static str = "a shuffle of changes";
 }
 
 impl Shuffle {

@@ -8,7 +8,7 @@ use arrow_buffer::BooleanBuffer;
 use arrow_schema::Fields;
 
 use super::Snapshot;
-use super::columns::Naming;
+use super::columns::TableColumns;
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, columns_mismatch, filter_rows, project};
 use crate::codec::commit::ActionSelection;
@@ -21,6 +21,7 @@ use crate::replay::{
     Checkpoint, FileActionKey, FileFilter, Grain, KeySet, KeyedRows, LogState, Reconciler,
     RowsAhead, Selection, Source, decode_tail, heads,
 };
+use crate::storage::pool::Unordered;
 
 /// Returns the fields together with those of the key.
 pub(super) fn with_key_fields(fields: &[FileField], order: &[FileField]) -> Vec<FileField> {
@@ -54,7 +55,7 @@ pub(super) struct LiveRequest {
 }
 
 impl LiveRequest {
-    pub(super) fn all(columns: FileColumns) -> Self {
+    pub(super) fn unfiltered(columns: FileColumns) -> Self {
         Self {
             columns,
             filter: None,
@@ -62,7 +63,7 @@ impl LiveRequest {
     }
 
     /// Returns the fields to decode in the tail, whose rows are filtered after decoding.
-    pub(super) fn decoded(&self) -> Vec<FileField> {
+    pub(super) fn fields_to_decode(&self) -> Vec<FileField> {
         match &self.filter {
             Some(filter) => self.columns.merged(filter.columns()).fields(),
             None => self.columns.fields(),
@@ -70,7 +71,7 @@ impl LiveRequest {
     }
 
     /// Returns the part of a checkpoint to read first.
-    fn ahead(&self, removes: &[FileField], grain: Grain) -> RowsAhead {
+    fn rows_ahead(&self, removes: &[FileField], grain: Grain) -> RowsAhead {
         let (action, columns, filters) = match &self.filter {
             Some(filter) => (FileAction::Add, filter.columns().clone(), true),
             None if removes.is_empty() => (FileAction::Add, self.columns.clone(), false),
@@ -85,7 +86,7 @@ impl LiveRequest {
     }
 
     /// Selects the requested rows of the tail's live rows.
-    fn of_tail(
+    fn select(
         &self,
         rows: &RecordBatch,
         keys: Vec<FileActionKey>,
@@ -96,13 +97,13 @@ impl LiveRequest {
         let passed = filter.may_match(&filter.columns().of(rows)?)?;
         let keys = keys.into_iter().zip(&passed);
         let keys = keys.filter_map(|(key, passed)| passed.then_some(key));
-        let columns = self.columns.of(&chosen(rows, passed.clone())?)?;
+        let columns = self.columns.of(&select_rows(rows, passed.clone())?)?;
         Ok((without_data_change(columns)?, keys.collect()))
     }
 }
 
 /// Returns the rows whose bit is set.
-pub(super) fn chosen(rows: &RecordBatch, bits: BooleanBuffer) -> Result<RecordBatch> {
+pub(super) fn select_rows(rows: &RecordBatch, bits: BooleanBuffer) -> Result<RecordBatch> {
     filter_rows(rows, &BooleanArray::new(bits, None))
 }
 
@@ -111,8 +112,8 @@ pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
     let Some(cache) = source.storage.log_cache() else {
         return;
     };
-    let small = |file: &&TailFile| file.file.size <= WHOLE_FILE;
-    let tail = segment.tail.iter().filter(small);
+    let is_small = |file: &&TailFile| file.file.size <= WHOLE_FILE;
+    let tail = segment.tail.iter().filter(is_small);
     let mut paths: Vec<_> = tail.map(|file| (file.file.path.clone(), None)).collect();
     if let Some(checkpoint) = &segment.checkpoint {
         paths.extend(heads(checkpoint));
@@ -120,13 +121,13 @@ pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
     cache.prefetch(&paths);
 }
 
-/// A segment replayed down to its checkpoint, whose rows follow.
+/// A replayed tail, and the checkpoint below it.
 pub(super) struct Replay {
     /// Live adds of the tail, newest batch first.
     pub(super) adds: Vec<(RecordBatch, Vec<FileActionKey>)>,
     /// Tombstones of the tail.
     pub(super) removes: Vec<RecordBatch>,
-    pub(super) checkpoint: Option<Checkpoint>,
+    checkpoint: Option<Checkpoint>,
     hidden: Arc<KeySet>,
     pub(super) state: LogState,
     stats_shape: Fields,
@@ -142,7 +143,7 @@ impl Replay {
         grain: Grain,
     ) -> Result<Self> {
         prefetch(source, segment);
-        let ahead = request.ahead(removes, grain);
+        let ahead = request.rows_ahead(removes, grain);
         let checkpoint = segment
             .checkpoint
             .as_ref()
@@ -172,7 +173,7 @@ impl Replay {
         removes: &[FileField],
     ) -> Result<Self> {
         let decoded = ActionSelection {
-            adds: Some(with_key_fields(&request.decoded(), &ADD_FIELDS)),
+            adds: Some(with_key_fields(&request.fields_to_decode(), &ADD_FIELDS)),
             removes: Some(with_key_fields(removes, &REMOVE_FIELDS)),
             control: true,
             ..ActionSelection::default()
@@ -191,12 +192,12 @@ impl Replay {
             hidden: Arc::default(),
             state,
             // there are no typed statistics if the schema lacks physical names
-            stats_shape: Naming::of(snapshot).stats_shape().unwrap_or_default(),
+            stats_shape: TableColumns::of(snapshot).stats_shape().unwrap_or_default(),
         };
         for batch in batches.into_iter().rev() {
             let live = reconciler.older(&batch)?;
             if let Some(rows) = live.adds {
-                replay.adds.push(request.of_tail(&rows, live.add_keys)?);
+                replay.adds.push(request.select(&rows, live.add_keys)?);
             }
             if let Some(rows) = live.removes {
                 replay.removes.push(project(&rows, removes)?);
@@ -206,21 +207,22 @@ impl Replay {
         Ok(replay)
     }
 
-    /// `kept`: the rows stay in memory, with their keys, in few large batches.
+    /// Returns the selection of the checkpoint's rows; with `keep`, they stay in memory, with their keys, in
+    /// few large batches.
     pub(super) fn selection(
         &self,
         action: FileAction,
         request: &LiveRequest,
-        kept: bool,
+        keep: bool,
     ) -> Selection {
         Selection {
             action,
             columns: request.columns.clone(),
             hidden: Arc::clone(&self.hidden),
-            with_keys: kept,
+            with_keys: keep,
             stats_shape: self.stats_shape.clone(),
             filter: request.filter.clone(),
-            grain: grain_of(kept),
+            grain: grain_of(keep),
             threads: None,
         }
     }
@@ -234,26 +236,46 @@ impl Replay {
     pub(super) fn rows(
         &self,
         request: &LiveRequest,
-        kept: bool,
+        keep: bool,
     ) -> Result<Vec<(RecordBatch, Vec<FileActionKey>)>> {
         let mut all = Vec::new();
-        if let Some(checkpoint) = &self.checkpoint {
-            let selection = self.selection(FileAction::Add, request, kept);
-            let mut chunks = checkpoint.rows(&selection)?.collect::<Result<Vec<_>>>()?;
-            chunks.sort_by_key(|(unit, _)| *unit); // stable: rows of a unit come in order
-            let chunks = chunks.into_iter().map(|(_, chunk)| chunk);
-            for KeyedRows { rows, keys } in chunks.chain(checkpoint.inline_rows(&selection)?) {
-                all.push((without_data_change(rows)?, keys));
-            }
+        let selection = self.selection(FileAction::Add, request, keep);
+        for KeyedRows { rows, keys } in self.checkpoint_rows(&selection)? {
+            all.push((without_data_change(rows)?, keys));
         }
         all.extend(self.adds.iter().rev().cloned());
         Ok(all)
     }
+
+    /// Returns the selected rows of the checkpoint, in their order.
+    pub(super) fn checkpoint_rows(&self, selection: &Selection) -> Result<Vec<KeyedRows>> {
+        let Some(checkpoint) = &self.checkpoint else {
+            return Ok(Vec::new());
+        };
+        let mut units = checkpoint.rows(selection)?.collect::<Result<Vec<_>>>()?;
+        units.sort_by_key(|(unit, _)| *unit); // stable: rows of a unit come in order
+        let rows = units.into_iter().map(|(_, rows)| rows);
+        Ok(rows.chain(checkpoint.inline_rows(selection)?).collect())
+    }
+
+    /// Streams the selected rows of the checkpoint, in no defined order; those of a JSON manifest come apart.
+    pub(super) fn stream_checkpoint(
+        &self,
+        selection: &Selection,
+    ) -> Result<(Option<KeyedRows>, Option<Unordered<KeyedRows>>)> {
+        Ok(match &self.checkpoint {
+            Some(checkpoint) => (
+                checkpoint.inline_rows(selection)?,
+                Some(checkpoint.rows(selection)?),
+            ),
+            None => (None, None),
+        })
+    }
 }
 
 /// Returns the batch size: rows that stay in memory come in few large batches.
-pub(super) fn grain_of(kept: bool) -> Grain {
-    if kept { Grain::KEPT } else { Grain::STREAMED }
+pub(super) fn grain_of(keep: bool) -> Grain {
+    if keep { Grain::KEPT } else { Grain::STREAMED }
 }
 
 /// Adds the number and size of the files of a batch to the totals.
