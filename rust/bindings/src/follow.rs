@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use deltareplay_core::changes::follow::{self, Begin, FollowOptions, Offset};
+use deltareplay_core::changes::follow::{self, FollowOptions, Offset, StreamStart};
 use deltareplay_core::changes::{Edge, Kind};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -25,33 +25,33 @@ pub(crate) struct Follow {
 }
 
 /// Returns the start of a stream; at most one of the three arguments may be set.
-fn begin(
+fn stream_start(
     py: Python<'_>,
     version: Option<&Bound<'_, PyAny>>,
     timestamp: Option<&Bound<'_, PyAny>>,
     offset: Option<&str>,
-) -> PyResult<Begin> {
+) -> PyResult<StreamStart> {
     Ok(match (version, timestamp, offset) {
-        (None, None, None) => Begin::State,
+        (None, None, None) => StreamStart::Snapshot,
         (Some(version), None, None) => {
             if let Ok(text) = version.cast::<PyString>() {
                 let text: String = text.extract()?;
                 if text == "latest" {
-                    return Ok(Begin::Latest);
+                    return Ok(StreamStart::Latest);
                 }
             }
-            Begin::At(Edge::Version(convert::unsigned(
+            StreamStart::At(Edge::Version(convert::unsigned(
                 py,
                 "starting_version",
                 version.extract()?,
             )?))
         }
         (None, Some(timestamp), None) => {
-            Begin::At(Edge::Timestamp(convert::milliseconds(timestamp)?))
+            StreamStart::At(Edge::Timestamp(convert::milliseconds(timestamp)?))
         }
         (None, None, Some(json)) => {
             let offset = Offset::from_json(json).map_err(|error| to_exception(py, &error))?;
-            Begin::After(offset)
+            StreamStart::After(offset)
         }
         _ => {
             return Err(invalid(
@@ -100,7 +100,7 @@ impl Arguments<'_> {
             None => self.read_change_feed.then_some(Kind::Full),
         };
         Ok(FollowOptions {
-            begin: begin(
+            start: stream_start(
                 py,
                 self.starting_version.as_ref(),
                 self.starting_timestamp.as_ref(),

@@ -281,7 +281,7 @@ impl Snapshot {
         Ok((
             ArrowTable::from(changes.files),
             definition
-                .map(|change| (change.what, change.name, change.before, change.after))
+                .map(|change| (change.kind, change.name, change.before, change.after))
                 .collect(),
             totals,
         ))

@@ -4,7 +4,7 @@
 //! Compares the two states, not the commits between them: a file that was added and removed again is in
 //! neither.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -36,7 +36,7 @@ enum FileDifference {
 pub struct Difference {
     /// `column`, `partition columns`, `protocol`, `reader feature`, `writer feature`, `property`,
     /// `domain` or `metadata`.
-    pub what: &'static str,
+    pub kind: &'static str,
     /// The name of the column, property or feature.
     pub name: String,
     /// The value before; `None` if there was none.
@@ -84,17 +84,17 @@ pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Snap
     let (old, old_totals) = files(source, before)?;
     let (mut new, new_totals) = files(source, after)?;
     let mut differing: Vec<Differing> = Vec::new();
-    for (key, known) in old {
+    for (key, before) in old {
         match new.remove(&key) {
-            None => differing.push((FileDifference::Removed, Some(known), None)),
-            Some(same) if same.file.deletion_vector != known.file.deletion_vector => {
-                differing.push((FileDifference::Vector, Some(known), Some(same)));
+            None => differing.push((FileDifference::Removed, Some(before), None)),
+            Some(after) if after.file.deletion_vector != before.file.deletion_vector => {
+                differing.push((FileDifference::Vector, Some(before), Some(after)));
             }
             Some(_) => {}
         }
     }
     let added = new.into_values();
-    differing.extend(added.map(|known| (FileDifference::Added, None, Some(known))));
+    differing.extend(added.map(|file| (FileDifference::Added, None, Some(file))));
     differing.sort_by(|left, right| path(left).cmp(path(right)));
     Ok(SnapshotDiff {
         files: batch(&differing)?,
@@ -104,8 +104,8 @@ pub fn diff(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Snap
 }
 
 fn path(file: &Differing) -> &str {
-    let known = file.1.as_ref().or(file.2.as_ref());
-    known.map_or("", |known| &known.file.path)
+    let file = file.1.as_ref().or(file.2.as_ref());
+    file.map_or("", |live| &live.file.path)
 }
 
 type FilesByKey = HashMap<FileActionKey, LiveFile>;
@@ -134,15 +134,15 @@ fn files(source: &Source, snapshot: &Snapshot) -> Result<(FilesByKey, Totals)> {
 }
 
 fn schema() -> SchemaRef {
-    let long = |name: &str| Field::new(name, DataType::Int64, true);
+    let count = |name: &str| Field::new(name, DataType::Int64, true);
     Arc::new(Schema::new(vec![
         Field::new("change", DataType::Utf8, false),
         Field::new("path", DataType::Utf8, false),
         Field::new("size", DataType::Int64, false),
-        long("rows_before"),
-        long("rows_after"),
-        long("deleted_before"),
-        long("deleted_after"),
+        count("rows_before"),
+        count("rows_after"),
+        count("deleted_before"),
+        count("deleted_after"),
     ]))
 }
 
@@ -153,14 +153,13 @@ fn batch(differing: &[Differing]) -> Result<RecordBatch> {
         FileDifference::Vector => "vector",
     });
     let sizes = differing.iter().map(|(_, before, after)| {
-        let known = after.as_ref().or(before.as_ref());
-        known.map_or(0, |known| known.file.size)
+        let file = after.as_ref().or(before.as_ref());
+        file.map_or(0, |live| live.file.size)
     });
     let rows = |state: BeforeOrAfter| {
-        let rows = differing.iter().map(move |file| {
-            let known = state(file).as_ref()?;
-            i64::try_from(known.rows?).ok()
-        });
+        let rows = differing
+            .iter()
+            .map(move |file| i64::try_from(state(file).as_ref()?.rows?).ok());
         Arc::new(rows.collect::<Int64Array>()) as ArrayRef
     };
     let deleted = |state: BeforeOrAfter| {
@@ -180,36 +179,36 @@ fn batch(differing: &[Differing]) -> Result<RecordBatch> {
         deleted(|file| &file.2),
     ];
     RecordBatch::try_new(schema(), columns).map_err(|cause: ArrowError| {
-        Error::corrupt("log.columns", "the columns of two versions do not fit").because(cause)
+        Error::corrupt("log.columns", "the columns of two versions do not match").because(cause)
     })
 }
 
-type Named = BTreeMap<(&'static str, String), String>;
+/// The parts of a table definition by kind and name.
+type Definition = BTreeMap<(&'static str, String), String>;
 
 fn definition(source: &Source, before: &Snapshot, after: &Snapshot) -> Result<Vec<Difference>> {
-    let (mut old, mut new) = (named(source, before)?, named(source, after)?);
+    let (mut old, mut new) = (parts(source, before)?, parts(source, after)?);
     let mut differences = Vec::new();
-    let names: Vec<_> = old.keys().chain(new.keys()).cloned().collect();
-    for key in names {
+    let keys: BTreeSet<_> = old.keys().chain(new.keys()).cloned().collect();
+    for key in keys {
         let (before, after) = (old.remove(&key), new.remove(&key));
+        let (kind, name) = key;
         if before != after {
             differences.push(Difference {
-                what: key.0,
-                name: key.1,
+                kind,
+                name,
                 before,
                 after,
             });
         }
     }
-    differences.sort();
     Ok(differences)
 }
 
-/// Returns the parts of a table definition by kind and name.
-fn named(source: &Source, snapshot: &Snapshot) -> Result<Named> {
-    let mut facts = Named::new();
-    let mut add = |what, name: &str, value: String| {
-        facts.insert((what, name.to_owned()), value);
+fn parts(source: &Source, snapshot: &Snapshot) -> Result<Definition> {
+    let mut parts = Definition::new();
+    let mut add = |kind, name: &str, value: String| {
+        parts.insert((kind, name.to_owned()), value);
     };
     let protocol = snapshot.protocol();
     let versions = [
@@ -219,12 +218,12 @@ fn named(source: &Source, snapshot: &Snapshot) -> Result<Named> {
     for (name, version) in versions {
         add("protocol", name, version.to_string());
     }
-    for (what, features) in [
+    for (kind, features) in [
         ("reader feature", &protocol.reader_features),
         ("writer feature", &protocol.writer_features),
     ] {
         for feature in features.iter().flatten() {
-            add(what, feature, "supported".to_owned());
+            add(kind, feature, "supported".to_owned());
         }
     }
     let metadata = snapshot.metadata();
@@ -244,16 +243,12 @@ fn named(source: &Source, snapshot: &Snapshot) -> Result<Named> {
         add("domain", &domain.domain, domain.configuration);
     }
     let schema: Value = serde_json::from_str(&metadata.schema_string).unwrap_or_default();
-    let mut columns = Vec::new();
-    fields("", &schema, 0, &mut columns);
-    for (name, text) in columns {
-        add("column", &name, text);
-    }
-    Ok(facts)
+    add_columns("", &schema, 0, &mut |name, text| add("column", name, text));
+    Ok(parts)
 }
 
-/// Collects the columns of a struct type in the log's JSON; nested columns have dotted names.
-fn fields(prefix: &str, schema: &Value, depth: usize, strings: &mut Vec<(String, String)>) {
+/// Adds the columns of a struct type in the log's JSON; nested columns have dotted names.
+fn add_columns(prefix: &str, schema: &Value, depth: usize, add: &mut dyn FnMut(&str, String)) {
     let list = schema.get("fields").and_then(Value::as_array);
     for field in list.into_iter().flatten() {
         let name = field.get("name").and_then(Value::as_str).unwrap_or("?");
@@ -272,9 +267,9 @@ fn fields(prefix: &str, schema: &Value, depth: usize, strings: &mut Vec<(String,
         if let Some(metadata) = metadata.filter(|metadata| !metadata.is_empty()) {
             text.push_str(&format!(" {}", Value::Object(metadata.clone())));
         }
-        strings.push((path.clone(), text));
+        add(&path, text);
         if nested && depth < MAX_DEPTH {
-            fields(&format!("{path}."), data_type, depth + 1, strings);
+            add_columns(&format!("{path}."), data_type, depth + 1, add);
         }
     }
 }

@@ -4,8 +4,8 @@
 //! of which files each commit removed and added, and [`rows::read`] reads these rows. If files were
 //! rewritten, [`net::compare`] separates changed rows from copied rows. [`net`] follows rows through all
 //! commits, in one process or by a [`net::shuffle`]; [`net::endpoints`] compares the first and the last
-//! version if that suffices. Commits and rows of full changes are read as they are pulled. Plans are plain
-//! values, so that other processes can read the rows.
+//! version if that suffices. Commits and rows of full changes are read on demand. Plans are plain values, so
+//! that other processes can read the rows.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking", "Deletion Vectors".
 
@@ -35,7 +35,7 @@ pub use rows::stream::ChangeRows;
 
 use plan::IdentityOptions;
 use range::Range;
-use rows::row_schema::{ChangesDefinition, Reading};
+use rows::row_schema::{ChangesDefinition, ResolvedDefinition};
 
 /// A kind of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,13 +66,13 @@ pub struct ChangeOptions {
     pub allow_out_of_range: bool,
 }
 
-/// The changes of a range of versions. The log of the range is read later. Cheap to clone.
+/// The changes of a range of versions. The log of the range is read on demand. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Changes {
     source: Source,
     range: Range,
     definition: ChangesDefinition,
-    reading: Arc<Reading>,
+    resolved: Arc<ResolvedDefinition>,
     identity_options: IdentityOptions,
     options: ChangeOptions,
 }
@@ -98,12 +98,12 @@ impl Changes {
             options.columns.clone(),
             options.filter.as_ref(),
         );
-        let reading = Arc::new(definition.reading()?);
-        reading.check_key(&options.key)?;
+        let resolved = Arc::new(definition.resolve()?);
+        resolved.check_key(&options.key)?;
         Ok(Self {
             source: source.clone(),
             identity_options: IdentityOptions::new(&options.key, options.most_rows),
-            reading,
+            resolved,
             definition,
             range,
             options,
@@ -112,7 +112,7 @@ impl Changes {
 
     /// Returns the schema of the rows.
     pub fn schema(&self) -> SchemaRef {
-        self.reading.schema()
+        self.resolved.schema()
     }
 
     /// Returns the first and the last version; `None` if the range has no commit.

@@ -1,4 +1,4 @@
-//! The work for a range: commit by commit for full changes, as a whole for net changes.
+//! The tasks that read a range: commit by commit for full changes, all at once for net changes.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -11,22 +11,24 @@ use super::net::endpoints;
 use super::net::endpoints::RangeBounds;
 use super::net::identify::{RowIdentity, Share};
 use super::range::commits::{Commit, Commits, Stamp};
-use super::range::derive::{Derived, Item, MatchBy, derive, derive_net, sides, sides_of};
-use super::range::metadata_history::{CommitFacts, MetadataHistory};
+use super::range::derive::{
+    Derived, Item, MatchBy, derive, derive_net, row_changes, row_changes_of,
+};
+use super::range::metadata_history::{CommitSettings, MetadataHistory};
 use super::rows::piece::Piece;
-use super::rows::row_schema::Reading;
+use super::rows::row_schema::ResolvedDefinition;
 use super::{ChangeOptions, Changes};
 use crate::error::{Error, Result};
 use crate::replay::{Keys, Source};
 
-/// A step towards changed rows.
+/// A part of the work of reading changed rows.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Task {
     /// Pieces whose rows need no comparison.
     Pieces(Vec<Piece>),
     /// A share of the rows of one commit that must be compared.
     Compare(#[serde(with = "shared")] Arc<Item>, Share),
-    /// A share of the rows of all commits that must be followed.
+    /// A share of the rows of all commits, whose net outcome must be computed.
     Net(#[serde(with = "shared")] Arc<NetPlan>, Share),
 }
 
@@ -54,7 +56,7 @@ impl Task {
     pub(super) fn of(item: Item) -> Self {
         match item {
             Item::Pieces(pieces) => Self::Pieces(pieces),
-            compare => Self::Compare(Arc::new(compare), Share::ALL),
+            Item::Compare { .. } => Self::Compare(Arc::new(item), Share::ALL),
         }
     }
 }
@@ -86,43 +88,43 @@ impl IdentityOptions {
     }
 }
 
-/// The commits of a range with the definition at each, oldest first.
-struct CommitsWithFacts {
-    reading: Arc<Reading>,
+/// The commits of a range with the settings of the table at each, oldest first.
+struct CommitsWithSettings {
+    resolved: Arc<ResolvedDefinition>,
     options: ChangeOptions,
     /// `None` for an empty range, and after the end.
     log: Option<(Commits, MetadataHistory)>,
 }
 
-impl CommitsWithFacts {
+impl CommitsWithSettings {
     fn new(changes: &Changes) -> Result<Self> {
         let log = match (changes.range.versions, &changes.range.start) {
             (Some((first, last)), Some(start)) => Some((
                 Commits::new(&changes.source.storage, first, last)?,
-                MetadataHistory::new(start, &changes.reading)?,
+                MetadataHistory::new(start, &changes.resolved)?,
             )),
             _ => None,
         };
         Ok(Self {
-            reading: Arc::clone(&changes.reading),
+            resolved: Arc::clone(&changes.resolved),
             options: changes.options.clone(),
             log,
         })
     }
 }
 
-impl Iterator for CommitsWithFacts {
-    type Item = Result<(Commit, CommitFacts)>;
+impl Iterator for CommitsWithSettings {
+    type Item = Result<(Commit, CommitSettings)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let (commits, history) = self.log.as_mut()?;
         let next = commits.next().map(|commit| {
             let mut commit = commit?;
-            let facts = history.step(&mut commit, &self.reading)?;
-            if self.options.require_feed && !facts.feed {
+            let settings = history.step(&mut commit, &self.resolved)?;
+            if self.options.require_feed && !settings.feed {
                 return Err(feed_disabled(commit.stamp.version));
             }
-            Ok((commit, facts))
+            Ok((commit, settings))
         });
         if !matches!(next, Some(Ok(_))) {
             self.log = None;
@@ -141,14 +143,14 @@ pub(super) fn feed_disabled(version: u64) -> Error {
 /// The changes of each commit of a range, oldest first.
 pub(super) struct DerivedCommits {
     source: Source,
-    commits: CommitsWithFacts,
+    commits: CommitsWithSettings,
 }
 
 impl DerivedCommits {
     pub(super) fn new(changes: &Changes) -> Result<Self> {
         Ok(Self {
             source: changes.source.clone(),
-            commits: CommitsWithFacts::new(changes)?,
+            commits: CommitsWithSettings::new(changes)?,
         })
     }
 }
@@ -160,7 +162,7 @@ impl Iterator for DerivedCommits {
         let next = self.commits.next()?;
         let has_key = !self.commits.options.key.is_empty();
         let keys = &self.source.keys;
-        let derived = next.and_then(|(commit, facts)| derive(&commit, facts, keys, has_key));
+        let derived = next.and_then(|(commit, settings)| derive(&commit, settings, keys, has_key));
         if derived.is_err() {
             self.commits.log = None;
         }
@@ -191,7 +193,7 @@ impl NetPlan {
     /// As [`NetPlan::of`]; errors of the log.
     pub(super) fn new(changes: &Changes) -> Result<Self> {
         let kind = changes.net().unwrap_or(Net::MinDelta);
-        let commits = CommitsWithFacts::new(changes)?.collect::<Result<Vec<_>>>()?;
+        let commits = CommitsWithSettings::new(changes)?.collect::<Result<Vec<_>>>()?;
         let has_key = !changes.options.key.is_empty();
         Self::of(&commits, &changes.source.keys, has_key, kind)
     }
@@ -200,7 +202,7 @@ impl NetPlan {
     pub(super) fn range_bounds(&self, keys: &Keys) -> Result<RangeBounds, &'static str> {
         let moves = match &self.moves {
             Some(moves) => moves,
-            None if endpoints::are_enough(self.kind) => return Err(endpoints::NO_IDS),
+            None if endpoints::suffice(self.kind) => return Err(endpoints::NO_IDS),
             None => return Err(endpoints::SHORT_LIVED_ROWS),
         };
         RangeBounds::of(&self.commits, moves, keys)
@@ -219,7 +221,7 @@ impl NetPlan {
     ///
     /// Invalid argument: `changes.identity` where the kind needs to know which row is which.
     pub(super) fn of(
-        commits: &[(Commit, CommitFacts)],
+        commits: &[(Commit, CommitSettings)],
         keys: &Keys,
         has_key: bool,
         kind: Net,
@@ -232,43 +234,39 @@ impl NetPlan {
             );
             return Err(Error::invalid("changes.identity", message));
         }
-        let net = |(commit, facts): &(Commit, CommitFacts)| {
-            derive_net(commit, *facts, keys, way).map(|item| (commit.stamp, item))
+        let net = |(commit, settings): &(Commit, CommitSettings)| {
+            derive_net(commit, *settings, keys, way).map(|item| (commit.stamp, item))
         };
-        let by_bounds = way == MatchBy::RowTracking && endpoints::are_enough(kind);
+        let endpoints_suffice = way == MatchBy::RowTracking && endpoints::suffice(kind);
         Ok(Self {
             kind,
             way,
             reason,
             commits: commits.iter().map(net).collect::<Result<_>>()?,
-            moves: by_bounds.then(|| moves(commits, keys)).flatten(),
+            moves: endpoints_suffice.then(|| moves(commits, keys)).flatten(),
         })
     }
 }
 
 /// Returns the files that commits rewrote without a change; `None` if not all of their rows have ids.
-fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, Item)>> {
+fn moves(commits: &[(Commit, CommitSettings)], keys: &Keys) -> Option<Vec<(Stamp, Item)>> {
     let mut items = Vec::new();
-    for (commit, facts) in commits {
+    for (commit, settings) in commits {
         let stamp = commit.stamp;
-        let kept = (&commit.kept_adds, &commit.kept_removes);
-        let no_op = (&commit.adds, &commit.removes);
-        let both = [
-            (kept, true),
-            (no_op, commit.info.no_op_merge), // a MERGE that rewrote files for nothing
-        ];
-        for ((adds, removes), _) in both.into_iter().filter(|(_, moved)| *moved) {
+        let mut moved = vec![(&commit.unchanged_adds, &commit.unchanged_removes)];
+        if commit.info.no_op_merge {
+            moved.push((&commit.adds, &commit.removes)); // rewritten without a changed row
+        }
+        for (adds, removes) in moved {
             if adds.is_empty() && removes.is_empty() {
                 continue;
             }
-            let sides = sides_of(stamp, adds, removes, *facts, keys).ok()?;
-            let tracked = facts.row_tracking && sides.row_ids;
+            let changes = row_changes_of(stamp, adds, removes, *settings, keys).ok()?;
+            let tracked = settings.row_tracking && changes.row_ids;
             if !tracked || commit.info.row_ids_preserved == Some(false) {
                 return None;
             }
-            let (mut pieces, new) = (sides.removed, sides.new);
-            pieces.extend(new);
-            items.push((stamp, Item::Pieces(pieces)));
+            items.push((stamp, Item::Pieces(changes.into_pieces())));
         }
     }
     Some(items)
@@ -276,24 +274,24 @@ fn moves(commits: &[(Commit, CommitFacts)], keys: &Keys) -> Option<Vec<(Stamp, I
 
 /// Returns the best way to identify rows in all of the commits.
 fn common_way(
-    commits: &[(Commit, CommitFacts)],
+    commits: &[(Commit, CommitSettings)],
     keys: &Keys,
     has_key: bool,
 ) -> Result<(MatchBy, &'static str)> {
     let (mut tracked, mut by_vectors) = (true, true);
-    for (commit, facts) in commits {
+    for (commit, settings) in commits {
         by_vectors &= !commit.moved;
         if commit.info.no_op_merge {
             by_vectors &= commit.adds.is_empty() && commit.removes.is_empty();
             continue;
         }
-        let sides = sides(commit, *facts, keys)?;
-        if sides.removed.is_empty() && sides.new.is_empty() {
+        let changes = row_changes(commit, *settings, keys)?;
+        if changes.removed.is_empty() && changes.new.is_empty() {
             continue;
         }
-        let kept = commit.info.row_ids_preserved != Some(false) || !sides.rewrites();
-        tracked &= facts.row_tracking && sides.row_ids && kept;
-        by_vectors &= !sides.rewrites();
+        let preserved = commit.info.row_ids_preserved != Some(false) || !changes.rewrites();
+        tracked &= settings.row_tracking && changes.row_ids && preserved;
+        by_vectors &= !changes.rewrites();
     }
     Ok(if tracked {
         (

@@ -1,17 +1,18 @@
 //! The files of a stream, in order: those of a snapshot, then those of each commit.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
-use super::{FollowOptions, Tasks, net_of};
+use super::{FollowOptions, net_kind};
 use crate::changes::Kind;
 use crate::changes::net::identify::Share;
 use crate::changes::plan::{NetPlan, Task, feed_disabled};
 use crate::changes::range::commits::{Commit, FileChange, Stamp};
 use crate::changes::range::derive::{Item, derive};
-use crate::changes::range::metadata_history::{CommitFacts, PartitionNames};
+use crate::changes::range::metadata_history::{CommitSettings, PartitionNames};
 use crate::changes::rows::piece::{ChangeType, Piece};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
@@ -28,7 +29,7 @@ pub(super) struct Entry {
     pub index: i64,
     /// The size in bytes, as in the log.
     pub bytes: u64,
-    what: EntryRows,
+    rows: EntryRows,
 }
 
 #[derive(Clone, Debug)]
@@ -36,7 +37,7 @@ enum EntryRows {
     /// The rows of the piece.
     Rows(Box<Piece>),
     /// The changes of the commit; on its last file.
-    Commit(Box<(Commit, CommitFacts)>),
+    Commit(Box<(Commit, CommitSettings)>),
     /// A file of the commit whose last file has the changes.
     Part,
 }
@@ -55,25 +56,30 @@ impl Entries {
     }
 
     /// Returns the tasks that read the batch, and its approximate size in bytes.
-    pub(super) fn finish(self, source: &Source, options: &FollowOptions) -> Result<(Tasks, u64)> {
+    pub(super) fn finish(
+        self,
+        source: &Source,
+        options: &FollowOptions,
+    ) -> Result<(Vec<Task>, u64)> {
         let bytes = self.0.iter().map(|entry| entry.bytes);
         let bytes = bytes.fold(0, u64::saturating_add);
-        let mut tasks: Tasks = Vec::new();
-        let mut commits: Vec<(Commit, CommitFacts)> = Vec::new();
+        let mut tasks: Vec<Task> = Vec::new();
+        let mut commits: Vec<(Commit, CommitSettings)> = Vec::new();
         let has_key = !options.key.is_empty();
+        let net = net_kind(options);
         for entry in self.0 {
-            match entry.what {
+            match entry.rows {
                 EntryRows::Part => {}
                 EntryRows::Rows(piece) => add(&mut tasks, Task::Pieces(vec![*piece])),
-                EntryRows::Commit(commit) if net_of(options).is_some() => commits.push(*commit),
+                EntryRows::Commit(commit) if net.is_some() => commits.push(*commit),
                 EntryRows::Commit(commit) => {
-                    let (commit, facts) = *commit;
-                    let derived = derive(&commit, facts, &source.keys, has_key)?;
+                    let (commit, settings) = *commit;
+                    let derived = derive(&commit, settings, &source.keys, has_key)?;
                     add(&mut tasks, Task::of(derived.work));
                 }
             }
         }
-        if let Some(kind) = net_of(options).filter(|_| !commits.is_empty()) {
+        if let Some(kind) = net.filter(|_| !commits.is_empty()) {
             let plan = NetPlan::of(&commits, &source.keys, has_key, kind)?;
             tasks.push(Task::Net(Arc::new(plan), Share::ALL));
         }
@@ -81,23 +87,23 @@ impl Entries {
     }
 }
 
-fn add(tasks: &mut Tasks, task: Task) {
+fn add(tasks: &mut Vec<Task>, task: Task) {
     match (tasks.last_mut(), task) {
         (Some(Task::Pieces(before)), Task::Pieces(more)) => before.extend(more),
         (_, task) => tasks.push(task),
     }
 }
 
-/// Returns all files of a snapshot, the oldest first.
-pub(super) fn state_files(source: &Source, snapshot: &Snapshot) -> Result<Vec<Entry>> {
+/// Returns all files of a snapshot, oldest first.
+pub(super) fn of_snapshot(source: &Source, snapshot: &Snapshot) -> Result<Vec<Entry>> {
     let fields: Vec<FileField> = SCAN_FIELDS
         .into_iter()
         .chain([FileField::ModificationTime])
         .collect();
-    let files_of_state = snapshot.files(source, &FileColumns::fields_only(&fields), None)?;
+    let table = snapshot.files(source, &FileColumns::fields_only(&fields), None)?;
     let partitions = PartitionNames::of(snapshot)?;
     let mut files: Vec<(i64, ScanFile)> = Vec::new();
-    for rows in &files_of_state.batches {
+    for rows in &table.batches {
         let times = rows
             .column_by_name(FileField::ModificationTime.name())
             .and_then(|times| times.as_primitive_opt::<Int64Type>());
@@ -123,7 +129,7 @@ fn entry(index: i64, piece: Piece) -> Entry {
     Entry {
         index,
         bytes: piece.bytes(),
-        what: EntryRows::Rows(Box::new(piece)),
+        rows: EntryRows::Rows(Box::new(piece)),
     }
 }
 
@@ -131,11 +137,11 @@ fn entry(index: i64, piece: Piece) -> Entry {
 pub(super) fn of_commit(
     source: &Source,
     commit: &Commit,
-    facts: Option<CommitFacts>,
+    settings: Option<CommitSettings>,
     options: &FollowOptions,
 ) -> Result<Vec<Vec<Entry>>> {
-    match (options.changes, facts) {
-        (Some(kind), Some(facts)) => changes(source, commit, facts, kind, options),
+    match (options.changes, settings) {
+        (Some(kind), Some(settings)) => changes(source, commit, settings, kind, options),
         _ => added_files(commit, options),
     }
 }
@@ -146,7 +152,7 @@ fn added_files(commit: &Commit, options: &FollowOptions) -> Result<Vec<Vec<Entry
         if options.skip_change_commits {
             return Ok(Vec::new());
         }
-        tolerated(commit, options)?;
+        check_tolerated(commit, options)?;
     }
     let added = commit.adds.iter().zip(0_i64..);
     Ok(added
@@ -157,9 +163,10 @@ fn added_files(commit: &Commit, options: &FollowOptions) -> Result<Vec<Vec<Entry
         .collect())
 }
 
-fn tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
+/// Checks that the options tolerate a commit that removes files.
+fn check_tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
     let info = &commit.info;
-    let what = match (&info.operation, &info.parameters) {
+    let operation = match (&info.operation, &info.parameters) {
         (Some(operation), Some(parameters)) => format!("{operation} ({parameters})"),
         (Some(operation), None) => operation.clone(),
         _ => commit
@@ -174,8 +181,8 @@ fn tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
             return Ok(());
         }
         let message = format!(
-            "rows were deleted, which a stream of added rows does not show ({what}): tolerate it by \
-             `ignore_deletes`, pass over such commits by `skip_change_commits`, or follow the \
+            "rows were deleted, which a stream of added rows does not show ({operation}): tolerate it by \
+             `ignore_deletes`, skip such commits by `skip_change_commits`, or follow the \
              changes by `read_change_feed`"
         );
         return Err(Error::unsupported("follow.deletes", message).at_version(version));
@@ -184,22 +191,22 @@ fn tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "rows were changed, which a stream of added rows does not show ({what}): pass over such \
+        "rows were changed, which a stream of added rows does not show ({operation}): skip such \
          commits by `skip_change_commits`, get rewritten files as a whole by `ignore_changes`, or \
          follow the changes by `read_change_feed`"
     );
     Err(Error::unsupported("follow.changes", message).at_version(version))
 }
 
-/// Returns the changes of the commit.
+/// Returns the changed files of a commit.
 fn changes(
     source: &Source,
     commit: &Commit,
-    facts: CommitFacts,
+    settings: CommitSettings,
     kind: Kind,
     options: &FollowOptions,
 ) -> Result<Vec<Vec<Entry>>> {
-    if options.require_feed && !facts.feed {
+    if options.require_feed && !settings.feed {
         return Err(feed_disabled(commit.stamp.version));
     }
     let files: Vec<&FileChange> = if commit.change_files.is_empty() {
@@ -216,20 +223,21 @@ fn changes(
         .iter()
         .any(|change| change.file.deletion_vector.is_some());
     let has_feed = !commit.change_files.is_empty();
-    let derived = derive(commit, facts, &source.keys, !options.key.is_empty())?;
-    let apart = kind == Kind::Full && !has_feed && !has_vectors;
+    let derived = derive(commit, settings, &source.keys, !options.key.is_empty())?;
+    let may_split = kind == Kind::Full && !has_feed && !has_vectors;
     if let Item::Pieces(pieces) = derived.work
-        && apart
+        && may_split
         && pieces.len() == files.len()
     {
-        // each file by itself, at its position in the commit
-        let find = |change: &&FileChange| {
-            let same = |piece: &&Piece| piece.file.path == change.file.path;
-            pieces.iter().find(same).cloned()
-        };
+        // a group for each file, in the order of the commit
+        let by_path = |piece: Piece| (piece.file.path.clone(), piece);
+        let mut pieces: HashMap<String, Piece> = pieces.into_iter().map(by_path).collect();
         let numbered = files.iter().zip(0_i64..);
         return Ok(numbered
-            .filter_map(|(change, index)| Some(vec![entry(index, find(change)?)]))
+            .filter_map(|(change, index)| {
+                let piece = pieces.remove(&change.file.path)?;
+                Some(vec![entry(index, piece)])
+            })
             .collect());
     }
     let last = files.len().saturating_sub(1);
@@ -239,8 +247,8 @@ fn changes(
             .map(|(at, (change, index))| Entry {
                 index,
                 bytes: u64::try_from(change.file.size).unwrap_or_default(),
-                what: if at == last {
-                    EntryRows::Commit(Box::new((commit.clone(), facts)))
+                rows: if at == last {
+                    EntryRows::Commit(Box::new((commit.clone(), settings)))
                 } else {
                     EntryRows::Part
                 },

@@ -1,5 +1,5 @@
-//! A table as a stream: a snapshot, then each new commit, in small batches; each batch has the offset from
-//! which another process can continue.
+//! A table as a stream: the files of a snapshot, then each new commit, in small batches; each batch has the
+//! offset after which another process can continue.
 //!
 //! Order and limits are those of Delta's own streaming source, so that each can resume from offsets of the
 //! other.
@@ -13,11 +13,11 @@ mod offset;
 
 pub use offset::Offset;
 
-use super::plan::{IdentityOptions, Task};
-use super::range::commits::Commits;
-use super::range::metadata_history::{MetadataHistory, PartitionNames};
+use super::plan::IdentityOptions;
+use super::range::commits::{Commit, Commits};
+use super::range::metadata_history::{MetadataHistory, PartitionNames, check_metadata};
 use super::range::{Edge, first_version};
-use super::rows::row_schema::{ChangesDefinition, Reading};
+use super::rows::row_schema::{ChangesDefinition, ResolvedDefinition};
 use super::rows::split::Split;
 use super::{Kind, Net};
 use crate::error::{Error, ErrorKind, Result};
@@ -30,10 +30,10 @@ use entries::{Entries, Entry};
 
 /// The start of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Begin {
+pub enum StreamStart {
     /// The newest snapshot, as new rows.
     #[default]
-    State,
+    Snapshot,
     /// The first commit after the newest version.
     Latest,
     /// The commit of this version, or the first commit at or after this timestamp.
@@ -46,10 +46,10 @@ pub enum Begin {
 #[derive(Clone, Debug, Default)]
 pub struct FollowOptions {
     /// The start of the stream.
-    pub begin: Begin,
+    pub start: StreamStart,
     /// Tolerate commits that only remove files.
     pub ignore_deletes: bool,
-    /// Return the files that commits rewrote again, as a whole.
+    /// Return all rows of rewritten files, also those returned before.
     pub ignore_changes: bool,
     /// Skip commits that remove files.
     pub skip_change_commits: bool,
@@ -82,14 +82,14 @@ pub struct Follow {
     strict: bool,
     options: FollowOptions,
     definition: ChangesDefinition,
-    reading: Arc<Reading>,
+    resolved: Arc<ResolvedDefinition>,
     identity_options: IdentityOptions,
     /// The newest version at the start: all batches have its schema.
-    known: Snapshot,
+    initial: Snapshot,
     /// The last version to return; `None` for no end.
     last: Option<u64>,
     offset: Offset,
-    /// Protocol and metadata before the next commit; determined when first needed.
+    /// Protocol and metadata before the next commit; determined on demand.
     history: Option<MetadataHistory>,
     /// The first and the last skipped commit that is no longer in the log.
     missing: Option<(u64, u64)>,
@@ -109,8 +109,8 @@ impl Follow {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `follow.offset` for an offset of another table or of a version that is not
-    /// there yet, `follow.limit`, and those of columns and filter. Version not found: `changes.start`,
+    /// Invalid argument: `follow.offset` for an offset of another table or of a version that does not
+    /// exist yet, `follow.limit`, and those of columns and filter. Version not found: `changes.start`,
     /// `version.timestamp`.
     pub fn new(source: &Source, strict: bool, options: FollowOptions) -> Result<Self> {
         if options.max_files == Some(0) || options.max_bytes == Some(0) {
@@ -118,21 +118,19 @@ impl Follow {
                 "a micro-batch needs room for at least one file and one byte: raise the limit";
             return Err(Error::invalid("follow.limit", message));
         }
-        let known = load(source, None, strict)?;
-        let definition = ChangesDefinition::new(
-            &known,
+        let initial = load(source, None, strict)?;
+        let mut definition = ChangesDefinition::new(
+            &initial,
             None,
             options.columns.clone(),
             options.filter.as_ref(),
         );
-        let definition = if options.changes.is_none() {
-            definition.bare()
-        } else {
-            definition
-        };
-        let reading = Arc::new(definition.reading()?);
-        reading.check_key(&options.key)?;
-        let offset = begin(source, &known, &options.begin)?;
+        if options.changes.is_none() {
+            definition = definition.without_change_columns();
+        }
+        let resolved = Arc::new(definition.resolve()?);
+        resolved.check_key(&options.key)?;
+        let offset = first_offset(source, &initial, &options.start)?;
         if options
             .until
             .as_ref()
@@ -146,10 +144,10 @@ impl Follow {
             source: source.clone(),
             strict,
             identity_options: IdentityOptions::new(&options.key, None),
-            last: options.available_now.then(|| known.version()),
+            last: options.available_now.then(|| initial.version()),
             definition,
-            reading,
-            known,
+            resolved,
+            initial,
             offset,
             history: None,
             missing: None,
@@ -159,7 +157,7 @@ impl Follow {
 
     /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
-        self.reading.schema()
+        self.resolved.schema()
     }
 
     /// Returns the offset of the stream.
@@ -184,7 +182,7 @@ impl Follow {
     }
 
     /// Returns `true` if a file is after the end.
-    fn is_behind_end(&self, version: u64, index: i64) -> bool {
+    fn is_after_end(&self, version: u64, index: i64) -> bool {
         let until = self.options.until.as_ref();
         until.is_some_and(|until| (version, index) > (until.version, until.index))
     }
@@ -192,8 +190,8 @@ impl Follow {
     /// Returns the last version whose commit is returned; `None` for no end.
     fn last_commit(&self) -> Option<u64> {
         let until = self.options.until.as_ref().map(|until| {
-            let whole = until.initial || until.index == offset::BASE;
-            until.version.saturating_sub(u64::from(whole))
+            let excludes_commit = until.initial || until.index == offset::BASE;
+            until.version.saturating_sub(u64::from(excludes_commit))
         });
         [until, self.last].into_iter().flatten().min()
     }
@@ -210,7 +208,7 @@ impl Follow {
         let before = self.offset.clone();
         let batch = self.fill_batch();
         if batch.is_err() {
-            // the files after the offset are examined again
+            // the next call reads the files after the offset again
             self.offset = before;
             self.history = None;
         }
@@ -218,15 +216,15 @@ impl Follow {
     }
 
     fn fill_batch(&mut self) -> Result<Option<MicroBatch>> {
-        let mut admission = Admission::new(&self.options);
+        let mut limits = BatchLimits::new(&self.options);
         let mut entries = Entries::default();
         if self.offset.initial {
-            self.state(&mut admission, &mut entries)?;
+            self.add_snapshot_files(&mut limits, &mut entries)?;
         }
-        // a batch of changes contains no rows of the snapshot before them
-        let apart = net_of(&self.options).is_some() && !entries.is_empty();
-        if !self.offset.initial && !admission.full() && !apart {
-            self.commits(&mut admission, &mut entries)?;
+        // a batch of net changes contains no rows of the snapshot before them
+        let is_separate = net_kind(&self.options).is_some() && !entries.is_empty();
+        if !self.offset.initial && !limits.are_reached() && !is_separate {
+            self.add_commits(&mut limits, &mut entries)?;
         }
         if entries.is_empty() {
             return Ok(None);
@@ -244,22 +242,25 @@ impl Follow {
     }
 
     /// Adds the next files of the snapshot.
-    fn state(&mut self, admission: &mut Admission, entries: &mut Entries) -> Result<()> {
+    fn add_snapshot_files(
+        &mut self,
+        limits: &mut BatchLimits,
+        entries: &mut Entries,
+    ) -> Result<()> {
         let version = self.offset.version;
-        let snapshot = if version == self.known.version() {
-            self.known.clone()
+        let snapshot = if version == self.initial.version() {
+            self.initial.clone()
         } else {
             load(&self.source, Some(version), self.strict)?
         };
-        let files = entries::state_files(&self.source, &snapshot)?;
-        for entry in files {
+        for entry in entries::of_snapshot(&self.source, &snapshot)? {
             if entry.index <= self.offset.index {
                 continue;
             }
-            if admission.full() || self.is_behind_end(version, entry.index) {
+            if limits.are_reached() || self.is_after_end(version, entry.index) {
                 return Ok(());
             }
-            admission.take(1, entry.bytes);
+            limits.take(1, entry.bytes);
             self.offset.index = entry.index;
             entries.push(entry);
         }
@@ -268,7 +269,7 @@ impl Follow {
     }
 
     /// Adds the next commits, up to the limits.
-    fn commits(&mut self, admission: &mut Admission, entries: &mut Entries) -> Result<()> {
+    fn add_commits(&mut self, limits: &mut BatchLimits, entries: &mut Entries) -> Result<()> {
         let mut first = self.offset.version;
         let listing = LogListing::read(&*self.source.storage, first)?;
         let (Some(oldest), Some(newest)) = (listing.commits.first(), listing.commits.last()) else {
@@ -289,38 +290,37 @@ impl Follow {
         if self.history.is_none() && self.options.changes.is_some() {
             self.history = Some(self.first_history(first)?);
         }
-        let partitions = PartitionNames::of(&self.known)?;
+        let partitions = PartitionNames::of(&self.initial)?;
         for commit in Commits::new(&self.source.storage, first, newest)? {
             let mut commit = commit?;
             let version = commit.stamp.version;
             if self.history.is_none() && partitions.lacks(&commit) {
                 self.history = Some(self.first_history(version)?);
             }
-            let begun = self.offset.version == version && self.offset.index >= 0;
-            let facts = match &mut self.history {
-                // a commit that was begun has been checked, unless the stream was resumed within it
-                Some(history) => Some(history.step(&mut commit, &self.reading)?),
+            let is_resumed = self.offset.version == version && self.offset.index >= 0;
+            let settings = match &mut self.history {
+                Some(history) => Some(history.step(&mut commit, &self.resolved)?),
                 None => None,
             };
             self.check(&commit)?;
-            let groups = entries::of_commit(&self.source, &commit, facts, &self.options)?;
-            let mut whole = true;
+            let groups = entries::of_commit(&self.source, &commit, settings, &self.options)?;
+            let mut is_complete = true;
             for group in groups {
                 let rest: Vec<Entry> = group
                     .into_iter()
-                    .filter(|entry| !begun || entry.index > self.offset.index)
+                    .filter(|entry| !is_resumed || entry.index > self.offset.index)
                     .collect();
                 let Some(last) = rest.last() else { continue };
-                // rows of a commit that must not be split are in one batch, whatever the limits
-                if admission.full()
-                    || (rest.len() > 1 && admission.exceeds(&rest))
-                    || self.is_behind_end(version, last.index)
+                // a group of several files must not be split, so an empty batch takes it in spite of the limits
+                if limits.are_reached()
+                    || (rest.len() > 1 && limits.exceeded_by(&rest))
+                    || self.is_after_end(version, last.index)
                 {
-                    whole = false;
+                    is_complete = false;
                     break;
                 }
                 let bytes = rest.iter().map(|entry| entry.bytes);
-                admission.take(rest.len() as u64, bytes.fold(0, u64::saturating_add));
+                limits.take(rest.len() as u64, bytes.fold(0, u64::saturating_add));
                 self.offset = Offset {
                     index: last.index,
                     version,
@@ -330,15 +330,14 @@ impl Follow {
                     entries.push(entry);
                 }
             }
-            if !whole {
+            if !is_complete {
                 // the next batch reads this commit again
                 self.history = None;
                 return Ok(());
             }
             self.offset = Offset::before(&self.offset.table_id, version.saturating_add(1));
-            if admission.full() {
-                // the history after this commit
-                return Ok(());
+            if limits.are_reached() {
+                break;
             }
         }
         Ok(())
@@ -346,23 +345,23 @@ impl Follow {
 
     /// Returns the metadata history before the commit of a version.
     fn first_history(&self, version: u64) -> Result<MetadataHistory> {
-        let newest = self.known.version();
-        if version == newest {
-            return MetadataHistory::new(&self.known, &self.reading);
-        }
+        let newest = self.initial.version();
         if version == newest.saturating_add(1) {
-            return Ok(MetadataHistory::new(&self.known, &self.reading)?.after());
+            return Ok(MetadataHistory::new(&self.initial, &self.resolved)?.after_first());
+        }
+        if version == newest {
+            return MetadataHistory::new(&self.initial, &self.resolved);
         }
         let snapshot = load(&self.source, Some(version), self.strict)?;
-        MetadataHistory::new(&snapshot, &self.reading)
+        MetadataHistory::new(&snapshot, &self.resolved)
     }
 
-    /// Checks that the commit keeps the table and its columns.
-    fn check(&self, commit: &super::range::commits::Commit) -> Result<()> {
+    /// Checks that the commit changes neither the table's id nor its columns.
+    fn check(&self, commit: &Commit) -> Result<()> {
         let version = commit.stamp.version;
         if let Some(protocol) = &commit.protocol {
-            let readable = self.source.admit(protocol);
-            readable.map_err(|error| error.at_version(version))?;
+            let admitted = self.source.admit(protocol);
+            admitted.map_err(|error| error.at_version(version))?;
         }
         let Some(metadata) = &commit.metadata else {
             return Ok(());
@@ -372,10 +371,10 @@ impl Follow {
                 "the table was replaced at this version and has a new id: start a new stream";
             return Err(Error::invalid("follow.offset", message).at_version(version));
         }
-        let known = self.known.metadata();
-        let same = metadata.schema_string == known.schema_string
-            && metadata.partition_columns == known.partition_columns;
-        if version > self.known.version() && !same {
+        let initial = self.initial.metadata();
+        let same = metadata.schema_string == initial.schema_string
+            && metadata.partition_columns == initial.partition_columns;
+        if version > self.initial.version() && !same {
             let message = format!(
                 "the table's columns changed at this version: restart the stream after the offset {} to \
                  continue with the new columns",
@@ -384,24 +383,24 @@ impl Follow {
             return Err(Error::invalid("follow.schema", message).at_version(version));
         }
         if !same && self.history.is_none() {
-            super::range::metadata_history::check_metadata(metadata, &self.reading)
-                .map_err(|error| error.at_version(version))?;
+            check_metadata(metadata, &self.resolved).map_err(|error| error.at_version(version))?;
         }
         Ok(())
     }
 }
 
-fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
-    let id = &known.metadata().id;
-    let newest = known.version();
-    match begin {
-        Begin::State => Ok(Offset {
+/// Returns the offset before the first file of the stream.
+fn first_offset(source: &Source, initial: &Snapshot, start: &StreamStart) -> Result<Offset> {
+    let id = &initial.metadata().id;
+    let newest = initial.version();
+    match start {
+        StreamStart::Snapshot => Ok(Offset {
             initial: true,
             ..Offset::before(id, newest)
         }),
-        Begin::Latest => Ok(Offset::before(id, newest.saturating_add(1))),
-        Begin::At(edge) => {
-            let first = first_version(source, known, *edge)?;
+        StreamStart::Latest => Ok(Offset::before(id, newest.saturating_add(1))),
+        StreamStart::At(edge) => {
+            let first = first_version(source, initial, *edge)?;
             if first > newest {
                 let message = format!(
                     "the stream starts at version {first}, but the newest version is {newest}: start at \
@@ -412,18 +411,19 @@ fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
             }
             Ok(Offset::before(id, first))
         }
-        Begin::After(offset) => {
-            let why = if offset.table_id != *id {
+        StreamStart::After(offset) => {
+            let problem = if offset.table_id != *id {
                 Some("it belongs to another table, or the table was replaced")
             } else if offset.version > newest.saturating_add(1) {
                 Some("it is after the newest version: the table was replaced or its log was cut")
             } else {
                 None
             };
-            match why {
+            match problem {
                 None => Ok(offset.clone()),
-                Some(why) => {
-                    let message = format!("the stream cannot continue after this offset: {why}");
+                Some(problem) => {
+                    let message =
+                        format!("the stream cannot continue after this offset: {problem}");
                     Err(Error::invalid("follow.offset", message))
                 }
             }
@@ -431,47 +431,45 @@ fn begin(source: &Source, known: &Snapshot, begin: &Begin) -> Result<Offset> {
     }
 }
 
-/// The remaining size of a batch.
-struct Admission {
+/// The limits of a batch, less the files that it has.
+struct BatchLimits {
     files: u64,
     bytes: u64,
-    taken: bool,
+    has_files: bool,
 }
 
-impl Admission {
+impl BatchLimits {
     fn new(options: &FollowOptions) -> Self {
         Self {
             files: options.max_files.unwrap_or(u64::MAX),
             bytes: options.max_bytes.unwrap_or(u64::MAX),
-            taken: false,
+            has_files: false,
         }
     }
 
     /// Returns `true` if the batch is full; checked before each file, so that a batch has at least one.
-    fn full(&self) -> bool {
+    fn are_reached(&self) -> bool {
         self.files == 0 || self.bytes == 0
     }
 
     /// Returns `true` if a group of files exceeds the limits; the first group of a batch never does.
-    fn exceeds(&self, group: &[Entry]) -> bool {
+    fn exceeded_by(&self, group: &[Entry]) -> bool {
         let bytes = group.iter().map(|entry| entry.bytes);
-        self.taken
+        self.has_files
             && (group.len() as u64 > self.files || bytes.fold(0, u64::saturating_add) > self.bytes)
     }
 
     fn take(&mut self, files: u64, bytes: u64) {
-        self.taken = true;
+        self.has_files = true;
         self.files = self.files.saturating_sub(files);
         self.bytes = self.bytes.saturating_sub(bytes);
     }
 }
 
-/// Returns the net outcomes that a batch returns.
-fn net_of(options: &FollowOptions) -> Option<Net> {
+/// Returns the kind of net changes that a batch has, if any.
+fn net_kind(options: &FollowOptions) -> Option<Net> {
     match options.changes {
         Some(Kind::Net(net)) => Some(net),
         _ => None,
     }
 }
-
-type Tasks = Vec<Task>;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// Before any file of a version: `-1` in JSON.
 pub(super) const BASE: i64 = -100;
 
-/// A position between two files of a table's history.
+/// A position between two files in the history of a table.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Offset {
     /// `metaData.id` of the table.
@@ -50,20 +50,20 @@ impl Offset {
     ///
     /// Invalid argument: `follow.offset`.
     pub fn from_json(json: &str) -> Result<Self> {
-        let bad = |why: &str| {
+        let invalid = |reason: &str| {
             let message =
-                format!("this is not an offset of a Delta stream that can be resumed: {why}");
+                format!("this is not an offset of a Delta stream that can be resumed: {reason}");
             Error::invalid("follow.offset", message)
         };
         let fields: Map<String, Value> = serde_json::from_str(json)
-            .map_err(|cause| bad("it is not a JSON object").because(cause))?;
+            .map_err(|cause| invalid("it is not a JSON object").because(cause))?;
         let number = |name: &str| {
             let value = fields.get(name).and_then(Value::as_i64);
-            value.ok_or_else(|| bad(&format!("{name} is not a number")))
+            value.ok_or_else(|| invalid(&format!("{name} is not a number")))
         };
         let source = number("sourceVersion")?;
         if source != 1 && source != 3 {
-            return Err(bad(&format!(
+            return Err(invalid(&format!(
                 "sourceVersion is {source}: 1 and 3 are known"
             )));
         }
@@ -72,23 +72,24 @@ impl Offset {
             BASE => BASE,
             index if index >= 0 => index,
             index @ (-20 | -19) => {
-                return Err(bad(&format!(
-                    "index {index} is a change of the schema, which is not tracked here: \
-                     start again after it"
+                return Err(invalid(&format!(
+                    "index {index} marks a change of the schema, which is not tracked here: start a new \
+                     stream after it"
                 )));
             }
-            index => return Err(bad(&format!("index is {index}"))),
+            index => return Err(invalid(&format!("index is {index}"))),
         };
         let text = fields.get("reservoirId").and_then(Value::as_str);
         let initial = fields.get("isStartingVersion").and_then(Value::as_bool);
         Ok(Self {
             table_id: text
-                .ok_or_else(|| bad("reservoirId is not a string"))?
+                .ok_or_else(|| invalid("reservoirId is not a string"))?
                 .to_owned(),
             version: u64::try_from(number("reservoirVersion")?)
-                .map_err(|_| bad("reservoirVersion is negative"))?,
+                .map_err(|_| invalid("reservoirVersion is negative"))?,
             index,
-            initial: initial.ok_or_else(|| bad("isStartingVersion is neither true nor false"))?,
+            initial: initial
+                .ok_or_else(|| invalid("isStartingVersion is neither true nor false"))?,
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Compares the rows that a commit removed with those that it added: carried over, updated, or changed.
+//! Compares the rows that a commit removed with those that it added: each row was deleted, inserted, updated
+//! or carried over.
 //!
 //! Rows are represented by hashes: about 64 bytes for each removed row; rows with ids by 32 bytes for each
 //! run of ids, removed and added. If there are too many rows, they are split in halves by hash, and each
@@ -22,8 +23,8 @@ use crate::replay::Folded;
 /// The default maximum number of rows held at once.
 pub(in crate::changes) const MAX_ROWS: usize = 4 << 20;
 
-/// Maps keyed by row ids or by numbers that are uniformly distributed.
-pub(super) type Numbers<V> = HashMap<u128, V, BuildHasherDefault<Folded>>;
+/// Maps by row identity: the keys are hashes, or row ids multiplied to be distributed evenly.
+pub(super) type IdentityMap<V> = HashMap<u128, V, BuildHasherDefault<Folded>>;
 
 /// The result of a comparison.
 pub(in crate::changes) enum Compared {
@@ -40,8 +41,9 @@ pub(super) struct Differences {
 }
 
 /// Rows in chains, one chain for each identity.
+#[derive(Default)]
 struct RowsByIdentity {
-    heads: Numbers<u32>,
+    heads: IdentityMap<u32>,
     rows: Vec<(IdentifiedRow, u32)>,
 }
 
@@ -81,38 +83,37 @@ impl RowsByIdentity {
 
     /// Returns the remaining rows, in the order in which they were added.
     fn finish(self) -> Vec<IdentifiedRow> {
-        let mut left: Vec<u32> = Vec::new();
+        let mut remaining: Vec<u32> = Vec::new();
         for head in self.heads.into_values() {
             let mut at = head;
             while let Some((_, next)) = self.rows.get(at as usize) {
-                left.push(at);
+                remaining.push(at);
                 at = *next;
             }
         }
-        left.sort_unstable();
-        let rows = left.into_iter().filter_map(|at| self.rows.get(at as usize));
+        remaining.sort_unstable();
+        let rows = remaining
+            .into_iter()
+            .filter_map(|at| self.rows.get(at as usize));
         rows.map(|(seen, _)| *seen).collect()
     }
 }
 
-/// Compares the first `removed` pieces with the others. `None` if there are too many rows.
+/// Compares the rows of removed and new pieces. `None` if there are too many rows.
 pub(super) fn differences(
     rows: ShareReader<'_>,
     (removed, new): (Vec<Piece>, Vec<Piece>),
 ) -> Result<Option<Differences>> {
-    let max_rows = rows.most_rows();
+    let max_rows = rows.max_rows();
     let shift = u32::try_from(removed.len()).unwrap_or(NONE);
-    let mut unmatched = RowsByIdentity {
-        heads: Numbers::default(),
-        rows: Vec::new(),
-    };
+    let mut unmatched = RowsByIdentity::default();
     let mut full = false;
-    let mut hold = |seen: IdentifiedRow| {
+    let mut collect = |seen: IdentifiedRow| {
         full = unmatched.rows.len() >= max_rows;
         unmatched.push(seen);
         !full
     };
-    rows.visit(removed, &mut hold)?;
+    rows.visit(removed, &mut collect)?;
     if full {
         return Ok(None);
     }
@@ -138,11 +139,12 @@ pub(super) fn differences(
 }
 
 /// Compares rows in memory, like [`differences`].
-pub(super) fn cancel(removed: Vec<IdentifiedRow>, new: Vec<IdentifiedRow>) -> Differences {
-    let mut unmatched = RowsByIdentity {
-        heads: Numbers::default(),
-        rows: Vec::with_capacity(removed.len()),
-    };
+pub(super) fn differences_in_memory(
+    removed: Vec<IdentifiedRow>,
+    new: Vec<IdentifiedRow>,
+) -> Differences {
+    let mut unmatched = RowsByIdentity::default();
+    unmatched.rows.reserve(removed.len());
     for seen in removed {
         unmatched.push(seen);
     }
@@ -179,16 +181,16 @@ pub(in crate::changes) fn compare(
         return Ok(Compared::TooMany);
     };
     // the number of removed and of added rows by identity
-    let mut both: Numbers<(u32, u32)> = Numbers::default();
+    let mut counts: IdentityMap<(u32, u32)> = IdentityMap::default();
     for seen in &outcome.removed {
-        both.entry(seen.identity).or_default().0 += 1;
+        counts.entry(seen.identity).or_default().0 += 1;
     }
     for seen in &outcome.new {
-        if let Some((_, added)) = both.get_mut(&seen.identity) {
+        if let Some((_, added)) = counts.get_mut(&seen.identity) {
             *added += 1;
         }
     }
-    if both
+    if counts
         .values()
         .any(|(removed, added)| *added > 0 && removed + added > 2)
     {
@@ -196,7 +198,7 @@ pub(in crate::changes) fn compare(
     }
     let mut labels = LabelledPieces::new(pieces);
     for seen in &outcome.removed {
-        let updated = both
+        let updated = counts
             .get(&seen.identity)
             .is_some_and(|(_, added)| *added > 0);
         let change = if updated {
@@ -207,7 +209,7 @@ pub(in crate::changes) fn compare(
         labels.push(seen.piece, seen.row, change, stamp);
     }
     for seen in &outcome.new {
-        let change = if both.contains_key(&seen.identity) {
+        let change = if counts.contains_key(&seen.identity) {
             ChangeType::UpdatePostimage
         } else {
             ChangeType::Insert
@@ -217,24 +219,24 @@ pub(in crate::changes) fn compare(
     labels.finish().map(Compared::Pieces)
 }
 
-/// Compares rows that have ids, by runs of ids, like [`compare`]; the first `of_removed` pieces contain
-/// removed rows. `None` if an id occurs twice.
+/// Compares rows by runs of row ids, like [`compare`]; the first `num_removed` pieces contain removed rows.
+/// `None` if an id occurs twice.
 fn compare_ids(
     rows: ShareReader<'_>,
     stamp: Stamp,
     pieces: &[Piece],
-    of_removed: usize,
+    num_removed: usize,
 ) -> Result<Option<Compared>> {
-    let max_rows = rows.most_rows();
+    let max_rows = rows.max_rows();
     let (mut removed, mut new): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut labels = LabelledPieces::new(pieces.to_vec());
-    let mut counts = vec![0_u64; pieces.len()];
+    let mut num_rows = vec![0_u64; pieces.len()];
     let mut take = |run: Run| {
         let at = run.piece as usize;
-        if let Some(count) = counts.get_mut(at) {
-            *count += u64::from(run.rows);
+        if let Some(rows) = num_rows.get_mut(at) {
+            *rows += u64::from(run.rows);
         }
-        let side = if at < of_removed {
+        let side = if at < num_removed {
             &mut removed
         } else {
             &mut new
@@ -253,19 +255,19 @@ fn compare_ids(
         }
     }
     if rows.share == Share::ALL {
-        for (piece, count) in (0..).zip(counts) {
-            labels.set_rows(piece, count);
+        for (piece, rows) in (0..).zip(num_rows) {
+            labels.set_rows(piece, rows);
         }
     }
     let mut label = |run: Run, change| labels.push_run(run.piece, run.row, run.rows, change, stamp);
     join(&removed, &new, &mut |joined| {
         match joined {
             Joined::Before(run) => label(run, ChangeType::Delete),
-            Joined::Now(run) => label(run, ChangeType::Insert),
-            Joined::Both(before, now) if before.version == now.version => {} // carried over
-            Joined::Both(before, now) => {
+            Joined::After(run) => label(run, ChangeType::Insert),
+            Joined::Both(before, after) if before.version == after.version => {} // carried over
+            Joined::Both(before, after) => {
                 label(before, ChangeType::UpdatePreimage);
-                label(now, ChangeType::UpdatePostimage);
+                label(after, ChangeType::UpdatePostimage);
             }
         }
         Some(())
@@ -286,7 +288,7 @@ pub(super) fn duplicate_rows(way: MatchBy) -> Error {
     Error::corrupt("changes.row_id", message)
 }
 
-/// Collects the changes of single rows of pieces.
+/// Collects labels for single rows of pieces.
 pub(super) struct LabelledPieces(Vec<Labelled>);
 
 struct Labelled {

@@ -1,4 +1,4 @@
-//! The rows of pieces by position, identity and hash of their values.
+//! The rows of pieces as positions, identities and hashes of their values.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::changes::range::derive::MatchBy;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece};
 use crate::changes::rows::read::{PieceBatches, change_types, read_pieces};
 use crate::changes::rows::row_hash::hash_rows;
-use crate::changes::rows::row_schema::{Purpose, Reading};
+use crate::changes::rows::row_schema::{Purpose, ResolvedDefinition};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
@@ -25,29 +25,34 @@ use crate::replay::Source;
 /// compared separately, anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::changes) struct Share {
-    /// The index of the share, and the number of shares.
-    pub number: u64,
-    pub of: u64,
+    #[serde(rename = "number")]
+    pub index: u64,
+    /// The number of shares.
+    #[serde(rename = "of")]
+    pub count: u64,
 }
 
 impl Share {
     /// Every row.
-    pub(in crate::changes) const ALL: Self = Self { number: 0, of: 1 };
+    pub(in crate::changes) const ALL: Self = Self { index: 0, count: 1 };
 
     /// Returns the two halves of this share; `None` if it cannot be split further.
     pub(in crate::changes) fn halves(self) -> Option<[Self; 2]> {
-        let of = self.of.checked_mul(2).filter(|of| *of <= 1 << 16)?;
-        let number = self.number;
-        Some([number, number + self.of].map(|number| Self { number, of }))
+        let count = self
+            .count
+            .checked_mul(2)
+            .filter(|count| *count <= 1 << 16)?;
+        let index = self.index;
+        Some([index, index + self.count].map(|index| Self { index, count }))
     }
 
     /// Returns `true` if the row with this id is in the share.
     pub(super) fn has_id(self, id: i64) -> bool {
-        self.of < 2 || self.has(spread(u128::from(id.cast_unsigned())))
+        self.count < 2 || self.has(spread(u128::from(id.cast_unsigned())))
     }
 
     fn has(self, identity: u128) -> bool {
-        self.of < 2 || identity % u128::from(self.of) == u128::from(self.number)
+        self.count < 2 || identity % u128::from(self.count) == u128::from(self.index)
     }
 }
 
@@ -80,11 +85,12 @@ pub(in crate::changes) struct IdentifiedRow {
 /// Reads the identities of the rows of pieces.
 struct Identities {
     source: Source,
-    reading: Arc<Reading>,
+    resolved: Arc<ResolvedDefinition>,
     identity: RowIdentity,
+    /// The indexes of the key columns.
     key: Vec<usize>,
     share: Share,
-    /// Also hash the values of rows that have a row id.
+    /// Also hash the values of rows that are identified by a row id.
     with_values: bool,
 }
 
@@ -92,14 +98,14 @@ struct Identities {
 #[derive(Clone, Copy)]
 pub(in crate::changes) struct ShareReader<'a> {
     pub source: &'a Source,
-    pub reading: &'a Arc<Reading>,
+    pub resolved: &'a Arc<ResolvedDefinition>,
     pub identity: &'a RowIdentity,
     pub share: Share,
 }
 
 impl ShareReader<'_> {
     /// Returns the maximum number of rows held; unlimited if the share cannot be split further.
-    pub(in crate::changes) fn most_rows(&self) -> usize {
+    pub(in crate::changes) fn max_rows(&self) -> usize {
         let halves = self.share.halves();
         halves.map_or(usize::MAX, |_| self.identity.most_rows)
     }
@@ -113,8 +119,8 @@ impl ShareReader<'_> {
     ) -> Result<PieceBatches<RecordBatch>> {
         let identities = Identities {
             source: self.source.clone(),
-            reading: Arc::clone(self.reading),
-            key: self.reading.positions(&self.identity.key)?,
+            resolved: Arc::clone(self.resolved),
+            key: self.resolved.indexes(&self.identity.key)?,
             identity: self.identity.clone(),
             share: self.share,
             with_values,
@@ -132,7 +138,13 @@ impl ShareReader<'_> {
             let rows = identities.of(number, piece, &batch)?;
             Ok((rows.num_rows() > 0).then_some(rows))
         };
-        Ok(read_pieces(self.source, self.reading, pieces, purpose, map))
+        Ok(read_pieces(
+            self.source,
+            self.resolved,
+            pieces,
+            purpose,
+            map,
+        ))
     }
 
     /// Calls `visit` for each row of the share, in order, until it returns `false`.
@@ -147,20 +159,20 @@ impl ShareReader<'_> {
                 return Err(missing_columns());
             };
             let (pieces, rows) = (values::<UInt32Type>(piece)?, values::<Int64Type>(row)?);
-            let owners = values::<Decimal128Type>(identity)?.iter();
-            let both = owners.zip(values::<Decimal128Type>(value_hash)?);
+            let identities = values::<Decimal128Type>(identity)?.iter();
+            let identities = identities.zip(values::<Decimal128Type>(value_hash)?);
             let changes = values::<UInt8Type>(change)?;
             for (((piece, row), (identity, value_hash)), change) in
-                pieces.iter().zip(rows).zip(both).zip(changes)
+                pieces.iter().zip(rows).zip(identities).zip(changes)
             {
-                let more = visit(IdentifiedRow {
+                let continues = visit(IdentifiedRow {
                     piece: *piece,
                     row: row.cast_unsigned(),
                     identity: identity.cast_unsigned(),
                     value_hash: value_hash.cast_unsigned(),
                     change: ChangeType::from_number(*change),
                 });
-                if !more {
+                if !continues {
                     return Ok(());
                 }
             }
@@ -173,17 +185,19 @@ impl Identities {
     fn of(&self, number: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let seed = self.identity.seed;
-        let own = match self.identity.way {
+        let num_columns = match self.identity.way {
             MatchBy::RowTracking if !self.with_values => 0,
             MatchBy::Files => 0,
-            _ => self.reading.table().0.fields().len(),
+            _ => self.resolved.table().0.fields().len(),
         };
-        let positions = long(batch.columns().get(own))?;
-        let columns = || batch.columns().iter().take(own);
+        let positions = long(batch.columns().get(num_columns))?;
+        let columns = || batch.columns().iter().take(num_columns);
         let (identity, value_hash) = match self.identity.way {
             MatchBy::RowTracking => (
-                ids(batch.columns().get(own + 1))?.map(spread).collect(),
-                ids(batch.columns().get(own + 2))?.collect(),
+                ids(batch.columns().get(num_columns + 1))?
+                    .map(spread)
+                    .collect(),
+                ids(batch.columns().get(num_columns + 2))?.collect(),
             ),
             MatchBy::Files => {
                 let path = self.source.resolver.resolve("", &piece.file.path)?;
@@ -193,7 +207,10 @@ impl Identities {
                 (identity.collect(), vec![0; rows])
             }
             MatchBy::Key => {
-                let key = self.key.iter().filter_map(|at| batch.columns().get(*at));
+                let key = self
+                    .key
+                    .iter()
+                    .filter_map(|index| batch.columns().get(*index));
                 (
                     hash_rows(key, rows, seed)?,
                     hash_rows(columns(), rows, seed)?,
@@ -204,32 +221,32 @@ impl Identities {
         let changes: Vec<u8> = match &piece.labels {
             Labels::All(change, _) => vec![change.number(); rows],
             _ => {
-                let types = change_types(batch.columns().get(own + 1))?;
+                let types = change_types(batch.columns().get(num_columns + 1))?;
                 types.into_iter().map(ChangeType::number).collect()
             }
         };
-        let kept: Option<Vec<usize>> = (self.share.of > 1).then(|| {
+        let selected: Option<Vec<usize>> = (self.share.count > 1).then(|| {
             let rows = identity.iter().enumerate();
             rows.filter_map(|(row, identity)| self.share.has(*identity).then_some(row))
                 .collect()
         });
-        let kept = kept.as_deref();
-        let count = kept.map_or(rows, <[usize]>::len);
-        let numbers = |values: &[u128]| -> ArrayRef {
-            let selected = select(values, kept).into_iter();
-            let selected: Vec<i128> = selected.map(u128::cast_signed).collect();
-            Arc::new(Decimal128Array::from(selected))
+        let selected = selected.as_deref();
+        let count = selected.map_or(rows, <[usize]>::len);
+        let wide_column = |values: &[u128]| -> ArrayRef {
+            let values = select(values, selected).into_iter();
+            let values: Vec<i128> = values.map(u128::cast_signed).collect();
+            Arc::new(Decimal128Array::from(values))
         };
         let piece = u32::try_from(number).unwrap_or(u32::MAX);
         let mut all: Vec<ArrayRef> = vec![
             Arc::new(UInt32Array::from_value(piece, count)),
-            Arc::new(Int64Array::from(select(positions.values(), kept))),
-            numbers(&identity),
-            numbers(&value_hash),
-            Arc::new(UInt8Array::from(select(&changes, kept))),
+            Arc::new(Int64Array::from(select(positions.values(), selected))),
+            wide_column(&identity),
+            wide_column(&value_hash),
+            Arc::new(UInt8Array::from(select(&changes, selected))),
         ];
         if self.with_values {
-            all.push(numbers(&hash_rows(columns(), rows, seed)?));
+            all.push(wide_column(&hash_rows(columns(), rows, seed)?));
         }
         let fields: Vec<Field> = ["piece", "row", "identity", "value_hash", "change", "values"]
             .into_iter()
@@ -241,11 +258,11 @@ impl Identities {
     }
 }
 
-/// Returns the selected values, or all.
-fn select<T: Copy>(values: &[T], kept: Option<&[usize]>) -> Vec<T> {
-    match kept {
+/// Returns the values of these rows, or all.
+fn select<T: Copy>(values: &[T], rows: Option<&[usize]>) -> Vec<T> {
+    match rows {
         None => values.to_vec(),
-        Some(kept) => kept
+        Some(rows) => rows
             .iter()
             .filter_map(|row| values.get(*row).copied())
             .collect(),

@@ -17,8 +17,8 @@ use super::range::commits::Stamp;
 use super::range::derive::{Item, MatchBy};
 use super::rows::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::codec::deletion_vector::DeletionVector;
-use crate::error::Result;
-use compare::{Compared, LabelledPieces, Numbers, differences, duplicate_rows};
+use crate::error::{Error, Result};
+use compare::{Compared, Differences, IdentityMap, LabelledPieces, differences, duplicate_rows};
 use identify::{IdentifiedRow, RowIdentity, Share, ShareReader};
 
 /// The kind of net changes.
@@ -39,7 +39,7 @@ pub enum Net {
     },
 }
 
-/// The position of the values of a row.
+/// The piece and the row that hold the values of a row.
 #[derive(Clone, Copy)]
 struct RowPosition {
     piece: u32,
@@ -55,17 +55,17 @@ struct Outcome {
     /// The row before: the head of a chain of positions.
     before: u32,
     /// The row at the end.
-    now: u32,
+    after: u32,
     /// The last position of a row that was added and removed within the range.
     transient: u32,
     /// The commit that last changed it.
     stamp: u32,
 }
 
-/// Follows rows through commits.
+/// The outcomes of all rows so far, commit by commit.
 pub(super) struct Outcomes {
     way: MatchBy,
-    outcomes: Numbers<Outcome>,
+    outcomes: IdentityMap<Outcome>,
     positions: Vec<(RowPosition, u32)>,
 }
 
@@ -73,7 +73,7 @@ impl Outcome {
     fn new() -> Self {
         Self {
             before: NONE,
-            now: NONE,
+            after: NONE,
             transient: NONE,
             stamp: NONE,
         }
@@ -105,23 +105,19 @@ impl Outcomes {
     pub(super) fn new(way: MatchBy) -> Self {
         Self {
             way,
-            outcomes: Numbers::default(),
+            outcomes: IdentityMap::default(),
             positions: Vec::new(),
         }
     }
 
-    /// Adds the changes of a commit, without carried-over rows; `stamp` is the index of the commit.
-    pub(super) fn step(
-        &mut self,
-        removed: &[IdentifiedRow],
-        new: &[IdentifiedRow],
-        stamp: u32,
-    ) -> Result<()> {
-        for row in removed {
-            self.remove(row, 0, stamp)?;
+    /// Adds the changes of a commit, without carried-over rows; `base` is the index of the first piece of the
+    /// rows, `stamp` the index of the commit.
+    fn step(&mut self, differences: &Differences, base: u32, stamp: u32) -> Result<()> {
+        for row in &differences.removed {
+            self.remove(row, base, stamp)?;
         }
-        for row in new {
-            self.add(row, 0, stamp)?;
+        for row in &differences.new {
+            self.add(row, base, stamp)?;
         }
         Ok(())
     }
@@ -134,8 +130,8 @@ impl Outcomes {
             Some((position.piece, position.row))
         };
         self.outcomes.retain(
-            |_, outcome| match (row_of(outcome.before), row_of(outcome.now)) {
-                (Some(before), Some(now)) => !equal(before, now),
+            |_, outcome| match (row_of(outcome.before), row_of(outcome.after)) {
+                (Some(before), Some(after)) => !equal(before, after),
                 _ => true,
             },
         );
@@ -148,11 +144,11 @@ impl Outcomes {
             .entry(row.identity)
             .or_insert_with(Outcome::new);
         outcome.stamp = stamp;
-        if outcome.now != NONE {
+        if outcome.after != NONE {
             if outcome.before == NONE {
-                outcome.transient = outcome.now;
+                outcome.transient = outcome.after;
             }
-            outcome.now = next_position(&self.positions, outcome.now);
+            outcome.after = next_position(&self.positions, outcome.after);
             return Ok(());
         }
         if self.way != MatchBy::Rows && (outcome.before != NONE || outcome.transient != NONE) {
@@ -174,10 +170,10 @@ impl Outcomes {
             outcome.before = next_position(&self.positions, outcome.before);
             return Ok(());
         }
-        if self.way != MatchBy::Rows && outcome.now != NONE {
+        if self.way != MatchBy::Rows && outcome.after != NONE {
             return Err(duplicate_rows(self.way));
         }
-        outcome.now = push(&mut self.positions, row, base, stamp, outcome.now);
+        outcome.after = push(&mut self.positions, row, base, stamp, outcome.after);
         Ok(())
     }
 
@@ -188,7 +184,7 @@ impl Outcomes {
 
 /// Returns the net outcome of a range, for one share of the rows.
 pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -> Result<Compared> {
-    let mut following = Following {
+    let mut reader = OutcomeReader {
         rows,
         outcomes: Outcomes::new(rows.identity.way),
         pieces: Vec::new(),
@@ -201,33 +197,33 @@ pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -
             Item::Pieces(more) => run.extend(more.iter().cloned()),
             Item::Compare { removed, new, .. } => {
                 let before = std::mem::take(&mut run);
-                if !following.follow(before)? || !following.compare(removed, new, *stamp)? {
+                if !reader.follow(before)? || !reader.compare(removed, new, *stamp)? {
                     return Ok(Compared::TooMany);
                 }
             }
         }
-        following.stamps.push(*stamp);
-        if following.outcomes.len() > rows.most_rows() {
+        reader.stamps.push(*stamp);
+        if reader.outcomes.len() > rows.max_rows() {
             return Ok(Compared::TooMany);
         }
     }
-    if !following.follow(run)? {
+    if !reader.follow(run)? {
         return Ok(Compared::TooMany);
     }
-    let Following {
+    let OutcomeReader {
         mut outcomes,
         pieces,
         stamps,
         ..
-    } = following;
+    } = reader;
     if kind == Net::MinDelta && rows.identity.way != MatchBy::Rows {
         drop_unchanged(rows, &mut outcomes, &pieces)?;
     }
-    reported(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
+    reported_pieces(&outcomes, kind, pieces, &stamps).map(Compared::Pieces)
 }
 
-/// Follows the rows of one share through the commits of a range.
-struct Following<'a> {
+/// Reads the outcomes of the rows of one share, commit by commit.
+struct OutcomeReader<'a> {
     rows: ShareReader<'a>,
     outcomes: Outcomes,
     /// All pieces so far, by their indexes in the outcomes.
@@ -236,7 +232,7 @@ struct Following<'a> {
     stamps: Vec<Stamp>,
 }
 
-impl Following<'_> {
+impl OutcomeReader<'_> {
     /// Compares the rows that a commit removed with those that it added; returns `false` if there are too
     /// many.
     fn compare(&mut self, removed: &[Piece], new: &[Piece], stamp: Stamp) -> Result<bool> {
@@ -244,21 +240,16 @@ impl Following<'_> {
         self.pieces.extend(removed.iter().chain(new).cloned());
         let sides = (removed.to_vec(), new.to_vec());
         let differing = differences(self.rows, sides);
-        let at = |error: crate::error::Error| error.at_version(stamp.version);
+        let at = |error: Error| error.at_version(stamp.version);
         let Some(differing) = differing.map_err(at)? else {
             return Ok(false);
         };
         let number = u32::try_from(self.stamps.len()).unwrap_or(NONE);
-        for row in &differing.removed {
-            self.outcomes.remove(row, base, number).map_err(at)?;
-        }
-        for row in &differing.new {
-            self.outcomes.add(row, base, number).map_err(at)?;
-        }
+        self.outcomes.step(&differing, base, number).map_err(at)?;
         Ok(true)
     }
 
-    /// Follows the rows of pieces that state their changes; returns `false` if there are too many.
+    /// Reads the rows of pieces that need no comparison; returns `false` if there are too many.
     fn follow(&mut self, run: Vec<Piece>) -> Result<bool> {
         let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
         self.pieces.extend(run.iter().cloned());
@@ -274,7 +265,7 @@ impl Following<'_> {
                 u32::try_from(at).unwrap_or(NONE)
             })
             .collect();
-        let max_rows = self.rows.most_rows();
+        let max_rows = self.rows.max_rows();
         let mut failed = None;
         let mut full = false;
         // removed rows of a commit come before its added rows
@@ -334,14 +325,14 @@ fn flush(
 
 /// Drops rows with the same values at the end as before.
 fn drop_unchanged(
-    rows_of: ShareReader<'_>,
+    reader: ShareReader<'_>,
     outcomes: &mut Outcomes,
     pieces: &[Piece],
 ) -> Result<()> {
-    let both = |outcome: &&Outcome| outcome.before != NONE && outcome.now != NONE;
+    let both = |outcome: &&Outcome| outcome.before != NONE && outcome.after != NONE;
     let mut rows: Vec<(u32, u64)> = Vec::new();
     for outcome in outcomes.outcomes.values().filter(both) {
-        for at in [outcome.before, outcome.now] {
+        for at in [outcome.before, outcome.after] {
             if let Some((position, _)) = outcomes.positions.get(at as usize) {
                 rows.push((position.piece, position.row));
             }
@@ -375,7 +366,7 @@ fn drop_unchanged(
     let by_values = RowIdentity {
         way: MatchBy::Rows,
         key: Vec::new(),
-        seed: rows_of.identity.seed,
+        seed: reader.identity.seed,
         most_rows: usize::MAX,
     };
     let numbers: Vec<u32> = pieces_to_read.iter().map(|(number, _)| *number).collect();
@@ -384,81 +375,85 @@ fn drop_unchanged(
     let all = ShareReader {
         identity: &by_values,
         share: Share::ALL,
-        ..rows_of
+        ..reader
     };
     all.visit(pieces_to_read, &mut |row| {
         let piece = numbers.get(row.piece as usize).copied().unwrap_or(NONE);
         values.insert((piece, row.row), row.identity);
         true
     })?;
-    outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
+    outcomes.drop_equal(|before, after| values.get(&before) == values.get(&after));
     Ok(())
 }
 
 impl Outcomes {
-    /// Calls `code` for each reported row: its position, its change, and the index of its commit.
-    pub(super) fn codes(&self, kind: Net, mut code: impl FnMut((u32, u64), ChangeType, u32)) {
+    /// Calls `visit` for each row to report: its position, its change, and the index of its commit.
+    pub(super) fn visit_reported(
+        &self,
+        kind: Net,
+        mut visit: impl FnMut((u32, u64), ChangeType, u32),
+    ) {
         // by position, since positions are in the order of the files
-        let mut codes: Vec<Option<(ChangeType, u32)>> = vec![None; self.positions.len()];
-        let mut show = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
+        let mut reported: Vec<Option<(ChangeType, u32)>> = vec![None; self.positions.len()];
+        let mut report = |mut at: u32, change: ChangeType, stamp: Option<u32>| {
             while let Some((position, next)) = self.positions.get(at as usize) {
-                if let Some(code) = codes.get_mut(at as usize) {
-                    *code = Some((change, stamp.unwrap_or(position.stamp)));
+                if let Some(row) = reported.get_mut(at as usize) {
+                    *row = Some((change, stamp.unwrap_or(position.stamp)));
                 }
                 at = *next;
             }
         };
         for outcome in self.outcomes.values() {
-            let known = outcome.before != NONE;
+            let existed = outcome.before != NONE;
             let stamp = Some(outcome.stamp);
             match kind {
                 Net::MinDelta => {
-                    let updated = known && outcome.now != NONE;
+                    let updated = existed && outcome.after != NONE;
                     let (removed, added) = if updated {
                         (ChangeType::UpdatePreimage, ChangeType::UpdatePostimage)
                     } else {
                         (ChangeType::Delete, ChangeType::Insert)
                     };
-                    show(outcome.before, removed, stamp);
-                    show(outcome.now, added, stamp);
+                    report(outcome.before, removed, stamp);
+                    report(outcome.after, added, stamp);
                 }
                 Net::Upsert { deleted } => {
-                    let added = if known {
+                    let added = if existed {
                         ChangeType::UpdatePostimage
                     } else {
                         ChangeType::Insert
                     };
-                    show(outcome.now, added, stamp);
-                    if deleted && outcome.now == NONE {
-                        show(outcome.before, ChangeType::Delete, stamp);
+                    report(outcome.after, added, stamp);
+                    if deleted && outcome.after == NONE {
+                        report(outcome.before, ChangeType::Delete, stamp);
                     }
                 }
-                Net::AppendOnly { .. } if known => {}
+                Net::AppendOnly { .. } if existed => {}
                 Net::AppendOnly { deleted } => {
-                    show(outcome.now, ChangeType::Insert, stamp);
-                    if deleted && outcome.now == NONE {
-                        show(outcome.transient, ChangeType::Insert, None);
+                    report(outcome.after, ChangeType::Insert, stamp);
+                    if deleted && outcome.after == NONE {
+                        report(outcome.transient, ChangeType::Insert, None);
                     }
                 }
             }
         }
-        for ((position, _), change_of_row) in self.positions.iter().zip(codes) {
-            if let Some((change, stamp)) = change_of_row {
-                code((position.piece, position.row), change, stamp);
+        for ((position, _), row) in self.positions.iter().zip(reported) {
+            if let Some((change, stamp)) = row {
+                visit((position.piece, position.row), change, stamp);
             }
         }
     }
 }
 
-/// Returns the pieces with the reported rows.
-fn reported(
+/// Returns pieces with the reported rows.
+fn reported_pieces(
     outcomes: &Outcomes,
     kind: Net,
     pieces: Vec<Piece>,
     stamps: &[Stamp],
 ) -> Result<Vec<Piece>> {
     let mut labels = LabelledPieces::new(pieces);
-    outcomes.codes(kind, |(piece, row), change, number| {
+    outcomes.visit_reported(kind, |(piece, row), change, number| {
         if let Some(stamp) = stamps.get(number as usize) {
             labels.push(piece, row, change, *stamp);
         }

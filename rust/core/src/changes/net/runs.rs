@@ -62,7 +62,7 @@ pub(super) fn read(
     let share = rows.share;
     let batches = read_pieces(
         rows.source,
-        rows.reading,
+        rows.resolved,
         pieces,
         |_| Purpose::RowIds,
         move |number, _, batch| {
@@ -98,7 +98,7 @@ pub(super) fn has_duplicates(runs: &[Run]) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Joined {
     Before(Run),
-    Now(Run),
+    After(Run),
     /// On both sides, with the same ids.
     Both(Run, Run),
 }
@@ -107,10 +107,10 @@ pub(super) enum Joined {
 /// ascends and has no duplicate ids.
 pub(super) fn join(
     before: &[Run],
-    now: &[Run],
+    after: &[Run],
     visit: &mut dyn FnMut(Joined) -> Option<()>,
 ) -> Option<()> {
-    let (mut olds, mut news) = (before.iter().copied(), now.iter().copied());
+    let (mut olds, mut news) = (before.iter().copied(), after.iter().copied());
     let (mut old, mut new) = (olds.next(), news.next());
     let rest = |run: Run, from: i64| (from < run.end()).then(|| run.cut(from, run.end()));
     loop {
@@ -121,27 +121,27 @@ pub(super) fn join(
                 old = olds.next();
             }
             (None, Some(run)) => {
-                visit(Joined::Now(run))?;
+                visit(Joined::After(run))?;
                 new = news.next();
             }
-            (Some(run), Some(now)) if run.id < now.id => {
-                let end = run.end().min(now.id);
+            (Some(run), Some(after)) if run.id < after.id => {
+                let end = run.end().min(after.id);
                 visit(Joined::Before(run.cut(run.id, end)))?;
                 old = rest(run, end).or_else(|| olds.next());
             }
             (Some(before), Some(run)) if run.id < before.id => {
                 let end = run.end().min(before.id);
-                visit(Joined::Now(run.cut(run.id, end)))?;
+                visit(Joined::After(run.cut(run.id, end)))?;
                 new = rest(run, end).or_else(|| news.next());
             }
-            (Some(before), Some(now)) => {
-                let end = before.end().min(now.end());
+            (Some(before), Some(after)) => {
+                let end = before.end().min(after.end());
                 visit(Joined::Both(
                     before.cut(before.id, end),
-                    now.cut(now.id, end),
+                    after.cut(after.id, end),
                 ))?;
                 old = rest(before, end).or_else(|| olds.next());
-                new = rest(now, end).or_else(|| news.next());
+                new = rest(after, end).or_else(|| news.next());
             }
         }
     }

@@ -1,5 +1,5 @@
 //! The commits of a range, as decoded from the log: changes of files, of the protocol and of the metadata,
-//! and facts from `commitInfo`.
+//! and fields of `commitInfo`.
 //!
 //! Commits are decoded in runs, at most [`RUNS_AHEAD`] ahead of the caller.
 
@@ -11,9 +11,7 @@ use arrow_array::{Array, BooleanArray};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::codec::commit::{
-    ActionBatch, ActionDecoder, ActionSelection, FileActions, Positioned, info_of,
-};
+use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection, FileActions, info_of};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::decode_files;
@@ -46,7 +44,7 @@ pub(in crate::changes) struct Stamp {
     pub timestamp: i64,
 }
 
-/// An `add` or a `remove` that changes rows.
+/// The file of an `add`, `remove` or `cdc` action.
 #[derive(Clone, Debug)]
 pub(in crate::changes) struct FileChange {
     /// The file.
@@ -57,7 +55,7 @@ pub(in crate::changes) struct FileChange {
     pub has_partition_values: bool,
 }
 
-/// The relevant facts in `commitInfo`.
+/// The relevant fields of `commitInfo`.
 #[derive(Clone, Debug, Default)]
 pub(in crate::changes) struct CommitInfo {
     /// `operation`.
@@ -84,16 +82,16 @@ pub(in crate::changes) struct Commit {
     /// `remove` actions with `dataChange`.
     pub removes: Vec<FileChange>,
     /// `add` actions without `dataChange`.
-    pub kept_adds: Vec<FileChange>,
+    pub unchanged_adds: Vec<FileChange>,
     /// `remove` actions without `dataChange`.
-    pub kept_removes: Vec<FileChange>,
+    pub unchanged_removes: Vec<FileChange>,
     /// True if rows were moved to other files without a change.
     pub moved: bool,
     /// The last `metaData` action.
     pub metadata: Option<Metadata>,
     /// The last `protocol` action.
     pub protocol: Option<Protocol>,
-    /// The facts in its `commitInfo`.
+    /// The relevant fields of its `commitInfo`.
     pub info: CommitInfo,
 }
 
@@ -123,7 +121,7 @@ impl Commits {
             .map(|(commit, (_, time))| (commit, time))
             .filter(|(commit, _)| (first..=last).contains(&commit.version))
             .collect();
-        check(&commits, first, last)?;
+        check_complete(&commits, first, last)?;
         let storage = Arc::clone(storage);
         let decode = move |run: Vec<(VersionedFile, i64)>| decode(&*storage, &run);
         let size = |(commit, _): &(VersionedFile, i64)| commit.file.size.max(MIN_BYTES);
@@ -150,7 +148,7 @@ impl Iterator for Commits {
     }
 }
 
-fn check(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Result<()> {
+fn check_complete(commits: &[(VersionedFile, i64)], first: u64, last: u64) -> Result<()> {
     let mut expected = first;
     for (commit, _) in commits {
         if commit.version != expected {
@@ -216,8 +214,8 @@ fn decode(storage: &dyn Storage, run: &[(VersionedFile, i64)]) -> Result<Vec<Com
             change_files: Vec::new(),
             adds: Vec::new(),
             removes: Vec::new(),
-            kept_adds: Vec::new(),
-            kept_removes: Vec::new(),
+            unchanged_adds: Vec::new(),
+            unchanged_removes: Vec::new(),
             moved: false,
             metadata: None,
             protocol: None,
@@ -260,11 +258,11 @@ fn assign_to_commits(actions: ActionBatch, starts: &[u32], commits: &mut [Commit
                 FileActionKind::Remove if changes_rows => commit.removes.push(change),
                 FileActionKind::Add => {
                     added_again.insert((version, change.file.path.clone()));
-                    commit.kept_adds.push(change);
+                    commit.unchanged_adds.push(change);
                 }
                 FileActionKind::Remove => {
                     commit.moved |= !added_again.contains(&(version, change.file.path.clone()));
-                    commit.kept_removes.push(change);
+                    commit.unchanged_removes.push(change);
                 }
             }
         }
@@ -279,16 +277,15 @@ fn assign_to_commits(actions: ActionBatch, starts: &[u32], commits: &mut [Commit
             commit.protocol = Some(protocol);
         }
     }
-    let infos: Vec<Positioned<String>> = actions.commit_infos;
-    for (position, text) in infos.into_iter().rev() {
-        // the first `commitInfo` of a commit counts
+    // in reverse order, since the first `commitInfo` of a commit counts
+    for (position, text) in actions.commit_infos.into_iter().rev() {
         if let Some(commit) = commits.get_mut(commit_index(position)) {
             commit.info = CommitInfo::of(&text);
         }
     }
     for commit in commits {
-        if let Some(own) = commit.info.in_commit_timestamp {
-            commit.stamp.timestamp = own;
+        if let Some(timestamp) = commit.info.in_commit_timestamp {
+            commit.stamp.timestamp = timestamp;
         }
     }
     Ok(())
@@ -335,11 +332,11 @@ fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
 }
 
 impl CommitInfo {
-    /// Parses the JSON text; facts that do not parse are omitted.
+    /// Parses the JSON text; fields that do not parse are omitted.
     fn of(text: &str) -> Self {
         let info = info_of(text).unwrap_or_default();
         let operation = info.get("operation").and_then(Value::as_str);
-        let none = |name: &str| {
+        let is_zero = |name: &str| {
             let metrics = info.get("operationMetrics");
             metrics.and_then(|metrics| metrics.get(name)?.as_str()) == Some("0")
         };
@@ -355,7 +352,7 @@ impl CommitInfo {
             operation: operation.map(str::to_owned),
             parameters: info.get("operationParameters").and_then(parameters),
             in_commit_timestamp: info.get("inCommitTimestamp").and_then(Value::as_i64),
-            no_op_merge: operation == Some("MERGE") && counts.into_iter().all(none),
+            no_op_merge: operation == Some("MERGE") && counts.into_iter().all(is_zero),
             row_ids_preserved: preserved.and_then(|text| text.parse().ok()),
         }
     }

@@ -1,5 +1,5 @@
-//! The changes of a commit to rows, as far as its actions determine them: the rows of added or removed
-//! files, and the comparison that separates changed rows from carried-over rows.
+//! Derives the changes of a commit to rows from its actions: the rows of added or removed files, and the
+//! comparison that must separate changed rows from carried-over rows.
 //!
 //! Protocol: "Add CDC File", "Change Data Files", "Row Tracking"; the reference's rules for commits
 //! without change data files.
@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::commits::{Commit, FileChange, Stamp};
-use super::metadata_history::CommitFacts;
+use super::metadata_history::CommitSettings;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::error::{Error, Result};
 use crate::replay::Keys;
+use crate::scan::ScanFile;
 use crate::spec::DeletionVectorDescriptor;
 
 /// The way in which the rows of a commit are identified.
@@ -21,11 +22,11 @@ use crate::spec::DeletionVectorDescriptor;
 pub enum MatchBy {
     /// The commit changed no row.
     Nothing,
-    /// From its change data files.
+    /// The changes are read from the change data files of the commit.
     ChangeFiles,
-    /// From whole files: rows of added files are new, rows of removed files are deleted.
+    /// Rows of added files are new, rows of removed files are deleted.
     Files,
-    /// From the differences of deletion vectors, and from whole files.
+    /// As [`MatchBy::Files`]; rows in only one of two deletion vectors of a file were deleted or restored.
     DeletionVectors,
     /// Removed and added rows are matched by row id.
     RowTracking,
@@ -36,7 +37,7 @@ pub enum MatchBy {
 }
 
 impl MatchBy {
-    /// Returns its name.
+    /// Returns its name in explanations.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -86,13 +87,13 @@ impl Item {
 
 /// The removed and the added rows.
 #[derive(Clone, Debug, Default)]
-pub(in crate::changes) struct Sides {
+pub(in crate::changes) struct RowChanges {
     pub removed: Vec<Piece>,
     pub new: Vec<Piece>,
-    /// True if a file got another vector.
-    pub vectors: bool,
+    /// True if a file got another deletion vector.
+    pub has_new_vectors: bool,
     /// True if a new file was added.
-    pub whole_new: bool,
+    pub has_new_files: bool,
     /// True if all rows of all files have ids.
     pub row_ids: bool,
 }
@@ -100,7 +101,7 @@ pub(in crate::changes) struct Sides {
 /// Returns all changes of a commit.
 pub(in crate::changes) fn derive(
     commit: &Commit,
-    facts: CommitFacts,
+    settings: CommitSettings,
     keys: &Keys,
     has_key: bool,
 ) -> Result<Derived> {
@@ -122,35 +123,31 @@ pub(in crate::changes) fn derive(
         let reason = "a MERGE that changed no row, according to its metrics";
         return derived(MatchBy::Nothing, reason, Item::Pieces(Vec::new()));
     }
-    let sides = sides(commit, facts, keys)?;
-    if sides.removed.is_empty() && sides.new.is_empty() {
+    let changes = row_changes(commit, settings, keys)?;
+    if changes.removed.is_empty() && changes.new.is_empty() {
         let reason = "no file was added or removed because of its rows";
         return derived(MatchBy::Nothing, reason, Item::Pieces(Vec::new()));
     }
-    let plain = if sides.vectors {
+    let way = if changes.has_new_vectors {
         MatchBy::DeletionVectors
     } else {
         MatchBy::Files
     };
-    let rewrites = sides.rewrites();
-    if facts.feed || !rewrites {
+    let rewrites = changes.rewrites();
+    if settings.feed || !rewrites {
         let reason = if !rewrites {
             "no file was rewritten"
         } else {
             "the change data feed is enabled and the commit has no change data files: all rows of added files are \
              new, all rows of removed ones are removed"
         };
-        let Sides {
-            mut removed, new, ..
-        } = sides;
-        removed.extend(new);
-        return derived(plain, reason, Item::Pieces(removed));
+        return derived(way, reason, Item::Pieces(changes.into_pieces()));
     }
-    let (way, reason) = identity(commit, facts, &sides, has_key);
+    let (way, reason) = identity(commit, settings, &changes, has_key);
     let work = Item::Compare {
         stamp,
-        removed: sides.removed,
-        new: sides.new,
+        removed: changes.removed,
+        new: changes.new,
         way,
     };
     derived(way, reason, work)
@@ -159,12 +156,12 @@ pub(in crate::changes) fn derive(
 /// Returns the way in which removed and added rows of a commit are matched.
 fn identity(
     commit: &Commit,
-    facts: CommitFacts,
-    sides: &Sides,
+    settings: CommitSettings,
+    changes: &RowChanges,
     has_key: bool,
 ) -> (MatchBy, &'static str) {
-    let kept = commit.info.row_ids_preserved != Some(false);
-    if facts.row_tracking && sides.row_ids && kept {
+    let preserved = commit.info.row_ids_preserved != Some(false);
+    if settings.row_tracking && changes.row_ids && preserved {
         return (MatchBy::RowTracking, "files were rewritten; rows have ids");
     }
     if has_key {
@@ -173,7 +170,7 @@ fn identity(
             "files were rewritten; rows are identified by the key columns",
         );
     }
-    let reason = match (facts.row_tracking, kept) {
+    let reason = match (settings.row_tracking, preserved) {
         (true, false) => {
             "files were rewritten, and the commit says that it did not keep row ids: an update \
              appears as a delete and an insert; pass `key` to match them"
@@ -193,7 +190,7 @@ fn identity(
 /// Returns the changes of a commit for a net outcome, with rows identified in this way.
 pub(in crate::changes) fn derive_net(
     commit: &Commit,
-    facts: CommitFacts,
+    settings: CommitSettings,
     keys: &Keys,
     way: MatchBy,
 ) -> Result<Item> {
@@ -204,19 +201,14 @@ pub(in crate::changes) fn derive_net(
     if commit.info.no_op_merge {
         return Ok(Item::Pieces(Vec::new()));
     }
-    let sides = sides(commit, facts, keys)?;
-    let rewrites = sides.rewrites();
-    let Sides {
-        mut removed, new, ..
-    } = sides;
-    if !rewrites {
-        removed.extend(new);
-        return Ok(Item::Pieces(removed));
+    let changes = row_changes(commit, settings, keys)?;
+    if !changes.rewrites() {
+        return Ok(Item::Pieces(changes.into_pieces()));
     }
     Ok(Item::Compare {
         stamp: commit.stamp,
-        removed,
-        new,
+        removed: changes.removed,
+        new: changes.new,
         way,
     })
 }
@@ -233,59 +225,69 @@ pub(super) fn change_files(commit: &Commit) -> Vec<Piece> {
         .collect()
 }
 
-/// Returns the removed and the added rows, by added and removed files and their vectors.
+/// Returns the removed and the added rows, from added and removed files and their deletion vectors.
 ///
 /// # Errors
 ///
 /// Corrupt: `changes.partition_values`, with the file.
-pub(in crate::changes) fn sides(commit: &Commit, facts: CommitFacts, keys: &Keys) -> Result<Sides> {
-    sides_of(commit.stamp, &commit.adds, &commit.removes, facts, keys)
+pub(in crate::changes) fn row_changes(
+    commit: &Commit,
+    settings: CommitSettings,
+    keys: &Keys,
+) -> Result<RowChanges> {
+    row_changes_of(commit.stamp, &commit.adds, &commit.removes, settings, keys)
 }
 
-/// Returns the removed and the added rows, as [`sides`], for a part of a commit's actions.
-pub(in crate::changes) fn sides_of(
+/// Returns the removed and the added rows, as [`row_changes`], for some actions of a commit.
+pub(in crate::changes) fn row_changes_of(
     stamp: Stamp,
     adds: &[FileChange],
     removes: &[FileChange],
-    facts: CommitFacts,
+    settings: CommitSettings,
     keys: &Keys,
-) -> Result<Sides> {
-    let mut sides = Sides {
+) -> Result<RowChanges> {
+    let mut changes = RowChanges {
         row_ids: true,
-        ..Sides::default()
+        ..RowChanges::default()
     };
     let key = |change: &FileChange| keys.key(&change.file.path, None);
     let mut added: HashMap<_, &FileChange> = adds.iter().map(|add| (key(add), add)).collect();
     for remove in removes {
-        let again = added.remove(&key(remove));
-        if again.is_none() && facts.partitioned && !remove.has_partition_values {
+        let readded = added.remove(&key(remove));
+        if readded.is_none() && settings.partitioned && !remove.has_partition_values {
             let message = "the commit that removed this file lacks its partition values, so the removed \
                 rows are unknown: read ranges without this version";
             return Err(Error::corrupt("changes.partition_values", message)
                 .at_path(remove.file.path.clone())
                 .at_version(stamp.version));
         }
-        match again {
+        match readded {
             None => {
                 let piece = Piece::live(remove.file.clone(), ChangeType::Delete, stamp);
-                sides.push_removed(piece);
+                changes.push_removed(piece);
             }
-            Some(add) => sides.vectors_differ(remove, add, stamp),
+            Some(add) => changes.push_vector_difference(remove, add, stamp),
         }
     }
     for add in adds {
         if added.contains_key(&key(add)) {
-            sides.whole_new = true;
-            sides.push_new(Piece::live(add.file.clone(), ChangeType::Insert, stamp));
+            changes.has_new_files = true;
+            changes.push_new(Piece::live(add.file.clone(), ChangeType::Insert, stamp));
         }
     }
-    Ok(sides)
+    Ok(changes)
 }
 
-impl Sides {
+impl RowChanges {
+    /// Returns the pieces of removed rows, then those of added rows.
+    pub(in crate::changes) fn into_pieces(mut self) -> Vec<Piece> {
+        self.removed.append(&mut self.new);
+        self.removed
+    }
+
     /// Returns `true` if rows were removed and others added, so that some of them may be equal.
     pub(in crate::changes) fn rewrites(&self) -> bool {
-        !self.removed.is_empty() && self.whole_new
+        !self.removed.is_empty() && self.has_new_files
     }
 
     fn push_removed(&mut self, piece: Piece) {
@@ -298,30 +300,26 @@ impl Sides {
         self.new.push(piece);
     }
 
-    /// Adds the rows that are in only one of the two vectors of a file.
-    fn vectors_differ(&mut self, remove: &FileChange, add: &FileChange, stamp: Stamp) {
-        self.vectors = true;
+    /// Adds the rows that are in only one of two deletion vectors of a file.
+    fn push_vector_difference(&mut self, remove: &FileChange, add: &FileChange, stamp: Stamp) {
+        self.has_new_vectors = true;
         let (before, after) = (&remove.file.deletion_vector, &add.file.deletion_vector);
-        let full = |vector: &Option<DeletionVectorDescriptor>| {
+        let non_empty = |vector: &Option<DeletionVectorDescriptor>| {
             vector.clone().filter(|vector| !vector.is_empty())
         };
-        let (before, after) = (full(before), full(after));
+        let (before, after) = (non_empty(before), non_empty(after));
         if before == after {
             return;
         }
-        let piece =
-            |of: DeletionVectorDescriptor, but: Option<DeletionVectorDescriptor>, change| {
-                // the `add` action has more information about the file than the `remove` action
-                let file = crate::scan::ScanFile {
-                    deletion_vector: None,
-                    ..add.file.clone()
-                };
-                Piece {
-                    file,
-                    rows: PieceRows::Between { of, but },
-                    labels: Labels::All(change, stamp),
-                }
-            };
+        let piece = |included, excluded, change| Piece {
+            // the `add` action has more information about the file than the `remove` action
+            file: ScanFile {
+                deletion_vector: None,
+                ..add.file.clone()
+            },
+            rows: PieceRows::Between { included, excluded },
+            labels: Labels::All(change, stamp),
+        };
         if let Some(after) = after.clone() {
             self.push_removed(piece(after, before.clone(), ChangeType::Delete));
         }

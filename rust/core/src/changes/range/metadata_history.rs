@@ -2,8 +2,8 @@
 //! whether rows can still be returned with the columns at the end of the range.
 
 use crate::changes::range::commits::{Commit, FileChange};
-use crate::changes::rows::bridge::first_inconvertible;
-use crate::changes::rows::row_schema::Reading;
+use crate::changes::rows::conversion::first_inconvertible;
+use crate::changes::rows::row_schema::ResolvedDefinition;
 use crate::error::{Error, Result};
 use crate::scan::ScanFile;
 use crate::snapshot::Snapshot;
@@ -11,9 +11,9 @@ use crate::spec::properties::{ColumnMappingMode, TableProperties};
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 
-/// The definition that applies to the rows of a commit.
+/// The table settings at a commit that determine how its changes are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::changes) struct CommitFacts {
+pub(in crate::changes) struct CommitSettings {
     /// True if the change data feed is enabled.
     pub feed: bool,
     /// True if rows have stable ids.
@@ -27,7 +27,7 @@ pub(in crate::changes) struct CommitFacts {
 pub(in crate::changes) struct MetadataHistory {
     protocol: Protocol,
     metadata: Metadata,
-    facts: CommitFacts,
+    settings: CommitSettings,
     partitions: PartitionNames,
     /// True before the first commit of the range.
     first: bool,
@@ -59,47 +59,50 @@ impl PartitionNames {
 
     /// Returns `true` if an added file of the commit lacks a partition value.
     pub(in crate::changes) fn lacks(&self, commit: &Commit) -> bool {
-        let files = commit.adds.iter().chain(&commit.kept_adds);
+        let files = commit.adds.iter().chain(&commit.unchanged_adds);
         let mut files = files.chain(&commit.change_files);
-        files.any(|change| self.absent(&change.file).next().is_some())
+        files.any(|change| self.missing(&change.file).next().is_some())
     }
 
-    fn absent<'a>(&'a self, file: &'a ScanFile) -> impl Iterator<Item = &'a String> {
+    fn missing<'a>(&'a self, file: &'a ScanFile) -> impl Iterator<Item = &'a String> {
         let names = self.0.iter();
         names.filter(|name| !file.partition_values.iter().any(|(key, _)| key == *name))
     }
 
-    /// Adds the nulls that some writers omit.
+    /// Adds the null partition values that some writers omit.
     pub(in crate::changes) fn complete(&self, file: &mut ScanFile) {
-        let absent: Vec<String> = self.absent(file).cloned().collect();
-        let nulls = absent.into_iter().map(|name| (name, None));
+        let missing: Vec<String> = self.missing(file).cloned().collect();
+        let nulls = missing.into_iter().map(|name| (name, None));
         file.partition_values.extend(nulls);
     }
 
-    /// Adds the missing nulls to the files of a commit that has partition values.
+    /// Adds the missing nulls to all files of a commit, except to `remove` actions without any values.
     fn complete_all(&self, commit: &mut Commit) {
-        let known = |change: &&mut FileChange| change.has_partition_values;
-        let removes = commit.removes.iter_mut().chain(&mut commit.kept_removes);
-        let files = commit.adds.iter_mut().chain(&mut commit.kept_adds);
+        let has_values = |change: &&mut FileChange| change.has_partition_values;
+        let removes = commit
+            .removes
+            .iter_mut()
+            .chain(&mut commit.unchanged_removes);
+        let files = commit.adds.iter_mut().chain(&mut commit.unchanged_adds);
         let files = files.chain(&mut commit.change_files);
-        for change in files.chain(removes.filter(known)) {
+        for change in files.chain(removes.filter(has_values)) {
             self.complete(&mut change.file);
         }
     }
 }
 
 impl MetadataHistory {
-    /// Begins with the table at the first version.
-    pub(in crate::changes) fn new(start: &Snapshot, reading: &Reading) -> Result<Self> {
+    /// Creates the history with the table at the first version.
+    pub(in crate::changes) fn new(start: &Snapshot, resolved: &ResolvedDefinition) -> Result<Self> {
         let metadata = start.metadata().clone();
         check(
             start.schema(),
-            reading,
+            resolved,
             start.properties().column_mapping_mode,
         )
         .map_err(|error| error.at_version(start.version()))?;
         Ok(Self {
-            facts: facts(start.properties(), &metadata),
+            settings: settings_of(start.properties(), &metadata),
             partitions: PartitionNames::of(start)?,
             protocol: start.protocol().clone(),
             metadata,
@@ -107,16 +110,15 @@ impl MetadataHistory {
         })
     }
 
-    /// Moves to the state after the first version.
-    pub(in crate::changes) fn after(self) -> Self {
+    /// Returns the history after the first version: the next commit is not part of it.
+    pub(in crate::changes) fn after_first(self) -> Self {
         Self {
             first: false,
             ..self
         }
     }
 
-    /// Returns the definition at this commit, which follows the previous one; adds missing partition values
-    /// to its files.
+    /// Returns the settings at the next commit, and adds missing partition values to its files.
     ///
     /// # Errors
     ///
@@ -125,19 +127,19 @@ impl MetadataHistory {
     pub(in crate::changes) fn step(
         &mut self,
         commit: &mut Commit,
-        reading: &Reading,
-    ) -> Result<CommitFacts> {
+        resolved: &ResolvedDefinition,
+    ) -> Result<CommitSettings> {
         // the first commit's actions are in the snapshot already
         let first = std::mem::replace(&mut self.first, false);
         if !first && (commit.metadata.is_some() || commit.protocol.is_some()) {
-            self.change(commit, reading)?;
+            self.apply(commit, resolved)?;
         }
         self.partitions.complete_all(commit);
-        Ok(self.facts)
+        Ok(self.settings)
     }
 
     /// Applies the protocol and the metadata of a commit.
-    fn change(&mut self, commit: &Commit, reading: &Reading) -> Result<()> {
+    fn apply(&mut self, commit: &Commit, resolved: &ResolvedDefinition) -> Result<()> {
         let changed = || -> Result<Self> {
             let protocol = commit.protocol.clone().unwrap_or(self.protocol.clone());
             let metadata = commit.metadata.clone().unwrap_or(self.metadata.clone());
@@ -146,10 +148,10 @@ impl MetadataHistory {
             let mode = properties.column_mapping_mode;
             let schema = StructType::parse(&metadata.schema_string)?;
             if commit.metadata.is_some() {
-                check(&schema, reading, mode)?;
+                check(&schema, resolved, mode)?;
             }
             Ok(Self {
-                facts: facts(&properties, &metadata),
+                settings: settings_of(&properties, &metadata),
                 partitions: PartitionNames::new(&metadata, &schema, mode)?,
                 protocol,
                 metadata,
@@ -161,8 +163,8 @@ impl MetadataHistory {
     }
 }
 
-fn facts(properties: &TableProperties, metadata: &Metadata) -> CommitFacts {
-    CommitFacts {
+fn settings_of(properties: &TableProperties, metadata: &Metadata) -> CommitSettings {
+    CommitSettings {
         feed: properties.change_data_feed,
         row_tracking: properties.row_tracking && !properties.row_tracking_suspended,
         partitioned: !metadata.partition_columns.is_empty(),
@@ -170,13 +172,20 @@ fn facts(properties: &TableProperties, metadata: &Metadata) -> CommitFacts {
 }
 
 /// Checks that rows of a table with this metadata can be returned.
-pub(in crate::changes) fn check_metadata(metadata: &Metadata, reading: &Reading) -> Result<()> {
+pub(in crate::changes) fn check_metadata(
+    metadata: &Metadata,
+    resolved: &ResolvedDefinition,
+) -> Result<()> {
     let schema = StructType::parse(&metadata.schema_string)?;
-    check(&schema, reading, reading.table().1)
+    check(&schema, resolved, resolved.table().1)
 }
 
-fn check(schema: &StructType, reading: &Reading, mode: ColumnMappingMode) -> Result<()> {
-    let Some(column) = first_inconvertible(schema, reading, mode)? else {
+fn check(
+    schema: &StructType,
+    resolved: &ResolvedDefinition,
+    mode: ColumnMappingMode,
+) -> Result<()> {
+    let Some(column) = first_inconvertible(schema, resolved, mode)? else {
         return Ok(());
     };
     let message = format!(

@@ -32,13 +32,13 @@ pub(super) struct Range {
     pub end: Snapshot,
 }
 
-/// Determines the versions.
+/// Determines the versions of a range.
 ///
 /// # Errors
 ///
 /// - Invalid argument: `changes.range`, the end is before the start.
-/// - Version not found: `changes.start` after the newest version, `version.timestamp` for an instant
-///   after it, `version.not_found` for a start that cannot be read any more.
+/// - Version not found: `changes.start` for a start after the newest version, `version.timestamp` for a
+///   timestamp after it, `version.not_found` for a start that can no longer be read.
 pub(super) fn resolve(
     source: &Source,
     start: Edge,
@@ -57,7 +57,7 @@ pub(super) fn resolve(
             "the range ends at version {last}, before its start at version {first}: pass the smaller \
              version as the start"
         );
-        // a start after the newest version is the more helpful error
+        // otherwise the error for a start after the newest version is more helpful
         if first <= latest || matches!(end, Some(Edge::Version(end)) if end < first) {
             return Err(Error::invalid("changes.range", message));
         }
@@ -98,6 +98,7 @@ pub(super) fn first_version(source: &Source, newest: &Snapshot, start: Edge) -> 
     Finder::new(source, newest, start, None)?.first(start, false)
 }
 
+/// Finds the versions of a start and an end.
 struct Finder<'a> {
     source: &'a Source,
     newest: &'a Snapshot,
@@ -112,8 +113,9 @@ impl<'a> Finder<'a> {
         start: Edge,
         end: Option<Edge>,
     ) -> Result<Self> {
-        let timed = matches!(start, Edge::Timestamp(_)) || matches!(end, Some(Edge::Timestamp(_)));
-        let listing = timed.then(|| LogListing::read(&*source.storage, 0));
+        let has_timestamp =
+            matches!(start, Edge::Timestamp(_)) || matches!(end, Some(Edge::Timestamp(_)));
+        let listing = has_timestamp.then(|| LogListing::read(&*source.storage, 0));
         Ok(Self {
             source,
             newest,
@@ -122,8 +124,8 @@ impl<'a> Finder<'a> {
     }
 
     fn find_timestamp(&self, timestamp: i64) -> Result<TimestampMatch> {
-        let none = LogListing::default();
-        let listing = self.listing.as_ref().unwrap_or(&none);
+        let empty = LogListing::default();
+        let listing = self.listing.as_ref().unwrap_or(&empty);
         let in_commit = self.newest.in_commit_timestamps();
         find_timestamp(&*self.source.storage, listing, timestamp, in_commit)
     }

@@ -40,15 +40,23 @@ impl Changes {
             return explained.collect();
         }
         let plan = NetPlan::new(self)?;
-        let known = match plan.way {
+        let reason = match plan.way {
             MatchBy::RowTracking => match plan.range_bounds(&self.source.keys) {
-                Ok(bounds) if bounds.brings_rows_back(&self.source)? => endpoints::RESTORED_ROWS,
+                Ok(bounds) if bounds.restores_rows(&self.source)? => endpoints::RESTORED_ROWS,
                 Ok(_) => {
                     "rows have ids in every commit of the range, and its two ends determine the result"
                 }
-                Err(why) => why,
+                Err(reason) => reason,
             },
             _ => plan.reason,
+        };
+        let reason = match (plan.way, plan.kind) {
+            (MatchBy::Rows, Net::MinDelta) => {
+                "files were rewritten in the range, and rows cannot be matched: equal rows cancel, an \
+                 update appears as a delete and an insert; enable row tracking or pass `key` to match \
+                 them"
+            }
+            _ => reason,
         };
         let commits = plan.commits.iter().map(|(stamp, item)| {
             let (way, reason) = match item {
@@ -56,17 +64,7 @@ impl Changes {
                     MatchBy::Nothing,
                     "no file was added or removed because of its rows",
                 ),
-                Item::Pieces(_) | Item::Compare { .. } => {
-                    let reason = match (plan.way, plan.kind) {
-                        (MatchBy::Rows, Net::MinDelta) => {
-                            "files were rewritten in the range, and rows cannot be matched: \
-                             equal rows cancel, an update appears as a delete and an insert; \
-                             enable row tracking or pass `key` to match them"
-                        }
-                        _ => known,
-                    };
-                    (plan.way, reason)
-                }
+                Item::Pieces(_) | Item::Compare { .. } => (plan.way, reason),
             };
             explained(stamp.version, way, reason, item)
         });

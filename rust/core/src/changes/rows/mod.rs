@@ -1,6 +1,6 @@
 //! Changed rows: their schema, pieces of files, streams and splits.
 
-pub(super) mod bridge;
+pub(super) mod conversion;
 pub(super) mod explain;
 pub(super) mod piece;
 pub(super) mod read;

@@ -64,15 +64,18 @@ impl ChangeType {
 pub(in crate::changes) enum PieceRows {
     /// The rows that the file's deletion vector keeps.
     Live,
-    /// The rows that are in one vector but not in the other.
+    /// The rows that are in one deletion vector but not in the other.
     Between {
-        of: DeletionVectorDescriptor,
-        but: Option<DeletionVectorDescriptor>,
+        #[serde(rename = "of")]
+        included: DeletionVectorDescriptor,
+        #[serde(rename = "but")]
+        excluded: Option<DeletionVectorDescriptor>,
     },
     /// These rows; never in a split.
     #[serde(skip)]
     Only(Arc<DeletionVector>),
-    /// At least these rows, read for comparison, with their codes; never in a split.
+    /// All rows to return and possibly others, already read for comparison, with their codes; never in a
+    /// split.
     #[serde(skip)]
     Read(Arc<Vec<RecordBatch>>),
 }
@@ -166,21 +169,21 @@ impl Piece {
         }
     }
 
-    /// Returns the maximum number of bytes to read.
+    /// Returns the size of the file in bytes.
     pub(in crate::changes) fn bytes(&self) -> u64 {
         u64::try_from(self.file.size).unwrap_or_default()
     }
 
-    /// Returns the vectors that determine the rows to read.
+    /// Returns the deletion vectors that determine the rows to read.
     pub(super) fn vectors(&self) -> [Option<DeletionVectorDescriptor>; 2] {
         match &self.rows {
             PieceRows::Live => [self.file.deletion_vector.clone(), None],
-            PieceRows::Between { of, but } => [Some(of.clone()), but.clone()],
+            PieceRows::Between { included, excluded } => [Some(included.clone()), excluded.clone()],
             PieceRows::Only(_) | PieceRows::Read(_) => [None, None],
         }
     }
 
-    /// Returns the file with the rows to read, from its loaded vectors; `None` if there are none.
+    /// Returns the file with the rows to read, from its loaded deletion vectors; `None` if there are no rows.
     pub(super) fn data_file(
         &self,
         resolver: &PathResolver,
@@ -190,8 +193,8 @@ impl Piece {
         let only = match &self.rows {
             PieceRows::Live => return self.file.data_file(resolver, first).map(Some),
             PieceRows::Between { .. } => match (first, second) {
-                (Some(of), Some(but)) => Some(Arc::new(of.difference(&but)?)),
-                (of, _) => of,
+                (Some(included), Some(excluded)) => Some(Arc::new(included.difference(&excluded)?)),
+                (included, _) => included,
             },
             PieceRows::Only(rows) => Some(Arc::clone(rows)),
             PieceRows::Read(_) => None,

@@ -1,4 +1,4 @@
-//! Reads the rows of pieces with their changes.
+//! Reads the rows of pieces, and adds the change columns.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use arrow_schema::ArrowError;
 use arrow_select::filter::filter_record_batch;
 
 use super::piece::{ChangeCode, ChangeType, Labels, Piece, PieceRows, RowLabel};
-use super::row_schema::{Purpose, Reading};
+use super::row_schema::{CHANGE_COLUMNS, Purpose, ResolvedDefinition};
 use crate::changes::range::commits::Stamp;
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -21,9 +21,9 @@ use crate::spec::variant_name::variant_named;
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Emit, ReadAheadLimits, Rows};
 
-/// Pieces with the purpose of each, and a function of their rows.
+/// Pieces, the purpose of reading each, and a function that converts their rows.
 struct PieceFiles<P, M> {
-    reading: Arc<Reading>,
+    resolved: Arc<ResolvedDefinition>,
     pieces: Vec<Piece>,
     purpose: P,
     map: M,
@@ -32,18 +32,18 @@ struct PieceFiles<P, M> {
 /// Batches of pieces, in order.
 pub(in crate::changes) type PieceBatches<B> = Box<dyn Iterator<Item = Result<B>> + Send>;
 
-/// Reads pieces for a purpose. `map` takes the index of a piece, the piece and a batch of its rows, and
-/// returns a result, if any.
+/// Reads pieces for a purpose. `map` converts a batch of rows of a piece, whose index it gets first; `None`
+/// drops the batch.
 pub(in crate::changes) fn read_pieces<B: Rows>(
     source: &Source,
-    reading: &Arc<Reading>,
+    resolved: &Arc<ResolvedDefinition>,
     pieces: Vec<Piece>,
     purpose: impl Fn(&Piece) -> Purpose + Send + Sync + 'static,
     map: impl Fn(usize, &Piece, RecordBatch) -> Result<Option<B>> + Send + Sync + 'static,
 ) -> PieceBatches<B> {
     let vectors = pieces.iter().flat_map(Piece::vectors).collect();
     let files = PieceFiles {
-        reading: Arc::clone(reading),
+        resolved: Arc::clone(resolved),
         pieces,
         purpose,
         map,
@@ -59,17 +59,17 @@ pub(in crate::changes) fn read_pieces<B: Rows>(
 /// Reads the rows of pieces as they are returned to the user.
 pub(in crate::changes) fn changed_rows(
     source: &Source,
-    reading: &Arc<Reading>,
+    resolved: &Arc<ResolvedDefinition>,
     pieces: Vec<Piece>,
 ) -> PieceBatches<RecordBatch> {
     let purpose = |piece: &Piece| Purpose::Rows {
         numbered: matches!(piece.labels, Labels::Each(_)),
         typed: matches!(piece.labels, Labels::InFile(_)),
     };
-    let labels = Arc::clone(reading);
-    read_pieces(source, reading, pieces, purpose, move |_, piece, batch| {
+    let labels = Arc::clone(resolved);
+    read_pieces(source, resolved, pieces, purpose, move |_, piece, batch| {
         let batch = match piece.rows {
-            PieceRows::Read(_) => reported(&batch)?,
+            PieceRows::Read(_) => reported_rows(&batch)?,
             _ => batch,
         };
         let labelled = labelled(&labels, &piece.labels, &batch)?;
@@ -100,8 +100,8 @@ where
 
     fn file(&self, number: usize) -> Option<(&str, i64)> {
         let piece = self.pieces.get(number)?;
-        let unread = !matches!(piece.rows, PieceRows::Read(_));
-        unread.then_some((&*piece.file.path, piece.file.size))
+        let is_unread = !matches!(piece.rows, PieceRows::Read(_));
+        is_unread.then_some((&*piece.file.path, piece.file.size))
     }
 
     fn open(
@@ -121,7 +121,7 @@ where
         let purpose = (self.purpose)(piece);
         let units = match piece.data_file(&files.source.resolver, vectors)? {
             Some(file) => {
-                let plan = self.reading.plan(&piece.file, purpose)?;
+                let plan = self.resolved.plan(&piece.file, purpose)?;
                 files.units(&plan, file, bytes)?
             }
             None => Vec::new(),
@@ -150,16 +150,20 @@ where
     }
 }
 
-/// Returns the rows with their changes; applies the late filter.
-fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<RecordBatch> {
-    if reading.is_bare() {
+/// Adds the change columns to rows and applies the change filter.
+fn labelled(
+    resolved: &ResolvedDefinition,
+    labels: &Labels,
+    batch: &RecordBatch,
+) -> Result<RecordBatch> {
+    if resolved.is_without_change_columns() {
         return Ok(batch.clone());
     }
-    let own = reading.all().fields().len() - 3;
+    let num_read = resolved.filter_schema().fields().len() - CHANGE_COLUMNS.len();
     let rows = batch.num_rows();
     // the column with the position, the type or the code is the last one
-    let extra = batch.columns().get(own);
-    let mut columns: Vec<ArrayRef> = batch.columns().iter().take(own).cloned().collect();
+    let extra = batch.columns().get(num_read);
+    let mut columns: Vec<ArrayRef> = batch.columns().iter().take(num_read).cloned().collect();
     match labels {
         Labels::All(change, stamp) => {
             columns.push(Arc::new(StringArray::new_repeated(change.name(), rows)));
@@ -179,11 +183,12 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
             columns.push(Arc::new(StringArray::from_iter_values(types)));
             columns.extend(stamps(labels_of_rows().map(|label| &label.stamp)));
         }
-        Labels::Coded(all) => {
+        Labels::Coded(stamps_of_codes) => {
             let codes = codes(extra)?;
             columns.push(types_of(codes));
             let codes = codes.values().iter();
-            let stamps_of_rows = codes.map(|code| all.get(ChangeCode::from_number(*code).stamp()));
+            let stamps_of_rows =
+                codes.map(|code| stamps_of_codes.get(ChangeCode::from_number(*code).stamp()));
             let stamps_of_rows: Vec<&Stamp> = stamps_of_rows
                 .collect::<Option<_>>()
                 .ok_or_else(missing_positions)?;
@@ -193,20 +198,21 @@ fn labelled(reading: &Reading, labels: &Labels, batch: &RecordBatch) -> Result<R
     let columns_mismatch = |cause: ArrowError| {
         Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
     };
-    let all = RecordBatch::try_new(Arc::clone(reading.all()), columns).map_err(columns_mismatch)?;
-    let left = match reading.late() {
+    let schema = Arc::clone(resolved.filter_schema());
+    let all = RecordBatch::try_new(schema, columns).map_err(columns_mismatch)?;
+    let filtered = match resolved.change_filter() {
         None => all,
         Some(filter) => {
-            let answers = filter.evaluate(&all)?;
-            filter_record_batch(&all, &answers).map_err(columns_mismatch)?
+            let mask = filter.evaluate(&all)?;
+            filter_record_batch(&all, &mask).map_err(columns_mismatch)?
         }
     };
-    let num_columns = reading.num_columns();
-    if num_columns == own {
-        return Ok(left);
+    let num_columns = resolved.num_columns();
+    if num_columns == num_read {
+        return Ok(filtered);
     }
-    let columns: Vec<usize> = (0..num_columns).chain(own..own + 3).collect();
-    left.project(&columns).map_err(columns_mismatch)
+    let columns: Vec<usize> = (0..num_columns).chain(num_read..num_read + 3).collect();
+    filtered.project(&columns).map_err(columns_mismatch)
 }
 
 fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] {
@@ -222,8 +228,7 @@ fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] 
 
 /// Returns the change types that a change data file has for each row, as strings.
 fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
-    let strings = column.and_then(|column| column.as_string_opt::<i32>());
-    match strings {
+    match column.and_then(|column| column.as_string_opt::<i32>()) {
         Some(strings) if strings.null_count() == 0 => Ok(Arc::new(strings.clone())),
         _ => Err(no_change_type(
             "it has no column _change_type, or a null in it",
@@ -231,9 +236,9 @@ fn types_in_file(column: Option<&ArrayRef>) -> Result<ArrayRef> {
     }
 }
 
-fn no_change_type(why: &str) -> Error {
+fn no_change_type(reason: &str) -> Error {
     let message = format!(
-        "the change data file does not state the change type of every row: {why}; ask its writer"
+        "the change data file does not state the change type of every row: {reason}; ask its writer"
     );
     Error::corrupt("cdc.change_type", message)
 }
@@ -253,7 +258,7 @@ pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<
 }
 
 /// Returns the reported rows; the last column has their codes.
-fn reported(batch: &RecordBatch) -> Result<RecordBatch> {
+fn reported_rows(batch: &RecordBatch) -> Result<RecordBatch> {
     let is_reported = |code: u32| ChangeCode::from_number(code) != ChangeCode::NONE;
     let codes = codes(batch.columns().last())?;
     if codes.values().iter().all(|code| is_reported(*code)) {
@@ -270,17 +275,14 @@ fn codes(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
 
 /// Returns the change types of codes.
 fn types_of(codes: &UInt32Array) -> ArrayRef {
-    let mut names =
-        (codes.values().iter()).map(|code| ChangeCode::from_number(*code).change().name());
+    let name = |code: &u32| ChangeCode::from_number(*code).change().name();
+    let names = codes.values().iter().map(name);
     let first = names.clone().next().unwrap_or_default();
     // images of one kind are usually in the same file
-    Arc::new(if names.all(|name| name == first) {
+    Arc::new(if names.clone().all(|name| name == first) {
         StringArray::new_repeated(first, codes.len())
     } else {
-        let codes = codes.values().iter();
-        StringArray::from_iter_values(
-            codes.map(|code| ChangeCode::from_number(*code).change().name()),
-        )
+        StringArray::from_iter_values(names)
     })
 }
 
@@ -303,14 +305,14 @@ fn labels_of(labels: &[RowLabel], column: Option<&ArrayRef>) -> Result<Vec<(RowL
     let first = positions.values().first().copied().unwrap_or_default();
     let first = u64::try_from(first).unwrap_or_default();
     let start = labels.partition_point(|label| end(label) <= first);
-    let mut left = labels.get(start..).unwrap_or_default().iter();
+    let mut rest = labels.get(start..).unwrap_or_default().iter();
     let mut runs: Vec<(RowLabel, usize)> = Vec::new();
     for position in positions.values() {
         let position = u64::try_from(*position).map_err(|_| missing_positions())?;
         match runs.last_mut() {
             Some((label, rows)) if position < end(label) => *rows += 1,
             _ => {
-                let label = left.find(|label| position < end(label));
+                let label = rest.find(|label| position < end(label));
                 let label = label.filter(|label| label.row <= position);
                 runs.push((*label.ok_or_else(missing_positions)?, 1));
             }

@@ -9,9 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
-use arrow_schema::{
-    ArrowError, DataType as ArrowType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit,
-};
+use arrow_schema::{ArrowError, DataType as ArrowType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use arrow_select::filter::filter_record_batch;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
@@ -44,25 +42,25 @@ pub(in crate::changes) struct ChangesDefinition {
     /// The predicate as SQL.
     filter: Option<String>,
     /// True to omit the change columns.
-    #[serde(default)]
-    bare: bool,
+    #[serde(default, rename = "bare")]
+    without_change_columns: bool,
 }
 
-/// A resolved definition.
+/// A resolved definition: the schema of the returned rows, and the plans for reading files.
 #[derive(Debug)]
-pub(in crate::changes) struct Reading {
+pub(in crate::changes) struct ResolvedDefinition {
     layout: TableLayout,
-    /// Columns to read: the requested ones, then those that only the late filter needs.
-    read: Vec<String>,
+    /// Columns to read: the requested ones, then those that only the change filter needs.
+    columns: Vec<String>,
     num_columns: usize,
-    /// The filter on the table's own columns; skips files, and is applied while files are read.
-    early: Option<BoundPredicate>,
-    /// The filter that uses change columns, too.
-    late: Option<BoundPredicate>,
-    /// The schema that `late` is applied to.
-    all: SchemaRef,
+    /// A filter that uses columns of the table only, applied while files are read.
+    scan_filter: Option<BoundPredicate>,
+    /// A filter that also uses change columns.
+    change_filter: Option<BoundPredicate>,
+    /// The columns to read and the change columns.
+    filter_schema: SchemaRef,
     schema: SchemaRef,
-    bare: bool,
+    without_change_columns: bool,
     /// Plans by partition columns and purpose.
     plans: Mutex<HashMap<(Vec<String>, Purpose), ReadPlan>>,
 }
@@ -92,35 +90,40 @@ impl ChangesDefinition {
         let properties = end.properties();
         // older files still have row ids if row tracking was dropped
         let before = start.map(Snapshot::properties);
-        let kept = |own: &Option<String>, before: Option<&Option<String>>| {
-            own.clone().or_else(|| before.cloned().flatten())
+        let or_before = |after: &Option<String>, before: Option<&Option<String>>| {
+            after.clone().or_else(|| before.cloned().flatten())
         };
         Self {
             schema: end.metadata().schema_string.clone(),
             column_mapping: properties.column_mapping_mode,
-            row_id_column: kept(
+            row_id_column: or_before(
                 &properties.materialized_row_id_column,
                 before.map(|before| &before.materialized_row_id_column),
             ),
-            row_commit_version_column: kept(
+            row_commit_version_column: or_before(
                 &properties.materialized_row_commit_version_column,
                 before.map(|before| &before.materialized_row_commit_version_column),
             ),
             columns,
             filter: filter.map(ToString::to_string),
-            bare: false,
+            without_change_columns: false,
         }
     }
 
     /// Returns the definition without the change columns.
-    pub(in crate::changes) fn bare(self) -> Self {
-        Self { bare: true, ..self }
+    pub(in crate::changes) fn without_change_columns(self) -> Self {
+        Self {
+            without_change_columns: true,
+            ..self
+        }
     }
 
+    /// Resolves the columns and the filter.
+    ///
     /// # Errors
     ///
     /// Invalid argument: `columns.unknown`, `columns.twice`, `columns.reserved`, and those of filters.
-    pub(in crate::changes) fn reading(&self) -> Result<Reading> {
+    pub(in crate::changes) fn resolve(&self) -> Result<ResolvedDefinition> {
         let schema = StructType::parse(&self.schema)?;
         let layout = TableLayout {
             schema,
@@ -129,26 +132,26 @@ impl ChangesDefinition {
             row_id_column: self.row_id_column.clone(),
             row_commit_version_column: self.row_commit_version_column.clone(),
         };
-        Reading::new(layout, self)
+        ResolvedDefinition::new(layout, self)
     }
 }
 
-impl Reading {
+impl ResolvedDefinition {
     fn new(layout: TableLayout, definition: &ChangesDefinition) -> Result<Self> {
-        let own = ReadPlan::new(
-            layout.clone(),
-            definition.columns.as_deref(),
-            Extras::default(),
-        )?;
-        let own = own.schema();
-        let mut read: Vec<String> = own
-            .fields()
-            .iter()
-            .map(|field| field.name().clone())
-            .collect();
-        let num_columns = read.len();
-        for name in CHANGE_COLUMNS.into_iter().filter(|_| !definition.bare) {
-            if read.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+        let without_change_columns = definition.without_change_columns;
+        let requested = definition.columns.as_deref();
+        let requested = ReadPlan::new(layout.clone(), requested, Extras::default())?.schema();
+        let fields = requested.fields().iter();
+        let mut columns: Vec<String> = fields.map(|field| field.name().clone()).collect();
+        let num_columns = columns.len();
+        for name in CHANGE_COLUMNS
+            .into_iter()
+            .filter(|_| !without_change_columns)
+        {
+            if columns
+                .iter()
+                .any(|column| column.eq_ignore_ascii_case(name))
+            {
                 let message = format!(
                     "the table has a column named {name}, a reserved name in changes of rows: omit it by \
                      `columns`"
@@ -156,44 +159,44 @@ impl Reading {
                 return Err(Error::invalid("columns.reserved", message));
             }
         }
-        let (mut early, mut late) = (None, None);
+        let (mut scan_filter, mut change_filter) = (None, None);
         if let Some(text) = &definition.filter {
             let filter = Predicate::parse_sql(text)?;
             match filter.bind(&layout.schema) {
-                Ok(bound) => early = Some(bound),
-                Err(error) if definition.bare => return Err(error),
+                Ok(bound) => scan_filter = Some(bound),
+                Err(error) if without_change_columns => return Err(error),
                 Err(error) => {
-                    let extended = extended(&layout.schema)?;
+                    let extended = extended_schema(&layout.schema)?;
                     let Ok(bound) = filter.bind(&extended) else {
                         return Err(error);
                     };
                     for column in bound.columns() {
                         let name = column.path.first().map_or("", String::as_str);
                         let field = layout.schema.field(name);
-                        let known = |field: &&StructField| !read.contains(&field.name);
-                        if let Some(field) = field.filter(known) {
-                            read.push(field.name.clone());
+                        let is_unread = |field: &&StructField| !columns.contains(&field.name);
+                        if let Some(field) = field.filter(is_unread) {
+                            columns.push(field.name.clone());
                         }
                     }
-                    late = Some(bound);
+                    change_filter = Some(bound);
                 }
             }
         }
-        let all = ReadPlan::new(layout.clone(), Some(&read), Extras::default())?.schema();
+        let read = ReadPlan::new(layout.clone(), Some(&columns), Extras::default())?.schema();
         Ok(Self {
-            all: with_change_columns(&all, all.fields().len()),
-            schema: if definition.bare {
-                own
+            filter_schema: with_change_columns(&read),
+            schema: if without_change_columns {
+                requested
             } else {
-                with_change_columns(&all, num_columns)
+                with_change_columns(&requested)
             },
-            bare: definition.bare,
+            without_change_columns,
             plans: Mutex::default(),
             layout,
-            read,
+            columns,
             num_columns,
-            early,
-            late,
+            scan_filter,
+            change_filter,
         })
     }
 
@@ -202,9 +205,9 @@ impl Reading {
         Arc::clone(&self.schema)
     }
 
-    /// Returns the schema that the late filter is applied to.
-    pub(in crate::changes) fn all(&self) -> &SchemaRef {
-        &self.all
+    /// Returns the schema that the change filter is applied to: the columns to read and the change columns.
+    pub(super) fn filter_schema(&self) -> &SchemaRef {
+        &self.filter_schema
     }
 
     /// Returns the number of table columns to return; columns that only the filter needs follow them.
@@ -213,13 +216,13 @@ impl Reading {
     }
 
     /// Returns `true` if the change columns are omitted.
-    pub(super) fn is_bare(&self) -> bool {
-        self.bare
+    pub(super) fn is_without_change_columns(&self) -> bool {
+        self.without_change_columns
     }
 
     /// Returns the filter to apply once the change of a row is known.
-    pub(super) fn late(&self) -> Option<&BoundPredicate> {
-        self.late.as_ref()
+    pub(super) fn change_filter(&self) -> Option<&BoundPredicate> {
+        self.change_filter.as_ref()
     }
 
     /// Returns the table's schema and its column mapping mode.
@@ -233,8 +236,8 @@ impl Reading {
     ///
     /// Invalid argument: `columns.unknown`. Unsupported: `expression.collation`.
     pub(in crate::changes) fn check_key(&self, names: &[String]) -> Result<()> {
-        for at in self.positions(names)? {
-            let Some(field) = self.layout.schema.fields().get(at) else {
+        for index in self.indexes(names)? {
+            let Some(field) = self.layout.schema.fields().get(index) else {
                 continue;
             };
             if let Some(collation) = field.collation() {
@@ -249,13 +252,13 @@ impl Reading {
     /// # Errors
     ///
     /// Invalid argument: `columns.unknown`.
-    pub(in crate::changes) fn positions(&self, names: &[String]) -> Result<Vec<usize>> {
+    pub(in crate::changes) fn indexes(&self, names: &[String]) -> Result<Vec<usize>> {
         let plan = ReadPlan::new(self.layout.clone(), Some(names), Extras::default())?;
         let read_schema = plan.schema();
         let fields = self.layout.schema.fields();
-        let position = |name: &String| fields.iter().position(|field| field.name == *name);
+        let index = |name: &String| fields.iter().position(|field| field.name == *name);
         let names = read_schema.fields().iter().map(|field| field.name());
-        Ok(names.filter_map(position).collect())
+        Ok(names.filter_map(index).collect())
     }
 
     /// Selects the columns of [`Purpose::Rows`] from rows with all columns and positions.
@@ -263,10 +266,10 @@ impl Reading {
         let columns_mismatch = |cause: ArrowError| {
             Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
         };
-        let mut columns = self.positions(&self.read)?;
+        let mut columns = self.indexes(&self.columns)?;
         columns.push(self.layout.schema.fields().len());
         let projected = all.project(&columns).map_err(columns_mismatch)?;
-        match &self.early {
+        match &self.scan_filter {
             None => Ok(projected),
             Some(filter) => {
                 filter_record_batch(&projected, &filter.evaluate(all)?).map_err(columns_mismatch)
@@ -284,7 +287,7 @@ impl Reading {
             }
         }
         let key = (partition_columns, purpose);
-        // a plan is inserted as a whole, so that a panic elsewhere leaves none half done
+        // a plan is inserted as a whole, so that a panic elsewhere cannot leave the map inconsistent
         let plans = || self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(plan) = plans().get(&key) {
             return Ok(plan.clone());
@@ -296,57 +299,35 @@ impl Reading {
         let plan = self.new_plan(layout, purpose)?;
         let mut plans = plans();
         if plans.len() >= MAX_PLANS {
-            plans.clear(); // partitioned in ever new ways: no table is
+            plans.clear(); // no real table has so many partitionings
         }
         plans.insert(key, plan.clone());
         Ok(plan)
     }
 
     fn new_plan(&self, layout: TableLayout, purpose: Purpose) -> Result<ReadPlan> {
-        let none: &[String] = &[];
-        let (columns, extras) = match purpose {
-            Purpose::Rows { numbered, typed } => (
-                Some(self.read.as_slice()),
-                Extras {
-                    row_index: numbered,
-                    change_type: typed,
-                    ..Extras::default()
-                },
+        let columns = match purpose {
+            Purpose::Rows { .. } => Some(self.columns.as_slice()),
+            Purpose::Positions | Purpose::RowIds => Some(&[][..]),
+            Purpose::TrackedValues | Purpose::Values { .. } => None,
+        };
+        let extras = Extras {
+            file_path: false,
+            row_index: !matches!(
+                purpose,
+                Purpose::Rows {
+                    numbered: false,
+                    ..
+                }
             ),
-            Purpose::Positions => (
-                Some(none),
-                Extras {
-                    row_index: true,
-                    ..Extras::default()
-                },
-            ),
-            Purpose::RowIds => (
-                Some(none),
-                Extras {
-                    row_index: true,
-                    row_id: true,
-                    ..Extras::default()
-                },
-            ),
-            Purpose::TrackedValues => (
-                None,
-                Extras {
-                    row_index: true,
-                    row_id: true,
-                    ..Extras::default()
-                },
-            ),
-            Purpose::Values { typed } => (
-                None,
-                Extras {
-                    row_index: true,
-                    change_type: typed,
-                    ..Extras::default()
-                },
+            row_id: matches!(purpose, Purpose::RowIds | Purpose::TrackedValues),
+            change_type: matches!(
+                purpose,
+                Purpose::Rows { typed: true, .. } | Purpose::Values { typed: true }
             ),
         };
         let plan = ReadPlan::new(layout, columns, extras)?;
-        match (&self.early, purpose) {
+        match (&self.scan_filter, purpose) {
             (Some(filter), Purpose::Rows { .. }) => plan.with_filter(filter.clone()),
             _ => Ok(plan),
         }
@@ -354,7 +335,7 @@ impl Reading {
 }
 
 /// Returns the table's schema with the change columns.
-fn extended(schema: &StructType) -> Result<StructType> {
+fn extended_schema(schema: &StructType) -> Result<StructType> {
     let types = [
         PrimitiveType::String,
         PrimitiveType::Long,
@@ -372,7 +353,7 @@ fn extended(schema: &StructType) -> Result<StructType> {
     StructType::new(schema.fields().iter().cloned().chain(more).collect())
 }
 
-fn with_change_columns(schema: &Schema, own: usize) -> SchemaRef {
+fn with_change_columns(schema: &Schema) -> SchemaRef {
     let types = [
         ArrowType::Utf8,
         ArrowType::Int64,
@@ -382,12 +363,6 @@ fn with_change_columns(schema: &Schema, own: usize) -> SchemaRef {
         .into_iter()
         .zip(types)
         .map(|(name, data_type)| Arc::new(Field::new(name, data_type, true)));
-    let fields: Vec<FieldRef> = schema
-        .fields()
-        .iter()
-        .take(own)
-        .cloned()
-        .chain(more)
-        .collect();
-    Arc::new(Schema::new(Fields::from(fields)))
+    let fields = schema.fields().iter().cloned().chain(more);
+    Arc::new(Schema::new(fields.collect::<Fields>()))
 }

@@ -1,4 +1,4 @@
-//! A part of the changes as a plain value that another process reads without the log.
+//! A part of the changes: a plain value, so that another process can read its rows without the log.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::replay::Source;
 use crate::snapshot::plain_value::PlainValue;
 use crate::spec::file_size::runs;
 
-/// The maximum number of shares of net changes: each share reads the identities of all rows.
+/// The maximum number of shares of one task: each share reads the identities of all rows.
 const MAX_SHARES: u64 = 64;
 
 /// Some commits of a range, or a share of the net changes.
@@ -54,8 +54,8 @@ impl WholeFile {
             Labels::Each(_) | Labels::Coded(_) => return None,
         };
         let file = &piece.file;
-        let whole = matches!(piece.rows, PieceRows::Live) && file.deletion_vector.is_none();
-        whole.then(|| Self {
+        let is_whole = matches!(piece.rows, PieceRows::Live) && file.deletion_vector.is_none();
+        is_whole.then(|| Self {
             path: file.path.clone(),
             size: file.size,
             partition_values: file.partition_values.clone(),
@@ -89,7 +89,7 @@ impl Changes {
             Vec::new(),
             0,
         );
-        Ok(empty.filled(steps, target_size))
+        Ok(empty.distribute(steps, target_size))
     }
 }
 
@@ -105,13 +105,13 @@ pub(in crate::changes) fn check_size(target_size: u64) -> Result<()> {
 
 /// Splits a task into independent steps, with the approximate bytes that each reads.
 fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
-    let shared = |total: u64, with: &dyn Fn(Share) -> Task| {
-        let of = total
+    let shares = |bytes: u64, task: &dyn Fn(Share) -> Task| {
+        let count = bytes
             .div_ceil(target_size)
             .clamp(1, MAX_SHARES)
             .next_power_of_two();
-        (0..if total == 0 { 0 } else { of })
-            .map(|number| (with(Share { number, of }), total.div_ceil(of)))
+        (0..if bytes == 0 { 0 } else { count })
+            .map(|index| (task(Share { index, count }), bytes.div_ceil(count)))
             .collect()
     };
     match task {
@@ -123,22 +123,22 @@ fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
             })
             .collect(),
         Task::Compare(item, share) if share == Share::ALL => {
-            shared(bytes_of(item.pieces()), &|share| {
+            shares(bytes_of(item.pieces()), &|share| {
                 Task::Compare(Arc::clone(&item), share)
             })
         }
         Task::Net(plan, share) if share == Share::ALL => {
-            shared(bytes_of(plan.pieces()), &|share| {
+            shares(bytes_of(plan.pieces()), &|share| {
                 Task::Net(Arc::clone(&plan), share)
             })
         }
         // already a share
         Task::Compare(ref item, share) => {
-            let bytes = bytes_of(item.pieces()).div_ceil(share.of.max(1));
+            let bytes = bytes_of(item.pieces()).div_ceil(share.count.max(1));
             vec![(task, bytes)]
         }
         Task::Net(ref plan, share) => {
-            let bytes = bytes_of(plan.pieces()).div_ceil(share.of.max(1));
+            let bytes = bytes_of(plan.pieces()).div_ceil(share.count.max(1));
             vec![(task, bytes)]
         }
     }
@@ -176,7 +176,7 @@ impl Split {
         target_size: u64,
     ) -> Vec<Self> {
         let steps = steps_of(Task::Net(plan, Share::ALL), target_size);
-        Self::new(definition, identity_options, Vec::new(), 0).filled(steps, target_size)
+        Self::new(definition, identity_options, Vec::new(), 0).distribute(steps, target_size)
     }
 
     /// Splits the same rows into parts of about `target_size` bytes of files.
@@ -192,11 +192,11 @@ impl Split {
             tasks: Vec::new(),
             ..self.clone()
         };
-        Ok(empty.filled(steps, target_size))
+        Ok(empty.distribute(steps, target_size))
     }
 
-    /// Distributes the steps over splits like this one.
-    fn filled(&self, steps: Vec<(Task, u64)>, target_size: u64) -> Vec<Self> {
+    /// Distributes the steps over splits with the options of this one.
+    fn distribute(&self, steps: Vec<(Task, u64)>, target_size: u64) -> Vec<Self> {
         let split = |steps: Vec<(Task, u64)>| {
             let bytes = steps.iter().map(|(_, size)| *size);
             let bytes = bytes.fold(0, u64::saturating_add);
@@ -219,16 +219,16 @@ impl Split {
 
     /// Separates the files that any Parquet reader can read as they are from the rest.
     ///
-    /// A whole file has no deletion vector, and all of its rows were changed.
+    /// All rows of such a file were changed, and it has no deletion vector.
     pub fn without_whole_files(mut self) -> (Vec<WholeFile>, Option<Self>) {
         let mut whole = Vec::new();
         for task in &mut self.tasks {
             if let Task::Pieces(pieces) = task {
                 pieces.retain(|piece| {
-                    let native = WholeFile::of(piece);
-                    let stays = native.is_none();
-                    whole.extend(native);
-                    stays
+                    let file = WholeFile::of(piece);
+                    let is_part = file.is_none();
+                    whole.extend(file);
+                    is_part
                 });
             }
         }
@@ -261,16 +261,16 @@ impl Split {
 
     /// Returns the schema of its rows.
     pub fn schema(&self) -> Result<SchemaRef> {
-        self.definition.reading().map(|reading| reading.schema())
+        self.definition.resolve().map(|resolved| resolved.schema())
     }
 
     /// Reads its rows; `source` is that of the table.
     pub fn rows(&self, source: &Source) -> Result<ChangeRows> {
-        let reading = Arc::new(self.definition.reading()?);
+        let resolved = Arc::new(self.definition.resolve()?);
         let tasks = Box::new(self.tasks.clone().into_iter().map(Ok));
         Ok(ChangeRows::new(
             source,
-            &reading,
+            &resolved,
             self.identity_options.clone(),
             tasks,
         ))

@@ -1,4 +1,4 @@
-//! Reads commits and rows as they are pulled.
+//! Streams changed rows: commits and files are read on demand.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use arrow_schema::SchemaRef;
 
 use super::piece::Piece;
 use super::read::{PieceBatches, changed_rows};
-use super::row_schema::Reading;
+use super::row_schema::ResolvedDefinition;
 use crate::changes::Changes;
 use crate::changes::net::compare::{Compared, compare};
 use crate::changes::net::endpoints;
@@ -20,20 +20,21 @@ use crate::error::{Error, Result};
 use crate::replay::Source;
 
 /// The maximum number of pieces read as one stream.
-const PIECES: usize = 1024;
+const MAX_PIECES: usize = 1024;
 
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
 
 /// Changed rows, batch by batch.
 pub struct ChangeRows {
     source: Source,
-    reading: Arc<Reading>,
+    resolved: Arc<ResolvedDefinition>,
     identity_options: IdentityOptions,
     tasks: Tasks,
-    /// The tasks that come before the next one of the plan.
-    waiting: VecDeque<Task>,
+    /// Tasks that come before the next one of `tasks`.
+    pending: VecDeque<Task>,
     current: Option<PieceBatches<RecordBatch>>,
-    failed: Option<Error>,
+    /// An error to return after the rows of earlier commits.
+    deferred_error: Option<Error>,
 }
 
 impl ChangeRows {
@@ -49,7 +50,7 @@ impl ChangeRows {
         };
         Ok(Self::new(
             &changes.source,
-            &changes.reading,
+            &changes.resolved,
             changes.identity_options.clone(),
             tasks,
         ))
@@ -57,39 +58,38 @@ impl ChangeRows {
 
     pub(in crate::changes) fn new(
         source: &Source,
-        reading: &Arc<Reading>,
+        resolved: &Arc<ResolvedDefinition>,
         identity_options: IdentityOptions,
         tasks: Tasks,
     ) -> Self {
         Self {
-            // rows must be compared before they are read
+            // files are read twice: to compare rows, and to return them
             source: source.keeping(),
-            reading: Arc::clone(reading),
+            resolved: Arc::clone(resolved),
             identity_options,
             tasks,
-            waiting: VecDeque::new(),
+            pending: VecDeque::new(),
             current: None,
-            failed: None,
+            deferred_error: None,
         }
     }
 
     /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
-        self.reading.schema()
+        self.resolved.schema()
     }
 
     /// Returns pieces that can be read in parallel; none at the end.
     fn next_pieces(&mut self) -> Result<Vec<Piece>> {
         let mut pieces: Vec<Piece> = Vec::new();
-        while pieces.len() < PIECES {
-            let task = match self.waiting.pop_front() {
+        while pieces.len() < MAX_PIECES {
+            let task = match self.pending.pop_front() {
                 Some(task) => task,
                 None => match self.tasks.next() {
                     Some(Ok(task)) => task,
                     Some(Err(error)) if pieces.is_empty() => return Err(error),
                     Some(Err(error)) => {
-                        // pieces of earlier commits come first
-                        self.failed = Some(error);
+                        self.deferred_error = Some(error);
                         break;
                     }
                     None => break,
@@ -97,19 +97,19 @@ impl ChangeRows {
             };
             match task {
                 Task::Pieces(more) => pieces.extend(more),
-                heavy if !pieces.is_empty() => {
+                task if !pieces.is_empty() => {
                     // return the rows so far before rows are compared
-                    self.waiting.push_front(heavy);
+                    self.pending.push_front(task);
                     break;
                 }
-                heavy => pieces.extend(self.compared(heavy)?),
+                task => pieces.extend(self.compare(task)?),
             }
         }
         Ok(pieces)
     }
 
-    /// Compares rows; a comparison that is too large is split in halves, and returns nothing yet.
-    fn compared(&mut self, task: Task) -> Result<Vec<Piece>> {
+    /// Compares the rows of a task; a task with too many rows is split in halves, and returns nothing yet.
+    fn compare(&mut self, task: Task) -> Result<Vec<Piece>> {
         let (outcome, halves): (Compared, Option<[Task; 2]>) = match task {
             Task::Pieces(pieces) => return Ok(pieces),
             Task::Compare(item, share) => {
@@ -140,7 +140,7 @@ impl ChangeRows {
             Compared::Pieces(pieces) => Ok(pieces),
             Compared::TooMany => {
                 for half in halves.into_iter().flatten().rev() {
-                    self.waiting.push_front(half);
+                    self.pending.push_front(half);
                 }
                 Ok(Vec::new())
             }
@@ -163,13 +163,13 @@ impl ChangeRows {
     fn reader<'a>(&'a self, identity: &'a RowIdentity, share: Share) -> ShareReader<'a> {
         ShareReader {
             source: &self.source,
-            reading: &self.reading,
+            resolved: &self.resolved,
             identity,
             share,
         }
     }
 
-    fn pull(&mut self) -> Result<Option<RecordBatch>> {
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(current) = &mut self.current {
                 if let Some(batch) = current.next() {
@@ -177,15 +177,15 @@ impl ChangeRows {
                 }
                 self.current = None;
             }
-            if let Some(error) = self.failed.take() {
+            if let Some(error) = self.deferred_error.take() {
                 return Err(error);
             }
             let pieces = self.next_pieces()?;
-            if pieces.is_empty() && self.failed.is_none() && self.waiting.is_empty() {
+            if pieces.is_empty() && self.deferred_error.is_none() && self.pending.is_empty() {
                 return Ok(None);
             }
             if !pieces.is_empty() {
-                self.current = Some(changed_rows(&self.source, &self.reading, pieces));
+                self.current = Some(changed_rows(&self.source, &self.resolved, pieces));
             }
         }
     }
@@ -195,10 +195,10 @@ impl Iterator for ChangeRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.pull().transpose();
+        let next = self.next_rows().transpose();
         if !matches!(next, Some(Ok(_))) {
             self.current = None;
-            self.waiting.clear();
+            self.pending.clear();
             self.tasks = Box::new(std::iter::empty());
         }
         next

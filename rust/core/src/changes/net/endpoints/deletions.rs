@@ -1,4 +1,4 @@
-//! The versions in which removed rows left the files that existed before the range.
+//! The versions in which rows were removed from the files that existed before the range.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::replay::Source;
 use crate::scan::deletion_vectors::load;
 
 /// Rows and the version in which they were removed; `None` if they were moved.
-pub(super) type Left = (Run, Option<u64>);
+pub(super) type Removal = (Run, Option<u64>);
 
-/// Returns the versions in which rows left files that existed before the range, by row id. `None` if that
-/// takes more than this many runs.
+/// Returns the versions in which rows were removed from files that existed before the range, by row id.
+/// `None` if there are more than `max_rows` runs.
 pub(super) fn removals(
     source: &Source,
     presences: &[Presence],
     pieces: &[Piece],
     mut removed: Vec<Run>,
     max_rows: usize,
-) -> Result<Option<Vec<Left>>> {
-    // read the vectors of one file at a time
+) -> Result<Option<Vec<Removal>>> {
+    // by file, so that the deletion vectors of only one file are held at a time
     removed.sort_unstable_by_key(|run| (run.piece, run.row));
-    let mut left_rows: Vec<Left> = Vec::with_capacity(removed.len());
+    let mut removals: Vec<Removal> = Vec::with_capacity(removed.len());
     for runs in removed.chunk_by(|previous, next| previous.piece == next.piece) {
         let at = runs.first().map_or(0, |run| run.piece as usize);
         let (Some(Presence::Before(steps)), Some(piece)) = (presences.get(at), pieces.get(at))
@@ -37,7 +37,7 @@ pub(super) fn removals(
             (!step.moved).then_some(step.version)
         };
         if steps.len() == 1 {
-            left_rows.extend(runs.iter().map(|run| (*run, version(0))));
+            removals.extend(runs.iter().map(|run| (*run, version(0))));
             continue;
         }
         let vectors = steps.iter().filter_map(|step| step.vector.clone());
@@ -54,14 +54,14 @@ pub(super) fn removals(
                 let first = step(rest.row);
                 let same = (1..rest.rows).take_while(|at| step(rest.row + u64::from(*at)) == first);
                 let to = from.saturating_add(1 + i64::try_from(same.count()).unwrap_or(0));
-                left_rows.push((run.cut(from, to), version(first)));
-                if left_rows.len() > max_rows {
+                removals.push((run.cut(from, to), version(first)));
+                if removals.len() > max_rows {
                     return Ok(None);
                 }
                 from = to;
             }
         }
     }
-    left_rows.sort_unstable_by_key(|(run, _)| run.id);
-    Ok(Some(left_rows))
+    removals.sort_unstable_by_key(|(run, _)| run.id);
+    Ok(Some(removals))
 }

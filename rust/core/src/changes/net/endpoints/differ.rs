@@ -34,40 +34,40 @@ impl BatchRow {
     };
 }
 
-/// Marks the pairs of rows that differ in one of the first `own` columns. Values are equal as in
+/// Marks the pairs of rows that differ in one of the first `num_columns` columns. Values are equal as in
 /// [`hash_rows`].
 pub(super) fn differ(
     batches: &[&RecordBatch],
-    own: usize,
+    num_columns: usize,
     pairs: &[[BatchRow; 2]],
     seed: u64,
 ) -> Result<Vec<bool>> {
     let mut differs = vec![false; pairs.len()];
     pool()?.install(|| {
-        for at in 0..own {
+        for at in 0..num_columns {
             let columns = batches.iter().map(|batch| batch.columns().get(at));
             let columns: Vec<&ArrayRef> =
                 columns.collect::<Option<_>>().ok_or_else(missing_columns)?;
-            Compared {
+            ColumnComparison {
                 columns,
                 pairs,
                 differs: &mut differs,
             }
-            .by_column(seed)?;
+            .run(seed)?;
         }
         Ok(differs)
     })
 }
 
-/// A column of all batches.
-struct Compared<'a> {
+/// Compares pairs of rows by one column of all batches.
+struct ColumnComparison<'a> {
     columns: Vec<&'a ArrayRef>,
     pairs: &'a [[BatchRow; 2]],
     differs: &'a mut [bool],
 }
 
-impl<'a> Compared<'a> {
-    fn by_column(self, seed: u64) -> Result<()> {
+impl<'a> ColumnComparison<'a> {
+    fn run(self, seed: u64) -> Result<()> {
         let Some(first) = self.columns.first() else {
             return Ok(());
         };
@@ -101,7 +101,7 @@ impl<'a> Compared<'a> {
                 |array, row| array.value(row),
             ),
             // nested and rare types
-            _ => self.numbers(seed),
+            _ => self.hashes(seed),
         }
     }
 
@@ -129,13 +129,13 @@ impl<'a> Compared<'a> {
         Ok(())
     }
 
-    fn numbers(self, seed: u64) -> Result<()> {
+    fn hashes(self, seed: u64) -> Result<()> {
         let columns = self.columns.par_iter();
-        let numbers = columns.map(|column| hash_rows([*column], column.len(), seed));
-        let numbers: Vec<Vec<u128>> = numbers.collect::<Result<_>>()?;
+        let hashes = columns.map(|column| hash_rows([*column], column.len(), seed));
+        let hashes: Vec<Vec<u128>> = hashes.collect::<Result<_>>()?;
         self.each(|location| {
-            let numbers = numbers.get(location.batch as usize)?;
-            numbers.get(location.row as usize).copied()
+            let hashes = hashes.get(location.batch as usize)?;
+            hashes.get(location.row as usize).copied()
         });
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::deletions::removals;
 use super::matched::Join;
-use super::values::show_changed;
+use super::values::label_changed;
 use super::{Presence, RangeBounds, needs_before};
 use crate::changes::net::Net;
 use crate::changes::net::compare::{Compared, LabelledPieces};
@@ -19,25 +19,25 @@ pub(in crate::changes) fn net(
     kind: Net,
     bounds: &RangeBounds,
 ) -> Result<Option<Compared>> {
-    if bounds.brings_rows_back(rows.source)? {
+    if bounds.restores_rows(rows.source)? {
         return Ok(None);
     }
-    let max_rows = rows.most_rows();
+    let max_rows = rows.max_rows();
     let (presences, pieces): (Vec<Presence>, Vec<Piece>) = bounds
         .pieces
         .iter()
-        .filter(|(presence, _)| matches!(presence, Presence::Now) || needs_before(kind))
+        .filter(|(presence, _)| matches!(presence, Presence::After) || needs_before(kind))
         .cloned()
         .unzip();
     let Some(Runs {
         before,
-        now,
+        after,
         counts,
     }) = read_runs(rows, &presences, &pieces)?
     else {
         return Ok(Some(Compared::TooMany));
     };
-    if has_duplicates(&before) || has_duplicates(&now) {
+    if has_duplicates(&before) || has_duplicates(&after) {
         return Ok(None);
     }
     let mut join = Join {
@@ -48,23 +48,23 @@ pub(in crate::changes) fn net(
         removed: Vec::new(),
         pairs: Vec::new(),
     };
-    if join.match_rows(&before, &now).is_none() {
+    if join.match_rows(&before, &after).is_none() {
         return Ok(None);
     }
-    drop((before, now));
+    drop((before, after));
     if rows.share == Share::ALL {
         for (piece, count) in (0..).zip(counts) {
             join.labels.set_rows(piece, count);
         }
     }
     let removed = std::mem::take(&mut join.removed);
-    let Some(last) = last_versions(rows, &bounds.passed, &removed)? else {
+    let Some(last) = last_removals(rows, &bounds.removed_within, &removed)? else {
         return Ok(Some(Compared::TooMany));
     };
     let Some(removed) = removals(rows.source, &presences, &pieces, removed, max_rows)? else {
         return Ok(Some(Compared::TooMany));
     };
-    if join.show_removed(&removed, &last).is_none() {
+    if join.label_removed(&removed, &last).is_none() {
         return Ok(None);
     }
     finish(rows, join)
@@ -73,7 +73,7 @@ pub(in crate::changes) fn net(
 /// The rows before and after, ascending by id, and the number of rows of each piece.
 struct Runs {
     before: Vec<Run>,
-    now: Vec<Run>,
+    after: Vec<Run>,
     counts: Vec<u64>,
 }
 
@@ -83,8 +83,8 @@ fn read_runs(
     presences: &[Presence],
     pieces: &[Piece],
 ) -> Result<Option<Runs>> {
-    let max_rows = rows.most_rows();
-    let (mut before, mut now): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
+    let max_rows = rows.max_rows();
+    let (mut before, mut after): (Vec<Run>, Vec<Run>) = (Vec::new(), Vec::new());
     let mut counts = vec![0_u64; pieces.len()];
     let mut full = false;
     let mut take = |run: Run| {
@@ -93,10 +93,10 @@ fn read_runs(
             *count += u64::from(run.rows);
         }
         match presences.get(at) {
-            Some(Presence::Now) => now.push(run),
+            Some(Presence::After) => after.push(run),
             _ => before.push(run),
         }
-        full = before.len() + now.len() > max_rows;
+        full = before.len() + after.len() > max_rows;
         !full
     };
     read(rows, pieces.to_vec(), &mut take)?;
@@ -104,29 +104,31 @@ fn read_runs(
         return Ok(None);
     }
     sort(&mut before)?;
-    sort(&mut now)?;
+    sort(&mut after)?;
     Ok(Some(Runs {
         before,
-        now,
+        after,
         counts,
     }))
 }
 
-/// Returns the ids of rows removed from files that were added in the range, with the versions, ascending;
-/// `None` if they exceed the limit.
-fn last_versions(
+/// Returns the ids of rows removed from files that were added in the range, each with the version that
+/// removed it, ascending; `None` if they exceed the limit.
+fn last_removals(
     rows: ShareReader<'_>,
-    passed: &[Piece],
+    removed_within: &[Piece],
     removed: &[Run],
 ) -> Result<Option<Vec<(i64, u64)>>> {
     let mut last: Vec<(i64, u64)> = Vec::new();
-    if removed.is_empty() || passed.is_empty() {
+    if removed.is_empty() || removed_within.is_empty() {
         return Ok(Some(last));
     }
-    let max_rows = rows.most_rows();
+    let max_rows = rows.max_rows();
     let mut full = false;
     let mut take = |run: Run| {
-        let version = passed.get(run.piece as usize).and_then(Piece::version);
+        let version = removed_within
+            .get(run.piece as usize)
+            .and_then(Piece::version);
         let version = version.unwrap_or_default();
         for removed in overlapping(removed, &run) {
             let ids = removed.id.max(run.id)..removed.end().min(run.end());
@@ -136,7 +138,7 @@ fn last_versions(
         full = last.len() > max_rows;
         !full
     };
-    read(rows, passed.to_vec(), &mut take)?;
+    read(rows, removed_within.to_vec(), &mut take)?;
     last.sort_unstable();
     Ok((!full).then_some(last))
 }
@@ -144,19 +146,19 @@ fn last_versions(
 /// Compares the values of the pairs, and labels those that changed.
 fn finish(rows: ShareReader<'_>, mut join: Join<'_>) -> Result<Option<Compared>> {
     let counts = join.pairs.iter().map(|pair| pair.count as usize);
-    if counts.fold(0, usize::saturating_add) > rows.most_rows() {
+    if counts.fold(0, usize::saturating_add) > rows.max_rows() {
         return Ok(Some(Compared::TooMany));
     }
     let stamps = Arc::new(join.bounds.stamps.clone());
-    show_changed(rows, join.pieces, &join.pairs, &stamps, &mut join.labels)?;
+    label_changed(rows, join.pieces, &join.pairs, &stamps, &mut join.labels)?;
     let pieces = join.labels.finish()?;
     Ok(Some(Compared::Pieces(pieces)))
 }
 
-/// Returns the runs that have an id in common with `with`; `runs` ascend and are disjoint.
-fn overlapping<'a>(runs: &'a [Run], with: &Run) -> impl Iterator<Item = &'a Run> {
-    let start = runs.partition_point(|run| run.end() <= with.id);
-    let end = with.end();
+/// Returns the runs that have an id in common with `other`; `runs` ascend and are disjoint.
+fn overlapping<'a>(runs: &'a [Run], other: &Run) -> impl Iterator<Item = &'a Run> {
+    let start = runs.partition_point(|run| run.end() <= other.id);
+    let end = other.end();
     let runs = runs.get(start..).unwrap_or_default().iter();
     runs.take_while(move |run| run.id < end)
 }

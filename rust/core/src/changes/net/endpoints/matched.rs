@@ -1,6 +1,6 @@
 //! Merges the rows before a range and after it by their ids, and labels each with its change.
 
-use super::deletions::Left;
+use super::deletions::Removal;
 use super::{RangeBounds, needs_before};
 use crate::changes::net::Net;
 use crate::changes::net::compare::LabelledPieces;
@@ -35,32 +35,32 @@ pub(super) struct Join<'a> {
 
 impl Join<'_> {
     /// Merges both sides, which ascend by id. `None` if the endpoints do not determine the result.
-    pub(super) fn match_rows(&mut self, before: &[Run], now: &[Run]) -> Option<()> {
-        join(before, now, &mut |joined| match joined {
+    pub(super) fn match_rows(&mut self, before: &[Run], after: &[Run]) -> Option<()> {
+        join(before, after, &mut |joined| match joined {
             Joined::Before(run) => {
                 self.removed.push(run);
                 Some(())
             }
-            Joined::Now(run) => self.only_now(run),
-            Joined::Both(before, now) => self.both(before, now),
+            Joined::After(run) => self.only_after(run),
+            Joined::Both(before, after) => self.both(before, after),
         })
     }
 
-    fn only_now(&mut self, run: Run) -> Option<()> {
-        let fresh = self.bounds.fresh;
-        if run.id < fresh && fresh < run.end() {
-            self.only_now(run.cut(run.id, fresh))?;
-            return self.only_now(run.cut(fresh, run.end()));
+    fn only_after(&mut self, run: Run) -> Option<()> {
+        let first_new_id = self.bounds.first_new_id;
+        if run.id < first_new_id && first_new_id < run.end() {
+            self.only_after(run.cut(run.id, first_new_id))?;
+            return self.only_after(run.cut(first_new_id, run.end()));
         }
-        let known = run.id < fresh;
+        let existed = run.id < first_new_id;
         let stamp = self.stamp(&run)?;
-        if known && needs_before(self.kind) {
+        if existed && needs_before(self.kind) {
             return None;
         }
         let Some(stamp) = stamp else {
-            return known.then_some(()); // moved, as added rows cannot be
+            return existed.then_some(()); // only rows that existed before can be moved
         };
-        let change = match (self.kind, known) {
+        let change = match (self.kind, existed) {
             (Net::AppendOnly { .. }, true) => return Some(()),
             (_, true) => ChangeType::UpdatePostimage,
             (_, false) => ChangeType::Insert,
@@ -75,23 +75,23 @@ impl Join<'_> {
             .push_run(run.piece, run.row, run.rows, change, stamp);
     }
 
-    fn both(&mut self, before: Run, now: Run) -> Option<()> {
-        if before.end() > self.bounds.fresh {
+    fn both(&mut self, before: Run, after: Run) -> Option<()> {
+        if before.end() > self.bounds.first_new_id {
             return None;
         }
-        let Some(stamp) = self.stamp(&now)? else {
+        let Some(stamp) = self.stamp(&after)? else {
             return Some(()); // moved
         };
         if self.kind != Net::MinDelta {
-            self.label(now, ChangeType::UpdatePostimage, stamp);
+            self.label(after, ChangeType::UpdatePostimage, stamp);
             return Some(());
         }
         let stamps = &self.bounds.stamps;
         let stamp = stamps.partition_point(|other| other.version < stamp.version);
         self.pairs.push(Pair {
-            rows: [before.row, now.row],
-            pieces: [before.piece, now.piece],
-            count: now.rows,
+            rows: [before.row, after.row],
+            pieces: [before.piece, after.piece],
+            count: after.rows,
             stamp: u32::try_from(stamp).ok()?,
         });
         Some(())
@@ -111,7 +111,7 @@ impl Join<'_> {
 
     /// Labels removed rows; each has the version in which it was removed, or `None` if it was moved. `last`
     /// are the versions in which rows were removed from files added in the range, ascending.
-    pub(super) fn show_removed(&mut self, removed: &[Left], last: &[(i64, u64)]) -> Option<()> {
+    pub(super) fn label_removed(&mut self, removed: &[Removal], last: &[(i64, u64)]) -> Option<()> {
         let mut last = last.iter().copied().peekable();
         for (run, removed_at) in removed {
             let mut from = run.id;
@@ -120,20 +120,20 @@ impl Join<'_> {
                     version = later;
                 }
                 if let Some(removed_at) = removed_at {
-                    self.show_deleted(run.cut(from, id), *removed_at)?;
+                    self.label_deleted(run.cut(from, id), *removed_at)?;
                     version = version.max(*removed_at);
                 }
                 from = id.saturating_add(1);
-                self.show_deleted(run.cut(id, from), version)?;
+                self.label_deleted(run.cut(id, from), version)?;
             }
             if let Some(removed_at) = removed_at {
-                self.show_deleted(run.cut(from, run.end()), *removed_at)?;
+                self.label_deleted(run.cut(from, run.end()), *removed_at)?;
             }
         }
         Some(())
     }
 
-    fn show_deleted(&mut self, run: Run, version: u64) -> Option<()> {
+    fn label_deleted(&mut self, run: Run, version: u64) -> Option<()> {
         let stamp = self.bounds.stamp(i64::try_from(version).ok()?)?;
         if run.rows > 0 {
             self.label(run, ChangeType::Delete, stamp);

@@ -5,8 +5,8 @@
 //! changes follow from the states before and after the range:
 //!
 //! - Files that are the same in both states, with the same deletion vector, are skipped.
-//! - *Before* are the rows removed from files that existed before the range, *now* the rows of files that
-//!   were added and still exist. A row that is only before was removed; a row that is only now is new; a
+//! - *Before* are the rows removed from files that existed before the range, *after* the rows of files that
+//!   were added and still exist. A row that is only before was removed; a row that is only after is new; a
 //!   row that is both was changed if its row commit version is in the range, and moved otherwise.
 //! - The last change of a row is its row commit version; for a removed row, it is the commit that removed
 //!   it from the last of its files. Files that were added and removed within the range are only read for
@@ -25,6 +25,7 @@ use super::Net;
 use crate::changes::range::commits::Stamp;
 use crate::changes::range::derive::Item;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece, PieceRows};
+use crate::changes::rows::read::locate_error;
 use crate::error::Result;
 use crate::replay::{FileActionKey, Keys, Source};
 use crate::scan::deletion_vectors::load;
@@ -39,34 +40,36 @@ mod values;
 pub(in crate::changes) use join::net;
 
 /// Builds a reason for following rows through all commits.
-macro_rules! followed {
-    ($why:literal) => {
+macro_rules! followed_because {
+    ($reason:literal) => {
         concat!(
             "rows have ids in every commit of the range, but are followed through every commit: ",
-            $why
+            $reason
         )
     };
 }
 
 pub(in crate::changes) const SHORT_LIVED_ROWS: &str =
-    followed!("rows that were inserted and deleted within the range exist at neither end");
+    followed_because!("rows that were inserted and deleted within the range exist at neither end");
 pub(in crate::changes) const NO_IDS: &str =
-    followed!("a commit moved rows and does not record their ids");
+    followed_because!("a commit moved rows and does not record their ids");
 pub(in crate::changes) const RESTORED_ROWS: &str =
-    followed!("deleted rows of a file were restored");
-const REPEATED_FILE: &str = followed!("a file was added or removed more than once");
+    followed_because!("deleted rows of a file were restored");
+const REPEATED_FILE: &str = followed_because!("a file was added or removed more than once");
 const FILE_ADDED_AGAIN: &str =
-    followed!("a commit added a file of an earlier commit again, as RESTORE does");
-const MOVED_NOWHERE: &str =
-    followed!("a commit that changed no rows removed some from a file and added them to none");
-const OTHER_VECTOR: &str =
-    followed!("a file was removed with a different deletion vector than the log gave it last");
-const ORDER: &str = followed!("ids of new rows are not larger than those of existing rows");
+    followed_because!("a commit added a file of an earlier commit again, as RESTORE does");
+const MOVED_NOWHERE: &str = followed_because!(
+    "a commit that changed no rows removed some from a file and added them to none"
+);
+const OTHER_VECTOR: &str = followed_because!(
+    "a file was removed with a different deletion vector than the log gave it last"
+);
+const ORDER: &str = followed_because!("ids of new rows are not larger than those of existing rows");
 const NO_FILES: &str =
-    followed!("the files of a commit do not show which rows were removed and added");
+    followed_because!("the files of a commit do not show which rows were removed and added");
 
-/// The maximum number of pairs of vectors held at once.
-const VECTORS: usize = 256;
+/// The maximum number of pairs of deletion vectors held at once.
+const MAX_VECTOR_PAIRS: usize = 256;
 
 /// The files of the first and the last version of a range.
 pub(in crate::changes) struct RangeBounds {
@@ -74,30 +77,30 @@ pub(in crate::changes) struct RangeBounds {
     /// the order of the commits that first removed rows of them or added them.
     pieces: Vec<(Presence, Piece)>,
     /// Rows removed from files added in the range, oldest first.
-    passed: Vec<Piece>,
-    /// Rows that are no longer in a vector: there must be none.
-    back: Vec<Piece>,
+    removed_within: Vec<Piece>,
+    /// Rows that are in the earlier deletion vector of a file, but not in the later one: there must be none.
+    restored: Vec<Piece>,
     /// The commits that changed rows, oldest first.
     stamps: Vec<Stamp>,
     /// The first version of the range.
     first: u64,
-    /// Rows added in the range have at least this id, all others a lower one.
-    fresh: i64,
+    /// Rows added in the range have at least this id, all other rows a lower one.
+    first_new_id: i64,
 }
 
 /// The side of the range on which the rows of a file exist.
 #[derive(Clone, Debug)]
 enum Presence {
-    /// Before: the rows that left the file, in these steps.
+    /// Before: the rows removed from the file, in these steps.
     Before(Vec<RemovedRows>),
-    /// Now: the rows of an added file.
-    Now,
+    /// After: the rows of an added file.
+    After,
 }
 
-/// Rows that left a file that existed before the range.
+/// Rows removed from a file that existed before the range.
 #[derive(Clone, Debug)]
 struct RemovedRows {
-    /// The rows of this vector that had not left earlier; `None` for all remaining rows.
+    /// The rows of this deletion vector that were not removed earlier; `None` for all remaining rows.
     vector: Option<DeletionVectorDescriptor>,
     version: u64,
     /// They were moved to another file, which is not a change.
@@ -110,13 +113,13 @@ fn needs_before(kind: Net) -> bool {
 }
 
 /// Returns `true` if the endpoints suffice for this kind.
-pub(in crate::changes) fn are_enough(kind: Net) -> bool {
+pub(in crate::changes) fn suffice(kind: Net) -> bool {
     kind != Net::AppendOnly { deleted: true }
 }
 
 impl RangeBounds {
-    /// Builds the endpoints from the changes of each commit to rows, and from the rows that it
-    /// moved, both oldest first; returns the reason if the bounds do not suffice.
+    /// Determines the files from the changes of each commit to rows, and from the rows that it moved, both
+    /// oldest first; returns the reason if the endpoints do not suffice.
     pub(in crate::changes) fn of(
         commits: &[(Stamp, Item)],
         moves: &[(Stamp, Item)],
@@ -128,10 +131,10 @@ impl RangeBounds {
             added: HashMap::new(),
             before: HashMap::new(),
             seen: HashSet::new(),
-            passed: Vec::new(),
-            back: Vec::new(),
-            oldest: i64::MIN,
-            fresh: i64::MAX,
+            removed_within: Vec::new(),
+            restored: Vec::new(),
+            max_old_id: i64::MIN,
+            first_new_id: i64::MAX,
         };
         let mut moves = moves.iter().peekable();
         let mut stamps = Vec::new();
@@ -148,16 +151,16 @@ impl RangeBounds {
         if moves.next().is_some() {
             return Err(NO_FILES);
         }
-        if planner.oldest >= planner.fresh {
+        if planner.max_old_id >= planner.first_new_id {
             return Err(ORDER);
         }
         Ok(Self {
             pieces: planner.pieces.into_iter().flatten().collect(),
-            passed: planner.passed,
-            back: planner.back,
+            removed_within: planner.removed_within,
+            restored: planner.restored,
             stamps,
             first: first.version,
-            fresh: planner.fresh,
+            first_new_id: planner.first_new_id,
         })
     }
 
@@ -171,28 +174,32 @@ impl RangeBounds {
         self.stamps.get(at).copied()
     }
 
-    /// Returns `true` if a row was restored to its file; otherwise vectors only grow.
-    pub(in crate::changes) fn brings_rows_back(&self, source: &Source) -> Result<bool> {
-        for pieces in self.back.chunks(VECTORS) {
+    /// Returns `true` if a deleted row of a file was restored; otherwise deletion vectors only grow.
+    pub(in crate::changes) fn restores_rows(&self, source: &Source) -> Result<bool> {
+        for pieces in self.restored.chunks(MAX_VECTOR_PAIRS) {
             let mut vectors = Vec::with_capacity(2 * pieces.len());
             for piece in pieces {
-                let PieceRows::Between { of, but: Some(but) } = &piece.rows else {
+                let PieceRows::Between {
+                    included: earlier,
+                    excluded: Some(later),
+                } = &piece.rows
+                else {
                     return Ok(true);
                 };
-                if of.cardinality() > but.cardinality() {
+                if earlier.cardinality() > later.cardinality() {
                     return Ok(true);
                 }
-                vectors.extend([of.clone(), but.clone()]);
+                vectors.extend([earlier.clone(), later.clone()]);
             }
             let loaded = load(&source.storage, &source.resolver, &vectors);
             let mut loaded = loaded.into_iter();
             for piece in pieces {
-                let (Some(of), Some(but)) = (loaded.next(), loaded.next()) else {
+                let (Some(earlier), Some(later)) = (loaded.next(), loaded.next()) else {
                     return Ok(true);
                 };
-                let locate_error = |error| crate::changes::rows::read::locate_error(error, piece);
-                let (of, but) = (of.map_err(locate_error)?, but.map_err(locate_error)?);
-                if !of.difference(&but)?.is_empty() {
+                let at = |error| locate_error(error, piece);
+                let (earlier, later) = (earlier.map_err(at)?, later.map_err(at)?);
+                if !earlier.difference(&later)?.is_empty() {
                     return Ok(true);
                 }
             }
@@ -212,37 +219,32 @@ struct Planner<'a> {
     before: HashMap<FileActionKey, usize>,
     /// Files that were added or removed as a whole.
     seen: HashSet<FileActionKey>,
-    passed: Vec<Piece>,
-    back: Vec<Piece>,
+    removed_within: Vec<Piece>,
+    restored: Vec<Piece>,
     /// The highest `baseRowId` of a file that existed before.
-    oldest: i64,
+    max_old_id: i64,
     /// The lowest `baseRowId` of an added file.
-    fresh: i64,
+    first_new_id: i64,
 }
 
 impl Planner<'_> {
     fn step(&mut self, item: &Item, moved: bool) -> Result<(), &'static str> {
-        let is_removed =
-            |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Delete, _));
-        let is_added = |piece: &&Piece| matches!(piece.labels, Labels::All(ChangeType::Insert, _));
-        if !item
-            .pieces()
-            .all(|piece| is_removed(&piece) || is_added(&piece))
-        {
-            return Err(NO_FILES);
+        let (mut removed, mut added) = (Vec::new(), Vec::new());
+        for piece in item.pieces() {
+            match piece.labels {
+                Labels::All(ChangeType::Delete, _) => removed.push(piece),
+                Labels::All(ChangeType::Insert, _) => added.push(piece),
+                _ => return Err(NO_FILES),
+            }
         }
-        let (some_removed, some_added) = (
-            item.pieces().any(|piece| is_removed(&piece)),
-            item.pieces().any(|piece| is_added(&piece)),
-        );
-        if moved && some_removed && !some_added {
+        if moved && !removed.is_empty() && added.is_empty() {
             return Err(MOVED_NOWHERE);
         }
-        for piece in item.pieces().filter(is_removed) {
+        for piece in &removed {
             self.remove(piece, moved)?;
         }
-        for piece in item.pieces().filter(is_added) {
-            self.add(piece, moved, some_removed)?;
+        for piece in added {
+            self.add(piece, moved, !removed.is_empty())?;
         }
         Ok(())
     }
@@ -254,9 +256,9 @@ impl Planner<'_> {
             Some(at) => {
                 let entry = self.pieces.get_mut(at).ok_or(REPEATED_FILE)?;
                 match &piece.rows {
-                    PieceRows::Between { of, .. } => {
-                        let (_, known) = entry.as_mut().ok_or(REPEATED_FILE)?;
-                        known.file.deletion_vector = Some(of.clone());
+                    PieceRows::Between { included, .. } => {
+                        let (_, file) = entry.as_mut().ok_or(REPEATED_FILE)?;
+                        file.file.deletion_vector = Some(included.clone());
                     }
                     _ => {
                         *entry = None;
@@ -264,7 +266,7 @@ impl Planner<'_> {
                     }
                 }
                 if !moved {
-                    self.passed.push(piece.clone());
+                    self.removed_within.push(piece.clone());
                 }
             }
         }
@@ -280,51 +282,51 @@ impl Planner<'_> {
     ) -> Result<(), &'static str> {
         let vector = match &piece.rows {
             PieceRows::Live => None,
-            PieceRows::Between { of, .. } => Some(of.clone()),
+            PieceRows::Between { included, .. } => Some(included.clone()),
             PieceRows::Only(_) | PieceRows::Read(_) => return Err(NO_FILES),
         };
         if vector.is_none() && !self.seen.insert(key) {
             return Err(REPEATED_FILE);
         }
-        self.oldest = self.oldest.max(piece.file.base_row_id.ok_or(NO_IDS)?);
-        let leaving = RemovedRows {
+        self.max_old_id = self.max_old_id.max(piece.file.base_row_id.ok_or(NO_IDS)?);
+        let removal = RemovedRows {
             vector,
             version: piece.version().ok_or(NO_FILES)?,
             moved,
         };
         let Some(at) = self.before.get(&key) else {
             self.before.insert(key, self.pieces.len());
-            let entry = (Presence::Before(vec![leaving]), piece.clone());
+            let entry = (Presence::Before(vec![removal]), piece.clone());
             self.pieces.push(Some(entry));
             return Ok(());
         };
-        let known = self.pieces.get_mut(*at).and_then(Option::as_mut);
-        let (presence, known) = known.ok_or(REPEATED_FILE)?;
-        let (Presence::Before(steps), PieceRows::Between { of, but }) = (presence, &mut known.rows)
+        let earlier = self.pieces.get_mut(*at).and_then(Option::as_mut);
+        let (presence, earlier) = earlier.ok_or(REPEATED_FILE)?;
+        let (Presence::Before(steps), PieceRows::Between { included, excluded }) =
+            (presence, &mut earlier.rows)
         else {
             return Err(REPEATED_FILE);
         };
-        let full = |vector: &Option<DeletionVectorDescriptor>| {
-            vector.clone().filter(|vector| !vector.is_empty())
-        };
+        let vector = piece.file.deletion_vector.as_ref();
+        let vector = vector.filter(|vector| !vector.is_empty());
         match &piece.rows {
             PieceRows::Between {
-                of: later,
-                but: Some(same),
-            } if same == of => *of = later.clone(),
-            PieceRows::Live if full(&piece.file.deletion_vector).as_ref() == Some(of) => {
-                known.file.deletion_vector = but.take();
-                known.rows = PieceRows::Live;
+                included: later,
+                excluded: Some(current),
+            } if current == included => *included = later.clone(),
+            PieceRows::Live if vector == Some(&*included) => {
+                earlier.file.deletion_vector = excluded.take();
+                earlier.rows = PieceRows::Live;
             }
             _ => return Err(OTHER_VECTOR),
         }
-        steps.push(leaving);
+        steps.push(removal);
         Ok(())
     }
 
-    fn add(&mut self, piece: &Piece, moved: bool, some_removed: bool) -> Result<(), &'static str> {
+    fn add(&mut self, piece: &Piece, moved: bool, has_removed: bool) -> Result<(), &'static str> {
         if !matches!(piece.rows, PieceRows::Live) {
-            self.back.push(piece.clone());
+            self.restored.push(piece.clone());
             return if moved { Err(RESTORED_ROWS) } else { Ok(()) };
         }
         let key = self.keys.key(&piece.file.path, None);
@@ -332,15 +334,14 @@ impl Planner<'_> {
         if moved {
             if let Some(at) = self.added.get(&key) {
                 // added again, possibly with other statistics
-                let known = self.pieces.get(*at).and_then(Option::as_ref);
-                let (_, known) = known.ok_or(REPEATED_FILE)?;
-                let known = &known.file;
-                let same = known.base_row_id == file.base_row_id
-                    && known.deletion_vector == file.deletion_vector;
+                let earlier = self.pieces.get(*at).and_then(Option::as_ref);
+                let (_, earlier) = earlier.ok_or(REPEATED_FILE)?;
+                let same = earlier.file.base_row_id == file.base_row_id
+                    && earlier.file.deletion_vector == file.deletion_vector;
                 return if same { Ok(()) } else { Err(REPEATED_FILE) };
             }
-            if !some_removed {
-                return Ok(()); // the same for a file that existed before
+            if !has_removed {
+                return Ok(()); // a file that existed before was added again
             }
         } else {
             let version = piece
@@ -353,10 +354,10 @@ impl Planner<'_> {
         if !self.seen.insert(key) {
             return Err(REPEATED_FILE);
         }
-        self.fresh = self.fresh.min(file.base_row_id.ok_or(NO_IDS)?);
+        self.first_new_id = self.first_new_id.min(file.base_row_id.ok_or(NO_IDS)?);
         self.added.insert(key, self.pieces.len());
         let piece = piece.clone();
-        self.pieces.push(Some((Presence::Now, piece)));
+        self.pieces.push(Some((Presence::After, piece)));
         Ok(())
     }
 }

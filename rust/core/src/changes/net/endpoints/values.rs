@@ -1,6 +1,6 @@
-//! The values of pairs of rows: read once, compared, and returned from memory.
+//! The values of pairs of rows: read, compared, and returned from memory.
 //!
-//! If the budget does not suffice, the remaining rows are compared by hash, and read again to be returned.
+//! Rows beyond the memory budget are compared by hash, and read again to be returned.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,23 +16,23 @@ use crate::changes::range::commits::Stamp;
 use crate::changes::rows::piece::{ChangeCode, ChangeType, Piece, PieceRows};
 use crate::changes::rows::read::read_pieces;
 use crate::changes::rows::row_hash::hash_rows;
-use crate::changes::rows::row_schema::{Purpose, Reading};
+use crate::changes::rows::row_schema::{Purpose, ResolvedDefinition};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::Result;
 use crate::storage::pool::pool;
 use crate::storage::pool::rows::Rows;
 
-/// Rows that were read for comparison are kept to be returned, up to this many bytes.
-const KEPT_BYTES: usize = 256 << 20;
+/// The maximum number of bytes of rows that are cached from comparison until they are returned.
+const MAX_CACHED_BYTES: usize = 256 << 20;
 
 const IMAGES: [ChangeType; 2] = [ChangeType::UpdatePreimage, ChangeType::UpdatePostimage];
 
-/// The requested rows of a piece.
+/// Consecutive requested rows of a piece.
 #[derive(Clone, Copy)]
-struct RequestedRows {
+struct RequestedRun {
     row: u64,
     rows: u32,
-    what: RequestKind,
+    kind: RequestKind,
 }
 
 #[derive(Clone, Copy)]
@@ -45,14 +45,14 @@ enum RequestKind {
 
 /// The requested rows of one piece, ascending.
 #[derive(Default)]
-struct RowsOfPiece {
+struct PieceRequest {
     piece: u32,
-    /// 0 before, 1 now.
+    /// 0 before, 1 after.
     side: usize,
-    rows: Vec<RequestedRows>,
+    rows: Vec<RequestedRun>,
 }
 
-impl RowsOfPiece {
+impl PieceRequest {
     fn count(&self) -> u64 {
         self.rows.iter().map(|run| u64::from(run.rows)).sum()
     }
@@ -71,55 +71,55 @@ impl RowsOfPiece {
     }
 }
 
-/// Returns the rows of pairs and the other reported rows of the same pieces, by piece.
-fn requested_rows(
+/// Requests the rows of pairs and the other reported rows of the same pieces.
+fn piece_requests(
     count: usize,
     pairs: &[Pair],
     stamps: &[Stamp],
     labels: &LabelledPieces,
-) -> Result<Vec<RowsOfPiece>> {
-    let mut of_pieces: Vec<RowsOfPiece> = Vec::new();
-    of_pieces.resize_with(count, RowsOfPiece::default);
+) -> Result<Vec<PieceRequest>> {
+    let mut requests: Vec<PieceRequest> = Vec::new();
+    requests.resize_with(count, PieceRequest::default);
     let mut first = 0;
     for pair in pairs {
         for (side, (piece, row)) in pair.pieces.iter().zip(pair.rows).enumerate() {
-            let of_piece = of_pieces
+            let request = requests
                 .get_mut(*piece as usize)
                 .ok_or_else(missing_columns)?;
-            of_piece.side = side;
-            of_piece.rows.push(RequestedRows {
+            request.side = side;
+            request.rows.push(RequestedRun {
                 row,
                 rows: pair.count,
-                what: RequestKind::Pairs(first),
+                kind: RequestKind::Pairs(first),
             });
         }
         first += pair.count as usize;
     }
-    for (piece, of_piece) in (0..).zip(&mut of_pieces) {
-        of_piece.piece = piece;
-        if of_piece.rows.is_empty() {
+    for (piece, request) in (0..).zip(&mut requests) {
+        request.piece = piece;
+        if request.rows.is_empty() {
             continue;
         }
         for label in labels.labels(piece) {
             let stamp = stamps.partition_point(|stamp| stamp.version < label.stamp.version);
-            of_piece.rows.push(RequestedRows {
+            request.rows.push(RequestedRun {
                 row: label.row,
                 rows: label.rows,
-                what: RequestKind::ReportedRows(
+                kind: RequestKind::ReportedRows(
                     ChangeCode::new(label.change, stamp).ok_or_else(missing_columns)?,
                 ),
             });
         }
-        if !of_piece.rows.is_sorted_by_key(|run| run.row) {
-            of_piece.rows.sort_unstable_by_key(|run| run.row);
+        if !request.rows.is_sorted_by_key(|run| run.row) {
+            request.rows.sort_unstable_by_key(|run| run.row);
         }
     }
-    of_pieces.retain(|of_piece| !of_piece.rows.is_empty());
-    Ok(of_pieces)
+    requests.retain(|request| !request.rows.is_empty());
+    Ok(requests)
 }
 
 /// Reads the rows of pairs, and labels both images of those whose values differ.
-pub(super) fn show_changed(
+pub(super) fn label_changed(
     rows: ShareReader<'_>,
     pieces: &[Piece],
     pairs: &[Pair],
@@ -129,143 +129,144 @@ pub(super) fn show_changed(
     if pairs.is_empty() {
         return Ok(());
     }
-    let requested = requested_rows(pieces.len(), pairs, stamps, labels)?;
-    let narrowed = requested.iter().map(|of_piece| {
+    let requests = piece_requests(pieces.len(), pairs, stamps, labels)?;
+    let narrowed = requests.iter().map(|request| {
         let piece = pieces
-            .get(of_piece.piece as usize)
+            .get(request.piece as usize)
             .ok_or_else(missing_columns)?;
-        of_piece.narrowed(piece, labels.rows(of_piece.piece))
+        request.narrowed(piece, labels.rows(request.piece))
     });
     let ShareReader {
-        reading, identity, ..
+        resolved, identity, ..
     } = rows;
     let narrowed = narrowed.collect::<Result<_>>()?;
     let budget = Mutex::new(Budget {
         rows: identity.most_rows,
-        bytes: KEPT_BYTES,
+        bytes: MAX_CACHED_BYTES,
     });
-    let (own, seed) = (reading.table().0.fields().len(), identity.seed);
+    let (num_columns, seed) = (resolved.table().0.fields().len(), identity.seed);
     let map = move |_, _: &Piece, batch: RecordBatch| {
         if fits(&budget, &batch) {
-            return Ok(Some(ReadRows::Kept(batch)));
+            return Ok(Some(ReadRows::Cached(batch)));
         }
-        let columns = batch.columns().iter().take(own);
-        let numbers = hash_rows(columns, batch.num_rows(), seed)?;
-        Ok(Some(ReadRows::Hashed(numbers)))
+        let columns = batch.columns().iter().take(num_columns);
+        let hashes = hash_rows(columns, batch.num_rows(), seed)?;
+        Ok(Some(ReadRows::Hashed(hashes)))
     };
     let purpose = |_: &Piece| Purpose::Values { typed: false };
-    let mut batches = read_pieces(rows.source, reading, narrowed, purpose, map);
-    let mut read_pairs = ReadPairs::new(pairs, own);
-    for of_piece in &requested {
-        read_pairs.read(of_piece, &mut batches)?;
+    let mut batches = read_pieces(rows.source, resolved, narrowed, purpose, map);
+    let mut read_pairs = ReadPairs::new(pairs, num_columns);
+    for request in &requests {
+        read_pairs.read(request, &mut batches)?;
     }
     if batches.next().is_some() {
         return Err(missing_columns());
     }
     drop(batches);
     let changed = read_pairs.changed(identity.seed)?;
-    read_pairs.show(pairs, &changed, stamps, labels)?;
-    read_pairs.finish(reading, stamps, labels)
+    read_pairs.label(pairs, &changed, stamps, labels)?;
+    read_pairs.finish(resolved, stamps, labels)
 }
 
-/// Rows kept in memory.
-struct Kept {
+/// A batch of rows in memory.
+struct CachedRows {
     piece: u32,
     rows: RecordBatch,
     codes: Vec<u32>,
-    /// True if all rows of the piece are kept.
+    /// True if all requested rows of the piece are cached.
     whole: bool,
 }
 
 /// The rows of the pairs, as read.
 struct ReadPairs {
-    kept: Vec<Kept>,
-    /// The positions of the kept rows of each pair.
+    cached: Vec<CachedRows>,
+    /// The positions of the cached rows of each pair.
     locations: Vec<[BatchRow; 2]>,
-    /// The hashes of the pairs that are not kept, once there is one: zero if both rows are equal.
-    sums: Option<Vec<u128>>,
+    /// For each pair the exclusive or of the hashes of both rows, zero if they are equal; `None` while all
+    /// rows are cached.
+    hash_xors: Option<Vec<u128>>,
     /// The number of columns to compare.
-    own: usize,
+    num_columns: usize,
 }
 
 impl ReadPairs {
-    fn new(pairs: &[Pair], own: usize) -> Self {
+    fn new(pairs: &[Pair], num_columns: usize) -> Self {
         let rows = pairs.iter().map(|pair| pair.count as usize).sum();
         Self {
-            kept: Vec::new(),
+            cached: Vec::new(),
             locations: vec![[BatchRow::NONE; 2]; rows],
-            sums: None,
-            own,
+            hash_xors: None,
+            num_columns,
         }
     }
 
     /// Reads the batches of one piece.
     fn read(
         &mut self,
-        of_piece: &RowsOfPiece,
+        request: &PieceRequest,
         batches: &mut impl Iterator<Item = Result<ReadRows>>,
     ) -> Result<()> {
-        let begin = self.kept.len();
+        let begin = self.cached.len();
         let mut whole = true;
-        let mut left = of_piece.count();
-        let mut rows = Runs::of(&of_piece.rows);
+        let mut left = request.count();
+        let mut rows = Runs::of(&request.rows);
         while left > 0 {
             let count = match batches.next().ok_or_else(missing_columns)?? {
-                ReadRows::Kept(batch) => {
+                ReadRows::Cached(batch) => {
                     let count = batch.num_rows();
-                    self.keep(of_piece, batch, &mut rows)?;
+                    self.cache_batch(request, batch, &mut rows)?;
                     count
                 }
-                ReadRows::Hashed(numbers) => {
+                ReadRows::Hashed(hashes) => {
                     whole = false;
-                    self.add(&numbers, &mut rows)?;
-                    numbers.len()
+                    self.add_hashes(&hashes, &mut rows)?;
+                    hashes.len()
                 }
             };
             left = left.checked_sub(count as u64).ok_or_else(missing_columns)?;
         }
-        for kept in self.kept.iter_mut().skip(begin) {
-            kept.whole = whole;
+        for cached in self.cached.iter_mut().skip(begin) {
+            cached.whole = whole;
         }
         Ok(())
     }
 
-    fn add(&mut self, numbers: &[u128], rows: &mut Runs<'_>) -> Result<()> {
-        let sums = self
-            .sums
+    fn add_hashes(&mut self, hashes: &[u128], rows: &mut Runs<'_>) -> Result<()> {
+        let hash_xors = self
+            .hash_xors
             .get_or_insert_with(|| vec![0; self.locations.len()]);
-        let mut numbers = numbers.iter();
-        while let Some((what, _, count)) = rows.next(numbers.len()) {
-            let numbers = numbers.by_ref().take(count);
-            if let RequestKind::Pairs(first) = what {
-                let sums = sums
+        let mut hashes = hashes.iter();
+        while let Some((kind, _, count)) = rows.next(hashes.len()) {
+            let hashes = hashes.by_ref().take(count);
+            if let RequestKind::Pairs(first) = kind {
+                let hash_xors = hash_xors
                     .get_mut(first..first + count)
                     .ok_or_else(missing_columns)?;
-                for (sum, number) in sums.iter_mut().zip(numbers) {
-                    *sum ^= *number;
+                for (xor, hash) in hash_xors.iter_mut().zip(hashes) {
+                    *xor ^= *hash;
                 }
             } else {
-                numbers.for_each(drop);
+                hashes.for_each(drop);
             }
         }
         Ok(())
     }
 
-    fn keep(
+    fn cache_batch(
         &mut self,
-        of_piece: &RowsOfPiece,
+        request: &PieceRequest,
         batch: RecordBatch,
         rows: &mut Runs<'_>,
     ) -> Result<()> {
-        let number = u32::try_from(self.kept.len()).map_err(|_| missing_columns())?;
+        let number = u32::try_from(self.cached.len()).map_err(|_| missing_columns())?;
         let positions = long(batch.columns().last())?.values().clone();
         let mut codes = vec![ChangeCode::NONE.number(); batch.num_rows()];
         let mut at = 0;
-        while let Some((what, row, count)) = rows.next(codes.len() - at) {
+        while let Some((kind, row, count)) = rows.next(codes.len() - at) {
             if positions.get(at).map(|row| row.cast_unsigned()) != Some(row) {
                 return Err(missing_columns());
             }
-            match what {
+            match kind {
                 RequestKind::ReportedRows(code) => {
                     let codes = codes.get_mut(at..at + count).ok_or_else(missing_columns)?;
                     codes.fill(code.number());
@@ -276,15 +277,15 @@ impl ReadPairs {
                     for (row, locations) in (at..).zip(locations) {
                         let row = u32::try_from(row).map_err(|_| missing_columns())?;
                         *locations
-                            .get_mut(of_piece.side)
+                            .get_mut(request.side)
                             .ok_or_else(missing_columns)? = BatchRow { batch: number, row };
                     }
                 }
             }
             at += count;
         }
-        self.kept.push(Kept {
-            piece: of_piece.piece,
+        self.cached.push(CachedRows {
+            piece: request.piece,
             rows: batch,
             codes,
             whole: true,
@@ -294,31 +295,32 @@ impl ReadPairs {
 
     /// Marks the pairs whose values differ.
     fn changed(&mut self, seed: u64) -> Result<Vec<bool>> {
-        let own = self.own;
-        let Some(sums) = &mut self.sums else {
-            let batches: Vec<&RecordBatch> = self.kept.iter().map(|kept| &kept.rows).collect();
-            return differ(&batches, own, &self.locations, seed);
+        let num_columns = self.num_columns;
+        let Some(hash_xors) = &mut self.hash_xors else {
+            let batches: Vec<&RecordBatch> =
+                self.cached.iter().map(|cached| &cached.rows).collect();
+            return differ(&batches, num_columns, &self.locations, seed);
         };
-        let kept = &self.kept;
-        let numbers: Vec<Vec<u128>> = pool()?.install(|| {
-            let numbers = kept.par_iter().map(|kept| {
-                let columns = kept.rows.columns().iter().take(own);
-                hash_rows(columns, kept.rows.num_rows(), seed)
+        let cached = &self.cached;
+        let hashes: Vec<Vec<u128>> = pool()?.install(|| {
+            let hashes = cached.par_iter().map(|cached| {
+                let columns = cached.rows.columns().iter().take(num_columns);
+                hash_rows(columns, cached.rows.num_rows(), seed)
             });
-            numbers.collect::<Result<_>>()
+            hashes.collect::<Result<_>>()
         })?;
-        for (sum, locations) in sums.iter_mut().zip(&self.locations) {
+        for (xor, locations) in hash_xors.iter_mut().zip(&self.locations) {
             for location in locations {
-                let numbers = numbers.get(location.batch as usize);
-                let number = numbers.and_then(|numbers| numbers.get(location.row as usize));
-                *sum ^= number.copied().unwrap_or(0);
+                let hashes = hashes.get(location.batch as usize);
+                let hash = hashes.and_then(|hashes| hashes.get(location.row as usize));
+                *xor ^= hash.copied().unwrap_or(0);
             }
         }
-        Ok(sums.iter().map(|sum| *sum != 0).collect())
+        Ok(hash_xors.iter().map(|xor| *xor != 0).collect())
     }
 
     /// Labels both images of the rows that changed.
-    fn show(
+    fn label(
         &mut self,
         pairs: &[Pair],
         changed: &[bool],
@@ -334,11 +336,11 @@ impl ReadPairs {
                     continue;
                 }
                 for (location, (change, (piece, row))) in locations.iter().zip(images.clone()) {
-                    let kept = self.kept.get_mut(location.batch as usize);
-                    if let Some(kept) = kept.filter(|kept| kept.whole) {
+                    let cached = self.cached.get_mut(location.batch as usize);
+                    if let Some(cached) = cached.filter(|cached| cached.whole) {
                         let code = ChangeCode::new(change, pair.stamp as usize)
                             .ok_or_else(missing_columns)?;
-                        let slot = kept.codes.get_mut(location.row as usize);
+                        let slot = cached.codes.get_mut(location.row as usize);
                         *slot.ok_or_else(missing_columns)? = code.number();
                     } else {
                         let row = row.saturating_add(u64::from(at));
@@ -353,20 +355,20 @@ impl ReadPairs {
         Ok(())
     }
 
-    /// Returns pieces that are kept as a whole from memory.
+    /// Returns pieces that are cached as a whole from memory.
     fn finish(
         self,
-        reading: &Reading,
+        resolved: &ResolvedDefinition,
         stamps: &Arc<Vec<Stamp>>,
         labels: &mut LabelledPieces,
     ) -> Result<()> {
-        let shows = |kept: &Kept| {
-            let mut codes = kept.codes.iter();
-            kept.whole && codes.any(|code| *code != ChangeCode::NONE.number())
+        let has_reported = |cached: &CachedRows| {
+            let mut codes = cached.codes.iter();
+            cached.whole && codes.any(|code| *code != ChangeCode::NONE.number())
         };
         let coded: Vec<(u32, RecordBatch)> = pool()?.install(|| {
-            let kept = self.kept.into_par_iter().filter(shows);
-            let coded = kept.map(|kept| Ok((kept.piece, kept.coded(reading)?)));
+            let cached = self.cached.into_par_iter().filter(has_reported);
+            let coded = cached.map(|cached| Ok((cached.piece, cached.coded(resolved)?)));
             coded.collect::<Result<_>>()
         })?;
         for rows in coded.chunk_by(|(left, _), (right, _)| left == right) {
@@ -379,9 +381,9 @@ impl ReadPairs {
     }
 }
 
-impl Kept {
+impl CachedRows {
     /// Returns the rows with codes instead of positions.
-    fn coded(self, reading: &Reading) -> Result<RecordBatch> {
+    fn coded(self, resolved: &ResolvedDefinition) -> Result<RecordBatch> {
         let columns_mismatch = |cause: ArrowError| missing_columns().because(cause);
         let mut fields = self.rows.schema().fields().to_vec();
         let mut columns = self.rows.columns().to_vec();
@@ -396,18 +398,18 @@ impl Kept {
         columns.push(codes);
         let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
             .map_err(columns_mismatch)?;
-        reading.project(&rows)
+        resolved.project(&rows)
     }
 }
 
 /// Iterates over requested rows, a limited number at a time.
 struct Runs<'a> {
-    rest: std::slice::Iter<'a, RequestedRows>,
-    current: Option<RequestedRows>,
+    rest: std::slice::Iter<'a, RequestedRun>,
+    current: Option<RequestedRun>,
 }
 
 impl<'a> Runs<'a> {
-    fn of(requested: &'a [RequestedRows]) -> Self {
+    fn of(requested: &'a [RequestedRun]) -> Self {
         let mut rest = requested.iter();
         let current = rest.next().copied();
         Self { rest, current }
@@ -417,13 +419,13 @@ impl<'a> Runs<'a> {
     fn next(&mut self, max_rows: usize) -> Option<(RequestKind, u64, usize)> {
         let current = self.current.as_mut().filter(|_| max_rows > 0)?;
         let count = max_rows.min(current.rows as usize);
-        let next_rows = (current.what, current.row, count);
+        let next_rows = (current.kind, current.row, count);
         if count == current.rows as usize {
             self.current = self.rest.next().copied();
         } else {
             current.row += count as u64;
             current.rows -= u32::try_from(count).unwrap_or(current.rows);
-            if let RequestKind::Pairs(first) = &mut current.what {
+            if let RequestKind::Pairs(first) = &mut current.kind {
                 *first += count;
             }
         }
@@ -438,7 +440,7 @@ struct Budget {
 }
 
 /// Takes the rows from the budget; returns `false` from the first ones on that exceed it, so that few
-/// pieces are kept in part.
+/// pieces are cached in part.
 fn fits(budget: &Mutex<Budget>, rows: &RecordBatch) -> bool {
     let bytes = rows.get_array_memory_size();
     // no operation under this lock can leave the state inconsistent
@@ -452,7 +454,7 @@ fn fits(budget: &Mutex<Budget>, rows: &RecordBatch) -> bool {
 /// The rows read of a piece.
 enum ReadRows {
     /// Rows with their positions in the last column.
-    Kept(RecordBatch),
+    Cached(RecordBatch),
     /// Hashes, if the budget does not suffice.
     Hashed(Vec<u128>),
 }
@@ -460,8 +462,8 @@ enum ReadRows {
 impl Rows for ReadRows {
     fn bytes(&self) -> usize {
         match self {
-            Self::Kept(rows) => rows.bytes(),
-            Self::Hashed(numbers) => numbers.capacity() * size_of::<u128>(),
+            Self::Cached(rows) => rows.bytes(),
+            Self::Hashed(hashes) => hashes.capacity() * size_of::<u128>(),
         }
     }
 }

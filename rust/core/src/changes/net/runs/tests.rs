@@ -17,14 +17,14 @@ fn described(joined: Joined) -> Vec<(i64, Option<u64>, Option<u64>)> {
         Joined::Before(old) => rows(old)
             .map(|(at, row)| (old.id + at, Some(row), None))
             .collect(),
-        Joined::Now(new) => rows(new)
+        Joined::After(new) => rows(new)
             .map(|(at, row)| (new.id + at, None, Some(row)))
             .collect(),
         Joined::Both(old, new) => {
             assert_eq!((old.id, old.rows), (new.id, new.rows));
             rows(old)
                 .zip(rows(new))
-                .map(|((at, before), (_, now))| (old.id + at, Some(before), Some(now)))
+                .map(|((at, before), (_, after))| (old.id + at, Some(before), Some(after)))
                 .collect()
         }
     }
@@ -44,9 +44,9 @@ fn both_sides_are_joined_id_by_id() {
         runs
     };
     for before in 0..256_u32 {
-        for now in 0..256_u32 {
+        for after in 0..256_u32 {
             let mut actual = Vec::new();
-            join(&runs(before, 1), &runs(now, 2), &mut |joined| {
+            join(&runs(before, 1), &runs(after, 2), &mut |joined| {
                 actual.extend(described(joined));
                 Some(())
             });
@@ -54,10 +54,10 @@ fn both_sides_are_joined_id_by_id() {
                 (bits >> id & 1 == 1).then(|| first + u64::try_from(id).unwrap())
             };
             let expected: Vec<_> = (0..8)
-                .map(|id| (id, has(before, id, 100), has(now, id, 200)))
+                .map(|id| (id, has(before, id, 100), has(after, id, 200)))
                 .filter(|(_, old, new)| old.is_some() || new.is_some())
                 .collect();
-            assert_eq!(actual, expected, "{before:08b} {now:08b}");
+            assert_eq!(actual, expected, "{before:08b} {after:08b}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Net changes by a shuffle, for more rows than a single process can compare.
 //!
-//! Other processes execute three steps. [`Shuffle::row_events`] returns the identity of each row of some
+//! The work has three steps, for other processes. [`Shuffle::row_events`] returns the identity of each row of some
 //! files and the change to it. After a shuffle by row, [`Shuffle::outcomes`] resolves the outcome of each row.
 //! After a shuffle by file, [`Shuffle::rows`] reads the reported rows. A step holds the events of a few
 //! thousand rows, or the outcomes of one file.
@@ -116,13 +116,10 @@ impl Shuffle {
     /// Invalid argument: `split.size` when the size is 0.
     pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
         check_size(target_size)?;
-        let plan = Arc::clone(&self.plan);
-        let (definition, identity_options) =
-            (self.definition.clone(), self.identity_options.clone());
         Ok(Split::of_net(
-            definition,
-            identity_options,
-            plan,
+            self.definition.clone(),
+            self.identity_options.clone(),
+            Arc::clone(&self.plan),
             target_size,
         ))
     }
@@ -171,8 +168,8 @@ impl Shuffle {
     }
 }
 
-fn cannot_continue(why: &str) -> Error {
-    let message = format!("the shuffle of changes failed: {why}");
+fn shuffle_error(reason: &str) -> Error {
+    let message = format!("the shuffle of changes failed: {reason}");
     Error::invalid("changes.shuffle", message)
 }
 
@@ -185,11 +182,11 @@ fn schema_of(columns: &[(&str, DataType)]) -> SchemaRef {
 
 fn check_columns(schema: &Schema, expected: &[(&str, DataType)]) -> Result<()> {
     let fields = schema.fields().iter();
-    let own = fields.map(|field| (field.name().as_str(), field.data_type()));
-    if own.eq(expected.iter().map(|(name, data_type)| (*name, data_type))) {
+    let columns = fields.map(|field| (field.name().as_str(), field.data_type()));
+    if columns.eq(expected.iter().map(|(name, data_type)| (*name, data_type))) {
         return Ok(());
     }
-    Err(cannot_continue(
+    Err(shuffle_error(
         "the columns are not those of the step before",
     ))
 }
@@ -205,6 +202,6 @@ fn halves(number: u128) -> (i64, i64) {
 fn numbers<T: ArrowPrimitiveType>(batch: &RecordBatch, at: usize) -> Result<&PrimitiveArray<T>> {
     let column = batch.columns().get(at);
     let column = column.and_then(|column| column.as_primitive_opt::<T>());
-    let plain = column.filter(|column| column.null_count() == 0);
-    plain.ok_or_else(|| cannot_continue("a column is not that of the step before"))
+    let column = column.filter(|column| column.null_count() == 0);
+    column.ok_or_else(|| shuffle_error("a column is not that of the step before"))
 }

@@ -7,18 +7,18 @@ use arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
-use super::{OUTCOMES, Shuffle, Shuffled, cannot_continue, halves, numbers, schema_of};
-use crate::changes::net::compare::{Differences, cancel};
+use super::{OUTCOMES, Shuffle, Shuffled, halves, numbers, schema_of, shuffle_error};
+use crate::changes::net::compare::{Differences, differences_in_memory};
 use crate::changes::net::identify::IdentifiedRow;
 use crate::changes::net::{Net, Outcomes};
 use crate::changes::range::derive::MatchBy;
 use crate::changes::rows::piece::ChangeType;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The number of events resolved at once.
 const EVENTS_AT_ONCE: usize = 1 << 17;
 
-/// Outcomes, batch by batch, as events are pulled.
+/// Outcomes, batch by batch; events are read on demand.
 pub struct OutcomeBatches {
     shuffle: Shuffle,
     schema: SchemaRef,
@@ -57,7 +57,7 @@ impl OutcomeBatches {
         Arc::clone(&self.schema)
     }
 
-    fn pull(&mut self) -> Result<Option<RecordBatch>> {
+    fn next_outcomes(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             let Some(events) = &mut self.events else {
                 return Ok(None);
@@ -65,7 +65,7 @@ impl OutcomeBatches {
             match events.next() {
                 Some(batch) => {
                     let batch = batch.map_err(|cause| {
-                        cannot_continue("the events could not be read").because(cause)
+                        shuffle_error("the events could not be read").because(cause)
                     })?;
                     append(&mut self.pending, &batch)?;
                 }
@@ -80,12 +80,12 @@ impl OutcomeBatches {
             }
             // the last row may have more events in the next batch
             let last = self.pending.last().map(|event| event.seen.identity);
-            let known = self
+            let last_complete = self
                 .pending
                 .iter()
                 .rposition(|event| Some(event.seen.identity) != last);
-            if let Some(known) = known {
-                let rest = self.pending.split_off(known + 1);
+            if let Some(index) = last_complete {
+                let rest = self.pending.split_off(index + 1);
                 let pending = std::mem::replace(&mut self.pending, rest);
                 return self.resolve(pending).map(Some);
             }
@@ -113,22 +113,20 @@ impl OutcomeBatches {
                 events.into_iter().map(|event| event.seen).collect()
             };
             let (removed, new) = (seen(removed), seen(new));
-            let Differences { removed, new } = if self.shuffle.compares(commit) {
-                cancel(removed, new)
+            let differences = if self.shuffle.compares(commit) {
+                differences_in_memory(removed, new)
             } else {
                 Differences { removed, new }
             };
-            outcomes
-                .step(&removed, &new, commit)
-                .map_err(|error: Error| {
-                    let stamp = plan.commits.get(commit as usize).map(|(stamp, _)| *stamp);
-                    error.at_version(stamp.map_or(0, |stamp| stamp.version))
-                })?;
+            outcomes.step(&differences, 0, commit).map_err(|error| {
+                let version = plan.commits.get(commit as usize);
+                error.at_version(version.map_or(0, |(stamp, _)| stamp.version))
+            })?;
         }
         if plan.kind == Net::MinDelta {
             self.drop_unchanged(&mut outcomes, &events);
         }
-        self.reported(&outcomes)
+        self.reported_rows(&outcomes)
     }
 
     /// Drops rows with the same values at the end as before.
@@ -145,13 +143,13 @@ impl OutcomeBatches {
             .iter()
             .map(|event| (position(event), value(event)))
             .collect();
-        outcomes.drop_equal(|before, now| values.get(&before) == values.get(&now));
+        outcomes.drop_equal(|before, after| values.get(&before) == values.get(&after));
     }
 
-    fn reported(&self, outcomes: &Outcomes) -> Result<RecordBatch> {
+    fn reported_rows(&self, outcomes: &Outcomes) -> Result<RecordBatch> {
         let (mut pieces, mut rows) = (Vec::new(), Vec::new());
         let (mut changes, mut commits) = (Vec::new(), Vec::new());
-        outcomes.codes(self.shuffle.plan.kind, |(piece, row), change, commit| {
+        outcomes.visit_reported(self.shuffle.plan.kind, |(piece, row), change, commit| {
             pieces.push(piece.cast_signed());
             rows.push(row.cast_signed());
             changes.push(change.number().cast_signed());
@@ -164,7 +162,7 @@ impl OutcomeBatches {
             Arc::new(Int32Array::from(commits)),
         ];
         RecordBatch::try_new(self.schema(), columns)
-            .map_err(|cause| cannot_continue("columns do not fit").because(cause))
+            .map_err(|cause| shuffle_error("columns do not fit").because(cause))
     }
 }
 
@@ -178,12 +176,12 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
         };
         Ok(high.zip(low).map(join).collect())
     };
-    let (owners, contents, values) = (wide_numbers(0)?, wide_numbers(2)?, wide_numbers(4)?);
+    let (identities, hashes, values) = (wide_numbers(0)?, wide_numbers(2)?, wide_numbers(4)?);
     let commits = numbers::<Int32Type>(batch, 6)?.values().iter();
     let pieces = numbers::<Int32Type>(batch, 7)?.values().iter();
     let rows = numbers::<Int64Type>(batch, 8)?.values().iter();
     let changes = numbers::<Int8Type>(batch, 9)?.values().iter();
-    let numbers = owners.into_iter().zip(contents).zip(values);
+    let numbers = identities.into_iter().zip(hashes).zip(values);
     let positions = commits.zip(pieces).zip(rows).zip(changes);
     for (((identity, value_hash), values), (((commit, piece), row), change)) in
         numbers.zip(positions)
@@ -203,7 +201,7 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
             .last()
             .is_some_and(|last| halves(last.seen.identity) > halves(identity))
         {
-            return Err(cannot_continue("its events are not sorted by row"));
+            return Err(shuffle_error("its events are not sorted by row"));
         }
         pending.push(event);
     }
@@ -214,7 +212,7 @@ impl Iterator for OutcomeBatches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.pull().transpose();
+        let next = self.next_outcomes().transpose();
         if !matches!(next, Some(Ok(_))) {
             self.events = None;
         }

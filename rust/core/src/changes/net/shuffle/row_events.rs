@@ -1,4 +1,4 @@
-//! The identity of each row, and the change to it.
+//! Reads the identity of each row, and the change to it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use arrow_array::types::{Decimal128Type, Int64Type, UInt8Type, UInt32Type};
 use arrow_array::{ArrayRef, Int8Array, Int32Array, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
-use super::{ROW_EVENTS, Shuffle, cannot_continue, halves, numbers, schema_of};
+use super::{ROW_EVENTS, Shuffle, halves, numbers, schema_of, shuffle_error};
 use crate::changes::net::Net;
 use crate::changes::net::identify::{Share, ShareReader};
 use crate::changes::range::derive::MatchBy;
@@ -14,7 +14,7 @@ use crate::changes::rows::read::PieceBatches;
 use crate::error::Result;
 use crate::replay::Source;
 
-/// Events on rows, batch by batch, as files are read.
+/// Events on rows, batch by batch; files are read on demand.
 pub struct RowEvents {
     schema: SchemaRef,
     identities: PieceBatches<RecordBatch>,
@@ -33,12 +33,12 @@ impl RowEvents {
         let pieces = shuffle.pieces().skip(first as usize).take(count);
         let (commits, pieces) = pieces.map(|(at, piece)| (at, piece.clone())).unzip();
         let (way, kind) = (shuffle.plan.way, shuffle.plan.kind);
-        // a pair of equal images is not a change, which row ids do not show
+        // an update to equal values is not a change, and row ids do not show whether values are equal
         let with_values = way == MatchBy::RowTracking && kind == Net::MinDelta;
-        let reading = Arc::new(shuffle.definition.reading()?);
+        let resolved = Arc::new(shuffle.definition.resolve()?);
         let all = ShareReader {
             source,
-            reading: &reading,
+            resolved: &resolved,
             identity: &shuffle.identity_options.by(way),
             share: Share::ALL,
         };
@@ -85,7 +85,7 @@ impl RowEvents {
             Arc::new(Int8Array::from_iter_values(changes)),
         ]);
         RecordBatch::try_new(self.schema(), columns)
-            .map_err(|cause| cannot_continue("columns do not fit").because(cause))
+            .map_err(|cause| shuffle_error("columns do not fit").because(cause))
     }
 }
 

@@ -7,22 +7,22 @@ use arrow_array::RecordBatch;
 use arrow_array::types::{Int8Type, Int32Type, Int64Type};
 use arrow_schema::SchemaRef;
 
-use super::{Shuffle, Shuffled, cannot_continue, numbers};
+use super::{Shuffle, Shuffled, numbers, shuffle_error};
 use crate::changes::net::compare::LabelledPieces;
 use crate::changes::rows::piece::{ChangeType, Piece};
 use crate::changes::rows::read::{PieceBatches, changed_rows};
-use crate::changes::rows::row_schema::Reading;
+use crate::changes::rows::row_schema::ResolvedDefinition;
 use crate::error::Result;
 use crate::replay::Source;
 
 /// The number of outcomes collected before files are read; those of a piece are never separated.
 const OUTCOMES_AT_ONCE: usize = 1 << 20;
 
-/// Reported rows, batch by batch, as outcomes are pulled.
+/// Reported rows, batch by batch; outcomes are read on demand.
 pub struct ReportedRows {
     shuffle: Shuffle,
     source: Source,
-    reading: Arc<Reading>,
+    resolved: Arc<ResolvedDefinition>,
     outcomes: Option<Shuffled>,
     pending: Vec<Outcome>,
     current: Option<PieceBatches<RecordBatch>>,
@@ -39,7 +39,7 @@ struct Outcome {
 impl ReportedRows {
     pub(super) fn new(shuffle: &Shuffle, source: &Source, outcomes: Shuffled) -> Result<Self> {
         Ok(Self {
-            reading: Arc::new(shuffle.definition.reading()?),
+            resolved: Arc::new(shuffle.definition.resolve()?),
             shuffle: shuffle.clone(),
             source: source.clone(),
             outcomes: Some(outcomes),
@@ -50,7 +50,7 @@ impl ReportedRows {
 
     /// Returns the schema of every batch.
     pub fn schema(&self) -> SchemaRef {
-        self.reading.schema()
+        self.resolved.schema()
     }
 
     /// Returns the next pieces with their labels; none at the end.
@@ -60,21 +60,20 @@ impl ReportedRows {
                 self.outcomes = None;
                 break;
             };
-            let batch = batch.map_err(|cause| {
-                cannot_continue("the outcomes could not be read").because(cause)
-            })?;
+            let batch = batch
+                .map_err(|cause| shuffle_error("the outcomes could not be read").because(cause))?;
             append(&mut self.pending, &batch)?;
             if self.pending.len() < OUTCOMES_AT_ONCE {
                 continue;
             }
             // the last piece may have more rows in the next batch
             let last = self.pending.last().map(|outcome| outcome.piece);
-            let known = self
+            let last_complete = self
                 .pending
                 .iter()
                 .rposition(|outcome| Some(outcome.piece) != last);
-            if let Some(known) = known {
-                let rest = self.pending.split_off(known + 1);
+            if let Some(index) = last_complete {
+                let rest = self.pending.split_off(index + 1);
                 let pending = std::mem::replace(&mut self.pending, rest);
                 return self.labelled(&pending);
             }
@@ -87,16 +86,16 @@ impl ReportedRows {
         let mut indexes: BTreeMap<u32, u32> =
             outcomes.iter().map(|outcome| (outcome.piece, 0)).collect();
         let mut pieces = Vec::with_capacity(indexes.len());
-        let mut all = self.shuffle.pieces().enumerate();
-        let mut after = 0_usize;
+        let mut all = self.shuffle.pieces();
+        let mut next = 0_usize;
         for (number, index) in &mut indexes {
-            let skipped = (*number as usize).saturating_sub(after);
-            let Some((at, (_, piece))) = all.nth(skipped) else {
-                return Err(cannot_continue(
-                    "an outcome is of a file that is not in the range",
+            let skipped = (*number as usize).saturating_sub(next);
+            let Some((_, piece)) = all.nth(skipped) else {
+                return Err(shuffle_error(
+                    "an outcome refers to a file that is not in the range",
                 ));
             };
-            after = at + 1;
+            next += skipped + 1;
             *index = u32::try_from(pieces.len()).unwrap_or(u32::MAX);
             pieces.push(piece.clone());
         }
@@ -104,8 +103,8 @@ impl ReportedRows {
         for outcome in outcomes {
             let commit = self.shuffle.plan.commits.get(outcome.commit as usize);
             let (Some(index), Some((stamp, _))) = (indexes.get(&outcome.piece), commit) else {
-                return Err(cannot_continue(
-                    "an outcome is of a commit that is not in the range",
+                return Err(shuffle_error(
+                    "an outcome refers to a commit that is not in the range",
                 ));
             };
             labels.push(*index, outcome.row, outcome.change, *stamp);
@@ -113,7 +112,7 @@ impl ReportedRows {
         labels.finish()
     }
 
-    fn pull(&mut self) -> Result<Option<RecordBatch>> {
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(current) = &mut self.current {
                 if let Some(batch) = current.next() {
@@ -125,7 +124,7 @@ impl ReportedRows {
             if pieces.is_empty() {
                 return Ok(None);
             }
-            self.current = Some(changed_rows(&self.source, &self.reading, pieces));
+            self.current = Some(changed_rows(&self.source, &self.resolved, pieces));
         }
     }
 }
@@ -151,7 +150,7 @@ impl Iterator for ReportedRows {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = self.pull().transpose();
+        let next = self.next_rows().transpose();
         if !matches!(next, Some(Ok(_))) {
             self.current = None;
             self.outcomes = None;

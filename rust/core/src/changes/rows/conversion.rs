@@ -1,6 +1,6 @@
 //! Checks that values of one schema can be converted to a later one.
 
-use crate::changes::rows::row_schema::Reading;
+use crate::changes::rows::row_schema::ResolvedDefinition;
 use crate::error::Result;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructType};
@@ -8,14 +8,14 @@ use crate::spec::schema::{DataType, PrimitiveType, StructType};
 /// Returns the first column whose values cannot be converted to its type at the end of the range.
 pub(in crate::changes) fn first_inconvertible(
     from: &StructType,
-    to: &Reading,
+    to: &ResolvedDefinition,
     from_mode: ColumnMappingMode,
 ) -> Result<Option<String>> {
     let (to, to_mode) = to.table();
-    struct_type(from, from_mode, to, to_mode)
+    first_inconvertible_field(from, from_mode, to, to_mode)
 }
 
-fn struct_type(
+fn first_inconvertible_field(
     from: &StructType,
     from_mode: ColumnMappingMode,
     to: &StructType,
@@ -27,7 +27,7 @@ fn struct_type(
             if later.name_in_files(to_mode)? != name {
                 continue;
             }
-            if !bridges(&field.data_type, from_mode, &later.data_type, to_mode)? {
+            if !is_convertible(&field.data_type, from_mode, &later.data_type, to_mode)? {
                 return Ok(Some(field.name.clone()));
             }
         }
@@ -35,22 +35,26 @@ fn struct_type(
     Ok(None)
 }
 
-fn bridges(
+fn is_convertible(
     from: &DataType,
     from_mode: ColumnMappingMode,
     to: &DataType,
     to_mode: ColumnMappingMode,
 ) -> Result<bool> {
     use DataType as D;
-    let bridges = |from: &DataType, to: &DataType| bridges(from, from_mode, to, to_mode);
+    let is_convertible =
+        |from: &DataType, to: &DataType| is_convertible(from, from_mode, to, to_mode);
     Ok(match (from, to) {
         (D::Primitive(PrimitiveType::Void), _) => true,
         (D::Primitive(from), D::Primitive(to)) => from == to || from.widens_to(to),
-        (D::Array(from), D::Array(to)) => bridges(&from.element_type, &to.element_type)?,
+        (D::Array(from), D::Array(to)) => is_convertible(&from.element_type, &to.element_type)?,
         (D::Map(from), D::Map(to)) => {
-            bridges(&from.key_type, &to.key_type)? && bridges(&from.value_type, &to.value_type)?
+            is_convertible(&from.key_type, &to.key_type)?
+                && is_convertible(&from.value_type, &to.value_type)?
         }
-        (D::Struct(from), D::Struct(to)) => struct_type(from, from_mode, to, to_mode)?.is_none(),
+        (D::Struct(from), D::Struct(to)) => {
+            first_inconvertible_field(from, from_mode, to, to_mode)?.is_none()
+        }
         _ => false,
     })
 }
