@@ -36,15 +36,9 @@ ODD: list[Any] = [None, 5, 1.5, True, "", "\x1b[31m", "\ud800", "\0", [], ["x"],
 ODD += [{"a": None}, 2**70, "x" * 100_000]
 
 
-@pytest.fixture
-def catalog(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[GlueCatalog, dict[str, Any]]]:
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_MAX_ATTEMPTS": "1",
-    }.items():
-        monkeypatch.setenv(name, value)
+@pytest.fixture(scope="module")
+def catalog() -> Iterator[tuple[GlueCatalog, dict[str, Any]]]:
+    """Yield a catalog, and the status and body with which its server responds."""
     current: dict[str, Any] = {}
 
     def answer(_: str) -> Answer:
@@ -52,7 +46,15 @@ def catalog(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[GlueCatalog, dict
 
     servers = Servers()
     url = servers.start(answer)
-    yield GlueCatalog(region="eu-west-1", endpoint_url=url, timeout=2), current
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name, value in {
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_MAX_ATTEMPTS": "1",
+        }.items():
+            monkeypatch.setenv(name, value)
+        yield GlueCatalog(region="eu-west-1", endpoint_url=url, timeout=2), current
     servers.stop()
 
 

@@ -240,7 +240,7 @@ def test_ctrl_c_ends_a_command_that_waits() -> None:
         def log_message(self, *_: object) -> None: ...
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         options = {
             "aws_endpoint": f"http://127.0.0.1:{server.server_port}",
             "aws_region": "here",

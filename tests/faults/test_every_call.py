@@ -26,6 +26,8 @@ SEED = int(os.environ.get("DELTAREPLAY_SEED", "20262"))
 #: The number of calls of each verb in the sample.
 SAMPLE = 6
 NEXT = {999: 9}
+#: Verbs of which each writes in another way; the others are slow tests.
+QUICK = {"append", "delete by vectors", "merge", "checkpoint", "set_properties", "vacuum"}
 
 pytestmark = pytest.mark.skipif(shim.missing() is not None, reason=shim.missing() or "")
 
@@ -83,7 +85,14 @@ def judge(operation: Operation, root: Path, outcome: shim.Outcome, last: int) ->
     return None
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+@pytest.mark.parametrize(
+    "operation",
+    [
+        pytest.param(operation, marks=() if operation.name in QUICK else pytest.mark.slow)
+        for operation in OPERATIONS
+    ],
+    ids=str,
+)
 def test_old_or_new(operation: Operation, shimmed: shim.Shimmed, workspace: Path) -> None:
     template = workspace / "template"
     table = operation.build(template)

@@ -38,6 +38,7 @@ VERBS: dict[str, tuple[Any, list[int]]] = {
     "append": (6, [*ROWS, 901]),
     "delete": (6, [row for row in ROWS if row != 8]),
 }
+QUICK = ("scan", "append")
 UNCHANGED = {"scan", "files", "history", "verify", "changes", "checkpoint"}
 
 pytestmark = pytest.mark.skipif(shim.missing() is not None, reason=shim.missing() or "")
@@ -101,7 +102,10 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     started.close()
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "verb",
+    [pytest.param(verb, marks=() if verb in QUICK else pytest.mark.slow) for verb in VERBS],
+)
 def test_each_read_fails_once(verb: str, table: Path, worker: Worker, tmp_path: Path) -> None:
     right, rows = VERBS[verb]
 

@@ -75,7 +75,7 @@ def serve(name: str, broken: bool = False) -> Iterator[tuple[str, Bucket]]:
     bucket = Bucket(broken=broken)
     handler = type("Handler", (_Handler,), {"bucket": bucket, "name": name})
     with _Server(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", bucket
         server.shutdown()
 

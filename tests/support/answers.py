@@ -29,7 +29,7 @@ class Servers:
     def start(self, answering: Answering) -> str:
         """Start a server; return its address."""
         server = _Server(("127.0.0.1", 0), _handler(answering))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         self._running.append(server)
         return f"http://127.0.0.1:{server.server_port}"
 
