@@ -200,9 +200,9 @@ def test_an_error_comes_back_from_an_executor(spark: Any, tmp_path: Path) -> Non
 
 
 def test_an_executor_without_the_package_is_reported(spark: Any, tmp_path: Path) -> None:
-    from deltareplay.spark.executors.run import function
+    from deltareplay.spark.executors.run import task_function
 
-    task = function(None, b"")
+    task = task_function(None, b"")
 
     def elsewhere(batches: Any) -> Any:
         sys.modules["deltareplay.spark.executors.worker"] = (

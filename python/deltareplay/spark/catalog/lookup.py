@@ -20,10 +20,10 @@ from deltareplay.spark.syntax import names
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The prefix of the setting, before the name of the account.
+#: The setting, without the name of the account that follows.
 _AZURE_KEY = "fs.azure.account.key"
 
-#: Hadoop's names of settings, with those of the object stores.
+#: Hadoop's settings, and the storage options that take their values.
 _SETTINGS = {
     "fs.s3a.access.key": "aws_access_key_id",
     "fs.s3a.secret.key": "aws_secret_access_key",
@@ -87,12 +87,13 @@ class CatalogEntry:
         reason = "does not exist in the catalog"
         if self.exists:
             kind = "a view" if self.is_view else f"a table of the format {self.provider}"
-            reason = f"is {kind}, and not a Delta table"
+            reason = f"is {kind}, not a Delta table"
         raise TableNotFoundError(f"{names.dotted(self.parts)} {reason}", code="name.not_delta")
 
 
 #: A path with the version to read, or its time in the zone of the session.
 _TIME_TRAVEL = re.compile(r"(?P<path>.+)@(?:[vV](?P<version>\d+)|(?P<stamp>\d{17}))")
+_STAMP = r"(....)(..)(..)(..)(..)(..)(...)"
 
 
 def split_time_travel(path: str) -> tuple[str, int | None, str | None] | None:
@@ -111,11 +112,7 @@ def split_time_travel(path: str) -> tuple[str, int | None, str | None] | None:
     version, stamp = match["version"], match["stamp"]
     if version is not None:
         return match["path"], int(version), None
-    date, time = (
-        "-".join((stamp[:4], stamp[4:6], stamp[6:8])),
-        ":".join((stamp[8:10], stamp[10:12], stamp[12:14])),
-    )
-    return match["path"], None, f"{date} {time}.{stamp[14:]}"
+    return match["path"], None, re.sub(_STAMP, r"\1-\2-\3 \4:\5:\6.\7", stamp)
 
 
 def at_path(
@@ -133,9 +130,12 @@ def at_path(
         UnsupportedFeatureError: A setting of an object store has no counterpart here.
     """
     options = _storage_options(path, settings or {})
-    has_scheme = re.match(r"^[A-Za-z][A-Za-z0-9+.-]*:", path)
-    uri = path.replace("%", "%25") if has_scheme else path
+    uri = path.replace("%", "%25") if _has_scheme(path) else path
     return Table(uri, options, allowed_roots or None)
+
+
+def _has_scheme(path: str) -> bool:
+    return names.is_absolute(path) and path[0] != "/"
 
 
 #: The entries that a statement has looked up.
@@ -162,32 +162,44 @@ def find(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry:
     path, key = names.path_of(parts), tuple(parts)
     if path is not None:
         return CatalogEntry(key, provider="delta", location=path)
-    entries = {} if (cached := _entries.get()) is None else cached
+    entries = _entries.get()
+    if entries is None:
+        return _look_up(spark, key)
     if key not in entries:
-        entries[key] = _looked_up(spark, key)
+        entries[key] = _look_up(spark, key)
     return entries[key]
 
 
-def _looked_up(spark: SparkSession, parts: tuple[str, ...]) -> CatalogEntry:
+def _look_up(spark: SparkSession, parts: tuple[str, ...]) -> CatalogEntry:
     from pyspark.errors import AnalysisException
 
     entry = CatalogEntry(parts)
-    *space, last = parts
-    within = f"IN {names.dotted(space)} " if space else ""
-    pattern = re.sub(r"[^\w ]+", "*", last)  # any text, so that no character has to be escaped
+    *namespace, table_name = parts
+    clause = f"IN {names.dotted(namespace)} " if namespace else ""
+    # a star matches any text, so that no character has to be escaped
+    pattern = re.sub(r"[^\w ]+", "*", table_name)
     try:
-        rows = spark.sql(f"SHOW TABLE EXTENDED {within}LIKE '{pattern}'").collect()
+        rows = spark.sql(f"SHOW TABLE EXTENDED {clause}LIKE '{pattern}'").collect()
     except AnalysisException:  # no such namespace
         return entry
     for row in sorted(rows, key=lambda row: not row["isTemporary"]):
-        if row["tableName"].lower() == last.lower():
+        if row["tableName"].lower() == table_name.lower():
             if row["isTemporary"]:
-                return replace(entry, name=names.quoted(last))
-            return _entry(entry, row["information"])
+                return replace(entry, name=names.quoted(table_name))
+            return _with_information(entry, row["information"])
     return entry
 
 
-def _entry(entry: CatalogEntry, information: str) -> CatalogEntry:
+#: The options ``ownsFiles`` and ``allowedRoots`` among others.
+_OWNS_FILES = re.compile(
+    r"^Storage Properties: \[(?:.*, )?ownsFiles=true(?:, .*)?\]$", re.MULTILINE
+)
+_ALLOWED_ROOTS = re.compile(
+    r"^Storage Properties: \[(?:.*, )?allowedRoots=(.*?)(?:, [\w.]+=.*)?\]$", re.MULTILINE
+)
+
+
+def _with_information(entry: CatalogEntry, information: str) -> CatalogEntry:
     """Complete an entry by the output of ``SHOW TABLE EXTENDED``, line by line.
 
     A comment may contain lines of any form; it follows the provider and precedes the location.
@@ -196,8 +208,8 @@ def _entry(entry: CatalogEntry, information: str) -> CatalogEntry:
     def values(key: str) -> list[str]:
         return re.findall(rf"^{key}: (.*)$", information, re.MULTILINE)
 
-    last = information.rpartition("\nLocation: ")[2]
-    roots = _ROOTS.search(last)
+    after_location = information.rpartition("\nLocation: ")[2]
+    roots = _ALLOWED_ROOTS.search(after_location)
     return replace(
         entry,
         name=".".join(
@@ -206,18 +218,8 @@ def _entry(entry: CatalogEntry, information: str) -> CatalogEntry:
         provider=values("Provider")[0] if values("Type")[:1] != ["VIEW"] else None,
         location=values("Location")[-1] if values("Location") else None,
         allowed_roots=tuple(roots[1].split(",")) if roots else (),
-        owns_files=_OWNS.search(last) is not None,
+        owns_files=_OWNS_FILES.search(after_location) is not None,
     )
-
-
-#: The option ``ownsFiles`` among others.
-_OWNS = re.compile(r"^Storage Properties: \[(?:.*, )?ownsFiles=true(?:, .*)?\]$", re.MULTILINE)
-
-
-#: The option ``allowedRoots`` among others.
-_ROOTS = re.compile(
-    r"^Storage Properties: \[(?:.*, )?allowedRoots=(.*?)(?:, [\w.]+=.*)?\]$", re.MULTILINE
-)
 
 
 def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
@@ -228,7 +230,7 @@ def _storage_options(path: str, settings: Mapping[str, str]) -> dict[str, str]:
             f"{', '.join(other)}",
             code="argument.hadoop",
         )
-    scheme = path.partition(":")[0] if names.is_absolute(path) and path[0] != "/" else "file"
+    scheme = path.partition(":")[0] if _has_scheme(path) else "file"
     if scheme in ("hdfs", "viewfs"):
         return dict(settings)
     if scheme == "file":

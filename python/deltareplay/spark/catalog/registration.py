@@ -28,9 +28,9 @@ def check_takes_delta(spark: SparkSession) -> None:
     Raises:
         UnsupportedFeatureError: ``spark.no_delta``.
     """
-    unknown = spark.read.format("delta").schema("id int")
+    reader = spark.read.format("delta").schema("id int")
     try:
-        unknown.load("/").schema.fieldNames()  # analysed, and nothing is read
+        reader.load("/").schema.fieldNames()  # analyzes the plan, and reads nothing
     except Exception as error:  # classic sessions do not convert this error
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             return  # the format itself raised it
@@ -52,17 +52,18 @@ def new_location(spark: SparkSession, parts: Sequence[str], location: str | None
     """
     from pyspark.errors import PySparkException
 
-    space = names.dotted(parts[:-1]) or names.quoted(spark.catalog.currentDatabase())
+    schema = names.dotted(parts[:-1]) or names.quoted(spark.catalog.currentDatabase())
     try:
-        root = spark.catalog.getDatabase(space).locationUri
+        root = spark.catalog.getDatabase(schema).locationUri
     except PySparkException as error:
-        raise TableNotFoundError(f"there is no schema {space}", code="name.schema") from error
+        raise TableNotFoundError(f"there is no schema {schema}", code="name.schema") from error
     if location is not None:
-        strings.literal(spark, location)  # before anything is written there
+        strings.literal(spark, location)  # raises before anything is written there
         return location
     if not root:
         raise TableNotFoundError(
-            f"the schema {space} has no location: set the location of the table", code="name.schema"
+            f"the schema {schema} has no location: set the location of the table",
+            code="name.schema",
         )
     return f"{root.rstrip('/')}/{parts[-1].lower()}"
 
@@ -118,6 +119,9 @@ def add(
 
 
 def name_of(spark: SparkSession, entry: CatalogEntry) -> str | None:
-    """Return the name with catalog and schema, also if it was added since; None for a path."""
+    """Return the name with catalog and schema; None for a path.
+
+    A name that was registered after the lookup is looked up again.
+    """
     is_complete = entry.exists or entry.is_path
     return entry.name if is_complete else lookup.find(spark, entry.parts).name

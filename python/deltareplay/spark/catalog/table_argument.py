@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: A table, a snapshot of it, its path or URI, or its name in the session's catalog.
 TableLike = Table | Snapshot | str | os.PathLike[str]
 
-#: A string that may be the name of a table: the only paths of this form are relative, of one part.
+#: A string that may be the name of a table. A path of this form is relative and has one part.
 _NAME = re.compile(r"[^/\\:~.]+(\.[^/\\:~.]+){0,2}|(.+\.)?`.+`(\..+)?")
 
 
@@ -53,7 +53,7 @@ def name_parts(table: TableLike) -> tuple[str, ...] | None:
 def table_of(table: TableLike) -> Table:
     """Return the table of a table argument."""
     if isinstance(table, Snapshot):
-        assert isinstance(table.table, Table)  # which opened it
+        assert isinstance(table.table, Table)  # only tables open snapshots
         return table.table
     return table if isinstance(table, Table) else Table(table)
 

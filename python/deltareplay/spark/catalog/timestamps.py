@@ -16,7 +16,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def evaluate_timestamp(spark: SparkSession, time: str | Expression) -> datetime.datetime:
-    """Evaluate a timestamp; without a time zone of its own, it is in that of the session.
+    """Evaluate a timestamp; without a time zone, it is in that of the session.
 
     Args:
         spark: The session.
@@ -49,9 +49,9 @@ def evaluate_timestamp(spark: SparkSession, time: str | Expression) -> datetime.
 
 
 def instant(micros: int) -> datetime.datetime:
-    """Return the UTC time of a number of microseconds since 1970; at most the calendar's ends."""
+    """Return microseconds since 1970 as a UTC time, clamped to the range of ``datetime``."""
     try:
         return _EPOCH + datetime.timedelta(microseconds=micros)
-    except OverflowError:  # Spark's calendar is longer than Python's, and no version is out there
+    except OverflowError:  # Spark's range is larger than Python's; versions are within both
         end = datetime.datetime.max if micros > 0 else datetime.datetime.min
         return end.replace(tzinfo=datetime.timezone.utc)

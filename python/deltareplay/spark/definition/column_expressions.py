@@ -42,7 +42,7 @@ def _check(rows: DataFrame, column: Field, key: str) -> None:
     text = column.metadata[key]
     if any(token.is_word("SELECT") for token in tokens(text)):
         raise _wrong(column, key, "contains a subquery")
-    other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{names.OWN}other"))
+    other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{names.PREFIX}other"))
     try:
         [computed] = fields_of(rows.select(sf.expr(text).alias("value")).schema)
         # a join refuses it even where a query could have it

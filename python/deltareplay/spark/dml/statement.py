@@ -184,7 +184,7 @@ _SUGGESTED = re.compile(r"(?<=Did you mean one of the following\? \[)`[^\n]*`(?=
 
 
 def _without_own(suggested: re.Match[str]) -> str:
-    own = f"`{hidden_columns.OWN}"
+    own = f"`{hidden_columns.PREFIX}"
     listed = suggested.group().split(", ")
     return ", ".join(name for name in listed if own not in name)
 

@@ -189,8 +189,8 @@ class RowSets:
 
     def _joined(self, rows: DataFrame, how: str) -> DataFrame:
         bits = deletion_vectors.chunk_bits(len(self))
-        bitmaps = deletion_vectors.sent(self._spark, self._native.bitmaps(bits))
-        return deletion_vectors.joined(rows, bitmaps, hidden_columns.FILE, bits, how)
+        bitmaps = deletion_vectors.bitmap_frame(self._spark, self._native.bitmaps(bits))
+        return deletion_vectors.join_bitmaps(rows, bitmaps, hidden_columns.FILE, bits, how)
 
     def write_vectors(
         self, transaction: Transaction, files: pa.Table

@@ -13,7 +13,7 @@ from deltareplay._support.arguments import checked
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of
 from deltareplay.spark.executors import run
-from deltareplay.spark.executors.worker import Batches, cores, numbers_of
+from deltareplay.spark.executors.worker import Batches, cores, part_numbers
 from deltareplay.spark.schema.arrow import spark_schema
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.session import capabilities
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deltareplay._snapshot.replay_plan import ReplayPlan
     from deltareplay._snapshot.replay_tail import ReplayTail
 
-#: The executors replay a longer tail of commits.
+#: The size of the commits after a checkpoint from which the executors replay them.
 DRIVER_BYTES = 256 << 20
 
 
@@ -42,8 +42,8 @@ class ReadPieces:
     pieces: Sequence[ReplayPiece]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the rows of the pieces of these numbers."""
-        for number in numbers_of(batches):
+        """Return the rows of the numbered pieces."""
+        for number in part_numbers(batches):
             yield from self.pieces[number].to_batches(self.tail, threads=cores())
 
 
@@ -110,11 +110,11 @@ def files(
     names = ["path"] if columns is not None and len(columns) == 0 else columns
     plan = snapshot.replay_plan(names, filter, piece_size=piece_size, keyed=keyed)
     if keyed:
-        rows = _newest(_replayed(spark, plan))
+        rows = _newest_by_key(_replayed(spark, plan))
     elif reconcile == "auto" and len(plan.pieces) <= 1:
         rows = _on_driver(spark, plan)
     else:
-        rows = _united(spark, plan)
+        rows = _with_tail(spark, plan)
     return rows if names is columns else rows.select()
 
 
@@ -126,16 +126,16 @@ def _on_driver(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     )
 
 
-def _united(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
+def _with_tail(spark: SparkSession, plan: ReplayPlan) -> DataFrame:
     """Return the rows of the checkpoint and of the tail, which have no key in common."""
     if plan.files.num_rows == 0:
         # without pieces, Spark still needs a partition, without rows
         return _replayed(spark, plan)
-    newer = from_arrow(spark, plan.files, spark_schema(plan.tail.schema))
-    return _replayed(spark, plan).union(newer) if plan.pieces else newer
+    tail = from_arrow(spark, plan.files, spark_schema(plan.tail.schema))
+    return _replayed(spark, plan).union(tail) if plan.pieces else tail
 
 
-def _newest(rows: DataFrame) -> DataFrame:
+def _newest_by_key(rows: DataFrame) -> DataFrame:
     """Return the newest row of each key, without keys whose newest row is null."""
     from pyspark.sql import functions as sf
 

@@ -22,7 +22,7 @@ def rows(spark: SparkSession, task: Task, parts: int, schema: Any) -> DataFrame:
 
     Args:
         spark: The session.
-        task: Its argument is the numbers of the parts.
+        task: Gets the numbers of the parts.
         parts: The number of parts.
         schema: Spark's schema of the rows.
     """
@@ -34,27 +34,27 @@ def over(rows: DataFrame, task: Task, schema: Any) -> DataFrame:
 
     Args:
         rows: Rows for the tasks.
-        task: Its argument is the rows.
+        task: Gets the rows of a partition.
         schema: Spark's schema of the results.
     """
     spark = rows.sparkSession
     classic = capabilities.is_classic(spark)
     pickled = pickle.dumps(task)
-    # sent once to each executor; Connect has no broadcast, and sends it with each task
+    # a broadcast is sent once to each executor; Connect has none, and sends it with each task
     shared = spark.sparkContext.broadcast(pickled) if classic else None
-    return rows.mapInArrow(function(shared, None if classic else pickled), schema)
+    return rows.mapInArrow(task_function(shared, None if classic else pickled), schema)
 
 
-#: The columns of tasks that answer once for each part: its number, and the answer or the error.
-ANSWER = "part long, answer string, error binary"
+#: The columns of tasks with one result per part: its number, and the result or the error.
+RESULT = "part long, result string, error binary"
 
 
-def answers(spark: SparkSession, task: Task, parts: int) -> list[str]:
-    """Return the answers of all parts of a plan, in order, one task for each part.
+def results(spark: SparkSession, task: Task, parts: int) -> list[str]:
+    """Return the results of all parts of a plan, in order, one task for each part.
 
     Args:
         spark: The session.
-        task: Its argument is the numbers of the parts; it returns the columns of ``ANSWER``.
+        task: Gets the numbers of the parts; returns the columns of ``RESULT``.
         parts: The number of parts.
 
     Raises:
@@ -62,15 +62,15 @@ def answers(spark: SparkSession, task: Task, parts: int) -> list[str]:
     """
     if parts == 0:
         return []
-    results = rows(spark, task, parts, ANSWER).toArrow().sort_by("part")
-    for error in results.column("error"):
+    table = rows(spark, task, parts, RESULT).toArrow().sort_by("part")
+    for error in table.column("error"):
         if error.is_valid:
             raise pickle.loads(error.as_py())
-    return [str(answer) for answer in results.column("answer").to_pylist()]
+    return [str(result) for result in table.column("result").to_pylist()]
 
 
 @dataclass(frozen=True)
-class Nothing:
+class ImportCheck:
     """A task without rows, which only checks that the package can be imported."""
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
@@ -81,7 +81,7 @@ class Nothing:
 #: The sessions whose executors have the package, as checked by a task.
 _checked: set[str] = set()
 
-_LACKING = "deltareplay cannot be imported where Spark runs its tasks: "
+_IMPORT_ERROR = "deltareplay cannot be imported where Spark runs its tasks: "
 #: The error of PySpark's worker before it reads a task.
 _NO_ARROW = "No module named 'pyarrow'"
 
@@ -97,15 +97,15 @@ def check(spark: SparkSession) -> None:
     if session in _checked:
         return
     try:
-        rows(spark, Nothing(), 1, "nothing boolean").collect()
+        rows(spark, ImportCheck(), 1, "nothing boolean").collect()
     except Exception as error:
         text = str(error)
-        if _LACKING in text:
-            message = text[text.index(_LACKING) :].splitlines()[0]
+        if _IMPORT_ERROR in text:
+            message = text[text.index(_IMPORT_ERROR) :].splitlines()[0]
         elif _NO_ARROW in text:
             message = (
-                f"{_LACKING}the Python there has no pyarrow. Set PYSPARK_PYTHON to one that has "
-                "deltareplay, such as sys.executable, before Spark starts"
+                f"{_IMPORT_ERROR}the Python there has no pyarrow. Set PYSPARK_PYTHON to one that "
+                "has deltareplay, such as sys.executable, before Spark starts"
             )
         else:
             raise
@@ -113,22 +113,22 @@ def check(spark: SparkSession) -> None:
     _checked.add(session)
 
 
-def function(shared: Any, pickled: bytes | None) -> Task:
-    """Return the function of a task, pickled by value, so it can report a missing package.
+def task_function(shared: Any, pickled: bytes | None) -> Task:
+    """Return the function of a task, pickled by value, so that it can report a missing package.
 
     Args:
-        shared: A broadcast of the pickle of a task.
-        pickled: The pickle itself, where there is no broadcast.
+        shared: A broadcast of the pickled task; None on Spark Connect.
+        pickled: The pickled task itself, if there is no broadcast.
     """
-    lacking = _LACKING  # the executor cannot look it up in this module
+    import_error = _IMPORT_ERROR  # the executor cannot look it up in this module
 
     def read(batches: Batches) -> Iterator[pa.RecordBatch]:
         try:
             from deltareplay.spark.executors.worker import loaded
         except ImportError as cause:
             raise RuntimeError(
-                f"{lacking}install the same release on every executor, or send the environment as "
-                f"an archive; {cause}"
+                f"{import_error}install the same release on every executor, or send the "
+                f"environment as an archive; {cause}"
             ) from cause
         yield from loaded(shared.value if pickled is None else pickled)(batches)
 

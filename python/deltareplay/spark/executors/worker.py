@@ -16,15 +16,11 @@ Batches = Iterable[pa.RecordBatch]
 #: A frozen dataclass that pickles. It is called with the rows of a partition of Spark.
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
 
-#: The columns of ``run.ANSWER``.
-_ANSWER_FIELDS: list[Any] = [
-    pa.field("part", pa.int64()),
-    pa.field("answer", pa.string()),
-    pa.field("error", pa.binary()),
-]
-_ANSWER = pa.schema(_ANSWER_FIELDS)
+#: The columns of ``run.RESULT``.
+_RESULT_TYPES: dict[str, Any] = {"part": pa.int64(), "result": pa.string(), "error": pa.binary()}
+_RESULT = pa.schema(_RESULT_TYPES)
 
-#: The last task of this worker. The next one probably is the same, and keys of plans take time.
+#: The last task of this worker: the next one is probably the same, and unpickling takes time.
 _last: tuple[bytes, Task] | None = None
 
 
@@ -36,8 +32,8 @@ def loaded(pickled: bytes) -> Task:
     return _last[1]
 
 
-def numbers_of(batches: Batches) -> Iterator[int]:
-    """Return the integers in the first column: the parts of a plan."""
+def part_numbers(batches: Batches) -> Iterator[int]:
+    """Return the integers in the first column: the numbers of parts of a plan."""
     columns = (batch.column(0) for batch in batches)
     return (int(number.as_py()) for column in columns for number in column)
 
@@ -51,26 +47,26 @@ def stream_of(batches: Batches) -> pa.RecordBatchReader | None:
     return pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], iterator))
 
 
-def answers(batches: Batches, answer: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
-    """Return a row for each part, with the columns of ``run.ANSWER``.
+def results(batches: Batches, compute: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
+    """Return a row for each part, with the columns of ``run.RESULT``.
 
-    An error that has a code is an answer, too: the driver raises it.
+    An error that has a code is returned, too: the driver raises it.
 
     Args:
         batches: The numbers of the parts.
-        answer: Computes the answer of a part.
+        compute: Computes the result of a part.
     """
-    for number in numbers_of(batches):
-        row: dict[str, Any] = {"part": number, "answer": None, "error": None}
+    for number in part_numbers(batches):
+        row: dict[str, Any] = {"part": number, "result": None, "error": None}
         try:
-            row["answer"] = answer(number)
+            row["result"] = compute(number)
         except DeltaReplayError as error:
             row["error"] = pickle.dumps(error)
-        yield pa.RecordBatch.from_pylist([row], _ANSWER)
+        yield pa.RecordBatch.from_pylist([row], _RESULT)
 
 
 def cores() -> int:
-    """Return how many cores Spark has given to this task."""
+    """Return the number of cores that Spark has given to this task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -15,7 +15,7 @@ from deltareplay._support.arguments import checked
 from deltareplay._table.log import Checkpoint, clean_after
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run
-from deltareplay.spark.executors.worker import Batches, cores, numbers_of
+from deltareplay.spark.executors.worker import Batches, cores, part_numbers
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class WriteSidecars:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return a row for each sidecar."""
         tail = self.tail
-        for number in numbers_of(batches):
+        for number in part_numbers(batches):
             sidecars = self.pieces[number].write_sidecars(tail, self.codec, cores())
             rows = [dict(zip(_SIDECAR.names, sidecar, strict=True)) for sidecar in sidecars]
             yield pa.RecordBatch.from_pylist(rows, _SIDECAR)

@@ -13,7 +13,7 @@ from deltareplay._table.clone import target_of
 from deltareplay._table.renamed import renamed
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, snapshot_of, table_of
 from deltareplay.spark.executors import run
-from deltareplay.spark.executors.worker import Batches, answers
+from deltareplay.spark.executors.worker import Batches, results
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ class CopyFiles:
     parts: list[list[_Copy]]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Copy the files of the parts of these numbers."""
+        """Copy the files of the numbered parts."""
         source, target = self.source.native, self.target.native
-        return answers(
+        return results(
             batches, lambda part: str(_native.copy_files(source, target, self.parts[part]))
         )
 
@@ -108,7 +108,7 @@ def clone(
     parts = _parts(planned.copies())
     if parts:
         run.check(spark)
-        run.answers(spark, CopyFiles(of, target_table, parts), len(parts))
+        run.results(spark, CopyFiles(of, target_table, parts), len(parts))
     planned.commit(True)
     return target_table
 

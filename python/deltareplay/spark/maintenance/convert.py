@@ -12,7 +12,7 @@ from deltareplay._table.convert import NO_COLUMNS
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, table_of
 from deltareplay.spark.executors import run
-from deltareplay.spark.executors.worker import Batches, answers
+from deltareplay.spark.executors.worker import Batches, results
 from deltareplay.spark.session import capabilities, internals, settings
 from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.target_table import new_columns
@@ -40,9 +40,9 @@ class ReadSchemas:
     parts: list[Any]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the schemas of the parts of these numbers."""
+        """Return the schemas of the numbered parts."""
         table = self.table.native
-        return answers(batches, lambda part: _native.Conversion.schema_of(table, self.parts[part]))
+        return results(batches, lambda part: _native.Conversion.schema_of(table, self.parts[part]))
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class ReadStatistics:
     definition: Any
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the actions of the parts of these numbers."""
+        """Return the actions of the numbered parts."""
         table, conversion = self.table.native, _native.Conversion(*self.facts)
-        return answers(
+        return results(
             batches, lambda part: conversion.adds(table, self.definition, self.parts[part])
         )
 
@@ -114,12 +114,12 @@ def convert(
     files = conversion.files(of.native)
     parts = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]
     run.check(spark)
-    schemas = run.answers(spark, ReadSchemas(of, parts), len(parts))
+    schemas = run.results(spark, ReadSchemas(of, parts), len(parts))
     firsts = [part[0][0] for part in parts]
     definition = conversion.definition(list(zip(firsts, schemas, strict=True)))
     if statistics:
         task = ReadStatistics(of, parts, facts, definition)
-        adds = run.answers(spark, task, len(parts))
+        adds = run.results(spark, task, len(parts))
     else:
         adds = [conversion.adds(of.native, definition, part) for part in parts]
     conversion.commit(of.native, definition, adds, True)

@@ -15,7 +15,7 @@ from deltareplay._support.arguments import checked
 from deltareplay._table.verify import Finding, Verification
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.executors import run
-from deltareplay.spark.executors.worker import Batches, answers
+from deltareplay.spark.executors.worker import Batches, results
 from deltareplay.spark.session import capabilities
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class VerifyRows:
     splits: list[Split]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return a report of each of the splits of these numbers."""
+        """Return a report of each numbered split."""
         table, version = self.table.native, self.version
-        return answers(
+        return results(
             batches,
             lambda part: _native.verify_split(table, version, self.splits[part].native),
         )
@@ -79,7 +79,7 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     snapshot = of.snapshot(version=verification.version, strict=False)
     splits = snapshot.scan(on_error="skip").splits()
     task = VerifyRows(of, snapshot.version, splits)
-    parts = [json.loads(part) for part in run.answers(spark, task, len(splits))]
+    parts = [json.loads(part) for part in run.results(spark, task, len(splits))]
     return _joined(verification, parts)
 
 

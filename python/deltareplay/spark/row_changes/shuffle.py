@@ -12,7 +12,7 @@ from deltareplay import _native
 from deltareplay._protocol.schema import Field
 from deltareplay._support.readers import reader
 from deltareplay.spark.executors import run
-from deltareplay.spark.executors.worker import Batches, numbers_of, stream_of
+from deltareplay.spark.executors.worker import Batches, part_numbers, stream_of
 from deltareplay.spark.schema.arrow import cast_for_spark
 from deltareplay.spark.schema.fields import struct_type
 
@@ -53,9 +53,9 @@ class RowEvents:
     parts: list[tuple[int, int]]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the events of the parts of these numbers."""
+        """Return the row events of the numbered parts."""
         shuffle = _native.ChangeShuffle(self.steps)
-        for number in numbers_of(batches):
+        for number in part_numbers(batches):
             yield from reader(shuffle.row_events(self.table.native, self.parts[number]))
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from deltareplay._changes.change_split import ChangeSplit
 from deltareplay._table.table import Table
-from deltareplay.spark.executors.worker import Batches, numbers_of
+from deltareplay.spark.executors.worker import Batches, part_numbers
 from deltareplay.spark.schema.arrow import cast_for_spark
 
 
@@ -60,8 +60,8 @@ class ReadChanges:
     schema: Any
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the rows of the splits of these numbers."""
-        for number in numbers_of(batches):
+        """Return the rows of the numbered splits."""
+        for number in part_numbers(batches):
             yield from cast_for_spark(self.sent.split(number).to_batches(), self.schema)
 
 

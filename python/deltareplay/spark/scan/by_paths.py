@@ -1,6 +1,6 @@
 """Passes a list of files to Spark through its public API, e.g. on Spark Connect.
 
-Spark looks at each path by itself. Constants are joined by the file's path, with a broadcast.
+Spark looks up each path. Constants are joined by the file's path, with a broadcast.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import UnsupportedFeatureError
+from deltareplay.spark.scan import file_metadata
 from deltareplay.spark.scan.files import Files
 from deltareplay.spark.scan.hidden_columns import PATH, ROW_NUMBER, SCANNED_PATH
-from deltareplay.spark.scan.projection import of_file
 from deltareplay.spark.schema.fields import READ_OPTIONS, struct_type
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.storage.hadoop_path import glob_escaped
@@ -36,9 +36,9 @@ def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool
     if pc.any(hidden, min_count=0).as_py():
         path = files.paths.filter(hidden)[0].as_py()
         raise UnsupportedFeatureError(
-            "Spark ignores files whose names begin with a dot or an underscore, and without "
-            "the driver's JVM this cannot be changed: read this table on classic Spark, or "
-            "by the format 'deltareplay'",
+            "Spark ignores files whose names begin with a dot or an underscore, which only the "
+            "driver's JVM can change: read this table on classic Spark, or by the format "
+            "'deltareplay'",
             code="spark.hidden_file",
             path=path,
         )
@@ -50,29 +50,28 @@ def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool
         if numbered:
             empty.append(Field(ROW_NUMBER, "long"))
         return spark.createDataFrame([], struct_type([*fields, *empty]))
-    listed: list[Any] = files.paths.to_pylist()
-    paths = [glob_escaped(path) for path in listed]
+    paths: list[Any] = files.paths.to_pylist()
     options = {**READ_OPTIONS, **files.credentials.options_for(spark)}
-    scan = spark.read.options(**options).schema(schema).parquet(*paths)
+    scan = spark.read.options(**options).schema(schema).parquet(*map(glob_escaped, paths))
     columns = [sf.col(quoted(column.name)) for column in fields]
     if numbered:
-        columns.append(of_file(scan, "row_index").alias(ROW_NUMBER))
+        columns.append(file_metadata.field(scan, "row_index").alias(ROW_NUMBER))
     if not files.constants:
         return scan.select(*columns)
-    keys: list[str] = [as_metadata_path(path) for path in listed]
+    keys = pa.array(map(as_metadata_path, paths), pa.string())
     rows = pa.table(
-        [pa.array(keys, pa.string()), *(constant.values for constant in files.constants)],
+        [keys, *(constant.values for constant in files.constants)],
         names=[PATH, *(constant.name for constant in files.constants)],
     )
     types = struct_type([Field(PATH, "string"), *(constant.field for constant in files.constants)])
     constants = from_arrow(spark, rows, types)
-    path = sf.regexp_replace(of_file(scan, "file_path"), "^file:/+", "file:/").alias(SCANNED_PATH)
-    joined = scan.select(*columns, path).join(
+    path = sf.regexp_replace(file_metadata.field(scan, "file_path"), "^file:/+", "file:/")
+    joined = scan.select(*columns, path.alias(SCANNED_PATH)).join(
         sf.broadcast(constants), sf.col(SCANNED_PATH) == sf.col(PATH), "left"
     )
-    # the rows of a file that is not recognised would be lost silently
-    strange = sf.concat(sf.lit("deltareplay does not recognise the file "), sf.col(SCANNED_PATH))
-    recognised = sf.coalesce(sf.col(PATH), sf.raise_error(strange).cast("string"))
+    # a file without constants would lose its rows silently
+    message = sf.concat(sf.lit("deltareplay does not recognise the file "), sf.col(SCANNED_PATH))
+    recognised = sf.coalesce(sf.col(PATH), sf.raise_error(message).cast("string"))
     return joined.where(sf.length(recognised) > 0).drop(PATH, SCANNED_PATH)
 
 

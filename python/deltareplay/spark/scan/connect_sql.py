@@ -1,4 +1,4 @@
-"""Columns of Spark Connect as SQL for the core; classic columns have SQL in the JVM."""
+"""Translates columns of Spark Connect to SQL for the core; for classic columns, the JVM does."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _sql(expression: Any, spark: SparkSession) -> str:
         return f"CAST({_sql(part.expr, spark)} AS {part.type_str})"
     if kind == "alias":
         return _sql(part.expr, spark)
-    if kind == "expression_string" and not filters.reads_otherwise(spark, part.expression):
+    if kind == "expression_string" and not filters.may_parse_differently(spark, part.expression):
         return f"({part.expression})"
     raise _UnknownError
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 #: Rows in a chunk, as powers of two, from the cheapest to test to the smallest to send.
 _CHUNKS = (16, 12, 9)
-#: The total size of the bitmaps from which smaller chunks are tried, and the largest allowed.
-_COMFORTABLE = 64 << 20
+#: The total size of bitmaps above which smaller chunks are tried, and the maximum.
+_TARGET_BYTES = 64 << 20
 _MAX_BYTES = 2 << 30
 #: Position of the vector's number in a key; a file has fewer than 2^32 chunks.
 _KEY_BITS = 32
@@ -57,16 +57,16 @@ def without_deleted(
         CorruptTableError: A vector does not decode; the error names its file and the version.
         UnsupportedFeatureError: The vectors are too large to be broadcast.
     """
-    # A vector has at most as many chunks as rows, and about as many as bytes at most.
+    # a vector has at most as many chunks as rows, and hardly more than bytes
     bits = chunk_bits(sum(min(vector["cardinality"], vector["sizeInBytes"]) for vector in vectors))
     batches = snapshot.table.native.bitmaps([descriptor(vector) for vector in vectors], bits)
     try:
-        bitmaps = sent(spark, batches)
+        bitmaps = bitmap_frame(spark, batches)
     except DeltaReplayError as error:
         if error.version is None:
             error.version = snapshot.version
         raise
-    return joined(frame, bitmaps, VECTOR, bits, "left_anti")
+    return join_bitmaps(frame, bitmaps, VECTOR, bits, "left_anti")
 
 
 def descriptor(vector: Mapping[str, Any]) -> tuple[str, str, int | None, int, int]:
@@ -83,12 +83,12 @@ def descriptor(vector: Mapping[str, Any]) -> tuple[str, str, int | None, int, in
 def chunk_bits(chunks: int) -> int:
     """Return the number of rows in a chunk, as a power of two, for at most this many chunks."""
     for bits in _CHUNKS:
-        if chunks * (1 << bits) // 8 <= _COMFORTABLE:
+        if chunks * (1 << bits) // 8 <= _TARGET_BYTES:
             return bits
     return _CHUNKS[-1]
 
 
-def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
+def bitmap_frame(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
     """Convert chunks of bits to a DataFrame of ``KEY`` and ``WORDS``, to be broadcast.
 
     Raises:
@@ -115,14 +115,16 @@ def sent(spark: SparkSession, chunks: BatchIterator) -> DataFrame:
     return spark.createDataFrame(list(zip(*words.to_pydict().values(), strict=True)), types)
 
 
-def joined(frame: DataFrame, bitmaps: DataFrame, number: str, bits: int, how: str) -> DataFrame:
+def join_bitmaps(
+    frame: DataFrame, bitmaps: DataFrame, number: str, bits: int, how: str
+) -> DataFrame:
     """Keep the rows whose bit is set (``left_semi``) or is not set (``left_anti``).
 
     With ``left``, all rows are kept; those whose bit is not set have null as their ``KEY``.
 
     Args:
         frame: Numbered rows.
-        bitmaps: As ``sent`` returns them.
+        bitmaps: As ``bitmap_frame`` returns them.
         number: The column with the number of the bitmap.
         bits: Rows in a chunk, as a power of two.
         how: The kind of the join.

@@ -26,12 +26,12 @@ def compiled(spark: SparkSession, name: str) -> Any:
         jvm = gateway.jvm
         java = resources.files(__package__).joinpath(f"{name}.java")
         source = java.read_text(encoding="utf-8")
-        modern = jvm.scala.util.Properties.versionNumberString().startswith("2.13")
-        collection = "scala.collection.immutable.Seq" if modern else "scala.collection.Seq"
+        is_scala_2_13 = jvm.scala.util.Properties.versionNumberString().startswith("2.13")
+        sequence = f"scala.collection.{'immutable.' if is_scala_2_13 else ''}Seq"
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
         session = internals.java_session(spark)
         compiler.setParentClassLoader(session.getClass().getClassLoader())
-        compiler.cook(source.replace("SEQ", collection))
+        compiler.cook(source.replace("SEQ", sequence))
         classes[name] = compiler.getClassLoader().loadClass(f"deltareplay.{name}")
     return classes[name]
 

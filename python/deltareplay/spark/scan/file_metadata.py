@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from deltareplay.spark.scan import driver_classes
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 NAME = "_metadata"
 
 
+def _column(rows: DataFrame) -> Any:
+    """Return the hidden column, from 4.0 on even if the table has a column of that name."""
+    from pyspark.sql import functions as sf
+
+    return rows.metadataColumn(NAME) if hasattr(rows, "metadataColumn") else sf.col(NAME)
+
+
+def field(rows: DataFrame, name: str) -> Any:
+    """Return a field of ``_metadata`` of a scan."""
+    return _column(rows).getField(name)
+
+
 def of_rows(rows: DataFrame, ids: tuple[Column, Column] | None = None) -> Column:
     """Return ``_metadata`` of a scan, to be selected.
 
@@ -25,7 +38,7 @@ def of_rows(rows: DataFrame, ids: tuple[Column, Column] | None = None) -> Column
     """
     from pyspark.sql import functions as sf
 
-    value: Any = rows.metadataColumn(NAME) if hasattr(rows, "metadataColumn") else sf.col(NAME)
+    value = _column(rows)
     if ids is not None:
         value = value.withField("base_row_id", sf.col(names.BASE_ROW_ID))
         value = value.withField("default_row_commit_version", sf.col(names.DEFAULT_VERSION))
@@ -40,16 +53,14 @@ def union(
 
     It is possible on classic Spark 4.0 or later, unless Spark is a modified build.
     """
-    selects = left.select(*columns), right.select(*columns)
+    left, right = left.select(*columns), right.select(*columns)
     if capabilities.is_classic(spark) and capabilities.version(spark) >= (4, 0):
-        try:
-            return _exposing(spark, *selects)
-        except Exception:  # as in ``by_file_index``; the column is hidden then
-            return selects[0].union(selects[1])
-    return selects[0].union(selects[1])
+        with contextlib.suppress(Exception):  # as in ``by_file_index``; the column is not there
+            return _union_with_metadata(spark, left, right)
+    return left.union(right)
 
 
-def _exposing(spark: SparkSession, left: DataFrame, right: DataFrame) -> DataFrame:
+def _union_with_metadata(spark: SparkSession, left: DataFrame, right: DataFrame) -> DataFrame:
     jvm = internals.jvm(spark)
     plans = [internals.analyzed_plan(rows) for rows in (left, right)]
     union = driver_classes.new(spark, "Union", jvm.PythonUtils.toSeq(plans), False, False)

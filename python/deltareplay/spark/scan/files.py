@@ -97,7 +97,8 @@ def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: st
         root: The table's Hadoop path, if it is not the table's own URI.
 
     Raises:
-        CorruptTableError: A path leads out of the table; or a local link does, if roots are named.
+        CorruptTableError: A path leads out of the table; or a local link does, if the table has
+            allowed roots.
         InvalidArgumentError: Spark does not support the storage.
         UnsupportedFeatureError: Spark cannot use the credentials that the catalog vends.
     """
@@ -116,9 +117,9 @@ def _full_paths(
     table: TableLocation, paths: pa.ChunkedArray[Any], base: str
 ) -> pa.ChunkedArray[Any]:
     plain = pc.match_substring_regex(paths, _PLAIN)
-    # if roots are named, each file is checked, because it may be a link
+    # with allowed roots, each file is checked, because it may be a link
     if table.allowed_roots is None and pc.all(plain, min_count=0).as_py():
-        join: Any = pc.binary_join_element_wise  # its stubs allow no mixture of strings and columns
+        join: Any = pc.binary_join_element_wise  # its stubs do not allow strings and columns
         joined: pa.ChunkedArray[Any] = join(base, paths, "/")
         return joined
     parts = urlsplit(base)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import functools
+import operator
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -30,49 +32,49 @@ def condition(filter: Filter) -> Column:
     if isinstance(filter, str):
         return sf.expr(filter)
     groups: Any = filter if filter and isinstance(filter[0], list) else [filter]
-    condition = None
-    for group in groups:
-        every = None
-        for name, operator, value in group:
-            comparison = _comparison(name, " ".join(operator.lower().split()), value)
-            every = comparison if every is None else every & comparison
-        if every is not None:
-            condition = every if condition is None else condition | every
-    if condition is None:
+    conjunctions = [
+        functools.reduce(operator.and_, (_comparison(*comparison) for comparison in group))
+        for group in groups
+        if group
+    ]
+    if not conjunctions:
         raise InvalidArgumentError(
             "the filter has no tuples: leave it out to get all rows",
             code="filter.empty",
         )
-    return condition
+    return functools.reduce(operator.or_, conjunctions)
 
 
-def _comparison(name: str, operator: str, value: Any) -> Column:
+#: Python's functions of comparisons. Rust has checked that a filter has no other operators.
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    **dict.fromkeys(("=", "==", "is"), operator.eq),
+    **dict.fromkeys(("!=", "<>", "is not"), operator.ne),
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _comparison(name: str, symbol: str, value: Any) -> Column:
     from pyspark.sql import functions as sf
 
-    # Spark takes a star without backticks for all columns
+    symbol = " ".join(symbol.lower().split())
+    # without backticks, Spark reads a star as all columns
     column = sf.col(dotted(parts_of(name)) if "*" in name else name)
-    if operator in ("in", "not in"):
+    if symbol in ("in", "not in"):
         listed = [_literal(item) for item in value if item is not None]
         has_null = len(listed) < len(value)
         among = column.isin(listed) if listed else sf.lit(False)
-        if operator == "in":
+        if symbol == "in":
             return among | column.isNull() if has_null else among
         # no nulls: a comparison with null is never true
         return ~among & column.isNotNull()
+    compare = _COMPARISONS[symbol]
     if value is None:
-        return column.isNull() if operator in ("=", "==", "is") else column.isNotNull()
-    literal = _literal(value)
-    if operator in ("=", "==", "is"):
-        return column == literal
-    if operator in ("!=", "<>", "is not"):
-        return column != literal
-    if operator == "<":
-        return column < literal
-    if operator == "<=":
-        return column <= literal
-    if operator == ">":
-        return column > literal
-    return column >= literal  # no other operator is possible: Rust has checked the filter
+        return column.isNull() if compare is operator.eq else column.isNotNull()
+    result: Column = compare(column, _literal(value))
+    return result
 
 
 def _literal(value: Any) -> Column:
@@ -89,11 +91,11 @@ def _literal(value: Any) -> Column:
 def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> Filter | None:
     """Return a condition for the core to skip files, which is true wherever the filter is.
 
-    Timestamp literals without a zone are in the session's time zone, and are converted by Spark.
+    Timestamp literals without a zone are in the session's time zone; Spark converts them.
     Conditions that depend on the zone in another way do not skip files, and neither does SQL that
     the session may parse differently.
     """
-    if isinstance(filter, str) and reads_otherwise(spark, filter):
+    if isinstance(filter, str) and may_parse_differently(spark, filter):
         return None
     if filter is None or is_utc(time_zone(spark)):
         return filter
@@ -110,11 +112,10 @@ def pruning(spark: SparkSession, filter: Filter | None, snapshot: Snapshot) -> F
 def depends_on_zone(filter: str, schema_string: str, partition_columns: Sequence[str]) -> bool:
     """Return whether a condition may be true for other rows in another time zone.
 
-    This is so for timestamps without a zone, and for every comparison of a timestamp that is a
-    partition column.
+    It may be if it has timestamps without a zone, or compares a partition column of timestamps.
     """
-    without = _native.with_timestamps(filter, schema_string, partition_columns, {})
-    return without != _native.filter_at(filter, _EPOCH)
+    independent = _native.with_timestamps(filter, schema_string, partition_columns, {})
+    return independent != _native.filter_at(filter, _EPOCH)
 
 
 def needs_collation(filter: Filter, snapshot: Snapshot) -> bool:
@@ -132,18 +133,19 @@ def needs_collation(filter: Filter, snapshot: Snapshot) -> bool:
     return False
 
 
-#: Settings that change what SQL with such a character means.
+#: Settings that change the meaning of SQL with a character.
 _DIALECT = {
-    "\\": "spark.sql.parser.escapedStringLiterals",  # escapes nothing
-    '"': "spark.sql.ansi.doubleQuotedIdentifiers",  # quotes names
+    "\\": "spark.sql.parser.escapedStringLiterals",  # it escapes nothing
+    '"': "spark.sql.ansi.doubleQuotedIdentifiers",  # it quotes names
 }
 
 
-def reads_otherwise(spark: SparkSession, sql: str) -> bool:
+def may_parse_differently(spark: SparkSession, sql: str) -> bool:
     """Return whether the session may parse SQL differently from the core."""
-    doubled = "''" in sql or '""' in sql
-    if doubled and version(spark) < (4, 1):  # two strings there, instead of a string with a quote
+    has_doubled_quote = "''" in sql or '""' in sql
+    if has_doubled_quote and version(spark) < (4, 1):  # which reads two strings
         return True
-    settings = [setting for letter, setting in _DIALECT.items() if letter in sql]
-    settings += ["spark.sql.legacy.consecutiveStringLiterals.enabled"] if doubled else []
+    settings = [setting for character, setting in _DIALECT.items() if character in sql]
+    if has_doubled_quote:
+        settings.append("spark.sql.legacy.consecutiveStringLiterals.enabled")
     return any(str(spark.conf.get(setting, "false")).lower() == "true" for setting in settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -57,23 +57,23 @@ def frame(
     materialized = materialized_columns(snapshot) if extra.has_ids else None
     if materialized is not None:
         fields += [Field(name, "long") for name in materialized]
-    displayed = projection.columns(columns, extra, materialized)
+    projected = projection.columns(columns, extra, materialized)
     has_vector = deletion_vectors.has_vector(listed)
-    deleted_from = listed.filter(has_vector)
+    descriptors: list[Any] = listed.column("deletionVector").filter(has_vector).to_pylist()
 
     def selected(rows: DataFrame) -> DataFrame:
         if not extra.metadata:
-            return rows.select(*displayed)
+            return rows.select(*projected)
         ids = projection.row_ids(materialized) if materialized is not None else None
-        return rows.select(*displayed, file_metadata.of_rows(rows, ids))
+        return rows.select(*projected, file_metadata.of_rows(rows, ids))
 
-    if deleted_from.num_rows == 0:
+    if not descriptors:
         return selected(relation(spark, files, fields, numbered=extra.numbered))
-    numbers = pa.chunked_array([pa.array(range(deleted_from.num_rows), pa.int64())])
-    touched = files.filter(has_vector)
-    touched = touched.with_constants(Constant.of(names.VECTOR, "long", numbers))
-    descriptors = deleted_from.column("deletionVector").to_pylist()
-    rows = relation(spark, touched, fields, numbered=True)
+    numbers = pa.array(range(len(descriptors)), pa.int64())
+    with_vector = files.filter(has_vector).with_constants(
+        Constant.of(names.VECTOR, "long", numbers)
+    )
+    rows = relation(spark, with_vector, fields, numbered=True)
     remaining = deletion_vectors.without_deleted(spark, rows, snapshot, descriptors)
     without_vector = files.filter(pc.invert(has_vector))
     if len(without_vector) == 0:
@@ -81,17 +81,17 @@ def frame(
     rest = relation(spark, without_vector, fields, numbered=extra.numbered)
     if extra.metadata or extra.origin:
         return selected(rest).union(selected(remaining))
-    return file_metadata.union(spark, rest, remaining, displayed)
+    return file_metadata.union(spark, rest, remaining, projected)
 
 
 def listed_columns(columns: list[Column], extra: ExtraColumns) -> list[str]:
     """Return the columns of the file listing that ``frame`` needs."""
-    names = ["path", "size", "modificationTime", "deletionVector"]
+    listed = ["path", "size", "modificationTime", "deletionVector"]
     if any(column.is_partition for column in columns):
-        names += ["partitionValues", "partitionValues_parsed"]
+        listed += ["partitionValues", "partitionValues_parsed"]
     if extra.has_ids:
-        names += ["baseRowId", "defaultRowCommitVersion"]
-    return names
+        listed += ["baseRowId", "defaultRowCommitVersion"]
+    return listed
 
 
 def _constants(
@@ -135,14 +135,14 @@ def check_types(spark: SparkSession, columns: list[Column]) -> None:
     if capabilities.version(spark) >= (4, 0):
         return
     for column in columns:
-        what = None
         if any(part.type == "variant" for part in nested([column.physical_field()])):
-            what = "is of type variant"
+            reason = "is of type variant"
         elif column.is_widened:
-            what = "had a narrower type in older files (type widening)"
-        if what:
-            raise UnsupportedFeatureError(
-                f"the column {column.name} {what}, which requires Spark 4.0, and this is "
-                f"{spark.version}: leave it out with columns=, or use Snapshot.scan",
-                code="spark.too_old",
-            )
+            reason = "had a narrower type in older files (type widening)"
+        else:
+            continue
+        raise UnsupportedFeatureError(
+            f"the column {column.name} {reason}, which requires Spark 4.0, and this is "
+            f"{spark.version}: leave it out with columns=, or use Snapshot.scan",
+            code="spark.too_old",
+        )

@@ -6,7 +6,7 @@ ROW_ID = "_row_id"
 ROW_COMMIT_VERSION = "_row_commit_version"
 
 #: The prefix of columns that are removed from results.
-OWN = "__deltareplay_"
+PREFIX = "__deltareplay_"
 
 #: The position of a row in its file, and constants of files.
 ROW_NUMBER = "__deltareplay_row_number"
@@ -26,8 +26,8 @@ FILE = "__deltareplay_file"
 OLD_ROW_ID = "__deltareplay_row_id"
 OLD_VERSION = "__deltareplay_row_commit_version"
 
-#: The change type of a row of the change data feed, null for a row of the table; the kind of
-#: change by a statement; and the row before it.
+#: The change type of a row of the change data feed, null for a row of the table; the kind of a
+#: change; and the row before the change.
 CHANGE = "__deltareplay_change"
 KIND = "__deltareplay_kind"
 BEFORE = "__deltareplay_before"
@@ -44,5 +44,5 @@ IS_CHANGE = "deltareplay_is_change"
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a name could be that of a column which a scan or a statement adds."""
-    return name.lower().startswith(OWN) or name.lower() == IS_CHANGE
+    """Return whether a scan or a statement may add a column of this name."""
+    return name.lower().startswith(PREFIX) or name.lower() == IS_CHANGE

@@ -37,7 +37,8 @@ def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constan
             values = values.cast(pa.timestamp("us", values.type.tz))
             if values.type.tz is not None and not is_utc(zone):
                 values = _in_zone(files, column, values, zone)
-        nullable = column.nullable or values.null_count > 0  # as old writers left empty strings
+        # old writers left empty strings, which are null
+        nullable = column.nullable or values.null_count > 0
         constants.append(
             Constant.of(column.physical, column.physical_type, values, nullable=nullable)
         )

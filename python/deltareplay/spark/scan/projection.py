@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.fields import FIELD_ID, Column, spark_type
@@ -11,20 +11,26 @@ from deltareplay.spark.syntax import names
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
 class ExtraColumns:
-    """The columns to add to those of the table."""
+    """The columns to add to those of the table.
+
+    Attributes:
+        row_id: The id and the commit version of each row.
+        file_path: The path of the file, as in the log.
+        row_index: The position of the row in its file.
+        origin: For statements, under names that no table has: the file and the position of each
+            row, and with ``row_id`` its id and commit version.
+        metadata: Spark's ``_metadata``, as a visible column.
+        metadata_ids: Whether ``_metadata`` has the ids of rows.
+    """
 
     row_id: bool
     file_path: bool
     row_index: bool
-    #: For statements, under names that no table has: the file and the position of each row; the id,
-    #: too, with ``row_id``.
     origin: bool = False
-    #: Spark's column ``_metadata``, as any other, and whether it has the ids of rows.
     metadata: bool = False
     metadata_ids: bool = False
 
@@ -52,10 +58,10 @@ class ExtraColumns:
 
 
 def columns(
-    every: list[Column], extra: ExtraColumns, materialized: tuple[str, str] | None
+    table_columns: list[Column], extra: ExtraColumns, materialized: tuple[str, str] | None
 ) -> list[SparkColumn]:
     """Return the columns of the table in order, then the additional ones."""
-    return [*(_logical(column) for column in every), *_extra(extra, materialized)]
+    return [*map(_logical, table_columns), *_extra(extra, materialized)]
 
 
 def _logical(column: Column) -> SparkColumn:
@@ -67,12 +73,12 @@ def _logical(column: Column) -> SparkColumn:
     if column.is_renamed_inside:
         # by position: values do not change, fields get the names of the table
         stored = stored.cast(spark_type(column.logical_type))
-    if column.is_renamed_inside or column.name != column.physical or _has_own(column):
+    if column.is_renamed_inside or column.name != column.physical or _has_other_metadata(column):
         return stored.alias(column.name, metadata=column.metadata_without_id)
     return stored
 
 
-def _has_own(column: Column) -> bool:
+def _has_other_metadata(column: Column) -> bool:
     """Return whether the column's metadata differs from that of the relation's column."""
     return FIELD_ID in column.metadata or bool(column.is_partition and column.metadata)
 
@@ -106,12 +112,3 @@ def row_ids(materialized: tuple[str, str]) -> tuple[SparkColumn, SparkColumn]:
     return sf.coalesce(row_id, default), sf.coalesce(
         version, sf.col(hidden_columns.DEFAULT_VERSION)
     )
-
-
-def of_file(rows: DataFrame, name: str) -> Any:
-    """Return a field of Spark's ``_metadata``, even if the table has a column of that name."""
-    from pyspark.sql import functions as sf
-
-    if hasattr(rows, "metadataColumn"):  # from 4.0 on
-        return rows.metadataColumn("_metadata").getField(name)
-    return sf.col(f"_metadata.{name}")

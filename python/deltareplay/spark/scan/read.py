@@ -82,28 +82,28 @@ def read(
     """
     capabilities.check(spark)
     table = resolved(spark, table)
-    travelled = lookup.split_time_travel(table) if isinstance(table, str) else None
-    if travelled is not None and not table_of(table).native.exists():
+    split_path = lookup.split_time_travel(table) if isinstance(table, str) else None
+    if split_path is not None and not table_of(table).native.exists():
         if version is not None or timestamp is not None:
             raise InvalidArgumentError(
                 f"{table} has a version: leave it out, or version and timestamp",
                 code="argument.version",
             )
-        table, version, time = travelled
+        table, version, time = split_path
         timestamp = None if time is None else evaluate_timestamp(spark, time)
     snapshot = snapshot_of(table, version, timestamp)
     extra = ExtraColumns(with_row_id, with_file_path, with_row_index)
-    selecting = filters.pruning(spark, filter, snapshot)
-    # checked by the same rules, whether or not it selects files
+    skipping = filters.pruning(spark, filter, snapshot)
+    # checks the filter, too, even if it does not skip files
     if filter is not None and filters.needs_collation(filter, snapshot):
-        selecting = None
-    rows = rows_of(spark, snapshot, selecting, columns, extra, root)
+        skipping = None
+    rows = rows_of(spark, snapshot, skipping, columns, extra, root)
     if filter is not None:
         rows = rows.filter(filters.condition(filter))
     if columns is None:
         return rows
-    every = columns_of(snapshot)
-    return rows.select(*(_quoted(every, name) for name in columns), *extra.names)
+    table_columns = columns_of(snapshot)
+    return rows.select(*(_quoted(table_columns, name) for name in columns), *extra.names)
 
 
 @checked
@@ -138,7 +138,7 @@ def count(
     snapshot = snapshot_of(table, version, timestamp)
     if filter is None:
         with warnings.catch_warnings():
-            # no warning about a missing row count: the rows are counted all the same
+            # no warning about a missing row count, because Spark counts the rows then
             warnings.simplefilter("ignore", DeltaReplayWarning)
             num_rows = snapshot.num_rows
         if num_rows is not None:
@@ -193,16 +193,21 @@ def rows_of(
         with_row_index=extra.row_index,
     )
     reads_void = capabilities.reads_void(spark)
-    every = columns_of(snapshot, as_defined=True, with_void_fields=reads_void)
+    read_columns = columns_of(snapshot, as_defined=True, with_void_fields=reads_void)
     if not reads_void:
-        chosen = {name.lower() for name in columns or ()}
-        every = [column for column in every if not column.is_void or column.name.lower() in chosen]
-    check_types(spark, every)
-    listed = scan.files(listed_columns(every, extra))
-    return frame(spark, snapshot, listed, every, extra, root)
+        requested = {name.lower() for name in columns or ()}
+        read_columns = [
+            column
+            for column in read_columns
+            if not column.is_void or column.name.lower() in requested
+        ]
+    check_types(spark, read_columns)
+    listed = scan.files(listed_columns(read_columns, extra))
+    return frame(spark, snapshot, listed, read_columns, extra, root)
 
 
-def _quoted(every: list[Column], name: str) -> str:
-    exact = {column.name: column for column in every}
-    folded = {column.name.lower(): column for column in every}
+def _quoted(columns: list[Column], name: str) -> str:
+    """Return the quoted name of a column, in its own spelling if that of the caller differs."""
+    exact = {column.name: column for column in columns}
+    folded = {column.name.lower(): column for column in columns}
     return names.quoted((exact.get(name) or folded[name.lower()]).name)

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.scan import by_file_index, by_paths
+from deltareplay.spark.scan import by_file_index, by_paths, file_metadata
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.files import Files
-from deltareplay.spark.scan.projection import of_file
 from deltareplay.spark.session.capabilities import is_classic
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def relation(
         return by_paths.frame(spark, files, fields, numbered)
     if not numbered:
         return rows
-    return rows.select("*", of_file(rows, "row_index").alias(names.ROW_NUMBER))
+    return rows.select("*", file_metadata.field(rows, "row_index").alias(names.ROW_NUMBER))
 
 
 def _check_names(fields: list[Field]) -> None:

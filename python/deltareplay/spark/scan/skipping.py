@@ -50,9 +50,8 @@ def other_partitions(condition: str, spark: SparkSession, snapshot: Snapshot) ->
     The result is None if the condition does not use only partition columns, or if only Spark
     understands it.
     """
-    partitions = {*snapshot.partition_columns}
     schema = Struct.parse(snapshot.schema_json)
-    fields = [field for field in schema.fields if field.name in partitions]
+    fields = [field for field in schema.fields if field.name in snapshot.partition_columns]
     if not fields:
         return None
     text = f"NOT (({condition}\n) IS TRUE)"
@@ -91,12 +90,12 @@ def own_filter(
         joined: Whether the condition may refer to other tables.
         fields: The columns that the filter may use; None for all.
     """
-    if text is None or filters.reads_otherwise(spark, text):
+    if text is None or filters.may_parse_differently(spark, text):
         return None
     try:
         schema = snapshot.schema_json if fields is None else schema_json(fields)
-        own = _native.target_filter(text, schema, alias, joined)
-        return None if own is None else filters.pruning(spark, own, snapshot)
+        filter = _native.target_filter(text, schema, alias, joined)
+        return None if filter is None else filters.pruning(spark, filter, snapshot)
     except (InvalidArgumentError, UnsupportedFeatureError):
         return None  # Spark has more functions than the core
 

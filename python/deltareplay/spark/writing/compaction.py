@@ -15,7 +15,7 @@ from deltareplay._support.warnings import warn
 from deltareplay._transaction.written import Written, options, written
 from deltareplay.exceptions import CommitStateUnknownError, DeltaReplayError
 from deltareplay.spark.executors import run
-from deltareplay.spark.executors.worker import Batches, answers, cores
+from deltareplay.spark.executors.worker import Batches, cores, results
 from deltareplay.spark.session import settings
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ class PackFiles:
     bins: list[str]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the ``add`` bodies of each of the bins of these numbers, as a JSON array."""
+        """Return the ``add`` bodies of each numbered bin, as a JSON array."""
         table, definition = self.table.native, self.definition
-        return answers(
+        return results(
             batches, lambda part: _native.pack_files(table, definition, self.bins[part], cores())
         )
 
@@ -69,7 +69,7 @@ class SpillPieces:
             path = f"{self.directory}/{uuid.uuid4()}"  # an attempt that is repeated has its own
             return _native.spill_piece(self.table.native, self.orders[order], piece, path)
 
-        return answers(batches, spill)
+        return results(batches, spill)
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class WriteOrdered:
     files: list[tuple[int, int]]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the ``add`` bodies of each of the files of these numbers, as a JSON array."""
+        """Return the ``add`` bodies of each numbered file, as a JSON array."""
 
         def write(number: int) -> str:
             order, file = self.files[number]
@@ -97,7 +97,7 @@ class WriteOrdered:
                 self.table.native, self.definition, self.orders[order], file, self.spilled[order]
             )
 
-        return answers(batches, write)
+        return results(batches, write)
 
 
 class Compaction:
@@ -136,7 +136,7 @@ class Compaction:
     def _packed(self) -> list[tuple[int, str]]:
         bins = self._plan.bins()
         task = PackFiles(self._table, self._definition, bins)
-        return list(enumerate(run.answers(self._spark, task, len(bins))))
+        return list(enumerate(run.results(self._spark, task, len(bins))))
 
     def _ordered(self) -> list[tuple[int, str]]:
         planned = self._plan.orders(_PIECE)
@@ -149,7 +149,7 @@ class Compaction:
         directory = str(uuid.uuid4())
         try:
             task = SpillPieces(self._table, directory, orders, pieces)
-            spills = run.answers(self._spark, task, len(pieces))
+            spills = run.results(self._spark, task, len(pieces))
             spilled: list[list[str]] = [[] for _ in orders]
             for (number, _), spill in zip(pieces, spills, strict=True):
                 spilled[number].append(spill)
@@ -159,7 +159,7 @@ class Compaction:
                 for file in range(count)
             ]
             ordered = WriteOrdered(self._table, self._definition, orders, spilled, files)
-            adds = run.answers(self._spark, ordered, len(files))
+            adds = run.results(self._spark, ordered, len(files))
         finally:
             self._discard(directory)
         return [(number, added) for (number, _), added in zip(files, adds, strict=True)]

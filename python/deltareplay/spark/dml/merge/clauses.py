@@ -147,7 +147,7 @@ class JoinedColumns:
             statement.target.fields,
             statement.target.written_fields,
             [
-                (field, f"{hidden_columns.OWN}target_{at}")
+                (field, f"{hidden_columns.PREFIX}target_{at}")
                 for at, field in enumerate(statement.known_fields)
             ],
             source.alias,
@@ -183,7 +183,7 @@ class JoinedColumns:
             return rows
         pairs = self.source if when == "not_matched" else self.target
         columns = [sf.col(copy).alias(field.name) for field, copy in pairs]
-        hidden = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
+        hidden = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.PREFIX)]
         return rows.select(*columns, *hidden).alias(alias)
 
     def _visible_names(self, when: When) -> list[str]:
@@ -349,7 +349,7 @@ def changed(
 
 def _value(when: When, position: int) -> str:
     """Return the name of the values that clauses of a kind compute for a column."""
-    return f"{hidden_columns.OWN}value_{when}_{position}"
+    return f"{hidden_columns.PREFIX}value_{when}_{position}"
 
 
 def _set(
@@ -381,7 +381,7 @@ def _set(
             value = sf.when(number.isin(lacking), default(spark, field)).otherwise(value)
         selected.append(value.alias(field.name))
         usable.append(field.name)
-    own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.OWN)]
+    own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.PREFIX)]
     result = rows.select(*selected, *own)
     for field, setting in partly:
         computed = log_expressions.generated(spark, field, usable)

@@ -333,7 +333,7 @@ class MergeExecution:
         if feed_too:
             before = [self.columns.old(field).alias(field.name) for field in self.columns.fields]
             extra_columns.append(sf.struct(*before).alias(hidden_columns.BEFORE))
-        own = [column for column in changed.columns if not column.startswith(hidden_columns.OWN)]
+        own = [column for column in changed.columns if not column.startswith(hidden_columns.PREFIX)]
         return changed.select(*[sf.col(names.quoted(column)) for column in own], *extra_columns)
 
 

@@ -141,7 +141,7 @@ class MergeSource:
             directory.discard()
 
 
-_COLUMN = f"{hidden_columns.OWN}source_"
+_COLUMN = f"{hidden_columns.PREFIX}source_"
 
 
 def _aliases(frame: DataFrame) -> set[str]:
@@ -308,7 +308,7 @@ def _check_deterministic(condition: Expression, rows: DataFrame) -> None:
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as sf
 
-    other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{hidden_columns.OWN}other"))
+    other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{hidden_columns.PREFIX}other"))
     try:
         _ = rows.join(other, as_column(condition)).schema  # Spark rejects it here
     except AnalysisException as cause:
