@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -59,8 +60,7 @@ def aligned_rows(
     names = source_names if by_name else [*target_names, *source_names[len(target_names) :]]
     fields_by_key = {field.key: field for field in target.fields}
     target_columns = [
-        fields_by_key.get(name.lower())
-        for name in (source_names if by_name else names[: len(target_names)])
+        fields_by_key.get(name.lower()) for name in (source_names if by_name else target_names)
     ]
     widens = target.widens if evolves else _never
     renamed = [
@@ -78,8 +78,9 @@ def aligned_rows(
         return rows.toDF(*names)
     rows = rows.toDF(*(f"_{at}" for at in range(len(source_fields))))
     values = []
-    for at, (field, name) in enumerate(zip(source_fields, names, strict=True)):
-        value, column = sf.col(f"_{at}"), target_columns[at] if at < len(target_columns) else None
+    targets = itertools.zip_longest(source_fields, names, target_columns)
+    for at, (field, name, column) in enumerate(targets):
+        value = sf.col(f"_{at}")
         if column is not None:
             value = converted_by_position(
                 spark, value, field, column, widens, only_structs=compatible
@@ -89,9 +90,9 @@ def aligned_rows(
 
 
 def wrong_count(rows: DataFrame, columns: Sequence[str]) -> InvalidArgumentError:
-    """Return the error for rows whose number of columns does not fit."""
+    """Return the error for rows with another number of columns."""
     return InvalidArgumentError(
-        f"the rows have {len(rows.columns)} columns, but {len(columns)} are to be written "
+        f"the rows have {len(rows.columns)} columns, but {len(columns)} are required "
         f"({', '.join(columns)}): select these, or match by name (INSERT ... BY NAME)",
         code="write.columns",
     )
@@ -199,15 +200,15 @@ class _ByPosition:
             return value
         if isinstance(source, Array) and isinstance(target, Array):
             element, other = source.element, target.element
-            # as delta-spark: other arrays are only cast
+            # as in delta-spark, other arrays are only cast
             if isinstance(element, Struct) and isinstance(other, Struct) and source.contains_null:
                 return sf.transform(value, lambda part: self._struct(part, element, other, name))
             return self._converted(value, source, target, name)
         if _shape(source) == _shape(target):
             return self._converted(value, source, target, name)
 
-        def inner(part: Column, part_source: Type, part_own: Type, step: str) -> Column:
-            return self.convert(part, part_source, part_own, f"{name}.{step}")
+        def inner(part: Column, old: Type, new: Type, step: str) -> Column:
+            return self.convert(part, old, new, f"{name}.{step}")
 
         return converted_parts(value, source, target, inner, nullable)
 
@@ -217,7 +218,7 @@ class _ByPosition:
         fields, target_fields = source.fields, target.fields
         if len(fields) < len(target_fields):
             raise InvalidArgumentError(
-                f"the value of {name} has {len(fields)} fields, and the table "
+                f"the value of {name} has {len(fields)} fields, and the column has "
                 f"{len(target_fields)}: pass all fields, or use BY NAME with schema evolution",
                 code="write.columns",
             )

@@ -1,4 +1,4 @@
-"""The tasks of an optimize, and its commit."""
+"""The tasks of OPTIMIZE, and its commit."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class SpillPieces:
     pieces: list[tuple[int, str]]
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the temporary file of each piece, as ``WriteOrdered`` takes it."""
+        """Return the temporary file of each numbered piece."""
 
         def spill(number: int) -> str:
             order, piece = self.pieces[number]
-            path = f"{self.directory}/{uuid.uuid4()}"  # an attempt that is repeated has its own
+            path = f"{self.directory}/{uuid.uuid4()}"  # each attempt of a task has its own
             return _native.spill_piece(self.table.native, self.orders[order], piece, path)
 
         return results(batches, spill)
@@ -168,7 +168,7 @@ class Compaction:
         try:
             _native.discard_spilled(self._table.native, directory)
         except DeltaReplayError as error:
-            warn(f"temporary files are left in {directory}, which VACUUM removes: {error}")
+            warn(f"temporary files remain in {directory} until VACUUM removes them: {error}")
 
 
 def after_write(spark: SparkSession, target: TargetTable, version: int, added: pa.Table) -> None:

@@ -1,7 +1,7 @@
-"""Values of identity columns, computed where Spark writes the rows.
+"""Values of identity columns, computed by the tasks that write the rows.
 
 Tasks have no common counter. Each counts its own rows, in steps that leave room for the rows of
-other tasks, so that values have gaps, which the protocol allows.
+other tasks. The gaps between the values are allowed by the protocol.
 
 Delta protocol: "Identity Columns".
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MARK = "delta.identity.highWaterMark"
 
-#: ``monotonically_increasing_id`` has the number of the task above that of its row.
+#: ``monotonically_increasing_id`` has the row's number in these low bits, the task's above them.
 _ROW_BITS = 33
 #: The number of tasks whose values interleave; later tasks start above them.
 _TASK_BITS = 8

@@ -21,16 +21,16 @@ GENERATED = "delta.generationExpression"
 DEFAULT = "CURRENT_DEFAULT"
 
 #: The package of Spark's own functions.
-_OWN = "org.apache.spark.sql.catalyst.expressions."
+_SPARKS_PACKAGE = "org.apache.spark.sql.catalyst.expressions."
 
 
-def sql(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> str:
+def sql(spark: SparkSession, text: str, source: str, columns: Sequence[str]) -> str:
     """Return an expression as SQL for Spark, usable as an operand in any expression.
 
     Args:
         spark: The session.
         text: The expression in the log.
-        what: A description of the expression, for errors.
+        source: A description of the expression, for errors.
         columns: The columns that it may refer to.
 
     Raises:
@@ -39,13 +39,13 @@ def sql(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> st
             function by its own.
     """
     qualified = capabilities.version(spark) >= (4, 2)
-    printed, functions = _native.spark_expression(text, what, list(columns), qualified)
+    printed, functions = _native.spark_expression(text, source, list(columns), qualified)
     if not qualified:
-        _check_own(spark, functions, what)
+        _check_functions(spark, functions, source)
     return strings.printed(spark, printed)
 
 
-def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None:
+def _check_functions(spark: SparkSession, functions: Sequence[str], source: str) -> None:
     """Check that the session has not replaced these functions, which older Spark would call."""
     from pyspark.errors import AnalysisException
 
@@ -54,30 +54,30 @@ def _check_own(spark: SparkSession, functions: Sequence[str], what: str) -> None
             class_name = str(spark.catalog.getFunction(name).className)
         except AnalysisException:  # neither this Spark nor the session has it
             continue
-        if not class_name.startswith(_OWN):
+        if not class_name.startswith(_SPARKS_PACKAGE):
             raise UnsupportedFeatureError(
-                f"{what} calls {name}, which this session has replaced by its own function: rename "
-                "that function",
+                f"{source} calls {name}, which this session has replaced by its own function: "
+                "rename that function",
                 code="spark.expression",
             )
 
 
-def value(spark: SparkSession, text: str, what: str, columns: Sequence[str]) -> Column:
+def value(spark: SparkSession, text: str, source: str, columns: Sequence[str]) -> Column:
     """Return an expression as a column; arguments and errors are those of ``sql``.
 
     Raises:
         UnsupportedFeatureError: ``spark.expression``, also where this Spark does not parse it.
     """
-    return _parsed(sql(spark, text, what, columns), what)
+    return _parsed(sql(spark, text, source, columns), source)
 
 
-def _parsed(printed: str, what: str) -> Column:
+def _parsed(printed: str, source: str) -> Column:
     from pyspark.sql import functions as sf
 
     try:
         return sf.expr(printed)
-    except Exception as cause:  # as in ``_refusal``
-        raise _unresolved(what, cause) from cause
+    except Exception as cause:  # as in ``_resolution_error``
+        raise _unresolved(source, cause) from cause
 
 
 def check(rows: DataFrame, values: Mapping[str, Column]) -> None:
@@ -88,29 +88,29 @@ def check(rows: DataFrame, values: Mapping[str, Column]) -> None:
         values: The expressions.
 
     Raises:
-        UnsupportedFeatureError: ``spark.expression``: Spark refuses one of them.
+        UnsupportedFeatureError: ``spark.expression``: Spark cannot resolve one of them.
     """
-    if not values or _refusal(rows, *values.values()) is None:
+    if not values or _resolution_error(rows, *values.values()) is None:
         return
-    for what, column in values.items():
-        cause = _refusal(rows, column)
+    for source, column in values.items():
+        cause = _resolution_error(rows, column)
         if cause is not None:
-            raise _unresolved(what, cause) from cause
+            raise _unresolved(source, cause) from cause
 
 
-def _refusal(rows: DataFrame, *columns: Column) -> Exception | None:
+def _resolution_error(rows: DataFrame, *columns: Column) -> Exception | None:
     """Return Spark's error if it cannot resolve columns."""
     try:
         _ = rows.select(*columns).schema
-    except Exception as error:  # Spark has many kinds for it, some of them of the JVM
+    except Exception as error:  # Spark has many classes of errors for it, also in the JVM
         return error
     return None
 
 
-def _unresolved(what: str, cause: Exception) -> UnsupportedFeatureError:
+def _unresolved(source: str, cause: Exception) -> UnsupportedFeatureError:
     message = internals.first_line(cause).split("JVM stacktrace")[0].strip()
     return UnsupportedFeatureError(
-        f"{what} cannot be evaluated by this Spark: {message}", code="spark.expression"
+        f"{source} cannot be evaluated by this Spark: {message}", code="spark.expression"
     )
 
 

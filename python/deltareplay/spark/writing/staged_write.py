@@ -29,7 +29,7 @@ from deltareplay.spark.storage.staging_directory import StagingDirectory
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing import identity_columns
 from deltareplay.spark.writing.compaction import after_write
-from deltareplay.spark.writing.table_rows import broken, table_rows
+from deltareplay.spark.writing.table_rows import constraint_error, table_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -46,7 +46,7 @@ class FileRows:
     Attributes:
         rows: The columns of the files, and the partition columns as strings of the log.
         partitions: The partition columns, by their names in the log.
-        counted: Identity columns whose values are generated here, by their names in the files.
+        counted: Identity columns whose values the write generates, by their names in the files.
     """
 
     rows: DataFrame
@@ -90,7 +90,7 @@ class FileRows:
 
         mode = target.properties.get("delta.columnMapping.mode", "none").lower()
         partitions = {column.lower() for column in target.partition_columns}
-        columns, texts, counted = [], {}, {}
+        columns, partition_names, counted = [], {}, {}
         with_values = {name.lower() for name in supplied}
         for field in target.written_fields:
             name = field.physical_name(mode)
@@ -98,19 +98,19 @@ class FileRows:
             if field.is_identity and field.key not in with_values:
                 counted[name] = field
             if field.key in partitions:
-                texts[field.key] = name
-                columns.append(_text(column, field).alias(name))
+                partition_names[field.key] = name
+                columns.append(_partition_string(column, field).alias(name))
             else:
                 if mode != "none" and not isinstance(field.type, str):
                     column = column.cast(spark_type(_in_files(field.type, mode)))
                 columns.append(column.alias(name, metadata=_ids(field, mode)))
-        ordered = tuple(texts[column.lower()] for column in target.partition_columns)
+        ordered = tuple(partition_names[column.lower()] for column in target.partition_columns)
         if len(ordered) == len(columns):
             raise InvalidArgumentError(
                 "all columns of the table are partition columns: Spark cannot write such files",
                 code="write.columns",
             )
-        columns += [sf.col(own).alias(name) for name, own in (extra_columns or {}).items()]
+        columns += [sf.col(hidden).alias(name) for name, hidden in (extra_columns or {}).items()]
         if hidden_columns.CHANGE in rows.columns:
             columns.append(sf.col(hidden_columns.CHANGE).alias("_change_type"))
             columns.append(
@@ -120,7 +120,7 @@ class FileRows:
         return cls(rows.select(*columns), ordered, counted)
 
 
-def _text(column: Column, field: Field) -> Column:
+def _partition_string(column: Column, field: Field) -> Column:
     """Return a partition value as the string in the log.
 
     Source: Delta protocol, "Partition Value Serialization".
@@ -136,12 +136,12 @@ def _text(column: Column, field: Field) -> Column:
         )
     if type_ == "string":
         text = column.cast("string")
-        is_null_there = (sf.length(text) == 0) | (text == _NULL)
-        is_other = is_null_there | text.startswith(_PREFIX)
-        return sf.when(is_other, sf.concat(sf.lit(_PREFIX), text)).otherwise(text)
+        means_null = (sf.length(text) == 0) | (text == _NULL)
+        needs_prefix = means_null | text.startswith(_PREFIX)
+        return sf.when(needs_prefix, sf.concat(sf.lit(_PREFIX), text)).otherwise(text)
     if type_ != "timestamp":
         return column.cast("string")
-    # in UTC, whatever the session's time zone
+    # in UTC, independent of the session's time zone
     micros = sf.unix_micros(column)
     fraction = sf.pmod(micros, sf.lit(1_000_000))
     seconds = ((micros - fraction) / 1_000_000).cast("decimal(18, 6)")
@@ -177,12 +177,12 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 _PREFIX = "deltareplay_text_"
 
 
-def _value(directory: str) -> str | None:
-    """Return the partition value of a directory, without its escapes."""
+def _partition_value(directory: str) -> str | None:
+    """Return the partition value of a directory name, which has no percent-encoding."""
     return None if directory == _NULL else directory.removeprefix(_PREFIX)
 
 
-#: Settings of the written files that only a session can have.
+#: Settings of the session that determine how Spark writes files; they are no options of a write.
 _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
@@ -194,8 +194,8 @@ _SETTINGS = {
 _SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
 
 
-#: For optimized writes: partitions of the shuffle are merged or split to about this size.
-_OPTIMIZED = {
+#: Additional settings for optimized writes: partitions of the shuffle get about this size.
+_OPTIMIZED_WRITE = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "512m",
 }
@@ -270,33 +270,38 @@ class StagedWrite:
         from pyspark.sql import functions as sf
 
         codec = _codec(self._target.properties)
-        own = _SETTINGS | (_SHREDDING if capabilities.version(self._spark) >= (4, 1) else {})
-        written, rows = Observation(), file_rows.rows
+        session_settings = dict(_SETTINGS)
+        if capabilities.version(self._spark) >= (4, 1):
+            session_settings |= _SHREDDING
+        rows = file_rows.rows
         if self._is_optimized():
-            # the rows of a partition come together; Spark's planner evens out the files
+            # a shuffle brings the rows of a partition together; Spark's planner evens out the files
             rows = rows.hint("rebalance", *map(sf.col, map(names.quoted, file_rows.partitions)))
-            own |= _OPTIMIZED
-        rows = capabilities.in_own_session(rows, own)
-        # not by their names, one of which may be that of the count
-        counted = {f"mark {at}": both for at, both in enumerate(file_rows.counted.items())}
+            session_settings |= _OPTIMIZED_WRITE
+        rows = capabilities.in_own_session(rows, session_settings)
+        # numbered, because a column may have the name of the count
         farthest = [
-            identity_columns.farthest(field, stored).alias(name)
-            for name, (stored, field) in counted.items()
+            identity_columns.farthest(field, stored).alias(f"mark {at}")
+            for at, (stored, field) in enumerate(file_rows.counted.items())
         ]
-        rows = rows.observe(written, sf.count(sf.lit(1)).alias("rows"), *farthest)
+        observation = Observation()
+        rows = rows.observe(observation, sf.count(sf.lit(1)).alias("rows"), *farthest)
         writer = rows.write.format("parquet").mode("append").option("compression", codec)
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
         writer = writer.options(**self._directory.credentials.options_for(self._spark))
         try:
             writer.partitionBy(*file_rows.partitions).save(self._directory.path)
         except Exception as error:
-            constraint = broken(error)
-            if constraint is None:
+            broken_constraint = constraint_error(error)
+            if broken_constraint is None:
                 raise
-            raise constraint from error
-        observed = written.get
-        marks = {field.name: observed[name] for name, (_, field) in counted.items()}
-        marks = {name: mark for name, mark in marks.items() if mark is not None}
+            raise broken_constraint from error
+        observed = observation.get
+        marks = {
+            field.name: mark
+            for at, field in enumerate(file_rows.counted.values())
+            if (mark := observed[f"mark {at}"]) is not None
+        }
         files = self._files(file_rows.partitions, marks)
         self._check_rows(files, observed["rows"])
         return files
@@ -315,14 +320,14 @@ class StagedWrite:
     def _check_rows(self, files: StagedFiles, written: int) -> None:
         """Check that there are no files of attempts that Spark did not commit.
 
-        Some committers leave such files: an attempt that moved its files and was then lost is
-        repeated, and if the source is not deterministic, files of the first attempt may remain.
+        Some committers leave such files: if an attempt is lost after it moved its files, Spark
+        repeats it, and if the source is not deterministic, files of the first attempt may remain.
         """
         num_rows = files.metrics["numOutputRows"] + files.changed_rows
         if num_rows != written:
             raise StorageError(
                 f"Spark's tasks committed {written} rows, but the files in {self._directory.name} "
-                f"have {num_rows}: a repeated attempt left extra files, or lost some. Nothing was "
+                f"have {num_rows}: a repeated attempt left extra files or lost some. Nothing was "
                 "committed; write again",
                 code="write.uncommitted_files",
             )
@@ -331,46 +336,41 @@ class StagedWrite:
         files = _native.staged_statistics(
             self._target.table.native, self._directory.name, self._target.definition
         )
-        adds, changes = [], []
-        metrics, changed = dict.fromkeys(("numFiles", "numOutputRows", "numOutputBytes"), 0), 0
+        adds, changes, num_rows, num_changed_rows = [], [], 0, 0
         for file in files:
-            row: dict[str, Any] = dict(zip(_LISTED, file, strict=True))
+            row: dict[str, Any] = dict(zip(_FILE_COLUMNS, file, strict=True))
             count = json.loads(row["stats"])["numRecords"]
             if count == 0:
                 continue
             _, *directories, _ = row["path"].split("/")
             if len(directories) != len(partitions) or not all("=" in name for name in directories):
                 raise StorageError(
-                    f"{row['path']} is in the directory of this write, but not in those of a "
-                    "partition: another program put it there. Nothing was committed; write again",
+                    f"{row['path']} is in the directory of this write, but not in the directory of "
+                    "a partition: another program put it there. Nothing was committed; write again",
                     code="write.uncommitted_files",
                 )
-            values = [tuple(map(unquote, directory.split("=", 1))) for directory in directories]
-            partition_values = [(key, _value(value)) for key, value in values]
-            is_change = dict(partition_values).get(hidden_columns.IS_CHANGE) == "true"
-            partition_values = [
-                value for value in partition_values if value[0] != hidden_columns.IS_CHANGE
-            ]
-            if is_change:
-                changes.append({**row, "partitionValues": partition_values})
-                changed += count
+            pairs = (map(unquote, directory.split("=", 1)) for directory in directories)
+            values = {key: _partition_value(value) for key, value in pairs}
+            if values.pop(hidden_columns.IS_CHANGE, None) == "true":
+                changes.append({**row, "partitionValues": values})
+                num_changed_rows += count
             else:
-                path = quote(row["path"], safe=SAFE)
-                adds.append(
-                    {**row, "path": path, "partitionValues": partition_values, "dataChange": True}
-                )
-                metrics["numFiles"] += 1
-                metrics["numOutputRows"] += count
-                metrics["numOutputBytes"] += row["size"]
+                row["path"] = quote(row["path"], safe=SAFE)
+                adds.append({**row, "partitionValues": list(values.items()), "dataChange": True})
+                num_rows += count
+        metrics = {
+            "numFiles": len(adds),
+            "numOutputRows": num_rows,
+            "numOutputBytes": sum(row["size"] for row in adds),
+        }
         moved = self._moved(changes)
-        times = [row["modificationTime"] for row in changes]
         written = [(row["path"], row["size"], row["modificationTime"]) for row in adds]
         written += [
-            (change["path"], change["size"], time)
-            for change, time in zip(moved, times, strict=True)
+            (change["path"], change["size"], row["modificationTime"])
+            for change, row in zip(moved, changes, strict=True)
         ]
         table = pa.Table.from_pylist(adds, _ADD)
-        return StagedFiles(table, moved, metrics, changed, marks, written)
+        return StagedFiles(table, moved, metrics, num_changed_rows, marks, written)
 
     def _moved(self, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Move change data files to the directory that the protocol prescribes."""
@@ -387,7 +387,7 @@ class StagedWrite:
             {
                 "path": quote(moved[change["path"]], safe=SAFE),
                 "size": change["size"],
-                "partition_values": dict(change["partitionValues"]),
+                "partition_values": change["partitionValues"],
             }
             for change in changes
         ]
@@ -401,7 +401,7 @@ class StagedWrite:
         self._directory.discard()
 
 
-_LISTED = ("path", "size", "modificationTime", "stats")
+_FILE_COLUMNS = ("path", "size", "modificationTime", "stats")
 
 _ADD = pa.schema(
     [
@@ -426,7 +426,7 @@ def commit_or_discard(transaction: Transaction, discard: Callable[[], None]) -> 
         return transaction.commit()
     except CommitStateUnknownError:
         raise
-    except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
+    except DeltaReplayError:  # not after others, such as Ctrl-C: the commit may exist
         discard()
         raise
 
@@ -437,7 +437,7 @@ def commit_rows(
     location: WriteLocation,
     target: TargetTable,
     transaction: Transaction,
-    also: Callable[[pa.Table], Mapping[str, int]],
+    stage_others: Callable[[pa.Table], Mapping[str, int]],
     root: str | None = None,
 ) -> WrittenVersion:
     """Write the rows and commit them with the staged actions; no files remain if that fails.
@@ -448,12 +448,12 @@ def commit_rows(
         location: The location of the table.
         target: The table.
         transaction: The transaction.
-        also: Receives the columns of ``add`` of the written files, stages actions that depend on
-            them, and returns additional metrics.
+        stage_others: Receives the columns of ``add`` of the written files, stages actions that
+            depend on them, and returns additional metrics.
         root: The table's Hadoop path, if it is not its URI.
 
     Returns:
-        The version, None if there was nothing to commit; and the metrics.
+        The version, which is None if there was nothing to commit, and the metrics.
 
     Raises:
         InvalidArgumentError: A row breaks a constraint.
@@ -463,7 +463,7 @@ def commit_rows(
     try:
         files = staged.write(rows)
         files.stage(transaction, target)
-        metrics = {**files.metrics, **also(files.adds)}
+        metrics = {**files.metrics, **stage_others(files.adds)}
         transaction.set_metrics(metrics)
     except BaseException:
         staged.discard()

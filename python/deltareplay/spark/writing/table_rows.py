@@ -6,7 +6,6 @@ Spark evaluates casts and constraints while it evaluates the rows.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +18,7 @@ from deltareplay.spark.schema.alignment import (
     converted_parts,
     untyped,
 )
-from deltareplay.spark.schema.column_metadata import invariant_of
+from deltareplay.spark.schema.column_metadata import LIMITED_STRING, invariant_of
 from deltareplay.spark.schema.fields import fields_of, nullable, spark_type
 from deltareplay.spark.schema.fitting import fits
 from deltareplay.spark.session import settings
@@ -56,7 +55,7 @@ def table_rows(
     """
     rows = _without_void(df, target)
     logical, computed = _logical(rows, target.written_fields, extra_columns)
-    return checked(logical, target, computed, replace_where, only)
+    return _with_constraints(logical, target, computed, replace_where, only)
 
 
 def _without_void(df: DataFrame, target: TargetTable) -> DataFrame:
@@ -90,7 +89,7 @@ def _logical(
         else:
             columns.append(default(df.sparkSession, field).alias(field.name))
     rows = df.select(*columns, *extra_columns)
-    # Spark takes names of columns that the rows do not have for variables of the session
+    # Spark reads names that are no columns of the rows as variables of the session
     usable = [field.name for field in fields if field not in generated]
     for field in generated:
         value = log_expressions.generated(df.sparkSession, field, usable)
@@ -101,7 +100,7 @@ def _logical(
 
 
 def default(spark: SparkSession, field: Field) -> Column:
-    """Return the value of a column that rows lack.
+    """Return the value of a column that the rows lack.
 
     Raises:
         UnsupportedFeatureError: Its default cannot be evaluated by Spark.
@@ -121,7 +120,7 @@ def _padded(value: Column, limit: str) -> Column:
     if not limit.startswith("char("):
         return value
     length = int(limit[5:-1])
-    # a longer value stays, and breaks the length constraint
+    # a longer value is not cut, and breaks the length constraint
     return sf.when(sf.char_length(value) < length, sf.rpad(value, length, " ")).otherwise(value)
 
 
@@ -132,11 +131,11 @@ def check_types(schema: StructType, target: TargetTable) -> None:
         InvalidArgumentError: ``write.columns``.
         UnsupportedFeatureError: ``spark.collation``.
     """
-    own = {field.key: field for field in target.written_fields}
+    targets = {field.key: field for field in target.written_fields}
     for field in fields_of(schema):
         refuse_collation(field)
-        if field.key in own:
-            _check_fits(field, own[field.key])
+        if field.key in targets:
+            _check_fits(field, targets[field.key])
 
 
 def _source_fields(df: DataFrame, fields: list[Field]) -> dict[str, Field]:
@@ -159,21 +158,21 @@ def _source_fields(df: DataFrame, fields: list[Field]) -> dict[str, Field]:
 
 
 def _fitted(column: Column, source: Field, target: Field) -> Column:
-    own, other = nullable(target.type), nullable(source.type)
-    if own == other:
+    target_type = nullable(target.type)
+    if nullable(source.type) == target_type:
         return column
     column = arranged(column, source, target, code="write.columns", partial=True, evolve=WRITING)
     _check_fits(source, target)
-    return column.cast(spark_type(own))
+    return column.cast(spark_type(target_type))
 
 
 def _check_fits(source: Field, target: Field) -> None:
-    own = nullable(target.type)
-    other = arranged_type(nullable(source.type), own)
-    if not fits(other, own):
+    target_type = nullable(target.type)
+    source_type = arranged_type(nullable(source.type), target_type)
+    if not fits(source_type, target_type):
         raise InvalidArgumentError(
-            f"the column {target.name} is {spark_type(own).simpleString()} in the table, and "
-            f"{spark_type(other).simpleString()} in the rows: cast it",
+            f"the column {target.name} is {spark_type(target_type).simpleString()} in the table, "
+            f"and {spark_type(source_type).simpleString()} in the rows: cast it",
             code="write.columns",
         )
 
@@ -187,7 +186,7 @@ def assigned(
     partial: bool,
     evolve: str | None,
 ) -> Column:
-    """Convert a value for assignment to a column: cast, whatever its type, or fail.
+    """Convert a value for assignment to a column: cast it from any type, or fail.
 
     Args:
         spark: The session.
@@ -200,38 +199,34 @@ def assigned(
     Raises:
         InvalidArgumentError: As by ``arranged`` and ``converted``.
     """
-    own, other = nullable(target.type), nullable(source.type)
+    source_type, target_type = nullable(source.type), nullable(target.type)
     if is_collated(source):
-        column = column.cast(spark_type(other))
-    if own == other:
+        column = column.cast(spark_type(source_type))
+    if source_type == target_type:
         return column
     code = "statement.column"
     column = arranged(column, source, target, code=code, partial=partial, evolve=evolve)
-    return converted(spark, column, arranged_type(other, own), own, target.name, code=code)
+    source_type = arranged_type(source_type, target_type)
+    return converted(spark, column, source_type, target_type, target.name, code=code)
 
 
-#: The start of the message of a broken constraint, inside of Spark's own message.
-MARK = "deltareplay cannot write this row: "
-
-_END = " /deltareplay"
-
-#: Types of text of limited length.
-_LIMIT = re.compile(r"(?:var)?char\(([0-9]{1,9})\)")
+#: The start and the end of the message of a broken constraint, inside of Spark's own message.
+_START, _END = "deltareplay cannot write this row: ", " /deltareplay"
 
 
-def checked(
+def _with_constraints(
     rows: DataFrame,
     target: TargetTable,
     computed: Sequence[str],
     replace_where: str | None,
-    only: str | None = None,
+    only: str | None,
 ) -> DataFrame:
     """Add the constraints to rows; a task fails if a row breaks a constraint.
 
     Args:
         rows: Rows with the table's columns.
         target: The table.
-        computed: Generated columns that need no check.
+        computed: Generated columns that were computed here, and need no check.
         replace_where: A condition of the write.
         only: A boolean column that selects the rows to check; None for all.
     """
@@ -259,26 +254,26 @@ def checked(
         # Spark may push a filter below a join and evaluate it on rows that are never written. A
         # non-deterministic condition is not pushed; ``rand() < 0`` would be folded away.
         never = sf.monotonically_increasing_id() < 0
-        fails = failure(message).cast("boolean") | never
+        fails = _failure(message).cast("boolean") | never
         # a null result breaks the constraint, too
         passes = passes if only is None else ~sf.col(only) | passes
         rows = rows.where(sf.when(passes, sf.lit(True)).otherwise(fails))
     return rows.drop(*void_columns)
 
 
-def failure(message: Column) -> Column:
-    """Return an expression that fails the task, with a message that ``broken`` recognizes."""
+def _failure(message: Column) -> Column:
+    """Return an expression that fails the task; ``constraint_error`` finds the message."""
     from pyspark.sql import functions as sf
 
-    return sf.raise_error(sf.concat(sf.lit(MARK), message, sf.lit(_END)))
+    return sf.raise_error(sf.concat(sf.lit(_START), message, sf.lit(_END)))
 
 
-def broken(error: BaseException) -> InvalidArgumentError | None:
-    """Return the broken constraint as an error, if a failed job's error contains one."""
+def constraint_error(error: BaseException) -> InvalidArgumentError | None:
+    """Return the error for a broken constraint, if the error of a failed job contains one."""
     text = str(error)
-    if MARK not in text:
+    if _START not in text:
         return None
-    message = text[text.index(MARK) :].split(_END)[0]
+    message = text[text.index(_START) :].split(_END)[0]
     return InvalidArgumentError(message, code="write.constraint")
 
 
@@ -286,8 +281,8 @@ class _Condition(NamedTuple):
     """A condition that rows must satisfy.
 
     Attributes:
-        failure_text: Describes a row that does not.
-        source: Describes the expression of the log that it is; empty if it is none.
+        failure_text: Describes a row that does not satisfy it.
+        source: Describes its expression, if that is in the log; otherwise empty.
     """
 
     failure_text: str
@@ -302,7 +297,7 @@ def _conditions(
     computed: Sequence[str],
     replace_where: str | None,
 ) -> Iterator[_Condition]:
-    """Yield each condition."""
+    """Yield the conditions of nullability, lengths, and expressions of the log and the write."""
     from pyspark.sql import functions as sf
 
     column_names = [field.name for field in fields] + target.void_columns
@@ -320,10 +315,10 @@ def _conditions(
             failure_text = f"the generated column {field.name} is not {generated}"
             holds = column.eqNullSafe(log_expressions.generated(spark, field, column_names))
             yield _Condition(failure_text, holds, log_expressions.generated_by(field))
-        limit = _LIMIT.fullmatch(str(field.limit))
+        limit = LIMITED_STRING.fullmatch(field.limit)
         if limit is not None:
-            fits = sf.char_length(column) <= int(limit[1])
-            yield _Condition(f"{field.name} is longer than {limit[0]}", column.isNull() | fits)
+            is_short = sf.char_length(column) <= int(limit[1])
+            yield _Condition(f"{field.name} is longer than {limit[0]}", column.isNull() | is_short)
     for key, rule in sorted(target.properties.items()):
         if key.lower().startswith("delta.constraints."):
             source = f"the CHECK constraint {key}"
@@ -356,7 +351,7 @@ def _not_null(fields: Sequence[Field], above: str) -> Iterator[_Condition]:
 
 
 def _without_nulls(value: Column, type_: Type) -> Column | None:
-    """Return the condition that no part of a value is null against its type; None if any may be.
+    """Return the condition that nulls are only where the type allows them; None if it always holds.
 
     Args:
         value: The value, which may be null itself.
@@ -394,7 +389,7 @@ def _in_each(values: Column, type_: Type, *, is_nullable: bool) -> Column | None
 
 
 def _allowed(value: Column, type_: Type, *, is_nullable: bool) -> Column | None:
-    """Return the condition that a part, and all in it, is null only where it may be."""
+    """Return the condition that nulls in a part, or the part itself, are allowed."""
     inside = _without_nulls(value, type_)
     if is_nullable:
         return inside
@@ -407,7 +402,7 @@ def _is_printable(field: Field) -> bool:
 
 
 def converted(
-    spark: SparkSession, value: Column, source: Type, own: Type, name: str, *, code: str
+    spark: SparkSession, value: Column, source: Type, target: Type, name: str, *, code: str
 ) -> Column:
     """Cast a value to another type; a part of it that does not fit fails the task.
 
@@ -417,7 +412,7 @@ def converted(
         spark: The session.
         value: The value.
         source: Its type.
-        own: The other type.
+        target: The other type.
         name: The column, for messages.
         code: The code of errors.
 
@@ -427,56 +422,58 @@ def converted(
     """
     from pyspark.sql import functions as sf
 
-    source, own = nullable(source), nullable(own)
-    if source == own:
+    source, target = nullable(source), nullable(target)
+    if source == target:
         return value
-    if fits(source, own):
-        return value.cast(spark_type(own))
+    if fits(source, target):
+        return value.cast(spark_type(target))
 
-    def inner(part: Column, source_type: Type, other: Type, step: str) -> Column:
-        return converted(spark, part, source_type, other, f"{name}.{step}", code=code)
+    def inner(part: Column, old: Type, new: Type, step: str) -> Column:
+        return converted(spark, part, old, new, f"{name}.{step}", code=code)
 
-    if isinstance(own, str):
-        return _checked(spark, value, source, own, name)
-    if isinstance(source, Struct) and isinstance(own, Struct):
-        if len(source.fields) != len(own.fields):
-            raise _differs(source, own, name, code)
+    if isinstance(target, str):
+        return _cast_or_fail(spark, value, source, target, name)
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        if len(source.fields) != len(target.fields):
+            raise _other_structure(source, target, name, code)
         fields = [
-            inner(value.getField(field.name), field.type, other.type, other.name).alias(other.name)
-            for field, other in zip(source.fields, own.fields, strict=True)
+            inner(value.getField(old.name), old.type, new.type, new.name).alias(new.name)
+            for old, new in zip(source.fields, target.fields, strict=True)
         ]
         return sf.when(value.isNotNull(), sf.struct(*fields))
-    if type(source) is not type(own):
-        raise _differs(source, own, name, code)
-    return converted_parts(value, source, own, inner, lambda type_: type_)
+    if type(source) is not type(target):
+        raise _other_structure(source, target, name, code)
+    return converted_parts(value, source, target, inner, lambda type_: type_)
 
 
-def _differs(source: Type, own: Type, name: str, code: str) -> InvalidArgumentError:
+def _other_structure(source: Type, target: Type, name: str, code: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{name} is {spark_type(own).simpleString()} in the table, and the value is "
+        f"{name} is {spark_type(target).simpleString()} in the table, and the value is "
         f"{spark_type(source).simpleString()}: pass the table's fields",
         code=code,
     )
 
 
-def _checked(spark: SparkSession, value: Column, source: Type, own: str, name: str) -> Column:
+def _cast_or_fail(
+    spark: SparkSession, value: Column, source: Type, target: str, name: str
+) -> Column:
     from pyspark.sql import functions as sf
 
-    type_ = spark_type(own)
-    _check_policy(spark, source, own, name)
+    type_ = spark_type(target)
+    _check_policy(spark, source, target, name)
     cast = value.try_cast(type_)
     display = sf.coalesce(value.try_cast("string"), sf.lit("a value"))
     reason = f" cannot be stored in {name}, which is {type_.simpleString()}"
-    fails = failure(sf.concat(display, sf.lit(reason))).cast(type_)
+    fails = _failure(sf.concat(display, sf.lit(reason))).cast(type_)
     return sf.when(value.isNull() | cast.isNotNull(), cast).otherwise(fails)
 
 
-def _check_policy(spark: SparkSession, source: Type, own: str, name: str) -> None:
+def _check_policy(spark: SparkSession, source: Type, target: str, name: str) -> None:
     """Check that the session's store assignment policy allows a cast."""
     policy = settings.store_assignment(spark)
-    if policy == "ANSI" or (policy == "STRICT" and _is_up_cast(source, own)):
+    if policy == "ANSI" or (policy == "STRICT" and _is_up_cast(source, target)):
         return
-    types = f"{spark_type(source).simpleString()} to {spark_type(own).simpleString()}"
+    types = f"{spark_type(source).simpleString()} to {spark_type(target).simpleString()}"
     setting = settings.STORE_ASSIGNMENT
     if policy == "STRICT":
         raise InvalidArgumentError(
@@ -484,8 +481,8 @@ def _check_policy(spark: SparkSession, source: Type, own: str, name: str) -> Non
             code="spark.setting",
         )
     raise InvalidArgumentError(
-        f"{setting} is {policy}, and values that do not fit are never truncated (from {types}, in "
-        f"{name}): cast the value, or set it to ANSI",
+        f"{setting} is {policy}, which would truncate values that do not fit (from {types}, in "
+        f"{name}), and is not supported: cast the value, or set it to ANSI",
         code="spark.setting",
     )
 
@@ -493,17 +490,17 @@ def _check_policy(spark: SparkSession, source: Type, own: str, name: str) -> Non
 #: Numeric types, each of which Spark casts up to the following ones.
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double")
 
-#: Decimals that hold every whole number of a type.
-_WHOLE = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+#: The digits of decimals that hold every value of an integer type.
+_INTEGER_DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 
 
-def _is_up_cast(source: Type, own: str) -> bool:
+def _is_up_cast(source: Type, target: str) -> bool:
     """Return whether a cast loses nothing, by Spark's rules (``Cast.canUpCast``)."""
     if not isinstance(source, str):
         return False
-    if source in _NUMBERS and own in _NUMBERS:
-        return _NUMBERS.index(source) <= _NUMBERS.index(own)
-    if source in _WHOLE:
-        source = f"decimal({_WHOLE[source]},0)"
-    dates = source == "date" and own in ("timestamp", "timestamp_ntz")
-    return dates or (own == "string" and source != "binary") or fits(source, own)
+    if source in _NUMBERS and target in _NUMBERS:
+        return _NUMBERS.index(source) <= _NUMBERS.index(target)
+    if source in _INTEGER_DIGITS:
+        source = f"decimal({_INTEGER_DIGITS[source]},0)"
+    is_date = source == "date" and target in ("timestamp", "timestamp_ntz")
+    return is_date or (target == "string" and source != "binary") or fits(source, target)

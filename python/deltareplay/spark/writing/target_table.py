@@ -77,7 +77,7 @@ class TargetTable:
         return created
 
     def with_columns(self, schema: StructType) -> TargetTable:
-        """Return the table with added columns and struct fields of rows.
+        """Return the table with the columns and struct fields of rows that it lacks.
 
         A table with type widening also gets the wider types of the rows.
         """
@@ -180,33 +180,33 @@ class TargetTable:
         for column in self.fields:
             name = column.name
             if column.type == "void" and name.lower() in partitions:
-                raise _untyped(f"the partition column {name} has nothing but nulls", name)
-            where = _void_in(column.type, name)
-            if where is not None:
-                raise _untyped(f"{where} has nothing but nulls", name)
+                raise _untyped(f"the partition column {name} has", name)
+            path = _void_in(column.type, name)
+            if path is not None:
+                raise _untyped(f"{path} has", name)
         if self.fields and not self.written_fields:
-            raise _untyped("all columns have nothing but nulls", self.fields[0].name)
+            raise _untyped("all columns have", self.fields[0].name)
 
     def check(self, partition_by: Sequence[str] | None) -> None:
         """Check that Spark can write the table, and that it has these partition columns.
 
         Raises:
             InvalidArgumentError: The table is partitioned by other columns.
-            UnsupportedFeatureError: The table has such a feature.
+            UnsupportedFeatureError: The table has a feature that Spark cannot write.
         """
-        own = list(self.partition_columns)
-        requested = own if partition_by is None else list(partition_by)
-        if [column.lower() for column in requested] != [column.lower() for column in own]:
+        current = list(self.partition_columns)
+        requested = current if partition_by is None else list(partition_by)
+        if [column.lower() for column in requested] != [column.lower() for column in current]:
             raise InvalidArgumentError(
-                f"the table is partitioned by {own}, not by {requested}: leave partition_columns "
-                "out, or write another table",
+                f"the table is partitioned by {current}, not by {requested}: leave "
+                "partition_columns out, or write another table",
                 code="write.partitions",
             )
         check_writable(self.protocol)
         self.refuse_hidden()
 
     def refuse_hidden(self) -> None:
-        """Check that no column has the name of one that a statement adds.
+        """Check that no column has the name of a column that a statement adds.
 
         Raises:
             InvalidArgumentError: ``write.columns``.
@@ -216,8 +216,8 @@ class TargetTable:
             for name in (field.name, field.physical_name(mode)):
                 if hidden_columns.is_hidden(name):
                     raise InvalidArgumentError(
-                        f"the column {name} has a name that deltareplay uses itself while Spark "
-                        "writes: rename it, or write the table without Spark",
+                        f"deltareplay adds a column named {name} while Spark writes: rename the "
+                        "table's column, or write the table without Spark",
                         code="write.columns",
                     )
 
@@ -294,10 +294,10 @@ def partitions_among(columns: Sequence[str], partition_by: Sequence[str]) -> lis
     return [names[name.lower()] for name in partition_by]
 
 
-def _untyped(what: str, name: str) -> InvalidArgumentError:
+def _untyped(subject: str, name: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"{what}, and no type, so it cannot be written: set one, such as by CAST({name} AS ...), "
-        "or leave it out",
+        f"{subject} only nulls and no type, which cannot be written: set a type, e.g. by "
+        f"CAST({name} AS ...), or leave the column out",
         code="write.columns",
     )
 
@@ -313,8 +313,8 @@ def _void_in(type_: Type, at: str) -> str | None:
     return at if any(field.type == "void" for field in nested(fields)) else None
 
 
-#: Metadata that Delta and Spark set themselves; a new column gets its own.
-_NOTES = (
+#: Prefixes of metadata that Delta and Spark set themselves; a new column gets its own.
+_INTERNAL_METADATA = (
     "delta.",
     "CURRENT_DEFAULT",
     "EXISTS_DEFAULT",
@@ -343,7 +343,9 @@ def new_field(source_field: Field) -> Field:
     """
     refuse_collation(source_field)
     metadata = {
-        key: value for key, value in source_field.metadata.items() if not key.startswith(_NOTES)
+        key: value
+        for key, value in source_field.metadata.items()
+        if not key.startswith(_INTERNAL_METADATA)
     }
     return Field(source_field.name, nullable(source_field.type, new_field), metadata=metadata)
 

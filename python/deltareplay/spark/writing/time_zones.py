@@ -1,7 +1,7 @@
-"""What Python workers compute in UTC, and Spark in the time zone of the session.
+"""Checks that a write by the formats, whose Python workers compute in UTC, fits the session's zone.
 
-The formats refuse it in sessions with other zones: a generated date would be that of UTC, and a
-query that derives a condition on it from a timestamp would not find the row.
+In UTC, a generated date could differ from the date in the session's zone, and a query that derives
+a condition on that column from a timestamp would miss the row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing.target_table import TargetTable
 
-#: Functions and literals, besides columns, whose values depend on the time zone.
+#: Functions and literals whose values depend on the time zone, whatever their arguments.
 _ZONED = frozenset(
     {
         "curdate",
