@@ -192,15 +192,15 @@ def test_options_do_not_show_in_a_plan(spark: Any, changed: Any) -> None:
 
 
 def test_shared_parts_of_splits_are_sent_once(changed: Any) -> None:
-    from deltareplay.spark.row_changes.splits import SentChanges
+    from deltareplay.spark.row_changes.splits import PackedSplits
 
     table = dr.Table(changed("cow_tracked"))
     for kind in ("full-delta", "min-delta"):
         splits = table.changes(1, 10, kind=kind).splits(1)  # type: ignore[arg-type]
-        sent = SentChanges.of(table, splits)
+        packed = PackedSplits.of(table, splits)
         for number, split in enumerate(splits):
-            assert sent.split(number).to_arrow() == split.to_arrow()
+            assert packed.split(number).to_arrow() == split.to_arrow()
     assert len(splits) > 8
-    assert max(map(len, sent.between)) < 20 < len(splits[0].to_json())
-    assert SentChanges.of(table, splits[:1]).split(0).paths == splits[0].paths
+    assert max(map(len, packed.differences)) < 20 < len(splits[0].to_json())
+    assert PackedSplits.of(table, splits[:1]).split(0).paths == splits[0].paths
     assert pa.schema(splits[0].schema) == table.changes(1).schema

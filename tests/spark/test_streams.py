@@ -209,7 +209,7 @@ def test_errors_end_the_query(spark: Any, changed: Any, tmp_path: Path) -> None:
         return str(caught.value)
 
     assert "skip_change_commits" in fails(startingVersion=1)
-    assert "a stream does not take that" in fails(versionAsOf=1)
+    assert "a stream does not support that" in fails(versionAsOf=1)
     assert "the newest version is" in fails(startingVersion=99)
     with pytest.raises(Exception, match=r"only spark\.readStream supports that"):
         spark.read.format("deltareplay").option("maxFilesPerTrigger", 1).load(str(path)).count()

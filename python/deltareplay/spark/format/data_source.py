@@ -1,7 +1,7 @@
 """The Python data source of ``format("deltareplay")``; only ``register`` imports it.
 
-Its classes are pickled by value, so that an executor without ``deltareplay`` can report that. That
-is why methods import the package; the module itself only takes its version from it.
+Its classes are pickled by value, so that an executor without ``deltareplay`` can report that. So
+methods import the package; the module itself needs only its version.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
 from deltareplay import _native
 
 try:
-    from pyspark.sql.streaming import datasource as limits  # where a batch starts, how far it goes
+    from pyspark.sql.streaming import datasource as limits
 except ImportError:  # Spark 4.0 and 4.1
     limits = None
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 REQUIREMENT = f"deltareplay=={_native.__version__}"
 
-# Spark 4.0 passes the rows of a stream one by one, not as Arrow batches
+# Spark 4.0 passes the rows of a stream as objects, not as Arrow batches
 STREAMS_ARROW_BATCHES = hasattr(datasource, "DataSourceStreamArrowWriter")
 _StreamWriter: Any = getattr(datasource, "DataSourceStreamArrowWriter", DataSourceStreamWriter)
 _AvailableNow: Any = object if limits is None else limits.SupportsTriggerAvailableNow

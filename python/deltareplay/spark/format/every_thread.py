@@ -1,8 +1,8 @@
 """Registration of Python formats for every thread and session of the driver.
 
-Spark looks Python formats up in the session that is active in a thread of the JVM: other threads of
+Spark looks up Python formats in the session that is active in a thread of the JVM: other threads of
 Python have none, and sessions of ``newSession()`` know no formats. Formats of the JVM are looked up
-in the class path, so a class, ``RegisteredSource.java``, stands there for the Python format; it is
+in the class path, so a class there, ``RegisteredSource.java``, represents the Python format; it is
 compiled by the compiler that Spark uses for generated code. On Spark Connect, each call runs in its
 own session.
 """
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
 
-#: Loaders of Spark that take more classes.
-_OPEN = tuple(
-    f"org.apache.spark.util.{name}"
-    for name in ("MutableURLClassLoader", "ChildFirstURLClassLoader")
+#: Class loaders of Spark to which classes can be added.
+_MUTABLE_LOADERS = (
+    "org.apache.spark.util.MutableURLClassLoader",
+    "org.apache.spark.util.ChildFirstURLClassLoader",
 )
 
 _lock = threading.Lock()
@@ -46,7 +46,7 @@ def register(spark: SparkSession, source: type[DataSource]) -> None:
     with _lock:
         formats = _formats.setdefault(gateway, {})
         if name in formats and not manager.dataSourceExists(name):
-            # Spark takes a name that it finds elsewhere only from a session that has it
+            # a name in the class path can be registered only in a session that knows it already
             manager.registerDataSource(name, formats[name])
         spark.dataSource.register(source)
         formats[name] = manager.lookupDataSource(name)
@@ -66,23 +66,23 @@ def register(spark: SparkSession, source: type[DataSource]) -> None:
 
 def _class(jvm: Any, name: str) -> Any:
     """Compile the class of a format, and add it to the class path of all threads."""
-    own = f"Registered{name.capitalize()}"
+    class_name = f"Registered{name.capitalize()}"
     java = resources.files(__package__).joinpath("RegisteredSource.java")
-    source = java.read_text(encoding="utf-8").replace("CLASS", own).replace("NAME", name)
+    source = java.read_text(encoding="utf-8").replace("CLASS", class_name).replace("NAME", name)
     loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
-    while loader.getClass().getName() not in _OPEN:
+    while loader.getClass().getName() not in _MUTABLE_LOADERS:
         loader = loader.getParent()
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     compiler.setParentClassLoader(loader)
     compiler.cook(source)
-    # Spark deletes it at the end
+    # Spark deletes it when the JVM exits
     directory = jvm.org.apache.spark.util.Utils.createTempDir(tempfile.gettempdir(), "deltareplay")
     root = Path(directory.getPath())
     for path, content in (
-        (f"deltareplay/{own}.class", compiler.getBytecodes()[f"deltareplay.{own}"]),
-        (_SERVICE, f"deltareplay.{own}\n".encode()),
+        (f"deltareplay/{class_name}.class", compiler.getBytecodes()[f"deltareplay.{class_name}"]),
+        (_SERVICE, f"deltareplay.{class_name}\n".encode()),
     ):
         (root / path).parent.mkdir(parents=True)
         (root / path).write_bytes(content)
     loader.addURL(directory.toURI().toURL())
-    return loader.loadClass(f"deltareplay.{own}")
+    return loader.loadClass(f"deltareplay.{class_name}")

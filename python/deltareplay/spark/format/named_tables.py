@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from deltareplay._table.table import Table
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
-#: The path of options, which is not used: the catalog has that of the table.
+#: A placeholder for the path in the options; the catalog has the path of the table.
 _NO_PATH = "/"
 
 #: Spark's names of modes, in lower case, and those of ``write``.
@@ -59,7 +59,8 @@ def insert(
     spark = df.sparkSession
     table = lookup.find(spark, names.parts_of(name)).table()
     target = TargetTable.of(table.snapshot())
-    evolves = _flag(options, "mergeSchema") or settings.merges_schemas(spark)
+    merges = _parsed(options).get("mergeSchema", False)
+    evolves = merges or settings.merges_schemas(spark)
     columns = [field.name for field in target.fields]
     rows = aligned_rows(df, columns, target, evolves=evolves, by_name=by_name)
     if mode == "dynamic":
@@ -137,7 +138,7 @@ def _write(
     mode: str,
     partition_by: Sequence[str] | None = None,
 ) -> None:
-    values = parse({"path": _NO_PATH, **options}, Use.WRITE)
+    values = _parsed(options)
     for option in ("storage.<key>", "allowedRoots"):
         if option in values:
             raise InvalidArgumentError(
@@ -161,5 +162,5 @@ def _write(
     )
 
 
-def _flag(options: Mapping[str, str], name: str) -> bool:
-    return bool(parse({"path": _NO_PATH, **options}, Use.WRITE).get(name))
+def _parsed(options: Mapping[str, str]) -> dict[str, Any]:
+    return parse({"path": _NO_PATH, **options}, Use.WRITE)

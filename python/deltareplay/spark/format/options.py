@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: The option that passes on the session's settings of a write, as JSON.
 SESSION = "deltareplay.session"
 
-#: Why the name of a table is not enough.
+#: The reason why the name of a table is not enough, in errors.
 NO_PATH = "Spark's catalog does not pass the path of a table on to Python data sources"
 
 #: The kinds of values: a version is a number or ``latest``, a size a number with or without a unit.
@@ -110,8 +110,8 @@ OPTIONS = (
 
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
-#: How an error introduces the options that not all calls take.
-_ONLY = {
+#: The text before the options of some calls, in the list of an error.
+_INTRODUCTIONS = {
     Use.BATCH | Use.CHANGES: "; without a stream also ",
     Use.CHANGES | Use.STREAM: "; for changes or as a stream also ",
     Use.CHANGES: "; for changes also ",
@@ -140,19 +140,19 @@ def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[
 
     Args:
         options: The options from Spark.
-        use: The calls that may follow; ``READ`` if it is not known yet which read.
-        strict: Whether unknown options are an error. They are ignored if the table is one of
+        use: The calls that may follow; ``READ`` if the kind of read is not known yet.
+        strict: Whether unknown options are an error. They are always ignored if the table is in
             Spark's catalog, because its properties are among them.
 
     Raises:
         InvalidArgumentError: ``option.path``: there is no path; ``option.unknown``: the call does
             not take an option; ``option.number`` or ``option.boolean``: a value is of another kind.
-        UnsupportedFeatureError: ``option.replace``: only the function ``write`` does that.
+        UnsupportedFeatureError: ``option.replace``: only the function ``write`` supports that.
 
     >>> parse({"PATH": "t", "ignoreDeletes": "TRUE", "storage.Region": "x"}, Use.READ)
     {'path': 't', 'ignoreDeletes': True, 'storage.<key>': {'region': 'x'}}
     """
-    names = {name.lower(): name for name in options}  # the last of those in different cases
+    names = {name.lower(): name for name in options}  # of names that differ in case, the last
     _check_path({name: options[names[name]] for name in names}, use)
     accepted = {name: entry for name in names if (entry := option(name)) and entry.uses & use}
     unknown = sorted(names.keys() - accepted)
@@ -180,13 +180,13 @@ def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[
             value = _VALUES[entry.kind](entry.name, text)
             values[entry.alias or entry.name] = values.get(entry.alias or entry.name) or value
     if "provider" in names and not values["path"].startswith("/"):
-        # the catalog passes a path of Hadoop, in which nothing is encoded
+        # the catalog passes a Hadoop path, which is not percent-encoded
         values["path"] = values["path"].replace("%", "%25")
     return values
 
 
 def replaces_rows(names: Iterable[str]) -> bool:
-    """Return whether options of a write have one that the function ``write`` does."""
+    """Return whether a write has an option that only the function ``write`` supports."""
     return not {"replaceusing", "replaceon"}.isdisjoint(map(str.lower, names))
 
 
@@ -201,7 +201,9 @@ def _names_of(use: Use) -> str:
     for entry in OPTIONS:
         if entry.listed and entry.uses & use:
             groups.setdefault(entry.uses & use, []).append(entry.name)
-    return "".join(_ONLY.get(uses, "") + ", ".join(names) for uses, names in groups.items())
+    return "".join(
+        _INTRODUCTIONS.get(uses, "") + ", ".join(names) for uses, names in groups.items()
+    )
 
 
 def _check_path(lowered: Mapping[str, str], use: Use) -> None:
@@ -217,8 +219,8 @@ def _check_path(lowered: Mapping[str, str], use: Use) -> None:
     )
     raise InvalidArgumentError(
         f"use .{call}(path), or deltareplay.spark.{function}, DeltaTable.forName and "
-        f"deltareplay.spark.sql for names: {NO_PATH}. CREATE TEMPORARY VIEW name USING deltareplay "
-        "OPTIONS (path '...') takes the place of CREATE TABLE",
+        f"deltareplay.spark.sql for names: {NO_PATH}. Instead of CREATE TABLE, use CREATE "
+        "TEMPORARY VIEW name USING deltareplay OPTIONS (path '...')",
         code="option.path",
     )
 
@@ -357,18 +359,16 @@ class ReadOptions:
         """
         use = Use.STREAM if stream else Use.CHANGES if self.gives_changes else Use.BATCH
         uses = {name: _BY_NAME[name.lower()].uses for name in self.values}
-        foreign = [name for name in uses if not uses[name] & use]
-        if foreign:
+        unsupported = [name for name in uses if not uses[name] & use]
+        if unsupported:
             if stream:
-                reason = (
-                    "a stream does not take that; startingVersion or startingTimestamp starts it"
-                )
-            elif all(uses[name] & Use.CHANGES for name in foreign):
-                reason = "a batch read takes that only with readChangeFeed = true"
+                reason = "a stream does not support that; use startingVersion or startingTimestamp"
+            elif all(uses[name] & Use.CHANGES for name in unsupported):
+                reason = "a batch read supports that only with readChangeFeed = true"
             else:
                 reason = "only spark.readStream supports that"
             raise InvalidArgumentError(
-                f"{', '.join(foreign)}: {reason}",
+                f"{', '.join(unsupported)}: {reason}",
                 code="option.batch" if stream else "option.stream",
             )
         for bound in ("starting", "ending"):
@@ -416,14 +416,14 @@ class ReadOptions:
             return None
         if self.rows.get("kind", "full-delta") != "full-delta":
             raise InvalidArgumentError(
-                "excludeRegex leaves out files, and net changes do not belong to files: leave "
-                "changeKind or excludeRegex out",
+                "excludeRegex leaves out files, and net changes do not belong to files: remove "
+                "changeKind or excludeRegex",
                 code="option.stream",
             )
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("error")  # of sets in sets, which Java has
-                return re.compile(text, re.ASCII)  # as Java, whose classes have ASCII alone
+                warnings.simplefilter("error")  # for nested sets, which only Java has
+                return re.compile(text, re.ASCII)  # Java's classes, such as \d, are ASCII, too
         except (re.error, Warning) as cause:
             raise InvalidArgumentError(
                 f"excludeRegex is {text!r}, which is not a valid regular expression in Python: "
@@ -493,10 +493,10 @@ class WriteOptions:
                 "partitionOverwriteMode",
                 code="option.write",
             )
-        replaces = values.get("overwriteSchema", False)
-        if replaces and (mode == "dynamic" or where is not None or not overwrite):
+        overwrite_schema = values.get("overwriteSchema", False)
+        if overwrite_schema and (mode == "dynamic" or where is not None or not overwrite):
             raise InvalidArgumentError(
-                "overwriteSchema replaces all rows with their columns, so it takes "
+                "overwriteSchema replaces all rows with their columns, so it requires "
                 ".mode('overwrite') without replaceWhere and partitionOverwriteMode",
                 code="option.write",
             )
@@ -518,7 +518,7 @@ class WriteOptions:
             table=table(values),
             partition_by=None if partition_by is None else tuple(partition_by),
             merge_schema=values.get("mergeSchema", session.get("mergeSchema", False)),
-            overwrite_schema=replaces,
+            overwrite_schema=overwrite_schema,
             properties=values.get("delta.<property>", {}),
             default_properties=session.get("properties", {}),
             replace_where=where,

@@ -21,11 +21,11 @@ _OPERATORS = {
 def comparison(filter: Any) -> Any:
     """Convert a filter to a tuple; return None for a filter that only Spark can evaluate.
 
-    Timestamps are left to Spark: they are in the session's zone, which a worker does not know.
+    Timestamps are left to Spark: they are in the session's zone, which workers do not know.
     """
     kind = type(filter).__name__
-    name = _name(getattr(filter, "attribute", ()))
-    if name is None:
+    name = dotted(getattr(filter, "attribute", ()))
+    if not name:
         return None
     if kind == "IsNull":
         return name, "=", None
@@ -38,10 +38,6 @@ def comparison(filter: Any) -> Any:
     if operator is None or not _plain(filter.value):
         return None
     return name, operator, filter.value
-
-
-def _name(attribute: tuple[str, ...]) -> str | None:
-    return dotted(attribute) or None
 
 
 def _plain(value: Any) -> bool:

@@ -27,16 +27,16 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     ``withFilePath``, ``withRowIndex``, and ``storage.<key>`` for each storage option. A schema
     selects columns. Streams and writes have Delta's options.
 
-    From then on, PySpark's writers add an option with facts that Spark does not pass to the format:
-    the settings of the session that apply to ``write``, and ``partitionBy`` of streams.
+    From then on, PySpark's writers add an option with what Spark does not pass to the format: the
+    settings of the session that apply to ``write``, and ``partitionBy`` of streams.
     ``insertInto``, ``saveAsTable``, ``writeTo(name).append()``, ``readStream.table`` and
     ``toTable`` work for Delta tables in the session's catalog.
 
     Filters are pushed if ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).
 
-    On classic Spark, all threads and sessions of the program know the format. Registering it again
-    sets the session's current time zone. On Spark Connect, each session must register it.
+    On classic Spark, all threads and sessions of the program know the format. Another call uses the
+    session's current time zone. On Spark Connect, each session must register the format.
 
     Rows are read in Python workers: prefer ``read`` where possible.
 
@@ -60,8 +60,8 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
         )
     if capabilities.version(spark) < (4, 0):
         raise UnsupportedFeatureError(
-            f"this is Spark {spark.version}, and Python data sources need 4.0: use "
-            "deltareplay.spark.read, which needs none",
+            f"this is Spark {spark.version}, and Python data sources require 4.0: use "
+            "deltareplay.spark.read, which does not need them",
             code="spark.data_source",
         )
     if name == "delta" and capabilities.has_delta(spark):
@@ -72,9 +72,7 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
         )
     from pyspark import cloudpickle
 
-    from deltareplay.spark.format import (
-        data_source,  # PySpark 3.5 lacks its base class
-    )
+    from deltareplay.spark.format import data_source  # PySpark 3.5 has no base class for it
 
     # by value, so that an executor without deltareplay can report that
     cloudpickle.register_pickle_by_value(data_source)
@@ -86,4 +84,4 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
         every_thread.register(spark, source)
     else:
         spark.dataSource.register(source)
-    session_option.pass_on(spark, name)
+    session_option.extend_writers(spark, name)

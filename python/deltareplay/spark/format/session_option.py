@@ -1,10 +1,10 @@
 """Passes session settings to the formats, by an option that is added to each write.
 
 Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of the session. So
-``register`` extends PySpark's writers: if the format is ours, they add an option. Writes by table
-name, whose path Spark does not pass on either, and writes that replace matching rows, which run
-Spark jobs before they commit, call ``write``. Streams by name get the path of the table. Verbs of
-``writeTo`` that create or replace a table raise an error with an alternative.
+``register`` extends PySpark's writers: if the format is ours, they add an option. Spark does not
+pass on the path of a named table either, so writes by name call ``write``. So do writes that
+replace matching rows, which run Spark jobs before they commit. Streams by name get the path of the
+table. Verbs of ``writeTo`` that create or replace a table raise an error with an alternative.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 #: The formats that a session of this process knows.
 _formats: set[str] = set()
 
-#: The kinds of writers that are extended.
+#: PySpark's classes of batch writers that are extended: classic, Connect, or both.
 _extended: set[type] = set()
 _extending = threading.Lock()
 
-#: The methods of ``df.writeTo(name)`` that have no counterpart here.
-_OTHERS = ("create", "createOrReplace", "overwrite", "replace")
+#: The methods of ``df.writeTo(name)`` that are not supported.
+_UNSUPPORTED = ("create", "createOrReplace", "overwrite", "replace")
 
 #: Attributes of a writer for settings that PySpark keeps in the JVM.
 _FORMAT, _PARTITIONS = "_deltareplay_format", "_deltareplay_partitions"
@@ -40,8 +40,8 @@ _LAYOUT = "_deltareplay_layout"
 _MODE, _OPTIONS, _TABLE = "_deltareplay_mode", "_deltareplay_options", "_deltareplay_table"
 
 
-def pass_on(spark: SparkSession, name: str) -> None:
-    """Extend the writers of this kind of session to pass settings on to a format."""
+def extend_writers(spark: SparkSession, name: str) -> None:
+    """Extend PySpark's writers, classic or Connect, to pass settings on to a format."""
     _formats.add(name)
     if capabilities.is_classic(spark):
         from pyspark.sql import readwriter
@@ -63,8 +63,8 @@ def pass_on(spark: SparkSession, name: str) -> None:
             _keep_options(verbs)
             _by_name(verbs, "append", _append)
             _by_name(verbs, "overwritePartitions", _overwrite_partitions)
-            for name in _OTHERS:
-                _explain(verbs, name)
+            for verb in _UNSUPPORTED:
+                _explain(verbs, verb)
 
 
 def _record(kind: Any, name: str, note: Callable[..., None]) -> None:
@@ -85,7 +85,7 @@ def _note_format(writer: Any, source: str) -> None:
 
 
 def _note_provider(writer: Any, provider: str) -> None:
-    setattr(writer, _FORMAT, provider)
+    _note_format(writer, provider)
 
 
 def _note_partitions(writer: Any, *cols: Any) -> None:
@@ -193,7 +193,7 @@ def _by_name(kind: Any, name: str, write: Callable[[Any, Mapping[str, Any]], Non
             return write(self, arguments)
         try:
             return method(self, *args, **kwargs)
-        except Exception as error:  # always, if it is a Delta table and there is no jar
+        except Exception as error:  # raised for every Delta table if there is no jar
             table = arguments.get("tableName") or arguments.get("name") or getattr(self, _TABLE)
             is_delta = NO_PATH in str(error)
             if not is_delta and named_tables.path_of(internals.session_of(self), table) is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +17,9 @@ from deltareplay.exceptions import (
     DeltaReplayError,
     InvalidArgumentError,
 )
-from deltareplay.spark.dml import overwrite as replaced
+from deltareplay.spark.dml import overwrite as overwrites
 from deltareplay.spark.dml.target_rows import REMOVED
+from deltareplay.spark.executors.worker import stream_of
 from deltareplay.spark.format.options import Use, WriteOptions, parse
 from deltareplay.spark.schema.fields import fields_of
 from deltareplay.spark.session import settings
@@ -141,12 +141,10 @@ class Sink:
             InvalidArgumentError: Rows do not fit the table, or break a constraint; the files are
                 deleted.
         """
-        coming = iter(batches)
-        first = next(coming, None)
         target = self.target if is_first else None
-        if first is None:
+        rows = stream_of(batches)
+        if rows is None:
             return StagedRows("[]", 0, 0, target, query)
-        rows = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], coming))
         condition = self.options.replace_where
         staged = _native.stage_rows(self.table.native, rows, self.target.definition, condition)
         return StagedRows(*staged, target, query)
@@ -164,18 +162,18 @@ class Sink:
         Raises:
             CommitConflictError: Another writer's commit conflicts.
         """
-        target = next((message.target for message in written if message.target), self.target)
+        target = next((staged.target for staged in written if staged.target), self.target)
         try:
-            done = replace(self, target=target)._committed(written, batch)
+            version = replace(self, target=target)._commit(written, batch)
         except CommitStateUnknownError:
             raise
         except DeltaReplayError:
             self.discard(written)
             raise
-        if done is None:
+        if version is None:
             self.discard(written)
 
-    def _committed(self, written: Sequence[StagedRows], batch: int | None) -> int | None:
+    def _commit(self, written: Sequence[StagedRows], batch: int | None) -> int | None:
         snapshot = self.target.snapshot()
         if not written and not self.overwrite and snapshot is not None:
             return None
@@ -191,7 +189,7 @@ class Sink:
             txn = None if application is None else (application, batch)
         if txn is not None and transaction.set_transaction(*txn):
             return transaction.commit()
-        adds = f"[{','.join(message.adds[1:-1] for message in written if message.adds != '[]')}]"
+        adds = f"[{','.join(staged.adds[1:-1] for staged in written if staged.adds != '[]')}]"
         transaction.add_written(adds)
         files = json.loads(adds)
         removed = None
@@ -199,10 +197,10 @@ class Sink:
             removed = self._removed(transaction, snapshot, files)
         metrics = {
             "numFiles": len(files),
-            "numOutputRows": sum(message.rows for message in written),
-            "numOutputBytes": sum(message.size_in_bytes for message in written),
+            "numOutputRows": sum(staged.rows for staged in written),
+            "numOutputBytes": sum(staged.size_in_bytes for staged in written),
         }
-        transaction.set_metrics(metrics | replaced.metrics(removed))
+        transaction.set_metrics(metrics | overwrites.metrics(removed))
         return None if transaction.is_empty else transaction.commit()
 
     def _parameters(self, written: Sequence[StagedRows], batch: int | None) -> dict[str, Any]:
@@ -229,7 +227,7 @@ class Sink:
         """
         if self.options.txn_app_id is not None or not written:
             return self.options.txn_app_id
-        queries = {message.query for message in written if message.query is not None}
+        queries = {staged.query for staged in written if staged.query is not None}
         if len(queries) != 1:
             raise InvalidArgumentError(
                 "the id of the query is unknown, so a batch could be committed twice: pass "
@@ -243,15 +241,15 @@ class Sink:
         if self.options.dynamic:
             written = [add["partitionValues"] for add in adds]
             # executors read timestamps that have no zone in the log as UTC
-            live = replaced.same_partitions(snapshot, written, "UTC")
-            replaced.remove(transaction, live, None)
+            live = overwrites.same_partitions(snapshot, written, "UTC")
+            overwrites.remove(transaction, live, None)
             return live
         condition = self.options.replace_where
         if condition is None:
             live = snapshot.files(REMOVED)
         else:
             negation = f"({condition}\n) IS NOT TRUE"
-            live, path = replaced.covered_files(snapshot, condition, negation)
+            live, path = overwrites.covered_files(snapshot, condition, negation)
             if path is not None:
                 raise InvalidArgumentError(
                     f"replaceWhere is {condition!r}, and the file {path} may have rows for "
@@ -259,12 +257,12 @@ class Sink:
                     "rewrites such files",
                     code="write.replace_where",
                 )
-        replaced.remove(transaction, live, condition)
+        overwrites.remove(transaction, live, condition)
         return live
 
     def discard(self, written: Iterable[StagedRows]) -> None:
         """Delete files that are not committed; the rest is left for ``VACUUM``."""
-        paths = [path for message in written for path in message.paths]
+        paths = [path for staged in written for path in staged.paths]
         with contextlib.suppress(DeltaReplayError):
             _native.discard_staged(self.table.native, paths)
 

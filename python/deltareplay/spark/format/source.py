@@ -55,13 +55,13 @@ def resolve_time_travel(options: Mapping[str, str], zone: str | None) -> dict[st
         InvalidArgumentError: ``argument.version``: another option sets the version, too.
     """
     path = next((text for name, text in options.items() if name.lower() == "path"), "")
-    travelled_path = lookup.split_time_travel(path)
-    if travelled_path is None:
+    split_path = lookup.split_time_travel(path)
+    if split_path is None:
         return dict(options)
     values = parse(options, Use.READ, strict=False)
     if table(values).native.exists():
         return dict(options)
-    root, version, time = travelled_path
+    root, version, time = split_path
     if "versionAsOf" in values or "timestampAsOf" in values:
         raise InvalidArgumentError(
             f"{path} has a version, and so have the options: leave out one of them",
@@ -131,8 +131,8 @@ def planner(options: Mapping[str, str], version: int | None, schema: Any) -> Str
 
 def _with_columns(read: ReadOptions, schema: Any) -> dict[str, Any]:
     """Return the arguments that select rows, with the columns of a schema."""
-    of_changes = {field.name for field in CHANGE_FIELDS} if read.gives_changes else set()
-    columns = [name for name in schema.fieldNames() if name.lower() not in of_changes]
+    change_columns = {field.name for field in CHANGE_FIELDS} if read.gives_changes else set()
+    columns = [name for name in schema.fieldNames() if name.lower() not in change_columns]
     return {**read.rows, "columns": columns}
 
 
@@ -161,8 +161,8 @@ def in_zone(options: Mapping[str, str], zone: str | None) -> dict[str, str]:
     }
 
 
-#: A zone that Spark takes at the end of a time: its name, or an offset, with UTC's name or a blank
-#: before it.
+#: A time with a zone at its end, as Spark reads it: the name of a zone, or an offset after a blank
+#: or a name of UTC.
 _ZONE = re.compile(
     r"(?P<time>.*\d)(?=\s+[+-]|\s*[A-Za-z]{2})\s*(?P<zone>[A-Za-z]+/[A-Za-z0-9_+/-]+|[A-Za-z]{2,}\S*"
     r"|[+-]\S+)"
@@ -178,10 +178,7 @@ def _in_zone(text: str, zone: str | None) -> str:
         if time.tzinfo is not None or zone_name is None:
             return text
         return time.replace(tzinfo=_zone(zone_name)).isoformat()
-    except (
-        ValueError,
-        ZoneInfoNotFoundError,
-    ):  # an unknown zone, or not a time: the core raises an error
+    except (ValueError, ZoneInfoNotFoundError):  # of the zone or the time; the core raises an error
         return text
 
 

@@ -13,7 +13,7 @@ from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog.table_argument import table_of
 
-#: An offset as Spark keeps it: Delta's own JSON.
+#: An offset as Spark stores it: Delta's own JSON.
 Offset = dict[str, Any]
 
 _NO_LIMIT = (1 << 62) - 1
@@ -22,11 +22,10 @@ _NO_LIMIT = (1 << 62) - 1
 class StreamPlanner:
     """Plans the batches of one run of a query.
 
-    Spark before 4.2 requests the end of the next batch without passing the current offset, so the
-    offset is kept here. It is also known after a restart, because Spark first requests the batch up
-    to the last offset.
+    Spark before 4.2 requests the end of the next batch without its start, so the planner stores the
+    current offset. After a restart, Spark first requests the batch that ends at the last offset.
 
-    The splits between two offsets are always the same, also in another process.
+    The splits between two offsets are always the same, even in another process.
     """
 
     def __init__(
@@ -53,7 +52,7 @@ class StreamPlanner:
         self._limits = limits
         self._excluded = excluded
         self._first: Offset | None = None
-        self._at: Offset | None = None
+        self._current: Offset | None = None
         self._target: Offset | None = None
 
     def first(self) -> Offset:
@@ -84,37 +83,41 @@ class StreamPlanner:
             VersionNotFoundError: The stream starts after the latest version.
         """
         self._check_columns()
-        at = start or self._at
-        if at is None:
-            at = self.first()
+        current = start or self._current
+        if current is None:
+            current = self.first()
             if self._start.get("starting_version") == "latest":
-                # a stream of new commits stays where it started, even if commits were added since
-                self._at = at
-                return at
-        is_done = self._target is not None and _order(at) >= _order(self._target)
+                # a stream of new commits starts here, even if commits were added since
+                self._current = current
+                return current
+        is_done = self._target is not None and _sort_key(current) >= _sort_key(self._target)
         has_limits = limited and self._limits and not is_done
-        end = self._limited(at) if has_limits else self._newest(at)
-        self._at = end if _order(end) > _order(at) else at
-        return self._at
+        end = self._limited(current) if has_limits else self._newest(current)
+        self._current = max(current, end, key=_sort_key)
+        return self._current
 
     def _latest(self) -> Offset:
         return _offset(self._table.follow(starting_version="latest"))
 
-    def _newest(self, at: Offset) -> Offset:
+    def _newest(self, current: Offset) -> Offset:
         newest = self._target or self._latest()
-        if newest["reservoirId"] != at["reservoirId"] or _order(newest) < _order(at):
-            self._table.follow(offset=json.dumps(at))  # raises the error
-        return max(at, newest, key=_order)
+        if newest["reservoirId"] != current["reservoirId"] or (
+            _sort_key(newest) < _sort_key(current)
+        ):
+            self._table.follow(offset=json.dumps(current))  # raises the error
+        return max(current, newest, key=_sort_key)
 
-    def _limited(self, at: Offset) -> Offset:
+    def _limited(self, current: Offset) -> Offset:
         ends = [] if self._target is None else [self._target]
-        if at["isStartingVersion"]:
-            # a batch of the table's rows ends with their version: the end of the first batch has it
-            behind = {**at, "reservoirVersion": at["reservoirVersion"] + 1, "index": -1}
-            ends.append({**behind, "isStartingVersion": False})
-        until: dict[str, Any] = {"until": json.dumps(min(ends, key=_order))} if ends else {}
+        if current["isStartingVersion"]:
+            # a batch of the rows at the start has no later commits: its end has their version
+            version = current["reservoirVersion"] + 1
+            ends.append(
+                {**current, "reservoirVersion": version, "index": -1, "isStartingVersion": False}
+            )
+        until: dict[str, Any] = {"until": json.dumps(min(ends, key=_sort_key))} if ends else {}
         stream = self._table.follow(
-            **self._rows, **self._limits, **until, offset=json.dumps(at), available_now=True
+            **self._rows, **self._limits, **until, offset=json.dumps(current), available_now=True
         )
         next(stream, None)
         return _offset(stream)
@@ -133,10 +136,10 @@ class StreamPlanner:
             CorruptTableError: The log is damaged.
         """
         self._check_columns()
-        if self._at is None or _order(self._at) < _order(end):
-            self._at = end
-        start = _start_within(start, end)
-        if _order(start) >= _order(end):
+        if self._current is None or _sort_key(self._current) < _sort_key(end):
+            self._current = end
+        start = _with_starting_version(start, end)
+        if _sort_key(start) >= _sort_key(end):
             return []
         stream = self._table.follow(
             **self._rows,
@@ -146,11 +149,11 @@ class StreamPlanner:
             available_now=True,
         )
         splits = [split for batch in stream for split in self._included(batch.splits(split_size))]
-        if _order(_offset(stream)) < _order(end):
+        if _sort_key(_offset(stream)) < _sort_key(end):
             raise InvalidArgumentError(
                 f"a batch ends at version {end['reservoirVersion']}, but the log of the table ends "
-                "before it: the table was replaced or its log was cut; start again with another "
-                "checkpoint",
+                "before it: the table was replaced, or commits were deleted; start again with "
+                "another checkpoint",
                 code="follow.offset",
             )
         return splits
@@ -187,10 +190,10 @@ class StreamPlanner:
             )
 
 
-def _start_within(start: Offset, end: Offset) -> Offset:
-    """Return the start of a first batch, with the version whose rows it has.
+def _with_starting_version(start: Offset, end: Offset) -> Offset:
+    """Return the start of a batch; that of the first batch gets the version of its rows.
 
-    When the batch is planned again after a crash, the latest version may have changed.
+    When the first batch is planned again after a crash, the latest version may have changed.
     """
     if not start["isStartingVersion"] or start["index"] >= 0:
         return start
@@ -203,6 +206,5 @@ def _offset(stream: Follow) -> Offset:
     return offset
 
 
-def _order(offset: Offset) -> tuple[int, int]:
-    """Return the sort key of an offset."""
+def _sort_key(offset: Offset) -> tuple[int, int]:
     return offset["reservoirVersion"], max(offset["index"], -1)

@@ -21,15 +21,12 @@ from deltareplay.spark.session import capabilities
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The columns that describe a sidecar: of Spark, and of Arrow.
-_SIDECARS = "path string, size long, modificationTime long, numFiles long, numRemoves long"
-_SIDECAR = pa.schema(
-    [pa.field("path", pa.string())]
-    + [
-        pa.field(name, pa.int64())
-        for name in ("size", "modificationTime", "numFiles", "numRemoves")
-    ]
+#: The columns that describe a sidecar: for Arrow, and for Spark.
+_NUMBERS = ("size", "modificationTime", "numFiles", "numRemoves")
+_ARROW_SIDECAR = pa.schema(
+    [pa.field("path", pa.string())] + [pa.field(name, pa.int64()) for name in _NUMBERS]
 )
+_SPARK_SIDECAR = f"path string, {', '.join(f'{name} long' for name in _NUMBERS)}"
 
 
 @dataclass(frozen=True)
@@ -49,21 +46,21 @@ class WriteSidecars:
         tail = self.tail
         for number in part_numbers(batches):
             sidecars = self.pieces[number].write_sidecars(tail, self.codec, cores())
-            rows = [dict(zip(_SIDECAR.names, sidecar, strict=True)) for sidecar in sidecars]
-            yield pa.RecordBatch.from_pylist(rows, _SIDECAR)
+            rows = [dict(zip(_ARROW_SIDECAR.names, sidecar, strict=True)) for sidecar in sidecars]
+            yield pa.RecordBatch.from_pylist(rows, _ARROW_SIDECAR)
 
 
 @checked
 def write_checkpoint(
     spark: SparkSession, table: TableLike, *, piece_size: int = 64 << 20, cleanup: bool = True
 ) -> Checkpoint:
-    """Write the checkpoint of a table that has too many files for one machine.
+    """Write a V2 checkpoint of a table that has too many files for one machine.
 
-    It is a V2 checkpoint. The driver replays the commits after the existing checkpoint. The
-    executors, one task for each piece of that checkpoint, decode it, leave out files that those
-    commits add or remove, and write the rest as a sidecar. The driver writes a sidecar of those
-    commits, then the manifest that names all sidecars, then the hint. Below a few million files
-    ``Table.checkpoint`` is faster. An existing checkpoint stays.
+    The driver replays the commits after the existing checkpoint. The executors, one task for each
+    piece of that checkpoint, decode it, leave out files that those commits add or remove, and write
+    the rest as a sidecar. The driver writes a sidecar of those commits, then the manifest that
+    names all sidecars, then ``_last_checkpoint``. Below a few million files ``Table.checkpoint`` is
+    faster. An existing checkpoint stays.
 
     If the job fails, there is no checkpoint. Nothing refers to the sidecars that were written, and
     ``Table.cleanup_log`` deletes them.
@@ -94,22 +91,22 @@ def write_checkpoint(
     capabilities.check(spark)
     table = resolved(spark, table)
     snapshot = snapshot_of(table)
-    of = table_of(table)
-    plan = _native.CheckpointPlan(of.native, snapshot.native, piece_size)
+    delta_table = table_of(table)
+    plan = _native.CheckpointPlan(delta_table.native, snapshot.native, piece_size)
     work = plan.work()
     if work is None:
         return Checkpoint(snapshot.version, *(plan.there() or ()))
     pieces, tail, codec = work
     task = WriteSidecars(
-        ReplayTail.from_native(of, tail),
+        ReplayTail.from_native(delta_table, tail),
         [ReplayPiece.from_native(piece) for piece in pieces],
         codec,
     )
     written: list[tuple[str, int, int, int, int]] = []
     if pieces:
-        sidecars = run.rows(spark, task, len(pieces), _SIDECARS)
+        sidecars = run.rows(spark, task, len(pieces), _SPARK_SIDECAR)
         written = sorted(tuple(row) for row in sidecars.collect())
-    done = Checkpoint(snapshot.version, *plan.finish(of.native, written))
+    checkpoint = Checkpoint(snapshot.version, *plan.finish(delta_table.native, written))
     if cleanup:
-        clean_after(of.native, snapshot)
-    return done
+        clean_after(delta_table.native, snapshot)
+    return checkpoint

@@ -95,21 +95,21 @@ def clone(
     capabilities.require_spark_4(spark, "cloning")
     source = resolved(spark, source)
     snapshot = snapshot_of(source, version, timestamp)
-    of = table_of(source)
-    target_table = target_of(of, target, shallow, storage_options)
-    planned = _native.Cloning(
-        of.native,
+    source_table = table_of(source)
+    target_table = target_of(source_table, target, shallow, storage_options)
+    cloning = _native.Cloning(
+        source_table.native,
         snapshot.native,
         target_table.native,
         shallow,
         or_replace,
         dict(properties or {}),
     )
-    parts = _parts(planned.copies())
+    parts = _parts(cloning.copies())
     if parts:
         run.check(spark)
-        run.results(spark, CopyFiles(of, target_table, parts), len(parts))
-    planned.commit(True)
+        run.results(spark, CopyFiles(source_table, target_table, parts), len(parts))
+    cloning.commit(True)
     return target_table
 
 

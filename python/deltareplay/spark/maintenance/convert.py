@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     from deltareplay._table.table import Table
 
-#: Footers that a task reads.
+#: The maximum number of footers that a task reads.
 FILES_PER_TASK = 500
 
 
 @dataclass(frozen=True)
 class ReadSchemas:
-    """Reads the footers of some files for the schema that they add up to.
+    """Reads the footers of some files, and merges their schemas.
 
     Attributes:
         parts: The files of each part.
@@ -51,18 +51,18 @@ class ReadStatistics:
 
     Attributes:
         parts: The files of each part.
-        facts: The arguments of ``_native.Conversion``.
+        arguments: The arguments of ``_native.Conversion``.
         definition: The definition that it returned.
     """
 
     table: Table
     parts: list[Any]
-    facts: tuple[str, dict[str, str], bool]
+    arguments: tuple[str, dict[str, str], bool]
     definition: Any
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the actions of the numbered parts."""
-        table, conversion = self.table.native, _native.Conversion(*self.facts)
+        table, conversion = self.table.native, _native.Conversion(*self.arguments)
         return results(
             batches, lambda part: conversion.adds(table, self.definition, self.parts[part])
         )
@@ -88,7 +88,7 @@ def convert(
         partition_schema: The partition columns with their types, as a ``StructType`` or as DDL
             (``"day DATE, hour INT"``), in the order of the directories.
         properties: Table properties.
-        statistics: Whether files get statistics. Without, there is no second job.
+        statistics: Whether files get statistics. Without statistics, there is no second job.
 
     Returns:
         The table; if there was one already, unchanged.
@@ -103,27 +103,27 @@ def convert(
     Table('s3://lake/events')
     """
     capabilities.require_spark_4(spark, "converting")
-    of = table_of(table)
-    if of.native.exists():
-        return of
+    delta_table = table_of(table)
+    if delta_table.native.exists():
+        return delta_table
     table_properties = default_properties.with_defaults(
         settings.default_properties(spark), properties or {}
     )
-    facts = (_partition_schema(partition_schema), table_properties, statistics)
-    conversion = _native.Conversion(*facts)
-    files = conversion.files(of.native)
+    arguments = (_partition_schema(partition_schema), table_properties, statistics)
+    conversion = _native.Conversion(*arguments)
+    files = conversion.files(delta_table.native)
     parts = [files[at : at + FILES_PER_TASK] for at in range(0, len(files), FILES_PER_TASK)]
     run.check(spark)
-    schemas = run.results(spark, ReadSchemas(of, parts), len(parts))
-    firsts = [part[0][0] for part in parts]
-    definition = conversion.definition(list(zip(firsts, schemas, strict=True)))
+    schemas = run.results(spark, ReadSchemas(delta_table, parts), len(parts))
+    first_paths = [part[0][0] for part in parts]
+    definition = conversion.definition(list(zip(first_paths, schemas, strict=True)))
     if statistics:
-        task = ReadStatistics(of, parts, facts, definition)
+        task = ReadStatistics(delta_table, parts, arguments, definition)
         adds = run.results(spark, task, len(parts))
     else:
-        adds = [conversion.adds(of.native, definition, part) for part in parts]
-    conversion.commit(of.native, definition, adds, True)
-    return of
+        adds = [conversion.adds(delta_table.native, definition, part) for part in parts]
+    conversion.commit(delta_table.native, definition, adds, True)
+    return delta_table
 
 
 def _partition_schema(schema: StructType | str | None) -> str:

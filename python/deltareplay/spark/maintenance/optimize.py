@@ -65,9 +65,13 @@ def optimize(
     capabilities.check(spark)
     table = resolved(spark, table)
     snapshot = snapshot_of(table)
-    of = table_of(table)
     plan = _native.OptimizePlan(
-        of.native, snapshot.native, where, list(z_order_by or ()), purge, target_file_size
+        table_of(table).native,
+        snapshot.native,
+        where,
+        list(z_order_by or ()),
+        purge,
+        target_file_size,
     )
     run.check(spark)
     return Compaction(spark, TargetTable.of(snapshot), plan).commit(user_metadata)

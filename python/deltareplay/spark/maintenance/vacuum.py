@@ -50,5 +50,5 @@ def vacuum(
     >>> vacuum(spark, "s3://lake/events").size_in_bytes  # doctest: +SKIP
     52613349376
     """
-    of = table_of(resolved(spark, table))
-    return of.vacuum(retention, lite=lite, dry_run=dry_run, force=force, log=log)
+    delta_table = table_of(resolved(spark, table))
+    return delta_table.vacuum(retention, lite=lite, dry_run=dry_run, force=force, log=log)

@@ -51,8 +51,8 @@ class VerifyRows:
 def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Verification:
     """Check a table; the executors read the rows of its data files.
 
-    What is checked, and the result, are those of ``Table.verify``. The driver checks the log and
-    that each data file and deletion vector is there; with ``rows``, tasks read all rows.
+    The checks and the result are those of ``Table.verify``. The driver checks the log, and that all
+    data files and deletion vectors exist; with ``rows``, tasks read all rows.
 
     Args:
         spark: As in ``read``.
@@ -69,21 +69,21 @@ def verify(spark: SparkSession, table: TableLike, *, rows: bool = False) -> Veri
     >>> verify(spark, "s3://lake/events", rows=True).ok  # doctest: +SKIP
     True
     """
-    of = table_of(resolved(spark, table))
+    delta_table = table_of(resolved(spark, table))
     if rows:
         capabilities.require_spark_4(spark, "verifying rows")
         run.check(spark)  # before the log is read, which may take long
-    verification = of.verify()
+    verification = delta_table.verify()
     if not rows or verification.num_files is None:
         return verification
-    snapshot = of.snapshot(version=verification.version, strict=False)
+    snapshot = delta_table.snapshot(version=verification.version, strict=False)
     splits = snapshot.scan(on_error="skip").splits()
-    task = VerifyRows(of, snapshot.version, splits)
+    task = VerifyRows(delta_table, snapshot.version, splits)
     parts = [json.loads(part) for part in run.results(spark, task, len(splits))]
-    return _joined(verification, parts)
+    return _with_row_findings(verification, parts)
 
 
-def _joined(verification: Verification, parts: list[dict[str, Any]]) -> Verification:
+def _with_row_findings(verification: Verification, parts: list[dict[str, Any]]) -> Verification:
     """Add the findings on rows, except on files that already have errors; sort the worst first."""
     listed = verification.findings
     damaged = {finding.path for finding in listed if finding.severity == "error"}

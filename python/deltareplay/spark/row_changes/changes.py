@@ -14,8 +14,8 @@ from deltareplay._support.arguments import checked
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.executors import run
 from deltareplay.spark.row_changes import native_files
-from deltareplay.spark.row_changes import shuffle as shuffled
-from deltareplay.spark.row_changes.splits import ReadChanges, SentChanges
+from deltareplay.spark.row_changes import shuffle as net_changes
+from deltareplay.spark.row_changes.splits import PackedSplits, ReadChanges
 from deltareplay.spark.scan.frame import check_types
 from deltareplay.spark.schema.fields import (
     CHANGE_FIELDS,
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from deltareplay._native import ChangeShuffle
     from deltareplay._table.table import Kind
 
-#: The maximum number of tasks that each read the numbers of all rows; else a shuffle is better.
+#: The maximum number of tasks that each read the hashes of all rows; for more, a shuffle is faster.
 _MAX_SHARES = 8
 
-#: More bytes than any table has.
-_ALL = (1 << 63) - 1
+#: A size of splits that no commit exceeds.
+_UNLIMITED = (1 << 63) - 1
 
 
 @checked
@@ -88,7 +88,7 @@ def changes(
         require_feed: As in ``Table.changes``.
         allow_out_of_range: As in ``Table.changes``.
         split_size: Approximate bytes per task of the files that Spark does not read.
-        shuffle: Whether numbers of rows are shuffled for net kinds. By default they are if rows
+        shuffle: Whether hashes of rows are shuffled for net kinds. By default they are if rows
             must be followed through all commits and the files make more than eight splits.
         native: False lets Rust read all files in Python workers, with the table's storage options,
             even if Spark could. This is always so with a filter, and on Spark Connect.
@@ -120,8 +120,8 @@ def changes(
     table = resolved(spark, table)
     if isinstance(table, Snapshot) and end is None:
         end = table.version
-    of = table_of(table)
-    row_changes = of.changes(
+    delta_table = table_of(table)
+    row_changes = delta_table.changes(
         start,
         end,
         kind=kind,
@@ -133,40 +133,42 @@ def changes(
         require_feed=require_feed,
         allow_out_of_range=allow_out_of_range,
     )
-    at_end = of.snapshot(row_changes.versions[1] if row_changes.versions else None)
+    at_end = delta_table.snapshot(row_changes.versions[1] if row_changes.versions else None)
     selected = _selected(spark, at_end, row_changes, columns)
     schema = struct_type([*plain_fields(selected), *CHANGE_FIELDS])
     steps = row_changes.shuffle()
     if steps and (shuffle or (shuffle is None and _is_better_shuffled(steps, split_size))):
-        return shuffled.frame(spark, of, steps, schema, split_size)
+        return net_changes.frame(spark, delta_table, steps, schema, split_size)
     frames: list[DataFrame] = []
     if native and kind == "full-delta" and filter is None and capabilities.is_classic(spark):
-        splits, native_splits = _apart(row_changes, split_size)
-        frames = native_files.frame(spark, of, native_splits, selected, root)
+        splits, whole_files = _without_whole_files(row_changes, split_size)
+        frames = native_files.frames(spark, delta_table, whole_files, selected, root)
     elif steps:
-        splits = [ChangeSplit.from_native(of, split) for split in steps.splits(split_size)]
+        splits = [ChangeSplit.from_native(delta_table, split) for split in steps.splits(split_size)]
     else:
         splits = row_changes.splits(split_size)
     if splits or not frames:
-        shared = SentChanges.of(of, splits)
-        frames.append(run.rows(spark, ReadChanges(shared, schema), len(shared.between), schema))
+        task = ReadChanges(PackedSplits.of(delta_table, splits), schema)
+        frames.append(run.rows(spark, task, len(splits), schema))
     return functools.reduce(lambda left, right: left.union(right), frames)
 
 
 def _is_better_shuffled(steps: ChangeShuffle, split_size: int) -> bool:
-    """Return whether comparing rows in shares would take too many of them."""
+    """Return whether a comparison without a shuffle would need too many shares."""
     return steps.follows_commits and len(steps.parts(split_size)) > _MAX_SHARES
 
 
-def _apart(row_changes: Changes, split_size: int) -> tuple[list[ChangeSplit], list[WholeFile]]:
+def _without_whole_files(
+    row_changes: Changes, split_size: int
+) -> tuple[list[ChangeSplit], list[WholeFile]]:
     """Return the splits that only the core can read, and the files that Spark reads."""
-    splits, native_splits = [], []
-    for split in row_changes.splits(_ALL):
+    splits, whole_files = [], []
+    for split in row_changes.splits(_UNLIMITED):
         files, rest = split.without_whole_files()
-        native_splits += files
+        whole_files += files
         if rest is not None:
             splits += rest.cut(split_size)
-    return splits, native_splits
+    return splits, whole_files
 
 
 def _selected(
@@ -174,10 +176,10 @@ def _selected(
 ) -> list[Column]:
     """Return the columns of the result; void ones as in ``read``."""
     with_void = capabilities.reads_void(spark)
-    every = {column.name: column for column in columns_of(at_end, with_void_fields=with_void)}
+    by_name = {column.name: column for column in columns_of(at_end, with_void_fields=with_void)}
     if columns is None:
-        selected = [column for column in every.values() if with_void or not column.is_void]
+        selected = [column for column in by_name.values() if with_void or not column.is_void]
     else:
-        selected = [every[name] for name in row_changes.schema.names[: -len(CHANGE_FIELDS)]]
+        selected = [by_name[name] for name in row_changes.schema.names[: -len(CHANGE_FIELDS)]]
     check_types(spark, selected)
     return selected

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from deltareplay._changes.change_split import WholeFile
     from deltareplay._table.table import Table
 
-_NOTHING_MORE = ExtraColumns(row_id=False, file_path=False, row_index=False)
+_NO_EXTRA_COLUMNS = ExtraColumns(row_id=False, file_path=False, row_index=False)
 
 
-def frame(
+def frames(
     spark: SparkSession,
     table: Table,
     files: Sequence[WholeFile],
@@ -39,9 +39,11 @@ def frame(
         columns: The columns, in this order.
         root: As in ``read``.
     """
-    labelled = [file for file in files if file[3] is None]
-    with_values = [file for file in files if file[3] is not None]
-    return [_rows(spark, table, group, columns, root) for group in (with_values, labelled) if group]
+    # a change data file has the change of each row, and none of its own
+    change_files = [file for file in files if file[3] is None]
+    data_files = [file for file in files if file[3] is not None]
+    groups = (data_files, change_files)
+    return [_rows(spark, table, group, columns, root) for group in groups if group]
 
 
 def _rows(
@@ -76,14 +78,14 @@ def _rows(
         fields.append(CHANGE_FIELDS[0])
     else:
         constants.append(Constant.of(change, "string", pa.array(changes, pa.string())))
-    maps = [dict(value) for value in values]
+    partition_values = [dict(pairs) for pairs in values]
     for column in columns:
         if column.is_partition:
-            strings = pa.array([each.get(column.physical) for each in maps], pa.string())
-            constants.append(Constant.of(column.physical, "string", strings))
+            strings = [by_name.get(column.physical) for by_name in partition_values]
+            constants.append(Constant.of(column.physical, "string", pa.array(strings, pa.string())))
     rows = relation(spark, located(spark, table, listed, root).with_constants(*constants), fields)
     selected = []
-    projected = projection.columns(list(columns), _NOTHING_MORE, None)
+    projected = projection.columns(list(columns), _NO_EXTRA_COLUMNS, None)
     for column, expression in zip(columns, projected, strict=True):
         if column.is_partition:
             value = sf.col(names.quoted(column.physical)).cast(spark_type(column.logical_type))

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from deltareplay._native import ChangeShuffle
     from deltareplay._table.table import Table
 
-#: Events of rows, and the outcome of each row: the columns of ``ChangeShuffle``.
-_NUMBERS = ("identity", "identity_low", "value_hash", "value_hash_low", "values", "values_low")
+#: The columns of events of rows, and of the outcome of each row, as ``ChangeShuffle`` has them.
+_HASHES = ("identity", "identity_low", "value_hash", "value_hash_low", "values", "values_low")
 _ROW_EVENTS = [
-    *(Field(name, "long") for name in _NUMBERS),
+    *(Field(name, "long") for name in _HASHES),
     Field("commit", "integer"),
     Field("piece", "integer"),
     Field("row", "long"),
@@ -41,7 +41,7 @@ _OUTCOMES = [
 
 @dataclass(frozen=True)
 class RowEvents:
-    """Finds which row each one of some files is: the first step of a ``ChangeShuffle``.
+    """Hashes the rows of some files to identify them: the first step of a ``ChangeShuffle``.
 
     Attributes:
         steps: The shuffle as JSON.
@@ -77,7 +77,7 @@ class RowOutcomes:
 
 @dataclass(frozen=True)
 class OutcomeRows:
-    """Reads the rows that are shown: the third step.
+    """Reads the rows of the result: the third step.
 
     Attributes:
         steps: The shuffle as JSON.
@@ -89,7 +89,7 @@ class OutcomeRows:
     schema: Any
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Return the rows of outcomes, sorted by ``piece``: a file has all here."""
+        """Return the rows of outcomes, sorted by ``piece``; one task has all those of a file."""
         if (outcomes := stream_of(batches)) is not None:
             shuffle = _native.ChangeShuffle(self.steps)
             rows = reader(shuffle.rows(self.table.native, outcomes))

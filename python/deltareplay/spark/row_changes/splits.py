@@ -16,35 +16,35 @@ from deltareplay.spark.schema.arrow import cast_for_spark
 
 
 @dataclass(frozen=True)
-class SentChanges:
-    """All splits of changes, with their common text stored once.
+class PackedSplits:
+    """All splits of changes as JSON, with their common text stored once.
 
     Splits of net changes name all the files of the range, and differ only in a number.
 
     Attributes:
-        before: The beginning that all texts have in common.
-        between: The part of each text in between.
-        after: The end that all texts have in common.
+        prefix: The common beginning.
+        differences: The part of each split that differs.
+        suffix: The common end.
     """
 
     table: Table
-    before: str
-    between: tuple[str, ...]
-    after: str
+    prefix: str
+    differences: tuple[str, ...]
+    suffix: str
 
     @classmethod
-    def of(cls, table: Table, splits: Sequence[ChangeSplit]) -> SentChanges:
+    def of(cls, table: Table, splits: Sequence[ChangeSplit]) -> PackedSplits:
         """Pack splits of one table."""
         texts = [split.to_json() for split in splits]
-        before = _common_beginning(texts)
-        rest = [text[len(before) :] for text in texts]
-        after = _common_beginning([text[::-1] for text in rest])[::-1]
-        between = tuple(text[: len(text) - len(after)] for text in rest)
-        return cls(table, before, between, after)
+        prefix = _common_prefix(texts)
+        rest = [text[len(prefix) :] for text in texts]
+        suffix = _common_prefix([text[::-1] for text in rest])[::-1]
+        differences = tuple(text[: len(text) - len(suffix)] for text in rest)
+        return cls(table, prefix, differences, suffix)
 
     def split(self, number: int) -> ChangeSplit:
         """Return a split by its number."""
-        text = f"{self.before}{self.between[number]}{self.after}"
+        text = f"{self.prefix}{self.differences[number]}{self.suffix}"
         return ChangeSplit.from_json(self.table, text)
 
 
@@ -56,19 +56,19 @@ class ReadChanges:
         schema: Spark's schema of the rows.
     """
 
-    sent: SentChanges
+    splits: PackedSplits
     schema: Any
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """Return the rows of the numbered splits."""
         for number in part_numbers(batches):
-            yield from cast_for_spark(self.sent.split(number).to_batches(), self.schema)
+            yield from cast_for_spark(self.splits.split(number).to_batches(), self.schema)
 
 
-def _common_beginning(texts: Sequence[str]) -> str:
-    """Return the longest common prefix.
+def _common_prefix(texts: Sequence[str]) -> str:
+    """Return the longest common prefix; for long texts, faster than ``os.path.commonprefix``.
 
-    >>> _common_beginning(["net 1 of 2", "net 2 of 2"])
+    >>> _common_prefix(["net 1 of 2", "net 2 of 2"])
     'net '
     """
     if not texts:
