@@ -67,7 +67,7 @@ def test_spark_works_with_vended_credentials_and_shows_none(tmp_path: Path, kind
     assert result["settings"], "the session is as it was"
     assert "AccessDenied" in result["own"]
     if kind == "classic":
-        assert "have expired at 20" in result["expired"]
+        assert "expired at 20" in result["expired"]
     else:
         assert result["expired"] == ""  # the store decides
         assert "spark.conf.set" in result["refused"]

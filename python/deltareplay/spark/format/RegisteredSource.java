@@ -7,11 +7,12 @@ import org.apache.spark.sql.sources.DataSourceRegister;
 /**
  * A format in Python that every thread and session of the driver finds by its name.
  *
- * Spark looks formats in Python up in the session that is active in the thread, and formats of the
- * JVM in its class path. Compiled on the driver for each name, which stands for NAME and CLASS.
+ * Spark looks up formats in Python in the session that is active in the thread, and formats of the
+ * JVM in the class path. This is compiled on the driver for each format, whose names replace NAME
+ * and CLASS.
  */
 public class CLASS extends PythonDataSourceV2 implements DataSourceRegister {
-    /** The format of the session that registered it last, for sessions that have not. */
+    /** The format as registered last, for sessions in which it is not registered. */
     public static volatile UserDefinedPythonDataSource registered;
 
     public String shortName() {
@@ -21,7 +22,7 @@ public class CLASS extends PythonDataSourceV2 implements DataSourceRegister {
     public UserDefinedPythonDataSource source() {
         try {
             return super.source();
-        } catch (Exception missing) { // in this session
+        } catch (Exception notRegistered) {
             return registered;
         }
     }

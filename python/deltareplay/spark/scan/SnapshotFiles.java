@@ -29,15 +29,14 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The files that a scan is left with, as Spark asks for them: nothing is listed, nothing is guessed.
+ * The files of a scan as Spark's FileIndex, without listing directories.
  *
- * What is the same for all rows of a file (partition values, row ids) stands beside it as Spark has
- * the values of partition columns. Lives on the driver only; compiled there when first needed, by the
- * compiler that Spark itself carries. Written for that compiler: no type arguments, no lambdas. SEQ
- * stands for the collection that this Spark's Scala means by Seq.
+ * Values that are the same for all rows of a file (partition values, first row ids) are passed as
+ * values of partition columns. The class exists on the driver only, and is compiled there by the
+ * compiler that Spark includes, which supports neither type arguments nor lambdas. SEQ is replaced
+ * by the class that Seq is in Spark's version of Scala.
  *
- * Two that hold the same files are equal: by that Spark finds what it has cached, and exchanges that
- * it can reuse.
+ * Indexes with the same files are equal, so that Spark finds cached data and reuses exchanges.
  */
 public final class SnapshotFiles implements FileIndex {
 
@@ -46,7 +45,7 @@ public final class SnapshotFiles implements FileIndex {
     private final long expires; // ms since the epoch, of the credentials; 0 for never
     private final Map filesByValues = new LinkedHashMap(); // InternalRow to ArrayList of FileStatus
     private long bytes = 0L;
-    private long digest = 0L; // of sizes and times: to Hadoop, files of one path are equal
+    private long digest = 0L; // of sizes and times: Hadoop compares files by their paths only
 
     public SnapshotFiles(String root, StructType values, String expires) {
         this.root = new Path(root);
@@ -54,7 +53,7 @@ public final class SnapshotFiles implements FileIndex {
         this.expires = Long.parseLong(expires);
     }
 
-    /** Adds files: an Arrow stream of path (whole, decoded), size, time in ms, then the values. */
+    /** Adds files: an Arrow stream of full decoded path, size, time in ms, and the values. */
     public void add(byte[] stream) throws Exception {
         ArrowStreamReader reader =
             new ArrowStreamReader(new ByteArrayInputStream(stream), ArrowUtils.rootAllocator());
@@ -87,14 +86,14 @@ public final class SnapshotFiles implements FileIndex {
     }
 
     private List filesOf(InternalRow row) {
-        Object[] own = new Object[values.length()];
-        for (int i = 0; i < own.length; i++) {
+        Object[] fileValues = new Object[values.length()];
+        for (int i = 0; i < fileValues.length; i++) {
             if (!row.isNullAt(i + 3)) {
                 Object value = row.get(i + 3, values.apply(i).dataType());
-                own[i] = value instanceof UTF8String ? ((UTF8String) value).clone() : value;
+                fileValues[i] = value instanceof UTF8String ? ((UTF8String) value).clone() : value;
             }
         }
-        InternalRow key = new GenericInternalRow(own);
+        InternalRow key = new GenericInternalRow(fileValues);
         List files = (List) filesByValues.get(key);
         if (files == null) {
             files = new ArrayList();
@@ -106,57 +105,58 @@ public final class SnapshotFiles implements FileIndex {
     public SEQ listFiles(SEQ partitionFilters, SEQ dataFilters) {
         if (expires != 0L && System.currentTimeMillis() > expires) {
             throw new IllegalArgumentException("the credentials with which this DataFrame reads "
-                + root + " have expired at " + java.time.Instant.ofEpochMilli(expires)
-                + ": call read again, which asks the catalog for new ones");
+                + root + " expired at " + java.time.Instant.ofEpochMilli(expires)
+                + ": call read again to get new ones from the catalog");
         }
-        Expression all = null;
-        for (scala.collection.Iterator each = partitionFilters.iterator(); each.hasNext();) {
-            Expression next = (Expression) each.next();
-            all = all == null ? next : new And(all, next);
+        Expression condition = null;
+        for (scala.collection.Iterator filters = partitionFilters.iterator(); filters.hasNext();) {
+            Expression filter = (Expression) filters.next();
+            condition = condition == null ? filter : new And(condition, filter);
         }
         List attributes = new ArrayList();
-        int[] places = all == null ? new int[0] : places(all, attributes);
-        BasePredicate keeps = null;
-        if (all != null) {
-            keeps = Predicate$.MODULE$.create(all, seq(attributes));
-            keeps.initialize(0);
+        int[] indices = condition == null ? new int[0] : indices(condition, attributes);
+        BasePredicate predicate = null;
+        if (condition != null) {
+            predicate = Predicate$.MODULE$.create(condition, seq(attributes));
+            predicate.initialize(0);
         }
-        List found = new ArrayList();
-        for (Iterator each = filesByValues.entrySet().iterator(); each.hasNext();) {
-            Map.Entry entry = (Map.Entry) each.next();
-            InternalRow own = (InternalRow) entry.getKey();
-            if (keeps == null || keeps.eval(chosen(own, places))) {
+        List directories = new ArrayList();
+        for (Iterator entries = filesByValues.entrySet().iterator(); entries.hasNext();) {
+            Map.Entry entry = (Map.Entry) entries.next();
+            InternalRow fileValues = (InternalRow) entry.getKey();
+            if (predicate == null || predicate.eval(projected(fileValues, indices))) {
                 FileStatus[] files =
                     (FileStatus[]) ((List) entry.getValue()).toArray(new FileStatus[0]);
-                found.add(PartitionDirectory.apply(own, files));
+                directories.add(PartitionDirectory.apply(fileValues, files));
             }
         }
-        return seq(found);
+        return seq(directories);
     }
 
-    /** Where the columns of an expression stand among the values; the columns go to a list. */
-    private int[] places(Expression expression, List attributes) {
-        for (scala.collection.Iterator each = expression.references().iterator(); each.hasNext();) {
-            attributes.add(each.next());
+    /** The indices among the values of an expression's columns, which are added to a list. */
+    private int[] indices(Expression expression, List attributes) {
+        for (scala.collection.Iterator columns = expression.references().iterator();
+                columns.hasNext();) {
+            attributes.add(columns.next());
         }
-        int[] places = new int[attributes.size()];
-        for (int i = 0; i < places.length; i++) {
-            places[i] = -1;
+        int[] indices = new int[attributes.size()];
+        for (int i = 0; i < indices.length; i++) {
+            indices[i] = -1;
             for (int j = 0; j < values.length(); j++) {
                 if (values.apply(j).name().equalsIgnoreCase(((Attribute) attributes.get(i)).name())) {
-                    places[i] = j;
+                    indices[i] = j;
                 }
             }
         }
-        return places;
+        return indices;
     }
 
-    private InternalRow chosen(InternalRow own, int[] places) {
-        Object[] chosen = new Object[places.length];
-        for (int i = 0; i < places.length; i++) {
-            chosen[i] = own.get(places[i], values.apply(places[i]).dataType());
+    private InternalRow projected(InternalRow fileValues, int[] indices) {
+        Object[] projected = new Object[indices.length];
+        for (int i = 0; i < indices.length; i++) {
+            projected[i] = fileValues.get(indices[i], values.apply(indices[i]).dataType());
         }
-        return new GenericInternalRow(chosen);
+        return new GenericInternalRow(projected);
     }
 
     private static SEQ seq(List list) {
@@ -172,9 +172,9 @@ public final class SnapshotFiles implements FileIndex {
 
     public String[] inputFiles() {
         List names = new ArrayList();
-        for (Iterator each = filesByValues.values().iterator(); each.hasNext();) {
-            for (Iterator file = ((List) each.next()).iterator(); file.hasNext();) {
-                names.add(((FileStatus) file.next()).getPath().toUri().toString());
+        for (Iterator groups = filesByValues.values().iterator(); groups.hasNext();) {
+            for (Iterator files = ((List) groups.next()).iterator(); files.hasNext();) {
+                names.add(((FileStatus) files.next()).getPath().toUri().toString());
             }
         }
         return (String[]) names.toArray(new String[0]);

@@ -9,10 +9,10 @@ import scala.collection.Iterator;
 import scala.collection.mutable.ListBuffer;
 
 /**
- * A union of selects of files, which has Spark's column _metadata for those who name it.
+ * A union of projections of file scans that exposes Spark's hidden column _metadata.
  *
- * Spark hides that column from whatever is above a union. Where nobody names it, this is a union as
- * any other. Compiled on the driver, as SnapshotFiles.java, and written as that.
+ * Above other unions, the column cannot be selected. If a query does not select it, this is a union
+ * like any other. For the compiler and the placeholder SEQ, see SnapshotFiles.java.
  */
 public class Union extends org.apache.spark.sql.catalyst.plans.logical.Union
         implements ExposesMetadataColumns {
@@ -20,28 +20,28 @@ public class Union extends org.apache.spark.sql.catalyst.plans.logical.Union
         super(children, byName, allowMissingCol);
     }
 
-    /** The selects with the column, which Spark adds to what is below; null if one has none. */
-    private LogicalPlan exposed() {
-        ListBuffer selects = new ListBuffer();
-        for (Iterator each = this.children().iterator(); each.hasNext();) {
-            Object child = each.next();
-            Object hidden = child instanceof Project ? hidden(((Project) child).child()) : null;
-            if (hidden == null) {
+    /** The union with the column in each projection; null if one of the scans does not have it. */
+    private LogicalPlan withColumn() {
+        ListBuffer projections = new ListBuffer();
+        for (Iterator children = this.children().iterator(); children.hasNext();) {
+            Object child = children.next();
+            Object metadata = child instanceof Project ? metadataOf(((Project) child).child()) : null;
+            if (metadata == null) {
                 return null;
             }
             ListBuffer columns = new ListBuffer();
             columns.appendAll(((Project) child).projectList());
-            columns.append(hidden);
-            selects.append(new Project(columns.toList(), ((Project) child).child()));
+            columns.append(metadata);
+            projections.append(new Project(columns.toList(), ((Project) child).child()));
         }
         return new org.apache.spark.sql.catalyst.plans.logical.Union(
-                selects.toList(), this.byName(), this.allowMissingCol());
+                projections.toList(), this.byName(), this.allowMissingCol());
     }
 
-    private static Object hidden(LogicalPlan plan) {
-        for (Iterator each = plan.metadataOutput().iterator(); each.hasNext();) {
-            Attribute column = (Attribute) each.next();
-            // by its own name, where the column has another because of one that is called so
+    private static Object metadataOf(LogicalPlan plan) {
+        for (Iterator columns = plan.metadataOutput().iterator(); columns.hasNext();) {
+            Attribute column = (Attribute) columns.next();
+            // Spark renames the column if the table has one of that name, and keeps its name here
             if (column.metadata().contains("__metadata_col")
                     && column.metadata().getString("__metadata_col").equals("_metadata")) {
                 return column;
@@ -51,13 +51,13 @@ public class Union extends org.apache.spark.sql.catalyst.plans.logical.Union
     }
 
     public SEQ metadataOutput() {
-        LogicalPlan exposed = this.exposed();
-        return exposed == null ? super.metadataOutput() : (SEQ) exposed.output().takeRight(1);
+        LogicalPlan union = this.withColumn();
+        return union == null ? super.metadataOutput() : (SEQ) union.output().takeRight(1);
     }
 
     public LogicalPlan withMetadataColumns() {
-        LogicalPlan exposed = this.exposed();
-        return exposed == null ? this : exposed;
+        LogicalPlan union = this.withColumn();
+        return union == null ? this : union;
     }
 
     public org.apache.spark.sql.catalyst.plans.logical.Union withNewChildrenInternal(
