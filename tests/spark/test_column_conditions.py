@@ -12,7 +12,7 @@ import pytest
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark.scan.skipping import not_true, target_filter
+from deltareplay.spark.scan.skipping import negated_target_filter, target_filter
 
 pytestmark = pytest.mark.spark
 
@@ -83,7 +83,7 @@ def test_columns_select_files(spark: Any, path: str) -> None:
             set(snapshot.files(["path"], filter)["path"].to_pylist())
             for filter in (
                 make(condition, snapshot, "target", lambda frame=frame: frame)
-                for make in (target_filter, not_true)
+                for make in (target_filter, negated_target_filter)
             )
         )
         matching, rest = (

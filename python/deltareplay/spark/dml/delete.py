@@ -12,7 +12,7 @@ from deltareplay.spark.dml.statement import Statement, as_column, predicates
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
-from deltareplay.spark.scan.skipping import not_true
+from deltareplay.spark.scan.skipping import negated_target_filter
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -79,7 +79,7 @@ def _run(
     candidates, frame = statement.matched(transaction, where, target_alias)
     covered = candidates.numbers()
     if where is not None:
-        negation = not_true(where, statement.snapshot, target_alias, lambda: frame)
+        negation = negated_target_filter(where, statement.snapshot, target_alias, lambda: frame)
         covered -= candidates.numbers(negation)
     rewrite = Rewrite(candidates, statement.target, transaction)
     matches = candidates.rows(candidates.numbers() - covered)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.target_rows import REMOVED
 from deltareplay.spark.scan import partition_values
-from deltareplay.spark.scan.skipping import other_partitions, own_filter
+from deltareplay.spark.scan.skipping import negated_partition_filter, skipping_filter
 from deltareplay.spark.schema.fields import columns_of
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.
     """
     if condition is None:
         return snapshot.files(REMOVED)
-    negation = other_partitions(condition, spark, snapshot)
-    selected = own_filter(condition, spark, snapshot, None, joined=False)
+    negation = negated_partition_filter(condition, spark, snapshot)
+    selected = skipping_filter(condition, spark, snapshot, None, joined=False)
     if negation is None or selected is None:
         return None
     covered, partly_covered = covered_files(snapshot, selected, negation)

@@ -16,7 +16,7 @@ from deltareplay.spark.catalog import registration
 from deltareplay.spark.catalog.table_argument import TableLike, location_of, name_parts, resolved
 from deltareplay.spark.dml import overwrite, replace_where
 from deltareplay.spark.dml.statement import Statement, checked_condition
-from deltareplay.spark.scan.skipping import own_filter
+from deltareplay.spark.scan.skipping import skipping_filter
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing import default_properties
 from deltareplay.spark.writing.staged_write import FileRows, commit_rows
@@ -212,7 +212,7 @@ def written(
     removed, filter = None, None
     if mode == "overwrite" and snapshot is not None and partition_overwrite == "static":
         removed = overwrite.files(spark, snapshot, where)
-        filter = own_filter(where, spark, snapshot, None, joined=False)
+        filter = skipping_filter(where, spark, snapshot, None, joined=False)
         if removed is None and where is not None:
             statement = Statement(spark, snapshot, target, root)
             return WrittenVersion(*replace_where.replace(statement, df, where, transaction))

@@ -191,7 +191,7 @@ def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
 def _frame(
     spark: SparkSession, snapshot: Snapshot, reference: Reference, *, metadata: bool = False
 ) -> DataFrame:
-    skipping = pruning.own_filter(
+    skipping = pruning.skipping_filter(
         reference.where, spark, snapshot, reference.alias, joined=reference.is_joined
     )
     tracks_rows = snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"

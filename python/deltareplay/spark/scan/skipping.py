@@ -41,24 +41,27 @@ def target_filter(
     if condition is None:
         return None
     frame = analyzed()
-    return own_filter(_text(condition, frame), frame.sparkSession, snapshot, alias, joined=joined)
+    text = _sql(condition, frame)
+    return skipping_filter(text, frame.sparkSession, snapshot, alias, joined=joined)
 
 
-def other_partitions(condition: str, spark: SparkSession, snapshot: Snapshot) -> Filter | None:
+def negated_partition_filter(
+    condition: str, spark: SparkSession, snapshot: Snapshot
+) -> Filter | None:
     """Return a filter that is true in partitions where a condition is false or null.
 
     The result is None if the condition does not use only partition columns, or if only Spark
     understands it.
     """
+    partitions = set(snapshot.partition_columns)
     schema = Struct.parse(snapshot.schema_json)
-    fields = [field for field in schema.fields if field.name in snapshot.partition_columns]
+    fields = [field for field in schema.fields if field.name in partitions]
     if not fields:
         return None
-    text = f"NOT (({condition}\n) IS TRUE)"
-    return own_filter(text, spark, snapshot, None, joined=False, fields=fields)
+    return skipping_filter(_negated(condition), spark, snapshot, None, joined=False, fields=fields)
 
 
-def not_true(
+def negated_target_filter(
     condition: str | Column,
     snapshot: Snapshot,
     alias: str,
@@ -66,12 +69,17 @@ def not_true(
 ) -> Filter | None:
     """Return a filter that is true wherever a condition is false or null; None selects all."""
     frame = analyzed()
-    text = _text(condition, frame)
-    text = None if text is None else f"NOT (({text}) IS TRUE)"
-    return own_filter(text, frame.sparkSession, snapshot, alias, joined=False)
+    text = _sql(condition, frame)
+    text = None if text is None else _negated(text)
+    return skipping_filter(text, frame.sparkSession, snapshot, alias, joined=False)
 
 
-def own_filter(
+def _negated(condition: str) -> str:
+    """Return SQL that is true wherever a condition, which may end with a comment, is not."""
+    return f"NOT (({condition}\n) IS TRUE)"
+
+
+def skipping_filter(
     text: str | None,
     spark: SparkSession,
     snapshot: Snapshot,
@@ -100,7 +108,7 @@ def own_filter(
         return None  # Spark has more functions than the core
 
 
-def _text(condition: str | Column, frame: DataFrame) -> str | None:
+def _sql(condition: str | Column, frame: DataFrame) -> str | None:
     """Return a condition as SQL; on classic Spark, a column is printed from the plan's top node."""
     if isinstance(condition, str):
         return condition
