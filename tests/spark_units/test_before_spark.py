@@ -140,25 +140,46 @@ def test_complex_conditions_are_left_to_the_engine(path: str) -> None:
     assert not re.search(_PLAIN, path)
 
 
-def test_timestamps_in_an_unknown_zone() -> None:
-    moments = pa.array([0], pa.timestamp("us", "UTC"))
+def hour_in(zone: str, text: str) -> int:
+    """Return the hour since the epoch of a partition value in a session with this zone."""
     listing = pa.table(
         {
-            "partitionValues": pa.array(
-                [[("t", "1970-01-01 00:00:00")]], pa.map_(pa.string(), pa.string())
+            "partitionValues": pa.array([[("t", text)]], pa.map_(pa.string(), pa.string())),
+            "partitionValues_parsed": pa.StructArray.from_arrays(
+                [pa.array([0], pa.timestamp("us", "UTC"))], names=["t"]
             ),
-            "partitionValues_parsed": pa.StructArray.from_arrays([moments], names=["t"]),
         }
     )
     column = Column("t", "t", "timestamp", "timestamp", {}, True)
-    [result] = constants(listing, [column], "America/Los_Angeles")
-    assert result.values.cast(pa.int64()).to_pylist() == [8 * 3600 * 10**6]
-    [result] = constants(listing, [column], "Etc/UTC")
-    assert result.values.cast(pa.int64()).to_pylist() == [0]
+    [result] = constants(listing, [column], zone)
+    [micros] = result.values.cast(pa.int64()).to_pylist()
+    return int(micros) // (3600 * 10**6)
+
+
+@pytest.mark.parametrize(
+    ("text", "hour"),
+    [
+        ("1970-01-01 00:00:00", 8),
+        ("1970-01-01", 8),
+        ("1970-1-1", 8),
+        ("1970-01-01T00:00:00.000000Z", 0),
+        ("1970-01-01T00:00:00Z ", 0),
+        ("1970-01-01 00:00:00 UTC", 0),
+        ("1970-01-01 00:00:00+00:00", 0),
+        ("1970-01-01 00:00+00", 0),
+        ("1970-01-01 00:00:00.5 -0", 0),
+    ],
+)
+def test_timestamps_without_a_zone_are_those_of_the_session(text: str, hour: int) -> None:
+    assert hour_in("America/Los_Angeles", text) == hour
+    assert hour_in("Etc/UTC", text) == 0
+
+
+def test_timestamps_in_an_unknown_zone() -> None:
     error = raises(
         "spark.time_zone",
         dr.UnsupportedFeatureError,
-        lambda: constants(listing, [column], "Mars/Olympus"),
+        lambda: hour_in("Mars/Olympus", "1970-01-01 00:00:00"),
     )
     assert "Mars/Olympus" in str(error)
 

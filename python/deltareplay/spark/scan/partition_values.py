@@ -12,8 +12,8 @@ from deltareplay.spark.scan.files import Constant
 from deltareplay.spark.schema.fields import Column
 from deltareplay.spark.session.capabilities import is_utc
 
-#: The end of a timestamp in the log that has a time zone.
-_ZONED = r"(Z|z|UTC|GMT|[+-]\d\d?(:?\d\d)?)$"
+#: The end of a timestamp in the log that has a time zone: a date alone ends with digits, too.
+_ZONED = r"(Z|z|UTC|GMT|:\d.*[+-]\d\d?(:?\d\d)?)\s*$"
 
 
 def constants(files: pa.Table, columns: list[Column], zone: str) -> list[Constant]:
