@@ -55,14 +55,17 @@ def test_empty_lists_with_old_versions_are_absent(
 @pytest.mark.parametrize(
     ("protocol", "message"),
     [
-        ({"minReaderVersion": 3, "minWriterVersion": 7}, "needs readerFeatures, which are absent"),
+        (
+            {"minReaderVersion": 3, "minWriterVersion": 7},
+            "requires readerFeatures, which are missing",
+        ),
         (
             {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": []},
-            "needs writerFeatures, which are absent",
+            "requires writerFeatures, which are missing",
         ),
         (
             {"minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": ["deletionVectors"]},
-            "readerFeatures belong to reader version 3 alone, found version 1",
+            "readerFeatures are allowed only with reader version 3, not with version 1",
         ),
     ],
     ids=["no lists", "half a list", "a list too many"],

@@ -105,7 +105,8 @@ impl Table {
         &self.source
     }
 
-    fn named(&self, error: Error) -> Error {
+    /// Adds the table's URI to an error about a missing table.
+    fn with_uri(&self, error: Error) -> Error {
         if error.kind() == ErrorKind::TableNotFound {
             error.at_path(self.uri())
         } else {
@@ -130,7 +131,7 @@ impl Table {
         self.load(at, strict, false)
     }
 
-    /// Returns a version whose files will probably be read, too.
+    /// Returns a version of the table, and prefetches what reading its files requires.
     ///
     /// # Errors
     ///
@@ -142,7 +143,7 @@ impl Table {
     fn load(&self, at: At, strict: Option<bool>, tail: bool) -> Result<Snapshot> {
         let strict = strict.unwrap_or(self.strict);
         let load = |target| {
-            load_ahead(&self.source, target, strict, tail).map_err(|error| self.named(error))
+            load_ahead(&self.source, target, strict, tail).map_err(|error| self.with_uri(error))
         };
         match at {
             At::Latest => load(None),
@@ -169,7 +170,7 @@ impl Table {
     pub fn update(&self, snapshot: &Snapshot) -> Result<Snapshot> {
         snapshot
             .advance(&self.source)
-            .map_err(|error| self.named(error))
+            .map_err(|error| self.with_uri(error))
     }
 
     /// Returns the `commitInfo` of each version, newest first.
@@ -190,7 +191,7 @@ impl Table {
         history_batch(&entries)
     }
 
-    /// Returns the row of the history of one version.
+    /// Returns the history row of a version.
     ///
     /// # Errors
     ///
@@ -200,10 +201,10 @@ impl Table {
         let segment = snapshot.segment();
         let Some(file) = segment.last_commit.clone() else {
             let message = format!(
-                "the commit of version {version} is not in the log any more, only its checkpoint"
+                "the commit of version {version} is no longer in the log, only its checkpoint"
             );
             let error = Error::new(ErrorKind::VersionNotFound, "version.not_found", message);
-            return Err(self.named(error.at_version(version)));
+            return Err(self.with_uri(error.at_version(version)));
         };
         let commit = VersionedFile { version, file };
         let entries = read_entries(
@@ -223,12 +224,12 @@ impl Table {
         options: ChangeOptions,
     ) -> Result<Changes> {
         Changes::new(&self.source, start, end, self.strict, options)
-            .map_err(|error| self.named(error))
+            .map_err(|error| self.with_uri(error))
     }
 
     /// Returns a stream of the table's changes.
     pub fn follow(&self, options: FollowOptions) -> Result<Follow> {
-        Follow::new(&self.source, self.strict, options).map_err(|error| self.named(error))
+        Follow::new(&self.source, self.strict, options).map_err(|error| self.with_uri(error))
     }
 
     /// Returns the raw actions of the commits `start..=end`, oldest first.

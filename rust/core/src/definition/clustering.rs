@@ -8,7 +8,7 @@ use super::columns::{not_a_container, position};
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
 use crate::spec::column_path::{
-    column_path_text, leads_into, named_path, parse_column_paths, physical_path,
+    column_path_text, is_within, named_path, parse_column_paths, physical_path,
 };
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
@@ -221,7 +221,7 @@ fn leaves(schema: &StructType) -> Vec<Vec<String>> {
 fn has_statistics(metadata: &Metadata, leaves: &[Vec<String>], column: &[String]) -> bool {
     if let Some(text) = metadata.property("delta.dataSkippingStatsColumns") {
         let chosen = parse_column_paths(text);
-        return chosen.iter().any(|root| leads_into(column, root));
+        return chosen.iter().any(|root| is_within(column, root));
     }
     let first = metadata
         .property("delta.dataSkippingNumIndexedCols")

@@ -10,7 +10,7 @@ use super::{MODE, mode, with_schema};
 use crate::error::{Error, Result};
 use crate::expr::closest_columns;
 use crate::spec::Metadata;
-use crate::spec::column_path::{column_path_text, leads_into, named_path, parse_column_paths};
+use crate::spec::column_path::{column_path_text, is_within, named_path, parse_column_paths};
 use crate::spec::json::clipped;
 use crate::spec::schema::{ArrayType, DataType, MapType, StructField, StructType};
 
@@ -123,7 +123,7 @@ pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<
         }
     }
     change_statistics(&mut new, |named| {
-        if leads_into(named, path)
+        if is_within(named, path)
             && let Some(renamed) = named.get_mut(parent.len())
         {
             new_name.clone_into(renamed);
@@ -177,7 +177,7 @@ fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
     })?;
     let mut new = old.clone();
     new.schema_string = schema.to_json();
-    change_statistics(&mut new, |named| !leads_into(named, path));
+    change_statistics(&mut new, |named| !is_within(named, path));
     Ok(new)
 }
 

@@ -55,13 +55,13 @@ pub fn compact_log(
     let listing = LogListing::read(&*source.storage, 0)?;
     let newest = listing.commits.last().map(|commit| commit.version);
     let end = end.or(newest).unwrap_or_default();
-    let after = || {
+    let after_checkpoint = || {
         let below = |version: &u64| *version < end;
         let checkpoints = listing.checkpoints.iter().rev();
         let checkpoint = checkpoints.map(|checkpoint| checkpoint.version).find(below);
         checkpoint.map_or(0, |version| version + 1)
     };
-    let start = start.unwrap_or_else(after);
+    let start = start.unwrap_or_else(after_checkpoint);
     if start >= end {
         let message = format!(
             "versions {start} to {end} are fewer than two commits, so there is nothing to compact: pass a \
@@ -96,8 +96,8 @@ pub fn compact_log(
         ..ActionSelection::default()
     };
     let batches = decode_tail(&source.storage, &commits, &selection)?;
-    let num_actions_before = batches.iter().map(count).sum();
-    let lines = reconciled(source, &batches)?;
+    let num_actions_before = batches.iter().map(count_actions).sum();
+    let lines = reconcile(source, &batches)?;
     let path = format!("{LOG_DIRECTORY}/{start:020}.{end:020}.compacted.json");
     let created = source.storage.put_if_absent(&path, lines.text.as_bytes())?;
     let size_in_bytes = if created {
@@ -116,7 +116,7 @@ pub fn compact_log(
     })
 }
 
-fn count(batch: &ActionBatch) -> u64 {
+fn count_actions(batch: &ActionBatch) -> u64 {
     let files = [&batch.adds, &batch.removes];
     let files = files.into_iter().flatten().map(|side| side.rows.num_rows());
     let control = batch.protocols.len()
@@ -126,7 +126,7 @@ fn count(batch: &ActionBatch) -> u64 {
     (files.sum::<usize>() + control) as u64
 }
 
-fn reconciled(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
+fn reconcile(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
     let mut transactions = BTreeMap::new();
     let mut domains = BTreeMap::new();
     let (mut protocol, mut metadata) = (None, None);

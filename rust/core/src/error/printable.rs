@@ -14,12 +14,11 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     let (plain, rest) = text.split_at(first);
     let mut safe = String::with_capacity(text.len() + 16);
     safe.push_str(plain);
-    for (at, character) in rest.char_indices() {
+    for (index, character) in rest.char_indices() {
         let number = u32::from(character);
-        // writing to a String cannot fail
-        let _always = match character {
+        let _writing_to_a_string_cannot_fail = match character {
             '\n' if rest
-                .get(at + 1..)
+                .get(index + 1..)
                 .is_some_and(|rest| rest.starts_with("  ")) =>
             {
                 safe.write_char(character)

@@ -11,7 +11,7 @@ use crate::expr::{BoundPredicate, Predicate};
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::snapshot::plain_value::PlainValue;
-use crate::spec::file_size::cut_files;
+use crate::spec::file_size::split_files;
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::StructType;
 use crate::storage::pool::rows::ReadAheadLimits;
@@ -201,7 +201,7 @@ pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<FilePart>> 
         (file, size)
     };
     let part = |file, bytes| FilePart { file, bytes };
-    cut_files(files.into_iter().map(size), target_size, MIN_PIECE, part)
+    split_files(files.into_iter().map(size), target_size, MIN_PIECE, part)
 }
 
 #[cfg(test)]

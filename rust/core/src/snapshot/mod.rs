@@ -80,7 +80,7 @@ impl TableDefinition {
         warnings: &mut Vec<LogWarning>,
     ) -> Result<Self> {
         source.admit(&protocol)?;
-        if protocol.has_idle_lists() {
+        if protocol.has_redundant_lists() {
             warnings.push(LogWarning {
                 code: "protocol.empty_lists",
                 path: None,
@@ -90,7 +90,7 @@ impl TableDefinition {
                     .to_owned(),
             });
         }
-        let protocol = protocol.without_idle_lists();
+        let protocol = protocol.without_redundant_lists();
         let schema = StructType::parse(&metadata.schema_string)?;
         metadata.check_partition_columns(&schema)?;
         let (properties, problems) = TableProperties::new(&metadata, &protocol)?;

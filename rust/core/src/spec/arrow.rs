@@ -16,9 +16,9 @@ use arrow_schema::{
 };
 use serde_json::Value;
 
-mod cut;
+mod split_batch;
 
-pub(crate) use cut::{cut, longest_row, plain_bytes};
+pub(crate) use split_batch::{longest_row, plain_bytes, split_batch};
 
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType, same_name};
 

@@ -46,8 +46,8 @@ pub fn named_path(schema: &StructType, name: &str) -> Vec<String> {
     }
 }
 
-/// Returns `true` if a path equals another, or leads into it; case-insensitive.
-pub fn leads_into(path: &[String], root: &[String]) -> bool {
+/// Returns `true` if a path is `root` or below it; case-insensitive.
+pub fn is_within(path: &[String], root: &[String]) -> bool {
     let same = |(name, other): (&String, &String)| same_name(name, other);
     path.len() >= root.len() && path.iter().zip(root).all(same)
 }

@@ -33,9 +33,10 @@ impl DeletionVectorStorage {
         let all = [Self::Inline, Self::Relative, Self::Absolute];
         let storage = all.into_iter().find(|storage| storage.letter() == letter);
         storage.ok_or_else(|| {
-            let known = "known are i (inline), u (file named by a UUID) and p (absolute path)";
+            let types = "the types are i (inline), u (file named by a UUID) and p (absolute path)";
             let letter: String = letter.chars().take(20).collect();
-            let message = format!("a deletion vector has the storage type {letter:?}; {known}");
+            let message =
+                format!("a deletion vector has the unknown storage type {letter:?}; {types}");
             Error::corrupt("dv.storage_type", message)
         })
     }

@@ -98,7 +98,7 @@ impl TableFeature {
 
     /// Returns `true` if an existing table gets it as soon as its metadata requires it; otherwise it must
     /// be added by name first.
-    pub fn joins_existing_tables(&self) -> bool {
+    pub fn is_added_automatically(&self) -> bool {
         self.name != "timestampNtz"
     }
 
@@ -111,18 +111,18 @@ impl TableFeature {
                 .is_some_and(|value| value.eq_ignore_ascii_case(expected))
         };
         let has = |key: &str| metadata.property(key).is_some();
-        let marked = |keys: &[&str]| {
-            let marked =
+        let has_key = |keys: &[&str]| {
+            let has_any =
                 |field: &StructField| keys.iter().any(|key| field.metadata.contains_key(*key));
-            schema.all_fields().any(marked)
+            schema.all_fields().any(has_any)
         };
-        let typed = |matches_type: fn(&PrimitiveType) -> bool| {
+        let has_type = |matches_type: fn(&PrimitiveType) -> bool| {
             let is = |data_type: &DataType| matches!(data_type, DataType::Primitive(data_type) if matches_type(data_type));
             schema.all_types().any(is)
         };
         match self.name {
             "appendOnly" => on("delta.appendOnly"),
-            "invariants" => marked(&["delta.invariants"]),
+            "invariants" => has_key(&["delta.invariants"]),
             "checkConstraints" => metadata
                 .configuration
                 .keys()
@@ -131,8 +131,8 @@ impl TableFeature {
                 Some(value) => value.eq_ignore_ascii_case("true"),
                 None => on("delta.enableChangeDataCapture"),
             },
-            "generatedColumns" => marked(&["delta.generationExpression"]),
-            "identityColumns" => marked(&[
+            "generatedColumns" => has_key(&["delta.generationExpression"]),
+            "identityColumns" => has_key(&[
                 "delta.identity.start",
                 "delta.identity.step",
                 "delta.identity.highWaterMark",
@@ -142,13 +142,15 @@ impl TableFeature {
                 is("delta.columnMapping.mode", "name") || is("delta.columnMapping.mode", "id")
             }
             "deletionVectors" => on("delta.enableDeletionVectors"),
-            "timestampNtz" => typed(|primitive| matches!(primitive, PrimitiveType::TimestampNtz)),
+            "timestampNtz" => {
+                has_type(|primitive| matches!(primitive, PrimitiveType::TimestampNtz))
+            }
             "v2Checkpoint" => is("delta.checkpointPolicy", "v2"),
             "typeWidening" => on("delta.enableTypeWidening"),
-            "variantType" => typed(|primitive| matches!(primitive, PrimitiveType::Variant)),
+            "variantType" => has_type(|primitive| matches!(primitive, PrimitiveType::Variant)),
             // the list of delta-spark 4.3, which does not know the later name yet
             "variantShredding-preview" => on("delta.enableVariantShredding"),
-            "geospatial" => typed(|primitive| {
+            "geospatial" => has_type(|primitive| {
                 matches!(
                     primitive,
                     PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. }
@@ -167,7 +169,7 @@ impl TableFeature {
             }
             "redirectReaderWriter-preview" => has("delta.redirectReaderWriter-preview"),
             "redirectWriterOnly-preview" => has("delta.redirectWriterOnly-preview"),
-            "collations" => marked(&["__COLLATIONS"]),
+            "collations" => has_key(&["__COLLATIONS"]),
             _ => false,
         }
     }

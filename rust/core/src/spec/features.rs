@@ -8,8 +8,7 @@
 use crate::error::{Error, Result};
 use crate::spec::json::clipped;
 
-/// The clients that a feature concerns, readers or writers, and the generation of protocols that introduced
-/// it.
+/// The clients that a feature concerns, readers or writers, and whether protocol versions can imply it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureKind {
     /// Implied by writer versions below 7; concerns writers only.
@@ -22,13 +21,13 @@ pub enum FeatureKind {
     Writer,
 }
 
-/// The requirements of a read of a table with this feature.
+/// The support of this build for reading tables with a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum ReadSupport {
     /// This build supports it.
     Supported,
     /// Readers need no support for it.
-    NoDuty,
+    NotRequired,
     /// This build cannot read it.
     Missing {
         /// The reason why the table cannot be read.
@@ -51,9 +50,9 @@ pub struct TableFeature {
     pub min_writer_version: i32,
     /// Features that a table with this one must have, too.
     pub requires: &'static [&'static str],
-    /// The requirements of a read.
-    pub reading: Reading,
-    /// The duty of a writer of a table with the feature.
+    /// The support of this build for reading tables with it.
+    pub read_support: ReadSupport,
+    /// The duty of writers of a table with it.
     pub writer_duty: &'static str,
 }
 
@@ -90,7 +89,7 @@ pub fn find_feature(name: &str) -> Option<&'static TableFeature> {
 pub fn known_feature(name: &str) -> Result<&'static TableFeature> {
     find_feature(name).ok_or_else(|| {
         let message = format!(
-            "{} is not a table feature that is known here: check its name, or upgrade deltareplay",
+            "unknown table feature {}: check its name, or upgrade deltareplay",
             clipped(name)
         );
         Error::invalid("protocol.unknown_feature", message)
@@ -104,7 +103,7 @@ const fn legacy_writer(name: &'static str, version: i32, duty: &'static str) -> 
         min_reader_version: 1,
         min_writer_version: version,
         requires: &[],
-        reading: Reading::NoDuty,
+        read_support: ReadSupport::NotRequired,
         writer_duty: duty,
     }
 }
@@ -120,12 +119,12 @@ const fn writer(
         min_reader_version: 1,
         min_writer_version: 7,
         requires,
-        reading: Reading::NoDuty,
+        read_support: ReadSupport::NotRequired,
         writer_duty: duty,
     }
 }
 
-const fn both(
+const fn reader_writer(
     name: &'static str,
     requires: &'static [&'static str],
     duty: &'static str,
@@ -136,20 +135,20 @@ const fn both(
         min_reader_version: 3,
         min_writer_version: 7,
         requires,
-        reading: Reading::Supported,
+        read_support: ReadSupport::Supported,
         writer_duty: duty,
     }
 }
 
-const fn refused(
+const fn unsupported(
     name: &'static str,
     requires: &'static [&'static str],
     reason: &'static str,
     remedy: &'static str,
 ) -> TableFeature {
     TableFeature {
-        reading: Reading::Missing { reason, remedy },
-        ..both(name, requires, reason)
+        read_support: ReadSupport::Missing { reason, remedy },
+        ..reader_writer(name, requires, reason)
     }
 }
 
@@ -157,17 +156,18 @@ const fn refused(
 pub const CATALOG_MANAGED: [&str; 3] = ["catalogManaged", "catalogOwned", "catalogOwned-preview"];
 
 const CATALOG_REQUIRES: &[&str] = &["inCommitTimestamp", "vacuumProtocolCheck"];
-const CATALOG: &str = "ask the table's catalog for commits and have it ratify new ones";
+const CATALOG: &str = "read the commits from the table's catalog and have it ratify new ones";
 const MANIFEST_TREE: &str = "the list of files is in manifests outside the log";
 const MANIFEST_TREE_REMEDY: &str =
     "read it with a client that supports adaptive metadata trees, or drop the feature";
 const WIDEN: &str =
-    "record every type change in the field's metadata and allow only those of the list";
+    "record every type change in the field's metadata and allow only those of the protocol";
 const VARIANT: &str =
     "write variants as a group of two binary columns, without minimum and maximum";
 const SHREDDED_VARIANTS: &str =
     "write shredded variants only while delta.enableVariantShredding is true";
-const GEO: &str = "write shapes as WKB of the geospatial Parquet types, and boxes as their bounds";
+const GEO: &str =
+    "write geometries as WKB with geospatial Parquet types, and bounding boxes as statistics";
 const COLLATE: &str = "preserve collations and keep statistics by collation";
 
 /// All features of the protocol, its accepted proposals, and the previews that occur in real tables.
@@ -197,63 +197,63 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
         kind: FeatureKind::LegacyReaderWriter,
         min_reader_version: 2,
         min_writer_version: 5,
-        ..both("columnMapping", &[], "write physical names and field ids")
+        ..reader_writer("columnMapping", &[], "write physical names and field ids")
     },
     legacy_writer(
         "identityColumns",
         6,
         "assign identity values and advance their high-water marks",
     ),
-    both(
+    reader_writer(
         "deletionVectors",
         &[],
         "carry deletion vectors over, and count rows without them",
     ),
-    both("timestampNtz", &[], "write timestamps without time zone"),
-    both(
+    reader_writer("timestampNtz", &[], "write timestamps without time zone"),
+    reader_writer(
         "v2Checkpoint",
         &[],
-        "write V2 checkpoints where delta.checkpointPolicy asks for them",
+        "write V2 checkpoints while delta.checkpointPolicy is v2",
     ),
-    both(
+    reader_writer(
         "vacuumProtocolCheck",
         &[],
         "check the write protocol before VACUUM",
     ),
-    both("typeWidening", &[], WIDEN),
-    both("typeWidening-preview", &[], WIDEN),
-    both("variantType", &[], VARIANT),
-    both("variantType-preview", &[], VARIANT),
-    both("variantShredding", &["variantType"], SHREDDED_VARIANTS),
-    both(
+    reader_writer("typeWidening", &[], WIDEN),
+    reader_writer("typeWidening-preview", &[], WIDEN),
+    reader_writer("variantType", &[], VARIANT),
+    reader_writer("variantType-preview", &[], VARIANT),
+    reader_writer("variantShredding", &["variantType"], SHREDDED_VARIANTS),
+    reader_writer(
         "variantShredding-preview",
         &["variantType"],
         SHREDDED_VARIANTS,
     ),
-    both("catalogManaged", CATALOG_REQUIRES, CATALOG),
-    both("catalogOwned", CATALOG_REQUIRES, CATALOG),
-    both("catalogOwned-preview", CATALOG_REQUIRES, CATALOG),
-    both("geospatial", &[], GEO),
-    both("geospatial-dev", &[], GEO),
-    refused(
+    reader_writer("catalogManaged", CATALOG_REQUIRES, CATALOG),
+    reader_writer("catalogOwned", CATALOG_REQUIRES, CATALOG),
+    reader_writer("catalogOwned-preview", CATALOG_REQUIRES, CATALOG),
+    reader_writer("geospatial", &[], GEO),
+    reader_writer("geospatial-dev", &[], GEO),
+    unsupported(
         "timestampNanos",
         &["timestampNtz"],
         "timestamps in nanoseconds are not understood",
         "read it with a client that supports nanosecond timestamps",
     ),
-    refused(
+    unsupported(
         "adaptiveMetadata",
         TREE_REQUIRES,
         MANIFEST_TREE,
         MANIFEST_TREE_REMEDY,
     ),
-    refused(
+    unsupported(
         "adaptiveMetadata-preview",
         TREE_REQUIRES,
         MANIFEST_TREE,
         MANIFEST_TREE_REMEDY,
     ),
-    refused(
+    unsupported(
         "redirectReaderWriter-preview",
         &[],
         "reads of the table are redirected to another one",
@@ -267,7 +267,7 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
     writer(
         "rowTracking",
         &["domainMetadata"],
-        "assign row ids to every file and keep them over rewrites",
+        "assign row ids to every file and preserve them in rewrites",
     ),
     writer(
         "clustering",
@@ -277,7 +277,7 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
     writer(
         "allowColumnDefaults",
         &[],
-        "fill columns that a write leaves out by CURRENT_DEFAULT",
+        "fill omitted columns with CURRENT_DEFAULT",
     ),
     writer(
         "inCommitTimestamp",
@@ -302,12 +302,12 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
     writer(
         "icebergWriterCompatV1",
         &["icebergCompatV2"],
-        "keep to what Iceberg writers allow (V1 rules)",
+        "write only what Iceberg writers allow (V1 rules)",
     ),
     writer(
         "icebergWriterCompatV3",
         &["icebergCompatV3"],
-        "keep to what Iceberg writers allow (V3 rules)",
+        "write only what Iceberg writers allow (V3 rules)",
     ),
     writer(
         "materializePartitionColumns",

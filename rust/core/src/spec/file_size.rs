@@ -1,5 +1,5 @@
-//! Sizes of files: parsing them in table properties (`134217728`, `128mb`, `1 GB`), and grouping files into
-//! runs of about a size.
+//! Sizes of files: parsing them in table properties (`134217728`, `128mb`, `1 GB`), and grouping files by
+//! size.
 
 use std::ops::Range;
 
@@ -25,18 +25,18 @@ pub fn parse_file_size(text: &str) -> Option<u64> {
 
 /// Groups items into runs of at most `max_bytes` bytes each, in order; a larger item is a run of its own.
 pub fn runs<T>(
-    things: impl IntoIterator<Item = T>,
+    items: impl IntoIterator<Item = T>,
     max_bytes: u64,
     size: impl Fn(&T) -> u64,
 ) -> Vec<Vec<T>> {
     let mut runs: Vec<Vec<T>> = Vec::new();
     let mut bytes = 0_u64;
-    for thing in things {
-        let length = size(&thing);
+    for item in items {
+        let length = size(&item);
         match runs.last_mut() {
-            Some(run) if bytes.saturating_add(length) <= max_bytes => run.push(thing),
+            Some(run) if bytes.saturating_add(length) <= max_bytes => run.push(item),
             _ => {
-                runs.push(vec![thing]);
+                runs.push(vec![item]);
                 bytes = 0;
             }
         }
@@ -46,13 +46,13 @@ pub fn runs<T>(
 }
 
 /// Groups files into runs of about `target` bytes each, in order. A larger file is split by bytes, into
-/// pieces of at least `least` bytes, and each piece is a run; the last piece includes any bytes beyond the
+/// pieces of at least `min_piece` bytes, and each piece is a run; the last piece includes any bytes beyond the
 /// size that the log claims. `part` creates a part of a file from its byte range, `None` for the whole
 /// file.
-pub fn cut_files<F: Clone, P>(
+pub fn split_files<F: Clone, P>(
     files: impl IntoIterator<Item = (F, u64)>,
     target: u64,
-    least: u64,
+    min_piece: u64,
     part: impl Fn(F, Option<Range<u64>>) -> P,
 ) -> Vec<Vec<P>> {
     let mut parts = Vec::new();
@@ -61,7 +61,7 @@ pub fn cut_files<F: Clone, P>(
             parts.push((part(file, None), size));
             continue;
         }
-        let pieces = size.div_ceil(target.max(least).max(size / MAX_PIECES).max(1));
+        let pieces = size.div_ceil(target.max(min_piece).max(size / MAX_PIECES).max(1));
         let length = size.div_ceil(pieces);
         for number in 0..pieces {
             let start = number.saturating_mul(length);

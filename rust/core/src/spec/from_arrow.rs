@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::schema::{
     ArrayType, DataType, MAX_TYPE_DEPTH, MapType, PrimitiveType, StructField, StructType,
-    duplicate_name, named_twice,
+    duplicate_name_message, first_duplicate,
 };
 
 /// Metadata of Arrow fields that the table keeps.
-const KEPT: [&str; 5] = [
+const PRESERVED_METADATA: [&str; 5] = [
     "comment",
     "CURRENT_DEFAULT",
     "delta.generationExpression",
@@ -35,10 +35,10 @@ impl StructType {
 }
 
 fn fields(arrow: &Fields, depth: usize) -> Result<StructType> {
-    if let Some(name) = named_twice(arrow.iter().map(|field| field.name().as_str())) {
+    if let Some(name) = first_duplicate(arrow.iter().map(|field| field.name().as_str())) {
         return Err(Error::invalid(
             "schema.duplicate_column",
-            duplicate_name(name),
+            duplicate_name_message(name),
         ));
     }
     StructType::new(
@@ -50,7 +50,7 @@ fn fields(arrow: &Fields, depth: usize) -> Result<StructType> {
 }
 
 fn field(arrow: &Field, depth: usize) -> Result<StructField> {
-    let metadata: Map<String, Value> = KEPT
+    let metadata: Map<String, Value> = PRESERVED_METADATA
         .into_iter()
         .filter_map(|key| Some((key.to_owned(), arrow.metadata().get(key)?.as_str().into())))
         .collect();
@@ -64,12 +64,12 @@ fn field(arrow: &Field, depth: usize) -> Result<StructField> {
 
 fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
     use PrimitiveType as P;
-    let refused = || {
-        let message = format!("a column of the Arrow type {arrow} cannot be part of a table");
+    let unsupported = || {
+        let message = format!("tables cannot have a column of the Arrow type {arrow}");
         Error::invalid("schema.arrow_type", message)
     };
     if depth > MAX_TYPE_DEPTH {
-        return Err(refused());
+        return Err(unsupported());
     }
     let primitive = match arrow {
         ArrowType::Boolean => P::Boolean,
@@ -93,7 +93,7 @@ fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
         ArrowType::Timestamp(_, None) => P::TimestampNtz,
         ArrowType::Decimal128(precision, scale) => P::Decimal {
             precision: *precision,
-            scale: u8::try_from(*scale).map_err(|_| refused())?,
+            scale: u8::try_from(*scale).map_err(|_| unsupported())?,
         },
         ArrowType::Null => P::Void,
         ArrowType::Dictionary(_, values) => return data_type(values, depth + 1),
@@ -112,10 +112,10 @@ fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
         }
         ArrowType::Map(entries, _) => {
             let ArrowType::Struct(parts) = entries.data_type() else {
-                return Err(refused());
+                return Err(unsupported());
             };
             let (Some(key), Some(value)) = (parts.first(), parts.get(1)) else {
-                return Err(refused());
+                return Err(unsupported());
             };
             return Ok(DataType::Map(Box::new(MapType {
                 key_type: data_type(key.data_type(), depth + 1)?,
@@ -123,7 +123,7 @@ fn data_type(arrow: &ArrowType, depth: usize) -> Result<DataType> {
                 value_contains_null: value.is_nullable(),
             })));
         }
-        _ => return Err(refused()),
+        _ => return Err(unsupported()),
     };
     Ok(DataType::Primitive(primitive))
 }

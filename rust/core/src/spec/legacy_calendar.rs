@@ -25,8 +25,8 @@ pub(crate) const MODERN_SECOND: i64 = -2_208_988_800;
 /// has moved, that is a day and some minutes.
 pub(crate) const GREATEST_LATE_ERROR: i64 = 2 * SECONDS_PER_DAY;
 
-/// The maximum length of a zone name in messages; no real name is longer.
-const SHOWN: usize = 60;
+/// The maximum length of a zone name in messages; real names are shorter.
+const MAX_NAME_LENGTH: usize = 60;
 
 const SECONDS_PER_DAY: i64 = MICROS_PER_DAY / 1_000_000;
 
@@ -61,7 +61,7 @@ impl LegacyZone {
         zone_of_table(name)
             .or_else(|| fixed_offset(name))
             .map_or_else(
-                || Self::Unknown(name.chars().take(SHOWN).collect()),
+                || Self::Unknown(name.chars().take(MAX_NAME_LENGTH).collect()),
                 Self::Known,
             )
     }

@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
     fn number<T: std::str::FromStr>(&mut self, key: &'static str) -> Option<T> {
         self.parsed(key, |text| {
             text.parse()
-                .map_err(|_| "it is not a whole number in range".to_owned())
+                .map_err(|_| "it is not an integer in range".to_owned())
         })
     }
 
@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
     fn checkpoint_interval(&mut self) -> u64 {
         let key = "delta.checkpointInterval";
         let parse = |text: &str| match text.parse() {
-            Ok(0) | Err(_) => Err("it is not a whole number above 0".to_owned()),
+            Ok(0) | Err(_) => Err("it is not a positive integer".to_owned()),
             Ok(interval) => Ok(interval),
         };
         self.parsed(key, parse).unwrap_or(10)
@@ -279,12 +279,12 @@ impl<'a> Reader<'a> {
             }
             (None, None) => None,
             (version, _) => {
-                let (here, missing) = if version.is_some() {
+                let (present, missing) = if version.is_some() {
                     (version_key, timestamp_key)
                 } else {
                     (timestamp_key, version_key)
                 };
-                self.problem(here, format!("it is ignored: {missing} must be set too"));
+                self.problem(present, format!("it is ignored: {missing} must be set too"));
                 None
             }
         }
@@ -299,7 +299,7 @@ impl<'a> Reader<'a> {
             Some(mode) => mode,
             None if self.protocol.is_supported("columnMapping") => {
                 let message = format!(
-                    "the column mapping mode {} is unknown: known are none, name and id; read the table with a \
+                    "unknown column mapping mode {}: the modes are none, name and id; read the table with a \
                      newer client, or correct its property {key}",
                     clipped(text)
                 );

@@ -253,32 +253,32 @@ pub fn checked_property(key: &str, value: &str) -> Result<String> {
     let property = PROPERTIES
         .iter()
         .find(|(name, ..)| name.eq_ignore_ascii_case(key));
-    let Some((name, takes, _)) = property else {
+    let Some((name, rule, _)) = property else {
         let message = format!(
-            "{} is not a table property: names that begin with delta. are those of Delta Lake",
+            "{} is not a table property: names that begin with delta. are reserved for Delta Lake",
             clipped(key)
         );
         return Err(Error::invalid("properties.unknown", message));
     };
-    check_value(name, *takes, value)?;
+    check_value(name, *rule, value)?;
     Ok((*name).to_owned())
 }
 
-fn check_value(key: &str, takes: ValueRule, value: &str) -> Result<()> {
+fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
     let is_among = |list: &[&str]| {
         list.iter()
             .any(|allowed| allowed.eq_ignore_ascii_case(value))
     };
-    let allowed = match takes {
+    let allowed = match rule {
         Boolean if is_among(&["true", "false"]) => return Ok(()),
         Boolean => "true or false".to_owned(),
         Interval => match parse_interval(value) {
             Ok(_) => return Ok(()),
-            Err(reason) => format!("a length of time such as `interval 7 days` ({reason})"),
+            Err(reason) => format!("an interval such as `interval 7 days` ({reason})"),
         },
-        Integer(least) => match value.trim().parse::<i64>() {
-            Ok(number) if number >= least => return Ok(()),
-            _ => format!("a whole number from {least} on"),
+        Integer(min) => match value.trim().parse::<i64>() {
+            Ok(number) if number >= min => return Ok(()),
+            _ => format!("an integer of at least {min}"),
         },
         OneOf(list) if is_among(list) => return Ok(()),
         OneOf(list) => list.join(" or "),
@@ -287,21 +287,21 @@ fn check_value(key: &str, takes: ValueRule, value: &str) -> Result<()> {
             if value.is_empty() || value.split(',').all(known) {
                 return Ok(());
             }
-            format!("some of {}", list.join(", "))
+            format!("a list of values among {}", list.join(", "))
         }
         Codec if is_among(&CODECS) => return Ok(()),
         Codec => CODECS.join(" or "),
         FormatVersion if is_format_version(value) => return Ok(()),
-        FormatVersion => "1.0.0, or 2 with two more numbers".to_owned(),
+        FormatVersion => "1.0.0 or 2.x.y".to_owned(),
         FileSize if parse_file_size(value).is_some() => return Ok(()),
-        FileSize => "a number of bytes from 1 on, or one with a unit such as 128mb".to_owned(),
+        FileSize => "a positive number of bytes, or a size such as 128mb".to_owned(),
         Text => return Ok(()),
         Internal => {
-            let message = format!("{key} is kept by writers: it cannot be set by hand");
+            let message = format!("{key} is maintained by writers: it cannot be set by hand");
             return Err(Error::invalid("properties.internal", message));
         }
     };
-    let message = format!("{key} cannot be {}: it takes {allowed}", clipped(value));
+    let message = format!("{key} must be {allowed}, not {}", clipped(value));
     Err(Error::invalid("properties.value", message))
 }
 
@@ -332,8 +332,8 @@ pub fn check_combination(configuration: &BTreeMap<String, String>) -> Result<()>
         && kept < needed
     {
         let message = format!(
-            "{log} must not be shorter than {files}: a version could not be read any more while its \
-             files are still kept"
+            "{log} must not be shorter than {files}: otherwise commits would be deleted before \
+             the files of their versions"
         );
         return Err(Error::invalid("properties.combination", message));
     }

@@ -1,6 +1,5 @@
-//! Checks that this build can read and write the table; gives the reasons if not.
-//!
-//! Depends on versions and feature lists only, feature by feature.
+//! Checks, by versions and feature lists, whether this build can read and write a table, with the reasons if
+//! it cannot.
 //!
 //! Protocol: "Protocol Evolution", "Table Features".
 
@@ -9,7 +8,9 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::spec::actions::Protocol;
-use crate::spec::features::{CATALOG_MANAGED, FeatureKind, Reading, TABLE_FEATURES, find_feature};
+use crate::spec::features::{
+    CATALOG_MANAGED, FeatureKind, ReadSupport, TABLE_FEATURES, find_feature,
+};
 use crate::spec::json::clipped;
 
 const MAX_READER_VERSION: i32 = 3;
@@ -75,9 +76,9 @@ impl Protocol {
             if !seen.insert(name.to_ascii_lowercase()) {
                 continue;
             }
-            match find_feature(name).map(|feature| feature.reading) {
-                Some(Reading::Supported | Reading::NoDuty) => {}
-                Some(Reading::Missing { reason, remedy }) => {
+            match find_feature(name).map(|feature| feature.read_support) {
+                Some(ReadSupport::Supported | ReadSupport::NotRequired) => {}
+                Some(ReadSupport::Missing { reason, remedy }) => {
                     obstacles.push(Obstacle::new(name, reason, remedy));
                 }
                 None => obstacles.push(Obstacle::new(
@@ -150,7 +151,7 @@ impl Protocol {
     /// order and repetition.
     pub fn is_equivalent(&self, other: &Self) -> bool {
         let sets = |protocol: &Self| {
-            let protocol = protocol.clone().without_idle_lists();
+            let protocol = protocol.clone().without_redundant_lists();
             [protocol.reader_features, protocol.writer_features]
                 .map(|list| list.map(HashSet::<String>::from_iter))
         };
@@ -163,8 +164,8 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// Unsupported: `protocol.reader_version` for a reader version from the future, else
-    /// `protocol.reader_features` with the names of all features that are missing here. Corrupt:
+    /// Unsupported: `protocol.reader_version` for an unknown reader version, else `protocol.reader_features`
+    /// with the names of all features that this build lacks. Corrupt:
     /// `protocol.malformed` when versions and lists contradict each other.
     pub fn check_readable(&self) -> Result<()> {
         let obstacles = self.why_not_readable();
@@ -180,25 +181,14 @@ impl Protocol {
         Err(Error::unsupported("protocol.reader_features", message))
     }
 
-    /// Returns `true` if there is an empty feature list with a version that has none; some writers
-    /// leave it there.
-    pub fn has_idle_lists(&self) -> bool {
-        let idle = |list: &Option<Vec<String>>, version: i32, max_version: i32| {
-            version < max_version && list.as_ref().is_some_and(Vec::is_empty)
-        };
-        idle(
-            &self.reader_features,
-            self.min_reader_version,
-            MAX_READER_VERSION,
-        ) || idle(
-            &self.writer_features,
-            self.min_writer_version,
-            MAX_WRITER_VERSION,
-        )
+    /// Returns `true` if there is an empty feature list although the version has no feature lists, as some
+    /// writers leave it.
+    pub fn has_redundant_lists(&self) -> bool {
+        self.clone().without_redundant_lists() != *self
     }
 
-    /// Returns the protocol without such lists.
-    pub fn without_idle_lists(mut self) -> Self {
+    /// Removes empty feature lists if the version has no feature lists.
+    pub fn without_redundant_lists(mut self) -> Self {
         if self.min_reader_version < MAX_READER_VERSION {
             self.reader_features.take_if(|list| list.is_empty());
         }
@@ -239,12 +229,12 @@ impl Protocol {
             match list {
                 None if version == max_version => {
                     return Some(format!(
-                        "{kind} version {max_version} needs {kind}Features, which are absent"
+                        "{kind} version {max_version} requires {kind}Features, which are missing"
                     ));
                 }
                 Some(list) if version < max_version && !list.is_empty() => {
                     return Some(format!(
-                        "{kind}Features belong to {kind} version {max_version} alone, found version {version}"
+                        "{kind}Features are allowed only with {kind} version {max_version}, not with version {version}"
                     ));
                 }
                 _ => {}
@@ -252,7 +242,7 @@ impl Protocol {
         }
         if reader == MAX_READER_VERSION && writer != MAX_WRITER_VERSION {
             return Some(format!(
-                "reader version 3 needs writer version 7, found {writer}"
+                "reader version 3 requires writer version 7, not {writer}"
             ));
         }
         let lowered = |list: &Option<Vec<String>>| -> HashSet<String> {
@@ -268,7 +258,7 @@ impl Protocol {
         for name in self.reader_features.iter().flatten() {
             if !writers.contains(&name.to_ascii_lowercase()) {
                 return Some(format!(
-                    "{} is a reader feature but not a writer feature",
+                    "{} is listed as a reader feature, but not as a writer feature",
                     clipped(name)
                 ));
             }
@@ -282,7 +272,7 @@ impl Protocol {
                 && feature.min_reader_version <= reader;
             if !implied && !readers.contains(&name.to_ascii_lowercase()) {
                 return Some(format!(
-                    "{name} binds readers, but is only a writer feature"
+                    "{name} concerns readers, but is not listed as a reader feature"
                 ));
             }
         }

@@ -24,13 +24,13 @@ struct FeatureSet(BTreeMap<String, bool>);
 impl FeatureSet {
     /// Adds a feature and all that it requires.
     fn add(&mut self, feature: &'static TableFeature) {
-        let mut open = vec![feature];
-        while let Some(feature) = open.pop() {
+        let mut pending = vec![feature];
+        while let Some(feature) = pending.pop() {
             let new = self
                 .0
                 .insert(feature.name.to_owned(), feature.binds_readers());
             if new.is_none() {
-                open.extend(
+                pending.extend(
                     feature
                         .requires
                         .iter()
@@ -250,7 +250,7 @@ impl Protocol {
         let dependents: Vec<_> = set.0.keys().filter(depends).cloned().collect();
         if !dependents.is_empty() {
             let message = format!(
-                "{} is needed by {}: drop that first",
+                "{} is required by {}: drop that first",
                 feature.name,
                 dependents.join(", ")
             );
@@ -285,7 +285,7 @@ impl Protocol {
             .keys()
             .filter(|name| !self.is_supported(name) && !requested.0.contains_key(*name))
             .filter(|name| {
-                find_feature(name).is_some_and(|feature| !feature.joins_existing_tables())
+                find_feature(name).is_some_and(|feature| !feature.is_added_automatically())
             })
             .cloned()
             .collect();

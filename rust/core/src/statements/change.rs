@@ -27,7 +27,7 @@ use crate::expr::{BoundPredicate, TOO_LARGE};
 use crate::replay::{FileFilter, Source};
 use crate::scan::data_file::{Extras, ReadPlan, TableLayout};
 use crate::snapshot::Snapshot;
-use crate::spec::arrow::cut;
+use crate::spec::arrow::split_batch;
 use crate::spec::properties::TableProperties;
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::Transaction;
@@ -198,7 +198,7 @@ impl Changer {
                     }
                 }
                 FileRead::Rows(rows) => {
-                    cut(rows, planner.most_rows(), u64::MAX, &mut |rows| {
+                    split_batch(rows, planner.most_rows(), u64::MAX, &mut |rows| {
                         let removed = self.change_rows(&rows, &mut *planner)?;
                         if let Some(changed) = &mut changed {
                             changed.removed.extend(removed);

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{At, Table};
 use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::derived::checkpoint::{CheckpointLayout, has_checkpoint, write_checkpoint};
-use crate::derived::checksum::{carry_checksum, checksum_path, write_checksum};
+use crate::derived::checksum::{checksum_path, write_checksum, write_checksum_from_previous};
 use crate::error::{Error, Result};
 use crate::maintenance::cleanup::cleanup_expired;
 use crate::snapshot::Snapshot;
@@ -64,7 +64,7 @@ impl Table {
                     true => Some(VersionChecksum::of_nothing()),
                     false => before.and_then(Snapshot::checksum),
                 };
-                carry_checksum(&self.source, version, known, commit.text.as_bytes())
+                write_checksum_from_previous(&self.source, version, known, commit.text.as_bytes())
             }
         };
         publishing.map_or(Ok(()), BackgroundTask::wait)?;

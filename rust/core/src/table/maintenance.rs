@@ -150,7 +150,7 @@ impl Table {
     ///
     /// As [`verify`].
     pub fn verify(&self, data_files: bool, rows: bool) -> Result<Verification> {
-        verify(&self.source, data_files, rows).map_err(|error| self.named(error))
+        verify(&self.source, data_files, rows).map_err(|error| self.with_uri(error))
     }
 
     /// Measures the gain of a checkpoint or of a compacted file on this log.

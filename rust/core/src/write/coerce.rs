@@ -26,7 +26,8 @@ use crate::expr::cast_value;
 use crate::spec::arrow::{field_index, strict_cast};
 use crate::spec::json::clipped;
 use crate::spec::schema::{
-    ArrayType, DataType, MapType, PrimitiveType, StructType, duplicate_name, named_twice,
+    ArrayType, DataType, MapType, PrimitiveType, StructType, duplicate_name_message,
+    first_duplicate,
 };
 
 /// Refuses types that can never be converted; `name` is the column or nested field, for the message.
@@ -95,8 +96,8 @@ pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result
 
 /// Refuses two columns with the same name.
 pub(super) fn refuse_duplicates(fields: &Fields) -> Result<()> {
-    match named_twice(fields.iter().map(|field| field.name().as_str())) {
-        Some(name) => Err(Error::invalid("rows.column", duplicate_name(name))),
+    match first_duplicate(fields.iter().map(|field| field.name().as_str())) {
+        Some(name) => Err(Error::invalid("rows.column", duplicate_name_message(name))),
         None => Ok(()),
     }
 }

@@ -50,7 +50,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_validity::check_valid;
 
 use crate::error::{Error, Result};
-use crate::spec::arrow::cut;
+use crate::spec::arrow::split_batch;
 use crate::storage::interrupt;
 
 /// Rows processed at a time, whatever the size of the incoming batches.
@@ -77,7 +77,7 @@ pub fn each_step(
         })?;
         check_valid(&batch, before)?;
         before += batch.num_rows() as u64;
-        cut(batch, STEP_ROWS, STEP_BYTES, take)?;
+        split_batch(batch, STEP_ROWS, STEP_BYTES, take)?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use arrow_array::cast::AsArray;
 use deltareplay_core::codec::file_columns::FileColumns;
 use deltareplay_core::derived::checkpoint::{CheckpointLayout, write_checkpoint};
-use deltareplay_core::derived::checksum::{carry_checksum, write_checksum};
+use deltareplay_core::derived::checksum::{write_checksum, write_checksum_from_previous};
 use deltareplay_core::derived::compaction::compact_log;
 use deltareplay_core::error::Result;
 use deltareplay_core::log::path::commit_path;
@@ -181,7 +181,7 @@ fn checksums() {
     };
     stopped(0, with_one_before, None, |source| {
         let commit = source.storage.read(&commit_path(5))?;
-        carry_checksum(source, 5, None, &commit).map(drop)
+        write_checksum_from_previous(source, 5, None, &commit).map(drop)
     });
 }
 

@@ -13,9 +13,11 @@ use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 
-use super::rows::{ControlActions, FileRows, failed, names_of_adds, rows_of};
-use super::v2::{Contents, SIDECAR_ADD, SIDECAR_REMOVE, manifest, put, storage_path};
-use super::{CODEC, WrittenCheckpoint, check_known, check_v2, described, existing, options};
+use super::rows::{ControlActions, FileRows, encoding_failed, names_of_adds, rows_of};
+use super::v2::{Contents, SIDECAR_ADD, SIDECAR_REMOVE, delete_sidecars, manifest, put};
+use super::{
+    CODEC, WrittenCheckpoint, check_count, check_v2, describe_existing, find_existing, options,
+};
 use crate::codec::parquet_file::codec;
 use crate::error::Result;
 use crate::replay::Source;
@@ -26,7 +28,7 @@ use crate::spec::actions::Sidecar;
 use crate::storage::now;
 use crate::storage::{Storage, interrupt};
 
-/// A sidecar is closed at this size, and another one begun: it is held in memory until it is written.
+/// The size in bytes at which a sidecar is written, and another one begun: an open one is held in memory.
 const MAX_BYTES: usize = 128 << 20;
 
 /// The remaining work for a checkpoint.
@@ -43,7 +45,7 @@ pub struct CheckpointPlan {
     tombstones: FileTable,
 }
 
-/// The result of planning.
+/// The result of [`plan`].
 #[derive(Debug)]
 pub enum Planned {
     /// The version has a V2 checkpoint already.
@@ -71,9 +73,9 @@ pub struct WrittenSidecar {
 /// far as it is read.
 pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
     check_v2(snapshot)?;
-    if let Some(checkpoint) = existing(&*source.storage, snapshot.version(), true)? {
+    if let Some(checkpoint) = find_existing(&*source.storage, snapshot.version(), true)? {
         let control = ControlActions::of(source, snapshot)?;
-        return described(source, snapshot, &control, &checkpoint).map(Planned::Existing);
+        return describe_existing(source, snapshot, &control, &checkpoint).map(Planned::Existing);
     }
     let retention = snapshot.properties().deleted_file_retention;
     let options = PieceOptions {
@@ -94,7 +96,7 @@ pub fn plan(source: &Source, snapshot: &Snapshot, target_size: u64) -> Result<Pl
     })))
 }
 
-/// Writes the rows of a piece as sidecars: one, unless it would be too long. After an error, the sidecars
+/// Writes the rows of a piece as sidecars: one, unless it would be too large. After an error, the sidecars
 /// written so far are deleted, as far as possible.
 ///
 /// # Errors
@@ -104,14 +106,14 @@ pub fn write_sidecars(
     source: &Source,
     piece: &ReplayPiece,
     tail: &ReplayTail,
-    named: Option<&str>,
+    codec_name: Option<&str>,
     threads: Option<usize>,
 ) -> Result<Vec<WrittenSidecar>> {
-    let files = FileRows::with(tail.columns()?);
-    let mut writer = Writer::new(source, &files, codec(named).0);
+    let files = FileRows::with_columns(tail.columns()?);
+    let mut writer = Writer::new(source, &files, codec(codec_name).0);
     let work = |writer: &mut Writer<'_>| {
         for batch in piece.tombstones(source, tail, threads)? {
-            writer.take(SIDECAR_REMOVE, files.removed(&batch?)?)?;
+            writer.take(SIDECAR_REMOVE, files.convert_tombstones(&batch?)?)?;
         }
         for batch in piece.rows(source, tail, threads)? {
             writer.take(SIDECAR_ADD, StructArray::from(batch?))?;
@@ -119,7 +121,7 @@ pub fn write_sidecars(
         writer.end()
     };
     let done = work(&mut writer);
-    writer.settle(done)
+    writer.finish(done)
 }
 
 impl CheckpointPlan {
@@ -128,7 +130,7 @@ impl CheckpointPlan {
     ///
     /// # Errors
     ///
-    /// Corrupt: `checkpoint.count` if some live file is missing from the sidecars. Storage errors.
+    /// Corrupt: `checkpoint.count` if a live file is missing from the sidecars. Storage errors.
     pub fn finish(
         &self,
         source: &Source,
@@ -141,7 +143,7 @@ impl CheckpointPlan {
         writer.written = written;
         let work = |writer: &mut Writer<'_>| {
             for batch in &self.tombstones.batches {
-                writer.take(SIDECAR_REMOVE, files.removed(batch)?)?;
+                writer.take(SIDECAR_REMOVE, files.convert_tombstones(batch)?)?;
             }
             for batch in &self.files.batches {
                 writer.take(SIDECAR_ADD, StructArray::from(batch.clone()))?;
@@ -149,12 +151,12 @@ impl CheckpointPlan {
             writer.end()?;
             let num_files = writer.written.iter().map(|sidecar| sidecar.num_files).sum();
             match snapshot.known_num_files() {
-                Some(known) => check_known(snapshot, num_files, known),
+                Some(known) => check_count(snapshot, num_files, known),
                 None => Ok(()),
             }
         };
         let done = work(&mut writer);
-        let written = writer.settle(done)?;
+        let written = writer.finish(done)?;
         let contents = Contents {
             schema: files.schema(true),
             compression,
@@ -192,34 +194,34 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn take(&mut self, at: usize, values: StructArray) -> Result<()> {
+    fn take(&mut self, column: usize, values: StructArray) -> Result<()> {
         interrupt::check()?;
         if values.is_empty() {
             return Ok(());
         }
         let rows = values.len() as u64;
-        let batch = rows_of(&self.schema, at, Arc::new(values))?;
+        let batch = rows_of(&self.schema, column, Arc::new(values))?;
         let mut open = match self.open.take() {
             Some(open) => open,
-            None => self.begun()?,
+            None => self.begin()?,
         };
-        open.writer.write(&batch).map_err(failed)?;
-        if at == SIDECAR_ADD {
+        open.writer.write(&batch).map_err(encoding_failed)?;
+        if column == SIDECAR_ADD {
             open.num_files += rows;
         } else {
             open.num_removes += rows;
         }
-        let long = open.writer.bytes_written() + open.writer.in_progress_size() > MAX_BYTES;
+        let is_full = open.writer.bytes_written() + open.writer.in_progress_size() > MAX_BYTES;
         self.open = Some(open);
-        if long { self.end() } else { Ok(()) }
+        if is_full { self.end() } else { Ok(()) }
     }
 
-    fn begun(&self) -> Result<OpenSidecar> {
+    fn begin(&self) -> Result<OpenSidecar> {
         let schema = Arc::clone(&self.schema);
         let options = options(self.compression);
         let writer = ArrowWriter::try_new_with_options(Vec::new(), schema, options);
         Ok(OpenSidecar {
-            writer: writer.map_err(failed)?,
+            writer: writer.map_err(encoding_failed)?,
             num_files: 0,
             num_removes: 0,
         })
@@ -229,7 +231,7 @@ impl<'a> Writer<'a> {
         let Some(open) = self.open.take() else {
             return Ok(());
         };
-        let bytes = open.writer.into_inner().map_err(failed)?;
+        let bytes = open.writer.into_inner().map_err(encoding_failed)?;
         self.written.push(WrittenSidecar {
             sidecar: put(self.storage, &bytes)?,
             num_files: open.num_files,
@@ -239,15 +241,9 @@ impl<'a> Writer<'a> {
     }
 
     /// Returns the sidecars that were written; deletes them after an error.
-    fn settle(self, done: Result<()>) -> Result<Vec<WrittenSidecar>> {
+    fn finish(self, done: Result<()>) -> Result<Vec<WrittenSidecar>> {
         if let Err(error) = done {
-            let paths = self
-                .written
-                .iter()
-                .map(|sidecar| storage_path(&sidecar.sidecar));
-            let paths: Vec<String> = paths.collect();
-            let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-            let _best_effort = self.storage.delete(&paths);
+            delete_sidecars(self.storage, self.written.iter().map(|file| &file.sidecar));
             return Err(error);
         }
         Ok(self.written)

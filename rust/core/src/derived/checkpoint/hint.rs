@@ -2,6 +2,7 @@
 //!
 //! Protocol: "Last Checkpoint File".
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::WrittenCheckpoint;
@@ -11,20 +12,39 @@ use crate::log::hint::{Hint, hint_path};
 use crate::replay::Source;
 use crate::storage::{BackgroundWork, in_background};
 
-/// Longer lists are omitted: every reader of the table reads the hint.
+/// The maximum length of a list in the hint, which every reader of the table reads; longer ones are omitted.
 const MAX_ENTRIES: usize = 30;
 
+/// The content of the hint.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LastCheckpoint {
+    version: u64,
+    size: u64,
+    size_in_bytes: u64,
+    num_of_add_files: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    v2_checkpoint: Option<V2Details>,
+}
+
 /// The details of a V2 checkpoint in the hint.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct V2Details {
     /// The file name of the manifest.
-    pub(super) name: String,
+    pub(super) path: String,
     pub(super) size_in_bytes: u64,
     /// Milliseconds since the epoch.
     pub(super) modification_time: i64,
     /// The actions of the manifest without sidecars.
+    #[serde(skip_serializing_if = "is_long")]
     pub(super) non_file_actions: Vec<Value>,
-    pub(super) sidecars: Vec<Value>,
+    #[serde(skip_serializing_if = "is_long")]
+    pub(super) sidecar_files: Vec<Value>,
+}
+
+fn is_long(list: &[Value]) -> bool {
+    list.len() > MAX_ENTRIES
 }
 
 /// Begins to read the hint.
@@ -35,28 +55,21 @@ pub(super) fn read(source: &Source) -> BackgroundWork<Hint> {
 /// Writes the hint, unless the current one names a newer version.
 pub(super) fn write(
     source: &Source,
-    known: BackgroundWork<Hint>,
+    current: BackgroundWork<Hint>,
     written: &WrittenCheckpoint,
     v2: Option<V2Details>,
 ) -> Result<()> {
     let version = written.version;
-    if known.wait()?.version() > Some(version) {
+    if current.wait()?.version() > Some(version) {
         return Ok(());
     }
-    let mut hint = json!({
-        "version": version,
-        "size": written.num_actions,
-        "sizeInBytes": written.size_in_bytes,
-        "numOfAddFiles": written.num_files,
+    let mut hint = json!(LastCheckpoint {
+        version,
+        size: written.num_actions,
+        size_in_bytes: written.size_in_bytes,
+        num_of_add_files: written.num_files,
+        v2_checkpoint: v2,
     });
-    let mut put = |key: &str, value: Value| {
-        if let Some(fields) = hint.as_object_mut() {
-            fields.insert(key.to_owned(), value);
-        }
-    };
-    if let Some(v2) = v2 {
-        put("v2Checkpoint", v2.into_json());
-    }
     let checksum = CanonicalJson::parse(&hint.to_string(), "last_checkpoint.json")?.checksum();
     if let Some(fields) = hint.as_object_mut() {
         fields.insert("checksum".to_owned(), Value::from(checksum));
@@ -64,25 +77,4 @@ pub(super) fn write(
     source
         .storage
         .put(&hint_path(), hint.to_string().as_bytes())
-}
-
-impl V2Details {
-    fn into_json(self) -> Value {
-        let mut body = json!({
-            "path": self.name,
-            "sizeInBytes": self.size_in_bytes,
-            "modificationTime": self.modification_time,
-        });
-        for (key, list) in [
-            ("nonFileActions", self.non_file_actions),
-            ("sidecarFiles", self.sidecars),
-        ] {
-            if let Some(body) = body.as_object_mut()
-                && list.len() <= MAX_ENTRIES
-            {
-                body.insert(key.to_owned(), Value::from(list));
-            }
-        }
-        body
-    }
 }

@@ -32,7 +32,7 @@ mod hint;
 mod rows;
 mod v2;
 
-use rows::{ADD, ControlActions, FileRows, REMOVE, failed, rows_of};
+use rows::{ADD, ControlActions, FileRows, REMOVE, encoding_failed, rows_of};
 
 /// The property that names the codec.
 const CODEC: &str = "delta.parquet.compression.codec";
@@ -113,17 +113,17 @@ pub fn write_checkpoint(
     }
     let version = snapshot.version();
     let segment = snapshot.segment();
-    let had = segment.checkpoint.as_ref().map(|had| had.version) == Some(version);
-    // on a remote store, the listing that opened the version is used: a checkpoint written since is kept, too
-    let absent = source.storage.log_cache().is_some() && !had;
+    let opened = segment.checkpoint.as_ref().map(|opened| opened.version);
+    // on a remote store, the listing that opened the snapshot decides; a checkpoint written since is kept, too
+    let is_absent = source.storage.log_cache().is_some() && opened != Some(version);
     let control = ControlActions::of(source, snapshot)?;
     prefetch(source, &segment);
-    let checkpoint = match absent {
+    let checkpoint = match is_absent {
         true => None,
-        false => existing(&*source.storage, version, v2)?,
+        false => find_existing(&*source.storage, version, v2)?,
     };
     if let Some(checkpoint) = checkpoint {
-        return described(source, snapshot, &control, &checkpoint);
+        return describe_existing(source, snapshot, &control, &checkpoint);
     }
     if v2 {
         return v2::write(
@@ -176,17 +176,21 @@ pub fn has_checkpoint(source: &Source, version: u64) -> Result<bool> {
         .any(|checkpoint| checkpoint.version == version))
 }
 
-fn existing(storage: &dyn Storage, version: u64, v2: bool) -> Result<Option<CheckpointInstance>> {
+fn find_existing(
+    storage: &dyn Storage,
+    version: u64,
+    v2: bool,
+) -> Result<Option<CheckpointInstance>> {
     let listing = LogListing::read(storage, version)?;
     let same = |checkpoint: &CheckpointInstance| {
-        let named = matches!(checkpoint.name, CheckpointName::Uuid { .. });
-        checkpoint.version == version && named == v2
+        let is_v2 = matches!(checkpoint.name, CheckpointName::Uuid { .. });
+        checkpoint.version == version && is_v2 == v2
     };
     Ok(listing.checkpoints.into_iter().rev().find(same))
 }
 
-/// Describes an existing checkpoint. Its content equals the snapshot's, so only its size is read.
-fn described(
+/// Describes an existing checkpoint; only its sizes are read, since its content is that of the snapshot.
+fn describe_existing(
     source: &Source,
     snapshot: &Snapshot,
     control: &ControlActions,
@@ -204,12 +208,12 @@ fn described(
         .map(|batch| batch.num_rows())
         .sum();
     let num_files = snapshot.num_files(source)?;
-    let named = matches!(checkpoint.name, CheckpointName::Uuid { .. });
-    let own = if named { 1 + sidecars.len() as u64 } else { 0 };
+    let is_v2 = matches!(checkpoint.name, CheckpointName::Uuid { .. });
+    let manifest_actions = if is_v2 { 1 + sidecars.len() as u64 } else { 0 };
     Ok(WrittenCheckpoint {
         version: checkpoint.version,
         path: checkpoint.path().to_owned(),
-        num_actions: control.count() + own + num_files + tombstones as u64,
+        num_actions: control.count() + manifest_actions + num_files + tombstones as u64,
         num_files,
         size_in_bytes: sizes.chain(sidecar_sizes).sum(),
         num_sidecars: sidecars.len() as u64,
@@ -217,16 +221,12 @@ fn described(
 }
 
 /// Refuses to publish a checkpoint that lacks files.
-fn check_count(source: &Source, snapshot: &Snapshot, num_files: u64) -> Result<()> {
-    check_known(snapshot, num_files, snapshot.num_files(source)?)
-}
-
-fn check_known(snapshot: &Snapshot, num_files: u64, known: u64) -> Result<()> {
+fn check_count(snapshot: &Snapshot, num_files: u64, known: u64) -> Result<()> {
     if num_files == known {
         return Ok(());
     }
     let message = format!(
-        "the log has {num_files} live files where {known} are known: the checkpoint was not written"
+        "the log returned {num_files} live files instead of {known}: the checkpoint was not written"
     );
     Err(Error::corrupt("checkpoint.count", message).at_version(snapshot.version()))
 }
@@ -267,20 +267,20 @@ fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Res
     let schema = files.schema(false);
     let options = options(compression(snapshot));
     let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)
-        .map_err(failed)?;
+        .map_err(encoding_failed)?;
     let mut num_actions = 0;
-    let mut write = |writer: &mut ArrowWriter<Vec<u8>>, at: usize, values: StructArray| {
+    let mut write = |writer: &mut ArrowWriter<Vec<u8>>, column: usize, values: StructArray| {
         num_actions += values.len() as u64;
-        let batch = rows_of(&schema, at, Arc::new(values))?;
-        writer.write(&batch).map_err(failed)
+        let batch = rows_of(&schema, column, Arc::new(values))?;
+        writer.write(&batch).map_err(encoding_failed)
     };
-    for (at, values) in control.rows()? {
-        write(&mut writer, at, values)?;
+    for (column, values) in control.rows()? {
+        write(&mut writer, column, values)?;
     }
     for values in files.tombstones(source, snapshot)? {
         write(&mut writer, REMOVE, values)?;
     }
-    writer.flush().map_err(failed)?; // so that row groups of files hold nothing else
+    writer.flush().map_err(encoding_failed)?; // row groups of files have no other actions
     let mut num_files = 0;
     for batch in snapshot.file_batches(source, files.adds, None)? {
         interrupt::check()?;
@@ -288,9 +288,9 @@ fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Res
         num_files += values.len() as u64;
         write(&mut writer, ADD, values)?;
     }
-    check_count(source, snapshot, num_files)?;
+    check_count(snapshot, num_files, snapshot.num_files(source)?)?;
     Ok(Encoded {
-        bytes: writer.into_inner().map_err(failed)?,
+        bytes: writer.into_inner().map_err(encoding_failed)?,
         num_actions,
         num_files,
     })

@@ -34,11 +34,11 @@ const DOMAIN: usize = 5;
 pub(super) const CHECKPOINT_METADATA: usize = 6;
 pub(super) const SIDECAR: usize = 7;
 
-/// Returns rows in which column `at` has these values and all other columns are null.
-pub(super) fn rows_of(schema: &SchemaRef, at: usize, values: ArrayRef) -> Result<RecordBatch> {
+/// Returns rows in which the column of this index has these values and all other columns are null.
+pub(super) fn rows_of(schema: &SchemaRef, column: usize, values: ArrayRef) -> Result<RecordBatch> {
     let rows = values.len();
     let columns = schema.fields().iter().enumerate().map(|(number, field)| {
-        if number == at {
+        if number == column {
             Arc::clone(&values)
         } else {
             new_null_array(field.data_type(), rows)
@@ -104,11 +104,14 @@ pub(super) struct FileRows {
 impl FileRows {
     pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
         let names = names_of_adds(snapshot);
-        Ok(Self::with(FileColumns::of_names(Some(&names), snapshot)?))
+        Ok(Self::with_columns(FileColumns::of_names(
+            Some(&names),
+            snapshot,
+        )?))
     }
 
     /// Uses these columns of `add`.
-    pub(super) fn with(adds: FileColumns) -> Self {
+    pub(super) fn with_columns(adds: FileColumns) -> Self {
         Self {
             adds,
             removes: REMOVE_FIELDS
@@ -158,14 +161,16 @@ impl FileRows {
     ) -> Result<Vec<StructArray>> {
         let tombstones = snapshot.tombstones(source)?;
         let batches = tombstones.batches.iter();
-        batches.map(|batch| self.removed(batch)).collect()
+        batches
+            .map(|batch| self.convert_tombstones(batch))
+            .collect()
     }
 
     /// Converts tombstones from the columns of the log to those of a checkpoint.
-    pub(super) fn removed(&self, batch: &RecordBatch) -> Result<StructArray> {
+    pub(super) fn convert_tombstones(&self, batch: &RecordBatch) -> Result<StructArray> {
         let values = self.removes.iter().map(|field| {
             let values = batch.column_by_name(field.name()).cloned();
-            let values = values.ok_or_else(|| lacks(field.name()))?;
+            let values = values.ok_or_else(|| missing_column(field.name()))?;
             Ok(match field {
                 FileField::DataChange => Arc::new(BooleanArray::from(vec![false; values.len()])),
                 _ => values,
@@ -180,18 +185,18 @@ impl FileRows {
 
 /// Returns the columns of `add`, depending on the properties for the format of statistics.
 pub(super) fn names_of_adds(snapshot: &Snapshot) -> Vec<String> {
-    let on = |key: &str, default: bool| {
+    let is_on = |key: &str, default: bool| {
         let value = snapshot.metadata().property(key);
         value.map_or(default, |value| value.eq_ignore_ascii_case("true"))
     };
-    let as_json = on("delta.checkpoint.writeStatsAsJson", true);
+    let as_json = is_on("delta.checkpoint.writeStatsAsJson", true);
     let mut names: Vec<String> = ADD_FIELDS
         .iter()
         .filter(|field| as_json || **field != FileField::Stats)
         .map(|field| field.name().to_owned())
         .collect();
     // the default is false in the protocol and true in delta-spark
-    if on("delta.checkpoint.writeStatsAsStruct", false) {
+    if is_on("delta.checkpoint.writeStatsAsStruct", false) {
         if !snapshot.metadata().partition_columns.is_empty() {
             names.push("partitionValues_parsed".to_owned());
         }
@@ -243,14 +248,14 @@ fn structs(fields: Fields, columns: Vec<ArrayRef>) -> Result<StructArray> {
     StructArray::try_new(fields, columns, None).map_err(columns_mismatch)
 }
 
-pub(super) fn lacks(name: &str) -> Error {
+fn missing_column(name: &str) -> Error {
     Error::corrupt(
         "log.columns",
         format!("the tombstones were decoded without {name}"),
     )
 }
 
-pub(super) fn columns_mismatch(cause: ArrowError) -> Error {
+fn columns_mismatch(cause: ArrowError) -> Error {
     Error::corrupt(
         "log.columns",
         "the actions do not fit into the columns of a checkpoint",
@@ -258,6 +263,6 @@ pub(super) fn columns_mismatch(cause: ArrowError) -> Error {
     .because(cause)
 }
 
-pub(super) fn failed(cause: ParquetError) -> Error {
+pub(super) fn encoding_failed(cause: ParquetError) -> Error {
     Error::corrupt("log.columns", "the checkpoint cannot be encoded").because(cause)
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch, StructArray};
+use arrow_array::{Array, StructArray};
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use super::hint::{self, V2Details};
 use super::rows::{
-    CHECKPOINT_METADATA, ControlActions, FileRows, SIDECAR, checkpoint_metadata_rows, failed,
-    rows_of, sidecar_rows,
+    CHECKPOINT_METADATA, ControlActions, FileRows, SIDECAR, checkpoint_metadata_rows,
+    encoding_failed, rows_of, sidecar_rows,
 };
 use super::{ROW_GROUP, WrittenCheckpoint, check_count, compression, options};
 use crate::error::Result;
@@ -45,12 +45,10 @@ pub(super) fn write(
     let mut sidecars = Sidecars::new(source, snapshot)?;
     let filled = sidecars
         .fill(snapshot)
-        .and_then(|()| check_count(source, snapshot, sidecars.num_files));
+        .and_then(|()| snapshot.num_files(source))
+        .and_then(|known| check_count(snapshot, sidecars.num_files, known));
     if let Err(error) = filled {
-        // no manifest references them; log cleanup deletes what cannot be deleted now
-        let paths: Vec<String> = sidecars.written.iter().map(storage_path).collect();
-        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-        let _best_effort = source.storage.delete(&paths);
+        delete_sidecars(&*source.storage, &sidecars.written);
         return Err(error);
     }
     // from here on a manifest may reference them, even if its writer gets no confirmation
@@ -64,7 +62,17 @@ pub(super) fn write(
     manifest(source, snapshot.version(), control, &contents, json)
 }
 
-pub(super) fn storage_path(sidecar: &Sidecar) -> String {
+/// Deletes sidecars that no manifest references. Log cleanup deletes those that cannot be deleted now.
+pub(super) fn delete_sidecars<'a>(
+    storage: &dyn Storage,
+    sidecars: impl IntoIterator<Item = &'a Sidecar>,
+) {
+    let paths: Vec<String> = sidecars.into_iter().map(storage_path).collect();
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let _best_effort = storage.delete(&paths);
+}
+
+fn storage_path(sidecar: &Sidecar) -> String {
     format!("{SIDECAR_DIRECTORY}/{}", sidecar.path)
 }
 
@@ -124,13 +132,13 @@ impl Sidecars {
     fn take(
         &mut self,
         pending: &mut PendingSidecar,
-        at: usize,
+        column: usize,
         values: &StructArray,
     ) -> Result<()> {
         let mut begin = 0;
         while begin < values.len() {
             let rows = (values.len() - begin).min(ROW_GROUP - pending.rows);
-            pending.push(at, values.slice(begin, rows));
+            pending.push(column, values.slice(begin, rows));
             begin += rows;
             if pending.rows == ROW_GROUP {
                 self.waiting.extend(pending.finish());
@@ -147,13 +155,13 @@ impl Sidecars {
         let waiting = std::mem::take(&mut self.waiting);
         let (storage, schema) = (Arc::clone(&self.source.storage), Arc::clone(&self.schema));
         let compression = self.compression;
-        let at_once = waiting.len();
+        let look_ahead = waiting.len();
         let work = move |rows: SidecarRows| -> Result<Sidecar> {
             let bytes = encode(&schema, compression, rows)?;
             put(&*storage, &bytes)
         };
         let mut failure = None;
-        for sidecar in ordered(waiting, at_once, work) {
+        for sidecar in ordered(waiting, look_ahead, work) {
             match sidecar {
                 Ok(sidecar) => self.written.push(sidecar),
                 Err(error) => failure = failure.or(Some(error)),
@@ -184,9 +192,9 @@ struct PendingSidecar {
 }
 
 impl PendingSidecar {
-    fn push(&mut self, at: usize, values: StructArray) {
+    fn push(&mut self, column: usize, values: StructArray) {
         self.rows += values.len();
-        self.parts.push((at, values));
+        self.parts.push((column, values));
     }
 
     fn finish(&mut self) -> Option<SidecarRows> {
@@ -197,15 +205,14 @@ impl PendingSidecar {
 }
 
 fn encode(schema: &SchemaRef, compression: Compression, rows: SidecarRows) -> Result<Vec<u8>> {
-    let schema = Arc::clone(schema);
     let mut writer =
-        ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options(compression))
-            .map_err(failed)?;
-    for (at, values) in rows {
-        let batch: RecordBatch = rows_of(&schema, at, Arc::new(values))?;
-        writer.write(&batch).map_err(failed)?;
+        ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(schema), options(compression))
+            .map_err(encoding_failed)?;
+    for (column, values) in rows {
+        let batch = rows_of(schema, column, Arc::new(values))?;
+        writer.write(&batch).map_err(encoding_failed)?;
     }
-    writer.into_inner().map_err(failed)
+    writer.into_inner().map_err(encoding_failed)
 }
 
 /// Writes the manifest, then the hint.
@@ -230,13 +237,13 @@ pub(super) fn manifest(
     .map(|(key, value)| (key.to_owned(), value))
     .into();
     let actions = actions(version, &tags, control);
-    let named: Vec<Value> = contents
+    let sidecars: Vec<Value> = contents
         .sidecars
         .iter()
         .map(|sidecar| json!(sidecar))
         .collect();
     let bytes = if json {
-        let wrapped = named.iter().map(|sidecar| json!({ "sidecar": sidecar }));
+        let wrapped = sidecars.iter().map(|sidecar| json!({ "sidecar": sidecar }));
         let lines = actions.iter().cloned().chain(wrapped);
         lines
             .map(|line| format!("{line}\n"))
@@ -263,18 +270,18 @@ pub(super) fn manifest(
     source.storage.put_if_absent(&path, &bytes)?;
     let written = WrittenCheckpoint {
         version,
-        num_actions: 1 + control.count() + named.len() as u64 + in_sidecars,
+        num_actions: 1 + control.count() + sidecars.len() as u64 + in_sidecars,
         num_files: contents.num_files,
         size_in_bytes: bytes.len() as u64 + u64::try_from(sidecar_bytes).unwrap_or_default(),
-        num_sidecars: named.len() as u64,
+        num_sidecars: sidecars.len() as u64,
         path,
     };
     let details = V2Details {
-        name,
+        path: name,
         size_in_bytes: bytes.len() as u64,
         modification_time: source.storage.head(&written.path)?.modification_time,
         non_file_actions: actions,
-        sidecars: named,
+        sidecar_files: sidecars,
     };
     hint::write(source, hint, &written, Some(details))?;
     Ok(written)

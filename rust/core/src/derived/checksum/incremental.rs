@@ -1,8 +1,8 @@
 //! Incremental checksums: from the checksum of the previous version and the actions of one commit.
 //!
 //! Totals can be updated only if every `add` adds a file that was not live, and every `remove` removes a live
-//! one. If the previous checksum lists the live files, this is verified; otherwise it is assumed for
-//! operations that write files under new names, and for no others.
+//! one. If the previous checksum lists the live files, this is verified; otherwise it is assumed, but only for
+//! operations that write files under new names.
 
 use std::collections::BTreeMap;
 
@@ -27,28 +27,28 @@ const OPAQUE: [&str; 6] = [
     "Manual Update",
 ];
 
-/// Writes the checksum of `version` from that of the previous version, which is read unless it is `known`,
-/// and the bytes of the commit. Returns false if it cannot be derived, and nothing is written; returns true
-/// also if a checksum exists already, which is kept.
+/// Writes the checksum of `version`, derived from that of the previous version (read unless it is `known`) and
+/// the bytes of the commit. Returns `false` if it cannot be derived, and `true` if it was written or existed
+/// already.
 ///
 /// # Errors
 ///
 /// Storage; Corrupt: the commit cannot be decoded.
-pub fn carry_checksum(
+pub fn write_checksum_from_previous(
     source: &Source,
     version: u64,
     known: Option<VersionChecksum>,
     commit: &[u8],
 ) -> Result<bool> {
-    let before = match known {
+    let previous = match known {
         Some(known) => Some(known),
-        None => checksum_before(source, version)?,
+        None => previous_checksum(source, version)?,
     };
-    let Some(before) = before else {
+    let Some(previous) = previous else {
         return Ok(false);
     };
     let commit = WholeCommit::parse(commit)?;
-    let Some(body) = carry_forward(source, before, &commit)? else {
+    let Some(body) = next_checksum(source, &previous, &commit)? else {
         return Ok(false);
     };
     let text = body.to_json()?;
@@ -59,13 +59,13 @@ pub fn carry_checksum(
 }
 
 /// Returns the checksum of the previous version, if it exists and can be read.
-fn checksum_before(source: &Source, version: u64) -> Result<Option<VersionChecksum>> {
-    let Some(before) = version.checked_sub(1) else {
+fn previous_checksum(source: &Source, version: u64) -> Result<Option<VersionChecksum>> {
+    let Some(previous) = version.checked_sub(1) else {
         return Ok(None);
     };
     match source
         .storage
-        .read_at_most(&checksum_path(before), MAX_CHECKSUM_BYTES)
+        .read_at_most(&checksum_path(previous), MAX_CHECKSUM_BYTES)
     {
         Ok(bytes) => Ok(VersionChecksum::parse(&bytes).ok()),
         Err(error) if error.code() == "storage.not_found" => Ok(None),
@@ -73,21 +73,21 @@ fn checksum_before(source: &Source, version: u64) -> Result<Option<VersionChecks
     }
 }
 
-fn carry_forward(
+fn next_checksum(
     source: &Source,
-    before: VersionChecksum,
+    previous: &VersionChecksum,
     commit: &WholeCommit,
 ) -> Result<Option<Body>> {
     let metadata = commit.actions.metadata().cloned();
     let protocol = commit.actions.protocol().cloned();
     let (Some(metadata), Some(protocol)) = (
-        metadata.or_else(|| before.metadata.clone()),
-        protocol.or_else(|| before.protocol.clone()),
+        metadata.or_else(|| previous.metadata.clone()),
+        protocol.or_else(|| previous.protocol.clone()),
     ) else {
         return Ok(None);
     };
     let (properties, _) = TableProperties::new(&metadata, &protocol)?;
-    let mut transactions = before.set_transactions.clone();
+    let mut transactions = previous.set_transactions.clone();
     if let Some(known) = &mut transactions {
         for (_, new) in &commit.actions.transactions {
             known.retain(|old| old.app_id != new.app_id);
@@ -99,7 +99,7 @@ fn carry_forward(
         }
         known.sort_by(|left, right| left.app_id.cmp(&right.app_id));
     }
-    let mut domains = before.domain_metadata.clone();
+    let mut domains = previous.domain_metadata.clone();
     if let Some(known) = &mut domains {
         for (_, new) in &commit.actions.domains {
             known.retain(|old| old.domain != new.domain);
@@ -109,9 +109,9 @@ fn carry_forward(
         known.sort_by(|left, right| left.domain.cmp(&right.domain));
     }
     let in_commit_timestamp = commit.in_commit_timestamp();
-    let consistent = properties.in_commit_timestamps == in_commit_timestamp.is_some();
-    let totals = totals(source, &before, commit)?;
-    Ok(totals.filter(|_| consistent).map(|totals| Body {
+    let is_consistent = properties.in_commit_timestamps == in_commit_timestamp.is_some();
+    let totals = totals(source, previous, commit)?;
+    Ok(totals.filter(|_| is_consistent).map(|totals| Body {
         txn_id: commit
             .info
             .get("txnId")
@@ -129,13 +129,13 @@ fn carry_forward(
 /// Returns the totals of the version; `None` if they require reading all live files.
 fn totals(
     source: &Source,
-    before: &VersionChecksum,
+    previous: &VersionChecksum,
     commit: &WholeCommit,
 ) -> Result<Option<Totals>> {
-    let (Some(files), Some(bytes)) = (before.num_files, before.table_size_bytes) else {
+    let (Some(files), Some(bytes)) = (previous.num_files, previous.table_size_bytes) else {
         return Ok(None);
     };
-    let all: Option<Vec<AddFile>> = before
+    let all: Option<Vec<AddFile>> = previous
         .all_files
         .as_ref()
         .filter(|all| all.count == files)
@@ -143,10 +143,10 @@ fn totals(
     let mut totals = Totals {
         files,
         bytes,
-        deleted: before.num_deleted_records,
-        vectors: before.num_deletion_vectors,
-        by_size: before.file_size_histogram.clone(),
-        by_deleted: before
+        deleted: previous.num_deleted_records,
+        vectors: previous.num_deletion_vectors,
+        by_size: previous.file_size_histogram.clone(),
+        by_deleted: previous
             .deleted_record_counts
             .clone()
             .filter(|counts| counts.len() == 10),
@@ -156,21 +156,20 @@ fn totals(
         return Ok(exact_totals(source, all, commit));
     }
     let operation = commit.info.get("operation").and_then(Value::as_str);
-    let trusted = operation.is_some_and(|operation| !OPAQUE.contains(&operation));
+    let is_trusted = operation.is_some_and(|operation| !OPAQUE.contains(&operation));
     // a rewrite removes its source files; without removes, live files are added again
-    let annotated = commit.removes.is_empty() && commit.adds.iter().any(|file| !file.data_change);
-    if !trusted || annotated {
+    let adds_live_files =
+        commit.removes.is_empty() && commit.adds.iter().any(|file| !file.data_change);
+    if !is_trusted || adds_live_files {
         return Ok(None);
     }
     for file in &commit.removes {
         let Some(size) = file.size.and_then(|size| u64::try_from(size).ok()) else {
             return Ok(None);
         };
-        let deleted = file.deletion_vector.as_ref();
-        if totals
-            .remove(size, deleted.map(|vector| vector.cardinality()))
-            .is_none()
-        {
+        let vector = file.deletion_vector.as_ref();
+        let deleted = vector.map(|vector| vector.cardinality());
+        if totals.remove(size, deleted).is_none() {
             return Ok(None);
         }
     }
@@ -179,10 +178,10 @@ fn totals(
 }
 
 /// Returns the totals, using the list of the live files.
-fn exact_totals(source: &Source, before: Vec<AddFile>, commit: &WholeCommit) -> Option<Totals> {
+fn exact_totals(source: &Source, previous: Vec<AddFile>, commit: &WholeCommit) -> Option<Totals> {
     let keys = &source.keys;
     let mut live: BTreeMap<FileActionKey, AddFile> = BTreeMap::new();
-    for file in before {
+    for file in previous {
         let key = keys.of_file(&file.path, file.deletion_vector.as_ref());
         live.insert(key, file);
     }
@@ -190,17 +189,17 @@ fn exact_totals(source: &Source, before: Vec<AddFile>, commit: &WholeCommit) -> 
         live.remove(&keys.of_file(&file.path, file.deletion_vector.as_ref()));
     }
     for file in &commit.adds {
-        let settled = AddFile {
+        let reconciled = AddFile {
             data_change: false,
             ..file.clone()
         };
         let key = keys.of_file(&file.path, file.deletion_vector.as_ref());
-        live.insert(key, settled);
+        live.insert(key, reconciled);
     }
     let mut files: Vec<AddFile> = live.into_values().collect();
     files.sort_by(|left, right| left.path.cmp(&right.path));
     let mut totals = Totals::empty();
-    let listed = files.len() <= MAX_FILES;
+    let is_listed = files.len() <= MAX_FILES;
     files.into_iter().for_each(|file| totals.add(file));
-    (listed == totals.all.is_some()).then_some(totals)
+    (is_listed == totals.all.is_some()).then_some(totals)
 }

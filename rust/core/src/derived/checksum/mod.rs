@@ -1,5 +1,5 @@
-//! The checksum of one version: computed from all its live files, or updated from that of the previous
-//! version with the actions of one commit.
+//! The checksum of a version: computed from all its live files, or derived from that of the previous version
+//! and the actions of one commit.
 //!
 //! Protocol: "Version Checksum File".
 
@@ -22,9 +22,9 @@ use crate::write::AddFile;
 
 mod incremental;
 
-pub use incremental::carry_checksum;
+pub use incremental::write_checksum_from_previous;
 
-/// Longer lists are omitted.
+/// The maximum lengths of lists in a checksum; longer ones are omitted.
 const MAX_FILES: usize = 50;
 const MAX_TRANSACTIONS: usize = 100;
 const MAX_DOMAINS: usize = 10;
@@ -33,7 +33,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// Writes the checksum of a snapshot, computed from all live files; returns false if one exists already,
+/// Writes the checksum of a snapshot, computed from all live files. Returns `false` if one exists already,
 /// which is kept.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ pub fn checksum_path(version: u64) -> String {
     format!("{LOG_DIRECTORY}/{version:020}.crc")
 }
 
-/// The fields of a checksum; `None` if the writer does not know the value.
+/// The fields of a checksum; `None` for unknown values.
 #[derive(Debug)]
 struct Body {
     txn_id: Option<String>,
@@ -64,11 +64,10 @@ struct Body {
 
 impl Body {
     fn of(source: &Source, snapshot: &Snapshot, txn_id: Option<&str>) -> Result<Self> {
-        let few = snapshot.num_files(source)? <= MAX_FILES as u64;
-        let totals = if few {
-            listed(source, snapshot)?
+        let totals = if snapshot.num_files(source)? <= MAX_FILES as u64 {
+            totals_of_list(source, snapshot)?
         } else {
-            counted(source, snapshot)?
+            totals_of_columns(source, snapshot)?
         };
         Ok(Self {
             txn_id: txn_id.map(str::to_owned),
@@ -132,7 +131,7 @@ impl Body {
 }
 
 /// Returns the totals of a table with few files, which are listed.
-fn listed(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
+fn totals_of_list(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     let mut totals = Totals::empty();
     for rows in snapshot.file_batches(source, FileColumns::all(), None)? {
         for file in AddFile::of_rows(&rows?)? {
@@ -143,7 +142,7 @@ fn listed(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
 }
 
 /// Returns the totals of any table; reads only the columns that are counted.
-fn counted(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
+fn totals_of_columns(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
     let mut totals = Totals {
         all: None,
         ..Totals::empty()
@@ -154,10 +153,10 @@ fn counted(source: &Source, snapshot: &Snapshot) -> Result<Totals> {
         let rows = rows?;
         let sizes: &Int64Array = rows.typed("size")?;
         let vectors = Descriptors::new(rows.typed("deletionVector")?)?;
-        let natural = |number: i64| u64::try_from(number).unwrap_or(0);
+        let non_negative = |number: i64| u64::try_from(number).unwrap_or(0);
         for (row, size) in sizes.iter().enumerate() {
             let deleted = vectors.get(row)?.map(|vector| vector.cardinality());
-            totals.more(natural(size.unwrap_or(0)), deleted);
+            totals.add_size(non_negative(size.unwrap_or(0)), deleted);
         }
     }
     Ok(totals)
@@ -199,7 +198,7 @@ impl Totals {
         let size = u64::try_from(file.size).unwrap_or(0);
         let vector = file.deletion_vector.as_ref();
         let deleted = vector.map(|vector| vector.cardinality());
-        self.more(size, deleted);
+        self.add_size(size, deleted);
         if let Some(all) = &mut self.all {
             all.push(file);
         }
@@ -209,18 +208,19 @@ impl Totals {
     }
 
     /// Adds a file of this size, with this number of deleted rows if it has a deletion vector.
-    fn more(&mut self, size: u64, deleted: Option<u64>) {
+    fn add_size(&mut self, size: u64, deleted: Option<u64>) {
         // a log may contain arbitrary numbers: sums saturate
-        let plus = |sum: u64, more: u64| Some(sum.saturating_add(more));
-        let _always_some = self.count(size, deleted, plus);
+        let plus = |sum: u64, value: u64| Some(sum.saturating_add(value));
+        let _always_some = self.change(size, deleted, plus);
     }
 
-    /// Removes a live file; `None` if there were fewer.
+    /// Removes a live file; `None` if a total would be negative.
     fn remove(&mut self, size: u64, deleted: Option<u64>) -> Option<()> {
-        self.count(size, deleted, u64::checked_sub)
+        self.change(size, deleted, u64::checked_sub)
     }
 
-    fn count(
+    /// Changes each total by a file; `None` if `change` returns it.
+    fn change(
         &mut self,
         size: u64,
         deleted: Option<u64>,

@@ -99,7 +99,7 @@ fn definition(
     if let Err(error) = protocol.check_well_formed() {
         findings.add(Severity::Error, error.code(), location, error.message());
     }
-    if protocol.has_idle_lists() {
+    if protocol.has_redundant_lists() {
         let message = "the protocol action has an empty list of features beside a version that knows no \
             such lists";
         findings.add(Severity::Warning, "protocol.empty_lists", location, message);

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::log::CheckpointInstance;
 use crate::log::path::CheckpointName;
 use crate::replay::Source;
-use crate::spec::file_size::cut_files;
+use crate::spec::file_size::split_files;
 
 /// A file of a checkpoint, or a byte range of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,7 +148,7 @@ fn cut(files: Vec<(String, Option<u64>)>, target_size: u64) -> Vec<Vec<Checkpoin
         bytes,
         json: false,
     };
-    cut_files(files.into_iter().map(sized), target_size, 1, part)
+    split_files(files.into_iter().map(sized), target_size, 1, part)
 }
 
 #[cfg(test)]

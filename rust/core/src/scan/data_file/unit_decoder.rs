@@ -13,7 +13,7 @@ use crate::codec::parquet_file::{
     BatchSize, FetchedBytes, PageRules, RowGroupReader, RowGroupRequest,
 };
 use crate::error::Result;
-use crate::spec::arrow::cut;
+use crate::spec::arrow::split_batch;
 
 const PAGES: PageRules = PageRules {
     code: "data.pages",
@@ -75,7 +75,7 @@ impl UnitDecoder {
                 }
                 let mut pieces = Vec::new();
                 let rows = batch.num_rows();
-                cut(batch, rows, PIECE_BYTES, &mut |piece| {
+                split_batch(batch, rows, PIECE_BYTES, &mut |piece| {
                     pieces.push(piece);
                     Ok::<_, ArrowError>(())
                 })?;

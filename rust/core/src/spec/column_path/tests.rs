@@ -26,6 +26,6 @@ fn a_name_is_a_column_before_it_is_a_path() {
     assert_eq!(named_path(&schema, "a.B"), path(&["a.B"]));
     assert_eq!(named_path(&schema, "`a`.b"), path(&["a", "b"]));
     assert_eq!(named_path(&schema, "a.c"), path(&["a", "c"]));
-    assert!(leads_into(&path(&["A", "b"]), &path(&["a"])));
-    assert!(!leads_into(&path(&["a"]), &path(&["a", "b"])));
+    assert!(is_within(&path(&["A", "b"]), &path(&["a"])));
+    assert!(!is_within(&path(&["a"]), &path(&["a", "b"])));
 }

@@ -76,7 +76,7 @@ fn the_table_is_consistent() {
         );
         assert_eq!(
             feature.binds_readers(),
-            feature.reading != Reading::NoDuty,
+            feature.read_support != ReadSupport::NotRequired,
             "{}",
             feature.name
         );

@@ -1,8 +1,8 @@
 """Make ``zones.txt`` from the rebase tables of Apache Spark: ``python zones.py spark-sql-api.jar``.
 
-Spark's tables are fixed: its writers and its readers go by them, whatever time zone data the Java
+Spark's tables are fixed: its writers and readers use them, whatever time zone data the Java
 machine has. Each zone has thirteen switches of the Julian calendar, which follow from its standard
-time, and few of its own. Names that only ``java.util`` knows are added: short ones
+time, and a few of its own. Names that only ``java.util`` knows are added: short ones
 (``java.time.ZoneId.SHORT_IDS``), and zones that are newer than the tables.
 """
 
@@ -48,12 +48,12 @@ SHORT_NAMES = {
     "SST": "Pacific/Guadalcanal",
     "VST": "Asia/Ho_Chi_Minh",
 }
-#: Standard time, local mean time before the zone was new in 2022.
+#: Zones that are newer than the tables: standard time, and local mean time.
 NEW_ZONES = {"America/Ciudad_Juarez": (-25_200, -25_556)}
 
 
 def lines(records: list[dict[str, list[int]]], names: list[str]) -> list[str]:
-    """Return a line for each group of zones that have all of it in common."""
+    """Return a line for each group of zones with the same switches and errors."""
     tables = {name: (r["switches"], r["diffs"]) for name, r in zip(names, records, strict=True)}
     utc_switches, utc_errors = tables["UTC"]
     groups: dict[tuple[int, ...], list[str]] = defaultdict(list)
@@ -62,7 +62,7 @@ def lines(records: list[dict[str, list[int]]], names: list[str]) -> list[str]:
         error = errors[0] - utc_errors[0]
         regular = [switch - standard for switch in utc_switches]
         assert switches[: JULIAN_SWITCHES + 1] == regular, name
-        shifted = [one + error for one in utc_errors]
+        shifted = [utc_error + error for utc_error in utc_errors]
         assert errors[: JULIAN_SWITCHES + 1] == shifted, name
         own = zip(switches[JULIAN_SWITCHES + 1 :], errors[JULIAN_SWITCHES + 1 :], strict=True)
         key = (standard, error, *(number for pair in own for number in pair))
@@ -79,6 +79,6 @@ def lines(records: list[dict[str, list[int]]], names: list[str]) -> list[str]:
 
 if __name__ == "__main__":
     with zipfile.ZipFile(sys.argv[1]) as jar:
-        found = json.loads(jar.read(RESOURCE))
-    text = "\n".join(lines(found, [record["tz"] for record in found]))
+        records = json.loads(jar.read(RESOURCE))
+    text = "\n".join(lines(records, [record["tz"] for record in records]))
     Path(__file__).with_name("zones.txt").write_text(text + "\n", encoding="utf-8")

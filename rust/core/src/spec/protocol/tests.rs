@@ -307,13 +307,13 @@ fn empty_lists_beside_versions_without_lists_are_absent() {
         ),
     ] {
         protocol.check_writable().unwrap();
-        assert!(protocol.has_idle_lists() && !same.has_idle_lists());
+        assert!(protocol.has_redundant_lists() && !same.has_redundant_lists());
         assert!(protocol.is_equivalent(&same));
-        assert_eq!(protocol.without_idle_lists(), same);
+        assert_eq!(protocol.without_redundant_lists(), same);
     }
     let whole = listed(&[], &[]);
-    assert!(!whole.has_idle_lists());
-    assert_eq!(whole.clone().without_idle_lists(), whole);
+    assert!(!whole.has_redundant_lists());
+    assert_eq!(whole.clone().without_redundant_lists(), whole);
 }
 
 #[test]

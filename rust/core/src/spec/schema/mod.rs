@@ -141,13 +141,13 @@ pub(crate) fn same_name(name: &str, other: &str) -> bool {
 }
 
 /// Returns the first name that occurs twice, case-insensitively.
-pub(crate) fn named_twice<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn first_duplicate<'a>(mut names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let mut seen = std::collections::HashSet::with_capacity(names.size_hint().0);
     names.find(|name| !seen.insert(name.to_lowercase()))
 }
 
 /// Returns the message for a duplicate name.
-pub(crate) fn duplicate_name(name: &str) -> String {
+pub(crate) fn duplicate_name_message(name: &str) -> String {
     format!(
         "two columns are named {} at one level (upper and lower case ignored)",
         clipped(name)
@@ -161,10 +161,10 @@ impl StructType {
     ///
     /// Corrupt: `schema.duplicate_column` when two names differ in upper and lower case at most.
     pub fn new(fields: Vec<StructField>) -> Result<Self> {
-        match named_twice(fields.iter().map(|field| field.name.as_str())) {
+        match first_duplicate(fields.iter().map(|field| field.name.as_str())) {
             Some(name) => Err(Error::corrupt(
                 "schema.duplicate_column",
-                duplicate_name(name),
+                duplicate_name_message(name),
             )),
             None => Ok(Self { fields }),
         }

@@ -20,7 +20,7 @@ impl StructType {
     ///
     /// # Errors
     ///
-    /// Corrupt: `schema.json` with the byte in the text where it stops being a schema,
+    /// Corrupt: `schema.json` with the byte of the text where it is not a schema,
     /// `schema.type` for a type that does not exist, `schema.depth` beyond [`MAX_TYPE_DEPTH`],
     /// `schema.duplicate_column`.
     pub fn parse(schema_string: &str) -> Result<Self> {
@@ -34,7 +34,7 @@ impl StructType {
         };
         match parser.run()? {
             DataType::Struct(fields) => Ok(*fields),
-            _ => Err(parser.wrong("the table's own type is not a struct")),
+            _ => Err(parser.malformed("the table's own type is not a struct")),
         }
     }
 }
@@ -46,14 +46,13 @@ enum OpenItem {
     Field(FieldParts),
 }
 
-/// The position of a complete type in its parent.
+/// The part of an open type that the next complete type becomes.
 #[derive(Clone, Copy)]
 enum Slot {
-    OfField,
     Element,
     Key,
     Value,
-    Stored,
+    SqlType,
 }
 
 #[derive(Default)]
@@ -63,7 +62,7 @@ struct TypeParts {
     element: Option<DataType>,
     key: Option<DataType>,
     value: Option<DataType>,
-    stored: Option<DataType>,
+    sql_type: Option<DataType>,
     contains_null: Option<bool>,
     value_contains_null: Option<bool>,
     next: Option<Slot>,
@@ -87,13 +86,13 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn run(&mut self) -> Result<DataType> {
         if self.event()? != Event::BeginObject {
-            return Err(self.wrong("no JSON object"));
+            return Err(self.malformed("no JSON object"));
         }
         self.open.push(OpenItem::Type(TypeParts::default()));
         loop {
             let event = self.event()?;
             let Some(part) = self.open.pop() else {
-                return Err(self.wrong("a bracket too many"));
+                return Err(self.malformed("a bracket too many"));
             };
             let finished = match part {
                 OpenItem::Type(part) => self.in_type(part, event)?,
@@ -106,7 +105,7 @@ impl<'a> Parser<'a> {
             if self.open.is_empty() {
                 return match self.event()? {
                     Event::End => Ok(finished),
-                    _ => Err(self.wrong("more text after the schema")),
+                    _ => Err(self.malformed("more text after the schema")),
                 };
             }
             self.depth = self.depth.saturating_sub(1);
@@ -118,7 +117,7 @@ impl<'a> Parser<'a> {
         let key = match event {
             Event::EndObject => return self.finish_type(part).map(Some),
             Event::Key(key) => key,
-            _ => return Err(self.wrong("a type is not an object")),
+            _ => return Err(self.malformed("a type is not an object")),
         };
         let slot = match key.as_ref() {
             "type" => {
@@ -135,7 +134,7 @@ impl<'a> Parser<'a> {
             }
             "fields" => {
                 if self.event()? != Event::BeginArray {
-                    return Err(self.wrong("the fields of a struct are not a list"));
+                    return Err(self.malformed("the fields of a struct are not a list"));
                 }
                 self.open.push(OpenItem::Type(part));
                 self.open.push(OpenItem::Fields(Vec::new()));
@@ -144,9 +143,9 @@ impl<'a> Parser<'a> {
             "elementType" => Some(Slot::Element),
             "keyType" => Some(Slot::Key),
             "valueType" => Some(Slot::Value),
-            "sqlType" => Some(Slot::Stored),
+            "sqlType" => Some(Slot::SqlType),
             _ => {
-                self.reader.skip_value().map_err(no_schema)?;
+                self.reader.skip_value().map_err(invalid_schema)?;
                 None
             }
         };
@@ -171,9 +170,9 @@ impl<'a> Parser<'a> {
             }
             Event::EndArray => match self.open.last_mut() {
                 Some(OpenItem::Type(part)) => part.fields = Some(fields),
-                _ => return Err(self.wrong("a list of fields is outside a struct")),
+                _ => return Err(self.malformed("a list of fields is outside a struct")),
             },
-            _ => return Err(self.wrong("a field is not an object")),
+            _ => return Err(self.malformed("a field is not an object")),
         }
         Ok(None)
     }
@@ -182,17 +181,17 @@ impl<'a> Parser<'a> {
         let key = match event {
             Event::EndObject => return self.finish_field(part).map(|()| None),
             Event::Key(key) => key,
-            _ => return Err(self.wrong("a field is not an object")),
+            _ => return Err(self.malformed("a field is not an object")),
         };
         match key.as_ref() {
             "name" => part.name = Some(self.text("the name of a field")?),
             "nullable" => part.nullable = self.boolean()?,
             "metadata" => {
-                let text = self.reader.skip_value().map_err(no_schema)?;
+                let text = self.reader.skip_value().map_err(invalid_schema)?;
                 // serde_json's own limit of 128 levels applies here
                 let metadata: Option<Map<String, Value>> =
                     serde_json::from_str(text).map_err(|cause| {
-                        self.wrong("the metadata of a field is malformed")
+                        self.malformed("the metadata of a field is malformed")
                             .because(cause)
                     })?;
                 part.metadata = metadata.unwrap_or_default();
@@ -202,7 +201,7 @@ impl<'a> Parser<'a> {
                 return self.begin_type().map(|()| None);
             }
             _ => {
-                self.reader.skip_value().map_err(no_schema)?;
+                self.reader.skip_value().map_err(invalid_schema)?;
             }
         }
         self.open.push(OpenItem::Field(part));
@@ -226,55 +225,59 @@ impl<'a> Parser<'a> {
                 self.open.push(OpenItem::Type(TypeParts::default()));
                 Ok(())
             }
-            _ => Err(self.wrong("a type is neither a name nor an object")),
+            _ => Err(self.malformed("a type is neither a name nor an object")),
         }
     }
 
     /// Passes a complete type to its parent.
     fn attach(&mut self, data_type: DataType) -> Result<()> {
-        let slot = match self.open.last() {
-            Some(OpenItem::Field(_)) => Some(Slot::OfField),
-            Some(OpenItem::Type(part)) => part.next,
+        let slot = match self.open.last_mut() {
+            Some(OpenItem::Field(part)) => Some(&mut part.data_type),
+            Some(OpenItem::Type(part)) => match part.next {
+                Some(Slot::Element) => Some(&mut part.element),
+                Some(Slot::Key) => Some(&mut part.key),
+                Some(Slot::Value) => Some(&mut part.value),
+                Some(Slot::SqlType) => Some(&mut part.sql_type),
+                None => None,
+            },
             _ => None,
         };
-        match (slot, self.open.last_mut()) {
-            (Some(Slot::OfField), Some(OpenItem::Field(part))) => part.data_type = Some(data_type),
-            (Some(Slot::Element), Some(OpenItem::Type(part))) => part.element = Some(data_type),
-            (Some(Slot::Key), Some(OpenItem::Type(part))) => part.key = Some(data_type),
-            (Some(Slot::Value), Some(OpenItem::Type(part))) => part.value = Some(data_type),
-            (Some(Slot::Stored), Some(OpenItem::Type(part))) => part.stored = Some(data_type),
-            _ => return Err(self.wrong("a type is where none belongs")),
+        match slot {
+            Some(slot) => *slot = Some(data_type),
+            None => return Err(self.malformed("a type is where none belongs")),
         }
         Ok(())
     }
 
     fn finish_type(&self, part: TypeParts) -> Result<DataType> {
         let Some(name) = part.name else {
-            return Err(self.wrong("a type has no name"));
+            return Err(self.malformed("a type has no name"));
         };
         match name.as_str() {
             "struct" => {
                 let fields = part
                     .fields
-                    .ok_or_else(|| self.wrong("a struct has no fields"))?;
+                    .ok_or_else(|| self.malformed("a struct has no fields"))?;
                 Ok(DataType::Struct(Box::new(StructType::new(fields)?)))
             }
             "array" => Ok(DataType::Array(Box::new(ArrayType {
                 element_type: part
                     .element
-                    .ok_or_else(|| self.wrong("an array has no elementType"))?,
+                    .ok_or_else(|| self.malformed("an array has no elementType"))?,
                 contains_null: part.contains_null.unwrap_or(true),
             }))),
             "map" => Ok(DataType::Map(Box::new(MapType {
-                key_type: part.key.ok_or_else(|| self.wrong("a map has no keyType"))?,
+                key_type: part
+                    .key
+                    .ok_or_else(|| self.malformed("a map has no keyType"))?,
                 value_type: part
                     .value
-                    .ok_or_else(|| self.wrong("a map has no valueType"))?,
+                    .ok_or_else(|| self.malformed("a map has no valueType"))?,
                 value_contains_null: part.value_contains_null.unwrap_or(true),
             }))),
             "udt" => part
-                .stored
-                .ok_or_else(|| self.wrong("a user-defined type has no sqlType")),
+                .sql_type
+                .ok_or_else(|| self.malformed("a user-defined type has no sqlType")),
             // also {"type":"variant"}
             name => self.named(name),
         }
@@ -282,16 +285,18 @@ impl<'a> Parser<'a> {
 
     fn finish_field(&mut self, part: FieldParts) -> Result<()> {
         let field = StructField {
-            name: part.name.ok_or_else(|| self.wrong("a field has no name"))?,
+            name: part
+                .name
+                .ok_or_else(|| self.malformed("a field has no name"))?,
             data_type: part
                 .data_type
-                .ok_or_else(|| self.wrong("a field has no type"))?,
+                .ok_or_else(|| self.malformed("a field has no type"))?,
             nullable: part.nullable.unwrap_or(true),
             metadata: part.metadata,
         };
         match self.open.last_mut() {
             Some(OpenItem::Fields(fields)) => fields.push(field),
-            _ => return Err(self.wrong("a field is outside a struct")),
+            _ => return Err(self.malformed("a field is outside a struct")),
         }
         Ok(())
     }
@@ -312,7 +317,7 @@ impl<'a> Parser<'a> {
     fn text(&mut self, what: &str) -> Result<String> {
         match self.event()? {
             Event::String(text) => Ok(text.into_owned()),
-            _ => Err(self.wrong(format!("{what} is not a string"))),
+            _ => Err(self.malformed(format!("{what} is not a string"))),
         }
     }
 
@@ -320,22 +325,22 @@ impl<'a> Parser<'a> {
         match self.event()? {
             Event::Bool(value) => Ok(Some(value)),
             Event::Null => Ok(None),
-            _ => Err(self.wrong("the nullability is neither true nor false")),
+            _ => Err(self.malformed("the nullability is neither true nor false")),
         }
     }
 
     fn event(&mut self) -> Result<Event<'a>> {
-        self.reader.next().map_err(no_schema)
+        self.reader.next().map_err(invalid_schema)
     }
 
-    fn wrong(&self, what: impl Display) -> Error {
-        no_schema(format_args!("{what} at byte {}", self.reader.offset()))
+    fn malformed(&self, what: impl Display) -> Error {
+        invalid_schema(format_args!("{what} at byte {}", self.reader.offset()))
     }
 }
 
 /// The byte offset is relative to the schema's text, not to the file that contains it: it is part of the
 /// message, not the error's own offset.
-fn no_schema(why: impl Display) -> Error {
+fn invalid_schema(why: impl Display) -> Error {
     let message = format!("schemaString is not a schema: {why} of its text");
     Error::corrupt("schema.json", message)
 }

@@ -5,7 +5,7 @@ use arrow_schema::{Fields, Schema};
 use super::clauses::{MergeDefinition, Then, When};
 use crate::error::Result;
 use crate::spec::arrow::field_index;
-use crate::spec::column_path::{column_path_text, leads_into, named_path};
+use crate::spec::column_path::{column_path_text, is_within, named_path};
 use crate::spec::schema::{DataType, StructType, same_name};
 
 /// Columns of a source to add to the table.
@@ -76,10 +76,10 @@ fn chosen(fields: &StructType, set: &[Vec<String>], above: &mut Vec<String>) -> 
     let mut kept = Vec::new();
     for field in fields.fields() {
         above.push(field.name.clone());
-        if set.iter().any(|path| leads_into(above, path)) {
+        if set.iter().any(|path| is_within(above, path)) {
             kept.push(field.clone());
         } else if let DataType::Struct(parts) = &field.data_type
-            && set.iter().any(|path| leads_into(path, above))
+            && set.iter().any(|path| is_within(path, above))
         {
             let mut field = field.clone();
             field.data_type = DataType::Struct(Box::new(chosen(parts, set, above)?));

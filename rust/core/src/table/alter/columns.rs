@@ -10,7 +10,7 @@ use crate::definition::columns::{
 };
 use crate::definition::widening::{CHANGES, type_name};
 use crate::error::{Error, Result};
-use crate::spec::column_path::leads_into;
+use crate::spec::column_path::is_within;
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField};
 use crate::spec::{Metadata, Protocol};
@@ -123,7 +123,7 @@ pub(super) fn changed(
 
 /// Refuses to change a column and a part of it at once, since the changes could contradict each other.
 fn refuse_twice(paths: &[Vec<String>], path: &[String]) -> Result<()> {
-    let within = |other: &&Vec<String>| leads_into(other, path) || leads_into(path, other);
+    let within = |other: &&Vec<String>| is_within(other, path) || is_within(path, other);
     match paths.iter().find(within) {
         None => Ok(()),
         Some(other) => {

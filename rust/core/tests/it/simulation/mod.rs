@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 use arrow_array::cast::AsArray;
 use deltareplay_core::codec::file_columns::FileColumns;
 use deltareplay_core::derived::checkpoint::{CheckpointLayout, write_checkpoint};
-use deltareplay_core::derived::checksum::carry_checksum;
+use deltareplay_core::derived::checksum::write_checksum_from_previous;
 use deltareplay_core::derived::compaction::compact_log;
 use deltareplay_core::error::{ErrorKind, Result};
 use deltareplay_core::maintenance::cleanup::cleanup_log;
@@ -180,7 +180,7 @@ impl Actor<'_> {
                 let version = snapshot.version();
                 let path = format!("_delta_log/{version:020}.json");
                 let commit = self.source.storage.read(&path)?;
-                carry_checksum(&self.source, version, None, &commit).map(drop)
+                write_checksum_from_previous(&self.source, version, None, &commit).map(drop)
             }
             _ => compact_log(&self.source, None, None).map(drop),
         }

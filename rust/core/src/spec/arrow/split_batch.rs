@@ -7,17 +7,17 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 
-/// Calls `take` with the rows of a batch in pieces of at most this many rows and bytes, as counted by
+/// Calls `emit` with the rows of a batch in pieces of at most this many rows and bytes, as counted by
 /// [`plain_bytes`], or of one row.
 ///
 /// # Errors
 ///
-/// The errors of `take`.
-pub(crate) fn cut<E>(
+/// The errors of `emit`.
+pub(crate) fn split_batch<E>(
     batch: RecordBatch,
     max_rows: usize,
     max_bytes: u64,
-    take: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
+    emit: &mut dyn FnMut(RecordBatch) -> Result<(), E>,
 ) -> Result<(), E> {
     let rows = batch.num_rows();
     if rows > max_rows.max(1) {
@@ -25,7 +25,7 @@ pub(crate) fn cut<E>(
         while from < rows {
             let piece = batch.slice(from, max_rows.clamp(1, rows - from));
             from += piece.num_rows();
-            cut(piece, max_rows, max_bytes, take)?;
+            split_batch(piece, max_rows, max_bytes, emit)?;
         }
         return Ok(());
     }
@@ -34,11 +34,11 @@ pub(crate) fn cut<E>(
         return Ok(());
     }
     if rows == 1 || batch.columns().iter().map(bytes).sum::<u64>() <= max_bytes {
-        return take(batch);
+        return emit(batch);
     }
     let half = rows / 2;
-    cut(batch.slice(0, half), max_rows, max_bytes, take)?;
-    cut(batch.slice(half, rows - half), max_rows, max_bytes, take)
+    split_batch(batch.slice(0, half), max_rows, max_bytes, emit)?;
+    split_batch(batch.slice(half, rows - half), max_rows, max_bytes, emit)
 }
 
 /// Returns an upper bound on the size of a row of the batch, expanded.
@@ -52,10 +52,10 @@ pub(crate) fn longest_row(batch: &RecordBatch) -> u64 {
 
 fn longest(array: &dyn Array) -> u64 {
     let list =
-        |values: &ArrayRef, offsets: &[i32]| widest(offsets).saturating_mul(longest(&**values));
+        |values: &ArrayRef, offsets: &[i32]| max_length(offsets).saturating_mul(longest(&**values));
     match array.data_type() {
-        DataType::Utf8 => widest(array.as_string::<i32>().value_offsets()),
-        DataType::Binary => widest(array.as_binary::<i32>().value_offsets()),
+        DataType::Utf8 => max_length(array.as_string::<i32>().value_offsets()),
+        DataType::Binary => max_length(array.as_binary::<i32>().value_offsets()),
         DataType::Struct(_) => {
             let parts = array.as_struct().columns().iter();
             parts.map(|part| longest(&**part)).sum()
@@ -73,7 +73,7 @@ fn longest(array: &dyn Array) -> u64 {
     }
 }
 
-fn widest(offsets: &[i32]) -> u64 {
+fn max_length(offsets: &[i32]) -> u64 {
     let lengths = offsets.windows(2).map(|pair| match pair {
         [from, to] => u64::try_from(to - from).unwrap_or_default(),
         _ => 0,
@@ -96,29 +96,29 @@ pub(crate) fn plain_bytes(array: &dyn Array) -> u64 {
         }
         DataType::List(_) => {
             let list = array.as_list::<i32>();
-            between(list.values(), list.value_offsets())
+            list_bytes(list.values(), list.value_offsets())
         }
         DataType::LargeList(_) => {
             let list = array.as_list::<i64>();
-            between(list.values(), list.value_offsets())
+            list_bytes(list.values(), list.value_offsets())
         }
         DataType::ListView(_) => {
             let list = array.as_list_view::<i32>();
-            viewed(list.values(), list.sizes())
+            list_view_bytes(list.values(), list.sizes())
         }
         DataType::LargeListView(_) => {
             let list = array.as_list_view::<i64>();
-            viewed(list.values(), list.sizes())
+            list_view_bytes(list.values(), list.sizes())
         }
         DataType::FixedSizeBinary(size) => u64::from(size.unsigned_abs()) * array.len() as u64,
         // a slice counts only its own values
         DataType::FixedSizeList(..) => plain_bytes(&**array.as_fixed_size_list().values()),
         DataType::Map(..) => {
             let (map, offsets) = (array.as_map(), array.as_map().value_offsets());
-            between(map.keys(), offsets) + between(map.values(), offsets)
+            list_bytes(map.keys(), offsets) + list_bytes(map.values(), offsets)
         }
         DataType::Dictionary(..) => downcast_dictionary_array!(
-            array => of_words(array),
+            array => dictionary_bytes(array),
             _ => 0
         ),
         DataType::RunEndEncoded(..) => downcast_run_array!(
@@ -143,7 +143,7 @@ fn span<O: Copy + TryInto<u64>>(offsets: &[O]) -> u64 {
         .saturating_sub(at(offsets.first()).unwrap_or_default())
 }
 
-fn between<O: Copy + TryInto<u64>>(values: &ArrayRef, offsets: &[O]) -> u64 {
+fn list_bytes<O: Copy + TryInto<u64>>(values: &ArrayRef, offsets: &[O]) -> u64 {
     let first = offsets.first().and_then(|offset| (*offset).try_into().ok());
     let first = usize::try_from(first.unwrap_or_default()).unwrap_or_default();
     let length = usize::try_from(span(offsets)).unwrap_or_default();
@@ -151,7 +151,7 @@ fn between<O: Copy + TryInto<u64>>(values: &ArrayRef, offsets: &[O]) -> u64 {
 }
 
 /// Returns the size of list views, which may share values: each counts as the mean of all.
-fn viewed<O: Copy + TryInto<u64>>(values: &ArrayRef, sizes: &[O]) -> u64 {
+fn list_view_bytes<O: Copy + TryInto<u64>>(values: &ArrayRef, sizes: &[O]) -> u64 {
     let mean = plain_bytes(&**values).div_ceil((values.len() as u64).max(1));
     let count: u64 = sizes
         .iter()
@@ -160,17 +160,17 @@ fn viewed<O: Copy + TryInto<u64>>(values: &ArrayRef, sizes: &[O]) -> u64 {
     mean.saturating_mul(count)
 }
 
-fn of_words<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>) -> u64 {
-    let words = array.values();
-    let sizes: Vec<u64> = match words.data_type() {
-        DataType::Utf8 => words.as_string::<i32>().iter().map(length).collect(),
-        DataType::LargeUtf8 => words.as_string::<i64>().iter().map(length).collect(),
-        DataType::Utf8View => words.as_string_view().iter().map(length).collect(),
-        DataType::Binary => words.as_binary::<i32>().iter().map(length).collect(),
-        DataType::LargeBinary => words.as_binary::<i64>().iter().map(length).collect(),
-        DataType::BinaryView => words.as_binary_view().iter().map(length).collect(),
+fn dictionary_bytes<K: ArrowDictionaryKeyType>(array: &DictionaryArray<K>) -> u64 {
+    let values = array.values();
+    let sizes: Vec<u64> = match values.data_type() {
+        DataType::Utf8 => values.as_string::<i32>().iter().map(length).collect(),
+        DataType::LargeUtf8 => values.as_string::<i64>().iter().map(length).collect(),
+        DataType::Utf8View => values.as_string_view().iter().map(length).collect(),
+        DataType::Binary => values.as_binary::<i32>().iter().map(length).collect(),
+        DataType::LargeBinary => values.as_binary::<i64>().iter().map(length).collect(),
+        DataType::BinaryView => values.as_binary_view().iter().map(length).collect(),
         _ => {
-            let mean = plain_bytes(&**words) / (words.len() as u64).max(1);
+            let mean = plain_bytes(&**values) / (values.len() as u64).max(1);
             return mean.saturating_mul(array.len() as u64);
         }
     };

@@ -12,7 +12,7 @@ fn sizes(column: ArrayRef, rows: usize, bytes: u64) -> Vec<usize> {
         sizes.push(piece.num_rows());
         Ok(())
     };
-    cut(batch, rows, bytes, &mut push).unwrap();
+    split_batch(batch, rows, bytes, &mut push).unwrap();
     sizes
 }
 
