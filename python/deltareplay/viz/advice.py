@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from deltareplay._support import units
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import DeltaReplayError
-from deltareplay.viz.facts import Facts
+from deltareplay.viz.facts import Commit, Facts
 
-#: Fewer small files are not worth a commit.
-FEW = 16
-#: A gain of less time, or of a smaller share, is not noticeable.
+#: The minimum number of small files for which compaction is recommended.
+MIN_SMALL_FILES = 16
+#: The minimum gain, in seconds and as a share, for which a file of the log is recommended.
 MIN_SECONDS = 0.01
 MIN_SHARE = 0.3
 
@@ -126,15 +126,16 @@ def _log_advice(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _is_noticeable(now: float, then: float) -> bool:
-    return now - then >= MIN_SECONDS and now - then >= MIN_SHARE * now
+def _is_noticeable(before: float, after: float) -> bool:
+    gain = before - after
+    return gain >= MIN_SECONDS and gain >= MIN_SHARE * before
 
 
 def _files_advice(facts: Facts) -> Iterator[Advice]:
     files = facts.files
     after, before = files.packed
     small, small_bytes = files.small
-    if small >= FEW and before - after >= max(FEW, files.num_files // 10):
+    if small >= MIN_SMALL_FILES and before - after >= max(MIN_SMALL_FILES, files.num_files // 10):
         yield Advice(
             "Pack small files",
             f"{units.count(small)} of {units.plural(files.num_files, 'file')} are smaller than "
@@ -171,9 +172,9 @@ def _garbage_advice(facts: Facts) -> Iterator[Advice]:
                 "listing of the table, delta.deletedFileRetentionDuration",
             )
         return
-    expired, size = facts.life.tombstones
+    expired, size = facts.history.tombstones
     if expired:
-        first = facts.life.commits[-facts.life.read].version
+        first = facts.history.read_commits[0].version
         yield Advice(
             "Look at what vacuum would delete",
             f"The commits from version {first} on removed {units.plural(expired, 'file')} longer "
@@ -182,13 +183,12 @@ def _garbage_advice(facts: Facts) -> Iterator[Advice]:
             "only lists them; vacuum(dry_run=False) deletes.",
             "vacuum()",
             "vacuum",
-            f"remove.deletionTimestamp in {commit_range(facts)}",
+            f"remove.deletionTimestamp in {commit_range(facts.history.read_commits)}",
         )
 
 
-def commit_range(facts: Facts) -> str:
-    """Return the range of the commits whose actions were read."""
-    commits = facts.life.commits[len(facts.life.commits) - facts.life.read :]
+def commit_range(commits: Sequence[Commit]) -> str:
+    """Return the range of the versions of some commits, as the source of a number."""
     if not commits:
         return "_delta_log"
     return f"_delta_log, versions {commits[0].version} to {commits[-1].version}"

@@ -77,7 +77,7 @@ def pairs(facts: Sequence[tuple[str, Content]]) -> Html:
 def rows(
     heads: Sequence[str], entries: Sequence[Sequence[Content]], total: int | None = None
 ) -> Html:
-    """Return a table with headings; of many rows, the first ones."""
+    """Return a table with headings, and the first rows of many."""
     visible = entries[:MAX_ROWS]
     more = (len(entries) if total is None else total) - len(visible)
     body = [
@@ -94,83 +94,82 @@ def rows(
     return join([listed, tag("div", f"and {more:,} more", style=_SOFT) if more > 0 else None])
 
 
-def marked(kind: str, text: str) -> Html:
+def verdict(kind: str, text: str) -> Html:
     """Return a verdict in its colour."""
     return tag("b", text, style=f"color:{_MARK[kind]}")
 
 
-def careful(kind: str) -> Callable[[Callable[[T], str]], Callable[[T], str]]:
+def errors_as_cards(kind: str) -> Callable[[Callable[[T], str]], Callable[[T], str]]:
     """Decorate a card so that it shows an error instead of raising it."""
 
-    def decorate(make: Callable[[T], str]) -> Callable[[T], str]:
-        @functools.wraps(make)
-        def write_card(of: T) -> str:
+    def decorate(render: Callable[[T], str]) -> Callable[[T], str]:
+        @functools.wraps(render)
+        def render_card(value: T) -> str:
             try:
-                return make(of)
+                return render(value)
             except DeltaReplayError as error:
-                message = marked("bad", clip(f"{error} [{error.code}]", 600))
+                message = verdict("bad", clip(f"{error} [{error.code}]", 600))
                 return card(kind, "", tag("div", message))
 
-        return write_card
+        return render_card
 
     return decorate
 
 
-def table(of: Table) -> str:
+def table_card(table: Table) -> str:
     """Return the card of a table: its location and latest version."""
-    where = without_secrets(of.uri)
     try:
         with warnings.catch_warnings():  # the card itself mentions warnings
             warnings.simplefilter("ignore", DeltaReplayWarning)
-            snapshot = of.snapshot()
-        name = snapshot.metadata.name
-        facts: list[tuple[str, Content]] = [("location", where)] if name else []
-        return card("Table", name or where, pairs([*facts, *_state(snapshot)]), _schema(snapshot))
+            snapshot = table.snapshot()
+        return _version_card("Table", snapshot)
     except DeltaReplayError as error:
-        return card("Table", where, marked("bad", clip(f"{error} [{error.code}]", 600)))
+        message = verdict("bad", clip(f"{error} [{error.code}]", 600))
+        return card("Table", without_secrets(table.uri), message)
 
 
-@careful("Snapshot")
-def snapshot(of: Snapshot) -> str:
+@errors_as_cards("Snapshot")
+def snapshot_card(snapshot: Snapshot) -> str:
     """Return the card of a snapshot: its version, size and columns."""
-    where = without_secrets(of.table.uri)
-    name = of.metadata.name or where
-    facts: list[tuple[str, Content]] = [("location", where)] if of.metadata.name else []
-    return card("Snapshot", name, pairs([*facts, *_state(of)]), _schema(of))
+    return _version_card("Snapshot", snapshot)
 
 
-def _state(of: Snapshot) -> list[tuple[str, Content]]:
-    # not by the properties, which would warn, although no code of the user was called
-    native = of.native
+def _version_card(kind: str, snapshot: Snapshot) -> str:
+    location = without_secrets(snapshot.table.uri)
+    name = snapshot.metadata.name
+    facts: list[tuple[str, Content]] = [("location", location)] if name else []
+    columns = columns_of(Struct.parse(snapshot.schema_json).fields)
+    return card(kind, name or location, pairs([*facts, *_state(snapshot)]), _columns(columns))
+
+
+def _state(snapshot: Snapshot) -> list[tuple[str, Content]]:
+    # the properties would issue warnings, which no call of the user has caused
+    native = snapshot.native
     num_rows = native.num_rows()  # first: it also reads the number of files and bytes
-    number = native.num_files()
-    damage = len(native.warnings(0))
-    how_many = units.count(num_rows) if num_rows is not None else "unknown by statistics alone"
-    protocol = of.protocol
+    num_files = native.num_files()
+    num_warnings = len(native.warnings(0))
+    row_count = units.count(num_rows) if num_rows is not None else "unknown by statistics alone"
+    protocol = snapshot.protocol
     committed = units.stamp(units.clamped_time(native.timestamp))
     obstacles: list[Content] = [_obstacle(obstacle) for obstacle in protocol.why_not_readable()]
     facts: list[tuple[str, Content]] = [
-        ("version", f"{of.version}, committed {committed}"),
-        ("rows", how_many),
-        ("files", f"{units.count(number)}, {units.size(native.size_in_bytes())}"),
-        ("partitioned by", clip(", ".join(of.partition_columns), 200) or "nothing"),
+        ("version", f"{snapshot.version}, committed {committed}"),
+        ("rows", row_count),
+        ("files", f"{units.count(num_files)}, {units.size(native.size_in_bytes())}"),
+        ("partitioned by", clip(", ".join(snapshot.partition_columns), 200) or "nothing"),
         (
             "protocol",
             f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}",
         ),
     ]
-    if of.properties:
-        facts.append(("properties", clip(", ".join(sorted(of.properties)), 300)))
-    if damage:
-        message = f"{units.plural(damage, 'warning')}: see snapshot.warnings"
-        facts.append(("warnings", marked("warn", message)))
+    if snapshot.properties:
+        facts.append(("properties", clip(", ".join(sorted(snapshot.properties)), 300)))
+    if num_warnings:
+        message = f"{units.plural(num_warnings, 'warning')}: see snapshot.warnings"
+        facts.append(("warnings", verdict("warn", message)))
     if obstacles:
         facts.append(("readable", join(obstacles)))
     return facts
-
-
-def _schema(of: Snapshot) -> Html:
-    return _columns(columns_of(Struct.parse(of.schema_json).fields))
 
 
 def _columns(fields: Sequence[tuple[str, str]]) -> Html:
@@ -178,11 +177,11 @@ def _columns(fields: Sequence[tuple[str, str]]) -> Html:
     return rows(("column", "type"), listed, total=len(fields))
 
 
-@careful("Scan")
-def scan(of: Scan) -> str:
+@errors_as_cards("Scan")
+def scan_card(scan: Scan) -> str:
     """Return the card of a scan: the files that it reads and skips."""
-    (all_files, all_bytes), _, (some_files, some_bytes) = of.native.explain()
-    keywords = of.keywords
+    (all_files, all_bytes), _, (some_files, some_bytes) = scan.native.explain()
+    keywords = scan.keywords
     facts: list[tuple[str, Content]] = [
         (
             "reads",
@@ -196,31 +195,31 @@ def scan(of: Scan) -> str:
         facts.insert(
             1, ("skips", units.percent(all_files - some_files, all_files) + " of the files")
         )
-    fields = [(field.name, str(field.type)) for field in of.schema]
-    return card("Scan", repr(of.table), pairs(facts), _columns(fields))
+    fields = [(field.name, str(field.type)) for field in scan.schema]
+    return card("Scan", repr(scan.table), pairs(facts), _columns(fields))
 
 
-@careful("SnapshotDiff")
-def snapshot_diff(of: SnapshotDiff) -> str:
+@errors_as_cards("SnapshotDiff")
+def snapshot_diff_card(diff: SnapshotDiff) -> str:
     """Return the card of a diff: changes of files, rows, bytes and definition."""
-    kinds = Counter(of.files["change"].to_pylist())
-    before, after = of.num_rows
+    kinds = Counter(diff.files["change"].to_pylist())
+    before, after = diff.num_rows
     facts: list[tuple[str, Content]] = [
-        ("files", _from_to(*of.num_files, units.count)),
+        ("files", _from_to(*diff.num_files, units.count)),
         (
             "changed files",
             f"{units.count(kinds['added'])} added, {units.count(kinds['removed'])} removed, "
             f"{units.count(kinds['vector'])} with another deletion vector",
         ),
-        ("bytes", _from_to(*of.size_in_bytes, units.size)),
+        ("bytes", _from_to(*diff.size_in_bytes, units.size)),
     ]
     if before is not None and after is not None:
         facts.insert(0, ("rows", _from_to(before, after, units.count)))
     changed = [
         (clip(f"{kind} {name}".strip(), 80), clip(old or "none", 80), clip(new or "none", 80))
-        for kind, name, old, new in zip(*of.definition.to_pydict().values(), strict=True)
+        for kind, name, old, new in zip(*diff.definition.to_pydict().values(), strict=True)
     ]
-    first, last = of.versions
+    first, last = diff.versions
     return card(
         "SnapshotDiff",
         f"versions {first} and {last}",
@@ -236,21 +235,21 @@ def _from_to(before: int, after: int, display: Callable[[float], str]) -> str:
     return f"{display(before)} \u2192 {display(after)} ({sign}{display(abs(after - before))})"
 
 
-@careful("Changes")
-def changes(of: Changes) -> str:
+@errors_as_cards("Changes")
+def changes_card(changes: Changes) -> str:
     """Return the card of changes: the range, and how its commits are compared."""
-    if of.versions is None:
-        return card("Changes", repr(of.table), "no commit in the range")
+    if changes.versions is None:
+        return card("Changes", repr(changes.table), "no commit in the range")
     methods: dict[str, list[int]] = {}
-    for commit in of.explain().to_pylist():
+    for commit in changes.explain().to_pylist():
         sums = methods.setdefault(commit["way"], [0, 0, 0])
         for index, value in enumerate((1, commit["files"], commit["bytes"])):
             sums[index] += value
-    first, last = of.versions
+    first, last = changes.versions
     facts: list[tuple[str, Content]] = [
         ("versions", f"{first} to {last}"),
-        ("kind", of.kind),
-        ("columns", clip(", ".join(of.schema.names), 300)),
+        ("kind", changes.kind),
+        ("columns", clip(", ".join(changes.schema.names), 300)),
     ]
     listed = [
         (method, units.count(number), units.count(files), units.size(size))
@@ -258,99 +257,99 @@ def changes(of: Changes) -> str:
     ]
     return card(
         "Changes",
-        repr(of.table),
+        repr(changes.table),
         pairs(facts),
         rows(("found by", "commits", "files", "bytes at most"), listed),
     )
 
 
-def verification(of: Verification) -> str:
+def verification_card(verification: Verification) -> str:
     """Return the card of a verification: the verdict, then the findings."""
-    kinds = Counter(finding.severity for finding in of.findings)
-    verdict = (
-        marked("bad", f"{units.plural(kinds['error'], 'error')}")
+    kinds = Counter(finding.severity for finding in verification.findings)
+    result = (
+        verdict("bad", f"{units.plural(kinds['error'], 'error')}")
         if kinds["error"]
-        else marked("warn", f"{units.plural(kinds['warning'], 'warning')}")
+        else verdict("warn", f"{units.plural(kinds['warning'], 'warning')}")
         if kinds["warning"]
-        else marked("good", "nothing is wrong")
+        else verdict("good", "nothing is wrong")
     )
-    files = "unknown" if of.num_files is None else units.count(of.num_files)
+    files = "unknown" if verification.num_files is None else units.count(verification.num_files)
     facts: list[tuple[str, Content]] = [
-        ("verdict", verdict),
-        ("commits", units.count(of.num_commits)),
-        ("checkpoints", units.count(of.num_checkpoints)),
-        ("checksums", units.count(of.num_checksums)),
+        ("verdict", result),
+        ("commits", units.count(verification.num_commits)),
+        ("checkpoints", units.count(verification.num_checkpoints)),
+        ("checksums", units.count(verification.num_checksums)),
         ("files", files),
     ]
     colours = {"error": "bad", "warning": "warn", "info": "good"}
     listed = [
         (
-            marked(colours[finding.severity], finding.severity),
+            verdict(colours[finding.severity], finding.severity),
             tag("code", finding.code),
             clip(f"{finding.message} ({finding.path})" if finding.path else finding.message, 240),
             clip(finding.remedy, 160),
         )
-        for finding in of.findings[:MAX_ROWS]
+        for finding in verification.findings[:MAX_ROWS]
     ]
-    number = len(of.findings) + of.omitted
+    number = len(verification.findings) + verification.omitted
     return card(
         "Verification",
-        f"version {of.version}",
+        f"version {verification.version}",
         pairs(facts),
         rows(("severity", "code", "what", "remedy"), listed, total=number) if listed else None,
     )
 
 
-def replay_plan(of: ReplayPlan) -> str:
+def replay_plan_card(plan: ReplayPlan) -> str:
     """Return the card of a replay plan: its pieces and its files."""
-    size = sum(piece.size_in_bytes for piece in of.pieces)
+    size = sum(piece.size_in_bytes for piece in plan.pieces)
     facts: list[tuple[str, Content]] = [
-        ("pieces", f"{units.count(len(of.pieces))}, {units.size(size)} of the log"),
-        ("files of the tail", units.count(of.files.num_rows)),
+        ("pieces", f"{units.count(len(plan.pieces))}, {units.size(size)} of the log"),
+        ("files of the tail", units.count(plan.files.num_rows)),
     ]
-    return card("ReplayPlan", f"version {of.tail.version}", pairs(facts))
+    return card("ReplayPlan", f"version {plan.tail.version}", pairs(facts))
 
 
-def protocol(of: Protocol) -> str:
+def protocol_card(protocol: Protocol) -> str:
     """Return the card of a protocol: versions, obstacles and features."""
-    reader = set(of.reader_features or ())
+    reader = set(protocol.reader_features or ())
     listed: list[tuple[Content, ...]] = [
         (tag("code", clip(name, 80)), "readers and writers" if name in reader else "writers")
-        for name in of.features
+        for name in protocol.features
     ]
     facts: list[tuple[str, Content]] = [
         (
             access,
             join([_obstacle(obstacle) for obstacle in obstacles])
             if obstacles
-            else marked("good", "yes"),
+            else verdict("good", "yes"),
         )
         for access, obstacles in (
-            ("readable", of.why_not_readable()),
-            ("writable", of.why_not_writable()),
+            ("readable", protocol.why_not_readable()),
+            ("writable", protocol.why_not_writable()),
         )
     ]
     return card(
         "Protocol",
-        f"reader {of.min_reader_version}, writer {of.min_writer_version}",
+        f"reader {protocol.min_reader_version}, writer {protocol.min_writer_version}",
         pairs(facts),
         rows(("feature", "concerns"), listed) if listed else None,
     )
 
 
 def _obstacle(obstacle: Obstacle) -> Html:
-    return tag("div", marked("bad", "no: "), clip(str(obstacle), 400))
+    return tag("div", verdict("bad", "no: "), clip(str(obstacle), 400))
 
 
 _CARDS: dict[str, Callable[[Any], str]] = {
-    "Changes": changes,
-    "Protocol": protocol,
-    "ReplayPlan": replay_plan,
-    "Scan": scan,
-    "Snapshot": snapshot,
-    "SnapshotDiff": snapshot_diff,
-    "Table": table,
-    "Verification": verification,
+    "Changes": changes_card,
+    "Protocol": protocol_card,
+    "ReplayPlan": replay_plan_card,
+    "Scan": scan_card,
+    "Snapshot": snapshot_card,
+    "SnapshotDiff": snapshot_diff_card,
+    "Table": table_card,
+    "Verification": verification_card,
 }
 
 

@@ -93,8 +93,8 @@ def columns(bars: Sequence[Bar], axes: Axes, label: str, height: int = 180) -> H
         tag(
             "rect",
             tag("title", bar.title),
-            x=_short(WIDTH * bar.begin),
-            width=_short(WIDTH * (bar.end - bar.begin)),
+            x=_format(WIDTH * bar.begin),
+            width=_format(WIDTH * (bar.end - bar.begin)),
             y=0,
             height=height - 20,
         )
@@ -134,21 +134,21 @@ def chart(
         height=height,
     )
     names = [
-        tag("text", level.text, x=-8, y=_short(level.y + 4), text_anchor="end")
+        tag("text", level.text, x=-8, y=_format(level.y + 4), text_anchor="end")
         for level in levels
         if level.text
     ]
-    # a label at the right end would leave the picture: it ends where the others begin
+    # a label near the right edge ends at its position, so that it stays inside the picture
     labels = [
         tag(
             "text",
             name,
-            x=f"{100 * at:.1f}%",
+            x=f"{100 * position:.1f}%",
             y=height - 6,
-            text_anchor=anchor or ("end" if at > 0.9 else None),
+            text_anchor=anchor or ("end" if position > 0.9 else None),
             class_=None if index % 2 == 0 else "odd",
         )
-        for index, (at, name) in enumerate(ticks)
+        for index, (position, name) in enumerate(ticks)
     ]
     return tag(
         "svg",
@@ -171,15 +171,15 @@ def _column(bar: Bar, y: float, length: float) -> str:
     # a single column as wide as the page looks like a mistake
     width = min(max((bar.end - bar.begin) * WIDTH - gap, 0.8), 96.0)
     # even the smallest value must be visible
-    tall = length if abs(length) >= 0.7 else (0.7 if length > 0 else -0.7)
-    return f"M{_short(left)} {_short(y)}h{_short(width)}v{_short(tall)}h{_short(-width)}z"
+    height = length if abs(length) >= 0.7 else math.copysign(0.7, length)
+    return f"M{_format(left)} {_format(y)}h{_format(width)}v{_format(height)}h{_format(-width)}z"
 
 
 def _rule(y: float, kind: str) -> Html:
-    return tag("line", x1=0, x2="100%", y1=_short(y), y2=_short(y), class_=kind)
+    return tag("line", x1=0, x2="100%", y1=_format(y), y2=_format(y), class_=kind)
 
 
-def _short(value: float) -> str:
+def _format(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -201,8 +201,8 @@ def sparkline(values: Sequence[float]) -> Html:
     largest = max(values, default=0.0) or 1.0
     step = 100 / (len(values) or 1)
     drawn = "".join(
-        f"M{_short(step * index)} 16h{_short(step * 0.8)}v{_short(-max(15 * value / largest, 1))}"
-        f"h{_short(-step * 0.8)}z"
+        f"M{_format(step * index)} 16h{_format(step * 0.8)}"
+        f"v{_format(-max(15 * value / largest, 1))}h{_format(-step * 0.8)}z"
         for index, value in enumerate(values)
         if value
     )
@@ -241,25 +241,24 @@ def treemap(tiles: Sequence[Tile], label: str) -> Html:
     """Return tiles with areas by their weights, as square as possible."""
     order = sorted((tile for tile in tiles if tile.weight > 0), key=lambda tile: -tile.weight)
     drawn = []
-    for tile, (x, y, width, tall) in zip(
+    for tile, (x, y, width, height) in zip(
         order, squarified([tile.weight for tile in order], _TREEMAP_ASPECT), strict=True
     ):
-        roomy = width > 0.05 and tall > 0.09
         detail = tile.detail if width > 0.15 else tile.detail.partition(",")[0]
         names = [
             tag("text", clip(tile.name, 40), x=6, y=16, class_="name"),
-            tag("text", detail, x=6, y=31) if tall > 0.16 and width > 0.07 else None,
+            tag("text", detail, x=6, y=31) if height > 0.16 and width > 0.07 else None,
         ]
         drawn.append(
             tag(
                 "svg",
                 tag("title", f"{clip(tile.name, 120)}: {tile.detail}"),
                 tag("rect", width="100%", height="100%", class_=f"h{tile.shade}"),
-                *(names if roomy else ()),
+                *(names if width > 0.05 and height > 0.09 else ()),
                 x=f"{100 * x:.2f}%",
                 y=f"{100 * y:.2f}%",
                 width=f"{100 * width:.2f}%",
-                height=f"{100 * tall:.2f}%",
+                height=f"{100 * height:.2f}%",
                 class_=f"tile on{tile.shade}",
             )
         )
@@ -350,7 +349,7 @@ _STEPS = (
 
 
 #: The approximate number of marks of a vertical axis, and the maximum of a time axis.
-_MARKS, _TIME_MARKS = 3, 7
+_NUM_MARKS, _MAX_TIME_MARKS = 3, 7
 
 
 def round_numbers(largest: float) -> list[float]:
@@ -361,7 +360,7 @@ def round_numbers(largest: float) -> list[float]:
     """
     if largest <= 0:
         return []
-    rough = largest / _MARKS
+    rough = largest / _NUM_MARKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.8)
     return [step * multiple for multiple in range(1, int(largest / step * 1.0001) + 1)]
@@ -387,14 +386,14 @@ def round_times(first: int, last: int) -> list[tuple[int, str]]:
     ['Jul 1970', 'Jan 1971', 'Jul', 'Jan 1972']
     """
     for step in _STEPS:
-        if (last - first) // step < _TIME_MARKS:
+        if (last - first) // step < _MAX_TIME_MARKS:
             marks = [mark * step for mark in range(-(-first // step), last // step + 1)]
             return _labelled(marks, step)
     for months in _MONTHS:
         marks = _months(first, last, months)
-        if len(marks) <= _TIME_MARKS:
+        if len(marks) <= _MAX_TIME_MARKS:
             return _labelled(marks, months * 30 * 24 * _HOUR)
-    return _labelled(marks[:: -(-len(marks) // _TIME_MARKS)], months * 30 * 24 * _HOUR)
+    return _labelled(marks[:: -(-len(marks) // _MAX_TIME_MARKS)], months * 30 * 24 * _HOUR)
 
 
 def _months(first: int, last: int, step: int) -> list[int]:

@@ -15,7 +15,7 @@ from deltareplay._protocol.schema import Struct, leaves, type_text
 from deltareplay._support.units import clamped_time
 from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import CorruptTableError, DeltaReplayError, UnsupportedFeatureError
-from deltareplay.viz.live_files import LiveFiles, live_files, pc, total_of
+from deltareplay.viz.live_files import LiveFiles, live_files, pc, to_floats, total_of
 
 if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from deltareplay._table.vacuum import Vacuumed
     from deltareplay._table.verify import Verification
 
-#: Older commits are not looked at.
+T = TypeVar("T")
+
+#: Older commits are not read.
 MAX_COMMITS = 10_000
 #: Older actions are not read: about a second for each million.
 MAX_ACTIONS = 1_000_000
@@ -32,8 +34,15 @@ MAX_ACTIONS = 1_000_000
 CHUNK = 200
 #: Changes of the definition that are listed.
 MAX_CHANGES = 200
+#: With more files, only the latest version is verified: the whole log takes 600 MB per million
+#: files.
+MAX_VERIFIED = 300_000
 #: The sums of a commit; `in` and `out` are added and removed files.
 FLOWS = ("files_in", "bytes_in", "rows_in", "files_out", "bytes_out", "rows_out")
+
+
+#: The version, the kind (``metaData`` or ``protocol``) and the fields of an action.
+Definition = tuple[int, str, dict[str, Any]]
 
 
 @dataclass
@@ -49,25 +58,25 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class Change:
+class DefinitionChange:
     """A change of the table's definition."""
 
     version: int
-    what: str
+    kind: str
     name: str
     before: str | None
     after: str | None
 
 
 @dataclass
-class Life:
+class History:
     """The commits, oldest first.
 
     Attributes:
         commits: The commits in the log, at most 10,000.
-        read: The number of newest commits whose actions were read.
+        num_read: The number of newest commits whose actions were read.
         error: The error that ended the reading; None if all required actions were read.
-        more: Whether there are older commits.
+        has_older: Whether there are older commits.
         removed_unknown: The number of removed files without a row count.
         removed_files: The number of removed files whose rows changed.
         tombstones: The number of files that were removed before a time, and their bytes.
@@ -76,17 +85,22 @@ class Life:
     """
 
     commits: list[Commit] = field(default_factory=list)
-    read: int = 0
+    num_read: int = 0
     error: DeltaReplayError | None = None
-    more: bool = False
+    has_older: bool = False
     removed_unknown: int = 0
     removed_files: int = 0
     tombstones: tuple[int, int] = (0, 0)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[DefinitionChange] = field(default_factory=list)
     more_changes: int = 0
 
+    @property
+    def read_commits(self) -> list[Commit]:
+        """The commits whose actions were read."""
+        return self.commits[len(self.commits) - self.num_read :]
 
-def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
+
+def read_history(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> History:
     """Read the history up to a snapshot.
 
     Args:
@@ -95,59 +109,58 @@ def life(table: Table, snapshot: Snapshot, latest: int, cutoff: int) -> Life:
         latest: The latest version.
         cutoff: Files that were removed before this time, in milliseconds, count as expired.
     """
-    life = Life()
+    history = History()
     try:
-        history = table.history(latest - snapshot.version + MAX_COMMITS)
-    except DeltaReplayError as error:  # a checkpoint may make up for a damaged commit
-        life.error = error
-        return life
-    history = history.filter(pc.less_equal(history["version"], pa.scalar(snapshot.version)))
-    # as numbers: a damaged log may have times that no calendar has
-    times = pc.cast(history["timestamp"], pa.int64()).to_pylist()
+        commits = table.history(latest - snapshot.version + MAX_COMMITS)
+    except DeltaReplayError as error:  # a snapshot may not need the damaged commit
+        history.error = error
+        return history
+    commits = commits.filter(pc.less_equal(commits["version"], pa.scalar(snapshot.version)))
+    # as numbers: a damaged log may have times that are out of Python's range
+    times = pc.cast(commits["timestamp"], pa.int64()).to_pylist()
     names = ["version", "operation", "engineInfo", "userName", "userId"]
-    for row, microseconds in zip(history.select(names).to_pylist(), times, strict=True):
-        writer = row["userName"] or row["userId"] or ""
-        life.commits.append(
+    for row, microseconds in zip(commits.select(names).to_pylist(), times, strict=True):
+        history.commits.append(
             Commit(
                 row["version"],
                 clamped_time(microseconds // 1000),
                 row["operation"] or "unknown",
                 row["engineInfo"] or "unknown",
-                writer,
+                row["userName"] or row["userId"] or "",
             )
         )
-    life.commits.sort(key=lambda commit: commit.version)
-    life.more = bool(life.commits) and life.commits[0].version > 0
-    _read_actions(table, life, cutoff)
-    return life
+    history.commits.sort(key=lambda commit: commit.version)
+    history.has_older = bool(history.commits) and history.commits[0].version > 0
+    _read_actions(table, history, cutoff)
+    return history
 
 
-def _read_actions(table: Table, life: Life, cutoff: int) -> None:
-    commits = {commit.version: commit for commit in life.commits}
-    definitions: list[tuple[int, str, dict[str, Any]]] = []
-    actions = 0
-    end = len(life.commits)
-    while end and actions < MAX_ACTIONS:
+def _read_actions(table: Table, history: History, cutoff: int) -> None:
+    commits = {commit.version: commit for commit in history.commits}
+    definitions: list[Definition] = []
+    num_actions = 0
+    end = len(history.commits)
+    while end and num_actions < MAX_ACTIONS:
         begin = end - 1
-        while begin and end - begin < CHUNK and _follows(life.commits, begin):
+        while begin and end - begin < CHUNK and _follows(history.commits, begin):
             begin -= 1
-        chunk = life.commits[begin:end]
-        definitions_of_chunk: list[tuple[int, str, dict[str, Any]]] = []
+        chunk = history.commits[begin:end]
+        chunk_definitions: list[Definition] = []
         try:
-            for version in _whole_commits(
-                table, chunk[0].version, chunk[-1].version, definitions_of_chunk
+            for files in _whole_commits(
+                table, chunk[0].version, chunk[-1].version, chunk_definitions
             ):
-                actions += version.num_rows
-                _add_flows(commits, life, version, cutoff)
+                num_actions += files.num_rows
+                _add_flows(commits, history, files, cutoff)
         except DeltaReplayError as error:
-            life.error = error
+            history.error = error
             break
-        definitions = [*definitions_of_chunk, *definitions]
+        definitions = [*chunk_definitions, *definitions]
         end -= len(chunk)
-    life.read = len(life.commits) - end
+    history.num_read = len(history.commits) - end
     changes = list(_changes(definitions))
-    life.changes = changes[-MAX_CHANGES:]
-    life.more_changes = len(changes) - len(life.changes)
+    history.changes = changes[-MAX_CHANGES:]
+    history.more_changes = len(changes) - len(history.changes)
 
 
 def _follows(commits: list[Commit], index: int) -> bool:
@@ -156,10 +169,13 @@ def _follows(commits: list[Commit], index: int) -> bool:
 
 
 def _whole_commits(
-    table: Table, first: int, last: int, definitions: list[tuple[int, str, dict[str, Any]]]
+    table: Table, first: int, last: int, definitions: list[Definition]
 ) -> Iterator[pa.Table]:
-    """Yield the files that commits added and removed, with whole commits in each table."""
-    waiting: list[pa.Table] = []
+    """Yield the files that commits added and removed, with whole commits in each table.
+
+    The definitions of these commits are appended to ``definitions``.
+    """
+    pending: list[pa.Table] = []
     newest = first
     for batch in table.actions(first, last):
         for kind in ("metaData", "protocol"):
@@ -167,22 +183,22 @@ def _whole_commits(
             if column.null_count < len(column):
                 rows = batch.select(["version", kind]).filter(pc.is_valid(column)).to_pylist()
                 definitions += [(row["version"], kind, row[kind]) for row in rows]
-        slim = _files_of(batch)
-        if not slim.num_rows:
+        files = _files_of(batch)
+        if not files.num_rows:
             continue
-        oldest, latest = slim["version"][0].as_py(), slim["version"][-1].as_py()
-        if waiting and oldest > newest:
-            yield pa.concat_tables(waiting)
-            waiting = []
+        oldest, latest = files["version"][0].as_py(), files["version"][-1].as_py()
+        if pending and oldest > newest:
+            yield pa.concat_tables(pending)
+            pending = []
         if latest > oldest:
-            complete = pc.less(slim["version"], pa.scalar(latest))
-            waiting.append(slim.filter(complete))
-            yield pa.concat_tables(waiting)
-            waiting, slim = [], slim.filter(pc.invert(complete))
-        waiting.append(slim)
+            complete = pc.less(files["version"], pa.scalar(latest))
+            pending.append(files.filter(complete))
+            yield pa.concat_tables(pending)
+            pending, files = [], files.filter(pc.invert(complete))
+        pending.append(files)
         newest = latest
-    if waiting:
-        yield pa.concat_tables(waiting)
+    if pending:
+        yield pa.concat_tables(pending)
 
 
 def _files_of(batch: pa.RecordBatch) -> pa.Table:
@@ -194,10 +210,8 @@ def _files_of(batch: pa.RecordBatch) -> pa.Table:
             continue
         actions = batch.filter(pc.is_valid(column))
         body = actions.column(kind)
-        part = {name: pc.struct_field(body, name) for name in ("path", "dataChange")}
-        rows = _records(pc.struct_field(body, "stats"))
         deleted = pc.struct_field(body, ["deletionVector", "cardinality"])
-        when = (
+        deletion_time = (
             pc.struct_field(body, "deletionTimestamp")
             if kind == "remove"
             else pa.nulls(actions.num_rows, pa.int64())
@@ -207,11 +221,12 @@ def _files_of(batch: pa.RecordBatch) -> pa.Table:
                 {
                     "version": actions.column("version"),
                     "sign": pa.repeat(pa.scalar(sign), actions.num_rows),
-                    **part,
-                    "size": _floats(pc.struct_field(body, "size")),
-                    "rows": rows,
-                    "deleted": _floats(deleted),
-                    "when": when,
+                    "path": pc.struct_field(body, "path"),
+                    "dataChange": pc.struct_field(body, "dataChange"),
+                    "size": to_floats(pc.struct_field(body, "size")),
+                    "rows": _num_records(pc.struct_field(body, "stats")),
+                    "deleted": to_floats(deleted),
+                    "deletion_time": deletion_time,
                 }
             )
         )
@@ -221,7 +236,7 @@ def _files_of(batch: pa.RecordBatch) -> pa.Table:
     return combined.take(pc.sort_indices(combined["version"]))
 
 
-def _records(statistics: pa.Array[Any]) -> pa.Array[Any]:
+def _num_records(statistics: pa.Array[Any]) -> pa.Array[Any]:
     """Return ``numRecords`` of JSON statistics, without parsing them; null if ambiguous."""
     first = pc.extract_regex(statistics, r'^\s*\{\s*"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
     anywhere = pc.extract_regex(statistics, r'"numRecords"\s*:\s*(?P<n>[0-9]{1,15})')
@@ -231,12 +246,7 @@ def _records(statistics: pa.Array[Any]) -> pa.Array[Any]:
     return records
 
 
-def _floats(values: pa.Array[Any]) -> pa.Array[Any]:
-    numbers: pa.Array[Any] = pc.fill_null(pc.cast(values, pa.float64(), safe=False), 0.0)
-    return numbers
-
-
-def _add_flows(commits: dict[int, Commit], life: Life, files: pa.Table, cutoff: int) -> None:
+def _add_flows(commits: dict[int, Commit], history: History, files: pa.Table, cutoff: int) -> None:
     """Add the sums of each commit.
 
     A file that a commit removes and adds got another deletion vector: only the vector was written,
@@ -250,38 +260,38 @@ def _add_flows(commits: dict[int, Commit], life: Life, files: pa.Table, cutoff: 
         pc.is_in(key, value_set=key.filter(added)),
     )
     changes = pc.fill_null(files["dataChange"], True)
-    none = pa.scalar(0.0)
-    stay = pc.invert(changed)
+    zero = pa.scalar(0.0)
+    is_whole = pc.invert(changed)
     live = pc.subtract(pc.fill_null(files["rows"], 0.0), files["deleted"])
-    marked = pc.multiply(files["deleted"], pc.cast(files["sign"], pa.float64()))
+    vector_rows = pc.multiply(files["deleted"], pc.cast(files["sign"], pa.float64()))
     columns: dict[str, Any] = {"version": files["version"]}
     for direction, selected in (("in", added), ("out", pc.invert(added))):
-        counted = pc.and_(selected, stay)
-        columns[f"files_{direction}"] = pc.if_else(counted, pa.scalar(1.0), none)
-        columns[f"bytes_{direction}"] = pc.if_else(counted, files["size"], none)
-        columns[f"rows_{direction}"] = pc.if_else(pc.and_(counted, changes), live, none)
-    columns["marked"] = pc.if_else(pc.and_(changed, changes), marked, none)
-    names = [*FLOWS, "marked"]
+        counted = pc.and_(selected, is_whole)
+        columns[f"files_{direction}"] = pc.if_else(counted, pa.scalar(1.0), zero)
+        columns[f"bytes_{direction}"] = pc.if_else(counted, files["size"], zero)
+        columns[f"rows_{direction}"] = pc.if_else(pc.and_(counted, changes), live, zero)
+    columns["vector_rows"] = pc.if_else(pc.and_(changed, changes), vector_rows, zero)
+    names = [*FLOWS, "vector_rows"]
     sums = pa.table(columns).group_by("version").aggregate([(name, "sum") for name in names])
     for row in sums.to_pylist():
         flows = {name: int(row[f"{name}_sum"]) for name in FLOWS}
-        rows = int(row["marked_sum"])
+        rows = int(row["vector_rows_sum"])
         flows["rows_out" if rows > 0 else "rows_in"] += abs(rows)
         commits[row["version"]].flows = flows
-    removed = pc.and_(pc.and_(pc.invert(added), stay), changes)
-    life.removed_files += total_of(removed)
-    life.removed_unknown += total_of(pc.and_(removed, pc.is_null(files["rows"])))
+    removed = pc.and_(pc.and_(pc.invert(added), is_whole), changes)
+    history.removed_files += total_of(removed)
+    history.removed_unknown += total_of(pc.and_(removed, pc.is_null(files["rows"])))
     expired = pc.and_(
-        pc.and_(pc.invert(added), stay),
-        pc.fill_null(pc.less(files["when"], pa.scalar(cutoff)), False),
+        pc.and_(pc.invert(added), is_whole),
+        pc.fill_null(pc.less(files["deletion_time"], pa.scalar(cutoff)), False),
     )
-    life.tombstones = (
-        life.tombstones[0] + total_of(expired),
-        life.tombstones[1] + total_of(pc.if_else(expired, files["size"], none)),
+    history.tombstones = (
+        history.tombstones[0] + total_of(expired),
+        history.tombstones[1] + total_of(pc.if_else(expired, files["size"], zero)),
     )
 
 
-def _changes(definitions: list[tuple[int, str, dict[str, Any]]]) -> Iterator[Change]:
+def _changes(definitions: list[Definition]) -> Iterator[DefinitionChange]:
     """Yield the differences between each definition and the one before it."""
     before: dict[str, dict[tuple[str, str], str]] = {}
     for version, kind, body in definitions:
@@ -289,16 +299,16 @@ def _changes(definitions: list[tuple[int, str, dict[str, Any]]]) -> Iterator[Cha
         if kind in before:
             yield from _differences(version, before[kind], after)
         elif version > 0:
-            yield Change(version, kind, "", None, "the oldest definition in the log")
+            yield DefinitionChange(version, kind, "", None, "the oldest definition in the log")
         before[kind] = after
 
 
 def _differences(
     version: int, before: dict[tuple[str, str], str], after: dict[tuple[str, str], str]
-) -> Iterator[Change]:
+) -> Iterator[DefinitionChange]:
     for key in [*before, *(key for key in after if key not in before)]:
         if before.get(key) != after.get(key):
-            yield Change(version, *key, before.get(key), after.get(key))
+            yield DefinitionChange(version, *key, before.get(key), after.get(key))
 
 
 def _metadata_facts(body: dict[str, Any]) -> dict[tuple[str, str], str]:
@@ -312,7 +322,7 @@ def _metadata_facts(body: dict[str, Any]) -> dict[tuple[str, str], str]:
     facts |= {("property", key): str(value) for key, value in body["configuration"] or ()}
     if body["partitionColumns"]:
         facts["partition columns", ""] = ", ".join(body["partitionColumns"])
-    return facts | {(what, ""): body[what] for what in ("name", "description") if body[what]}
+    return facts | {(name, ""): body[name] for name in ("name", "description") if body[name]}
 
 
 def _protocol_facts(body: dict[str, Any]) -> dict[tuple[str, str], str]:
@@ -324,13 +334,6 @@ def _protocol_facts(body: dict[str, Any]) -> dict[tuple[str, str], str]:
     return facts
 
 
-T = TypeVar("T")
-
-#: With more files, only the latest version is verified: the whole log takes 600 MB per million
-#: files.
-MAX_VERIFIED = 300_000
-
-
 @dataclass
 class Facts:
     """The measurements for a report; a failed measurement is its error.
@@ -339,7 +342,7 @@ class Facts:
         snapshot: The version that is reported.
         latest: The latest version.
         now: The time of the measurement.
-        life: The commits.
+        history: The commits.
         tombstones: Removed files whose retention has not passed, and their bytes.
         log: The cost of the log of the latest version.
         cleanup: Files of the log that have expired.
@@ -354,7 +357,7 @@ class Facts:
     latest: int
     now: datetime
     files: LiveFiles
-    life: Life
+    history: History
     tombstones: tuple[int, int]
     log: LogAdvice | DeltaReplayError
     cleanup: LogCleanup | DeltaReplayError
@@ -371,7 +374,7 @@ class Facts:
             return None
 
     @property
-    def shown_uri(self) -> str:
+    def display_uri(self) -> str:
         """The URI of the table, without secrets."""
         return without_secrets(self.table.uri)
 
@@ -393,7 +396,7 @@ def measure(table: Table, version: int | None, orphans: bool) -> Facts:
         latest=newest.version,
         now=now,
         files=files,
-        life=life(table, snapshot, newest.version, cutoff),
+        history=read_history(table, snapshot, newest.version, cutoff),
         tombstones=_tombstones(snapshot),
         log=log,
         cleanup=_or_error(table.cleanup_log),

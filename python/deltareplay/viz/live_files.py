@@ -96,12 +96,12 @@ class Times(Totals):
             for index, value in enumerate(row):
                 totals[index] += value
 
-    def bars(self, most: int) -> list[tuple[int, list[float]]]:
-        """Return the start of each bucket and its sums, in order, gaps included; at most ``most``.
+    def bars(self, max_bars: int) -> list[tuple[int, list[float]]]:
+        """Return the start and the sums of at most ``max_bars`` buckets, in order, gaps included.
 
         The buckets of this object are widened as needed.
         """
-        while self.sums and self._level + 1 < len(WIDTHS) and self._span() > most:
+        while self.sums and self._level + 1 < len(WIDTHS) and self._span() > max_bars:
             self.widen()
         if not self.sums:
             return []
@@ -128,7 +128,7 @@ class Sizes(Totals):
         counts = pc.if_else(pc.is_valid(sizes), pa.scalar(1.0), pa.scalar(0.0))
         self.add(keys, {"files": counts, "bytes": sizes})
 
-    def bars(self, most: int = 28) -> tuple[int, list[tuple[int, float, float]]]:
+    def bars(self, max_bars: int = 28) -> tuple[int, list[tuple[int, float, float]]]:
         """Return the finest histogram with at most this many bars.
 
         Returns:
@@ -136,7 +136,7 @@ class Sizes(Totals):
             at ``2 ** (number / bars per doubling)``.
         """
         steps = STEPS
-        while steps > 1 and self.sums and self._span(steps) > most:
+        while steps > 1 and self.sums and self._span(steps) > max_bars:
             steps //= 2
         joined: dict[int, list[float]] = {}
         for key, (files, total) in self.sums.items():
@@ -162,20 +162,19 @@ class Sizes(Totals):
         return 0.0
 
 
-MIB = 1 << 20
-#: A file below this costs about as much to open as to read.
-SMALL = 32 * MIB
-#: OPTIMIZE rewrites a file with a larger share of deleted rows.
-PURGED = 0.05
+#: A smaller file costs about as much to open as to read.
+MAX_SMALL_SIZE = 32 << 20
+#: OPTIMIZE rewrites files with a larger share of deleted rows.
+MAX_DELETED_SHARE = 0.05
 #: Above this number, partitions are grouped by fewer columns.
 MAX_PARTITIONS = 100_000
 #: With more columns, decoding their statistics takes too much memory.
 MAX_COLUMNS = 200
-#: Rows that are summed at once.
-_AT_ONCE = 100_000
-_SUMMED = ["size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
+#: The number of files that are summed at once.
+_CHUNK_ROWS = 100_000
+_SUMMED_COLUMNS = ["size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
 #: The number of files with the most deleted rows that are listed.
-WORST = 15
+MAX_WORST = 15
 
 
 @dataclass
@@ -218,7 +217,7 @@ class LiveFiles:
     sizes: Sizes = field(default_factory=Sizes)
     ages: Times = field(default_factory=lambda: Times(("files", "bytes")))
     small: tuple[int, int] = (0, 0)
-    small_limit: int = SMALL
+    small_limit: int = MAX_SMALL_SIZE
     target: int = 1 << 30
     packed: tuple[int, int] = (0, 0)
     partitions: pa.Table | None = None
@@ -247,7 +246,7 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     partition_columns = snapshot.partition_columns
     keys = partition_keys(fields, partition_columns)
     live.target = _native.target_file_size(snapshot.native)
-    live.small_limit = min(SMALL, live.target // 4) or 1
+    live.small_limit = min(MAX_SMALL_SIZE, live.target // 4) or 1
     live.levels = len(keys)
     partitions = _Partitions(len(keys))
     names = ["path", "size", "modificationTime", "partitionValues", "deletionVector", "numRecords"]
@@ -256,16 +255,16 @@ def live_files(snapshot: Snapshot) -> LiveFiles:
     if 0 < len(columns) <= MAX_COLUMNS:
         live.columns = columns
         names.append("stats_parsed")
-    waiting: list[pa.RecordBatch] = []
+    pending: list[pa.RecordBatch] = []
     for batch in snapshot.file_batches(columns=names):
         if live.columns is not None:
             _add_statistics(live.columns, batch)
         _add_deleted(live, batch)
-        waiting.append(batch.select(_SUMMED))
-        if sum(batch.num_rows for batch in waiting) >= _AT_ONCE:
-            _add_all(live, partitions, keys, waiting)
-            waiting = []
-    _add_all(live, partitions, keys, waiting)
+        pending.append(batch.select(_SUMMED_COLUMNS))
+        if sum(batch.num_rows for batch in pending) >= _CHUNK_ROWS:
+            _add_all(live, partitions, keys, pending)
+            pending = []
+    _add_all(live, partitions, keys, pending)
     partitions.finish(live)
     return live
 
@@ -287,14 +286,13 @@ def partition_keys(fields: Sequence[Field], names: list[str]) -> list[str]:
 
 
 def _add(live: LiveFiles, batch: pa.RecordBatch) -> None:
-    sizes = _numbers(batch.column("size"))
+    sizes = to_floats(batch.column("size"))
     records = batch.column("numRecords")
-    deleted = pc.struct_field(batch.column("deletionVector"), "cardinality")
-    removed = _numbers(deleted)
+    deleted = to_floats(pc.struct_field(batch.column("deletionVector"), "cardinality"))
     live.num_files += batch.num_rows
     live.size_in_bytes += total_of(sizes)
     live.without_rows += records.null_count
-    live_rows = pc.subtract(_numbers(records), removed)
+    live_rows = pc.subtract(to_floats(records), deleted)
     live.num_rows += total_of(pc.if_else(pc.is_valid(records), live_rows, pa.scalar(0.0)))
     live.sizes.add_sizes(sizes)
     counts = pa.repeat(pa.scalar(1.0), batch.num_rows)
@@ -312,31 +310,31 @@ def _add_deleted(live: LiveFiles, batch: pa.RecordBatch) -> None:
     if vectors.null_count == len(vectors):
         return
     batch = batch.filter(pc.is_valid(vectors))
-    deleted = _numbers(pc.struct_field(batch.column("deletionVector"), "cardinality"))
+    deleted = to_floats(pc.struct_field(batch.column("deletionVector"), "cardinality"))
     records = batch.column("numRecords")
-    sizes = _numbers(batch.column("size"))
+    sizes = to_floats(batch.column("size"))
     live.with_vector += batch.num_rows
     live.deleted_rows += total_of(deleted)
-    share = pc.divide(deleted, pc.max_element_wise(_numbers(records), pa.scalar(1.0)))
+    share = pc.divide(deleted, pc.max_element_wise(to_floats(records), pa.scalar(1.0)))
     share = pc.if_else(pc.is_valid(records), share, pa.scalar(0.0))
-    much = pc.greater(share, pa.scalar(PURGED))
-    none = pa.scalar(0.0)
+    is_purged = pc.greater(share, pa.scalar(MAX_DELETED_SHARE))
+    zero = pa.scalar(0.0)
     live.to_purge = (
-        live.to_purge[0] + total_of(much),
-        live.to_purge[1] + total_of(pc.if_else(much, sizes, none)),
-        live.to_purge[2] + total_of(pc.if_else(much, deleted, none)),
+        live.to_purge[0] + total_of(is_purged),
+        live.to_purge[1] + total_of(pc.if_else(is_purged, sizes, zero)),
+        live.to_purge[2] + total_of(pc.if_else(is_purged, deleted, zero)),
     )
     tenths = pc.min_element_wise(pc.floor(pc.multiply(share, pa.scalar(10.0))), pa.scalar(9.0))
     for count in pc.value_counts(tenths.filter(pc.is_valid(records))).to_pylist():
         live.shares[int(count["values"])] += count["counts"]
-    order = pc.sort_indices(deleted, sort_keys=[("", "descending")])[:WORST]
+    order = pc.sort_indices(deleted, sort_keys=[("", "descending")])[:MAX_WORST]
     live.worst += [
         (row["path"], row["deletionVector"]["cardinality"], row["numRecords"], row["size"])
         for row in batch.select(["path", "deletionVector", "numRecords", "size"])
         .take(order)
         .to_pylist()
     ]
-    live.worst = sorted(live.worst, key=lambda row: (-row[1], row[0]))[:WORST]
+    live.worst = sorted(live.worst, key=lambda row: (-row[1], row[0]))[:MAX_WORST]
 
 
 def _add_statistics(columns: list[Column], batch: pa.RecordBatch) -> None:
@@ -346,18 +344,21 @@ def _add_statistics(columns: list[Column], batch: pa.RecordBatch) -> None:
     for column in columns:
         path = column.name.split(".")
         lows, highs, nulls = (
-            _leaf(statistics, kind, part, path) for part in ("minValues", "maxValues", "nullCount")
+            _column_statistics(statistics, kind, part, path)
+            for part in ("minValues", "maxValues", "nullCount")
         )
         if nulls is not None:
             column.null_count += len(nulls) - nulls.null_count
         if lows is not None and highs is not None:
             has_bounds = pc.and_(pc.is_valid(lows), pc.is_valid(highs))
-            if nulls is not None:  # a file that has nothing but nulls has no values to state
+            if nulls is not None:  # a file with nothing but nulls has no bounds
                 has_bounds = pc.or_(has_bounds, pc.fill_null(pc.equal(nulls, records), False))
             column.min_max += total_of(has_bounds)
 
 
-def _leaf(statistics: pa.Array[Any], kind: Any, part: str, path: list[str]) -> pa.Array[Any] | None:
+def _column_statistics(
+    statistics: pa.Array[Any], kind: Any, part: str, path: list[str]
+) -> pa.Array[Any] | None:
     """Return the statistics of a column, whose own name may contain dots."""
     indices = [kind.get_field_index(part)]
     if indices[0] < 0:
@@ -389,10 +390,10 @@ class _Partitions:
         self._rows = 0
 
     def add(self, batch: pa.RecordBatch, keys: list[str], target: int) -> None:
-        sizes = _numbers(batch.column("size"))
+        sizes = to_floats(batch.column("size"))
         counts = pa.repeat(pa.scalar(1.0), batch.num_rows)
         packed = pc.less(sizes, pa.scalar(float(target)))
-        none = pa.scalar(0.0)
+        zero = pa.scalar(0.0)
         values = batch.column("partitionValues")
         columns = {
             f"k{level}": pc.map_lookup(values, pa.scalar(key), "first")
@@ -401,9 +402,9 @@ class _Partitions:
         columns |= {
             "files": counts,
             "bytes": sizes,
-            "rows": _numbers(batch.column("numRecords")),
-            "packed_files": pc.if_else(packed, counts, none),
-            "packed_bytes": pc.if_else(packed, sizes, none),
+            "rows": to_floats(batch.column("numRecords")),
+            "packed_files": pc.if_else(packed, counts, zero),
+            "packed_bytes": pc.if_else(packed, sizes, zero),
         }
         self._parts.append(self._grouped(pa.table(columns)))
         self._rows += self._parts[-1].num_rows
@@ -434,20 +435,20 @@ class _Partitions:
         live.partitions = self._parts[0]
         files = live.partitions["packed_files"]
         needed = pc.ceil(pc.divide(live.partitions["packed_bytes"], pa.scalar(float(live.target))))
-        several = pc.greater(files, pa.scalar(1.0))
-        none = pa.scalar(0.0)
+        has_several = pc.greater(files, pa.scalar(1.0))
+        zero = pa.scalar(0.0)
         live.packed = (
-            total_of(pc.if_else(several, pc.max_element_wise(needed, pa.scalar(1.0)), none)),
-            total_of(pc.if_else(several, files, none)),
+            total_of(pc.if_else(has_several, pc.max_element_wise(needed, pa.scalar(1.0)), zero)),
+            total_of(pc.if_else(has_several, files, zero)),
         )
 
 
-def _numbers(values: pa.Array[Any]) -> pa.Array[Any]:
-    """Convert to float64 without nulls: sums cannot overflow, and are exact up to 8 PiB."""
+def to_floats(values: pa.Array[Any]) -> pa.Array[Any]:
+    """Convert to float64, with 0 for null: sums cannot overflow, and are exact up to 8 PiB."""
     numbers: pa.Array[Any] = pc.fill_null(pc.cast(values, pa.float64(), safe=False), 0.0)
     return numbers
 
 
 def total_of(values: pa.Array[Any]) -> int:
-    """Return the sum of values; 0 without any."""
+    """Return the sum of values; 0 without values."""
     return int(pc.sum(values).as_py() or 0)

@@ -74,19 +74,19 @@ def _attribute(key: str) -> str:
     return key.rstrip("_").replace("_", "-")
 
 
-def clip(value: str, most: int = 120) -> str:
-    """Shorten a text to at most this many characters.
+def clip(value: str, max_length: int = 120) -> str:
+    """Shorten a text to at max_length this many characters.
 
     >>> clip("abcdef", 4)
     'abc…'
     """
-    return value if len(value) <= most else value[: most - 1] + "…"
+    return value if len(value) <= max_length else value[: max_length - 1] + "…"
 
 
-#: Characters of a table: rows that do not fit are counted, so that no table makes a page large.
-BUDGET = 12_000
-#: Fewer rows need no search.
-SEARCHED = 9
+#: The maximum number of characters in the rows of a table; other rows are only counted.
+MAX_TABLE_LENGTH = 12_000
+#: The minimum number of rows of a table with a search field.
+MIN_SEARCHED_ROWS = 9
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def table(
     *,
     numbers: Sequence[int] = (),
     name: str | None = None,
-    budget: int = BUDGET,
+    budget: int = MAX_TABLE_LENGTH,
     total: int | None = None,
 ) -> Html:
     """Return a table as HTML.
@@ -126,7 +126,7 @@ def table(
         budget: The maximum number of characters in rows.
         total: The number of all rows, if ``rows`` are not complete.
     """
-    drawn: list[Html] = []
+    rendered_rows: list[Html] = []
     used = left_out = 0
     for row in rows:
         rendered = _row(row, numbers)
@@ -134,8 +134,8 @@ def table(
         if used > budget:
             left_out += 1
         else:
-            drawn.append(rendered)
-    left_out = max(left_out, (total or 0) - len(drawn))
+            rendered_rows.append(rendered)
+    left_out = max(left_out, (total or 0) - len(rendered_rows))
     head = tag(
         "tr",
         *(
@@ -153,16 +153,16 @@ def table(
             data_for=name,
             class_="search",
         )
-        if name and len(drawn) >= SEARCHED
+        if name and len(rendered_rows) >= MIN_SEARCHED_ROWS
         else None
     )
     body = tag(
         "table",
         tag("caption", caption),
         tag("thead", head),
-        tag("tbody", join(drawn)),
+        tag("tbody", join(rendered_rows)),
         id=name,
-        class_="sortable" if len(drawn) > 2 else None,
+        class_="sortable" if len(rendered_rows) > 2 else None,
     )
     frame = tag("div", body, class_="scroll", tabindex=0, role="region", aria_label=caption)
     return join([search, frame, more])
@@ -177,6 +177,6 @@ def _row(row: Row, numbers: Sequence[int]) -> Html:
     return tag("tr", *cells)
 
 
-def numbers_of(chart: str, content: Html) -> Html:
+def chart_numbers(chart: str, content: Html) -> Html:
     """Return the numbers behind a chart, as an alternative to the picture."""
     return tag("details", tag("summary", f"Numbers of this chart: {chart}"), content)

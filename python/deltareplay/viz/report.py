@@ -13,23 +13,36 @@ from deltareplay._support import units
 from deltareplay._table.report import GENERATOR
 from deltareplay.viz.facts import Facts, measure
 from deltareplay.viz.markup import Html, clip, tag
-from deltareplay.viz.sections import about, findings, header, lived, section, to_do
-from deltareplay.viz.storage_sections import definition, deleted, log, statistics, stored
+from deltareplay.viz.sections import (
+    advice_content,
+    findings_content,
+    header,
+    history_content,
+    section,
+    table_content,
+)
+from deltareplay.viz.storage_sections import (
+    definition_content,
+    deleted_rows_content,
+    files_content,
+    log_content,
+    statistics_content,
+)
 
 if TYPE_CHECKING:
     from deltareplay._table.table import Table
 
 #: The sections: id, title in the navigation, title, content.
 _SECTIONS = (
-    ("advice", "Advice", "What to do", to_do),
-    ("findings", "Findings", "Findings", findings),
-    ("about", "Table", "What it is", about),
-    ("life", "Life", "Its life", lived),
-    ("files", "Files", "Files", stored),
-    ("deleted", "Deleted rows", "Deleted rows", deleted),
-    ("statistics", "Statistics", "Statistics", statistics),
-    ("log", "Log", "The log", log),
-    ("definition", "Schema", "Schema and properties", definition),
+    ("advice", "Advice", "What to do", advice_content),
+    ("findings", "Findings", "Findings", findings_content),
+    ("about", "Table", "What it is", table_content),
+    ("life", "Life", "Its life", history_content),
+    ("files", "Files", "Files", files_content),
+    ("deleted", "Deleted rows", "Deleted rows", deleted_rows_content),
+    ("statistics", "Statistics", "Statistics", statistics_content),
+    ("log", "Log", "The log", log_content),
+    ("definition", "Schema", "Schema and properties", definition_content),
 )
 
 
@@ -40,7 +53,7 @@ def report(table: Table, version: int | None, orphans: bool) -> str:
 
 def page(facts: Facts) -> str:
     """Return the report of measured facts as HTML."""
-    name = facts.snapshot.metadata.name or facts.shown_uri.rstrip("/").rpartition("/")[2]
+    name = facts.snapshot.metadata.name or facts.display_uri.rstrip("/").rpartition("/")[2]
     return document(
         f"{clip(name, 100)}, version {facts.snapshot.version}",
         f"{GENERATOR} {_native.__version__}",
@@ -68,7 +81,7 @@ def document(
         generator: The program that generated it.
         header: The part above the navigation.
         parts: Sections with their ids and their titles in the navigation.
-        footer: The part below the
+        footer: The part below the sections.
         more_style: Additional style rules.
     """
     style = Html(resource("report.css") + more_style)

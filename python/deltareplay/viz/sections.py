@@ -22,7 +22,7 @@ from deltareplay.viz.charts import (
 )
 from deltareplay.viz.facts import MAX_COMMITS, MAX_VERIFIED, Commit, Facts
 from deltareplay.viz.live_files import WIDTHS
-from deltareplay.viz.markup import Cell, Content, Html, Row, clip, join, numbers_of, table, tag
+from deltareplay.viz.markup import Cell, Content, Html, Row, chart_numbers, clip, join, table, tag
 
 #: Columns of a chart over time.
 MAX_BARS = 60
@@ -73,7 +73,7 @@ def failed(what: str, error: DeltaReplayError) -> Html:
 def header(facts: Facts) -> Html:
     """Return the header: the name of the table and its most important figures."""
     snapshot, files = facts.snapshot, facts.files
-    where = facts.table.uri.rstrip("/").rpartition("/")[2]
+    directory = facts.table.uri.rstrip("/").rpartition("/")[2]
     num_rows = units.short(files.num_rows)
     rows = f"≥{units.SPACE}{num_rows}" if files.without_rows else num_rows
     rows_note = (
@@ -87,7 +87,7 @@ def header(facts: Facts) -> Html:
         if files.levels and files.partitions is not None
         else "0"
     )
-    by = ", ".join(snapshot.partition_columns) or "not partitioned"
+    partition_columns = ", ".join(snapshot.partition_columns) or "not partitioned"
     timestamp = facts.timestamp
     age = units.ago(timestamp, facts.now) if timestamp else "at an unknown time"
     figures: list[tuple[str, str, str, str | None]] = [
@@ -95,15 +95,15 @@ def header(facts: Facts) -> Html:
         ("Rows", rows, rows_note, None),
         ("Files", units.short(files.num_files), f"{units.count(files.num_files)} live files", None),
         ("Size", units.size(files.size_in_bytes), f"{units.size(average)} a file on average", None),
-        ("Partitions", partitions, clip(by, 60), None),
+        ("Partitions", partitions, clip(partition_columns, 60), None),
         ("Health", *_health(facts)),
     ]
-    about = snapshot.metadata.description
+    description = snapshot.metadata.description
     return tag(
         "header",
-        tag("h1", clip(snapshot.metadata.name or where or "Delta table", 200)),
-        tag("p", clip(facts.shown_uri, 400), class_="uri"),
-        tag("p", clip(about, 400), class_="soft") if about else None,
+        tag("h1", clip(snapshot.metadata.name or directory or "Delta table", 200)),
+        tag("p", clip(facts.display_uri, 400), class_="uri"),
+        tag("p", clip(description, 400), class_="soft") if description else None,
         tag(
             "dl",
             *(
@@ -129,8 +129,8 @@ def _health(facts: Facts) -> tuple[str, str, str]:
     return "Sound", "the log was replayed without findings", "good"
 
 
-def about(facts: Facts) -> list[Content]:
-    """Return the section on the definition of the table."""
+def table_content(facts: Facts) -> list[Content]:
+    """Return the content of the section on the table as a whole."""
     snapshot = facts.snapshot
     metadata, protocol = snapshot.metadata, snapshot.protocol
     created = metadata.created_time
@@ -173,8 +173,8 @@ def about(facts: Facts) -> list[Content]:
     ]
 
 
-def to_do(facts: Facts) -> list[Content]:
-    """Return the section with advice, and commands to paste."""
+def advice_content(facts: Facts) -> list[Content]:
+    """Return the content of the section with advice, and commands to paste."""
     items = [
         tag(
             "li",
@@ -194,8 +194,8 @@ def to_do(facts: Facts) -> list[Content]:
     return [content]
 
 
-def findings(facts: Facts) -> list[Content]:
-    """Return the section with the findings of ``verify``."""
+def findings_content(facts: Facts) -> list[Content]:
+    """Return the content of the section with the findings of ``verify``."""
     verification = facts.verification
     if isinstance(verification, DeltaReplayError):
         return [failed("The log could not be verified", verification)]
@@ -213,7 +213,7 @@ def findings(facts: Facts) -> list[Content]:
             paste(facts, "verify(data_files=False)", "verify --log-only"),
             source("Table.snapshot(verify=True)"),
         ]
-    looked = (
+    checked = (
         f"{units.plural(verification.num_commits, 'commit')}, "
         f"{units.plural(verification.num_checkpoints, 'checkpoint')} and "
         f"{units.plural(verification.num_checksums, 'checksum')} of the log"
@@ -235,32 +235,33 @@ def findings(facts: Facts) -> list[Content]:
         )
         for finding in verification.findings[:200]
     ]
-    number = len(verification.findings) + verification.omitted
+    num_findings = len(verification.findings) + verification.omitted
     content = (
         table(
-            f"{units.plural(number, 'finding')}, worst first",
+            f"{units.plural(num_findings, 'finding')}, worst first",
             ("Severity", "Code", "What", "Remedy"),
             rows,
             name="found",
-            total=number,
+            total=num_findings,
         )
         if rows
         else tag("p", "Nothing is wrong.", class_="good")
     )
     return [
-        tag("p", f"Checked: {looked}{files}.", class_="soft"),
+        tag("p", f"Checked: {checked}{files}.", class_="soft"),
         content,
         source("Table.verify()"),
     ]
 
 
-def lived(facts: Facts) -> list[Content]:
-    """Return the section on the commits over time."""
-    commits = facts.life.commits
+def history_content(facts: Facts) -> list[Content]:
+    """Return the content of the section on the commits over time."""
+    history = facts.history
+    commits = history.commits
     if not commits:
         nothing = (
-            failed("The commits could not be read", facts.life.error)
-            if facts.life.error
+            failed("The commits could not be read", history.error)
+            if history.error
             else tag("p", "The log has no commit any more.")
         )
         return [nothing]
@@ -269,11 +270,11 @@ def lived(facts: Facts) -> list[Content]:
     summary = (
         f"{units.plural(len(commits), 'commit')}, from version {first.version} of "
         f"{units.stamp(first.timestamp)} to version {last.version} of {units.stamp(last.timestamp)}"
-        f"{older if facts.life.more else ''}."
+        f"{older if history.has_older else ''}."
     )
     return [
         tag("p", summary, class_="soft"),
-        failed("Not all commits could be read", facts.life.error) if facts.life.error else None,
+        failed("Not all commits could be read", history.error) if history.error else None,
         _operations(commits),
         *_flows(facts),
         _writers(commits),
@@ -297,29 +298,25 @@ class _Timeline:
             (w for w in WIDTHS if max(times) // w - min(times) // w < MAX_BARS), WIDTHS[-1]
         )
         self.first = min(times) // self.width
-        self.number = max(times) // self.width - self.first + 1
-        self.groups: list[list[Commit]] = [[] for _ in range(self.number)]
+        self.num_buckets = max(times) // self.width - self.first + 1
+        self.groups: list[list[Commit]] = [[] for _ in range(self.num_buckets)]
         for commit, time in zip(commits, times, strict=True):
             self.groups[time // self.width - self.first].append(commit)
 
-    def interval(self, number: int) -> tuple[float, float]:
-        return number / self.number, (number + 1) / self.number
+    def interval(self, index: int) -> tuple[float, float]:
+        return index / self.num_buckets, (index + 1) / self.num_buckets
 
-    def label(self, number: int) -> str:
-        begin = units.clamped_time((self.first + number) * self.width)
+    def label(self, index: int) -> str:
+        begin = units.clamped_time((self.first + index) * self.width)
         return date_text(begin, self.width)
 
     def marks(self) -> list[tuple[float, str]]:
-        return marks(self.first * self.width, (self.first + self.number) * self.width)
-
-    @property
-    def each(self) -> str:
-        return width_name(self.width)
+        return marks(self.first * self.width, (self.first + self.num_buckets) * self.width)
 
 
 def marks(first: int, end: int) -> list[tuple[float, str]]:
     """Return the marks of a time axis, from 0 to 1."""
-    return [((at - first) / (end - first), label) for at, label in round_times(first, end)]
+    return [((time - first) / (end - first), label) for time, label in round_times(first, end)]
 
 
 def width_name(width: int) -> str:
@@ -339,18 +336,18 @@ def _operations(commits: Sequence[Commit]) -> Html:
     series = [*operations, "others"] if len(kinds) > len(operations) else operations
     bars: list[Bar] = []
     rows: list[Row] = []
-    for number, group in enumerate(timeline.groups):
-        counts_of = Counter(
+    for index, group in enumerate(timeline.groups):
+        group_counts = Counter(
             commit.operation if commit.operation in operations else "others" for commit in group
         )
-        values = [counts_of[name] for name in series]
+        values = [group_counts[name] for name in series]
         counts = ", ".join(
-            f"{clip(name, 40)} {counts_of[name]}" for name in series if counts_of[name]
+            f"{clip(name, 40)} {group_counts[name]}" for name in series if group_counts[name]
         )
-        begin, end = timeline.interval(number)
-        bars.append(Bar(begin, end, values, f"{timeline.label(number)}: {counts or 'no commit'}"))
+        begin, end = timeline.interval(index)
+        bars.append(Bar(begin, end, values, f"{timeline.label(index)}: {counts or 'no commit'}"))
         if group:
-            rows.append([timeline.label(number), *(Cell(units.count(v), v) for v in values)])
+            rows.append([timeline.label(index), *(Cell(units.count(v), v) for v in values)])
     chart = columns(
         bars,
         Axes(round_numbers, units.short, timeline.marks()),
@@ -360,10 +357,10 @@ def _operations(commits: Sequence[Commit]) -> Html:
     heads = ("From", *(clip(name, 40) for name in series))
     return figure(
         "Commits by operation",
-        f"A column is {timeline.each}. {counts}.",
+        f"A column is {width_name(timeline.width)}. {counts}.",
         chart,
         legend([(f"s{index + 1}", name) for index, name in enumerate(series)]),
-        numbers_of(
+        chart_numbers(
             "commits by operation",
             table(
                 "Commits by operation",
@@ -373,50 +370,46 @@ def _operations(commits: Sequence[Commit]) -> Html:
                 budget=8000,
             ),
         ),
-        source("commitInfo.operation", commit_range_of(commits)),
+        source("commitInfo.operation", commit_range(commits)),
     )
 
 
-def commit_range_of(commits: Sequence[Commit]) -> str:
-    """Return the range of the files of commits."""
-    return f"_delta_log, versions {commits[0].version} to {commits[-1].version}"
-
-
 def _flows(facts: Facts) -> list[Html]:
-    life = facts.life
-    commits = life.commits[len(life.commits) - life.read :]
+    history = facts.history
+    commits = history.read_commits
     if not any(commit.flows for commit in commits):
         return []
     timeline = _Timeline(commits)
     flows = []
-    for unit, mark, formatted, kind in (
+    for unit, mark, display, kind in (
         ("Rows", round_numbers, units.short, "rows"),
         ("Bytes", round_sizes, units.size, "bytes"),
     ):
         bars: list[Bar] = []
         rows: list[Row] = []
         total_in = total_out = 0
-        for number, group in enumerate(timeline.groups):
+        for index, group in enumerate(timeline.groups):
             into = sum(commit.flows[f"{kind}_in"] for commit in group if commit.flows)
             out = sum(commit.flows[f"{kind}_out"] for commit in group if commit.flows)
             total_in, total_out = total_in + into, total_out + out
-            begin, end = timeline.interval(number)
-            title = f"{timeline.label(number)}: {formatted(into)} in, {formatted(out)} out"
+            begin, end = timeline.interval(index)
+            title = f"{timeline.label(index)}: {display(into)} in, {display(out)} out"
             bars.append(Bar(begin, end, (max(into, 0),), title, (max(out, 0),)))
             if group:
                 rows.append(
-                    [timeline.label(number), Cell(formatted(into), into), Cell(formatted(out), out)]
+                    [timeline.label(index), Cell(display(into), into), Cell(display(out), out)]
                 )
         caption = (
-            f"{formatted(total_in)} in, {formatted(total_out)} out; a column is {timeline.each}."
+            f"{display(total_in)} in, {display(total_out)} out; a column is "
+            f"{width_name(timeline.width)}."
         )
         if kind == "rows":
             caption += " Files that were only rewritten (dataChange is false) do not count."
-            if life.removed_unknown:
+            if history.removed_unknown:
                 caption += (
-                    f" {units.count(life.removed_unknown)} of "
-                    f"{units.plural(life.removed_files, 'removed file')} do not say how many rows "
-                    "they had, and are missing here."
+                    f" {units.count(history.removed_unknown)} of "
+                    f"{units.plural(history.removed_files, 'removed file')} do not say how many "
+                    "rows they had, and are missing here."
                 )
         flows.append(
             figure(
@@ -424,12 +417,12 @@ def _flows(facts: Facts) -> list[Html]:
                 caption,
                 columns(
                     bars,
-                    Axes(mark, formatted, timeline.marks()),
-                    f"{unit} over time: {formatted(total_in)} in, {formatted(total_out)} out",
+                    Axes(mark, display, timeline.marks()),
+                    f"{unit} over time: {display(total_in)} in, {display(total_out)} out",
                     height=200,
                 ),
                 legend([("s1", "in"), ("d1", "out")]),
-                numbers_of(
+                chart_numbers(
                     f"{unit.lower()} in and out",
                     table(
                         f"{unit} in and out",
@@ -441,7 +434,7 @@ def _flows(facts: Facts) -> list[Html]:
                 ),
                 source(
                     "add.stats, remove.stats" if kind == "rows" else "add.size, remove.size",
-                    commit_range(facts),
+                    commit_range(commits),
                 ),
             )
         )
@@ -450,18 +443,18 @@ def _flows(facts: Facts) -> list[Html]:
 
 def _writers(commits: Sequence[Commit]) -> Html:
     timeline = _Timeline(commits)
-    intervals = {
-        commit.version: number for number, group in enumerate(timeline.groups) for commit in group
+    buckets = {
+        commit.version: index for index, group in enumerate(timeline.groups) for commit in group
     }
     groups: dict[tuple[str, str], list[Commit]] = {}
     for commit in commits:
         groups.setdefault((commit.engine, commit.writer), []).append(commit)
     rows: list[Row] = []
-    most = sorted(groups.items(), key=lambda group: -len(group[1]))
-    for (engine, writer), entries in most[:30]:
-        counts = [0.0] * timeline.number
+    writers = sorted(groups.items(), key=lambda group: -len(group[1]))
+    for (engine, writer), entries in writers[:30]:
+        counts = [0.0] * timeline.num_buckets
         for commit in entries:
-            counts[intervals[commit.version]] += 1
+            counts[buckets[commit.version]] += 1
         rows.append(
             (
                 clip(engine, 80),
@@ -489,6 +482,6 @@ def _writers(commits: Sequence[Commit]) -> Html:
                 total=len(groups),
                 budget=14_000,
             ),
-            source("commitInfo.engineInfo, commitInfo.userName", commit_range_of(commits)),
+            source("commitInfo.engineInfo, commitInfo.userName", commit_range(commits)),
         ]
     )

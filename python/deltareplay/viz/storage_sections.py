@@ -25,7 +25,7 @@ from deltareplay.viz.charts import (
 )
 from deltareplay.viz.facts import Facts
 from deltareplay.viz.live_files import MAX_COLUMNS, LiveFiles, columns_of, pc
-from deltareplay.viz.markup import Cell, Content, Html, Row, clip, numbers_of, table, tag
+from deltareplay.viz.markup import Cell, Content, Html, Row, chart_numbers, clip, table, tag
 from deltareplay.viz.sections import (
     MAX_BARS,
     date_text,
@@ -48,8 +48,8 @@ _DAY = re.compile(r"\d{4}-\d\d-\d\d$")
 _SHADES = tuple(size << 20 for size in (1, 8, 32, 128, 512))
 
 
-def stored(facts: Facts) -> list[Content]:
-    """Return the section on live files."""
+def files_content(facts: Facts) -> list[Content]:
+    """Return the content of the section on live files."""
     files = facts.files
     if not files.num_files:
         return [tag("p", "The table has no files.")]
@@ -95,17 +95,17 @@ def _sizes(files: LiveFiles) -> Html:
         mark for mark, (key, *_) in zip(marks, histogram, strict=True) if key % steps == 0
     ]
     marks = round_marks if len(round_marks) > 2 else marks
-    every = -(-len(marks) // 7)
+    step = -(-len(marks) // 7)
     return figure(
         "Sizes of files",
         "The number of files by size; sizes grow from left to right.",
         columns(
             bars,
-            Axes(round_numbers, units.short, marks[::every]),
+            Axes(round_numbers, units.short, marks[::step]),
             f"Histogram of the sizes of {units.count(files.num_files)} files",
         ),
         legend([("s2", f"smaller than {units.size(files.small_limit)}"), ("s1", "larger")]),
-        numbers_of(
+        chart_numbers(
             "sizes of files",
             table("Files by size", ("Size", "Files", "Bytes"), rows, numbers=(1, 2)),
         ),
@@ -135,7 +135,7 @@ def _ages(files: LiveFiles) -> Html:
             f"Bytes of live files by age, from {date_text(units.clamped_time(first), width)} on",
             height=150,
         ),
-        numbers_of(
+        chart_numbers(
             "age of the data",
             table("Files by age", ("From", "Files", "Bytes"), rows, numbers=(1, 2), budget=8000),
         ),
@@ -210,7 +210,8 @@ def _shade(average: float) -> int:
     return 1 + sum(average >= bound for bound in _SHADES)
 
 
-#: Partition columns that are also tried alone, and in prefixes: each takes a pass over all columns.
+#: The number of partition columns that are also tried alone and in prefixes, since each candidate
+#: takes a pass over all partitions.
 _MAX_GROUPED = 16
 
 
@@ -232,8 +233,8 @@ def _grouping(
             titles[f"m{level}"] = f"month of {name}"
     keys = [f"k{level}" for level in range(len(names))]
     months = [key for key in columns if key.startswith("m")]
-    most = min(len(keys) - 1, _MAX_GROUPED)
-    candidates = [keys, *(keys[:end] for end in range(most, 0, -1))]
+    longest = min(len(keys) - 1, _MAX_GROUPED)
+    candidates = [keys, *(keys[:end] for end in range(longest, 0, -1))]
     candidates += [[key] for key in (*keys[1:_MAX_GROUPED], *months)]
     rows = pa.table({**columns, "files": partitions["files"], "bytes": partitions["bytes"]})
     best: tuple[tuple[bool, int], list[str], pa.Table] | None = None
@@ -265,8 +266,8 @@ def _grouping(
     return clip(" and ".join(titles[key] for key in candidate), 200), shares
 
 
-def deleted(facts: Facts) -> list[Content]:
-    """Return the section on rows that deletion vectors delete."""
+def deleted_rows_content(facts: Facts) -> list[Content]:
+    """Return the content of the section on rows that deletion vectors delete."""
     files = facts.files
     if not files.with_vector:
         return [
@@ -305,7 +306,7 @@ def _deleted_shares(files: LiveFiles) -> Html:
             "Histogram of files with a deletion vector by the share of deleted rows",
             height=140,
         ),
-        numbers_of(
+        chart_numbers(
             "deleted rows",
             table("Files with a deletion vector", ("Deleted", "Files"), rows, numbers=(1,)),
         ),
@@ -329,12 +330,11 @@ def _most_deleted(files: LiveFiles) -> Html:
         rows,
         numbers=(1, 2, 3, 4),
         name="vectors",
-        total=None,
     )
 
 
-def statistics(facts: Facts) -> list[Content]:
-    """Return the section on columns with statistics, which data skipping needs."""
+def statistics_content(facts: Facts) -> list[Content]:
+    """Return the content of the section on columns with statistics, which data skipping needs."""
     files = facts.files
     with_count = files.num_files - files.without_rows
     caption = (
@@ -372,8 +372,8 @@ def statistics(facts: Facts) -> list[Content]:
     ]
 
 
-def log(facts: Facts) -> list[Content]:
-    """Return the section on the cost of the log, and its expired files."""
+def log_content(facts: Facts) -> list[Content]:
+    """Return the content of the section on the cost of the log, and its expired files."""
     costs: list[tuple[str, str]] = []
     errors: list[Content] = []
     if isinstance(facts.log, DeltaReplayError):
@@ -401,16 +401,21 @@ def log(facts: Facts) -> list[Content]:
         *errors,
         orphans,
         source(
-            "optimize_log()", "tombstones()", f"remove in {commit_range(facts)}", "cleanup_log()"
+            "optimize_log()",
+            "tombstones()",
+            f"remove in {commit_range(facts.history.read_commits)}",
+            "cleanup_log()",
         ),
     ]
 
 
 def _cost(advice: LogAdvice) -> Iterator[tuple[str, str]]:
-    at = advice.checkpoint_version
+    checkpoint = advice.checkpoint_version
     yield (
         "Newest checkpoint",
-        "none" if at is None else f"version {at}, {advice.version - at} behind the latest",
+        "none"
+        if checkpoint is None
+        else f"version {checkpoint}, {advice.version - checkpoint} behind the latest",
     )
     yield (
         "Read after it",
@@ -441,7 +446,7 @@ def _removed_files(facts: Facts) -> Iterator[tuple[str, str]]:
         "Removed files, kept",
         f"{units.plural(number, 'file')} of {units.size(size)} whose retention has not passed",
     )
-    number, size = facts.life.tombstones
+    number, size = facts.history.tombstones
     yield (
         "Removed files, expired",
         f"{units.plural(number, 'file')} of {units.size(size)} in the commits of the log; vacuum "
@@ -450,9 +455,9 @@ def _removed_files(facts: Facts) -> Iterator[tuple[str, str]]:
 
 
 def _expired(cleanup: LogCleanup) -> str:
-    why = f" ({'; '.join(cleanup.notes)})" if cleanup.notes else ""
+    notes = f" ({'; '.join(cleanup.notes)})" if cleanup.notes else ""
     files = units.plural(len(cleanup.files), "file")
-    return f"{files} of {units.size(cleanup.size_in_bytes)}{why}"
+    return f"{files} of {units.size(cleanup.size_in_bytes)}{notes}"
 
 
 def _orphaned(vacuum: Vacuumed) -> str:
@@ -475,9 +480,9 @@ def _orphaned_files(vacuum: Vacuumed) -> Html | None:
     )
 
 
-def definition(facts: Facts) -> list[Content]:
-    """Return the section on schema and properties, and their changes."""
-    snapshot, life = facts.snapshot, facts.life
+def definition_content(facts: Facts) -> list[Content]:
+    """Return the content of the section on schema and properties, and their changes."""
+    snapshot, history = facts.snapshot, facts.history
     fields = Struct.parse(snapshot.schema_json).fields
     comments = {field.name: field.comment or "" for field in fields}
     partitioned = set(snapshot.partition_columns)
@@ -495,16 +500,16 @@ def definition(facts: Facts) -> list[Content]:
         (tag("code", clip(key, 100)), clip(value, 200))
         for key, value in sorted(snapshot.properties.items())
     ]
-    timestamps = {commit.version: commit.timestamp for commit in life.commits}
+    timestamps = {commit.version: commit.timestamp for commit in history.commits}
     changes: list[Row] = [
         (
             Cell(change.version, change.version),
             f"{timestamps[change.version]:%Y-%m-%d %H:%M}" if change.version in timestamps else "",
-            clip(f"{change.what} {change.name}".strip(), 120),
+            clip(f"{change.kind} {change.name}".strip(), 120),
             clip(change.before or "", 120) or tag("span", "none", class_="soft"),
             clip(change.after or "", 120) or tag("span", "none", class_="soft"),
         )
-        for change in reversed(life.changes)
+        for change in reversed(history.changes)
     ]
     return [
         table(
@@ -526,9 +531,9 @@ def definition(facts: Facts) -> list[Content]:
             changes,
             numbers=(0,),
             name="changes",
-            total=len(changes) + life.more_changes,
+            total=len(changes) + history.more_changes,
         )
         if changes
         else tag("p", "None in the commits that were read.", class_="soft"),
-        source("metaData", "protocol", commit_range(facts)),
+        source("metaData", "protocol", commit_range(history.read_commits)),
     ]
