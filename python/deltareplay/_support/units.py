@@ -156,10 +156,10 @@ def stamp(then: datetime) -> str:
     return then.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def whole(text: object) -> int | None:
+def parse_integer(text: object) -> int | None:
     """Parse an integer that a writer of commits stored as text; return None for other values.
 
-    >>> whole("42"), whole("\u00b2"), whole("9" * 5000), whole(None)
+    >>> parse_integer("42"), parse_integer("\u00b2"), parse_integer("9" * 5000), parse_integer(None)
     (42, None, None, None)
     """
     is_number = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-_NEEDS = "the command needs typer and rich: pip install 'typer>=0.15,<0.29' 'rich>=13'"
+_MISSING_PACKAGES = "the command needs typer and rich: pip install 'typer>=0.15,<0.29' 'rich>=13'"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("typer", "rich"):
             raise
-        sys.stderr.write(f"error: {_NEEDS}\n")
+        sys.stderr.write(f"error: {_MISSING_PACKAGES}\n")
         return 2
     except KeyboardInterrupt:
         return 130

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from deltareplay.cli._verb import STOPPED, UNREADABLE, say
+from deltareplay.cli._verb import STOPPED, UNREADABLE, print_message
 
 _EXAMPLES = """
 Examples:
@@ -26,9 +26,9 @@ Examples:
 Exit codes: 0 right, 1 findings, 2 wrong use, 3 the table cannot be read or the output not written.
 """
 
-#: Set by the shell when it requests completions, of any verb.
+#: The environment variable that a shell sets to request completions.
 _COMPLETE = "_DELTAREPLAY_COMPLETE"
-#: The verbs, as the help shows them, with the modules that have their functions.
+#: The modules that define the verbs, by the sections of the help.
 _VERBS = {
     "Look": {
         "show": "_show",
@@ -55,7 +55,7 @@ _VERBS = {
 }
 
 
-def _tell_version(requested: bool) -> None:
+def _print_version(requested: bool) -> None:
     if requested:
         from deltareplay._native import __version__
 
@@ -66,7 +66,9 @@ def _tell_version(requested: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None: ...
 
@@ -94,7 +96,7 @@ def _application(only: str | None) -> typer.Typer:
 def run(arguments: list[str]) -> int:
     """Run the command with these arguments; return its exit code."""
     if sys.stdout is None:
-        say("error", "the output cannot be written: standard output is closed")
+        print_message("error", "the output cannot be written: standard output is closed")
         return UNREADABLE
     if isinstance(sys.stdout, io.TextIOWrapper):
         # characters that the terminal's encoding lacks must not end the command
@@ -104,36 +106,36 @@ def run(arguments: list[str]) -> int:
     app = _application(first if is_verb and _COMPLETE not in os.environ else None)
     try:
         app(arguments or ["--help"], prog_name="deltareplay")
-    except SystemExit as ended:
-        # Click ends like this if the pipe was closed while it printed
-        code = None if isinstance(ended.__context__, BrokenPipeError) else ended.code
+    except SystemExit as exit_:
+        # Click also exits if the pipe was closed while it printed
+        code = None if isinstance(exit_.__context__, BrokenPipeError) else exit_.code
     except KeyboardInterrupt:
         return STOPPED
     except OSError as error:  # of standard output: verbs report their own errors
-        return _unwritten(error)
+        return _report_unwritable(error)
     else:
         code = 0
-    return _flushed(code if isinstance(code, int) else 0 if code is None else 2)
+    return _flush(code if isinstance(code, int) else 0 if code is None else 2)
 
 
-def _flushed(code: int) -> int:
+def _flush(code: int) -> int:
     """Flush the output and return the exit code; a closed pipe, as by ``head``, is not an error."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _forget_output()
+        _discard_output()
     except OSError as error:
-        return _unwritten(error)
+        return _report_unwritable(error)
     return code
 
 
-def _unwritten(error: OSError) -> int:
+def _report_unwritable(error: OSError) -> int:
     """Report that the output cannot be written, as on a full disk; return the exit code."""
-    _forget_output()
-    say("error", f"the output cannot be written: {error.strerror or error}")
+    _discard_output()
+    print_message("error", f"the output cannot be written: {error.strerror or error}")
     return UNREADABLE
 
 
-def _forget_output() -> None:
-    """Discard the rest of the buffer, which the interpreter would flush as it ends."""
+def _discard_output() -> None:
+    """Discard the buffered output, which the interpreter would flush when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,7 +11,7 @@ import typer
 
 from deltareplay.cli._output import Column, console
 from deltareplay.cli._values import counted, plain, records, size, thousands
-from deltareplay.cli._verb import FINDINGS, Request, Timestamp, Version, say, verb
+from deltareplay.cli._verb import FINDINGS, Request, Timestamp, Version, print_message, verb
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,8 +58,8 @@ def print_findings(
     console.print(grid)
 
 
-#: Commits that are searched for the protocol at once, at most.
-_MAX_OBSTACLES = 1000
+#: The maximum number of commits that are searched for the protocol at once.
+_MAX_COMMITS = 1000
 
 
 @verb
@@ -92,14 +92,14 @@ def _obstacles(table: Table, version: int | None) -> Iterator[dict[str, Any]]:
     except UnsupportedFeatureError as error:
         known_protocol = _protocol_of(table, error)
         if known_protocol is None or not known_protocol.why_not_readable():
-            # the protocol is not the cause, or the commit is gone: the error names everything
-            by_name = error.code == "catalog.required"
+            # the protocol is not the cause, or its commit is gone: the error itself is the obstacle
+            needs_catalog = error.code == "catalog.required"
             yield {
                 "prevents": "reading",
                 "feature": error.code,
                 "reason": str(error),
                 "remedy": "name it as its catalog does, e.g. uc://catalog.schema.table"
-                if by_name
+                if needs_catalog
                 else "read it with a release that supports it, or choose an older --version",
             }
             return
@@ -123,12 +123,12 @@ def _protocol_of(table: Table, error: UnsupportedFeatureError) -> Protocol | Non
     from deltareplay.exceptions import DeltaReplayError
 
     end, step = error.version, 10
-    while end is not None and end >= 0 and step <= _MAX_OBSTACLES:
+    while end is not None and end >= 0 and step <= _MAX_COMMITS:
         start = max(0, end - step + 1)
         try:
             actions = list(records(table.actions(start, end)))
         except DeltaReplayError:
-            return None  # cleaned away
+            return None  # deleted by log cleanup
         for protocol in (row["protocol"] for row in reversed(actions) if row["protocol"]):
             return Protocol(
                 protocol["minReaderVersion"],
@@ -209,10 +209,10 @@ def explain(
     """Show how many files and bytes a filter skips."""
     scan = request.table.snapshot(version, timestamp).scan(filter=filter)
     steps = list(records(scan.explain().to_batches()))
-    everything = steps[0]
+    total = steps[0]
     for step in steps:
         for unit in ("files", "bytes"):
-            step[f"skipped_{unit}_percent"] = _percent(everything[unit], step[unit])
+            step[f"skipped_{unit}_percent"] = _percent(total[unit], step[unit])
     request.output.rows(
         steps,
         [
@@ -225,7 +225,7 @@ def explain(
     )
     skipped = steps[-1]["skipped_files_percent"]
     if min_pruning is not None and skipped < min_pruning:
-        say(
+        print_message(
             "error",
             f"the filter skips {skipped:.1f} % of the files, less than {min_pruning:g} %",
             "partition or cluster by the columns of the filter, or write their statistics",

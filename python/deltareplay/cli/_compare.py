@@ -12,7 +12,7 @@ import typer
 from deltareplay.cli._output import Column
 from deltareplay.cli._values import counted, plain, records, size, thousands
 from deltareplay.cli._verb import (
-    SCREEN,
+    SCREEN_ROWS,
     Columns,
     Filter,
     Limit,
@@ -158,7 +158,7 @@ def changes(
         )
         return
     if limit is None and output.is_text:
-        limit = SCREEN
+        limit = SCREEN_ROWS
     rows = records(changed.to_batches())
     output.data(
         islice(rows, limit or None),
@@ -185,16 +185,16 @@ def actions(
     table = request.table
     if start is None:
         start = table.snapshot().version
-    listed = _bodies(records(table.actions(start, start if end is None else end)))
+    bodies = _bodies(records(table.actions(start, start if end is None else end)))
     output = request.output
     if output.form == "json":
-        output.rows(({"version": version, kind: body} for version, kind, body in listed), [])
+        output.rows(({"version": version, kind: body} for version, kind, body in bodies), [])
         return
     rows = (
         {"version": version, "action": kind, "body": body, "summary": _summary(kind, body)}
-        for version, kind, body in listed
+        for version, kind, body in bodies
     )
-    content = Column("summary", "What", whole=True) if output.is_text else Column("body")
+    content = Column("summary", "What", soft_wrap=True) if output.is_text else Column("body")
     output.rows(
         rows, [Column("version", "Version", right=True), Column("action", "Action"), content]
     )
@@ -221,9 +221,9 @@ def _summary(kind: str, body: dict[str, Any]) -> str:
         facts = [size(body["size"])] if body.get("size") is not None else []
         facts += [f"{counted(deleted, 'row')} deleted"] if deleted else []
         return plain(body["path"]) + (f" ({', '.join(facts)})" if facts else "")
-    shown_fields = {
+    summary_fields = {
         "metaData": ("id", "name", "partitionColumns", "configuration"),
         "commitInfo": ("operation", "operationParameters", "engineInfo"),
     }
-    names = shown_fields.get(kind, tuple(body))
+    names = summary_fields.get(kind, tuple(body))
     return plain({name: body[name] for name in names if name in body})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from deltareplay._support.units import whole
+from deltareplay._support.units import parse_integer
 from deltareplay.cli._output import Column, Output
 from deltareplay.cli._values import plain, records, short_timestamp
 from deltareplay.cli._verb import Request, verb
@@ -19,15 +19,10 @@ if TYPE_CHECKING:
     from deltareplay import Table
 
 
-def newest_commits(table: Table, limit: int | None) -> Iterator[dict[str, Any]]:
-    """Yield the commits, newest first, as rows."""
-    return records(table.history(limit).to_batches())
-
-
-def who(commit: Mapping[str, Any]) -> str:
+def author(commit: Mapping[str, Any]) -> str:
     """Return the user, or else the engine, that made a commit.
 
-    >>> who({"userName": None, "userId": "7", "engineInfo": "Spark"}), who({})
+    >>> author({"userName": None, "userId": "7", "engineInfo": "Spark"}), author({})
     ('7 with Spark', '')
     """
     user = commit.get("userName") or commit.get("userId")
@@ -47,20 +42,20 @@ def effect(commit: Mapping[str, Any]) -> str:
     """
     metrics = commit.get("operationMetrics") or {}
 
-    def of(*names: str) -> int:
-        counts = (whole(metrics.get(name)) for name in names)
+    def metric(*names: str) -> int:
+        counts = (parse_integer(metrics.get(name)) for name in names)
         return next((count for count in counts if count is not None), 0)
 
     changed = {
-        "+": of("numTargetRowsInserted"),
-        "~": of("numTargetRowsUpdated", "numUpdatedRows"),
-        "-": of("numTargetRowsDeleted", "numDeletedRows"),
+        "+": metric("numTargetRowsInserted"),
+        "~": metric("numTargetRowsUpdated", "numUpdatedRows"),
+        "-": metric("numTargetRowsDeleted", "numDeletedRows"),
     }
     if not any(changed.values()):
-        changed["+"] = of("numOutputRows")
+        changed["+"] = metric("numOutputRows")
     files = {
-        "+": of("numAddedFiles", "numTargetFilesAdded", "numRestoredFiles", "numFiles"),
-        "-": of("numRemovedFiles", "numTargetFilesRemoved"),
+        "+": metric("numAddedFiles", "numTargetFilesAdded", "numRestoredFiles", "numFiles"),
+        "-": metric("numRemovedFiles", "numTargetFilesRemoved"),
     }
     parts = [_signed(changed, "row"), _signed(files, "file")]
     return ", ".join(part for part in parts if part)
@@ -80,8 +75,8 @@ def parameters(arguments: Mapping[str, str | None] | None) -> str:
     >>> parameters({"predicate": '["id = 8"]', "partitionBy": "[]"}), parameters(None)
     ('predicate: id = 8', '')
     """
-    texts = {name: _unwrapped(text) for name, text in (arguments or {}).items()}
-    return ", ".join(f"{plain(name)}: {text}" for name, text in texts.items() if text)
+    values = {name: _unwrapped(text) for name, text in (arguments or {}).items()}
+    return ", ".join(f"{plain(name)}: {value}" for name, value in values.items() if value)
 
 
 def _unwrapped(text: str | None) -> str:
@@ -99,20 +94,20 @@ def _unwrapped(text: str | None) -> str:
 
 def commit_columns(output: Output) -> list[Column]:
     """Return the columns of a table of commits; on a wide terminal with parameters."""
-    operation_parameters = Column("operationParameters", "Parameters", parameters, cut=True)
+    operation_parameters = Column("operationParameters", "Parameters", parameters, truncate=True)
     return [
         Column("version", "Version", right=True),
         output.times("timestamp", "Time"),
         Column("operation", "Operation"),
         Column("effect", "Rows and files"),
-        Column("by", "By", cut=True),
+        Column("by", "By", truncate=True),
         *([operation_parameters] if output.is_wide else []),
     ]
 
 
-def with_parameters(commit: dict[str, Any]) -> dict[str, Any]:
-    """Add columns to a commit that only people see."""
-    return {**commit, "effect": effect(commit), "by": who(commit).replace("Apache-", "")}
+def with_display_columns(commit: dict[str, Any]) -> dict[str, Any]:
+    """Add the columns ``effect`` and ``by`` to a commit, for a person."""
+    return {**commit, "effect": effect(commit), "by": author(commit).replace("Apache-", "")}
 
 
 @verb
@@ -126,7 +121,7 @@ def history(
     commits = request.table.history(limit or None)
     rows = records(commits.to_batches())
     if output.is_text:
-        output.rows(map(with_parameters, rows), commit_columns(output))
+        output.rows(map(with_display_columns, rows), commit_columns(output))
     else:
         output.rows(rows, [Column(name) for name in commits.column_names])
 
@@ -164,9 +159,9 @@ def watch(
         columns = [Column(name) for name in stream.schema.names]
         output.stream(islice(changed, limit or None), columns, plain)
         return
-    commits = islice(_new_commits(table, start, interval), limit or None)
+    commits = map(with_display_columns, _new_commits(table, start, interval))
     columns = [Column(name) for name in ("version", "timestamp", "operation", "effect", "by")]
-    output.stream(map(with_parameters, commits), columns, lambda commit: _line(commit, output.utc))
+    output.stream(islice(commits, limit or None), columns, lambda commit: _line(commit, output.utc))
 
 
 def _line(commit: dict[str, Any], utc: bool) -> str:
@@ -181,7 +176,7 @@ def _new_commits(table: Table, start: int | None, interval: float) -> Iterator[d
     while True:
         newest = table.snapshot().version
         if newest > last:
-            newer = list(newest_commits(table, newest - last))
+            newer = list(records(table.history(newest - last).to_batches()))
             for commit in reversed(newer):
                 if commit["version"] > last:
                     last = commit["version"]

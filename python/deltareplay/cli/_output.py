@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-#: The width of a pipe, for which no line is too long.
-_ENDLESS = 100_000
-#: The maximum width of a value when columns are chosen; longer values are cut.
-_CELL = 30
-#: The width from which on a terminal is wide.
+#: The width of a pipe, which does not limit lines.
+_UNLIMITED_WIDTH = 100_000
+#: The maximum width of a value when columns are chosen; longer values are truncated.
+_MAX_CELL_WIDTH = 30
+#: The minimum width of a wide terminal.
 _WIDE = 120
 #: The minimum width of a column that is narrowed.
 _MIN_WIDTH = 8
 #: The first characters of formulas in spreadsheets, including full-width ones of East Asia.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]inf", re.ASCII)
-#: Characters that a CSV cell may contain unescaped, besides text.
+#: Control characters that a CSV cell may contain unescaped.
 _BREAKS = ("\r\n", "\n", "\t")
-_CELL_LINE = re.compile("(\r\n|\n|\t)")
-#: Characters between two columns of a table.
+_BREAK = re.compile("(\r\n|\n|\t)")
+#: The number of characters between two columns of a table.
 _GAP = 3
 
 
@@ -45,9 +45,9 @@ class Column:
     title: str = ""
     text: Callable[[Any], str] = plain
     right: bool = False
-    cut: bool = False  # where the line ends, rather than folded
-    firm: bool = False  # never folded
-    whole: bool = False  # the last column: the terminal breaks it, so that it can be copied
+    truncate: bool = False  # with an ellipsis, instead of being folded
+    no_fold: bool = False
+    soft_wrap: bool = False  # of the last column: the terminal wraps it, so it can be copied
 
 
 class Output:
@@ -74,19 +74,19 @@ class Output:
     def times(self, name: str, title: str) -> Column:
         """Return a column of timestamps."""
         title = f"{title} (UTC)" if self.utc else title
-        return Column(name, title, partial(short_timestamp, utc=self.utc), firm=True)
+        return Column(name, title, partial(short_timestamp, utc=self.utc), no_fold=True)
 
     def document(self, facts: Mapping[str, Any], text: Callable[[Console], None]) -> None:
         """Print an object: facts by name for programs; ``text`` prints them for a person."""
-        if self.form == "text":
+        if self.is_text:
             text(console(sys.stdout))
         elif self.form == "json":
-            self._line(facts)
+            self._write_json(facts)
         else:
             rows = csv.writer(sys.stdout, lineterminator="\n")
             rows.writerow(["name", "value"])
             for name, value in facts.items():
-                rows.writerow([name, self._cell(value)])
+                rows.writerow([name, self._csv_cell(value)])
 
     def rows(
         self,
@@ -96,13 +96,10 @@ class Output:
         empty: str = "nothing",
     ) -> None:
         """Print a table: all facts of rows for programs, these columns for a person."""
-        if self.form == "json":
-            for row in rows:
-                self._line(row)
-        elif self.form == "csv":
-            self._csv(rows, [column.name for column in columns])
-        else:
+        if self.is_text:
             self._table(list(rows), columns, empty)
+        else:
+            self._write(rows, columns)
 
     def data(
         self,
@@ -139,40 +136,44 @@ class Output:
         text: Callable[[Any], str],
     ) -> None:
         """Print rows as they come, each at once; for a person as a line of text."""
-        out = csv.writer(sys.stdout, lineterminator="\n")
-        names = [column.name for column in columns]
-        if self.form == "csv":
-            out.writerow(map(_of_sheet, names))
-            sys.stdout.flush()
-        for row in rows:
-            if self.form == "csv":
-                out.writerow([self._cell(row.get(name)) for name in names])
-            elif self.form == "json":
-                self._line(row)
-            else:
-                sys.stdout.write(plain(text(row)) + "\n")
-            sys.stdout.flush()
+        if self.is_text:
+            for row in rows:
+                print(plain(text(row)), flush=True)
+        else:
+            self._write(rows, columns, flush=True)
 
     def note(self, text: str) -> None:
         """Print a remark below the output, for a person only."""
         if self.is_text:
             console(sys.stdout).print(text, style="dim", soft_wrap=True)
 
-    def _line(self, row: Mapping[str, Any]) -> None:
+    def _write(
+        self, rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, flush: bool = False
+    ) -> None:
+        """Print rows for a program; with ``flush``, each at once."""
+        out = csv.writer(sys.stdout, lineterminator="\n")
+        names = [column.name for column in columns]
+        if self.form == "csv":
+            out.writerow(map(_csv_text, names))
+            if flush:
+                sys.stdout.flush()
+        for row in rows:
+            if self.form == "csv":
+                out.writerow([self._csv_cell(row.get(name)) for name in names])
+            else:
+                self._write_json(row)
+            if flush:
+                sys.stdout.flush()
+
+    def _write_json(self, row: Mapping[str, Any]) -> None:
         utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
         sys.stdout.write(to_json(row, utc=self.utc, ascii_only=not utf8) + "\n")
 
-    def _cell(self, value: Any) -> Any:
+    def _csv_cell(self, value: Any) -> Any:
         decoded = json.loads(to_json(value, utc=self.utc))
         if isinstance(decoded, (dict, list, bool)):  # true and false as in JSON
             return to_json(decoded, utc=self.utc)
-        return _of_sheet(decoded) if isinstance(decoded, str) else decoded
-
-    def _csv(self, rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> None:
-        out = csv.writer(sys.stdout, lineterminator="\n")
-        out.writerow(map(_of_sheet, names))
-        for row in rows:
-            out.writerow([self._cell(row.get(name)) for name in names])
+        return _csv_text(decoded) if isinstance(decoded, str) else decoded
 
     def _table(
         self, rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], empty: str
@@ -186,7 +187,7 @@ class Output:
             return
         out = console(sys.stdout)
         cells = [[column.text(row.get(column.name)) for column in columns] for row in rows]
-        if columns[-1].whole:
+        if columns[-1].soft_wrap:
             _print_lines(out, columns, cells)
             return
         widths = [
@@ -202,8 +203,8 @@ class Output:
             grid.add_column(
                 column.title,
                 justify="right" if column.right else "left",
-                no_wrap=column.cut or width == natural,
-                overflow="ellipsis" if column.cut else "fold",
+                no_wrap=column.truncate or width == natural,
+                overflow="ellipsis" if column.truncate else "fold",
                 width=width,
             )
         for row in cells:
@@ -211,41 +212,45 @@ class Output:
         out.print(grid)
 
 
-def _of_sheet(text: str) -> str:
+def _csv_text(text: str) -> str:
     r"""Escape a text as a CSV cell that no spreadsheet computes, and no terminal obeys.
 
-    A text that begins as a formula gets an apostrophe before it, unless it is a number. Line breaks
-    and tabs stay inside a cell; ``--json`` has every text as it is.
+    A text that begins like a formula gets an apostrophe before it, unless it is a number. Line
+    breaks and tabs stay inside a cell; ``--json`` prints texts unchanged.
 
-    >>> [_of_sheet(text) for text in ("=1+1", "-3.50", "+1e5", "-1|calc", "a\x1bb")]
+    >>> [_csv_text(text) for text in ("=1+1", "-3.50", "+1e5", "-1|calc", "a\x1bb")]
     ["'=1+1", '-3.50', '+1e5', "'-1|calc", 'a\\x1bb']
     """
     is_formula = text.startswith(_FORMULA) and not _NUMBER.fullmatch(text)
-    lines = _CELL_LINE.split(text) if text else [""]
+    lines = _BREAK.split(text) if text else [""]
     safe = "".join(part if part in _BREAKS else plain(part) for part in lines)
     return f"'{safe}" if is_formula else safe
 
 
 def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> list[int] | None:
-    """Return widths that fit into a space: first cut columns are narrowed, then folded ones.
+    """Return widths that fit into a space: first truncated columns are narrowed, then folded ones.
 
-    A word of a title stays whole, and so do numbers and times. None if the space is too small for
-    that: rich would leave characters out.
+    Words of titles, numbers and times are not broken. Return None if the space is too small for
+    that, since rich would leave characters out.
     """
     from rich.cells import cell_len
 
     needs = [
-        width if column.right or column.firm else min(width, space)
+        width if column.right or column.no_fold else min(width, space)
         for column, width in zip(columns, widths, strict=True)
     ]
-    for cut, least in ((True, _MIN_WIDTH), (False, _MIN_WIDTH), (True, 1)):
-        flexible = {
-            index: max([least, *map(cell_len, column.title.split())])
+    for truncated, min_width in ((True, _MIN_WIDTH), (False, _MIN_WIDTH), (True, 1)):
+        limits = {
+            index: max([min_width, *map(cell_len, column.title.split())])
             for index, column in enumerate(columns)
-            if (column.cut if cut else not (column.cut or column.right or column.firm))
+            if (
+                column.truncate
+                if truncated
+                else not (column.truncate or column.right or column.no_fold)
+            )
         }
         while sum(needs) > space:
-            wide = [index for index, smallest in flexible.items() if needs[index] > smallest]
+            wide = [index for index, limit in limits.items() if needs[index] > limit]
             if not wide:
                 break
             needs[max(wide, key=needs.__getitem__)] -= 1
@@ -253,7 +258,7 @@ def _narrowed(columns: Sequence[Column], widths: Sequence[int], space: int) -> l
 
 
 def _print_lines(out: Console, columns: Sequence[Column], cells: list[list[str]]) -> None:
-    """Print a line for each row, which the terminal wraps if it is long, so it can be copied."""
+    """Print each row as one line, which the terminal wraps, so that it can be copied."""
     from rich.cells import cell_len
 
     lines = [[column.title for column in columns], *cells]
@@ -267,7 +272,7 @@ def _print_lines(out: Console, columns: Sequence[Column], cells: list[list[str]]
         if number == 0:
             out.print(text, style="bold", soft_wrap=True)
         else:
-            out.file.write(f"{plain(text)}\n")  # of a million files, too
+            out.file.write(f"{plain(text)}\n")  # faster than print, for a million files
 
 
 def _column_of(field: pa.Field[Any]) -> Column:
@@ -275,7 +280,7 @@ def _column_of(field: pa.Field[Any]) -> Column:
 
     kind = field.type
     right = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    return Column(field.name, plain(field.name), right=right, cut=True)
+    return Column(field.name, plain(field.name), right=right, truncate=True)
 
 
 def _fitting(
@@ -285,7 +290,7 @@ def _fitting(
     used = 0
     for index, column in enumerate(columns):
         cells = (len(column.text(row.get(column.name))) for row in rows)
-        used += min(max([len(column.title), *cells]), _CELL) + 3
+        used += min(max([len(column.title), *cells]), _MAX_CELL_WIDTH) + _GAP
         if used > width and index:
             return list(columns[:index]), list(columns[index:])
     return list(columns), []
@@ -295,13 +300,13 @@ def console(stream: IO[str]) -> Console:
     """Create a console that prints text literally, in colour on a terminal without ``NO_COLOR``."""
     from rich.console import Console
 
-    class Plain(Console):
-        def render_str(self, text: str, **more: Any) -> Text:
-            # all text passes here: printed text, cells and titles
-            return super().render_str(plain(text), **more)
+    class EscapingConsole(Console):
+        def render_str(self, text: str, **options: Any) -> Text:
+            # called for all text: printed text, cells and titles
+            return super().render_str(plain(text), **options)
 
         def on_broken_pipe(self) -> None:
-            raise  # the error at hand; rich would end the process with 1
+            raise  # the current error; rich would exit with 1
 
-    width = None if stream.isatty() or "COLUMNS" in os.environ else _ENDLESS
-    return Plain(file=stream, highlight=False, markup=False, emoji=False, width=width)
+    width = None if stream.isatty() or "COLUMNS" in os.environ else _UNLIMITED_WIDTH
+    return EscapingConsole(file=stream, highlight=False, markup=False, emoji=False, width=width)

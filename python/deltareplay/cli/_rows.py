@@ -21,7 +21,7 @@ from deltareplay.cli._values import (
     thousands,
 )
 from deltareplay.cli._verb import (
-    SCREEN,
+    SCREEN_ROWS,
     Columns,
     Filter,
     Limit,
@@ -65,7 +65,7 @@ def files(
     snapshot = request.table.snapshot(version, timestamp)
     rows = _file_rows(records(snapshot.file_batches(_FILE_COLUMNS, filter)))
     if limit is None and output.is_text:
-        limit = SCREEN
+        limit = SCREEN_ROWS
     output.rows(
         islice(rows, limit or None),
         [
@@ -73,7 +73,7 @@ def files(
             Column("rows", "Rows", thousands, right=True),
             Column("deleted", "Deleted", thousands, right=True),
             output.times("modified", "Modified"),
-            Column("path", "Path", whole=True),
+            Column("path", "Path", soft_wrap=True),
         ],
         empty="no files",
     )
@@ -116,7 +116,7 @@ def partitions(
     snapshot = request.table.snapshot(version, timestamp)
     groups = by_partition(snapshot.file_batches(_PARTITION_COLUMNS, filter).read_all())
     if limit is None and output.is_text:
-        limit = SCREEN
+        limit = SCREEN_ROWS
     page = groups.slice(0, limit) if limit else groups
     output.rows(
         records(page.to_batches()),
@@ -124,7 +124,7 @@ def partitions(
             Column("files", "Files", thousands, right=True),
             Column("rows", "Rows", thousands, right=True),
             Column("size_in_bytes", "Size", size, right=True),
-            Column("partition", "Partition", _partition_name, whole=True),
+            Column("partition", "Partition", _partition_name, soft_wrap=True),
         ],
         empty="no files",
     )
@@ -267,7 +267,7 @@ def _definitions(table: Table, start: int) -> Iterator[tuple[int, str]]:
             yield row["version"], row["metaData"]["schemaString"]
 
 
-#: Decoded bytes that wait: a few rows need no more.
+#: The ``look_ahead`` of a scan of which only a few rows are read.
 _LOOK_AHEAD = 1 << 20
 
 
@@ -306,8 +306,8 @@ def count(
 #: The maximum number of rows in the sample for quartiles.
 _SAMPLE = 100_000
 _QUARTILES = {"q25": 0.25, "q50": 0.5, "q75": 0.75}
-#: Characters of a value on the screen.
-_CELL = 24
+#: The maximum number of characters of a value on the screen.
+_MAX_VALUE_LENGTH = 24
 
 
 @verb
@@ -326,7 +326,7 @@ def summary(
     """
     output = request.output
     scan = request.table.snapshot(version, timestamp).scan(names(columns), filter)
-    statistics = [_Values(field) for field in scan.schema]
+    statistics = [_ColumnSummary(field) for field in scan.schema]
     for batch in scan.to_batches():
         for column, array in zip(statistics, batch.columns, strict=True):
             column.add(array)
@@ -335,8 +335,10 @@ def summary(
     def text(value: Any) -> str:
         if isinstance(value, datetime.datetime):
             return short_timestamp(value, utc=output.utc)
-        number = f"{value:.6g}" if isinstance(value, float) else plain(value)
-        return number if len(number) <= _CELL else f"{number[: _CELL - 1]}…"
+        display = f"{value:.6g}" if isinstance(value, float) else plain(value)
+        if len(display) <= _MAX_VALUE_LENGTH:
+            return display
+        return f"{display[: _MAX_VALUE_LENGTH - 1]}…"
 
     if not output.is_text:
         output.rows(rows, [Column(name) for row in rows[:1] for name in row])
@@ -353,13 +355,13 @@ def summary(
         ],
         empty="no columns",
     )
-    is_part = any(row["approximate"] for row in rows)
-    about = f", approximate: of {_SAMPLE:,} rows at random" if is_part else ""
-    read = counted(sum(column.rows for column in statistics[:1]), "row")
-    output.note(f"{read}; quartiles are the values at 25, 50 and 75 %{about}")
+    is_sample = any(row["approximate"] for row in rows)
+    method = f", approximate: of {_SAMPLE:,} rows at random" if is_sample else ""
+    num_rows = counted(sum(column.rows for column in statistics[:1]), "row")
+    output.note(f"{num_rows}; quartiles are the values at 25, 50 and 75 %{method}")
 
 
-class _Values:
+class _ColumnSummary:
     """Statistics of a column, updated batch by batch in little memory."""
 
     def __init__(self, field: pa.Field[Any]) -> None:
@@ -368,13 +370,13 @@ class _Values:
         kind: Any = field.type
         numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
         self.name = field.name
-        self.is_number = any(is_one(kind) for is_one in numbers)
+        self.is_number = any(is_type(kind) for is_type in numbers)
         self.is_ordered = not (pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType))
         self.bounds: Any = pa.array([], kind)  # the smallest value and the largest
         self.rows = self.nulls = 0
         self.sum = 0.0
         self.sample: Any = pa.table(
-            {"value": pa.array([], pa.float64()), "drawn": pa.array([], pa.float64())}
+            {"value": pa.array([], pa.float64()), "random": pa.array([], pa.float64())}
         )
 
     def add(self, array: Any) -> None:
@@ -388,20 +390,20 @@ class _Values:
         if self.is_number:
             numbers = array.cast(pa.float64(), safe=False)
             self.sum += pc.sum(numbers).as_py() or 0.0
-            drawn = pc.random(len(array), initializer=self.rows)
-            batch = pa.table([numbers, drawn], self.sample.schema)
+            random = pc.random(len(array), initializer=self.rows)
+            batch = pa.table([numbers, random], self.sample.schema)
             self.sample = pa.concat_tables([self.sample, batch])
         self.rows += len(array)
         self.nulls += array.null_count
         if self.sample.num_rows > 2 * _SAMPLE:
-            self._thin()
+            self._reduce_sample()
 
     def facts(self) -> dict[str, Any]:
         """Return the statistics; None for those that the column does not have."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        self._thin()
+        self._reduce_sample()
         shares: Any = list(_QUARTILES.values())
         quartiles: Any = pc.quantile(self.sample["value"], shares)
         bounds = [row["bound"] for row in records([pa.record_batch([self.bounds], ["bound"])])]
@@ -416,10 +418,10 @@ class _Values:
             "approximate": self.is_number and self.rows > _SAMPLE,
         }
 
-    def _thin(self) -> None:
+    def _reduce_sample(self) -> None:
         """Reduce the sample: rows have random numbers, and those with the smallest stay."""
         import pyarrow.compute as pc
 
         if self.sample.num_rows > _SAMPLE:
-            positions = pc.select_k_unstable(self.sample, _SAMPLE, [("drawn", "ascending")])
+            positions = pc.select_k_unstable(self.sample, _SAMPLE, [("random", "ascending")])
             self.sample = self.sample.take(positions)

@@ -14,7 +14,7 @@ from deltareplay._protocol.schema import Struct, leaves, type_text
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support import units
 from deltareplay.cli._check import print_findings
-from deltareplay.cli._history import effect, who
+from deltareplay.cli._history import author, effect
 from deltareplay.cli._values import counted, instant, plain, records, size, thousands
 from deltareplay.cli._verb import Request, Timestamp, Version, verb
 from deltareplay.exceptions import CorruptTableError, DeltaReplayWarning, VersionNotFoundError
@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from deltareplay import Snapshot, Table
 
 
-#: Columns and properties on the screen.
+#: The maximum number of columns, and of properties, on the screen.
 _MAX_LISTED = 20
-#: The limit of small files, and the numbers of such files and of commits that are reported.
-_SMALL, _MANY = 32 << 20, 100
+#: The average size below which files are small.
+_SMALL = 32 << 20
+#: The number of small files, or of commits after the checkpoint, that is reported.
+_MANY = 100
 
 
 @verb
@@ -40,13 +42,14 @@ def show(request: Request, *, version: Version = None, timestamp: Timestamp = No
         warnings.simplefilter("ignore", DeltaReplayWarning)  # they are findings of its health
         snapshot = table.snapshot(version, timestamp)
         facts = {"uri": request.safe_uri, **_facts(request, table, snapshot)}
-    request.output.document(facts, lambda console: _screen(console, request, facts))
+    request.output.document(facts, lambda console: _print_screen(console, request, facts))
 
 
 def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]:
     metadata, protocol = snapshot.metadata, snapshot.protocol
     rows = snapshot.num_rows  # first, because it reads what the other two need
     commit = _commit(table, snapshot.version)
+    segment = snapshot.log_segment
     facts: dict[str, Any] = {
         "name": metadata.name,
         "description": metadata.description,
@@ -55,7 +58,7 @@ def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]
         "timestamp": snapshot.timestamp,
         "operation": commit.get("operation"),
         "effect": effect(commit),
-        "by": who(commit),
+        "by": author(commit),
         "rows": rows,
         "files": snapshot.num_files,
         "size_in_bytes": snapshot.size_in_bytes,
@@ -70,8 +73,9 @@ def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]
             {"name": path, "type": type_text(field.type), "nullable": field.nullable}
             for path, field in leaves(Struct.parse(metadata.schema_string).fields)
         ],
+        "checkpoint_version": segment.checkpoint_version,
+        "commits_after_checkpoint": segment.num_commits,
     }
-    facts |= _log(snapshot)
     facts["health"] = _health(request, snapshot, facts)
     return facts
 
@@ -82,15 +86,6 @@ def _commit(table: Table, version: int) -> dict[str, Any]:
         return next(records(table.history(version=version).to_batches()))
     except (CorruptTableError, VersionNotFoundError):
         return {}
-
-
-def _log(snapshot: Snapshot) -> dict[str, int | None]:
-    """Return the version of the checkpoint and the number of commits after it."""
-    segment = snapshot.log_segment
-    return {
-        "checkpoint_version": segment.checkpoint_version,
-        "commits_after_checkpoint": segment.num_commits,
-    }
 
 
 def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list[dict[str, str]]:
@@ -132,7 +127,7 @@ def _health(request: Request, snapshot: Snapshot, facts: dict[str, Any]) -> list
     return findings
 
 
-def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
+def _print_screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     from rich import box
     from rich.table import Table as Grid
     from rich.text import Text
@@ -147,13 +142,15 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
     lines = Grid.grid(padding=(0, 2))
     lines.add_column(style="cyan", no_wrap=True)
     lines.add_column(overflow="fold")
-    when = facts["timestamp"]
+    timestamp = facts["timestamp"]
     files, total = facts["files"], facts["size_in_bytes"]
     average = f", {size(total // files)} on average" if files else ""
-    commit = " ".join(filter(None, [plain(facts["operation"]), _in_brackets(facts["effect"])]))
-    age = units.ago(when, datetime.now(timezone.utc))
+    effect_text = f"({facts['effect']})" if facts["effect"] else ""
+    commit = " ".join(filter(None, [plain(facts["operation"]), effect_text]))
+    properties = [f"{plain(key)} = {plain(value)}" for key, value in facts["properties"].items()]
+    age = units.ago(timestamp, datetime.now(timezone.utc))
     entries = {
-        "Version": f"{facts['version']}, {request.output.timestamp(when)} ({age})",
+        "Version": f"{facts['version']}, {request.output.timestamp(timestamp)} ({age})",
         "Last commit": commit or "not in the log any more",
         "By": facts["by"],
         "Rows": "unknown: some files have no statistics; deltareplay count"
@@ -166,7 +163,7 @@ def _screen(console: Console, request: Request, facts: dict[str, Any]) -> None:
         "Created": facts["created"] and request.output.timestamp(facts["created"]),
         "Protocol": f"reader {facts['min_reader_version']}, writer {facts['min_writer_version']}",
         "Features": ", ".join(map(plain, facts["features"])),
-        "Properties": _first([f"{plain(k)} = {plain(v)}" for k, v in facts["properties"].items()]),
+        "Properties": _listing(properties),
         "Id": plain(facts["id"]),
     }
     for name, text in entries.items():
@@ -211,15 +208,11 @@ def _log_text(facts: dict[str, Any]) -> str:
     return f"checkpoint of version {checkpoint}, {counted(after, 'commit')} after it"
 
 
-def _in_brackets(text: str) -> str:
-    return f"({text})" if text else ""
-
-
-def _first(texts: list[str]) -> Text:
+def _listing(items: list[str]) -> Text:
     from rich.text import Text
 
-    more = [f"and {len(texts) - _MAX_LISTED} more"] if len(texts) > _MAX_LISTED else []
-    return Text("\n".join(texts[:_MAX_LISTED] + more))
+    more = [f"and {len(items) - _MAX_LISTED} more"] if len(items) > _MAX_LISTED else []
+    return Text("\n".join(items[:_MAX_LISTED] + more))
 
 
 @verb

@@ -117,20 +117,20 @@ def to_json(value: Any, *, utc: bool, ascii_only: bool = False) -> str:
     >>> to_json({"at": _EPOCH, "b": b"a", "n": math.nan}, utc=True)
     '{"at": "1970-01-01T00:00:00+00:00", "b": "YQ==", "n": "nan"}'
     """
-    text = json.dumps(_portable(value, utc), ensure_ascii=ascii_only)
-    # JSON escapes: parsers return the same text
+    text = json.dumps(_json_value(value, utc), ensure_ascii=ascii_only)
+    # as JSON escapes, which parsers decode
     return _INVISIBLE.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
-def _portable(value: Any, utc: bool) -> Any:
+def _json_value(value: Any, utc: bool) -> Any:
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(name): _portable(item, utc) for name, item in value.items()}
+        return {str(name): _json_value(item, utc) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_portable(item, utc) for item in value]
+        return [_json_value(item, utc) for item in value]
     if isinstance(value, datetime.datetime):
         return zoned(value, utc=utc).isoformat()
     if isinstance(value, (datetime.date, datetime.time)):
@@ -161,8 +161,8 @@ def _column(array: Any) -> list[Any]:
 
     kind = array.type
     if pa.types.is_timestamp(kind):
-        # `to_pylist` would import pandas, which takes longer than all the rest; and `cast` and
-        # `is_valid` of an array would import `pyarrow.compute`
+        # `to_pylist` would import pandas, and `cast` and `is_valid` of an array would import
+        # `pyarrow.compute`: both are slow
         zone = None if kind.tz is None else datetime.timezone.utc
         ticks = array.view(pa.int64()).to_pylist()
         return [_datetime(tick, _TICKS[kind.unit], zone) for tick in ticks]

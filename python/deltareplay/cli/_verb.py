@@ -17,13 +17,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-from deltareplay._support.units import whole
+from deltareplay._support.units import parse_integer
+from deltareplay._support.uris import without_secrets
 from deltareplay.cli._output import Output
 from deltareplay.cli._values import plain
+from deltareplay.exceptions import (
+    CommitConflictError,
+    CommitStateUnknownError,
+    CorruptTableError,
+    DeltaReplayError,
+    DeltaReplayWarning,
+    InvalidArgumentError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 
 if TYPE_CHECKING:
     from deltareplay import Table
-    from deltareplay.exceptions import DeltaReplayError
 
 
 Version = Annotated[
@@ -45,11 +56,11 @@ Filter = Annotated[
 #: Functions for the current time.
 _CLOCK = re.compile(r"\b(now|curdate|current_date|current_timestamp)\b", re.IGNORECASE)
 #: The default number of rows printed for a person.
-SCREEN = 50
+SCREEN_ROWS = 50
 Limit = Annotated[
     int | None,
     typer.Option(
-        "--limit", "-n", min=0, help=f"How many; 0: all. Default: all, on a terminal {SCREEN}."
+        "--limit", "-n", min=0, help=f"How many; 0: all. Default: all, on a terminal {SCREEN_ROWS}."
     ),
 ]
 Columns = Annotated[
@@ -79,14 +90,14 @@ def version_or_time(text: str) -> int | str:
     >>> version_or_time("7"), version_or_time("2026-01-02")
     (7, '2026-01-02')
     """
-    version = whole(text)
+    version = parse_integer(text)
     return text if version is None else version
 
 
-def at_start(filter: str | None) -> str | None:
+def with_fixed_time(filter: str | None) -> str | None:
     """Replace the current time in a filter by the time at which the command starts.
 
-    >>> at_start("id > 7"), "now" in at_start("at > now() - INTERVAL 1 HOUR")
+    >>> with_fixed_time("id > 7"), "now" in with_fixed_time("at > now() - INTERVAL 1 HOUR")
     ('id > 7', False)
     """
     if filter is None or not _CLOCK.search(filter):
@@ -100,8 +111,35 @@ P = ParamSpec("P")
 
 #: Exit codes.
 FINDINGS, WRONG_USE, UNREADABLE, STOPPED = 1, 2, 3, 130
-#: Errors that quote the filter, in a second and a third line.
-_OWN = ("filter.syntax", "filter.unsupported")
+#: Errors that quote the filter, and so have several lines.
+_MULTILINE = ("filter.syntax", "filter.unsupported")
+#: The exit code and the remedy of each class of errors; the first class that matches counts.
+_ERRORS: tuple[tuple[type[DeltaReplayError], int, str], ...] = (
+    (InvalidArgumentError, WRONG_USE, "see `deltareplay VERB --help`"),
+    (VersionNotFoundError, WRONG_USE, "choose a version that `deltareplay history TABLE` lists"),
+    (
+        TableNotFoundError,
+        UNREADABLE,
+        "name the directory that contains _delta_log; in a store, check the account, too",
+    ),
+    (UnsupportedFeatureError, UNREADABLE, "`deltareplay why TABLE` lists every obstacle"),
+    (
+        CorruptTableError,
+        UNREADABLE,
+        "`deltareplay verify TABLE` lists all damage; try an older --version",
+    ),
+    (CommitConflictError, UNREADABLE, "nothing was committed: try again"),
+    (
+        CommitStateUnknownError,
+        UNREADABLE,
+        "look in `deltareplay history TABLE` before you try again",
+    ),
+    (
+        DeltaReplayError,
+        UNREADABLE,
+        "try again; check the address, the network and the credentials",
+    ),
+)
 
 _COMMON = {
     "storage_option": (
@@ -155,19 +193,15 @@ class Request:
     @property
     def safe_uri(self) -> str:
         """The URI for printing: without a user, a password or a signature."""
-        from deltareplay._support.uris import without_secrets
-
         return without_secrets(self.table.uri)
 
     def command(self, name: str, options: str = "") -> str:
         """Return the command line of another verb for the same table."""
-        return f"deltareplay {name} {_named(self.uri)} {options}".rstrip()
+        return f"deltareplay {name} {_shell_uri(self.uri)} {options}".rstrip()
 
 
-def _named(uri: str) -> str:
-    """Return the table's URI for a shell, without secrets."""
-    from deltareplay._support.uris import without_secrets
-
+def _shell_uri(uri: str) -> str:
+    """Quote a URI for a shell, without secrets."""
     return shlex.quote(without_secrets(uri))
 
 
@@ -195,7 +229,7 @@ def verb(function: Callable[Concatenate[Request, P], int | None]) -> Callable[..
 
     def call(**arguments: Any) -> None:
         common = {name: arguments.pop(name) for name in _COMMON}
-        code = _ran(function, arguments.pop("uri"), common, arguments)
+        code = _run(function, arguments.pop("uri"), common, arguments)
         if code:
             raise typer.Exit(code)
 
@@ -206,12 +240,10 @@ def verb(function: Callable[Concatenate[Request, P], int | None]) -> Callable[..
     return call
 
 
-def _ran(
+def _run(
     function: Callable[..., int | None], uri: str, common: dict[str, Any], own: dict[str, Any]
 ) -> int:
-    from deltareplay.exceptions import DeltaReplayError, DeltaReplayWarning
-
-    with warnings.catch_warnings(), _logged(common["verbose"]):
+    with warnings.catch_warnings(), _log_to_stderr(common["verbose"]):
         warnings.simplefilter("always", DeltaReplayWarning)
         warnings.showwarning = _show_warning
         try:
@@ -221,18 +253,18 @@ def _ran(
             form = "json" if common["as_json"] else "csv" if common["as_csv"] else "text"
             request = Request(uri, options, Output(form, utc=common["utc"]))
             for name in own.keys() & {"filter", "where"}:
-                own[name] = at_start(own[name])
+                own[name] = with_fixed_time(own[name])
             return function(request, **own) or 0
         except DeltaReplayError as error:
-            return _failed(error, uri, function.__name__.replace("_", "-"))
+            return _report_error(error, uri, function.__name__.replace("_", "-"))
         except KeyboardInterrupt:
             return STOPPED
         except BrokenPipeError:
             return 0
         except OSError as error:
             if error.filename is None:
-                raise  # no file was opened: standard output does not take the answer
-            say("error", str(error), "check the path and its permissions")
+                raise  # not of a file: standard output cannot be written
+            print_message("error", str(error), "check the path and its permissions")
             return WRONG_USE
         except typer.BadParameter:
             raise
@@ -240,7 +272,7 @@ def _ran(
             if common["verbose"]:
                 traceback.print_exc()
             kind = type(error).__name__
-            say("error", f"{kind}: {error}", "report it as a bug, with what -v prints")
+            print_message("error", f"{kind}: {error}", "report it as a bug, with what -v prints")
             return UNREADABLE
 
 
@@ -252,60 +284,39 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _failed(error: DeltaReplayError, uri: str, name: str) -> int:
+def _report_error(error: DeltaReplayError, uri: str, name: str) -> int:
     """Print an error and its remedy; return the exit code."""
-    from deltareplay import exceptions
-
-    if isinstance(error, exceptions.InvalidArgumentError):
-        code, remedy = WRONG_USE, f"see `deltareplay {name} --help`"
-    elif isinstance(error, exceptions.VersionNotFoundError):
-        code, remedy = WRONG_USE, "choose a version that `deltareplay history TABLE` lists"
-    elif isinstance(error, exceptions.TableNotFoundError):
-        code, remedy = (
-            UNREADABLE,
-            ("name the directory that contains _delta_log; in a store, check the account, too"),
-        )
-    elif isinstance(error, exceptions.UnsupportedFeatureError):
-        code, remedy = UNREADABLE, "`deltareplay why TABLE` lists every obstacle"
-    elif isinstance(error, exceptions.CorruptTableError):
-        code, remedy = (
-            UNREADABLE,
-            ("`deltareplay verify TABLE` lists all damage; try an older --version"),
-        )
-    elif isinstance(error, exceptions.CommitConflictError):
-        code, remedy = UNREADABLE, "nothing was committed: try again"
-    elif isinstance(error, exceptions.CommitStateUnknownError):
-        code, remedy = UNREADABLE, "look in `deltareplay history TABLE` before you try again"
-    else:
-        code, remedy = UNREADABLE, "try again; check the address, the network and the credentials"
-    remedy = remedy.replace("TABLE", _named(uri))
-    say("error", f"{error} [{error.code}]", remedy, error.docs, is_own=error.code in _OWN)
+    code, remedy = next((code, text) for kind, code, text in _ERRORS if isinstance(error, kind))
+    remedy = remedy.replace("VERB", name).replace("TABLE", _shell_uri(uri))
+    print_message(
+        "error", f"{error} [{error.code}]", remedy, error.docs, multiline=error.code in _MULTILINE
+    )
     return code
 
 
-def _show_warning(message: Warning | str, *_where: Any, **_more: Any) -> None:
-    say("warning", str(message))
+def _show_warning(message: Warning | str, *_location: Any, **_options: Any) -> None:
+    print_message("warning", str(message))
 
 
-def say(
+def print_message(
     kind: str,
     message: str,
     remedy: str | None = None,
     more: str | None = None,
     *,
-    is_own: bool = False,
+    multiline: bool = False,
 ) -> None:
     """Write a message to standard error, in colour on a terminal.
 
-    A message that may contain text from the table is one line; a message on the user's own text may
-    have several.
+    A message that may contain text from the table is one line; a message about the user's own text
+    may have several (``multiline``).
     """
     from deltareplay.cli._output import console
 
     colour = {"error": "bold red", "warning": "bold yellow"}.get(kind, "bold")
     out = console(sys.stderr)
     out.print(f"{kind}:", style=colour, end=" ")
-    for line in message.splitlines() if is_own else [message]:
+    for line in message.splitlines() if multiline else [message]:
         out.print(line, soft_wrap=True)
     if remedy is not None:
         out.print("  try:", style="bold", end=" ")
@@ -316,7 +327,7 @@ def say(
 
 
 @contextlib.contextmanager
-def _logged(enabled: bool) -> Iterator[None]:
+def _log_to_stderr(enabled: bool) -> Iterator[None]:
     """Let the logger write to standard error within the context, if enabled."""
     if not enabled:
         yield
@@ -326,11 +337,11 @@ def _logged(enabled: bool) -> Iterator[None]:
     logger = logging.getLogger("deltareplay")
     handler = logging.StreamHandler()
 
-    class Plain(logging.Formatter):
+    class EscapingFormatter(logging.Formatter):
         def format(self, record: logging.LogRecord) -> str:
             return "\n".join(map(plain, super().format(record).splitlines()))
 
-    handler.setFormatter(Plain("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(EscapingFormatter("%(asctime)s %(levelname)s %(message)s"))
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
