@@ -86,11 +86,14 @@ __all__ = [
 __version__: str
 
 _Definition = tuple[Metadata, Protocol]
-# what is new of a column, and what it becomes
+# a change of a column: kind and value
 _Change = tuple[str, str | None]
 _Outcome = tuple[int | None, dict[str, str], str | None]
 _File = tuple[str, int, int]
 _Copy = tuple[str, str | None, str, int | None]
+_Checkpoint = tuple[str, int, int, int, int]
+_Sidecar = tuple[str, int, int, int, int]
+_Descriptor = tuple[str, str, int | None, int, int]
 
 @final
 class ArrowSchema:
@@ -138,9 +141,7 @@ class Table:
     def history_of(self, version: int) -> ArrowTable: ...
     def actions(self, start: int, end: int | None = None) -> BatchIterator: ...
     def locate(self, paths: Sequence[str]) -> list[str]: ...
-    def bitmaps(
-        self, descriptors: Sequence[tuple[str, str, int | None, int, int]], chunk_bits: int
-    ) -> BatchIterator: ...
+    def bitmaps(self, descriptors: Sequence[_Descriptor], chunk_bits: int) -> BatchIterator: ...
     def changes(
         self,
         start: int | datetime.datetime | str,
@@ -213,9 +214,7 @@ class Table:
         options: Mapping[str, Any],
     ) -> _Outcome: ...
     def delete(self, condition: Filter | None, options: Mapping[str, Any]) -> _Outcome: ...
-    def checkpoint(
-        self, snapshot: Snapshot, layout: str | None = None
-    ) -> tuple[str, int, int, int, int]: ...
+    def checkpoint(self, snapshot: Snapshot, layout: str | None = None) -> _Checkpoint: ...
     def cleanup_expired(self, snapshot: Snapshot) -> None: ...
     def compact_log(
         self, start: int | None = None, end: int | None = None
@@ -352,7 +351,7 @@ class MarkedRows:
     def write_vectors(
         self,
         transaction: Transaction,
-        files: Sequence[tuple[int, tuple[str, str, int | None, int, int] | None]],
+        files: Sequence[tuple[int, _Descriptor | None]],
     ) -> list[dict[str, Any]]: ...
 
 @final
@@ -415,11 +414,9 @@ class Snapshot:
 @final
 class CheckpointPlan:
     def __new__(cls, table: Table, snapshot: Snapshot, target_size: int) -> CheckpointPlan: ...
-    def there(self) -> tuple[str, int, int, int, int] | None: ...
+    def existing(self) -> _Checkpoint | None: ...
     def work(self) -> tuple[list[ReplayPiece], ReplayTail, str | None] | None: ...
-    def finish(
-        self, table: Table, written: Sequence[tuple[str, int, int, int, int]]
-    ) -> tuple[str, int, int, int, int]: ...
+    def finish(self, table: Table, written: Sequence[_Sidecar]) -> _Checkpoint: ...
 
 @final
 class ReplayPiece:
@@ -431,7 +428,7 @@ class ReplayPiece:
     def rows(self, table: Table, tail: ReplayTail, threads: int | None = None) -> BatchIterator: ...
     def write_sidecars(
         self, table: Table, tail: ReplayTail, codec: str | None = None, threads: int | None = None
-    ) -> list[tuple[str, int, int, int, int]]: ...
+    ) -> list[_Sidecar]: ...
 
 @final
 class ReplayTail:
@@ -582,7 +579,7 @@ def optimize(
     z_order_by: Sequence[str],
     purge: bool,
     options: Mapping[str, Any],
-) -> tuple[int | None, dict[str, str], str | None]: ...
+) -> _Outcome: ...
 
 @final
 class OptimizePlan:
@@ -604,9 +601,7 @@ class OptimizePlan:
     def totals(self) -> tuple[int, int, int]: ...
     def bins(self) -> list[str]: ...
     def orders(self, piece_size: int) -> list[tuple[str, list[str], int]]: ...
-    def commit(
-        self, added: Sequence[tuple[int, str]], options: Mapping[str, Any]
-    ) -> tuple[int | None, dict[str, str], str | None]: ...
+    def commit(self, added: Sequence[tuple[int, str]], options: Mapping[str, Any]) -> _Outcome: ...
 
 def pack_files(
     table: Table,

@@ -143,7 +143,7 @@ impl ArrowBatch {
     ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
         drop(requested_schema); // only a hint: the consumer casts
         let data = StructArray::from(self.0.clone()).into_data();
-        let (array, _) = to_ffi(&data).map_err(|cause| refused(py, &cause))?;
+        let (array, _) = to_ffi(&data).map_err(|cause| unsupported_schema(py, &cause))?;
         Ok((
             schema_capsule(py, self.0.schema_ref())?,
             PyCapsule::new_with_value::<FFI_ArrowArray>(py, array, c"arrow_array")?,
@@ -171,7 +171,7 @@ impl BatchIterator {
         }
     }
 
-    /// Returns the batches, unless another process created them: then even the lock may be held for ever.
+    /// Returns the batches, or an error in a forked child, where the lock may never be released.
     fn lock(&self) -> Result<MutexGuard<'_, Option<Batches>>> {
         if self.process != std::process::id() {
             return Err(forked());
@@ -182,13 +182,14 @@ impl BatchIterator {
 
 #[pymethods]
 impl BatchIterator {
-    /// Returns the schema that every batch has.
+    /// Returns the schema of every batch.
     #[getter]
     fn schema(&self) -> ArrowSchema {
         ArrowSchema(Arc::clone(&self.schema))
     }
 
-    /// Returns the next batch, or None after the last one. Errors are typed, and Ctrl-C stops it.
+    /// Returns the next batch, or None after the last one. Unlike with the C stream interface, errors keep
+    /// their class, and Ctrl-C interrupts it.
     fn next_batch(&self, py: Python<'_>) -> PyResult<Option<ArrowBatch>> {
         let batch = detached(py, || {
             let mut batches = self.lock()?;
@@ -211,7 +212,9 @@ impl BatchIterator {
         drop(requested_schema); // only a hint: the consumer casts
         let batches = detached(py, || Ok(self.lock()?.take()))?;
         let Some(batches) = batches else {
-            return Err(PyRuntimeError::new_err("these batches were read before"));
+            return Err(PyRuntimeError::new_err(
+                "these batches have already been read",
+            ));
         };
         stream_capsule(py, Arc::clone(&self.schema), batches)
     }
@@ -233,17 +236,17 @@ fn stream_capsule(
 }
 
 fn c_schema(py: Python<'_>, schema: &SchemaRef) -> PyResult<FFI_ArrowSchema> {
-    FFI_ArrowSchema::try_from(schema.as_ref()).map_err(|cause| refused(py, &cause))
+    FFI_ArrowSchema::try_from(schema.as_ref()).map_err(|cause| unsupported_schema(py, &cause))
 }
 
-/// Returns the error for data that cannot be described in C.
-fn refused(py: Python<'_>, cause: &ArrowError) -> PyErr {
+/// Returns the error for a schema that the C data interface cannot represent.
+fn unsupported_schema(py: Python<'_>, cause: &ArrowError) -> PyErr {
     let message =
-        format!("a column has a name that Arrow cannot hold ({cause}): leave it out, or rename it");
+        format!("a column has a name that Arrow cannot represent ({cause}): omit it, or rename it");
     to_exception(py, &Error::unsupported("schema.name", message))
 }
 
-/// The batches as the C stream interface requires them: errors as text, and no panic across the boundary.
+/// The batches for the C stream interface: errors become text, and no panic crosses the boundary.
 struct Reader {
     schema: SchemaRef,
     batches: Batches,
@@ -257,7 +260,7 @@ impl Iterator for Reader {
             Ok(next) => next.map(|batch| batch.map_err(|e| ArrowError::ExternalError(Box::new(e)))),
             Err(payload) => {
                 let message = panic_message(payload.as_ref());
-                let error = ArrowError::ComputeError(format!("a bug of deltareplay: {message}"));
+                let error = ArrowError::ComputeError(format!("a bug in deltareplay: {message}"));
                 Some(Err(error))
             }
         }

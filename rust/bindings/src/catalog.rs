@@ -67,15 +67,15 @@ impl PyCatalog {
     }
 
     /// Calls a method and converts its result.
-    fn ask<T>(
+    fn call<T>(
         &self,
         method: &str,
-        ask: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+        call: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
         read: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Result<T> {
-        let reply = Python::try_attach(|py| {
+        let result = Python::try_attach(|py| {
             let object = self.object.bind(py);
-            let answer = ask(object).map_err(|error| self.raised(py, method, error))?;
+            let answer = call(object).map_err(|error| self.raised(py, method, error))?;
             read(&answer).map_err(|error| {
                 let message = format!(
                     "{}.{method} must return what deltareplay.catalogs.Catalog documents: {error}",
@@ -84,10 +84,10 @@ impl PyCatalog {
                 Error::invalid("catalog.answer", message)
             })
         });
-        reply.unwrap_or_else(|| Err(Error::interrupted()))
+        result.unwrap_or_else(|| Err(Error::interrupted()))
     }
 
-    /// Converts an exception of a method to an error with a kind that commits can handle.
+    /// Converts an exception of a method to an error whose kind tells a commit what to do.
     fn raised(&self, py: Python<'_>, method: &str, error: PyErr) -> Error {
         if !error.is_instance_of::<PyException>(py) {
             gate::keep(error);
@@ -119,7 +119,7 @@ impl Vending for PyCatalog {
                 expires_at: vended.expires_at,
             }))
         };
-        self.ask(
+        self.call(
             "credentials",
             |object| object.call_method1("credentials", (operation,)),
             read,
@@ -129,7 +129,7 @@ impl Vending for PyCatalog {
 
 impl Catalog for PyCatalog {
     fn load(&self) -> Result<LogTail> {
-        let tail: Tail = self.ask(
+        let tail: Tail = self.call(
             "load",
             |object| object.call_method0("load"),
             |it| it.extract(),
@@ -142,20 +142,20 @@ impl Catalog for PyCatalog {
             allowed: tail
                 .allowed
                 .iter()
-                .map(|name| maintenance(name))
+                .map(|name| permission(name))
                 .collect::<Result<_>>()?,
         })
     }
 
     fn commit(&self, staged: &StagedCommit) -> Result<Ratification> {
-        let answer: String = self.ask(
+        let answer: String = self.call(
             "commit",
             |object| object.call_method1("commit", (staged_out(object.py(), staged)?,)),
             |answer| answer.extract(),
         )?;
         variant_named(&answer).ok_or_else(|| {
             let message = format!(
-                "{}.commit returned {answer:?}: it returns \"ratified\", \"taken\" or \"publish-first\"",
+                "{}.commit returned {answer:?}: it must return \"ratified\", \"taken\" or \"publish-first\"",
                 self.class
             );
             Error::invalid("catalog.answer", message).at_version(staged.version)
@@ -163,7 +163,7 @@ impl Catalog for PyCatalog {
     }
 
     fn published(&self, version: u64) -> Result<()> {
-        self.ask(
+        self.call(
             "published",
             |object| object.call_method1("published", (version,)),
             |_| Ok(()),
@@ -203,7 +203,7 @@ fn commit_of(commit: Ratified) -> Result<RatifiedCommit> {
         },
         (None, Some(bytes)) => Content::Inline(Bytes::from(bytes)),
         _ => {
-            let message = "a ratified commit has either a file name or its content";
+            let message = "a ratified commit must have either a file name or its content";
             return Err(Error::invalid("catalog.answer", message).at_version(commit.version));
         }
     };
@@ -213,13 +213,14 @@ fn commit_of(commit: Ratified) -> Result<RatifiedCommit> {
     })
 }
 
-fn maintenance(name: &str) -> Result<Permission> {
+fn permission(name: &str) -> Result<Permission> {
     let permission = Permission::ALL
         .into_iter()
         .find(|permission| permission.name() == name);
     permission.ok_or_else(|| {
         let names = Permission::ALL.map(Permission::name).join(", ");
-        let message = format!("the catalog allows {name:?}: it can allow {names}");
+        let message =
+            format!("unknown permission {name:?} of the catalog: it must be one of {names}");
         Error::invalid("catalog.answer", message)
     })
 }

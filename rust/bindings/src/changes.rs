@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::batches::{ArrowSchema, BatchIterator, stream};
 use crate::convert;
 use crate::gate::detached;
+use crate::table::Table;
 
 /// The changes of a range of versions.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -20,7 +21,7 @@ impl Changes {
         ArrowSchema(self.0.schema())
     }
 
-    /// Returns first and last version, or None for an empty range.
+    /// Returns the first and the last version, or None for an empty range.
     #[getter]
     fn versions(&self) -> Option<(u64, u64)> {
         self.0.versions()
@@ -35,7 +36,7 @@ impl Changes {
     /// Returns version, way, reason, files and bytes of each commit.
     fn explain(&self, py: Python<'_>) -> PyResult<Vec<Explained>> {
         let commits = detached(py, || self.0.explain())?;
-        let facts = |commit: changes::Explained| {
+        let fields = |commit: changes::Explained| {
             (
                 commit.version,
                 commit.way.name(),
@@ -44,7 +45,7 @@ impl Changes {
                 commit.bytes,
             )
         };
-        Ok(commits.into_iter().map(facts).collect())
+        Ok(commits.into_iter().map(fields).collect())
     }
 
     /// Returns the steps of net changes for many processes; None for full changes.
@@ -113,10 +114,10 @@ impl ChangeSplit {
         Ok(parts.into_iter().map(Self).collect())
     }
 
-    /// Returns files that any Parquet reader can read as a whole, and the split of the rest.
+    /// Returns the files that any Parquet reader can read as a whole, and a split of the rest.
     fn without_whole_files(&self) -> (Vec<WholeFile>, Option<Self>) {
         let (whole, rest) = self.0.clone().without_whole_files();
-        let facts = |file: changes::WholeFile| {
+        let fields = |file: changes::WholeFile| {
             (
                 file.path,
                 file.size,
@@ -126,11 +127,11 @@ impl ChangeSplit {
                 file.timestamp,
             )
         };
-        (whole.into_iter().map(facts).collect(), rest.map(Self))
+        (whole.into_iter().map(fields).collect(), rest.map(Self))
     }
 
     /// Returns the rows, read on demand from the files of this table.
-    fn rows(&self, py: Python<'_>, table: &crate::table::Table) -> PyResult<BatchIterator> {
+    fn rows(&self, py: Python<'_>, table: &Table) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows(table.0.source()))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }
@@ -176,7 +177,7 @@ impl ChangeShuffle {
     fn row_events(
         &self,
         py: Python<'_>,
-        table: &crate::table::Table,
+        table: &Table,
         part: (u32, u32),
     ) -> PyResult<BatchIterator> {
         let row_events = detached(py, || self.0.row_events(table.0.source(), part))?;
@@ -193,11 +194,11 @@ impl ChangeShuffle {
         Ok(BatchIterator::new(outcomes.schema(), Box::new(outcomes)))
     }
 
-    /// Returns the rows that are returned; the results for one file are consecutive.
+    /// Returns the changed rows for these outcomes; the outcomes of a file must be adjacent.
     fn rows(
         &self,
         py: Python<'_>,
-        table: &crate::table::Table,
+        table: &Table,
         outcomes: &Bound<'_, PyAny>,
     ) -> PyResult<BatchIterator> {
         let outcomes = stream(outcomes)?;

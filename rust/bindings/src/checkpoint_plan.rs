@@ -29,14 +29,15 @@ impl CheckpointPlan {
     }
 
     /// Returns the existing checkpoint, if any.
-    fn there(&self) -> Option<PyCheckpoint> {
+    fn existing(&self) -> Option<PyCheckpoint> {
         match &self.0 {
             Planned::Existing(written) => Some(checkpoint_out(written.clone())),
             Planned::ToDo(_) => None,
         }
     }
 
-    /// Returns the pieces that other processes write, the tail that they need, and the codec.
+    /// Returns the pieces that other processes write, the tail that they need, and the codec; None if the
+    /// checkpoint exists.
     fn work(&self) -> Option<(Vec<ReplayPiece>, ReplayTail, Option<String>)> {
         match &self.0 {
             Planned::Existing(_) => None,
@@ -56,10 +57,10 @@ impl CheckpointPlan {
         written: Vec<PySidecar>,
     ) -> PyResult<PyCheckpoint> {
         let written = written.into_iter().map(sidecar_in).collect();
-        let done = detached(py, || match &self.0 {
+        let checkpoint = detached(py, || match &self.0 {
             Planned::Existing(written) => Ok(written.clone()),
             Planned::ToDo(plan) => plan.finish(table.0.source(), written),
         })?;
-        Ok(checkpoint_out(done))
+        Ok(checkpoint_out(checkpoint))
     }
 }

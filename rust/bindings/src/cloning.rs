@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use deltareplay_core::error::{Error, Result};
+use deltareplay_core::error::Result;
 use deltareplay_core::maintenance::clone;
 use deltareplay_core::storage::transfer::FileCopy;
 use deltareplay_core::table::{self as core, CloneOptions};
@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use crate::gate::detached;
 use crate::snapshot::Snapshot;
 use crate::table::Table;
+use crate::transaction::finished;
 
 /// Source, source within the store, target, bytes.
 type PyCopy = (String, Option<String>, String, Option<u64>);
@@ -28,15 +29,9 @@ impl Cloning {
     }
 }
 
-fn finished() -> Error {
-    let message = "the transaction has ended: begin a new one";
-    Error::invalid("transaction.finished", message)
-}
-
 #[pymethods]
 impl Cloning {
     #[new]
-    #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     fn new(
         py: Python<'_>,
         source: &Table,
@@ -92,14 +87,15 @@ pub(crate) fn copy_files(
     target: &Table,
     copies: Vec<PyCopy>,
 ) -> PyResult<u64> {
-    let copies = copies.into_iter();
-    let copies = copies.map(|(from, within_store, to, size)| FileCopy {
-        from,
-        within_store,
-        to,
-        size,
-    });
-    let copies = copies.collect();
+    let copies = copies
+        .into_iter()
+        .map(|(from, within_store, to, size)| FileCopy {
+            from,
+            within_store,
+            to,
+            size,
+        })
+        .collect();
     detached(py, || {
         clone::copy_files(source.0.source(), target.0.source(), copies)
     })

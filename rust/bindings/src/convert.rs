@@ -21,7 +21,7 @@ pub(crate) fn storage_options(
         // the value may be a secret: the message only has the key and the type
         let (Ok(key), Ok(value)) = (key.cast::<PyString>(), value.cast::<PyString>()) else {
             return Err(PyTypeError::new_err(format!(
-                "storage_options maps text to text; the value of {} is of type {}",
+                "storage_options must map str to str, but the value of {} is of type {}",
                 key.repr()?,
                 value.get_type().name()?
             )));
@@ -46,7 +46,7 @@ pub(crate) fn strings(
             value
                 .get_type()
                 .name()
-                .map_or_else(|_| "this".to_owned(), |class| class.to_string())
+                .map_or_else(|_| "an object".to_owned(), |class| class.to_string())
         ))
     })
 }
@@ -64,7 +64,7 @@ pub(crate) fn at(
         (Some(_), Some(_)) => Err(invalid(
             py,
             "argument.version_and_timestamp",
-            "version and timestamp are two ways to choose a version: pass one of them",
+            "version and timestamp both select the version: pass only one of them",
         )),
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn edge(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Edge> {
 
 /// Converts `kind` and `deleted` to a kind of changes.
 pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResult<Kind> {
-    let mode = match deleted {
+    let deleted_rows = match deleted {
         None | Some("exclude") => false,
         Some("include") => true,
         Some(other) => {
@@ -89,12 +89,16 @@ pub(crate) fn kind(py: Python<'_>, kind: &str, deleted: Option<&str>) -> PyResul
         }
     };
     Ok(match kind {
-        "upsert" => Kind::Net(Net::Upsert { deleted: mode }),
-        "append-only" => Kind::Net(Net::AppendOnly { deleted: mode }),
+        "upsert" => Kind::Net(Net::Upsert {
+            deleted: deleted_rows,
+        }),
+        "append-only" => Kind::Net(Net::AppendOnly {
+            deleted: deleted_rows,
+        }),
         "full-delta" | "min-delta" if deleted.is_some() => {
             let message = format!(
-                "deleted applies to \"upsert\" and \"append-only\" alone, and {kind:?} always includes \
-                 deleted rows: omit it"
+                "deleted applies only to \"upsert\" and \"append-only\"; {kind:?} always includes deleted \
+                 rows: omit it"
             );
             return Err(invalid(py, "changes.deleted", message));
         }
@@ -138,13 +142,13 @@ pub(crate) fn milliseconds(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
     if let Ok(text) = timestamp.cast::<PyString>() {
         let text: String = text.extract()?;
         // Python 3.10 does not parse the suffix
-        let spelled = match text.strip_suffix(['Z', 'z']) {
+        let iso = match text.strip_suffix(['Z', 'z']) {
             Some(rest) => format!("{rest}+00:00"),
             None => text.clone(),
         };
         let parsed = py
             .get_type::<PyDateTime>()
-            .call_method1("fromisoformat", (spelled,));
+            .call_method1("fromisoformat", (iso,));
         let parsed = parsed.map_err(|_| {
             invalid(
                 py,
@@ -166,7 +170,7 @@ pub(crate) fn milliseconds(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
     )))
 }
 
-/// Converts a datetime to microseconds since the epoch: an aware one to UTC, a naive one as a local time.
+/// Converts a datetime to microseconds since the epoch; a naive datetime counts as UTC.
 pub(crate) fn microseconds(timestamp: &Bound<'_, PyAny>) -> PyResult<i64> {
     let py = timestamp.py();
     let utc = py.import("datetime")?.getattr("timezone")?.getattr("utc")?;
@@ -192,7 +196,7 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Converts a number of seconds to a duration.
 pub(crate) fn seconds(timeout: f64) -> Result<Duration> {
     let span = Duration::try_from_secs_f64(timeout).map_err(|_| {
-        let message = format!("timeout is {timeout}: pass seconds from 0 on");
+        let message = format!("timeout is {timeout}: pass seconds, 0 or more");
         Error::invalid("argument.range", message)
     })?;
     Ok(span.min(MAX_TIMEOUT))

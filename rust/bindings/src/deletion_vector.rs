@@ -21,7 +21,7 @@ use crate::convert::unsigned;
 use crate::exceptions::invalid;
 use crate::gate::detached;
 
-/// Rows to leave out of one data file.
+/// The deleted rows of one data file.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct DeletionVector(core::DeletionVector);
 
@@ -75,9 +75,8 @@ impl DeletionVector {
                 return Err(Error::invalid(
                     "dv.not_inline",
                     format!(
-                        "the deletion vector is in a file (storage type {storage_type}), \
-                     which a descriptor alone does not open: read the file, and decode its bytes \
-                     with the descriptor's offset"
+                        "the deletion vector is not inline but in a file (storage type {storage_type}): \
+                         read the file, and decode its bytes with the descriptor's offset"
                     ),
                 ));
             }
@@ -96,13 +95,13 @@ impl DeletionVector {
     fn from_rows(py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Self> {
         let array = imported(rows)?;
         if array.null_count() > 0 {
-            return Err(invalid(py, "dv.row_range", "a row's number is null"));
+            return Err(invalid(py, "dv.row_range", "a row number is null"));
         }
         let negative = |row: i64| {
             invalid(
                 py,
                 "dv.row_range",
-                format!("row {row} is out of range: rows count from 0"),
+                format!("row {row} is out of range: row numbers start at 0"),
             )
         };
         let rows: Vec<u64> = match array.data_type() {
@@ -114,7 +113,7 @@ impl DeletionVector {
             }
             other => {
                 return Err(PyTypeError::new_err(format!(
-                    "rows are whole numbers, not {other}"
+                    "rows must be integers, not {other}"
                 )));
             }
         };
@@ -131,18 +130,20 @@ impl DeletionVector {
 
     /// Returns the deleted rows as ranges: the columns `start` and `end`.
     fn ranges(&self, py: Python<'_>) -> PyResult<ArrowBatch> {
-        detached(py, || columns(self.0.ranges()))
+        detached(py, || range_batch(self.0.ranges()))
     }
 
     /// Returns the live rows of a file as ranges: the columns `start` and `end`.
     fn live_ranges(&self, py: Python<'_>, num_rows: i128) -> PyResult<ArrowBatch> {
-        let num_rows = self.checked(py, num_rows)?;
-        detached(py, || columns(self.0.live_ranges(0..num_rows).into_iter()))
+        let num_rows = self.check_num_rows(py, num_rows)?;
+        detached(py, || {
+            range_batch(self.0.live_ranges(0..num_rows).into_iter())
+        })
     }
 
     /// Returns a column with a bit for each row of a file: set if it is deleted, or if it is live.
     fn mask(&self, py: Python<'_>, num_rows: i128, live: bool) -> PyResult<ArrowBatch> {
-        let num_rows = self.checked(py, num_rows)?;
+        let num_rows = self.check_num_rows(py, num_rows)?;
         detached(py, || {
             let bits = if live {
                 self.0.live_mask(0..num_rows)
@@ -198,13 +199,13 @@ impl DeletionVector {
     /// Returns an inline descriptor of the vector.
     fn encode_inline<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let descriptor = detached(py, || self.0.encode_inline())?;
-        fields(py, &descriptor)
+        descriptor_out(py, &descriptor)
     }
 }
 
 impl DeletionVector {
     /// Checks that no row after the last one is deleted.
-    fn checked(&self, py: Python<'_>, num_rows: i128) -> PyResult<u64> {
+    fn check_num_rows(&self, py: Python<'_>, num_rows: i128) -> PyResult<u64> {
         const MAX_ROWS: u64 = 1 << 40;
         let last = self.0.max();
         match u64::try_from(num_rows) {
@@ -250,13 +251,23 @@ pub(crate) fn pack_deletion_vectors<'py>(
     })?;
     let descriptors = descriptors
         .iter()
-        .map(|descriptor| fields(py, descriptor))
+        .map(|descriptor| descriptor_out(py, descriptor))
         .collect::<PyResult<_>>()?;
     Ok((path, PyBytes::new(py, &bytes), descriptors))
 }
 
-/// Returns a descriptor, as in the log.
-pub(crate) fn fields<'py>(
+/// A descriptor: storage type, path or inline vector, offset, size in bytes, cardinality.
+pub(crate) type Descriptor = (String, String, Option<i32>, i32, i64);
+
+/// Converts a descriptor from Python.
+pub(crate) fn descriptor_in(
+    (storage_type, path_or_inline, offset, size, cardinality): Descriptor,
+) -> Result<DeletionVectorDescriptor> {
+    DeletionVectorDescriptor::new(&storage_type, path_or_inline, offset, size, cardinality)
+}
+
+/// Converts a descriptor to Python, with the names of its fields in the log.
+pub(crate) fn descriptor_out<'py>(
     py: Python<'py>,
     descriptor: &DeletionVectorDescriptor,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -271,7 +282,7 @@ pub(crate) fn fields<'py>(
     Ok(fields)
 }
 
-fn columns(ranges: impl Iterator<Item = Range<u64>>) -> Result<ArrowBatch> {
+fn range_batch(ranges: impl Iterator<Item = Range<u64>>) -> Result<ArrowBatch> {
     let (starts, ends): (Vec<i64>, Vec<i64>) = ranges
         .map(|range| (range.start.cast_signed(), range.end.cast_signed()))
         .unzip();

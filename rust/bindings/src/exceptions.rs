@@ -19,7 +19,7 @@ impl fmt::Display for Raised {
 impl std::error::Error for Raised {}
 
 impl Raised {
-    /// Returns the kind of an exception of ours.
+    /// Returns the error kind of an exception from `deltareplay.exceptions`.
     pub(crate) fn kind(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
         let module = py.import("deltareplay.exceptions").ok()?;
         let is = |class: &str| {
@@ -41,7 +41,8 @@ impl Raised {
 }
 
 /// Returns the exception for a core error: its class follows from the kind, and it has the details as
-/// attributes. If the cause is an exception of ours, that is returned; another exception becomes the cause.
+/// attributes. An exception from `deltareplay.exceptions` that a catalog raised is returned as it is; other
+/// exceptions of Python code become the cause.
 pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     let mut cause = std::error::Error::source(error);
     while let Some(current) = cause {
@@ -59,19 +60,19 @@ pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 fn without_cause(py: Python<'_>, error: &Error) -> PyErr {
-    let facts = PyDict::new(py);
-    let built = facts
-        .set_item("code", error.code())
-        .and_then(|()| facts.set_item("path", error.path()))
-        .and_then(|()| facts.set_item("version", error.version()))
-        .and_then(|()| facts.set_item("line", error.line()))
-        .and_then(|()| facts.set_item("offset", error.offset()))
-        .and_then(|()| match error.kind() {
-            ErrorKind::Conflict => facts.set_item("operation", error.operation()),
-            _ => Ok(()),
-        })
-        .and_then(|()| build(py, class_name(error), &error.to_string(), &facts));
-    built.unwrap_or_else(|failed| failed)
+    let exception = || {
+        let attributes = PyDict::new(py);
+        attributes.set_item("code", error.code())?;
+        attributes.set_item("path", error.path())?;
+        attributes.set_item("version", error.version())?;
+        attributes.set_item("line", error.line())?;
+        attributes.set_item("offset", error.offset())?;
+        if error.kind() == ErrorKind::Conflict {
+            attributes.set_item("operation", error.operation())?;
+        }
+        build(py, class_name(error), &error.to_string(), &attributes)
+    };
+    exception().unwrap_or_else(|failed| failed)
 }
 
 /// Returns the exception for a request that the binding itself refuses.
@@ -79,22 +80,28 @@ pub(crate) fn invalid(py: Python<'_>, code: &'static str, message: impl Into<Str
     to_exception(py, &Error::invalid(code, message))
 }
 
-/// Returns the exception for a bug of ours; panics never reach Python.
+/// Returns the exception for a panic, which never reaches Python itself.
 pub(crate) fn panicked(py: Python<'_>, message: &str) -> PyErr {
-    let facts = PyDict::new(py);
     let text = format!(
-        "deltareplay failed inside ({message}). This is a bug of deltareplay, not of the table; \
-         please report it together with the transaction log."
+        "deltareplay panicked ({message}). This is a bug in deltareplay, not in the table; please report it \
+         together with the transaction log."
     );
-    let built = facts
-        .set_item("code", "internal.panic")
-        .and_then(|()| build(py, "DeltaReplayError", &text, &facts));
-    built.unwrap_or_else(|failed| failed)
+    let exception = || {
+        let attributes = PyDict::new(py);
+        attributes.set_item("code", "internal.panic")?;
+        build(py, "DeltaReplayError", &text, &attributes)
+    };
+    exception().unwrap_or_else(|failed| failed)
 }
 
-fn build(py: Python<'_>, class: &str, text: &str, facts: &Bound<'_, PyDict>) -> PyResult<PyErr> {
+fn build(
+    py: Python<'_>,
+    class: &str,
+    text: &str,
+    attributes: &Bound<'_, PyDict>,
+) -> PyResult<PyErr> {
     let class = py.import("deltareplay.exceptions")?.getattr(class)?;
-    Ok(PyErr::from_value(class.call((text,), Some(facts))?))
+    Ok(PyErr::from_value(class.call((text,), Some(attributes))?))
 }
 
 fn class_name(error: &Error) -> &'static str {
@@ -105,7 +112,7 @@ fn class_name(error: &Error) -> &'static str {
         ErrorKind::Unsupported => "UnsupportedFeatureError",
         ErrorKind::Corrupt => "CorruptTableError",
         ErrorKind::Conflict => "CommitConflictError",
-        // the only failure of a storage that must not be retried
+        // the only storage error after which the caller must not retry
         ErrorKind::Storage if error.code() == "commit.unknown" => "CommitStateUnknownError",
         ErrorKind::Storage => "StorageError",
         _ => "DeltaReplayError",

@@ -15,7 +15,8 @@ use crate::convert;
 use crate::exceptions::{invalid, to_exception};
 use crate::gate::detached;
 
-/// More bits than a number of 38 digits has; Python refuses to print very long numbers.
+/// The maximum number of bits of an integer, more than 38 digits have; Python refuses to print very long
+/// numbers.
 const MAX_BITS: u64 = 512;
 
 /// Converts a `filter`: SQL text, `[(column, op, value), ...]`, or a list of such lists.
@@ -31,14 +32,14 @@ pub(crate) fn predicate(
         return detached(py, || Predicate::parse_sql(&text)).map(Some);
     }
     let Ok(list) = value.cast::<PyList>() else {
-        return Err(wrong(value)?);
+        return Err(invalid_filter(value)?);
     };
     let nested = list.iter().all(|part| part.is_instance_of::<PyList>());
     let dnf = if nested {
         list.iter()
             .map(|part| match part.cast::<PyList>() {
                 Ok(tuples) => conjunction(tuples),
-                Err(_) => Err(wrong(&part)?),
+                Err(_) => Err(invalid_filter(&part)?),
             })
             .collect::<PyResult<Vec<_>>>()?
     } else {
@@ -47,7 +48,7 @@ pub(crate) fn predicate(
     detached(py, || Predicate::from_dnf(dnf)).map(Some)
 }
 
-fn wrong(value: &Bound<'_, PyAny>) -> PyResult<PyErr> {
+fn invalid_filter(value: &Bound<'_, PyAny>) -> PyResult<PyErr> {
     Ok(PyTypeError::new_err(format!(
         "filter needs to be SQL text, a list of (column, operator, value) tuples, or a list of such lists, \
          but got {}",
@@ -60,15 +61,15 @@ fn conjunction(tuples: &Bound<'_, PyList>) -> PyResult<Vec<(String, String, Lite
         .iter()
         .map(|tuple| {
             let Ok(parts) = tuple.cast::<PyTuple>() else {
-                return Err(wrong(&tuple)?);
+                return Err(invalid_filter(&tuple)?);
             };
             let (column, op, value): (String, String, Bound<'_, PyAny>) =
                 parts.extract().map_err(|error| {
-                    let wrong = PyTypeError::new_err(
-                        "each tuple of a filter is (column, operator, value), the first two are str",
+                    let invalid = PyTypeError::new_err(
+                        "each tuple of a filter must be (column, operator, value), with the first two of type str",
                     );
-                    wrong.set_cause(parts.py(), Some(error));
-                    wrong
+                    invalid.set_cause(parts.py(), Some(error));
+                    invalid
                 })?;
             Ok((column, op, literal(&value, 0)?))
         })
@@ -76,13 +77,13 @@ fn conjunction(tuples: &Bound<'_, PyList>) -> PyResult<Vec<(String, String, Lite
 }
 
 /// Returns `true` for the result of `dr.lit(...)`: SQL text of a value.
-fn is_lit(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn is_sql_literal(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let class = value.get_type();
     Ok(class.name()? == "SqlLiteral" && class.module()? == "deltareplay._expressions.lit")
 }
 
 fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
-    if value.is_none() || is_null_of_pandas(value)? {
+    if value.is_none() || is_pandas_null(value)? {
         return Ok(Literal::Null);
     }
     if let Ok(value) = value.cast::<PyBool>() {
@@ -91,7 +92,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     if value.is_instance_of::<PyInt>() {
         if value.call_method0("bit_length")?.extract::<u64>()? > MAX_BITS {
             let message =
-                "an integer in the filter has more than the 38 digits that a column can hold";
+                "an integer in the filter has more than 38 digits, the maximum of a column";
             return Err(invalid(value.py(), "filter.literal", message));
         }
         let text = value.str()?.to_string();
@@ -101,7 +102,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
         return Ok(Literal::Double(value.extract()?));
     }
     if let Ok(text) = value.cast::<PyString>() {
-        if !is_lit(value)? {
+        if !is_sql_literal(value)? {
             let text = text.to_str().map_err(|_| {
                 let message =
                     "a string in the filter contains lone surrogates, which no column can hold";
@@ -110,7 +111,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
             return Ok(Literal::String(text.to_owned()));
         }
         let value = value.getattr("value")?;
-        if is_lit(&value)? {
+        if is_sql_literal(&value)? {
             return Err(PyTypeError::new_err(
                 "lit takes a plain value, not another literal",
             ));
@@ -161,7 +162,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
 }
 
 /// Returns `true` for `NaT` and `NA` of pandas; the former is also a datetime.
-fn is_null_of_pandas(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn is_pandas_null(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let class = value.get_type();
     Ok((class.name()? == "NaTType" || class.name()? == "NAType")
         && class.module()?.to_str()?.starts_with("pandas"))
@@ -197,7 +198,7 @@ fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     // months and years have no fixed length
     let (count, unit) = if unit == "M" || unit == "Y" {
         if count.unsigned_abs() > 1 << 24 {
-            return Err(no_date(value));
+            return Err(date_out_of_range(value));
         }
         let days = value.call_method1("astype", ("datetime64[D]",))?;
         let days = days.call_method1("astype", ("int64",))?.extract::<i64>()?;
@@ -212,7 +213,7 @@ fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     }
 }
 
-fn no_date(value: &Bound<'_, PyAny>) -> PyErr {
+fn date_out_of_range(value: &Bound<'_, PyAny>) -> PyErr {
     let message = format!("{value} is outside the range of dates that a table can hold");
     invalid(value.py(), "filter.literal", &message)
 }
@@ -220,7 +221,7 @@ fn no_date(value: &Bound<'_, PyAny>) -> PyErr {
 fn date(value: &Bound<'_, PyAny>, days: i128) -> PyResult<Literal> {
     i32::try_from(days)
         .map(Literal::Date)
-        .map_err(|_| no_date(value))
+        .map_err(|_| date_out_of_range(value))
 }
 
 fn timestamp(value: &Bound<'_, PyAny>, count: i128, unit: &str) -> PyResult<Literal> {
@@ -240,7 +241,7 @@ fn timestamp(value: &Bound<'_, PyAny>, count: i128, unit: &str) -> PyResult<Lite
     }
     i64::try_from(count * factor / divisor)
         .map(Literal::TimestampNtz)
-        .map_err(|_| no_date(value))
+        .map_err(|_| date_out_of_range(value))
 }
 
 /// Returns the SQL text of a value.
@@ -316,8 +317,8 @@ pub(crate) fn with_timestamps(
     };
     detached(py, || {
         let schema = StructType::parse(schema_string)?;
-        let left = predicate.with_timestamps(&schema, &partition_columns, &timestamps)?;
-        Ok(left.map(|left| left.to_string()))
+        let predicate = predicate.with_timestamps(&schema, &partition_columns, &timestamps)?;
+        Ok(predicate.map(|predicate| predicate.to_string()))
     })
 }
 
@@ -334,13 +335,13 @@ pub(crate) fn target_filter(
 ) -> PyResult<Option<String>> {
     detached(py, || {
         let schema = StructType::parse(schema_string)?;
-        let own = Predicate::parse_sql(condition)?.of_target(&schema, alias, joined);
-        Ok(own.map(|own| own.to_string()))
+        let filter = Predicate::parse_sql(condition)?.of_target(&schema, alias, joined);
+        Ok(filter.map(|filter| filter.to_string()))
     })
 }
 
-/// Returns the columns whose names a condition has as strings in double quotes, and whether it uses any
-/// column.
+/// Returns the columns whose names occur in a condition as strings in double quotes, and whether the
+/// condition uses any column.
 #[pyfunction]
 #[pyo3(signature = (condition, schema_string, /))]
 pub(crate) fn quoted_columns(

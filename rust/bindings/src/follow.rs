@@ -5,7 +5,6 @@ use std::sync::{Mutex, PoisonError};
 use deltareplay_core::changes::follow::{self, FollowOptions, Offset, StreamStart};
 use deltareplay_core::changes::{Edge, Kind};
 use pyo3::prelude::*;
-use pyo3::types::PyString;
 
 use crate::batches::ArrowSchema;
 use crate::changes::ChangeSplit;
@@ -13,6 +12,7 @@ use crate::convert;
 use crate::exceptions::{invalid, to_exception};
 use crate::filter;
 use crate::gate::detached;
+use crate::table::Table;
 
 /// The default limit of Delta's own streaming source.
 const MAX_FILES: u64 = 1000;
@@ -34,34 +34,32 @@ fn stream_start(
     Ok(match (version, timestamp, offset) {
         (None, None, None) => StreamStart::Snapshot,
         (Some(version), None, None) => {
-            if let Ok(text) = version.cast::<PyString>() {
-                let text: String = text.extract()?;
-                if text == "latest" {
-                    return Ok(StreamStart::Latest);
-                }
+            if version
+                .extract::<String>()
+                .is_ok_and(|text| text == "latest")
+            {
+                return Ok(StreamStart::Latest);
             }
-            StreamStart::At(Edge::Version(convert::unsigned(
-                py,
-                "starting_version",
-                version.extract()?,
-            )?))
+            let version = convert::unsigned(py, "starting_version", version.extract()?)?;
+            StreamStart::At(Edge::Version(version))
         }
         (None, Some(timestamp), None) => {
             StreamStart::At(Edge::Timestamp(convert::milliseconds(timestamp)?))
         }
-        (None, None, Some(json)) => {
-            let offset = Offset::from_json(json).map_err(|error| to_exception(py, &error))?;
-            StreamStart::After(offset)
-        }
+        (None, None, Some(json)) => StreamStart::After(parsed_offset(py, json)?),
         _ => {
             return Err(invalid(
                 py,
                 "follow.start",
-                "starting_version, starting_timestamp and offset are three ways to say where a \
-                 stream begins: pass one of them",
+                "starting_version, starting_timestamp and offset all set the start of a stream: pass only \
+                 one of them",
             ));
         }
     })
+}
+
+fn parsed_offset(py: Python<'_>, json: &str) -> PyResult<Offset> {
+    Offset::from_json(json).map_err(|error| to_exception(py, &error))
 }
 
 /// The arguments from Python.
@@ -92,12 +90,9 @@ impl Arguments<'_> {
     fn options(&self, py: Python<'_>) -> PyResult<FollowOptions> {
         let max_bytes = convert::optional(py, "max_bytes_per_batch", self.max_bytes_per_batch)?;
         let max_files = convert::optional(py, "max_files_per_batch", self.max_files_per_batch)?;
-        let changes: Option<Kind> = match &self.kind {
-            Some(kind) => Some(convert::kind(py, kind, self.deleted.as_deref())?),
-            None if self.deleted.is_some() => {
-                Some(convert::kind(py, "full-delta", self.deleted.as_deref())?)
-            }
-            None => self.read_change_feed.then_some(Kind::Full),
+        let changes = match (self.kind.as_deref(), self.deleted.as_deref()) {
+            (None, None) => self.read_change_feed.then_some(Kind::Full),
+            (kind, deleted) => Some(convert::kind(py, kind.unwrap_or("full-delta"), deleted)?),
         };
         Ok(FollowOptions {
             start: stream_start(
@@ -116,13 +111,11 @@ impl Arguments<'_> {
             max_files: max_files.or_else(|| max_bytes.is_none().then_some(MAX_FILES)),
             max_bytes,
             available_now: self.available_now,
-            until: match &self.until {
-                Some(json) => {
-                    let until = Offset::from_json(json);
-                    Some(until.map_err(|error| to_exception(py, &error))?)
-                }
-                None => None,
-            },
+            until: self
+                .until
+                .as_deref()
+                .map(|json| parsed_offset(py, json))
+                .transpose()?,
             columns: convert::strings("columns", self.columns.as_ref())?,
             filter: filter::predicate(py, self.filter.as_ref())?,
         })
@@ -132,11 +125,7 @@ impl Arguments<'_> {
 #[pymethods]
 impl Follow {
     #[new]
-    fn new(
-        py: Python<'_>,
-        table: &crate::table::Table,
-        arguments: Arguments<'_>,
-    ) -> PyResult<Self> {
+    fn new(py: Python<'_>, table: &Table, arguments: Arguments<'_>) -> PyResult<Self> {
         let options = arguments.options(py)?;
         let inner = detached(py, || table.0.follow(options))?;
         Ok(Self {
@@ -156,7 +145,7 @@ impl Follow {
         detached(py, || Ok(self.with(|follow| follow.offset().to_json())))
     }
 
-    /// Returns `true` if it has ended.
+    /// Returns `true` if the stream has ended.
     fn is_done(&self, py: Python<'_>) -> PyResult<bool> {
         detached(py, || Ok(self.with(|follow| follow.is_done())))
     }
@@ -175,7 +164,7 @@ impl Follow {
 
 impl Follow {
     fn with<T>(&self, work: impl FnOnce(&mut follow::Follow) -> T) -> T {
-        // whatever fails in between, the offset is that of the last returned batch
+        // after a failure, the offset is still that of the last returned batch
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         work(&mut inner)
     }

@@ -1,9 +1,9 @@
 //! The boundary between Python and the core: core work runs without the interpreter lock; errors become
 //! exceptions.
 //!
-//! Ctrl-C: the core regularly calls a hook that returns whether to stop. On a thread that came through this
-//! gate, the hook lets Python run its signal handlers; their exceptions are kept and raised again on the
-//! way out. The core's own threads never touch Python.
+//! Ctrl-C: the core regularly calls a hook that returns whether to stop. On a thread that [`detached`] runs
+//! on, the hook lets Python run its signal handlers; their exceptions are kept, and raised when the core has
+//! returned. The core's own threads never touch Python.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,9 +17,9 @@ use crate::exceptions::{panicked, to_exception};
 use crate::progress;
 
 thread_local! {
-    /// `true` if this thread holds a Python thread state that the gate has detached.
+    /// `true` while [`detached`] runs on this thread.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
-    /// The exception of a signal handler while this thread was inside.
+    /// The exception of a signal handler during [`detached`].
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn detached<T: Send>(
     }
 }
 
-/// Keeps an exception to be raised on the way out of the gate, whatever the core returns.
+/// Keeps an exception, which [`detached`] then raises whatever the core returns.
 pub(crate) fn keep(raised: PyErr) {
     if INSIDE.get() {
         RAISED.set(Some(raised));
@@ -83,22 +83,22 @@ fn stop_requested() -> bool {
     }
 }
 
-/// Marks the thread as inside during its lifetime; restores the mark of an outer gate.
+/// Marks the thread as inside [`detached`] during its lifetime; restores the mark of an outer call.
 struct Inside {
-    before: bool,
+    outer: bool,
 }
 
 impl Inside {
     fn enter() -> Self {
         progress::begin();
         Self {
-            before: INSIDE.replace(true),
+            outer: INSIDE.replace(true),
         }
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        INSIDE.set(self.before);
+        INSIDE.set(self.outer);
     }
 }

@@ -16,15 +16,15 @@ mod exceptions;
 mod filter;
 mod follow;
 mod gate;
-mod optimize;
+mod maintenance;
 mod marked_rows;
 mod metadata;
+mod optimize;
 mod pieces;
 mod progress;
 mod protocol;
 mod rows;
 mod scan;
-mod services;
 mod snapshot;
 mod table;
 mod transaction;
@@ -63,6 +63,10 @@ mod _native {
     #[pymodule_export]
     use super::follow::Follow;
     #[pymodule_export]
+    use super::maintenance::{
+        cleanup_log, optimize_log, restore, vacuum, vacuum_cutoff, verify, verify_split,
+    };
+    #[pymodule_export]
     use super::marked_rows::MarkedRows;
     #[pymodule_export]
     use super::optimize::{
@@ -83,10 +87,6 @@ mod _native {
     };
     #[pymodule_export]
     use super::scan::{Scan, Split};
-    #[pymodule_export]
-    use super::services::{
-        cleanup_log, optimize_log, restore, vacuum, vacuum_cutoff, verify, verify_split,
-    };
     #[pymodule_export]
     use super::snapshot::Snapshot;
     #[pymodule_export]

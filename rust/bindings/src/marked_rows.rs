@@ -2,18 +2,14 @@
 
 use deltareplay_core::error::Result;
 use deltareplay_core::scan::{Bitmaps, marked_rows};
-use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::statements::write_vectors;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::batches::{BatchIterator, stream};
-use crate::deletion_vector::fields;
+use crate::deletion_vector::{Descriptor, descriptor_in, descriptor_out};
 use crate::gate::detached;
 use crate::transaction::Transaction;
-
-/// A descriptor: storage type, path or text, offset, size, cardinality.
-pub(crate) type Descriptor = (String, String, Option<i32>, i32, i64);
 
 /// Sets of rows by the index of the file.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -48,17 +44,17 @@ impl MarkedRows {
         files: Vec<(i32, Option<Descriptor>)>,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let written = transaction.with(py, |staged| {
-            let files = files.into_iter().map(|(file, old)| {
-                let old = old.map(|(kind, location, offset, size, rows)| {
-                    DeletionVectorDescriptor::new(&kind, location, offset, size, rows)
-                });
-                Ok((file, old.transpose()?))
-            });
+            let files = files
+                .into_iter()
+                .map(|(file, old)| Ok((file, old.map(descriptor_in).transpose()?)));
             let files = files.collect::<Result<Vec<_>>>()?;
             let (vectors, written) = write_vectors(transaction.source(), &self.0, &files, true)?;
             staged.expect(written);
             Ok(vectors)
         })?;
-        written.iter().map(|vector| fields(py, vector)).collect()
+        written
+            .iter()
+            .map(|vector| descriptor_out(py, vector))
+            .collect()
     }
 }

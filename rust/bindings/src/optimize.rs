@@ -164,16 +164,15 @@ impl OptimizePlan {
         options: Options,
     ) -> PyResult<Outcome> {
         let work = || {
-            let mut all = Vec::new();
+            let mut adds: Vec<AddFile> = Vec::new();
             for (bin, json) in added {
-                let mut adds: Vec<AddFile> = parse_actions("add", &json)?;
                 let tags = self.plan.bins.get(bin).and_then(|bin| bin.tags.clone());
-                for file in &mut adds {
+                for mut file in parse_actions::<AddFile>("add", &json)? {
                     file.tags.clone_from(&tags);
+                    adds.push(file);
                 }
-                all.append(&mut adds);
             }
-            let written = WrittenFiles::adopted(self.table.0.source(), all)?;
+            let written = WrittenFiles::adopted(self.table.0.source(), adds)?;
             self.table
                 .0
                 .commit_optimized(&self.plan, written, options.core()?)
@@ -184,13 +183,13 @@ impl OptimizePlan {
 
 fn parsed<T: for<'de> Deserialize<'de>>(json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|cause| {
-        let message = "the task was made by another release of deltareplay: plan the work again";
+        let message = "the task was planned by another release of deltareplay: plan the work again";
         Error::invalid("optimize.task", message).because(cause)
     })
 }
 
-/// Returns `add` bodies as a JSON array, and keeps the files.
-fn kept(mut written: WrittenFiles) -> String {
+/// Returns `add` bodies as a JSON array, and keeps the files: their commit follows.
+fn keep_files(mut written: WrittenFiles) -> String {
     let json = to_json(&std::mem::take(&mut written.adds));
     written.keep();
     json
@@ -216,7 +215,7 @@ pub(crate) fn pack_files(
     let facts = facts(definition);
     detached(py, || {
         let split = Split::from_json(packed)?;
-        core::pack(table.0.source(), &facts, &split, threads).map(kept)
+        core::pack(table.0.source(), &facts, &split, threads).map(keep_files)
     })
 }
 
@@ -253,7 +252,8 @@ pub(crate) fn write_ordered(
         let spilled = spilled.iter().map(|rows| parsed(rows));
         let spilled = spilled.collect::<Result<Vec<core::Spilled>>>()?;
         let order = parsed(order)?;
-        core::write_ordered(source, &facts, &order, file, &spilled, &*source.storage).map(kept)
+        core::write_ordered(source, &facts, &order, file, &spilled, &*source.storage)
+            .map(keep_files)
     })
 }
 

@@ -8,6 +8,7 @@ use pyo3::types::PyBytes;
 
 use crate::batches::{ArrowSchema, BatchIterator};
 use crate::gate::detached;
+use crate::table::Table;
 use crate::written::{PySidecar, sidecar_out};
 
 /// A part of a snapshot's log.
@@ -42,7 +43,7 @@ impl ReplayPiece {
     fn rows(
         &self,
         py: Python<'_>,
-        table: &crate::table::Table,
+        table: &Table,
         tail: &ReplayTail,
         threads: Option<usize>,
     ) -> PyResult<BatchIterator> {
@@ -55,7 +56,7 @@ impl ReplayPiece {
     fn write_sidecars(
         &self,
         py: Python<'_>,
-        table: &crate::table::Table,
+        table: &Table,
         tail: &ReplayTail,
         codec: Option<String>,
         threads: Option<usize>,
@@ -73,7 +74,7 @@ impl ReplayPiece {
     }
 }
 
-/// The values that are needed to read the pieces of one plan.
+/// The values needed to read the pieces of one plan.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct ReplayTail(pub(crate) table::ReplayTail);
 

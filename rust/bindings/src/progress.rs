@@ -34,7 +34,7 @@ pub(crate) fn begin() {
     }));
 }
 
-/// Shows the progress of the call, if it is time to. `deltareplay._support.progress` ignores errors of the
+/// Shows the progress of the call, if it is due. `deltareplay._support.progress` ignores errors of the
 /// terminal, so that an error is the exception of a signal handler.
 pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.get() else {

@@ -18,8 +18,9 @@ use crate::gate::detached;
 use crate::metadata::PyMetadata;
 use crate::protocol::PyProtocol;
 use crate::snapshot::Snapshot;
+use crate::table::Table;
 
-/// Version, metrics, error afterwards.
+/// Version, metrics, error of work after the commit.
 pub(crate) type Outcome = (Option<u64>, BTreeMap<String, String>, Option<String>);
 
 /// The options of a write: the arguments from Python.
@@ -71,10 +72,10 @@ impl Options {
 }
 
 fn version_of_application((application, version): (String, i128)) -> Result<(String, i64)> {
-    let Ok(version) = i64::try_from(version) else {
-        let message = format!("txn has the version {version}: pass one of 64 bits");
-        return Err(Error::invalid("argument.range", message));
-    };
+    let version = i64::try_from(version).map_err(|_| {
+        let message = format!("txn has the version {version}: pass a signed 64-bit integer");
+        Error::invalid("argument.range", message)
+    })?;
     Ok((application, version))
 }
 
@@ -91,7 +92,7 @@ fn write_options(target_file_size: Option<i128>) -> Result<WriteOptions> {
             .ok()
             .filter(|size| *size > 0)
             .ok_or_else(|| {
-                let message = format!("target_file_size is {size}: pass bytes from 1 on");
+                let message = format!("target_file_size is {size}: pass 1 byte or more");
                 Error::invalid("argument.range", message)
             })?;
     }
@@ -132,7 +133,7 @@ type Staged = (String, u64, u64);
 #[pyo3(signature = (table, data, definition, condition=None, target_file_size=None))]
 pub(crate) fn stage_rows(
     py: Python<'_>,
-    table: &crate::table::Table,
+    table: &Table,
     data: &Bound<'_, PyAny>,
     definition: Definition,
     condition: Option<&Bound<'_, PyAny>>,
@@ -151,12 +152,12 @@ pub(crate) fn stage_rows(
     })
 }
 
-/// Returns the files that another engine has written into a directory of a table: their paths, not encoded,
-/// sizes, modification times and statistics as JSON.
+/// Returns the files that another engine has written into a directory of a table: path (not encoded), size,
+/// modification time and statistics as JSON of each.
 #[pyfunction]
 pub(crate) fn staged_statistics(
     py: Python<'_>,
-    table: &crate::table::Table,
+    table: &Table,
     directory: &str,
     definition: Definition,
 ) -> PyResult<Vec<(String, u64, i64, String)>> {
@@ -172,21 +173,13 @@ pub(crate) fn staged_statistics(
 
 /// Deletes a directory of a table with all files in it, none of which is committed.
 #[pyfunction]
-pub(crate) fn discard_directory(
-    py: Python<'_>,
-    table: &crate::table::Table,
-    directory: &str,
-) -> PyResult<()> {
+pub(crate) fn discard_directory(py: Python<'_>, table: &Table, directory: &str) -> PyResult<()> {
     detached(py, || table.0.discard_directory(directory))
 }
 
 /// Deletes uncommitted files, by their paths in the log.
 #[pyfunction]
-pub(crate) fn discard_staged(
-    py: Python<'_>,
-    table: &crate::table::Table,
-    paths: Vec<String>,
-) -> PyResult<()> {
+pub(crate) fn discard_staged(py: Python<'_>, table: &Table, paths: Vec<String>) -> PyResult<()> {
     detached(py, || table.0.discard_staged(&paths))
 }
 
@@ -194,14 +187,14 @@ pub(crate) fn discard_staged(
 #[pyfunction]
 pub(crate) fn move_staged(
     py: Python<'_>,
-    table: &crate::table::Table,
+    table: &Table,
     files: Vec<(String, String)>,
 ) -> PyResult<()> {
     detached(py, || table.0.move_staged(&files))
 }
 
 /// Converts the result for Python.
-pub(crate) fn outcome(done: RowsWritten) -> Outcome {
-    let afterwards = done.afterwards.map(|error| error.to_string());
-    (done.version, done.metrics, afterwards)
+pub(crate) fn outcome(written: RowsWritten) -> Outcome {
+    let afterwards = written.afterwards.map(|error| error.to_string());
+    (written.version, written.metrics, afterwards)
 }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use crate::batches::{ArrowSchema, ArrowTable, BatchIterator};
 use crate::convert;
 use crate::gate::detached;
+use crate::table::Table;
 
 /// A file that was skipped: path, code, message.
 type Skipped = (String, &'static str, String);
@@ -108,7 +109,7 @@ impl Split {
     }
 
     /// Returns the rows, read on demand from the files of this table.
-    fn rows(&self, py: Python<'_>, table: &crate::table::Table) -> PyResult<BatchIterator> {
+    fn rows(&self, py: Python<'_>, table: &Table) -> PyResult<BatchIterator> {
         let rows = detached(py, || self.0.rows(table.0.source()))?;
         Ok(BatchIterator::new(rows.schema(), Box::new(rows)))
     }

@@ -116,18 +116,18 @@ impl Snapshot {
         detached(py, || self.state.num_files(self.table.source()))
     }
 
-    /// Returns the number of rows, if it follows from the log.
+    /// Returns the number of rows, if the log determines it.
     fn num_rows(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         detached(py, || self.state.num_rows(self.table.source()))
     }
 
-    /// Returns the minimum and the maximum of a column, if they follow from the log.
+    /// Returns the minimum and the maximum of a column, if the log determines them.
     fn min_max(&self, py: Python<'_>, column: &str) -> PyResult<Option<ArrowBatch>> {
         let bounds = detached(py, || min_max(self.table.source(), &self.state, column))?;
         Ok(bounds.map(ArrowBatch::new))
     }
 
-    /// Returns the total bytes of the live files.
+    /// Returns the total size of the live files in bytes.
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.state.size_in_bytes(self.table.source()))
     }
@@ -182,8 +182,8 @@ impl Snapshot {
         )
     }
 
-    /// Splits the replay of the live files into pieces; returns them, what is needed to read them, and the
-    /// files that are already known.
+    /// Splits the replay of the live files into pieces; returns the pieces, the tail that is needed to read
+    /// them, and the files that the tail adds.
     #[pyo3(signature = (columns=None, filter=None, *, target_size, keyed=false))]
     fn replay_plan(
         &self,
@@ -239,7 +239,7 @@ impl Snapshot {
         .map(Scan)
     }
 
-    /// Returns the files that are in partitions of others.
+    /// Returns for each file whether it is in a partition of another one.
     ///
     /// `files` has their typed partition values by physical name; `others` the partition values of the
     /// others, as in the log.
@@ -252,12 +252,12 @@ impl Snapshot {
         let files = stream(files)?;
         detached(py, || {
             let partitions = Partitions::of_files(&self.state, &others)?;
-            let mut held = Vec::new();
+            let mut result = Vec::new();
             each_step(files, &mut |rows| {
-                held.extend(partitions.contain_rows(&rows)?);
+                result.extend(partitions.contain_rows(&rows)?);
                 Ok(())
             })?;
-            Ok(held)
+            Ok(result)
         })
     }
 
@@ -287,7 +287,7 @@ impl Snapshot {
         ))
     }
 
-    /// Returns the snapshot of the newest version; this one if there is none newer.
+    /// Returns the snapshot of the newest version, which may be this one.
     fn update(&self, py: Python<'_>) -> PyResult<Self> {
         let state = detached(py, || self.table.update(&self.state))?;
         Ok(Self::new(self.table.clone(), state))
@@ -295,8 +295,8 @@ impl Snapshot {
 
     /// Returns the warnings from index `start` on: (code, path, version, message) each.
     fn warnings(&self, start: usize) -> Vec<(&'static str, Option<String>, Option<u64>, String)> {
-        let listed = self.state.warnings().into_iter().skip(start);
-        listed
+        let warnings = self.state.warnings().into_iter().skip(start);
+        warnings
             .map(|warning| (warning.code, warning.path, warning.version, warning.message))
             .collect()
     }

@@ -63,7 +63,8 @@ impl Transaction {
     }
 }
 
-fn finished() -> Error {
+/// Returns the error for a transaction that was committed or aborted.
+pub(crate) fn finished() -> Error {
     let message = "the transaction has ended: begin a new one";
     Error::invalid("transaction.finished", message)
 }
@@ -188,11 +189,7 @@ impl Transaction {
                     "deletionVector of the add",
                     &format!("[{json}]"),
                 )?;
-                parsed.extend(
-                    descriptors
-                        .into_iter()
-                        .map(|descriptor| (path.clone(), descriptor)),
-                );
+                parsed.extend(descriptors.into_iter().map(|it| (path.clone(), it)));
             }
             staged.update_vectors(parsed)
         })
@@ -211,7 +208,7 @@ impl Transaction {
     /// Stages the version of an application; returns whether it was committed before.
     fn set_transaction(&self, py: Python<'_>, app_id: &str, version: i128) -> PyResult<bool> {
         let version = i64::try_from(version).map_err(|_| {
-            let message = format!("version is {version}: pass a number of 64 bits");
+            let message = format!("version is {version}: pass a signed 64-bit integer");
             invalid(py, "argument.range", message)
         })?;
         self.with(py, |staged| staged.set_transaction(app_id, version))
@@ -243,12 +240,13 @@ impl Transaction {
         self.with(py, |staged| Ok(staged.is_empty()))
     }
 
-    /// Commits; returns the version, None if the application committed it before; the attempts; the error
-    /// afterwards.
+    /// Commits. Returns the version, None if the application has already committed its own; the number of
+    /// attempts; and the error of work after the commit, if any.
     fn commit(&self, py: Python<'_>) -> PyResult<(Option<u64>, u32, Option<String>)> {
-        let done = detached(py, || self.table.commit(self.take()?))?;
-        let afterwards = done.afterwards.map(|error| error.to_string());
-        Ok((done.commit.version, done.commit.attempts, afterwards))
+        let committed = detached(py, || self.table.commit(self.take()?))?;
+        let afterwards = committed.afterwards.map(|error| error.to_string());
+        let commit = committed.commit;
+        Ok((commit.version, commit.attempts, afterwards))
     }
 
     /// Drops the staged actions.

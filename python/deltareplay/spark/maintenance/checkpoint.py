@@ -95,7 +95,7 @@ def write_checkpoint(
     plan = _native.CheckpointPlan(delta_table.native, snapshot.native, piece_size)
     work = plan.work()
     if work is None:
-        return Checkpoint(snapshot.version, *(plan.there() or ()))
+        return Checkpoint(snapshot.version, *(plan.existing() or ()))
     pieces, tail, codec = work
     task = WriteSidecars(
         ReplayTail.from_native(delta_table, tail),

@@ -8,7 +8,6 @@ use deltareplay_core::derived::checkpoint::CheckpointLayout;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::maintenance::cleanup::cleanup_expired;
 use deltareplay_core::scan::Bitmaps;
-use deltareplay_core::spec::DeletionVectorDescriptor;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::spec::variant_name::variant_named;
 use deltareplay_core::statements::MergeDefinition;
@@ -25,6 +24,7 @@ use crate::batches::{ArrowTable, BatchIterator, stream};
 use crate::catalog::PyCatalog;
 use crate::changes::Changes;
 use crate::convert;
+use crate::deletion_vector::{Descriptor, descriptor_in};
 use crate::exceptions::invalid;
 use crate::filter;
 use crate::gate::detached;
@@ -78,9 +78,8 @@ impl Table {
     ) -> PyResult<Snapshot> {
         let at = convert::at(py, version, timestamp)?;
         let state = detached(py, || {
-            let state = self
-                .0
-                .snapshot_of_files(at, if verify { Some(true) } else { strict })?;
+            let strict = if verify { Some(true) } else { strict };
+            let state = self.0.snapshot_of_files(at, strict)?;
             if verify {
                 state.verify(self.0.source())?;
             }
@@ -96,7 +95,7 @@ impl Table {
         detached(py, || self.0.history(limit)).map(ArrowTable::from)
     }
 
-    /// Returns the row of the history of one version.
+    /// Returns the history of one version, as a single row.
     fn history_of(&self, py: Python<'_>, version: i128) -> PyResult<ArrowTable> {
         let version = convert::unsigned(py, "version", version)?;
         detached(py, || self.0.history_of(version)).map(ArrowTable::from)
@@ -106,35 +105,29 @@ impl Table {
     /// with a leading slash, below an allowed root.
     fn locate(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<String>> {
         let source = self.0.source();
-        let located = |path: &String| {
+        let locate = |path: &String| {
             let resolved = source.resolver.resolve("", path);
             let resolved = resolved.and_then(|resolved| {
                 match source.storage.check_readable(&resolved) {
-                    // opening it reports the error
+                    // a missing file is reported when it is opened
                     Err(error) if error.code() != "storage.not_found" => Err(error),
                     _ => Ok(resolved.into_owned()),
                 }
             });
             resolved.map_err(|error| error.at_path(path.clone()))
         };
-        detached(py, || paths.iter().map(located).collect())
+        detached(py, || paths.iter().map(locate).collect())
     }
 
-    /// Returns deletion vectors as bitmaps: `vector`, `chunk`, `words`. Descriptors are storage type, path
-    /// or inline vector, offset, size in bytes, cardinality.
+    /// Returns deletion vectors as bitmaps: `vector`, `chunk`, `words`.
     fn bitmaps(
         &self,
         py: Python<'_>,
-        descriptors: Vec<(String, String, Option<i32>, i32, i64)>,
+        descriptors: Vec<Descriptor>,
         chunk_bits: u32,
     ) -> PyResult<BatchIterator> {
         let bitmaps = detached(py, || {
-            let descriptors =
-                descriptors
-                    .into_iter()
-                    .map(|(kind, location, offset, size, rows)| {
-                        DeletionVectorDescriptor::new(&kind, location, offset, size, rows)
-                    });
+            let descriptors = descriptors.into_iter().map(descriptor_in);
             let descriptors = descriptors.collect::<Result<Vec<_>>>()?;
             Ok(Bitmaps::new(self.0.source(), descriptors, chunk_bits))
         })?;
@@ -220,7 +213,7 @@ impl Table {
         let partition_columns = convert::strings("partition_columns", Some(partition_columns))?;
         let clustering_columns = convert::strings("clustering_columns", Some(clustering_columns))?;
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
-        let begun = detached(py, || {
+        let transaction = detached(py, || {
             let definition = TableDefinition {
                 schema: StructType::parse(schema_string).map_err(Error::of_argument)?,
                 partition_columns: partition_columns.unwrap_or_default(),
@@ -232,7 +225,7 @@ impl Table {
             let options = TransactionOptions::default();
             self.0.define(definition, mode, true, options)
         })?;
-        Ok(begun.map(|begun| Transaction::new(self.0.clone(), begun)))
+        Ok(transaction.map(|transaction| Transaction::new(self.0.clone(), transaction)))
     }
 
     /// Sets properties; returns the version.
@@ -258,7 +251,7 @@ impl Table {
     /// Adds columns: the struct of each, a schema with just the column, and its position; returns the
     /// version.
     fn add_columns(&self, py: Python<'_>, columns: Vec<Added>) -> PyResult<Option<u64>> {
-        let change = detached(py, || columns::added(columns))?;
+        let change = detached(py, || columns::added_columns(columns))?;
         self.alter(py, change)
     }
 
@@ -284,7 +277,7 @@ impl Table {
         py: Python<'_>,
         changes: Vec<(Vec<String>, Vec<Change>)>,
     ) -> PyResult<Option<u64>> {
-        let change = detached(py, || columns::changed(changes))?;
+        let change = detached(py, || columns::changed_columns(changes))?;
         self.alter(py, change)
     }
 
@@ -473,7 +466,7 @@ impl Table {
         durable: bool,
         timeout: f64,
     ) -> PyResult<Transaction> {
-        let begun = detached(py, || {
+        let transaction = detached(py, || {
             let isolation = isolation_level.map(IsolationLevel::parse).transpose()?;
             let timeout = convert::seconds(timeout)?;
             let options = TransactionOptions {
@@ -488,7 +481,7 @@ impl Table {
             self.0
                 .transaction(snapshot.map(Snapshot::state), description, options)
         })?;
-        Ok(Transaction::new(self.0.clone(), begun))
+        Ok(Transaction::new(self.0.clone(), transaction))
     }
 
     /// Returns the raw actions of the commits `start` to `end`, both inclusive.

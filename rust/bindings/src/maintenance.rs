@@ -1,4 +1,4 @@
-//! The methods of `Table` for maintenance. Each returns its report as JSON.
+//! The functions for maintenance of a table. Reports are returned as JSON.
 
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::maintenance::vacuum::VacuumOptions;
@@ -37,11 +37,13 @@ pub(crate) fn vacuum(
         dry_run,
         force,
     };
+    // as in delta-spark, the default depends on the store
     let log = log.unwrap_or(!table.0.uri().starts_with("s3"));
     detached(py, || Ok(to_json(&table.0.vacuum(options, log)?)))
 }
 
-/// The time before which removed files are garbage, by the table's own retention: milliseconds since the epoch.
+/// Returns the time before which removed files are garbage, by the table's own retention period:
+/// milliseconds since the epoch.
 #[pyfunction]
 pub(crate) fn vacuum_cutoff(py: Python<'_>, table: &Table, snapshot: &Snapshot) -> PyResult<i64> {
     detached(py, || table.0.vacuum_cutoff(snapshot.state()))
@@ -68,7 +70,7 @@ pub(crate) fn restore(
     detached(py, || Ok(to_json(&table.0.restore(at, ignore_missing)?)))
 }
 
-/// Returns the gain of a checkpoint or of a compacted file.
+/// Returns how much a checkpoint or a compacted file would gain.
 #[pyfunction]
 pub(crate) fn optimize_log(py: Python<'_>, table: &Table) -> PyResult<String> {
     detached(py, || Ok(to_json(&table.0.optimize_log()?)))
@@ -85,7 +87,7 @@ pub(crate) fn verify(
     detached(py, || Ok(to_json(&table.0.verify(data_files, rows)?)))
 }
 
-/// The findings for the rows of a split.
+/// Returns the findings for the rows of a split.
 #[pyfunction]
 pub(crate) fn verify_split(
     py: Python<'_>,
