@@ -112,7 +112,7 @@ def test_native_batches_are_read_once(snapshot: dr.Snapshot) -> None:
     batches = snapshot.native.file_batches()
     assert pa.table(batches).num_rows == 2
     assert batches.next_batch() is None
-    with pytest.raises(RuntimeError, match="read before"):
+    with pytest.raises(RuntimeError, match="already been read"):
         pa.table(batches)
 
 

@@ -174,7 +174,7 @@ def test_things_of_other_types(table: dr.Table) -> None:
         table.vacuum(7)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         _ = "1" in dr.DeletionVector.from_rows([1])  # type: ignore[operator]
-    with pytest.raises(dr.InvalidArgumentError, match="64 bits"):
+    with pytest.raises(dr.InvalidArgumentError, match="64-bit"):
         table.append([], txn=("a", 2**70))
 
 

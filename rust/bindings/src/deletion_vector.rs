@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::batches::ArrowBatch;
-use crate::convert::unsigned;
+use crate::convert;
 use crate::exceptions::invalid;
 use crate::gate::detached;
 
@@ -36,12 +36,8 @@ impl DeletionVector {
         offset: Option<i128>,
         cardinality: Option<i128>,
     ) -> PyResult<Self> {
-        let number =
-            |name, value: Option<i128>| value.map(|value| unsigned(py, name, value)).transpose();
-        let (offset, cardinality) = (
-            number("offset", offset)?,
-            number("cardinality", cardinality)?,
-        );
+        let offset = convert::optional(py, "offset", offset)?;
+        let cardinality = convert::optional(py, "cardinality", cardinality)?;
         let is_file = offset.is_some() || data.first() == Some(&1);
         detached(py, || {
             if !is_file {

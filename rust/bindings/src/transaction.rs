@@ -240,7 +240,7 @@ impl Transaction {
         self.with(py, |staged| Ok(staged.is_empty()))
     }
 
-    /// Commits. Returns the version, None if the application has already committed its own; the number of
+    /// Commits. Returns the version, None if the application's version was committed before; the number of
     /// attempts; and the error of work after the commit, if any.
     fn commit(&self, py: Python<'_>) -> PyResult<(Option<u64>, u32, Option<String>)> {
         let committed = detached(py, || self.table.commit(self.take()?))?;

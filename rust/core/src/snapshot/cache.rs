@@ -39,8 +39,7 @@ impl ReplayCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, Cached> {
-        // every value in here is replaced as a whole, so that a panic elsewhere cannot leave it
-        // inconsistent
+        // each value is replaced as a whole, so that a panic elsewhere cannot leave it inconsistent
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

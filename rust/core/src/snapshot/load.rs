@@ -279,7 +279,7 @@ fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
     (commit, too_large.map(Err).or(checksum))
 }
 
-/// Decodes the version's own commit: a torn one is detected before anything about the version is returned.
+/// Decodes the version's own commit, so that a torn one is detected before the version is opened.
 fn newest_commit(source: &Source, segment: &LogSegment, content: Content) -> Result<ActionBatch> {
     let Some(file) = &segment.last_commit else {
         return Ok(ActionBatch::default());
@@ -393,8 +393,9 @@ fn in_commit_timestamp(
     if !definition.in_commit_timestamps_at(segment.version) {
         return Ok(None);
     }
-    if let Some(known) = checksum.and_then(|checksum| checksum.values.in_commit_timestamp) {
-        return Ok(Some(known));
+    let checksummed = checksum.and_then(|checksum| checksum.values.in_commit_timestamp);
+    if checksummed.is_some() {
+        return Ok(checksummed);
     }
     let Some(commit) = &segment.last_commit else {
         return Ok(None);

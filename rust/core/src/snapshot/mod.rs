@@ -51,7 +51,7 @@ struct Inner {
     cache: ReplayCache,
 }
 
-/// Protocol and metadata, and what is derived from them; versions share it until one of them changes.
+/// Protocol and metadata, and the values derived from them; versions share it until either changes.
 #[derive(Debug)]
 struct TableDefinition {
     protocol: Protocol,

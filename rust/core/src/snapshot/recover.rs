@@ -41,8 +41,8 @@ pub(super) fn avoid_unreadable(
         ));
     }
     let checkpoint = segment.checkpoint.as_ref()?;
-    let own = checkpoint.files.iter().any(|file| file.path == path);
-    if !own && !path.starts_with(SIDECAR_DIRECTORY) {
+    let is_listed = checkpoint.files.iter().any(|file| file.path == path);
+    if !is_listed && !path.starts_with(SIDECAR_DIRECTORY) {
         return None;
     }
     avoid.checkpoints.push(checkpoint.path().to_owned());

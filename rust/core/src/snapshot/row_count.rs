@@ -1,4 +1,4 @@
-//! The number of rows, from the log alone.
+//! The number of rows of a version, from its log alone.
 //!
 //! Protocol: "Per-file Statistics", "Deletion Vector Descriptor Schema".
 
@@ -24,12 +24,12 @@ impl Snapshot {
         for rows in self.file_batches(source, columns, None)? {
             let rows = rows?;
             add_totals(&mut totals, &rows);
-            for (row, known) in live_rows(&rows)?.into_iter().enumerate() {
-                let Some(known) = known else {
+            for (row, live) in live_rows(&rows)?.into_iter().enumerate() {
+                let Some(live) = live else {
                     self.warn_of_unknown_rows(&rows, row);
                     return Ok(None);
                 };
-                total = total.saturating_add(known);
+                total = total.saturating_add(live);
             }
         }
         self.0.cache.keep_totals(totals);

@@ -50,10 +50,10 @@ struct RowsByIdentity {
 const NONE: u32 = u32::MAX;
 
 impl RowsByIdentity {
-    fn push(&mut self, seen: IdentifiedRow) {
+    fn push(&mut self, row: IdentifiedRow) {
         let at = u32::try_from(self.rows.len()).unwrap_or(NONE);
-        let before = self.heads.insert(seen.identity, at);
-        self.rows.push((seen, before.unwrap_or(NONE)));
+        let before = self.heads.insert(row.identity, at);
+        self.rows.push((row, before.unwrap_or(NONE)));
     }
 
     /// Removes a row with this identity and hash; returns `false` if there is none.
@@ -62,8 +62,8 @@ impl RowsByIdentity {
             return false;
         };
         let (mut before, mut at) = (NONE, head);
-        while let Some((seen, next)) = self.rows.get(at as usize).copied() {
-            if seen.value_hash != value_hash {
+        while let Some((row, next)) = self.rows.get(at as usize).copied() {
+            if row.value_hash != value_hash {
                 (before, at) = (at, next);
                 continue;
             }
@@ -95,7 +95,7 @@ impl RowsByIdentity {
         let rows = remaining
             .into_iter()
             .filter_map(|at| self.rows.get(at as usize));
-        rows.map(|(seen, _)| *seen).collect()
+        rows.map(|(row, _)| *row).collect()
     }
 }
 
@@ -108,9 +108,9 @@ pub(super) fn differences(
     let shift = u32::try_from(removed.len()).unwrap_or(NONE);
     let mut unmatched = RowsByIdentity::default();
     let mut full = false;
-    let mut collect = |seen: IdentifiedRow| {
+    let mut collect = |row: IdentifiedRow| {
         full = unmatched.rows.len() >= max_rows;
-        unmatched.push(seen);
+        unmatched.push(row);
         !full
     };
     rows.visit(removed, &mut collect)?;
@@ -118,12 +118,12 @@ pub(super) fn differences(
         return Ok(None);
     }
     let mut added: Vec<IdentifiedRow> = Vec::new();
-    let mut compare = |seen: IdentifiedRow| {
+    let mut compare = |row: IdentifiedRow| {
         full = added.len() >= max_rows;
-        if !unmatched.take(seen.identity, seen.value_hash) {
+        if !unmatched.take(row.identity, row.value_hash) {
             added.push(IdentifiedRow {
-                piece: seen.piece.saturating_add(shift),
-                ..seen
+                piece: row.piece.saturating_add(shift),
+                ..row
             });
         }
         !full
@@ -145,12 +145,12 @@ pub(super) fn differences_in_memory(
 ) -> Differences {
     let mut unmatched = RowsByIdentity::default();
     unmatched.rows.reserve(removed.len());
-    for seen in removed {
-        unmatched.push(seen);
+    for row in removed {
+        unmatched.push(row);
     }
     let added = new.into_iter();
     let new = added
-        .filter(|seen| !unmatched.take(seen.identity, seen.value_hash))
+        .filter(|row| !unmatched.take(row.identity, row.value_hash))
         .collect();
     Differences {
         removed: unmatched.finish(),
@@ -182,11 +182,11 @@ pub(in crate::changes) fn compare(
     };
     // the number of removed and of added rows by identity
     let mut counts: IdentityMap<(u32, u32)> = IdentityMap::default();
-    for seen in &outcome.removed {
-        counts.entry(seen.identity).or_default().0 += 1;
+    for row in &outcome.removed {
+        counts.entry(row.identity).or_default().0 += 1;
     }
-    for seen in &outcome.new {
-        if let Some((_, added)) = counts.get_mut(&seen.identity) {
+    for row in &outcome.new {
+        if let Some((_, added)) = counts.get_mut(&row.identity) {
             *added += 1;
         }
     }
@@ -197,24 +197,24 @@ pub(in crate::changes) fn compare(
         return Err(duplicate_rows(way).at_version(stamp.version));
     }
     let mut labels = LabelledPieces::new(pieces);
-    for seen in &outcome.removed {
+    for row in &outcome.removed {
         let updated = counts
-            .get(&seen.identity)
+            .get(&row.identity)
             .is_some_and(|(_, added)| *added > 0);
         let change = if updated {
             ChangeType::UpdatePreimage
         } else {
             ChangeType::Delete
         };
-        labels.push(seen.piece, seen.row, change, stamp);
+        labels.push(row.piece, row.row, change, stamp);
     }
-    for seen in &outcome.new {
-        let change = if counts.contains_key(&seen.identity) {
+    for row in &outcome.new {
+        let change = if counts.contains_key(&row.identity) {
             ChangeType::UpdatePostimage
         } else {
             ChangeType::Insert
         };
-        labels.push(seen.piece, seen.row, change, stamp);
+        labels.push(row.piece, row.row, change, stamp);
     }
     labels.finish().map(Compared::Pieces)
 }
@@ -395,9 +395,9 @@ impl Labelled {
         }
         let labels = self.labels;
         let count: u64 = labels.iter().map(|label| u64::from(label.rows)).sum();
-        let whole = self.rows == Some(count);
+        let is_whole = self.rows == Some(count);
         if let Some(first) = labels.first()
-            && whole
+            && is_whole
             && labels
                 .iter()
                 .all(|label| (label.change, label.stamp) == (first.change, first.stamp))
@@ -407,7 +407,7 @@ impl Labelled {
                 ..self.piece
             });
         }
-        if whole {
+        if is_whole {
             return Ok(Piece {
                 labels: Labels::Each(Arc::new(labels)),
                 ..self.piece

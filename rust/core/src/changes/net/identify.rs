@@ -134,8 +134,8 @@ impl ShareReader<'_> {
                 typed: matches!(piece.labels, Labels::InFile(_)),
             },
         };
-        let map = move |number, piece: &Piece, batch| {
-            let rows = identities.of(number, piece, &batch)?;
+        let map = move |index, piece: &Piece, batch| {
+            let rows = identities.of(index, piece, &batch)?;
             Ok((rows.num_rows() > 0).then_some(rows))
         };
         Ok(read_pieces(
@@ -182,7 +182,7 @@ impl ShareReader<'_> {
 }
 
 impl Identities {
-    fn of(&self, number: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
+    fn of(&self, index: usize, piece: &Piece, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let seed = self.identity.seed;
         let num_columns = match self.identity.way {
@@ -237,7 +237,7 @@ impl Identities {
             let values: Vec<i128> = values.map(u128::cast_signed).collect();
             Arc::new(Decimal128Array::from(values))
         };
-        let piece = u32::try_from(number).unwrap_or(u32::MAX);
+        let piece = u32::try_from(index).unwrap_or(u32::MAX);
         let mut all: Vec<ArrayRef> = vec![
             Arc::new(UInt32Array::from_value(piece, count)),
             Arc::new(Int64Array::from(select(positions.values(), selected))),

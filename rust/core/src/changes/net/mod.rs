@@ -244,8 +244,8 @@ impl OutcomeReader<'_> {
         let Some(differing) = differing.map_err(at)? else {
             return Ok(false);
         };
-        let number = u32::try_from(self.stamps.len()).unwrap_or(NONE);
-        self.outcomes.step(&differing, base, number).map_err(at)?;
+        let commit = u32::try_from(self.stamps.len()).unwrap_or(NONE);
+        self.outcomes.step(&differing, base, commit).map_err(at)?;
         Ok(true)
     }
 
@@ -258,7 +258,7 @@ impl OutcomeReader<'_> {
             .iter()
             .map(|piece| piece.version().unwrap_or_default())
             .collect();
-        let numbers: Vec<u32> = versions
+        let commits_of_pieces: Vec<u32> = versions
             .iter()
             .map(|version| {
                 let at = stamps.partition_point(|stamp| stamp.version < *version);
@@ -266,21 +266,24 @@ impl OutcomeReader<'_> {
             })
             .collect();
         let max_rows = self.rows.max_rows();
-        let mut failed = None;
+        let mut error_of_row = None;
         let mut full = false;
         // removed rows of a commit come before its added rows
         let mut added: Vec<IdentifiedRow> = Vec::new();
         let mut current = NONE;
         let mut visit = |row: IdentifiedRow| {
-            let number = numbers.get(row.piece as usize).copied().unwrap_or(NONE);
+            let commit = commits_of_pieces
+                .get(row.piece as usize)
+                .copied()
+                .unwrap_or(NONE);
             let mut step = || {
-                if number != current {
+                if commit != current {
                     flush(outcomes, &mut added, base, current, stamps)?;
-                    current = number;
+                    current = commit;
                 }
                 match row.change {
                     ChangeType::Delete | ChangeType::UpdatePreimage => {
-                        outcomes.remove(&row, base, number)
+                        outcomes.remove(&row, base, commit)
                     }
                     ChangeType::Insert | ChangeType::UpdatePostimage => {
                         added.push(row);
@@ -290,13 +293,13 @@ impl OutcomeReader<'_> {
             };
             if let Err(error) = step() {
                 let version = versions.get(row.piece as usize).copied();
-                failed = Some(error.at_version(version.unwrap_or_default()));
+                error_of_row = Some(error.at_version(version.unwrap_or_default()));
             }
             full = outcomes.len() + added.len() > max_rows;
-            failed.is_none() && !full
+            error_of_row.is_none() && !full
         };
         self.rows.visit(run, &mut visit)?;
-        if let Some(error) = failed {
+        if let Some(error) = error_of_row {
             return Err(error);
         }
         if !full {
@@ -310,12 +313,12 @@ fn flush(
     outcomes: &mut Outcomes,
     added: &mut Vec<IdentifiedRow>,
     base: u32,
-    number: u32,
+    commit: u32,
     stamps: &[Stamp],
 ) -> Result<()> {
     for row in added.drain(..) {
-        let result = outcomes.add(&row, base, number);
-        result.map_err(|error| match stamps.get(number as usize) {
+        let result = outcomes.add(&row, base, commit);
+        result.map_err(|error| match stamps.get(commit as usize) {
             Some(stamp) => error.at_version(stamp.version),
             None => error,
         })?;
@@ -345,10 +348,10 @@ fn drop_unchanged(
     rows.dedup();
     let mut pieces_to_read: Vec<(u32, Piece)> = Vec::new();
     for chunk in rows.chunk_by(|left, right| left.0 == right.0) {
-        let Some((number, _)) = chunk.first() else {
+        let Some((index, _)) = chunk.first() else {
             continue;
         };
-        let Some(piece) = pieces.get(*number as usize) else {
+        let Some(piece) = pieces.get(*index as usize) else {
             continue;
         };
         let only = DeletionVector::from_rows(chunk.iter().map(|(_, row)| *row))?;
@@ -361,7 +364,7 @@ fn drop_unchanged(
             rows: PieceRows::Only(Arc::new(only)),
             labels: Labels::All(ChangeType::Delete, stamp),
         };
-        pieces_to_read.push((*number, piece));
+        pieces_to_read.push((*index, piece));
     }
     let by_values = RowIdentity {
         way: MatchBy::Rows,
@@ -369,7 +372,7 @@ fn drop_unchanged(
         seed: reader.identity.seed,
         most_rows: usize::MAX,
     };
-    let numbers: Vec<u32> = pieces_to_read.iter().map(|(number, _)| *number).collect();
+    let indexes: Vec<u32> = pieces_to_read.iter().map(|(index, _)| *index).collect();
     let mut values: HashMap<(u32, u64), u128> = HashMap::with_capacity(rows.len());
     let pieces_to_read = pieces_to_read.into_iter().map(|(_, piece)| piece).collect();
     let all = ShareReader {
@@ -378,7 +381,7 @@ fn drop_unchanged(
         ..reader
     };
     all.visit(pieces_to_read, &mut |row| {
-        let piece = numbers.get(row.piece as usize).copied().unwrap_or(NONE);
+        let piece = indexes.get(row.piece as usize).copied().unwrap_or(NONE);
         values.insert((piece, row.row), row.identity);
         true
     })?;
@@ -453,8 +456,8 @@ fn reported_pieces(
     stamps: &[Stamp],
 ) -> Result<Vec<Piece>> {
     let mut labels = LabelledPieces::new(pieces);
-    outcomes.visit_reported(kind, |(piece, row), change, number| {
-        if let Some(stamp) = stamps.get(number as usize) {
+    outcomes.visit_reported(kind, |(piece, row), change, commit| {
+        if let Some(stamp) = stamps.get(commit as usize) {
             labels.push(piece, row, change, *stamp);
         }
     });

@@ -65,8 +65,8 @@ pub(super) fn read(
         rows.resolved,
         pieces,
         |_| Purpose::RowIds,
-        move |number, _, batch| {
-            let runs = runs(share, u32::try_from(number).unwrap_or(u32::MAX), &batch)?;
+        move |index, _, batch| {
+            let runs = runs(share, u32::try_from(index).unwrap_or(u32::MAX), &batch)?;
             Ok((!runs.is_empty()).then_some(runs))
         },
     );

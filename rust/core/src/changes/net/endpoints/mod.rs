@@ -130,7 +130,7 @@ impl RangeBounds {
             pieces: Vec::new(),
             added: HashMap::new(),
             before: HashMap::new(),
-            seen: HashSet::new(),
+            whole_files: HashSet::new(),
             removed_within: Vec::new(),
             restored: Vec::new(),
             max_old_id: i64::MIN,
@@ -218,7 +218,7 @@ struct Planner<'a> {
     /// The index in `pieces` of each file that existed before and lost rows.
     before: HashMap<FileActionKey, usize>,
     /// Files that were added or removed as a whole.
-    seen: HashSet<FileActionKey>,
+    whole_files: HashSet<FileActionKey>,
     removed_within: Vec<Piece>,
     restored: Vec<Piece>,
     /// The highest `baseRowId` of a file that existed before.
@@ -285,7 +285,7 @@ impl Planner<'_> {
             PieceRows::Between { included, .. } => Some(included.clone()),
             PieceRows::Only(_) | PieceRows::Read(_) => return Err(NO_FILES),
         };
-        if vector.is_none() && !self.seen.insert(key) {
+        if vector.is_none() && !self.whole_files.insert(key) {
             return Err(REPEATED_FILE);
         }
         self.max_old_id = self.max_old_id.max(piece.file.base_row_id.ok_or(NO_IDS)?);
@@ -351,7 +351,7 @@ impl Planner<'_> {
                 return Err(FILE_ADDED_AGAIN);
             }
         }
-        if !self.seen.insert(key) {
+        if !self.whole_files.insert(key) {
             return Err(REPEATED_FILE);
         }
         self.first_new_id = self.first_new_id.min(file.base_row_id.ok_or(NO_IDS)?);

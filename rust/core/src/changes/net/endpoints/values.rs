@@ -208,9 +208,9 @@ impl ReadPairs {
     ) -> Result<()> {
         let begin = self.cached.len();
         let mut whole = true;
-        let mut left = request.count();
+        let mut remaining = request.count();
         let mut rows = Runs::of(&request.rows);
-        while left > 0 {
+        while remaining > 0 {
             let count = match batches.next().ok_or_else(missing_columns)?? {
                 ReadRows::Cached(batch) => {
                     let count = batch.num_rows();
@@ -223,7 +223,9 @@ impl ReadPairs {
                     hashes.len()
                 }
             };
-            left = left.checked_sub(count as u64).ok_or_else(missing_columns)?;
+            remaining = remaining
+                .checked_sub(count as u64)
+                .ok_or_else(missing_columns)?;
         }
         for cached in self.cached.iter_mut().skip(begin) {
             cached.whole = whole;
@@ -258,7 +260,7 @@ impl ReadPairs {
         batch: RecordBatch,
         rows: &mut Runs<'_>,
     ) -> Result<()> {
-        let number = u32::try_from(self.cached.len()).map_err(|_| missing_columns())?;
+        let batch_index = u32::try_from(self.cached.len()).map_err(|_| missing_columns())?;
         let positions = long(batch.columns().last())?.values().clone();
         let mut codes = vec![ChangeCode::NONE.number(); batch.num_rows()];
         let mut at = 0;
@@ -278,7 +280,10 @@ impl ReadPairs {
                         let row = u32::try_from(row).map_err(|_| missing_columns())?;
                         *locations
                             .get_mut(request.side)
-                            .ok_or_else(missing_columns)? = BatchRow { batch: number, row };
+                            .ok_or_else(missing_columns)? = BatchRow {
+                            batch: batch_index,
+                            row,
+                        };
                     }
                 }
             }

@@ -28,7 +28,7 @@ pub struct OutcomeBatches {
 
 #[derive(Clone, Copy)]
 struct RowEvent {
-    seen: IdentifiedRow,
+    row: IdentifiedRow,
     values: u128,
     commit: u32,
 }
@@ -36,7 +36,7 @@ struct RowEvent {
 impl RowEvent {
     fn is_added(&self) -> bool {
         matches!(
-            self.seen.change,
+            self.row.change,
             ChangeType::Insert | ChangeType::UpdatePostimage
         )
     }
@@ -79,11 +79,11 @@ impl OutcomeBatches {
                 continue;
             }
             // the last row may have more events in the next batch
-            let last = self.pending.last().map(|event| event.seen.identity);
+            let last = self.pending.last().map(|event| event.row.identity);
             let last_complete = self
                 .pending
                 .iter()
-                .rposition(|event| Some(event.seen.identity) != last);
+                .rposition(|event| Some(event.row.identity) != last);
             if let Some(index) = last_complete {
                 let rest = self.pending.split_off(index + 1);
                 let pending = std::mem::replace(&mut self.pending, rest);
@@ -99,8 +99,8 @@ impl OutcomeBatches {
             (
                 event.commit,
                 event.is_added(),
-                event.seen.piece,
-                event.seen.row,
+                event.row.piece,
+                event.row.row,
             )
         });
         for events in events.chunk_by(|left, right| left.commit == right.commit) {
@@ -109,10 +109,10 @@ impl OutcomeBatches {
             };
             let (removed, new): (Vec<&RowEvent>, Vec<&RowEvent>) =
                 events.iter().partition(|event| !event.is_added());
-            let seen = |events: Vec<&RowEvent>| -> Vec<IdentifiedRow> {
-                events.into_iter().map(|event| event.seen).collect()
+            let rows = |events: Vec<&RowEvent>| -> Vec<IdentifiedRow> {
+                events.into_iter().map(|event| event.row).collect()
             };
-            let (removed, new) = (seen(removed), seen(new));
+            let (removed, new) = (rows(removed), rows(new));
             let differences = if self.shuffle.compares(commit) {
                 differences_in_memory(removed, new)
             } else {
@@ -134,11 +134,11 @@ impl OutcomeBatches {
         let value: fn(&RowEvent) -> u128 = match self.shuffle.plan.way {
             MatchBy::Rows => return,
             MatchBy::RowTracking => |event| event.values,
-            MatchBy::Key => |event| event.seen.value_hash,
+            MatchBy::Key => |event| event.row.value_hash,
             // a row at its original position is unchanged
             _ => |_| 0,
         };
-        let position = |event: &RowEvent| (event.seen.piece, event.seen.row);
+        let position = |event: &RowEvent| (event.row.piece, event.row.row);
         let values: HashMap<(u32, u64), u128> = events
             .iter()
             .map(|event| (position(event), value(event)))
@@ -187,7 +187,7 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
         numbers.zip(positions)
     {
         let event = RowEvent {
-            seen: IdentifiedRow {
+            row: IdentifiedRow {
                 piece: piece.cast_unsigned(),
                 row: row.cast_unsigned(),
                 identity,
@@ -199,7 +199,7 @@ fn append(pending: &mut Vec<RowEvent>, batch: &RecordBatch) -> Result<()> {
         };
         if pending
             .last()
-            .is_some_and(|last| halves(last.seen.identity) > halves(identity))
+            .is_some_and(|last| halves(last.row.identity) > halves(identity))
         {
             return Err(shuffle_error("its events are not sorted by row"));
         }
