@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
+use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::spec::json::for_each_entry;
@@ -126,7 +126,7 @@ pub fn domain_metadata_from_json(json: &str) -> Result<DomainMetadata> {
 
 /// An entry of an action's JSON object.
 struct Field<'a> {
-    of: &'a str,
+    object: &'a str,
     name: &'a str,
     json: &'a str,
 }
@@ -135,8 +135,8 @@ impl Field<'_> {
     fn get<T: DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_str(self.json).map_err(|cause| {
             let message = format!(
-                "{}.{} does not have the type of the protocol",
-                self.of, self.name
+                "{}.{} does not have the protocol's type",
+                self.object, self.name
             );
             Error::corrupt(CODE, message).because(cause)
         })
@@ -146,19 +146,21 @@ impl Field<'_> {
         let map: BTreeMap<String, Option<Text>> = self.get()?;
         Ok(map
             .into_iter()
-            .filter_map(|(key, value)| Some((key, value?.0)))
+            .filter_map(|(key, value)| Some((key, value?.into_string())))
             .collect())
     }
 }
 
-fn each_field(of: &str, json: &str, mut visit: impl FnMut(Field<'_>) -> Result<()>) -> Result<()> {
+fn each_field(
+    object: &str,
+    json: &str,
+    mut visit: impl FnMut(Field<'_>) -> Result<()>,
+) -> Result<()> {
     let fail = |error| {
-        Error::corrupt(
-            CODE,
-            format!("{of} is not a JSON object of the protocol: {error}"),
-        )
+        let message = format!("{object} is not a JSON object of the protocol: {error}");
+        Error::corrupt(CODE, message)
     };
-    for_each_entry(json, fail, |name, json| visit(Field { of, name, json }))
+    for_each_entry(json, fail, |name, json| visit(Field { object, name, json }))
 }
 
 fn required<T>(name: &str, value: Option<T>) -> Result<T> {
@@ -166,41 +168,21 @@ fn required<T>(name: &str, value: Option<T>) -> Result<T> {
 }
 
 /// A string; also accepts a number or boolean that a writer left unquoted.
-struct Text(String);
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a string")]
+enum Text {
+    String(String),
+    Bool(bool),
+    Number(serde_json::Number),
+}
 
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct StringMap;
-
-        impl Visitor<'_> for StringMap {
-            type Value = Text;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_str<E: de::Error>(self, value: &str) -> std::result::Result<Text, E> {
-                Ok(Text(value.to_owned()))
-            }
-
-            fn visit_bool<E: de::Error>(self, value: bool) -> std::result::Result<Text, E> {
-                Ok(Text(value.to_string()))
-            }
-
-            fn visit_i64<E: de::Error>(self, value: i64) -> std::result::Result<Text, E> {
-                Ok(Text(value.to_string()))
-            }
-
-            fn visit_u64<E: de::Error>(self, value: u64) -> std::result::Result<Text, E> {
-                Ok(Text(value.to_string()))
-            }
-
-            fn visit_f64<E: de::Error>(self, value: f64) -> std::result::Result<Text, E> {
-                Ok(Text(value.to_string()))
-            }
+impl Text {
+    fn into_string(self) -> String {
+        match self {
+            Text::String(text) => text,
+            Text::Bool(value) => value.to_string(),
+            Text::Number(number) => number.to_string(),
         }
-
-        deserializer.deserialize_any(StringMap)
     }
 }
 

@@ -71,16 +71,12 @@ impl CanonicalJson {
             let event = reader.next().map_err(at)?;
             if let Event::Key(name) = &event {
                 path.truncate(level.path_length);
-                push_name(&mut path, name);
-                let fresh = level
-                    .names
-                    .as_mut()
-                    .is_some_and(|names| names.insert(name.to_string()));
-                if !fresh {
-                    let offset = reader.offset();
-                    let twice = format!("the name {} occurs twice", clipped(name));
-                    let error = Error::corrupt(code, format!("{what}: {twice} at byte {offset}"));
-                    return Err(error.at_offset(offset as u64));
+                push_part(&mut path, &quoted(name));
+                let names = level.names.as_mut();
+                if !names.is_some_and(|names| names.insert(name.to_string())) {
+                    let (name, offset) = (clipped(name), reader.offset());
+                    let message = format!("{what}: the name {name} occurs twice at byte {offset}");
+                    return Err(Error::corrupt(code, message).at_offset(offset as u64));
                 }
                 if levels.len() == 1 && name == CHECKSUM {
                     reader.skip_value().map_err(at)?;
@@ -96,23 +92,15 @@ impl CanonicalJson {
                 push_part(&mut path, &level.elements.to_string());
                 level.elements += 1;
             }
+            if matches!(event, Event::BeginObject | Event::BeginArray) {
+                levels.push(Level {
+                    path_length: path.len(),
+                    names: (event == Event::BeginObject).then(HashSet::new),
+                    elements: 0,
+                });
+                continue;
+            }
             let value = match event {
-                Event::BeginObject => {
-                    levels.push(Level {
-                        path_length: path.len(),
-                        names: Some(HashSet::new()),
-                        elements: 0,
-                    });
-                    continue;
-                }
-                Event::BeginArray => {
-                    levels.push(Level {
-                        path_length: path.len(),
-                        names: None,
-                        elements: 0,
-                    });
-                    continue;
-                }
                 Event::String(text) => quoted(&text),
                 Event::Number(text) => text.to_owned(),
                 Event::Bool(value) => value.to_string(),
@@ -163,10 +151,6 @@ impl Leaf {
             .get(..self.path_length)
             .unwrap_or_default()
     }
-}
-
-fn push_name(path: &mut String, name: &str) {
-    push_part(path, &quoted(name));
 }
 
 fn push_part(path: &mut String, part: &str) {

@@ -143,9 +143,9 @@ impl AllFiles {
             .decode(lines.as_bytes())
             .and_then(|()| decoder.finish());
         let adds = decoded
-            .map_err(|error| inside("allFiles", error))?
+            .map_err(|error| wrong_type("allFiles", error))?
             .adds
-            .ok_or_else(|| wrong("allFiles", "does not have the type of the protocol"))?;
+            .ok_or_else(|| wrong("allFiles", "does not have the protocol's type"))?;
         Ok(adds.rows)
     }
 }
@@ -196,10 +196,12 @@ impl VersionChecksum {
                 self.domain_metadata = Some(list(name, json, domain_metadata_from_json)?)
             }
             "metadata" => {
-                self.metadata = Some(metadata_from_json(json).map_err(|error| inside(name, error))?)
+                self.metadata =
+                    Some(metadata_from_json(json).map_err(|error| wrong_type(name, error))?)
             }
             "protocol" => {
-                self.protocol = Some(protocol_from_json(json).map_err(|error| inside(name, error))?)
+                self.protocol =
+                    Some(protocol_from_json(json).map_err(|error| wrong_type(name, error))?)
             }
             "fileSizeHistogram" | "histogramOpt" => {
                 self.file_size_histogram = Some(histogram(name, json)?)
@@ -234,13 +236,12 @@ fn wrong(name: &str, what: &str) -> Error {
     Error::corrupt(CODE, format!("{name} of the checksum {what}"))
 }
 
-fn inside(name: &str, error: Error) -> Error {
-    wrong(name, "does not have the type of the protocol").because(error)
+fn wrong_type(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    wrong(name, "does not have the protocol's type").because(cause)
 }
 
 fn get<T: DeserializeOwned>(name: &str, json: &str) -> Result<T> {
-    serde_json::from_str(json)
-        .map_err(|cause| wrong(name, "does not have the type of the protocol").because(cause))
+    serde_json::from_str(json).map_err(|cause| wrong_type(name, cause))
 }
 
 fn single_count(name: &str, json: &str) -> Result<u64> {
@@ -266,7 +267,7 @@ fn histogram(name: &str, json: &str) -> Result<FileSizeHistogram> {
 fn list<T>(name: &str, json: &str, decode: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let mut values = Vec::new();
     each_element(name, json, |element| {
-        values.push(decode(element).map_err(|error| inside(name, error))?);
+        values.push(decode(element).map_err(|error| wrong_type(name, error))?);
         Ok(())
     })?;
     Ok(values)

@@ -59,12 +59,18 @@ fn nulls_are_absent_and_unknown_keys_are_passed_over() {
 #[test]
 fn values_without_quotes_are_taken_as_their_text() {
     let metadata = metadata_from_json(
-        r#"{"id":"t","configuration":{"a":10,"b":true,"c":null,"d":"x","e":-1}}"#,
+        r#"{"id":"t","configuration":{"a":10,"b":true,"c":null,"d":"x","e":-1,"f":1.0}}"#,
     )
     .unwrap();
     assert_eq!(
         metadata.configuration,
-        map(&[("a", "10"), ("b", "true"), ("d", "x"), ("e", "-1")])
+        map(&[
+            ("a", "10"),
+            ("b", "true"),
+            ("d", "x"),
+            ("e", "-1"),
+            ("f", "1.0")
+        ])
     );
 }
 
