@@ -173,7 +173,14 @@ pub struct FileActionBuilder {
     fields: Vec<FileField>,
     columns: Vec<FieldBuilder>,
     rows: usize,
+    text: TextDecoder,
+}
+
+/// Decodes strings into builders, and counts their bytes.
+#[derive(Default)]
+struct TextDecoder {
     scratch: String,
+    appended: usize,
 }
 
 impl FileActionBuilder {
@@ -193,22 +200,18 @@ impl FileActionBuilder {
             fields: fields.to_vec(),
             columns,
             rows: 0,
-            scratch: String::new(),
+            text: TextDecoder::default(),
         }
     }
 
-    /// Returns the approximate number of bytes of the text columns, which limits the batch size.
+    /// Returns the number of bytes of all strings, including those in maps, which limits the batch size.
     pub fn text_bytes(&self) -> usize {
-        let of = |column: &FieldBuilder| match column {
-            FieldBuilder::Text(builder) => builder.values_slice().len(),
-            _ => 0,
-        };
-        self.columns.iter().map(of).sum()
+        self.text.appended
     }
 
     /// Appends one action.
     pub fn append(&mut self, raw: &RawFileAction<'_>) -> Result<(), JsonError> {
-        let scratch = &mut self.scratch;
+        let text = &mut self.text;
         for (field, column) in self.fields.iter().zip(&mut self.columns) {
             match column {
                 FieldBuilder::Text(builder) => {
@@ -217,7 +220,7 @@ impl FileActionBuilder {
                         F::Stats => raw.stats,
                         _ => raw.clustering_provider,
                     };
-                    append_text(builder, value, scratch);
+                    text.append(builder, value);
                 }
                 FieldBuilder::Long(builder) => builder.append_option(match field {
                     F::Size => raw.size,
@@ -236,10 +239,10 @@ impl FileActionBuilder {
                     } else {
                         &raw.partition_values
                     };
-                    append_map(builder, map.clone(), scratch)?;
+                    text.append_map(builder, map.clone())?;
                 }
                 FieldBuilder::Descriptor(builder) => {
-                    builder.append(raw.deletion_vector.as_ref(), scratch)
+                    builder.append(raw.deletion_vector.as_ref(), text)
                 }
             }
         }
@@ -249,6 +252,7 @@ impl FileActionBuilder {
 
     /// Returns the rows as one batch and resets the builder.
     pub fn finish(&mut self) -> Result<RecordBatch, arrow_schema::ArrowError> {
+        self.text.appended = 0;
         let arrays = self.columns.iter_mut().map(FieldBuilder::finish).collect();
         let options =
             RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
@@ -269,20 +273,15 @@ impl FieldBuilder {
 }
 
 impl DescriptorBuilder {
-    fn append(&mut self, raw: Option<&RawDescriptor<'_>>, scratch: &mut String) {
+    fn append(&mut self, raw: Option<&RawDescriptor<'_>>, text: &mut TextDecoder) {
         let validity = self
             .validity
             .get_or_insert_with(|| NullBufferBuilder::new(0));
         validity.append(raw.is_some());
-        append_text(
-            &mut self.storage_type,
-            raw.and_then(|raw| raw.storage_type),
-            scratch,
-        );
-        append_text(
+        text.append(&mut self.storage_type, raw.and_then(|raw| raw.storage_type));
+        text.append(
             &mut self.path_or_inline,
             raw.and_then(|raw| raw.path_or_inline),
-            scratch,
         );
         self.offset.append_option(raw.and_then(|raw| raw.offset));
         self.size_in_bytes
@@ -307,40 +306,46 @@ impl DescriptorBuilder {
     }
 }
 
-fn append_text(builder: &mut StringBuilder, value: Option<RawString<'_>>, scratch: &mut String) {
-    match value {
-        Some(value) => {
-            scratch.clear();
-            value.decode_into(scratch);
-            builder.append_value(scratch);
+impl TextDecoder {
+    fn append(&mut self, builder: &mut StringBuilder, value: Option<RawString<'_>>) {
+        match value {
+            Some(value) => {
+                self.scratch.clear();
+                value.decode_into(&mut self.scratch);
+                self.appended += self.scratch.len();
+                builder.append_value(&self.scratch);
+            }
+            None => builder.append_null(),
         }
-        None => builder.append_null(),
+    }
+
+    fn append_map(
+        &mut self,
+        builder: &mut MapBuilder<StringBuilder, StringBuilder>,
+        map: Option<Cursor<'_>>,
+    ) -> Result<(), JsonError> {
+        let is_valid = map.is_some();
+        let mut offset = 0;
+        if let Some(mut cursor) = map {
+            for_each_entry(&mut cursor, |key, value| {
+                self.append(builder.keys(), Some(key));
+                match value {
+                    Some(MapValue::Text(text)) => self.append(builder.values(), Some(text)),
+                    Some(MapValue::Bare(text)) => {
+                        self.appended += text.len();
+                        builder.values().append_value(text);
+                    }
+                    None => builder.values().append_null(),
+                }
+            })?;
+            offset = cursor.offset();
+        }
+        builder.append(is_valid).map_err(|_| JsonError {
+            offset,
+            what: "the map is too long",
+        })
     }
 }
 
-fn append_map(
-    builder: &mut MapBuilder<StringBuilder, StringBuilder>,
-    map: Option<Cursor<'_>>,
-    scratch: &mut String,
-) -> Result<(), JsonError> {
-    let Some(mut cursor) = map else {
-        let appended = builder.append(false);
-        return appended.map_err(|_| JsonError {
-            offset: 0,
-            what: "the map is too long",
-        });
-    };
-    for_each_entry(&mut cursor, |key, value| {
-        append_text(builder.keys(), Some(key), scratch);
-        match value {
-            Some(MapValue::Text(text)) => append_text(builder.values(), Some(text), scratch),
-            Some(MapValue::Bare(text)) => builder.values().append_value(text),
-            None => builder.values().append_null(),
-        }
-    })?;
-    let appended = builder.append(true);
-    appended.map_err(|_| JsonError {
-        offset: cursor.offset(),
-        what: "the map is too long",
-    })
-}
+#[cfg(test)]
+mod tests;
