@@ -90,7 +90,7 @@ def test_an_add_without_a_path(tmp_path: Path, kind: str) -> None:
 def test_a_size_that_is_text(tmp_path: Path, kind: str) -> None:
     log = history(tmp_path, kind)
     file = rewrite(log, "add", sizes_as_texts)
-    words = ("add.size is Utf8 where the protocol has Int64",)
+    words = ("add.size has the type Utf8 instead of Int64",)
     refused(log, file, code="checkpoint.columns", words=words)
 
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, panic_message};
 
 thread_local! {
     /// `true` while a decoder runs on this thread.
-    static DECODES: Cell<bool> = const { Cell::new(false) };
+    static DECODING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs a decoder of another crate. If it panics, the result is the error of `broken`, with the message of the
@@ -17,9 +17,9 @@ pub(crate) fn guarded<T>(
     broken: impl FnOnce() -> Error,
     decode: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
-    let outer = DECODES.replace(true);
+    let outer = DECODING.replace(true);
     let result = catch_unwind(AssertUnwindSafe(decode));
-    DECODES.set(outer);
+    DECODING.set(outer);
     result.unwrap_or_else(|panic| Err(broken().because(panic_message(&*panic))))
 }
 
@@ -32,7 +32,7 @@ pub fn hide_decoder_panics() {
         let is_external = info
             .location()
             .is_some_and(|location| Path::new(location.file()).is_absolute());
-        if !(is_external && DECODES.get()) {
+        if !(is_external && DECODING.get()) {
             print(info);
         }
     }));

@@ -4,7 +4,6 @@
 //! plain Arrow strings of exactly the right size, so that each byte is copied once and dropped rows cost
 //! nothing.
 
-use crate::spec::arrow::replace_types;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -18,6 +17,7 @@ use arrow_schema::{ArrowError, DataType, Fields};
 use arrow_select::concat::concat;
 
 use super::file_actions::{DELETION_VECTOR_FIELDS, STRING_MAP};
+use crate::spec::arrow::replace_types;
 
 /// The selected rows, both as ranges and as a mask.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ pub fn filter_concat(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
         .iter()
         .all(|(array, _)| array.null_count() == array.len())
     {
-        return Ok(nulls(&plain(first.data_type()), rows));
+        return Ok(nulls(&without_views(first.data_type()), rows));
     }
     match first.data_type() {
         DataType::Utf8View => {
@@ -154,7 +154,7 @@ fn structs(parts: &[Part<'_>], fields: &Fields, rows: usize) -> Result<ArrayRef,
                 .with_data_type(child.data_type().clone())
         })
         .collect();
-    let nulls = kept_nulls(
+    let nulls = selected_nulls(
         parts
             .iter()
             .map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())),
@@ -211,7 +211,7 @@ fn string_maps(parts: &[Part<'_>], rows: usize) -> Result<MapArray, ArrowError> 
         ));
     };
     let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-    let nulls = kept_nulls(
+    let nulls = selected_nulls(
         parts
             .iter()
             .map(|(array, keep)| (array.nulls(), keep.ranges.as_slice())),
@@ -234,19 +234,18 @@ fn index(offset: i32) -> usize {
 /// The selected strings of a column of views.
 type Strings<'a> = (&'a StringViewArray, &'a [Range<usize>]);
 
-/// Views that refer to the same bytes repeatedly are copied or parsed up to this mean length; above it, the
-/// bytes may be repeated at most this many times. Otherwise a dictionary of a few kilobytes could expand to
-/// gigabytes.
-const MAX_REPEATED: usize = 16 << 10;
+/// Strings longer than `LONG_TEXT` on average may repeat the same bytes at most `MAX_TIMES` times. Otherwise a
+/// dictionary of a few kilobytes could expand to gigabytes.
+const LONG_TEXT: usize = 16 << 10;
 const MAX_TIMES: usize = 64;
 
 /// Refuses long texts of which nearly all are repetitions.
 pub fn check_repeated(strings: &StringViewArray) -> Result<(), ArrowError> {
     let total = strings.lengths().map(|length| length as usize).sum();
-    refuse_repeated(total, strings.len(), std::iter::once(strings))
+    check_repetition(total, strings.len(), std::iter::once(strings))
 }
 
-fn refuse_repeated<'a>(
+fn check_repetition<'a>(
     total: usize,
     rows: usize,
     strings: impl Iterator<Item = &'a StringViewArray>,
@@ -255,7 +254,7 @@ fn refuse_repeated<'a>(
         let buffers = strings.flat_map(|array| array.data_buffers().iter());
         buffers.map(|buffer| buffer.len()).sum::<usize>()
     };
-    if total / MAX_REPEATED > rows && total / MAX_TIMES > buffered() {
+    if total / LONG_TEXT > rows && total / MAX_TIMES > buffered() {
         let message = format!("{total} bytes of text, nearly all of them repetitions");
         return Err(ArrowError::InvalidArgumentError(message));
     }
@@ -266,7 +265,7 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
     let mut offsets: Vec<i32> = Vec::with_capacity(rows + 1);
     let mut total = 0_usize;
     offsets.push(0);
-    each_view(parts, |_, view| {
+    for_each_view(parts, |_, view| {
         total += view.map_or(0, length);
         // checked after the loop: the total is the greatest offset
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
@@ -275,9 +274,9 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
     if i32::try_from(total).is_err() {
         return Err(ArrowError::OffsetOverflowError(total));
     }
-    refuse_repeated(total, rows, parts.iter().map(|(array, _)| *array))?;
+    check_repetition(total, rows, parts.iter().map(|(array, _)| *array))?;
     let mut bytes: Vec<u8> = Vec::with_capacity(total);
-    each_view(parts, |array, view| {
+    for_each_view(parts, |array, view| {
         let Some(view) = view else { return };
         let length = length(view);
         if length <= INLINE {
@@ -295,7 +294,7 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
             "a view points outside of its buffers".into(),
         ));
     }
-    let nulls = kept_nulls(
+    let nulls = selected_nulls(
         parts.iter().map(|(array, ranges)| (array.nulls(), *ranges)),
         rows,
     );
@@ -312,13 +311,16 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
 const INLINE: usize = 12;
 
 /// Returns the low 32 bits of a view, which are the length of its string.
-#[allow(clippy::cast_possible_truncation)] // meant
+#[allow(clippy::cast_possible_truncation, reason = "keeps the low bits")]
 fn length(view: u128) -> usize {
     view as u32 as usize
 }
 
 /// Calls `visit` with the view of each selected row; `None` if it is null.
-fn each_view<'a>(parts: &[Strings<'a>], mut visit: impl FnMut(&'a StringViewArray, Option<u128>)) {
+fn for_each_view<'a>(
+    parts: &[Strings<'a>],
+    mut visit: impl FnMut(&'a StringViewArray, Option<u128>),
+) {
     for (array, ranges) in parts {
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
         for range in *ranges {
@@ -334,7 +336,7 @@ fn each_view<'a>(parts: &[Strings<'a>], mut visit: impl FnMut(&'a StringViewArra
     }
 }
 
-fn kept_nulls<'a>(
+fn selected_nulls<'a>(
     parts: impl Iterator<Item = (Option<&'a NullBuffer>, &'a [Range<usize>])> + Clone,
     rows: usize,
 ) -> Option<NullBuffer> {
@@ -357,7 +359,7 @@ fn kept_nulls<'a>(
 }
 
 /// Returns the type with plain strings instead of views, and string maps in the output type.
-fn plain(data_type: &DataType) -> DataType {
+fn without_views(data_type: &DataType) -> DataType {
     replace_types(data_type, &|nested| match nested {
         DataType::Utf8View => Some(DataType::Utf8),
         DataType::Map(..) => Some(STRING_MAP.clone()),
@@ -366,7 +368,7 @@ fn plain(data_type: &DataType) -> DataType {
 }
 
 /// Returns the type with views instead of plain strings, for decoding.
-pub fn viewed(data_type: &DataType) -> DataType {
+pub fn with_views(data_type: &DataType) -> DataType {
     replace_types(data_type, &|nested| {
         (*nested == DataType::Utf8).then_some(DataType::Utf8View)
     })

@@ -60,20 +60,20 @@ impl CheckpointFile {
             .collect();
         let mut requests = Vec::new();
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
-            let of = usize::try_from(group.num_rows()).unwrap_or_default();
-            if of == 0 {
+            let group_rows = usize::try_from(group.num_rows()).unwrap_or_default();
+            if group_rows == 0 {
                 continue;
             }
             let rows: Vec<Range<usize>> = markers
                 .iter()
                 .filter(|leaf| !all_null(group, **leaf))
-                .flat_map(|leaf| self.marked(row_group, *leaf, of))
+                .flat_map(|leaf| self.pages_with_values(row_group, *leaf, group_rows))
                 .collect();
             for rows in merged(rows) {
                 let unit = Unit {
                     row_group,
                     rows,
-                    of,
+                    group_rows,
                 };
                 let request = self.request_leaves(&unit, leaves.clone(), None);
                 requests.push((unit, request));
@@ -94,37 +94,38 @@ impl CheckpointFile {
         fetched: &FetchedBytes,
         control: &mut Control,
     ) -> Result<()> {
-        let mut decoded = 0;
-        for batch in self.reader(request, fetched)? {
+        let mut first = unit.rows.start;
+        for batch in self.reader(unit, request, fetched)? {
             let batch = batch?;
-            control.take(&batch, (unit.row_group, unit.rows.start + decoded))?;
-            decoded += batch.num_rows();
-        }
-        if decoded != unit.rows() {
-            let message = format!(
-                "the pages hold {decoded} rows where the footer says {}",
-                unit.rows()
-            );
-            return Err(Error::corrupt("checkpoint.rows", message));
+            control.append(&batch, (unit.row_group, first))?;
+            first += batch.num_rows();
         }
         Ok(())
     }
 
-    /// Returns the rows of the pages in which the leaf is not entirely null.
-    fn marked(&self, row_group: usize, leaf: usize, of: usize) -> Vec<Range<usize>> {
+    /// Returns the rows of the pages in which the leaf is not entirely null; all rows if that is not known.
+    fn pages_with_values(
+        &self,
+        row_group: usize,
+        leaf: usize,
+        group_rows: usize,
+    ) -> Vec<Range<usize>> {
+        let all = || std::iter::once(0..group_rows).collect();
         let index = self.metadata().page_index_for_row_group(row_group);
         let (Some(nulls), Some(pages)) = (index.column_index(leaf), index.offset_index(leaf))
         else {
-            return std::iter::once(0..of).collect();
+            return all();
         };
         let pages = pages.page_locations();
         if nulls.num_pages() != pages.len() as u64 {
-            return std::iter::once(0..of).collect();
+            return all();
         }
-        let starts = pages
-            .iter()
-            .map(|page| usize::try_from(page.first_row_index).unwrap_or(0).min(of));
-        let ends = starts.clone().skip(1).chain(std::iter::once(of));
+        let starts = pages.iter().map(|page| {
+            usize::try_from(page.first_row_index)
+                .unwrap_or(0)
+                .min(group_rows)
+        });
+        let ends = starts.clone().skip(1).chain(std::iter::once(group_rows));
         starts
             .zip(ends)
             .enumerate()
@@ -151,7 +152,7 @@ fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
 impl Control {
     /// Decodes the actions of a batch; `row_group` and `first` are its row group and the index of its first
     /// row.
-    fn take(&mut self, batch: &RecordBatch, (row_group, first): (usize, usize)) -> Result<()> {
+    fn append(&mut self, batch: &RecordBatch, (row_group, first): (usize, usize)) -> Result<()> {
         for [root, marker] in REQUIRED {
             let Some((_, field)) = batch.schema_ref().fields().find(root) else {
                 continue;
@@ -311,23 +312,20 @@ impl Row<'_> {
         let format = self
             .child("format")
             .and_then(|format| format.as_struct_opt());
-        let format = format.map(|rows| Row {
-            rows,
-            row: self.row,
-        });
+        let (provider, options) = match format {
+            Some(rows) => {
+                let format = Row { rows, ..*self };
+                (format.text("provider")?, format.map("options")?)
+            }
+            None => (None, BTreeMap::new()),
+        };
         Ok(Metadata {
             id: self.text("id")?.unwrap_or_default(),
             name: self.text("name")?,
             description: self.text("description")?,
-            format: match format {
-                Some(format) => Format {
-                    provider: format.text("provider")?.unwrap_or_default(),
-                    options: format.map("options")?,
-                },
-                None => Format {
-                    provider: String::new(),
-                    options: BTreeMap::new(),
-                },
+            format: Format {
+                provider: provider.unwrap_or_default(),
+                options,
             },
             schema_string: self.text("schemaString")?.unwrap_or_default(),
             partition_columns: self.list("partitionColumns")?.unwrap_or_default(),

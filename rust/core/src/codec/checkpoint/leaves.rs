@@ -6,12 +6,12 @@ use super::units::{all_null, nulls_of};
 use super::{CheckpointFile, FileAction};
 use crate::codec::file_actions::{DELETION_VECTOR_FIELDS, FileField};
 use crate::codec::file_columns::{FileColumns, NUM_RECORDS, STATS};
-use crate::codec::statistics::gives;
+use crate::codec::statistics::has_values_for;
 
 /// The form in which a file stores the requested statistics.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stats {
-    Nowhere,
+    Absent,
     Text,
     Struct,
 }
@@ -29,7 +29,7 @@ impl CheckpointFile {
         let fields = columns.fields();
         let stats = self.stats_form(action, columns);
         let shape = columns.stats_fields();
-        let of_vector = |name: &String| DELETION_VECTOR_FIELDS.find(name).is_some();
+        let is_vector_field = |name: &String| DELETION_VECTOR_FIELDS.find(name).is_some();
         self.leaves(|parts| match parts {
             [root, field, rest @ ..] if root == action.name() => match field.as_str() {
                 "stats" => stats == Stats::Text,
@@ -37,7 +37,7 @@ impl CheckpointFile {
                     stats == Stats::Struct
                         && (columns.has(FileField::Stats) || has_leaf(&shape, rest))
                 }
-                "deletionVector" if !rest.first().is_some_and(of_vector) => false,
+                "deletionVector" if !rest.first().is_some_and(is_vector_field) => false,
                 name => fields.iter().any(|field| field.name() == name),
             },
             _ => false,
@@ -49,20 +49,24 @@ impl CheckpointFile {
     /// there are JSON texts.
     fn stats_form(&self, action: FileAction, columns: &FileColumns) -> Stats {
         let shape = columns.stats_fields();
-        let wants_text = columns.has(FileField::Stats);
-        if !wants_text && shape.is_empty() {
-            return Stats::Nowhere;
+        let needs_text = columns.has(FileField::Stats);
+        if !needs_text && shape.is_empty() {
+            return Stats::Absent;
         }
         let typed = self.typed_stats(action);
         let groups = self.metadata().row_groups();
         let Some(text) = self.leaf(&[action.name(), FileField::Stats.name()]) else {
-            return typed.map_or(Stats::Nowhere, |_| Stats::Struct);
+            return typed.map_or(Stats::Absent, |_| Stats::Struct);
         };
         let Some(typed) = typed else {
             return Stats::Text;
         };
         let no_text = groups.iter().all(|group| all_null(group, text));
-        if no_text || (!wants_text && gives(typed, &shape) && self.counts(action, text)) {
+        if no_text
+            || (!needs_text
+                && has_values_for(typed, &shape)
+                && self.has_all_row_counts(action, text))
+        {
             Stats::Struct
         } else {
             Stats::Text
@@ -82,7 +86,7 @@ impl CheckpointFile {
     }
 
     /// Returns `true` if the struct has a row count for every JSON text, or for every row with the action.
-    fn counts(&self, action: FileAction, text: usize) -> bool {
+    fn has_all_row_counts(&self, action: FileAction, text: usize) -> bool {
         let Some(count) = self.leaf(&[action.name(), STATS, NUM_RECORDS]) else {
             return false;
         };
@@ -91,11 +95,11 @@ impl CheckpointFile {
             self.leaf(&[action.name(), FileField::Path.name()]),
         ];
         self.metadata().row_groups().iter().all(|group| {
-            let fewer = |other: usize| {
+            let has_as_many = |other: usize| {
                 let nulls = (nulls_of(group, count), nulls_of(group, other));
                 matches!(nulls, (Some(count), Some(other)) if count <= other)
             };
-            others.into_iter().flatten().any(fewer)
+            others.into_iter().flatten().any(has_as_many)
         })
     }
 }

@@ -23,8 +23,8 @@ impl CheckpointFile {
     pub(super) fn legacy_stats(&self, action: FileAction) -> Option<LegacyStats> {
         let file = self.metadata().file_metadata();
         let columns = LegacyColumns::of(file)?;
-        let action = part(file.schema_descr().root_schema(), action.name())?;
-        let stats = Arc::clone(part(action, STATS)?);
+        let action = child(file.schema_descr().root_schema(), action.name())?;
+        let stats = Arc::clone(child(action, STATS)?);
         Some(LegacyStats { columns, stats })
     }
 }
@@ -35,7 +35,7 @@ impl LegacyStats {
         let columns = rows.fields().iter().zip(rows.columns());
         let columns = columns.map(|(field, column)| {
             if field.name() == STATS {
-                self.part(column, &self.stats)
+                self.rebase_column(column, &self.stats)
             } else {
                 Ok(Arc::clone(column))
             }
@@ -46,11 +46,12 @@ impl LegacyStats {
             .map_err(arrow_error)
     }
 
-    /// Recurses into structs; the depth is bounded by the footer decoder.
-    fn part(&self, column: &ArrayRef, parquet: &Type) -> Result<ArrayRef, ArrowError> {
+    /// Rebases a column of the Parquet type `parquet`. Recurses into structs; the depth is bounded by the footer
+    /// decoder.
+    fn rebase_column(&self, column: &ArrayRef, parquet: &Type) -> Result<ArrayRef, ArrowError> {
         if parquet.is_primitive() {
             return match self.columns.calendar(parquet.get_physical_type()) {
-                Some(calendar) => calendar.rebase_known(column),
+                Some(calendar) => calendar.rebase_or_null(column),
                 None => Ok(Arc::clone(column)),
             };
         }
@@ -58,8 +59,8 @@ impl LegacyStats {
             return Ok(Arc::clone(column));
         };
         let fields = rows.fields().iter().zip(rows.columns());
-        let columns = fields.map(|(field, column)| match part(parquet, field.name()) {
-            Some(parquet) => self.part(column, parquet),
+        let columns = fields.map(|(field, column)| match child(parquet, field.name()) {
+            Some(parquet) => self.rebase_column(column, parquet),
             None => Ok(Arc::clone(column)),
         });
         Ok(Arc::new(with_columns(
@@ -69,9 +70,9 @@ impl LegacyStats {
     }
 }
 
-fn part<'a>(parent: &'a Type, name: &str) -> Option<&'a TypePtr> {
-    let mut parts = parent.is_group().then(|| parent.get_fields().iter())?;
-    parts.find(|part| part.name() == name)
+fn child<'a>(parent: &'a Type, name: &str) -> Option<&'a TypePtr> {
+    let mut children = parent.is_group().then(|| parent.get_fields().iter())?;
+    children.find(|child| child.name() == name)
 }
 
 /// Returns the struct with other columns of the same types, all nullable.

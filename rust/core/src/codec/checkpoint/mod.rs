@@ -10,7 +10,6 @@ use std::sync::Arc;
 use arrow_array::{Array, StructArray};
 use arrow_buffer::NullBuffer;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::codec::file_actions::FileField;
@@ -119,12 +118,12 @@ impl CheckpointFile {
     fn of(metadata: Arc<ParquetMetaData>, length: u64) -> Result<Self> {
         let options = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())
-            .map_err(parquet_error)?;
+            .map_err(|cause| PAGES.error(cause))?;
         check_types(plain.schema())?;
         let leaves = metadata.file_metadata().schema_descr();
         let schema = Arc::new(reading_schema(plain.schema(), leaves));
         let arrow = ArrowReaderMetadata::try_new(metadata, options().with_schema(schema))
-            .map_err(parquet_error)?;
+            .map_err(|cause| PAGES.error(cause))?;
         let file = Self { arrow, length };
         file.check_shape()?;
         Ok(file)
@@ -140,25 +139,18 @@ impl CheckpointFile {
             _ => false,
         });
         if let Some(leaf) = not_structs.first() {
-            let name = self.metadata().file_metadata().schema_descr();
-            let message = format!("{} is not a struct", name.column(*leaf).path());
+            let schema = self.metadata().file_metadata().schema_descr();
+            let message = format!("{} is not a struct", schema.column(*leaf).path());
             return Err(Error::corrupt("checkpoint.columns", message));
         }
-        let of = |root: &str| {
-            !self
-                .leaves(|parts| parts.first().is_some_and(|first| first == root))
-                .is_empty()
-        };
-        match REQUIRED
-            .iter()
-            .find(|[root, field]| of(root) && self.leaf(&[root, field]).is_none())
-        {
-            Some([root, field]) => {
+        for [root, field] in REQUIRED {
+            let leaves = self.leaves(|parts| parts.first().is_some_and(|first| first == root));
+            if !leaves.is_empty() && self.leaf(&[root, field]).is_none() {
                 let message = format!("{root} has no column {field}");
-                Err(Error::corrupt("checkpoint.columns", message))
+                return Err(Error::corrupt("checkpoint.columns", message));
             }
-            None => Ok(()),
         }
+        Ok(())
     }
 
     fn metadata(&self) -> &ParquetMetaData {
@@ -173,16 +165,12 @@ impl CheckpointFile {
             .collect()
     }
 
-    /// Returns the leaf at this path, if there is exactly one.
+    /// Returns the first leaf at this path.
     fn leaf(&self, path: &[&str]) -> Option<usize> {
         self.leaves(|parts| parts.iter().map(String::as_str).eq(path.iter().copied()))
             .first()
             .copied()
     }
-}
-
-fn parquet_error(cause: ParquetError) -> Error {
-    Error::corrupt("checkpoint.parquet", "the Parquet file does not decode").because(cause)
 }
 
 /// Returns the error for an action without its required field. `row` is the index within the row group, or
@@ -209,9 +197,6 @@ fn first_without(
 }
 
 fn arrow_error(cause: arrow_schema::ArrowError) -> Error {
-    Error::corrupt(
-        "checkpoint.columns",
-        "the checkpoint's columns do not have the protocol's types",
-    )
-    .because(cause)
+    let message = "the checkpoint's columns do not have the protocol's types";
+    Error::corrupt("checkpoint.columns", message).because(cause)
 }

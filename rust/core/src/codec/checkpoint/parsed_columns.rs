@@ -33,13 +33,13 @@ impl CheckpointFile {
         let reader = if request.is_empty() {
             None
         } else {
-            Some(self.reader(request, fetched)?)
+            Some(self.reader(unit, request, fetched)?)
         };
         Ok(ParsedColumnsReader {
             reader,
             legacy: self.legacy_stats(FileAction::Add),
             columns,
-            missing: unit.rows(),
+            rows: unit.rows(),
         })
     }
 }
@@ -50,11 +50,12 @@ pub struct ParsedColumnsReader<'a> {
     reader: Option<GuardedReader>,
     legacy: Option<LegacyStats>,
     columns: &'a FileColumns,
-    missing: usize,
+    /// The number of rows of the unit; 0 once all of them were returned without a reader.
+    rows: usize,
 }
 
 impl ParsedColumnsReader<'_> {
-    fn typed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    fn parsed(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch
             .column_by_name(FileAction::Add.name())
             .and_then(|column| column.as_struct_opt())
@@ -76,21 +77,10 @@ impl Iterator for ParsedColumnsReader<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let Some(reader) = &mut self.reader else {
-            let rows = std::mem::take(&mut self.missing);
+            let rows = std::mem::take(&mut self.rows);
             return (rows > 0).then(|| self.columns.of_sources(rows, |_| Ok(None)));
         };
-        match reader.next() {
-            Some(Ok(batch)) => {
-                self.missing = self.missing.saturating_sub(batch.num_rows());
-                Some(self.typed(&batch))
-            }
-            Some(Err(error)) => Some(Err(error)),
-            None if self.missing == 0 => None,
-            None => {
-                let message = format!("the pages end {} rows before the footer says", self.missing);
-                self.missing = 0;
-                Some(Err(Error::corrupt("checkpoint.rows", message)))
-            }
-        }
+        let batch = reader.next()?;
+        Some(batch.and_then(|batch| self.parsed(&batch)))
     }
 }

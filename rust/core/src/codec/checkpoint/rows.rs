@@ -21,7 +21,7 @@ use crate::codec::filter_concat::{self, SelectedRows, filter_concat, nulls};
 use crate::codec::parquet_file::{
     BatchSize, FetchedBytes, RowGroupReader, RowGroupRequest, guarded,
 };
-use crate::codec::statistics::render_stats_as;
+use crate::codec::statistics::render_stats;
 use crate::error::{Error, Result};
 use crate::spec::arrow::strict_cast;
 
@@ -58,14 +58,13 @@ impl CheckpointFile {
         request: RowGroupRequest,
         fetched: &FetchedBytes,
     ) -> Result<UnitReader> {
-        let missing = request.rows_of(unit.rows());
+        let reader = self.reader(unit, request, fetched)?;
         Ok(UnitReader {
-            reader: self.reader(request, fetched)?,
+            next_row: (reader.missing == unit.rows()).then_some(unit.rows.start),
+            reader,
             legacy: self.legacy_stats(action),
             action,
             row_group: unit.row_group,
-            end: (missing == unit.rows()).then_some(unit.rows.end),
-            missing,
         })
     }
 
@@ -81,23 +80,46 @@ impl CheckpointFile {
 
     pub(super) fn reader(
         &self,
+        unit: &Unit,
         request: RowGroupRequest,
         fetched: &FetchedBytes,
     ) -> Result<GuardedReader> {
+        let missing = request.rows_of(unit.rows());
         let reader = || request.reader(&self.arrow, fetched, BatchSize::Rows(BATCH_ROWS), &PAGES);
-        guarded(CODE, reader).map(GuardedReader)
+        let reader = guarded(CODE, reader)?;
+        Ok(GuardedReader { reader, missing })
     }
 }
 
-/// Reads the rows of one unit with the Parquet decoder; a panic of the decoder is reported as corrupt bytes.
-pub(super) struct GuardedReader(RowGroupReader);
+/// Reads the rows of one unit with the Parquet decoder. A panic of the decoder is reported as corrupt bytes, as is
+/// another number of rows than in the footer.
+pub(super) struct GuardedReader {
+    reader: RowGroupReader,
+    /// The number of rows that are still to be decoded.
+    missing: usize,
+}
 
 impl Iterator for GuardedReader {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = || self.0.next().transpose().map_err(arrow_error);
-        guarded(CODE, batch).transpose()
+        let batch = || self.reader.next().transpose().map_err(arrow_error);
+        let batch = match guarded(CODE, batch) {
+            Ok(Some(batch)) => batch,
+            Ok(None) if self.missing == 0 => return None,
+            Ok(None) => {
+                let message = format!("the pages end {} rows before the footer says", self.missing);
+                self.missing = 0;
+                return Some(Err(Error::corrupt("checkpoint.rows", message)));
+            }
+            Err(error) => return Some(Err(error)),
+        };
+        let Some(missing) = self.missing.checked_sub(batch.num_rows()) else {
+            let message = "the pages hold more rows than the footer says";
+            return Some(Err(Error::corrupt("checkpoint.rows", message)));
+        };
+        self.missing = missing;
+        Some(Ok(batch))
     }
 }
 
@@ -107,33 +129,20 @@ pub struct UnitReader {
     legacy: Option<LegacyStats>,
     action: FileAction,
     row_group: usize,
-    /// The row of the row group after the unit; `None` if only selected rows are decoded.
-    end: Option<usize>,
-    missing: usize,
+    /// The row of the row group that is decoded next; `None` if only selected rows are decoded.
+    next_row: Option<usize>,
 }
 
 impl Iterator for UnitReader {
     type Item = Result<FileRows>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = match self.reader.next() {
-            Some(Ok(batch)) => batch,
-            Some(Err(error)) => return Some(Err(error)),
-            None if self.missing == 0 => return None,
-            None => {
-                let message = format!("the pages end {} rows before the footer says", self.missing);
-                self.missing = 0;
-                return Some(Err(Error::corrupt("checkpoint.rows", message)));
-            }
+        let batch = match self.reader.next()? {
+            Ok(batch) => batch,
+            Err(error) => return Some(Err(error)),
         };
-        let Some(left) = self.missing.checked_sub(batch.num_rows()) else {
-            return Some(Err(Error::corrupt(
-                "checkpoint.rows",
-                "the pages hold more rows than the footer says",
-            )));
-        };
-        let first = self.end.map(|end| end.saturating_sub(self.missing));
-        self.missing = left;
+        let first = self.next_row;
+        self.next_row = first.map(|first| first + batch.num_rows());
         let rows = FileRows::new(&batch, self.action, (self.row_group, first));
         Some(match &self.legacy {
             Some(legacy) => rows.and_then(|rows| rows.rebased(legacy)),
@@ -150,7 +159,7 @@ pub struct FileRows {
 }
 
 impl FileRows {
-    /// Creates the rows; `place` holds the row group and, if known, the index of the first row in it.
+    /// Creates the rows, with their row group and, if known, the index of the first row in it for errors.
     fn new(
         batch: &RecordBatch,
         action: FileAction,
@@ -305,7 +314,7 @@ impl Parts<'_> {
             Some(column) if *column.data_type() == data_type => Ok(column),
             Some(column) => match (field, column.as_struct_opt()) {
                 (FileField::Stats, Some(typed)) => {
-                    let text = render_stats_as(typed, self.stats_shape)?;
+                    let text = render_stats(typed, Some(self.stats_shape))?;
                     Ok(Arc::new(text))
                 }
                 _ => strict_cast(&column, &data_type).map_err(arrow_error),

@@ -8,7 +8,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::FileAction;
 use crate::codec::file_actions::{ADD_FIELDS, REMOVE_FIELDS};
-use crate::codec::filter_concat::viewed;
+use crate::codec::filter_concat::with_views;
 use crate::error::{Error, Result};
 
 /// Checks that every field of a file action has the protocol's type, or an integer type of another width.
@@ -70,14 +70,14 @@ fn check_type(name: &str, actual: &DataType, expected: &DataType) -> Result<()> 
     if fits {
         return Ok(());
     }
-    let message = format!("{name} is {actual} where the protocol has {expected}");
+    let message = format!("{name} has the type {actual} instead of {expected}");
     Err(Error::corrupt("checkpoint.columns", message))
 }
 
 /// Returns the schema for decoding: strings as views, except in typed structs, which keep their types; and
 /// 96-bit timestamps in microseconds, since distant dates overflow in nanoseconds.
 pub(super) fn reading_schema(plain: &Schema, parquet: &SchemaDescriptor) -> Schema {
-    let instants: Vec<&[String]> = parquet
+    let int96_leaves: Vec<&[String]> = parquet
         .columns()
         .iter()
         .filter(|leaf| leaf.physical_type() == Type::INT96)
@@ -89,38 +89,45 @@ pub(super) fn reading_schema(plain: &Schema, parquet: &SchemaDescriptor) -> Sche
         };
         let children = children.iter().map(|child| {
             if !child.name().ends_with("_parsed") {
-                return typed(child, viewed(child.data_type()));
+                return with_type(child, with_views(child.data_type()));
             }
-            if instants.is_empty() {
+            if int96_leaves.is_empty() {
                 return Arc::clone(child);
             }
             let mut path = vec![root.name().clone(), child.name().clone()];
-            in_microseconds(child, &instants, &mut path)
+            in_microseconds(child, &int96_leaves, &mut path)
         });
-        typed(root, DataType::Struct(children.collect()))
+        with_type(root, DataType::Struct(children.collect()))
     });
     Schema::new(roots.collect::<Fields>())
 }
 
-fn typed(field: &Field, data_type: DataType) -> FieldRef {
+fn with_type(field: &Field, data_type: DataType) -> FieldRef {
     Arc::new(field.clone().with_data_type(data_type))
 }
 
-/// Recurses into structs; the depth is bounded by the footer decoder.
-fn in_microseconds(field: &FieldRef, instants: &[&[String]], path: &mut Vec<String>) -> FieldRef {
+/// Returns the field with 96-bit timestamps in microseconds. Recurses into structs; the depth is bounded by the footer
+/// decoder.
+fn in_microseconds(
+    field: &FieldRef,
+    int96_leaves: &[&[String]],
+    path: &mut Vec<String>,
+) -> FieldRef {
     match field.data_type() {
         DataType::Struct(children) => {
             let children = children.iter().map(|child| {
                 path.push(child.name().clone());
-                let child = in_microseconds(child, instants, path);
+                let child = in_microseconds(child, int96_leaves, path);
                 path.pop();
                 child
             });
-            typed(field, DataType::Struct(children.collect()))
+            with_type(field, DataType::Struct(children.collect()))
         }
-        DataType::Timestamp(TimeUnit::Nanosecond, None) if instants.contains(&path.as_slice()) => {
+        DataType::Timestamp(TimeUnit::Nanosecond, None)
+            if int96_leaves.contains(&path.as_slice()) =>
+        {
             let utc = Some("UTC".into());
-            typed(field, DataType::Timestamp(TimeUnit::Microsecond, utc))
+            with_type(field, DataType::Timestamp(TimeUnit::Microsecond, utc))
         }
         _ => Arc::clone(field),
     }

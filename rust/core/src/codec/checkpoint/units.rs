@@ -13,7 +13,8 @@ use super::{CheckpointFile, FileAction};
 pub struct Unit {
     pub(super) row_group: usize,
     pub(super) rows: Range<usize>,
-    pub(super) of: usize,
+    /// The number of rows of the row group.
+    pub(super) group_rows: usize,
 }
 
 impl Unit {
@@ -26,7 +27,7 @@ impl Unit {
     /// whole group.
     pub(super) fn selection(&self, selected: Option<&BooleanBuffer>) -> Option<RowSelection> {
         let ranges: Box<dyn Iterator<Item = Range<usize>>> = match selected {
-            None if self.rows.len() == self.of => return None,
+            None if self.rows.len() == self.group_rows => return None,
             None => Box::new(std::iter::once(self.rows.clone())),
             Some(selected) => Box::new(
                 selected
@@ -34,7 +35,10 @@ impl Unit {
                     .map(|(start, end)| self.rows.start + start..self.rows.start + end),
             ),
         };
-        Some(RowSelection::from_consecutive_ranges(ranges, self.of))
+        Some(RowSelection::from_consecutive_ranges(
+            ranges,
+            self.group_rows,
+        ))
     }
 }
 
@@ -53,11 +57,12 @@ impl CheckpointFile {
         let fields = self.leaves(|parts| matches!(parts, [root, _] if root == action.name()));
         let mut units = Vec::new();
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
-            let of = usize::try_from(group.num_rows()).unwrap_or_default();
+            let group_rows = usize::try_from(group.num_rows()).unwrap_or_default();
             // rows that have other fields of a file but no path are detected when they are decoded
-            let has_values =
-                |leaf: &usize| nulls_of(group, *leaf).is_some_and(|nulls| nulls < of as u64);
-            if of == 0 || (all_null(group, path) && !fields.iter().any(has_values)) {
+            let has_values = |leaf: &usize| {
+                nulls_of(group, *leaf).is_some_and(|nulls| nulls < group_rows as u64)
+            };
+            if group_rows == 0 || (all_null(group, path) && !fields.iter().any(has_values)) {
                 continue;
             }
             let mut start = 0;
@@ -65,14 +70,14 @@ impl CheckpointFile {
                 units.push(Unit {
                     row_group,
                     rows: start..cut,
-                    of,
+                    group_rows,
                 });
                 start = cut;
             }
             units.push(Unit {
                 row_group,
-                rows: start..of,
-                of,
+                rows: start..group_rows,
+                group_rows,
             });
         }
         units
@@ -91,11 +96,11 @@ impl CheckpointFile {
         let start = u64::try_from(starts.min().unwrap_or_default()).unwrap_or_default();
         let size = group.compressed_size();
         let size = u128::try_from(size).unwrap_or_default();
-        let within = size * unit.rows.start as u128 / (unit.of as u128).max(1);
+        let within = size * unit.rows.start as u128 / (unit.group_rows as u128).max(1);
         start.saturating_add(u64::try_from(within).unwrap_or(u64::MAX))
     }
 
-    /// Returns the rows at which to split, strictly ascending within `0..of`: page boundaries of the largest
+    /// Returns the rows at which to split, strictly ascending within the row group: page boundaries of the largest
     /// leaf, so that none of its pages is decoded twice.
     fn cuts(
         &self,
@@ -104,7 +109,7 @@ impl CheckpointFile {
         leaves: &[usize],
         unit_bytes: u64,
     ) -> Vec<usize> {
-        let of = usize::try_from(group.num_rows()).unwrap_or_default();
+        let group_rows = usize::try_from(group.num_rows()).unwrap_or_default();
         let size = |leaf: &usize| {
             group
                 .columns()
@@ -115,15 +120,10 @@ impl CheckpointFile {
         let total = u64::try_from(total).unwrap_or_default();
         let parts = usize::try_from(total / unit_bytes.max(1)).unwrap_or_default() + 1;
         let index = self.metadata().page_index_for_row_group(row_group);
-        if parts == 1
-            || leaves
-                .iter()
-                .any(|leaf| index.offset_index(*leaf).is_none())
-        {
-            return Vec::new();
-        }
+        let has_index = |leaf: &usize| index.offset_index(*leaf).is_some();
         let largest = leaves.iter().copied().max_by_key(size);
-        let Some(pages) = largest.and_then(|leaf| index.offset_index(leaf)) else {
+        let pages = largest.and_then(|leaf| index.offset_index(leaf));
+        let Some(pages) = pages.filter(|_| parts > 1 && leaves.iter().all(has_index)) else {
             return Vec::new();
         };
         let mut starts = pages
@@ -132,9 +132,9 @@ impl CheckpointFile {
             .map(|page| usize::try_from(page.first_row_index).unwrap_or(0));
         let mut cuts = Vec::with_capacity(parts);
         for part in 1..parts {
-            let target = of / parts * part;
+            let target = group_rows / parts * part;
             if let Some(start) = starts.find(|start| *start >= target && *start > 0)
-                && start < of
+                && start < group_rows
                 && cuts.last().is_none_or(|last| *last < start)
             {
                 cuts.push(start);

@@ -16,7 +16,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::PageRules;
 use super::fetched::FetchedBytes;
 use super::known_dictionaries::KnownDictionary;
-use super::pages::{LeafPages, PageFacts};
+use super::pages::{LeafPages, PageInfo};
 use super::shares::{Share, Shares, measured, selected};
 use super::text_size;
 use crate::error::Result;
@@ -62,23 +62,23 @@ pub(super) fn plan(
     rows: usize,
     rules: &PageRules,
 ) -> Result<BatchPlan> {
-    let all = u64::try_from(group.num_rows()).unwrap_or_default().max(1);
-    let mut rows = (rows as u64).min(all).max(1);
+    let group_rows = u64::try_from(group.num_rows()).unwrap_or_default().max(1);
+    let mut rows = (rows as u64).min(group_rows).max(1);
     let mut views = Vec::new();
     let mut dictionaries = Vec::new();
-    let mut words = 0_u64;
-    let mut fixed = 0_u64;
-    let mut uneven = Vec::new();
+    let mut max_text_per_row = 0_u64;
+    let mut fixed_per_row = 0_u64;
+    let mut shares_by_column = Vec::new();
     for pages in leaves {
         let Some(column) = group.columns().get(pages.leaf) else {
             continue;
         };
         let values = u64::try_from(column.num_values()).unwrap_or_default();
-        let per_row = values.div_ceil(all).max(1);
+        let per_row = values.div_ceil(group_rows).max(1);
         let width = width(column);
         let repeats = column.column_descr().max_rep_level() > 0;
         if let Some(width) = width.filter(|_| !repeats) {
-            fixed = fixed.saturating_add(width);
+            fixed_per_row = fixed_per_row.saturating_add(width);
             continue;
         }
         let mut encoded = width.unwrap_or_default();
@@ -89,8 +89,8 @@ pub(super) fn plan(
             let in_batch = longest.saturating_mul(per_row);
             let text = types
                 .get(pages.leaf)
-                .is_some_and(|of| matches!(of, DataType::Utf8 | DataType::Binary));
-            let selected = selection.map_or(all, |rows| rows.row_count() as u64);
+                .is_some_and(|data_type| matches!(data_type, DataType::Utf8 | DataType::Binary));
+            let selected = selection.map_or(group_rows, |rows| rows.row_count() as u64);
             if in_batch.saturating_mul(selected) > text_size::MAX_BYTES {
                 text_size::check(column, fetched, rules)?;
             }
@@ -100,17 +100,17 @@ pub(super) fn plan(
             } else if repeats {
                 encoded = longest;
             } else {
-                words = words.saturating_add(in_batch);
+                max_text_per_row = max_text_per_row.saturating_add(in_batch);
             }
         }
-        let bytes = |page: &PageFacts| match width {
+        let bytes = |page: &PageInfo| match width {
             None if !page.dictionary => page.bytes,
             _ => page.values.saturating_mul(encoded),
         };
         let shares = if repeats {
-            nested_shares(column, &pages.data, all, bytes, fetched)
+            nested_shares(column, &pages.data, group_rows, bytes, fetched)
         } else {
-            let shares = |page: &PageFacts| {
+            let shares = |page: &PageInfo| {
                 page.strings.clone().unwrap_or_else(|| {
                     vec![Share {
                         rows: page.values,
@@ -120,13 +120,14 @@ pub(super) fn plan(
             };
             pages.data.iter().flat_map(shares).collect()
         };
-        uneven.push(Shares::new(selected(shares, selection)));
+        shares_by_column.push(Shares::new(selected(shares, selection)));
     }
     let fits = |rows: u64| {
-        let max_bytes_of_rows = uneven.iter().map(|shares| shares.max_bytes_of_rows(rows));
-        let max_bytes_of_rows =
-            max_bytes_of_rows.fold(fixed.saturating_mul(rows), u64::saturating_add);
-        max_bytes_of_rows <= MAX_BATCH_BYTES && words.saturating_mul(rows) <= MAX_TEXT_BYTES
+        let max_bytes = shares_by_column
+            .iter()
+            .map(|shares| shares.max_bytes_of_rows(rows));
+        let max_bytes = max_bytes.fold(fixed_per_row.saturating_mul(rows), u64::saturating_add);
+        max_bytes <= MAX_BATCH_BYTES && max_text_per_row.saturating_mul(rows) <= MAX_TEXT_BYTES
     };
     while rows > 1 && !fits(rows) {
         rows /= 2;
@@ -138,18 +139,21 @@ pub(super) fn plan(
     })
 }
 
-/// Returns the shares of a nested column chunk in a row group of `all` rows: the pages, whose rows are
-/// estimated by their mean length, or what is measured.
+/// Returns the shares of a nested column chunk: its pages, whose rows are estimated by their mean length, or measured
+/// shares.
 fn nested_shares(
     column: &ColumnChunkMetaData,
-    pages: &[PageFacts],
-    all: u64,
-    bytes: impl Fn(&PageFacts) -> u64,
+    pages: &[PageInfo],
+    group_rows: u64,
+    bytes: impl Fn(&PageInfo) -> u64,
     fetched: &FetchedBytes,
 ) -> Vec<Share> {
     let values = u64::try_from(column.num_values()).unwrap_or_default();
-    let share = |page: &PageFacts| Share {
-        rows: page.values.saturating_mul(all).div_ceil(values.max(1)),
+    let share = |page: &PageInfo| Share {
+        rows: page
+            .values
+            .saturating_mul(group_rows)
+            .div_ceil(values.max(1)),
         bytes: bytes(page),
     };
     let shares: Vec<Share> = pages.iter().map(share).collect();
@@ -165,7 +169,7 @@ fn nested_shares(
     measured(column, fetched, sizes).unwrap_or(shares)
 }
 
-/// Returns the bytes of a value of fixed width; `None` for strings.
+/// Returns the bytes of a value of fixed_per_row width; `None` for strings.
 pub(crate) fn width(column: &ColumnChunkMetaData) -> Option<u64> {
     Some(match column.column_descr().physical_type() {
         PhysicalType::BOOLEAN => 1,

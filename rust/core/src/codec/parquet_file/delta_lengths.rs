@@ -15,7 +15,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::PageRules;
 use super::data_page::DataPage;
 use super::fetched::FetchedBytes;
-use super::hybrid::DeltaNumbers;
+use super::integers::DeltaNumbers;
 use super::shares::{Share, SharedBytes};
 use crate::error::{Error, Result};
 
@@ -38,13 +38,12 @@ pub(super) fn measured(
     if pages.is_empty() {
         return Ok(Vec::new());
     }
-    let broken = || Error::corrupt(rules.code, rules.message);
-    let mut reader = reader(column, fetched, pages).map_err(|cause| broken().because(cause))?;
+    let mut reader = reader(column, fetched, pages).map_err(|cause| rules.error(cause))?;
     let measured = pages.iter().map(|location| {
         let at = location.offset.cast_unsigned();
         let page = reader
             .get_next_page()
-            .map_err(|cause| broken().because(cause).at_offset(at))?;
+            .map_err(|cause| rules.error(cause).at_offset(at))?;
         let page = page.as_ref();
         let page = page.and_then(|page| DataPage::new(page, column.column_descr()));
         page.and_then(|page| strings(&page)).ok_or_else(|| {
@@ -68,7 +67,7 @@ fn reader(
     let mut reader = SerializedPageReader::new(fetched, column, 0, Some(pages.to_vec()))?;
     let first = pages.first().map(|page| page.offset.cast_unsigned());
     if first.is_some_and(|first| first != column.byte_range().0) {
-        reader.skip_next_page()?; // it takes all bytes before them for a dictionary
+        reader.skip_next_page()?; // the reader treats all bytes before them as a dictionary
     }
     Ok(reader)
 }

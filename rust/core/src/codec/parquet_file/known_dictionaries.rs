@@ -85,7 +85,7 @@ impl RowGroups for RowGroup<'_> {
 
     fn column_chunks(&self, leaf: usize) -> Result<Box<dyn PageIterator>> {
         let mut known = self.known.borrow_mut();
-        if let Some(position) = known.iter().position(|(of, _)| *of == leaf) {
+        if let Some(position) = known.iter().position(|(known_leaf, _)| *known_leaf == leaf) {
             return Ok(Box::new(Chunk(Some(Box::new(
                 known.swap_remove(position).1,
             )))));

@@ -78,9 +78,9 @@ impl LegacyColumns {
     }
 }
 
-/// The treatment of a timestamp that cannot be rebased.
+/// The treatment of a timestamp that cannot be rebased, because its time zone is unknown.
 #[derive(Clone, Copy)]
-enum OutOfRange {
+enum UnknownZone {
     Refuse,
     Null,
 }
@@ -94,7 +94,7 @@ impl LegacyCalendar {
     /// External, a [`ZoneMissing`]: a timestamp before 1900 in an unknown time zone.
     pub(crate) fn rebase(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match array.data_type() {
-            DataType::Date32 | DataType::Timestamp(..) => self.leaf(array, OutOfRange::Refuse),
+            DataType::Date32 | DataType::Timestamp(..) => self.leaf(array, UnknownZone::Refuse),
             _ => {
                 let data = array.to_data();
                 if data.child_data().is_empty() {
@@ -110,9 +110,9 @@ impl LegacyCalendar {
         }
     }
 
-    /// Rebases values that are optional: those that cannot be determined become null.
-    pub(crate) fn rebase_known(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        self.leaf(array, OutOfRange::Null)
+    /// Rebases dates and timestamps; those that cannot be rebased become null.
+    pub(crate) fn rebase_or_null(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        self.leaf(array, UnknownZone::Null)
     }
 
     /// Rebases bounds of values: those that are not certain to bound the rebased values become null. Rebasing
@@ -126,11 +126,11 @@ impl LegacyCalendar {
             DataType::Timestamp(TimeUnit::Millisecond, _) => {
                 at_least::<TimestampMillisecondType>(bounds, certain * 1_000)
             }
-            _ => self.leaf(bounds, OutOfRange::Null),
+            _ => self.leaf(bounds, UnknownZone::Null),
         }
     }
 
-    fn leaf(&self, array: &ArrayRef, unsure: OutOfRange) -> Result<ArrayRef, ArrowError> {
+    fn leaf(&self, array: &ArrayRef, unknown_zone: UnknownZone) -> Result<ArrayRef, ArrowError> {
         match array.data_type() {
             DataType::Date32 => {
                 let days = typed::<Date32Type>(array)?;
@@ -140,10 +140,10 @@ impl LegacyCalendar {
                 Ok(Arc::new(days.unary::<_, Date32Type>(rebase_day)))
             }
             DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => {
-                self.instants::<TimestampMicrosecondType>(array, 1_000_000, unsure)
+                self.instants::<TimestampMicrosecondType>(array, 1_000_000, unknown_zone)
             }
             DataType::Timestamp(TimeUnit::Millisecond, Some(_)) => {
-                self.instants::<TimestampMillisecondType>(array, 1_000, unsure)
+                self.instants::<TimestampMillisecondType>(array, 1_000, unknown_zone)
             }
             _ => Ok(Arc::clone(array)),
         }
@@ -154,7 +154,7 @@ impl LegacyCalendar {
         &self,
         array: &ArrayRef,
         ticks: i64,
-        unsure: OutOfRange,
+        unknown_zone: UnknownZone,
     ) -> Result<ArrayRef, ArrowError> {
         let values = typed::<T>(array)?;
         let modern = MODERN_SECOND * ticks;
@@ -165,9 +165,9 @@ impl LegacyCalendar {
             let error = self.0.error_at(value.div_euclid(ticks))?;
             Ok(value.saturating_add(error * ticks))
         };
-        let rebased: PrimitiveArray<T> = match unsure {
-            OutOfRange::Null => values.unary_opt(|value| rebase(value).ok()),
-            OutOfRange::Refuse => values
+        let rebased: PrimitiveArray<T> = match unknown_zone {
+            UnknownZone::Null => values.unary_opt(|value| rebase(value).ok()),
+            UnknownZone::Refuse => values
                 .try_unary(rebase)
                 .map_err(|missing| ArrowError::ExternalError(Box::new(missing)))?,
         };
@@ -175,12 +175,13 @@ impl LegacyCalendar {
     }
 }
 
+/// Returns the values from `min` on; smaller ones become null.
 fn at_least<T: ArrowPrimitiveType<Native = i64>>(
     array: &ArrayRef,
-    least: i64,
+    min: i64,
 ) -> Result<ArrayRef, ArrowError> {
     let values: PrimitiveArray<T> =
-        typed::<T>(array)?.unary_opt(|value| (value >= least).then_some(value));
+        typed::<T>(array)?.unary_opt(|value| (value >= min).then_some(value));
     Ok(Arc::new(values.with_data_type(array.data_type().clone())))
 }
 

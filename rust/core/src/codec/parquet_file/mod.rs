@@ -19,7 +19,7 @@ mod batch_plan;
 mod data_page;
 mod delta_lengths;
 mod fetched;
-mod hybrid;
+mod integers;
 mod known_dictionaries;
 mod layout;
 mod leaves;
@@ -80,6 +80,13 @@ pub(crate) struct PageRules {
     pub(crate) message: &'static str,
     /// The maximum decompressed size of a page.
     pub(crate) max_bytes: u64,
+}
+
+impl PageRules {
+    /// Returns the error for pages that do not decode.
+    pub(crate) fn error(&self, cause: ParquetError) -> Error {
+        Error::corrupt(self.code, self.message).because(cause)
+    }
 }
 
 /// Decodes and checks the footer of a file.
@@ -211,7 +218,7 @@ fn check_cost(
     length: u64,
     rules: &FooterRules,
 ) -> Result<bool> {
-    // followed by the footer length and the magic number
+    // the footer's length and the magic number follow the footer
     let end = length.saturating_sub(8);
     let mut encrypted_columns = false;
     for (range, piece) in ranges.iter().zip(pieces) {
@@ -229,11 +236,10 @@ fn check_cost(
             (range.end == end).then_some(&piece[..])
         };
         let Some(footer) = footer else { continue };
-        let Some(walked) = thrift::walked_footer(footer) else {
+        encrypted_columns |= thrift::has_encrypted_columns(footer).ok_or_else(|| {
             let message = "the Parquet footer claims more than its bytes hold";
-            return Err(Error::corrupt(rules.code, message));
-        };
-        encrypted_columns |= walked.encrypted_columns;
+            Error::corrupt(rules.code, message)
+        })?;
     }
     Ok(encrypted_columns)
 }

@@ -25,13 +25,13 @@ use crate::error::{Error, Result};
 #[derive(Debug, Default)]
 pub(super) struct LeafPages {
     pub(super) leaf: usize,
-    pub(super) dictionary: Option<PageFacts>,
-    pub(super) data: Vec<PageFacts>,
+    pub(super) dictionary: Option<PageInfo>,
+    pub(super) data: Vec<PageInfo>,
 }
 
 /// The checked content of a page header.
 #[derive(Clone, Debug)]
-pub(super) struct PageFacts {
+pub(super) struct PageInfo {
     pub(super) values: u64,
     /// Decompressed size in bytes.
     pub(super) bytes: u64,
@@ -66,9 +66,9 @@ pub(super) fn check_pages<'a>(
     fetched: &FetchedBytes,
     rules: &PageRules,
 ) -> Result<Vec<LeafPages>> {
-    let mut known: Vec<LeafPages> = Vec::new();
-    for of_leaf in ranges.chunk_by(|(leaf, _), (next, _)| leaf == next) {
-        let Some((leaf, column)) = of_leaf
+    let mut checked: Vec<LeafPages> = Vec::new();
+    for leaf_ranges in ranges.chunk_by(|(leaf, _), (next, _)| leaf == next) {
+        let Some((leaf, column)) = leaf_ranges
             .first()
             .and_then(|(leaf, _)| Some((*leaf, columns.get(*leaf)?)))
         else {
@@ -83,21 +83,24 @@ pub(super) fn check_pages<'a>(
             leaf,
             ..LeafPages::default()
         };
-        if !chunk.index.is_none_or(|index| is_sound(index, column)) {
+        if chunk
+            .index
+            .is_some_and(|index| !is_consistent(index, column))
+        {
             let message = format!(
                 "the page index of {} contradicts the footer",
                 column.column_path()
             );
             return Err(Error::corrupt(rules.code, message));
         }
-        for (_, range) in of_leaf {
+        for (_, range) in leaf_ranges {
             let bytes = fetched
                 .range(range)
                 .ok_or_else(|| Error::corrupt(rules.code, rules.message).at_offset(range.start))?;
             check_range(&mut chunk, range, &bytes, &mut pages, rules)?;
         }
-        let mut delta_pages: Vec<_> = pages.data.iter_mut().collect();
-        delta_pages.retain(|page| page.has_delta_lengths);
+        let delta_pages = pages.data.iter_mut();
+        let delta_pages: Vec<_> = delta_pages.filter(|page| page.has_delta_lengths).collect();
         let locations: Vec<_> = delta_pages
             .iter()
             .map(|page| page.location.clone())
@@ -110,13 +113,13 @@ pub(super) fn check_pages<'a>(
             }
             page.strings = strings;
         }
-        known.push(pages);
+        checked.push(pages);
     }
-    Ok(known)
+    Ok(checked)
 }
 
 /// Returns `true` if the pages follow one another inside the column chunk, as their rows do.
-fn is_sound(index: &[PageLocation], column: &ColumnChunkMetaData) -> bool {
+fn is_consistent(index: &[PageLocation], column: &ColumnChunkMetaData) -> bool {
     let (start, length) = column.byte_range();
     let mut end = start;
     let mut row = 0;
@@ -143,7 +146,7 @@ fn check_range(
 ) -> Result<()> {
     let column = chunk.column;
     let values = &mut chunk.values;
-    // where the decoder begins a page: all bytes before the first data page are one page, too
+    // where the decoder begins a page; it reads all bytes before the first data page as one page, too
     let mut starts = chunk
         .index
         .unwrap_or_default()
@@ -189,7 +192,7 @@ fn check_range(
         }
         let size = header.length + body.len();
         let end = at + size as u64;
-        let by_index = if at < first {
+        let matches_index = if at < first {
             end == first
         } else {
             starts
@@ -197,7 +200,7 @@ fn check_range(
                 .is_none_or(|(_, known)| usize::try_from(known).is_ok_and(|known| known == size))
                 && starts.peek().is_none_or(|(offset, _)| *offset >= end)
         };
-        if !by_index {
+        if !matches_index {
             return Err(broken("the page index contradicts its header"));
         }
         let possible = match header.kind {
@@ -217,7 +220,7 @@ fn check_range(
             Compression::UNCOMPRESSED => body.len() as u64,
             _ => u64::try_from(header.uncompressed).unwrap_or_default(),
         };
-        let facts = PageFacts {
+        let page = PageInfo {
             values: u64::try_from(header.values).unwrap_or_default(),
             bytes: claimed,
             dictionary: header.is_dictionary_encoded(),
@@ -230,10 +233,10 @@ fn check_range(
             },
         };
         match header.kind {
-            PageHeader::DICTIONARY => pages.dictionary = Some(facts),
+            PageHeader::DICTIONARY => pages.dictionary = Some(page),
             PageHeader::DATA | PageHeader::DATA_V2 => {
                 *values += header.values;
-                pages.data.push(facts);
+                pages.data.push(page);
             }
             _ => {}
         }

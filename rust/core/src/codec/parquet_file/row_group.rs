@@ -20,7 +20,7 @@ use super::known_dictionaries;
 use super::leaves::{leaf_types, with_leaf_types};
 use super::pages::{LeafPages, check_pages};
 use super::row_group_reader::RowGroupReader;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The cost of starting a run of rows, and of decoding a row that a mask then drops, relative to copying a
 /// selected row. Estimates: for 6 million rows with 1 % dropped, a mask took 1.02 times as long as decoding
@@ -71,11 +71,12 @@ impl RowGroupRequest {
             let pages = index
                 .offset_index(*leaf)
                 .map(|index| index.page_locations().as_slice());
-            let (of_leaf, all) = leaf_ranges(column, pages.unwrap_or_default(), selection.as_ref());
+            let (leaf_ranges, all) =
+                leaf_ranges(column, pages.unwrap_or_default(), selection.as_ref());
             if !all {
                 policy = RowSelectionPolicy::Selectors;
             }
-            ranges.extend(of_leaf.into_iter().map(|range| (*leaf, range)));
+            ranges.extend(leaf_ranges.into_iter().map(|range| (*leaf, range)));
         }
         Self {
             row_group,
@@ -180,7 +181,7 @@ impl RowGroupRequest {
             plan.rows,
             plan.dictionaries,
         )
-        .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))?;
+        .map_err(|cause| rules.error(cause))?;
         Ok(RowGroupReader::masked(reader, self.selection))
     }
 
@@ -206,7 +207,7 @@ impl RowGroupRequest {
         builder
             .build()
             .map(RowGroupReader::from)
-            .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
+            .map_err(|cause| rules.error(cause))
     }
 }
 
@@ -236,7 +237,7 @@ fn with_views(
     });
     let options = ArrowReaderOptions::new().with_schema(Arc::new(schema));
     ArrowReaderMetadata::try_new(Arc::clone(file.metadata()), options)
-        .map_err(|cause| Error::corrupt(rules.code, rules.message).because(cause))
+        .map_err(|cause| rules.error(cause))
 }
 
 fn columns_of(metadata: &ParquetMetaData, row_group: usize) -> &[ColumnChunkMetaData] {
@@ -256,7 +257,7 @@ fn leaf_ranges(
     // both were checked against the file's length when it was opened
     let start = u64::try_from(start).unwrap_or_default();
     let end = start + u64::try_from(column.compressed_size()).unwrap_or_default();
-    let sane = pages.iter().all(|page| {
+    let are_inside = pages.iter().all(|page| {
         let from = u64::try_from(page.offset).unwrap_or(u64::MAX);
         let size = u64::try_from(page.compressed_page_size).unwrap_or(u64::MAX);
         from >= start && from.checked_add(size).is_some_and(|to| to <= end)
@@ -264,7 +265,7 @@ fn leaf_ranges(
     let first = pages
         .first()
         .and_then(|page| u64::try_from(page.offset).ok());
-    let (Some(selection), Some(first), true) = (selection, first, sane) else {
+    let (Some(selection), Some(first), true) = (selection, first, are_inside) else {
         return (std::iter::once(start..end).collect(), true);
     };
     let mut ranges: Vec<Range<u64>> = Vec::new();

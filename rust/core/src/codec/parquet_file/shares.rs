@@ -9,7 +9,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::data_page::DataPage;
 use super::fetched::FetchedBytes;
-use super::hybrid::LevelRuns;
+use super::integers::LevelRuns;
 
 /// Consecutive rows, and their decoded bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,11 +88,11 @@ pub(super) fn selected(shares: Vec<Share>, selection: Option<&RowSelection>) -> 
         return shares;
     };
     let total: u64 = shares.iter().map(|share| share.rows).sum();
-    let known = selection
+    let covered = selection
         .iter()
         .map(|run| run.row_count as u64)
         .fold(0, u64::saturating_add);
-    if total < known {
+    if total < covered {
         return shares; // pages that have no selected rows were not fetched
     }
     let mut runs = selection

@@ -10,7 +10,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::PageRules;
 use super::data_page::DataPage;
 use super::fetched::FetchedBytes;
-use super::hybrid::LevelRuns;
+use super::integers::LevelRuns;
 use crate::error::{Error, Result};
 
 /// The strings of a column chunk must not exceed this size: a dictionary turns kilobytes into terabytes, which

@@ -9,6 +9,7 @@
 //!
 //! Protocol: Apache Parquet, "File Format"; Apache Thrift, "Compact protocol encoding".
 
+use super::integers::{varint, zigzag};
 use super::layout::{FILE, Fields, PAGE, Type};
 
 /// Maximum nesting of structs and lists; real footers have about ten levels.
@@ -29,16 +30,9 @@ enum OpenValue {
     Map(u8, u8, u64, bool),
 }
 
-/// The content of a footer found by the validation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct WalkedFooter {
-    /// The footer names an encryption algorithm: columns are encrypted.
-    pub(super) encrypted_columns: bool,
-}
-
-/// Validates a footer: it must parse in as many steps as it has bytes, and its schema must form a tree of its
-/// elements; `None` otherwise.
-pub(super) fn walked_footer(bytes: &[u8]) -> Option<WalkedFooter> {
+/// Validates a footer, and returns `true` if it names an encryption algorithm: columns are encrypted. `None` if it
+/// does not parse in as many steps as it has bytes, or if its schema is not a tree of its elements.
+pub(super) fn has_encrypted_columns(bytes: &[u8]) -> Option<bool> {
     let mut encrypted_columns = false;
     // per group: the number of elements after it, and its claimed number of children
     let mut groups: Vec<(u64, u64)> = Vec::new();
@@ -65,7 +59,7 @@ pub(super) fn walked_footer(bytes: &[u8]) -> Option<WalkedFooter> {
         }
         Some(())
     })?;
-    is_shallow(&groups).then_some(WalkedFooter { encrypted_columns })
+    is_shallow(&groups).then_some(encrypted_columns)
 }
 
 /// Returns `true` if no group is nested too deeply.
@@ -180,12 +174,12 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
 /// the walk.
 type Visitor<'a> = dyn FnMut(&[OpenValue], Option<i64>) -> Option<()> + 'a;
 
-/// Walks a struct and reports its integers, booleans and opened values to `seen`; returns its length.
-fn walk(bytes: &[u8], fields: Fields, seen: &mut Visitor<'_>) -> Option<usize> {
+/// Walks a struct and passes its integers, booleans and opened values to `visit`; returns its length.
+fn walk(bytes: &[u8], fields: Fields, visit: &mut Visitor<'_>) -> Option<usize> {
     let mut rest = bytes;
     let mut open = vec![OpenValue::Struct(fields, 0)];
     while let Some(innermost) = open.last_mut() {
-        let (of, known) = match innermost {
+        let (wire_type, known) = match innermost {
             OpenValue::Struct(fields, id) => {
                 let header = byte(&mut rest)?;
                 if header == 0 {
@@ -196,25 +190,25 @@ fn walk(bytes: &[u8], fields: Fields, seen: &mut Visitor<'_>) -> Option<usize> {
                     0 => i16::try_from(zigzag(varint(&mut rest)?)).ok()?,
                     further => id.checked_add(i16::from(further))?,
                 };
-                let of = header & 0x0F;
+                let wire_type = header & 0x0F;
                 let known = fields.iter().find(|(number, _)| number == id);
                 let known = known.map(|(_, known)| *known);
-                if known.is_some_and(|known| !known.is(of)) {
+                if known.is_some_and(|known| !known.is(wire_type)) {
                     return None;
                 }
-                if matches!(of, 1 | 2) {
-                    seen(&open, Some(i64::from(of == 1)))?; // a boolean is its type
+                if matches!(wire_type, 1 | 2) {
+                    visit(&open, Some(i64::from(wire_type == 1)))?; // the type is the value of a boolean
                     continue;
                 }
-                (of, known)
+                (wire_type, known)
             }
             OpenValue::List(.., 0) | OpenValue::Map(_, _, 0, false) => {
                 open.pop();
                 continue;
             }
-            OpenValue::List(of, known, left) => {
+            OpenValue::List(wire_type, known, left) => {
                 *left -= 1;
-                (*of, *known)
+                (*wire_type, *known)
             }
             OpenValue::Map(key, value, left, is_value) => {
                 *is_value = !*is_value;
@@ -226,15 +220,15 @@ fn walk(bytes: &[u8], fields: Fields, seen: &mut Visitor<'_>) -> Option<usize> {
                 }
             }
         };
-        if matches!(of, 4..=6) {
+        if matches!(wire_type, 4..=6) {
             let number = zigzag(varint(&mut rest)?);
             if matches!(known, Some(Type::I32)) {
                 i32::try_from(number).ok()?;
             }
-            seen(&open, Some(number))?;
-        } else if let Some(inner) = value(of, known, &mut rest)? {
+            visit(&open, Some(number))?;
+        } else if let Some(inner) = value(wire_type, known, &mut rest)? {
             open.push(inner);
-            seen(&open, None)?;
+            visit(&open, None)?;
         }
         if open.len() > MAX_DEPTH {
             return None;
@@ -244,8 +238,8 @@ fn walk(bytes: &[u8], fields: Fields, seen: &mut Visitor<'_>) -> Option<usize> {
 }
 
 /// Reads a value that is not an integer, or opens it.
-fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<OpenValue>> {
-    match of {
+fn value(wire_type: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<OpenValue>> {
+    match wire_type {
         3 => take(bytes, 1)?,
         7 => take(bytes, 8)?,
         8 => {
@@ -262,9 +256,10 @@ fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<OpenVa
                 Some(Type::List(element)) => Some(*element),
                 _ => None,
             };
-            let of = header & 0x0F;
-            let sound = count == 0 || is_element(of) && element.is_none_or(|known| known.is(of));
-            return sound.then_some(Some(OpenValue::List(of, element, count)));
+            let wire_type = header & 0x0F;
+            let is_valid = count == 0
+                || is_element(wire_type) && element.is_none_or(|known| known.is(wire_type));
+            return is_valid.then_some(Some(OpenValue::List(wire_type, element, count)));
         }
         11 => {
             let count = varint(bytes)?;
@@ -290,8 +285,8 @@ fn value(of: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option<OpenVa
 }
 
 /// Returns `true` for element types that always take bytes.
-fn is_element(of: u8) -> bool {
-    (3..=13).contains(&of)
+fn is_element(wire_type: u8) -> bool {
+    (3..=13).contains(&wire_type)
 }
 
 fn byte(bytes: &mut &[u8]) -> Option<u8> {
@@ -303,23 +298,6 @@ fn byte(bytes: &mut &[u8]) -> Option<u8> {
 fn take(bytes: &mut &[u8], count: usize) -> Option<()> {
     *bytes = bytes.get(count..)?;
     Some(())
-}
-
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let next = byte(bytes)?;
-        number |= u64::from(next & 0x7F) << shift;
-        if next & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
-}
-
-/// Decodes a zigzag-encoded integer.
-fn zigzag(number: u64) -> i64 {
-    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn ambiguous_timestamps_are_refused_or_null() {
     };
     assert!(missing.downcast_ref::<ZoneMissing>().is_some());
     assert_eq!(
-        &unnamed.rebase_known(&old).unwrap(),
+        &unnamed.rebase_or_null(&old).unwrap(),
         &micros(vec![None, Some(0)])
     );
 }

@@ -179,12 +179,12 @@ fn pages_begin_where_the_index_says() {
         ]
     };
     let sound = index([0; 4], 3);
-    assert!(is_sound(&sound, &column));
+    assert!(is_consistent(&sound, &column));
     assert_eq!(check_chunk(&column, Some(&sound), &bytes).unwrap(), 7);
     // a page within another, or one that takes bytes of the next
     for moved in [[1, 0, 0, -1], [0, -1, 0, 0], [0, 0, 1, -1], [0, 0, 0, -1]] {
         let index = index(moved, 3);
-        assert!(is_sound(&index, &column), "{moved:?}");
+        assert!(is_consistent(&index, &column), "{moved:?}");
         let error = check_chunk(&column, Some(&index), &bytes).unwrap_err();
         assert!(error.message().contains("page index"), "{error}");
     }
@@ -199,6 +199,9 @@ fn pages_begin_where_the_index_says() {
         ([-99, 0, 0, 0], 3),
         ([0; 4], -1),
     ] {
-        assert!(!is_sound(&index(moved, row), &column), "{moved:?} {row}");
+        assert!(
+            !is_consistent(&index(moved, row), &column),
+            "{moved:?} {row}"
+        );
     }
 }

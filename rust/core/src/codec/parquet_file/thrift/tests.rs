@@ -1,17 +1,17 @@
 use super::*;
 
 /// Validates a struct without known fields.
-fn is_walked(bytes: &[u8]) -> bool {
+fn is_valid(bytes: &[u8]) -> bool {
     walk(bytes, &[], &mut |_, _| Some(())).is_some()
 }
 
 fn is_footer(bytes: &[u8]) -> bool {
-    walked_footer(bytes).is_some()
+    has_encrypted_columns(bytes).is_some()
 }
 
 #[test]
 fn encryption_of_columns_is_seen() {
-    let is_encrypted = |bytes: &[u8]| walked_footer(bytes).unwrap().encrypted_columns;
+    let is_encrypted = |bytes: &[u8]| has_encrypted_columns(bytes).unwrap();
     assert!(!is_encrypted(b"\x15\x02\x00"));
     // field 8, AES_GCM_V1 with the unique part of a file
     assert!(is_encrypted(b"\x15\x02\x7c\x1c\x28\x02ab\x00\x00\x00"));
@@ -20,7 +20,7 @@ fn encryption_of_columns_is_seen() {
 }
 
 #[test]
-fn what_takes_its_bytes_is_walked() {
+fn what_takes_its_bytes_is_valid() {
     for sound in [
         &b"\x00"[..],
         b"\x15\x02\x00",
@@ -34,7 +34,7 @@ fn what_takes_its_bytes_is_walked() {
         b"\x05\x02\x02\x00",                 // a field with its number
         b"\x17\0\0\0\0\0\0\0\0\x00trailing", // eight bytes
     ] {
-        assert!(is_walked(sound), "{sound:?}");
+        assert!(is_valid(sound), "{sound:?}");
     }
 }
 
@@ -52,13 +52,13 @@ fn what_claims_more_than_it_has_is_not() {
         (b"\xf8", b"\x00"),             // text
     ] {
         let text = [head, huge, tail].concat();
-        assert!(!is_walked(&text), "{text:?}");
+        assert!(!is_valid(&text), "{text:?}");
     }
-    assert!(!is_walked(b""));
-    assert!(!is_walked(b"\x15"));
-    assert!(!is_walked(&b"\x1c".repeat(1000)));
-    assert!(!is_walked(&[&b"\x19"[..], &b"\x19".repeat(1000)].concat()));
-    assert!(!is_walked(&b"\xff".repeat(20)));
+    assert!(!is_valid(b""));
+    assert!(!is_valid(b"\x15"));
+    assert!(!is_valid(&b"\x1c".repeat(1000)));
+    assert!(!is_valid(&[&b"\x19"[..], &b"\x19".repeat(1000)].concat()));
+    assert!(!is_valid(&b"\xff".repeat(20)));
 }
 
 /// A footer whose schema has elements with these numbers of children; negative for leaves.

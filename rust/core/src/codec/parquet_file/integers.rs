@@ -57,13 +57,13 @@ impl Iterator for LevelRuns<'_> {
 pub(super) struct DeltaNumbers<'a> {
     bytes: &'a [u8],
     mini_blocks: u64,
-    of_mini_block: u64,
+    values_per_mini_block: u64,
     left: u64,
     value: i64,
     first: bool,
     /// The minimum delta of the block, the bit widths of its remaining miniblocks, and the rest of the
     /// current miniblock: its bits, its width, the index of the next value.
-    least: i64,
+    min_delta: i64,
     widths: &'a [u8],
     current: (&'a [u8], u64, u64),
 }
@@ -74,20 +74,20 @@ impl<'a> DeltaNumbers<'a> {
         let mini_blocks = varint(&mut bytes)?;
         let left = varint(&mut bytes)?;
         let value = zigzag(varint(&mut bytes)?);
-        let of_mini_block = block.checked_div(mini_blocks)?;
-        if of_mini_block == 0 || of_mini_block % 8 != 0 {
+        let values_per_mini_block = block.checked_div(mini_blocks)?;
+        if values_per_mini_block == 0 || values_per_mini_block % 8 != 0 {
             return None;
         }
         Some(Self {
             bytes,
             mini_blocks,
-            of_mini_block,
+            values_per_mini_block,
             left,
             value,
             first: true,
-            least: 0,
+            min_delta: 0,
             widths: &[],
-            current: (&[], 0, of_mini_block),
+            current: (&[], 0, values_per_mini_block),
         })
     }
 
@@ -99,7 +99,7 @@ impl<'a> DeltaNumbers<'a> {
     /// Begins the next miniblock.
     fn advance(&mut self) -> Option<()> {
         if self.widths.is_empty() {
-            self.least = zigzag(varint(&mut self.bytes)?);
+            self.min_delta = zigzag(varint(&mut self.bytes)?);
             let mini_blocks = usize::try_from(self.mini_blocks).ok()?;
             (self.widths, self.bytes) = self.bytes.split_at_checked(mini_blocks)?;
         }
@@ -109,7 +109,7 @@ impl<'a> DeltaNumbers<'a> {
         if width > u64::from(u64::BITS) {
             return None;
         }
-        let length = usize::try_from(width.checked_mul(self.of_mini_block)? / 8).ok()?;
+        let length = usize::try_from(width.checked_mul(self.values_per_mini_block)? / 8).ok()?;
         let (bits, rest) = self.bytes.split_at_checked(length)?;
         self.bytes = rest;
         self.current = (bits, width, 0);
@@ -121,7 +121,7 @@ impl<'a> DeltaNumbers<'a> {
         let mut left = self.left.saturating_sub(1);
         while left > 0 {
             self.advance()?;
-            left = left.saturating_sub(self.of_mini_block);
+            left = left.saturating_sub(self.values_per_mini_block);
         }
         Some(self.bytes)
     }
@@ -135,13 +135,13 @@ impl Iterator for DeltaNumbers<'_> {
         if std::mem::take(&mut self.first) {
             return Some(self.value);
         }
-        if self.current.2 == self.of_mini_block {
+        if self.current.2 == self.values_per_mini_block {
             self.advance()?;
         }
         let (packed, width, at) = self.current;
         self.current.2 += 1;
         let more = bits(packed, at * width, width)?.cast_signed();
-        self.value = self.value.wrapping_add(self.least).wrapping_add(more);
+        self.value = self.value.wrapping_add(self.min_delta).wrapping_add(more);
         Some(self.value)
     }
 }
@@ -159,7 +159,7 @@ fn bits(bytes: &[u8], from: u64, width: u64) -> Option<u64> {
     u64::try_from((number >> (from % 8)) & mask).ok()
 }
 
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
@@ -173,7 +173,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Decodes a zigzag-encoded integer.
-fn zigzag(number: u64) -> i64 {
+pub(super) fn zigzag(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 

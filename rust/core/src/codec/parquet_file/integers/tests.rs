@@ -3,8 +3,8 @@ use super::*;
 // the example of Parquet's page "Encodings", "Delta Encoding": 7, 5, 3, 1, 2, 3, 4, 5
 #[test]
 fn numbers_are_decoded_by_the_format() {
-    let mut bytes = vec![8, 1, 8, 14]; // a block of 8 values, a mini block, 8 values, the first: 7
-    bytes.extend([3, 2, 0b1100_0000, 0b0011_1111, 0xAB]); // least -2; two bits each: 0 0 0 3 3 3 3
+    let mut bytes = vec![8, 1, 8, 14]; // a block of 8 values, one miniblock, 8 values, the first is 7
+    bytes.extend([3, 2, 0b1100_0000, 0b0011_1111, 0xAB]); // minimum delta -2; two bits each: 0 0 0 3 3 3 3
     let numbers = DeltaNumbers::new(&bytes).unwrap();
     assert_eq!(numbers.rest().unwrap(), [0xAB]);
     let numbers: Vec<i64> = DeltaNumbers::new(&bytes).unwrap().collect();
