@@ -16,7 +16,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use super::columns::{TypedColumns, columns_mismatch, missing};
 use super::file_actions::{ADD_FIELDS, FileField};
 use super::partition_values::{Unparsable, parse_partition_values};
-use super::statistics::{holds, num_records, parse_stats, shaped, union};
+use super::statistics::{contains_leaves, convert, num_records, parse_stats, union};
 use crate::error::{Error, Result};
 
 /// The name of the struct of typed partition values, here and in checkpoints.
@@ -151,7 +151,7 @@ impl FileColumns {
     /// Corrupt: `partition_value.parse`, with the file if the rows have their `path`. Statistics that do not
     /// parse are null.
     pub fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        naming_the_file(rows, |rows| {
+        name_file_on_error(rows, |rows| {
             self.of_sources(rows.num_rows(), |field| rows.array(field.name()).map(Some))
         })
     }
@@ -161,8 +161,8 @@ impl FileColumns {
     /// # Errors
     ///
     /// As [`FileColumns::of`].
-    pub fn of_known(&self, rows: &RecordBatch) -> Result<RecordBatch> {
-        naming_the_file(rows, |rows| {
+    pub fn of_available(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        name_file_on_error(rows, |rows| {
             self.of_sources(rows.num_rows(), |field| {
                 Ok(rows.column_by_name(field.name()))
             })
@@ -236,7 +236,9 @@ impl FileColumn {
 
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
-            (FileColumn::StatsParsed(mine), FileColumn::StatsParsed(theirs)) => holds(mine, theirs),
+            (FileColumn::StatsParsed(mine), FileColumn::StatsParsed(theirs)) => {
+                contains_leaves(mine, theirs)
+            }
             (
                 FileColumn::PartitionValuesParsed(mine),
                 FileColumn::PartitionValuesParsed(theirs),
@@ -281,7 +283,7 @@ impl FileColumn {
 }
 
 /// Computes columns from rows; if a value does not parse, the error names its file.
-fn naming_the_file(
+fn name_file_on_error(
     rows: &RecordBatch,
     make: impl Fn(&RecordBatch) -> Result<RecordBatch>,
 ) -> Result<RecordBatch> {
@@ -321,7 +323,7 @@ fn stats(source: &ArrayRef, shape: &Fields) -> Result<StructArray> {
     match source.data_type() {
         DataType::Utf8 => parse_stats(source.as_string::<i32>(), shape),
         DataType::Utf8View => parse_stats(source.as_string_view(), shape),
-        DataType::Struct(_) => shaped(source.as_struct(), shape),
+        DataType::Struct(_) => convert(source.as_struct(), shape),
         _ => Err(missing(FileField::Stats.name())),
     }
 }

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
@@ -56,7 +57,7 @@ pub fn parse_partition_values(
 ) -> Result<StructArray> {
     let keys = cast(map.keys(), &DataType::Utf8View).map_err(not_a_string_map)?;
     let values = cast(map.values(), &DataType::Utf8View).map_err(not_a_string_map)?;
-    let (keys, values) = (as_views(&keys)?, as_views(&values)?);
+    let (keys, values) = (keys.as_string_view(), values.as_string_view());
     let mut partition_columns: Vec<_> = columns
         .iter()
         .map(|(_, field)| PartitionColumn::new(map.len(), field))
@@ -81,20 +82,8 @@ pub fn parse_partition_values(
 }
 
 fn not_a_string_map(cause: ArrowError) -> Error {
-    Error::corrupt(
-        "partition_value.map",
-        "partition values are not a map of strings",
-    )
-    .because(cause)
-}
-
-fn as_views(array: &ArrayRef) -> Result<&StringViewArray> {
-    array.as_any().downcast_ref().ok_or_else(|| {
-        Error::corrupt(
-            "partition_value.map",
-            "partition values are not a map of strings",
-        )
-    })
+    let message = "partition values are not a map of strings";
+    Error::corrupt("partition_value.map", message).because(cause)
 }
 
 /// Refuses geospatial columns, which are binary in Arrow but have no serialization in the protocol.
@@ -105,8 +94,8 @@ fn as_views(array: &ArrayRef) -> Result<&StringViewArray> {
 pub fn check_partition_column(field: &StructField) -> Result<()> {
     match &field.data_type {
         DeltaType::Primitive(
-            shapes @ (PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. }),
-        ) => Err(cannot_partition(&field.name, shapes)),
+            data_type @ (PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. }),
+        ) => Err(cannot_partition(&field.name, data_type)),
         _ => Ok(()),
     }
 }
@@ -229,12 +218,9 @@ fn parse_distinct(strings: &[&str], field: &FieldRef, unparsable: Unparsable) ->
         field,
         unparsable,
     };
-    let array = match field.data_type() {
+    match field.data_type() {
         DataType::Null => Ok(new_null_array(&DataType::Null, strings.len())),
-        DataType::Boolean => {
-            let values = column.values(boolean)?;
-            Ok(Arc::new(BooleanArray::from(values)) as ArrayRef)
-        }
+        DataType::Boolean => Ok(Arc::new(BooleanArray::from(column.values(boolean)?))),
         DataType::Int8 => column.primitive::<Int8Type>(|text| text.trim().parse().ok()),
         DataType::Int16 => column.primitive::<Int16Type>(|text| text.trim().parse().ok()),
         DataType::Int32 => column.primitive::<Int32Type>(|text| text.trim().parse().ok()),
@@ -256,8 +242,7 @@ fn parse_distinct(strings: &[&str], field: &FieldRef, unparsable: Unparsable) ->
         }
         _ if unparsable == Unparsable::Null => Ok(new_null_array(field.data_type(), strings.len())),
         _ => Err(unsupported(field)),
-    }?;
-    Ok(array)
+    }
 }
 
 /// The distinct strings of one column, to be parsed.
@@ -291,8 +276,8 @@ impl DistinctStrings<'_> {
     }
 
     fn refuse(&self, text: &str) -> Error {
-        const SHOWN: usize = 80;
-        let excerpt: String = text.chars().take(SHOWN).collect();
+        const MAX_CHARS: usize = 80;
+        let excerpt: String = text.chars().take(MAX_CHARS).collect();
         let message = format!(
             "partition column `{}` is {}, but a file has the value `{}`{}: rewrite that file's add \
              action, or read the partition values as strings",
@@ -316,11 +301,8 @@ fn boolean(text: &str) -> Option<bool> {
             .iter()
             .any(|word| text.trim().eq_ignore_ascii_case(word))
     };
-    if is(&["true", "t", "yes", "y", "1"]) {
-        Some(true)
-    } else {
-        is(&["false", "f", "no", "n", "0"]).then_some(false)
-    }
+    let is_true = is(&["true", "t", "yes", "y", "1"]);
+    (is_true || is(&["false", "f", "no", "n", "0"])).then_some(is_true)
 }
 
 /// Strips the type suffix that Java allows in a number (`1.5d`).

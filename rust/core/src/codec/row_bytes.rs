@@ -9,9 +9,9 @@ use arrow_schema::ArrowError;
 use crate::expr::value::floats::normalised;
 
 /// Rows encoded at a time.
-const ROWS: usize = 4096;
+const BATCH_ROWS: usize = 4096;
 
-/// Calls the function with the bytes of each row of these columns, which have equal lengths.
+/// Calls `visit` with the index and the bytes of each row of these columns, which have equal lengths.
 ///
 /// # Errors
 ///
@@ -19,19 +19,19 @@ const ROWS: usize = 4096;
 pub(crate) fn each_row<'a>(
     columns: impl IntoIterator<Item = &'a ArrayRef>,
     rows: usize,
-    mut each: impl FnMut(usize, &[u8]),
+    mut visit: impl FnMut(usize, &[u8]),
 ) -> Result<(), ArrowError> {
     let columns = columns.into_iter().map(normalised);
     let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
     if columns.is_empty() {
-        (0..rows).for_each(|row| each(row, &[]));
+        (0..rows).for_each(|row| visit(row, &[]));
         return Ok(());
     }
     let fields = columns.iter().map(|column| column.data_type().clone());
     let converter = RowConverter::new(fields.map(SortField::new).collect())?;
-    let mut encoded = converter.empty_rows(rows.min(ROWS), 0);
-    for start in (0..rows).step_by(ROWS) {
-        let length = ROWS.min(rows - start);
+    let mut encoded = converter.empty_rows(rows.min(BATCH_ROWS), 0);
+    for start in (0..rows).step_by(BATCH_ROWS) {
+        let length = BATCH_ROWS.min(rows - start);
         let columns: Vec<ArrayRef> = columns
             .iter()
             .map(|column| column.slice(start, length))
@@ -39,7 +39,7 @@ pub(crate) fn each_row<'a>(
         encoded.clear();
         converter.append(&mut encoded, &columns)?;
         for (row, bytes) in (start..).zip(&encoded) {
-            each(row, bytes.as_ref());
+            visit(row, bytes.as_ref());
         }
     }
     Ok(())

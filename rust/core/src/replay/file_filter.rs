@@ -17,7 +17,7 @@ use arrow_select::nullif::nullif;
 use crate::codec::columns::columns_mismatch;
 use crate::codec::file_columns::{FileColumn, FileColumns, PARTITION_VALUES, STATS};
 use crate::codec::partition_values::check_partition_column;
-use crate::codec::statistics::{Side, loosened, stats_schema};
+use crate::codec::statistics::{Side, stats_schema, widen_bounds};
 use crate::error::Result;
 use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, nested};
 use crate::spec::properties::ColumnMappingMode;
@@ -240,8 +240,8 @@ impl FileBounds<'_> {
         };
         let (mut min, mut max) = (bound("minValues")?, bound("maxValues")?);
         if !self.as_written {
-            min = min.map(|values| loosened(&values, known.was_single, Side::Min));
-            max = max.map(|values| loosened(&values, known.was_single, Side::Max));
+            min = min.map(|values| widen_bounds(&values, known.was_single, Side::Min));
+            max = max.map(|values| widen_bounds(&values, known.was_single, Side::Max));
         }
         Ok(Some(Bounds {
             min,

@@ -19,7 +19,7 @@ use arrow_select::take::take;
 
 use crate::codec::columns::columns_mismatch;
 use crate::codec::file_columns::{FileColumn, FileColumns, STATS};
-use crate::codec::statistics::rounding;
+use crate::codec::statistics::max_rounding_error;
 use crate::error::Result;
 use crate::expr::{Bounds, ColumnBounds, Literal, Predicate};
 use crate::log::LogWarning;
@@ -127,7 +127,10 @@ fn exact(files: &RecordBatch, parsed: &RecordBatch) -> Result<Vec<bool>> {
 fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<Option<usize>> {
     let decimals = |bound: &Option<ArrayRef>| {
         let values = bound.as_ref()?.as_primitive_opt::<Decimal128Type>()?;
-        let any = values.iter().flatten().any(|value| rounding(value) != 0);
+        let any = values
+            .iter()
+            .flatten()
+            .any(|value| max_rounding_error(value) != 0);
         any.then(|| values.clone())
     };
     let sides = [
@@ -155,7 +158,7 @@ fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<O
             text.is_some_and(|text| is_in_full(text, values.scale()))
         };
         let may_be_off = |row: &usize| {
-            values.is_valid(*row) && rounding(values.value(*row)) != 0 && !in_full(*row)
+            values.is_valid(*row) && max_rounding_error(values.value(*row)) != 0 && !in_full(*row)
         };
         if let Some(row) = (0..values.len()).find(may_be_off) {
             return Ok(Some(row));

@@ -205,7 +205,7 @@ impl Statistics {
         for (name, part) in parts.into_iter().filter(|(_, part)| !part.is_empty()) {
             all.push(named(name, Arc::new(single_row(part)?)));
         }
-        Ok(render_stats(&single_row(all)?)?.value(0).to_owned())
+        Ok(render_stats(&single_row(all)?, None)?.value(0).to_owned())
     }
 }
 

@@ -1,9 +1,9 @@
 //! Base 85 as used in the log: Z85, with bytes zero-padded to a multiple of four.
 //!
-//! The `z85` crate decodes it strictly, with one extension: instead of zero-padding, it marks each missing
-//! byte of the last group with a `#`, and so do vectors of writers that leave padding to the crate. Five
+//! The `z85` crate decodes it strictly, with one extension: it marks each missing byte of the last group with a
+//! `#` instead of zero-padding. Vectors of writers that leave padding to the crate have these marks. Five
 //! characters that begin with `#` exceed 32 bits, so this is unambiguous. The reference implementation does
-//! not know these marks and decodes other bytes.
+//! not know the marks and decodes other bytes.
 //!
 //! Protocol: "Deletion Vector Descriptor Schema"; ZeroMQ RFC 32.
 
@@ -30,14 +30,16 @@ pub fn decode(text: &str) -> Result<Vec<u8>> {
         let (what, at) = match cause {
             // report it wherever it occurs; the crate counts differently in a marked group
             DecodeError::InvalidByte(_, wrong) => (
-                "a character that base 85 does not have",
+                "a character that is not in the alphabet",
                 text.bytes().position(|byte| byte == wrong).unwrap_or(0),
             ),
             DecodeError::InvalidChunk(at) => (OVERFLOW, at),
             DecodeError::InvalidTail => (OVERFLOW, text.len().saturating_sub(5)),
             DecodeError::InvalidLength(length) => {
-                let message = "base 85 comes in groups of five characters, and this has";
-                return Error::corrupt("dv.base85", format!("{message} {length}"));
+                let message = format!(
+                    "the base 85 text has {length} characters, which is not a multiple of five"
+                );
+                return Error::corrupt("dv.base85", message);
             }
         };
         let message = format!("the base 85 text has {what}, at character {at}");

@@ -69,8 +69,8 @@ impl<'a> Descriptors<'a> {
             }
             _ => Err(Error::corrupt(
                 "dv.descriptor",
-                "the descriptor of a deletion vector lacks a field; it takes storageType, \
-                 pathOrInlineDv, sizeInBytes and cardinality",
+                "the descriptor of a deletion vector lacks a field: storageType, pathOrInlineDv, sizeInBytes \
+                 and cardinality are required",
             )),
         }
     }

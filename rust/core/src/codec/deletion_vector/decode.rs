@@ -60,7 +60,7 @@ impl DeletionVector {
                 return Err(Error::corrupt(
                     "dv.magic",
                     format!(
-                        "a deletion vector starts with the number {PORTABLE_MAGIC} (or {NATIVE_MAGIC}), but \
+                        "a deletion vector starts with the number {PORTABLE_MAGIC} or {NATIVE_MAGIC}, but \
                          this starts with {other}: it is not a deletion vector, \
                          or the offset is wrong"
                     ),
@@ -81,7 +81,9 @@ impl DeletionVector {
             bytes: bitmap,
             len,
         };
-        cardinality.map_or(Ok(()), |promised| vector.check_cardinality(promised))?;
+        if let Some(cardinality) = cardinality {
+            vector.check_cardinality(cardinality)?;
+        }
         Ok(vector)
     }
 
@@ -94,7 +96,7 @@ impl DeletionVector {
     pub fn decode_inline(text: &str, size_in_bytes: u32, cardinality: Option<u64>) -> Result<Self> {
         if text.is_empty() && size_in_bytes == 0 {
             let empty = Self::empty();
-            cardinality.map_or(Ok(()), |promised| empty.check_cardinality(promised))?;
+            empty.check_cardinality(cardinality.unwrap_or_default())?;
             return Ok(empty);
         }
         let mut bytes = base85::decode(text)?;

@@ -105,19 +105,19 @@ impl DeletionVector {
         }
     }
 
-    /// Checks the number of rows against the descriptor.
+    /// Checks the number of rows against the `cardinality` of the descriptor.
     ///
     /// # Errors
     ///
     /// Corrupt: `dv.cardinality`.
-    pub fn check_cardinality(&self, promised: u64) -> Result<()> {
-        if promised == self.len {
+    pub fn check_cardinality(&self, cardinality: u64) -> Result<()> {
+        if cardinality == self.len {
             return Ok(());
         }
         Err(Error::corrupt(
             "dv.cardinality",
             format!(
-                "the descriptor states {promised} deleted rows, but the deletion vector has {}: one of them \
+                "the descriptor states {cardinality} deleted rows, but the deletion vector has {}: one of them \
                  is damaged, or they do not belong together",
                 self.len
             ),

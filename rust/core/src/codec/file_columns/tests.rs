@@ -98,6 +98,6 @@ fn a_field_that_is_not_there_is_an_error_unless_rows_may_have_less() {
     assert_eq!((error.code(), error.path()), ("log.columns", None));
 
     let part = files(&[("a", "1"), ("b", "2")]);
-    let none = columns.of_known(&part).unwrap();
+    let none = columns.of_available(&part).unwrap();
     assert_eq!((none.num_rows(), none.column(0).null_count()), (2, 2));
 }

@@ -4,20 +4,20 @@
 
 mod columns;
 mod format;
-mod loosened;
 mod num_records;
 mod parse;
 mod render;
 mod scan;
 mod schema;
 mod shape;
+mod widen;
 
-pub use loosened::{Side, loosened, rounding};
 pub use num_records::num_records;
 pub use parse::parse_stats;
-pub use render::{render_stats, render_stats_as};
+pub use render::render_stats;
 pub use schema::stats_schema;
-pub use shape::{gives, holds, shaped, union};
+pub use shape::{contains_leaves, convert, has_values_for, union};
+pub use widen::{Side, max_rounding_error, widen_bounds};
 
 /// Columns nested deeper than this have no statistics.
 const MAX_SCHEMA_DEPTH: usize = 100;

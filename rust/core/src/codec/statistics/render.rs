@@ -26,33 +26,22 @@ use crate::error::{Error, Result};
 /// with a time zone, and those in nanoseconds (as INT96 is decoded), end in `Z`. Columns without statistics
 /// (lists, maps, intervals) are omitted.
 ///
+/// `shape` (see [`super::stats_schema`]) determines which timestamps have a time zone: some writers store instants
+/// without one.
+///
 /// # Errors
 ///
 /// Unsupported: `stats.too_large` if the texts together exceed 2 GiB; render fewer rows at once.
-pub fn render_stats(stats: &StructArray) -> Result<StringArray> {
-    render(stats, None)
-}
-
-/// Renders like [`render_stats`], but `shape` (see [`super::stats_schema`]) determines which timestamps have
-/// a time zone: some writers store instants without one.
-///
-/// # Errors
-///
-/// Unsupported: `stats.too_large`.
-pub fn render_stats_as(stats: &StructArray, shape: &Fields) -> Result<StringArray> {
-    render(stats, Some(shape))
-}
-
-fn render(stats: &StructArray, shape: Option<&Fields>) -> Result<StringArray> {
+pub fn render_stats(stats: &StructArray, shape: Option<&Fields>) -> Result<StringArray> {
     let mut steps = Vec::new();
-    lay_out(stats, shape, 0, &mut steps);
+    compile(stats, shape, 0, &mut steps);
     let rows = stats.len();
     let mut out = Vec::with_capacity(rows.saturating_mul(64));
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(0);
     for row in 0..rows {
         if stats.is_valid(row) {
-            run(&steps, row, &mut out);
+            write_row(&steps, row, &mut out);
         }
         offsets.push(i32::try_from(out.len()).map_err(|_| {
             Error::unsupported(
@@ -114,7 +103,7 @@ enum LeafValues<'a> {
 }
 
 /// Compiles a struct's fields to steps. Recurses along the type, to a bounded depth.
-fn lay_out<'a>(
+fn compile<'a>(
     parent: &'a StructArray,
     shape: Option<&Fields>,
     depth: usize,
@@ -143,7 +132,7 @@ fn lay_out<'a>(
                 nulls,
                 inside: 0,
             });
-            lay_out(child, shape, depth + 1, steps);
+            compile(child, shape, depth + 1, steps);
             let length = steps.len() - open;
             if let Some(Step::Open { inside, .. }) = steps.get_mut(open) {
                 *inside = length;
@@ -156,7 +145,7 @@ fn lay_out<'a>(
 }
 
 /// Writes one row.
-fn run(steps: &[Step<'_>], row: usize, out: &mut Vec<u8>) {
+fn write_row(steps: &[Step<'_>], row: usize, out: &mut Vec<u8>) {
     let known = |nulls: &Option<&NullBuffer>| nulls.is_none_or(|nulls| nulls.is_valid(row));
     let begin = |key: &[u8], out: &mut Vec<u8>, first: &mut bool| {
         if !std::mem::take(first) {

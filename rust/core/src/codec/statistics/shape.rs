@@ -11,13 +11,15 @@ use crate::codec::columns::columns_mismatch;
 use crate::error::Result;
 
 /// Returns `true` if a shape has all leaves of another. Both have a bounded depth.
-pub fn holds(shape: &Fields, other: &Fields) -> bool {
+pub fn contains_leaves(shape: &Fields, other: &Fields) -> bool {
     other.iter().all(|required| {
         let data_type = shape
             .find(required.name())
             .map(|(_, field)| field.data_type());
         match (data_type, required.data_type()) {
-            (Some(DataType::Struct(fields)), DataType::Struct(required)) => holds(fields, required),
+            (Some(DataType::Struct(fields)), DataType::Struct(required)) => {
+                contains_leaves(fields, required)
+            }
             (data_type, required) => data_type == Some(required),
         }
     })
@@ -45,25 +47,25 @@ pub fn union(shape: &Fields, other: &Fields) -> Fields {
 
 /// Converts the struct to another shape: fields are matched by name, cast to its type if that loses nothing,
 /// and null otherwise. Recurses along `shape`, which has a bounded depth.
-pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
+pub fn convert(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
     let child = |field: &FieldRef| -> Result<ArrayRef> {
-        let nothing = || new_null_array(field.data_type(), rows.len());
+        let nulls = || new_null_array(field.data_type(), rows.len());
         let Some(column) = rows.column_by_name(field.name()) else {
-            return Ok(nothing());
+            return Ok(nulls());
         };
         match (column.data_type(), field.data_type()) {
             (from, to) if from == to => Ok(Arc::clone(column)),
             (DataType::Struct(_), DataType::Struct(fields)) => {
-                Ok(Arc::new(shaped(column.as_struct(), fields)?))
+                Ok(Arc::new(convert(column.as_struct(), fields)?))
             }
             (DataType::Timestamp(..), DataType::Timestamp(unit, Some(_))) => {
-                // without the names of time zones, Arrow takes a time without one to an offset only
+                // built without time zone names, Arrow converts a timestamp without zone only to an offset
                 let offset = DataType::Timestamp(*unit, Some("+00:00".into()));
                 let instants = cast(column, &offset).map_err(columns_mismatch)?;
                 cast(&instants, field.data_type()).map_err(columns_mismatch)
             }
             (from, to) if keeps_values(from, to) => cast(column, to).map_err(columns_mismatch),
-            _ => Ok(nothing()),
+            _ => Ok(nulls()),
         }
     };
     let columns = shape.iter().map(child).collect::<Result<Vec<_>>>()?;
@@ -71,15 +73,17 @@ pub fn shaped(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
         .map_err(columns_mismatch)
 }
 
-/// Returns `true` if [`shaped`] has a value for every leaf of `shape`, except `tightBounds`, which not every
+/// Returns `true` if [`convert`] finds a value for every leaf of `shape`, except `tightBounds`, which not every
 /// writer provides. Recurses along `shape`, which has a bounded depth.
-pub fn gives(fields: &Fields, shape: &Fields) -> bool {
+pub fn has_values_for(fields: &Fields, shape: &Fields) -> bool {
     shape.iter().all(|required| {
         let data_type = fields
             .find(required.name())
             .map(|(_, field)| field.data_type());
         match (data_type, required.data_type()) {
-            (Some(DataType::Struct(fields)), DataType::Struct(shape)) => gives(fields, shape),
+            (Some(DataType::Struct(fields)), DataType::Struct(shape)) => {
+                has_values_for(fields, shape)
+            }
             (Some(from), to) => from == to || keeps_values(from, to),
             (None, _) => required.name() == "tightBounds",
         }

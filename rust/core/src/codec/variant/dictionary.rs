@@ -27,7 +27,7 @@ impl Dictionary {
         })
     }
 
-    pub(super) fn is_of(&self, metadata: &[u8]) -> bool {
+    pub(super) fn is_encoded_as(&self, metadata: &[u8]) -> bool {
         self.metadata == metadata
     }
 

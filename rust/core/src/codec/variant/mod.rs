@@ -66,7 +66,7 @@ fn values(
         // rows of one file usually share their dictionary
         let same = known
             .take()
-            .filter(|known| known.is_of(metadata.value(row)));
+            .filter(|known| known.is_encoded_as(metadata.value(row)));
         let dictionary = match same {
             Some(dictionary) => dictionary,
             None => Dictionary::new(metadata.value(row))?,

@@ -55,19 +55,19 @@ impl<'a> Shredded<'a> {
 
     /// Appends the value of a row; returns `false` if there is none.
     pub(super) fn write(&self, row: usize, names: &Dictionary, out: &mut Vec<u8>) -> Result<bool> {
-        let plain = self.value.filter(|value| value.is_valid(row));
-        let plain = plain.map(|value| value.value(row));
+        let untyped = self.value.filter(|value| value.is_valid(row));
+        let untyped = untyped.map(|value| value.value(row));
         let typed = self
             .typed
             .as_ref()
             .filter(|typed| typed.array.is_valid(row));
         let Some(typed) = typed else {
-            out.extend_from_slice(plain.unwrap_or_default());
-            return Ok(plain.is_some_and(|plain| !plain.is_empty()));
+            out.extend_from_slice(untyped.unwrap_or_default());
+            return Ok(untyped.is_some_and(|untyped| !untyped.is_empty()));
         };
         match &typed.kind {
-            TypedKind::Object(fields) => object(fields, plain, row, names, out)?,
-            _ if plain.is_some() => {
+            TypedKind::Object(fields) => object(fields, untyped, row, names, out)?,
+            _ if untyped.is_some() => {
                 let message = "a variant has both a typed and an untyped value";
                 return Err(Error::corrupt("variant.conflict", message));
             }
@@ -91,10 +91,10 @@ impl<'a> Shredded<'a> {
     }
 }
 
-/// Merges the typed fields with those in the untyped object `plain`.
+/// Merges the typed fields with those of the untyped object.
 fn object(
     typed: &[(&str, Shredded<'_>, &dyn Array)],
-    plain: Option<&[u8]>,
+    untyped: Option<&[u8]>,
     row: usize,
     names: &Dictionary,
     out: &mut Vec<u8>,
@@ -110,10 +110,10 @@ fn object(
             fields.push((name, id, bytes));
         }
     }
-    if let Some(plain) = plain {
-        let rest = write::fields(plain)
-            .ok_or_else(|| broken("what is left of a shredded object is not an object"))?;
-        for (id, bytes) in rest {
+    if let Some(untyped) = untyped {
+        let untyped_fields = write::fields(untyped)
+            .ok_or_else(|| broken("the untyped part of a shredded object is not an object"))?;
+        for (id, bytes) in untyped_fields {
             let name = names
                 .name(id)
                 .ok_or_else(|| broken("an object of a variant has a field without a name"))?;
@@ -204,7 +204,7 @@ fn fixed<T: ArrowPrimitiveType>(array: &dyn Array, kind: u8) -> TypedKind<'_> {
     let values: &PrimitiveArray<T> = array.as_primitive();
     leaf(move |row, out| {
         let value = values.value(row);
-        write::primitive(out, kind, value.to_byte_slice()); // as the platform, little-endian, has it
+        write::primitive(out, kind, value.to_byte_slice()); // little-endian, as on every supported platform
     })
 }
 

@@ -11,9 +11,9 @@ fn put(out: &mut Vec<u8>, number: usize, width: usize) {
     out.extend(number.to_le_bytes().into_iter().take(width));
 }
 
-/// Returns the number of bytes needed for the largest of some numbers.
-fn width(largest: usize) -> usize {
-    match largest {
+/// Returns the number of bytes that a number takes.
+fn width(number: usize) -> usize {
+    match number {
         0..=0xff => 1,
         0x100..=0xffff => 2,
         0x1_0000..=0xff_ffff => 3,
@@ -46,16 +46,17 @@ pub(super) fn sized(out: &mut Vec<u8>, kind: u8, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Writes the header of an array or object, then counts, ids and offsets; values follow.
-fn lengths(out: &mut Vec<u8>, lengths: &[usize], offset_width: usize) {
+/// Writes the offsets of values of these sizes, and of their end.
+fn offsets(out: &mut Vec<u8>, sizes: &[usize], offset_width: usize) {
     let mut offset = 0;
     put(out, offset, offset_width);
-    for length in lengths {
-        offset += length;
+    for size in sizes {
+        offset += size;
         put(out, offset, offset_width);
     }
 }
 
+/// Writes an array of values of these sizes.
 pub(super) fn array(out: &mut Vec<u8>, sizes: &[usize], values: &[u8]) {
     const ARRAY: u8 = 3;
     let offset_width = width(values.len());
@@ -64,7 +65,7 @@ pub(super) fn array(out: &mut Vec<u8>, sizes: &[usize], values: &[u8]) {
     let header = u8::from(large) << 4 | (offset_width as u8 - 1) << 2 | ARRAY;
     out.push(header);
     put(out, sizes.len(), if large { 4 } else { 1 });
-    lengths(out, sizes, offset_width);
+    offsets(out, sizes, offset_width);
     out.extend_from_slice(values);
 }
 
@@ -81,7 +82,7 @@ pub(super) fn object(out: &mut Vec<u8>, ids: &[usize], sizes: &[usize], values: 
     for id in ids {
         put(out, *id, id_width);
     }
-    lengths(out, sizes, offset_width);
+    offsets(out, sizes, offset_width);
     out.extend_from_slice(values);
 }
 

@@ -400,7 +400,7 @@ proptest! {
         }
         let stats = parse(&disguised.iter().map(String::as_str).collect::<Vec<_>>());
         // Spark's own text, parsed by another JSON reader, has the original values
-        let strings = render_stats(&stats).unwrap();
+        let strings = render_stats(&stats, None).unwrap();
         for (row, value) in plain.iter().enumerate() {
             let rendered: serde_json::Value = serde_json::from_str(strings.value(row)).unwrap();
             prop_assert_eq!(&rendered, value);
@@ -431,7 +431,7 @@ proptest! {
             .collect();
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
         let stats = StructArray::new(fields.clone(), arrays, None);
-        let strings = render_stats(&stats).unwrap();
+        let strings = render_stats(&stats, None).unwrap();
         prop_assert_eq!(parse_stats(&strings, &fields).unwrap(), stats, "{}", strings.value(0));
     }
 
@@ -452,12 +452,12 @@ proptest! {
         if well_formed.is_ok() {
             prop_assert!(stats.is_valid(0), "{}", text);
         }
-        render_stats(&stats).unwrap();
+        render_stats(&stats, None).unwrap();
     }
 
     #[test]
     fn garbage_never_panics(text in r#"\{("(numRecords|minValues|i8|s)":|[{}\[\],":0-9eE.\-]|"x\\?"|NaN|true){0,20}"#) {
         let stats = parse(&[&text]);
-        render_stats(&stats).unwrap();
+        render_stats(&stats, None).unwrap();
     }
 }

@@ -6,9 +6,7 @@ use arrow_array::builder::{MapBuilder, MapFieldNames, StringBuilder};
 use arrow_array::{Array, StringArray};
 use arrow_schema::{DataType, Field, FieldRef, Fields, TimeUnit};
 use deltareplay_core::codec::partition_values::{Unparsable, parse_partition_values};
-use deltareplay_core::codec::statistics::{
-    num_records, parse_stats, render_stats_as, stats_schema,
-};
+use deltareplay_core::codec::statistics::{num_records, parse_stats, render_stats, stats_schema};
 use deltareplay_core::spec::schema::StructType;
 
 use super::{TAKEN, Target, feature};
@@ -117,8 +115,8 @@ fn run_statistics(input: &[u8]) -> u64 {
         .unwrap();
     assert_eq!(result, &counted, "{text}");
     // rendered text parses to the same values
-    let once = render_stats_as(&parsed, &SHAPE).unwrap();
-    let twice = render_stats_as(&parse_stats(&once, &SHAPE).unwrap(), &SHAPE).unwrap();
+    let once = render_stats(&parsed, Some(&SHAPE)).unwrap();
+    let twice = render_stats(&parse_stats(&once, &SHAPE).unwrap(), Some(&SHAPE)).unwrap();
     assert_eq!(once, twice, "{text}");
     let nulls = parsed.columns().iter().enumerate();
     nulls.fold(TAKEN, |bits, (index, column)| {

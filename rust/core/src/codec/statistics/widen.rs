@@ -1,4 +1,4 @@
-//! Bounds that hold in spite of the writer's truncation or rounding.
+//! Widens bounds, so that they hold in spite of the writer's truncation or rounding.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -22,24 +22,25 @@ pub enum Side {
 ///
 /// Timestamps are truncated to milliseconds, and old ones lose the seconds of their zone offset; decimals may
 /// have passed through a double; strings may end in the middle of a character. With `was_single`, doubles
-/// were single precision when the bounds were written.
 /// were of single precision when the bounds were written.
-pub fn loosened(values: &ArrayRef, was_single: bool, side: Side) -> ArrayRef {
+pub fn widen_bounds(values: &ArrayRef, was_single: bool, side: Side) -> ArrayRef {
     match values.data_type() {
-        DataType::Float64 if was_single => of_singles(values, side),
-        DataType::Decimal128(..) => decimals(values, side),
-        DataType::Timestamp(TimeUnit::Microsecond, zone) => times(values, zone.is_some(), side),
-        DataType::Utf8 => strings(values, side),
+        DataType::Float64 if was_single => widen_singles(values, side),
+        DataType::Decimal128(..) => widen_decimals(values, side),
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            widen_timestamps(values, zone.is_some(), side)
+        }
+        DataType::Utf8 => widen_strings(values, side),
         _ => Arc::clone(values),
     }
 }
 
 /// Widens a bound so that it holds for single-precision values: `0.1` may stand for a float that, as a
 /// double, is slightly greater.
-fn of_singles(values: &ArrayRef, side: Side) -> ArrayRef {
+fn widen_singles(values: &ArrayRef, side: Side) -> ArrayRef {
     const RELATIVE: f64 = 1.2e-7;
     const SMALLEST: f64 = 1.5e-45;
-    let looser = |value: f64| {
+    let widened = |value: f64| {
         let error = value.abs() * RELATIVE + SMALLEST;
         match side {
             Side::Min => value - error,
@@ -47,26 +48,30 @@ fn of_singles(values: &ArrayRef, side: Side) -> ArrayRef {
         }
     };
     let doubles = values.as_primitive::<Float64Type>();
-    Arc::new(doubles.unary::<_, Float64Type>(looser))
+    Arc::new(doubles.unary::<_, Float64Type>(widened))
 }
 
-fn decimals(values: &ArrayRef, side: Side) -> ArrayRef {
+fn widen_decimals(values: &ArrayRef, side: Side) -> ArrayRef {
     let all = values.as_primitive::<Decimal128Type>();
-    if all.iter().flatten().all(|value| rounding(value) == 0) {
+    if all
+        .iter()
+        .flatten()
+        .all(|value| max_rounding_error(value) == 0)
+    {
         return Arc::clone(values);
     }
-    let looser = |value: i128| match side {
-        Side::Min => value.saturating_sub(rounding(value)),
-        Side::Max => value.saturating_add(rounding(value)),
+    let widened = |value: i128| match side {
+        Side::Min => value.saturating_sub(max_rounding_error(value)),
+        Side::Max => value.saturating_add(max_rounding_error(value)),
     };
-    let all = all.unary::<_, Decimal128Type>(looser);
+    let all = all.unary::<_, Decimal128Type>(widened);
     Arc::new(all.with_data_type(values.data_type().clone()))
 }
 
 /// Returns the maximum difference between an unscaled decimal and its value before conversion to a double:
 /// deltalake writes such bounds (delta-io/delta-rs issue 4757). Zero if a double distinguishes all values of
 /// the scale, and for more digits than a double's text has.
-pub fn rounding(unscaled: i128) -> i128 {
+pub fn max_rounding_error(unscaled: i128) -> i128 {
     const EXACT_BITS: u32 = 52;
     const MAX_DIGITS: usize = 17;
     let size = unscaled.checked_abs().unwrap_or(i128::MAX);
@@ -79,23 +84,23 @@ pub fn rounding(unscaled: i128) -> i128 {
 /// Widens timestamps: a maximum may be almost a millisecond later. Until January 1972, when Liberia was the
 /// last to drop the seconds of its zone offset, a text with only hours and minutes of the offset may be off
 /// by almost a minute.
-fn times(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
+fn widen_timestamps(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
     const MILLISECOND: i64 = 1_000;
     const MINUTE: i64 = 60_000_000;
     const NO_SECONDS_SINCE: i64 = 63_936_000_000_000;
-    let looser = |micros: i64| {
-        let old = if has_zone && micros < NO_SECONDS_SINCE {
+    let widened = |micros: i64| {
+        let zone_error = if has_zone && micros < NO_SECONDS_SINCE {
             MINUTE
         } else {
             0
         };
         match side {
-            Side::Min => micros.saturating_sub(old),
-            Side::Max => micros.saturating_add(old + MILLISECOND),
+            Side::Min => micros.saturating_sub(zone_error),
+            Side::Max => micros.saturating_add(zone_error + MILLISECOND),
         }
     };
     let all = values.as_primitive::<TimestampMicrosecondType>();
-    let all = all.unary::<_, TimestampMicrosecondType>(looser);
+    let all = all.unary::<_, TimestampMicrosecondType>(widened);
     Arc::new(all.with_data_type(values.data_type().clone()))
 }
 
@@ -103,37 +108,37 @@ fn times(values: &ArrayRef, has_zone: bool, side: Side) -> ArrayRef {
 /// end of a maximum, it sorts before the characters beyond U+FFFF.
 const REPLACEMENT: char = '\u{FFFD}';
 
-fn strings(values: &ArrayRef, side: Side) -> ArrayRef {
+fn widen_strings(values: &ArrayRef, side: Side) -> ArrayRef {
     let all = values.as_string::<i32>();
     if !all.iter().flatten().any(|text| text.ends_with(REPLACEMENT)) {
         return Arc::clone(values);
     }
-    let looser = |text: &str| {
-        let Some(cut) = text.strip_suffix(REPLACEMENT) else {
+    let widened = |text: &str| {
+        let Some(prefix) = text.strip_suffix(REPLACEMENT) else {
             return Some(text.to_owned());
         };
         // Java writes half a surrogate pair as a question mark
-        let kept = cut.trim_end_matches([REPLACEMENT, '?']);
+        let prefix = prefix.trim_end_matches([REPLACEMENT, '?']);
         match side {
-            Side::Min => Some(kept.to_owned()),
-            Side::Max => after_all(kept),
+            Side::Min => Some(prefix.to_owned()),
+            Side::Max => prefix_successor(prefix),
         }
     };
-    let all = all.iter().map(|text| text.and_then(looser));
+    let all = all.iter().map(|text| text.and_then(widened));
     Arc::new(all.collect::<StringArray>())
 }
 
 /// Returns the least string that sorts after all strings with this prefix.
-fn after_all(beginning: &str) -> Option<String> {
-    let mut kept = beginning.to_owned();
-    while let Some(last) = kept.pop() {
+fn prefix_successor(prefix: &str) -> Option<String> {
+    let mut successor = prefix.to_owned();
+    while let Some(last) = successor.pop() {
         let next = match last {
             '\u{D7FF}' => Some('\u{E000}'),
             last => char::from_u32(u32::from(last) + 1),
         };
         if let Some(next) = next {
-            kept.push(next);
-            return Some(kept);
+            successor.push(next);
+            return Some(successor);
         }
     }
     None

@@ -5,9 +5,9 @@ use super::*;
 fn text_bounds(text: &str) -> (Option<String>, Option<String>) {
     let values: ArrayRef = Arc::new(StringArray::from(vec![Some(text), None]));
     let side = |side| {
-        let looser = loosened(&values, false, side);
-        assert!(looser.is_null(1));
-        let strings = looser.as_string::<i32>();
+        let widened = widen_bounds(&values, false, side);
+        assert!(widened.is_null(1));
+        let strings = widened.as_string::<i32>();
         strings.is_valid(0).then(|| strings.value(0).to_owned())
     };
     (side(Side::Min), side(Side::Max))
@@ -36,7 +36,7 @@ fn decimals_that_were_doubles() {
         let bound = Decimal128Array::from(vec![text]);
         let bound: ArrayRef = Arc::new(bound.with_precision_and_scale(38, scale).unwrap());
         let side = |side| {
-            loosened(&bound, false, side)
+            widen_bounds(&bound, false, side)
                 .as_primitive::<Decimal128Type>()
                 .value(0)
         };
@@ -59,7 +59,7 @@ fn old_times_with_a_zone() {
         let bound = TimestampMicrosecondArray::from(vec![micros]);
         let bound: ArrayRef = Arc::new(bound.with_timezone_opt(zone));
         let side = |side| {
-            loosened(&bound, false, side)
+            widen_bounds(&bound, false, side)
                 .as_primitive::<TimestampMicrosecondType>()
                 .value(0)
         };
