@@ -8,6 +8,9 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::action_json::{
     domain_metadata_from_json, metadata_from_json, protocol_from_json, transaction_from_json,
@@ -19,8 +22,6 @@ use crate::error::{Error, Result};
 use crate::spec::actions::Sidecar;
 use crate::spec::json::{Cursor, JsonError};
 use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 /// A batch is closed before its text exceeds Arrow's 32-bit offsets.
 const MAX_BATCH_TEXT: usize = 1 << 30;
@@ -111,7 +112,8 @@ impl ActionBatch {
     /// Returns the first `commitInfo` by its keys; empty if there is none, or if it is not an object.
     pub fn info(&self) -> Map<String, Value> {
         let info = self.commit_info();
-        info.and_then(|text| info_of(text).ok()).unwrap_or_default()
+        info.and_then(|text| parse_commit_info(text).ok())
+            .unwrap_or_default()
     }
 }
 
@@ -121,22 +123,25 @@ impl ActionBatch {
 /// # Errors
 ///
 /// The text is not a JSON object.
-pub fn info_of(text: &str) -> serde_json::Result<Map<String, Value>> {
-    let whole = serde_json::from_str(text);
-    match whole {
-        Ok(info) => Ok(info),
-        Err(_) => readable(text),
-    }
+pub fn parse_commit_info(text: &str) -> serde_json::Result<Map<String, Value>> {
+    serde_json::from_str(text).or_else(|_| parsable_entries(text))
 }
 
-fn readable(text: &str) -> serde_json::Result<Map<String, Value>> {
+/// Parses the entries of an object, without those that cannot be parsed.
+fn parsable_entries(text: &str) -> serde_json::Result<Map<String, Value>> {
     let entries: BTreeMap<String, &RawValue> = serde_json::from_str(text)?;
     let value = |raw: &RawValue| match serde_json::from_str(raw.get()) {
         Ok(value) => Some(value),
-        Err(_) => readable(raw.get()).ok().map(Value::Object),
+        Err(_) => parsable_entries(raw.get()).ok().map(Value::Object),
     };
-    let readable = |(key, raw)| Some((key, value(raw)?));
-    Ok(entries.into_iter().filter_map(readable).collect())
+    let entry = |(key, raw)| Some((key, value(raw)?));
+    Ok(entries.into_iter().filter_map(entry).collect())
+}
+
+/// Returns the error for actions that Arrow refuses.
+pub fn columns_error(cause: ArrowError) -> Error {
+    let message = "the actions do not fit into Arrow columns";
+    Error::corrupt("commit.columns", message).because(cause)
 }
 
 /// Decodes files of action lines, oldest first.
@@ -163,15 +168,8 @@ impl Sequenced {
     }
 
     fn finish(&mut self) -> Result<FileActions> {
-        let rows = self.builder.finish().map_err(|cause| {
-            Error::corrupt(
-                "commit.columns",
-                "the actions do not fit into Arrow columns",
-            )
-            .because(cause)
-        })?;
         Ok(FileActions {
-            rows,
+            rows: self.builder.finish().map_err(columns_error)?,
             sequence: std::mem::take(&mut self.sequence),
         })
     }
@@ -210,13 +208,10 @@ impl ActionDecoder {
     pub fn decode_piece(&mut self, bytes: &[u8]) -> Result<()> {
         let text = std::str::from_utf8(bytes).map_err(|cause| {
             let at = cause.valid_up_to();
-            let line = line_number(bytes, at);
-            Error::corrupt(
-                "commit.utf8",
-                "the file is not UTF-8: restore it from a backup or another replica",
-            )
-            .at_line(line)
-            .at_offset(at as u64)
+            let message = "the file is not UTF-8: restore it from a backup or another replica";
+            Error::corrupt("commit.utf8", message)
+                .at_line(line_number(bytes, at))
+                .at_offset(at as u64)
         })?;
         let mut start = 0;
         while start < text.len() {
@@ -224,8 +219,8 @@ impl ActionDecoder {
             let length = memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
             let line = rest.get(..length).unwrap_or_default();
             let last = start + length + 1 >= text.len();
-            if !line.trim_ascii().is_empty() && (last || !self.passes_over(line)) {
-                self.line(line).map_err(|problem| {
+            if !line.trim_ascii().is_empty() && (last || !self.skips(line)) {
+                self.decode_line(line).map_err(|problem| {
                     problem.locate(bytes, start, last && length == rest.len())
                 })?;
             }
@@ -235,7 +230,7 @@ impl ActionDecoder {
     }
 
     /// Returns `true` if the first bytes of a whole line name an action that is not selected.
-    fn passes_over(&mut self, line: &str) -> bool {
+    fn skips(&mut self, line: &str) -> bool {
         let Some(rest) = line.strip_prefix("{\"") else {
             return false;
         };
@@ -256,7 +251,7 @@ impl ActionDecoder {
         false
     }
 
-    fn line(&mut self, line: &str) -> std::result::Result<(), Problem> {
+    fn decode_line(&mut self, line: &str) -> std::result::Result<(), Problem> {
         let mut cursor = Cursor::new(line);
         let position = self.out.num_positions;
         self.out.num_positions = position.checked_add(1).ok_or(Problem::Json(JsonError {

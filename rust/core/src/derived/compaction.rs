@@ -156,7 +156,7 @@ fn reconcile(source: &Source, batches: &[ActionBatch]) -> Result<Lines> {
     let mut reconciler = Reconciler::new(source.keys.clone());
     let mut live = Vec::with_capacity(batches.len());
     for batch in batches.iter().rev() {
-        live.push(reconciler.older(batch)?);
+        live.push(reconciler.add_older(batch)?);
     }
     for actions in live.into_iter().rev() {
         if let Some(rows) = actions.removes {

@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 use super::commit::decode_files;
 use super::history;
 use super::listing::{LogListing, VersionedFile};
-use super::path;
+use super::segment::check_contiguous;
 use crate::codec::commit::{
-    ActionBatch, ActionDecoder, ActionSelection, FileActions, Positioned, info_of,
+    ActionBatch, ActionDecoder, ActionSelection, FileActions, Positioned, columns_error,
+    parse_commit_info,
 };
 use crate::codec::control_columns::{
     boolean, domain_fields, domain_rows, long, metadata_fields, metadata_rows, protocol_fields,
@@ -102,15 +103,7 @@ impl ActionBatches {
                 message,
             ));
         }
-        for (commit, version) in commits.iter().zip(start..) {
-            if commit.version != version {
-                let message = "this commit is missing, but later commits exist; restore the file from a \
-                    backup or another replica";
-                return Err(Error::corrupt("log.gap", message)
-                    .at_path(path::commit_path(version))
-                    .at_version(version));
-            }
-        }
+        check_contiguous(&commits, start, last.unwrap_or(start), true)?;
         Ok(Self {
             storage,
             commits: commits.into_iter(),
@@ -159,40 +152,31 @@ impl Iterator for ActionBatches {
     }
 }
 
-fn columns_error(cause: ArrowError) -> Error {
-    Error::corrupt(
-        "commit.columns",
-        "the actions do not fit into Arrow columns",
-    )
-    .because(cause)
-}
-
 /// Builds one row for each action of a known kind.
 fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordBatch, ArrowError> {
-    let files = |side: &Option<FileActions>| {
-        side.as_ref()
-            .map(|side| side.sequence.clone())
-            .unwrap_or_default()
+    let file_positions = |files: &Option<FileActions>| {
+        let positions = files.as_ref().map(|files| files.sequence.clone());
+        positions.unwrap_or_default()
     };
-    fn placed<T>(list: &[Positioned<T>]) -> Vec<u32> {
+    fn positions<T>(list: &[Positioned<T>]) -> Vec<u32> {
         list.iter().map(|(position, _)| *position).collect()
     }
     fn action<T>((_, action): &Positioned<T>) -> &T {
         action
     }
     let positions = [
-        files(&actions.adds),
-        files(&actions.removes),
-        files(&actions.cdcs),
-        placed(&actions.metadatas),
-        placed(&actions.protocols),
-        placed(&actions.transactions),
-        placed(&actions.domains),
-        placed(&actions.commit_infos),
+        file_positions(&actions.adds),
+        file_positions(&actions.removes),
+        file_positions(&actions.cdcs),
+        positions(&actions.metadatas),
+        positions(&actions.protocols),
+        positions(&actions.transactions),
+        positions(&actions.domains),
+        positions(&actions.commit_infos),
     ];
-    let rows = |side: &Option<FileActions>, fields: &[FileField]| -> ArrayRef {
-        match side {
-            Some(side) => Arc::new(StructArray::from(side.rows.clone())),
+    let rows = |files: &Option<FileActions>, fields: &[FileField]| -> ArrayRef {
+        match files {
+            Some(files) => Arc::new(StructArray::from(files.rows.clone())),
             None => new_null_array(&DataType::Struct(schema_of(fields).fields().clone()), 0),
         }
     };
@@ -244,7 +228,7 @@ fn batch(actions: &ActionBatch, versions: &[u64]) -> std::result::Result<RecordB
 fn commit_infos(list: &[Positioned<String>]) -> std::result::Result<ArrayRef, ArrowError> {
     let parsed: Vec<Map<String, Value>> = list
         .iter()
-        .map(|(_, text)| info_of(text).unwrap_or_default())
+        .map(|(_, text)| parse_commit_info(text).unwrap_or_default())
         .collect();
     let mut columns = Vec::new();
     for field in &commit_info_fields() {

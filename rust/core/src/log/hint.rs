@@ -14,7 +14,7 @@ use crate::storage::{FileMeta, Storage};
 /// schema.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Errors of a hint's bytes, which the log does not need. A link out of the table is refused.
+/// Errors for which the hint is ignored. A link out of the table is refused.
 const IGNORED: [&str; 2] = ["storage.file_too_large", "storage.truncated"];
 
 /// Returns the path of the hint, relative to the table root.
@@ -40,7 +40,7 @@ impl Hint {
         let bytes = match storage.read_at_most(&path, MAX_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if IGNORED.contains(&error.code()) => {
-                return Ok(Self::ignored(path, &error));
+                return Ok(Self::corrupt(path, &error));
             }
             Err(error) if error.code() == "storage.not_found" => return Ok(Self::Missing),
             Err(error) if error.code() == "storage.not_a_file" => {
@@ -50,7 +50,7 @@ impl Hint {
                     "hint.corrupt",
                     path,
                     None,
-                    message.to_owned(),
+                    message,
                 )));
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
@@ -58,7 +58,7 @@ impl Hint {
         };
         Ok(match LastCheckpoint::parse(&bytes) {
             Ok(hint) => Self::Checkpoint(Box::new(hint)),
-            Err(error) => Self::ignored(path, &error),
+            Err(error) => Self::corrupt(path, &error),
         })
     }
 
@@ -86,60 +86,58 @@ impl Hint {
         };
         let size = u64::try_from(size).ok().filter(|size| *size > 0)?;
         match path::parse(&base)? {
-            (named, LogFileKind::Checkpoint(name)) if named == version && !base.contains('/') => {
+            (version_in_name, LogFileKind::Checkpoint(name))
+                if version_in_name == version && !base.contains('/') =>
+            {
                 let file = FileMeta {
                     path: format!("{LOG_DIRECTORY}/{base}"),
                     size,
                     modification_time: 0,
                     tag: 0,
                 };
-                let files = vec![file];
                 Some(CheckpointInstance {
                     version,
                     name,
-                    files,
+                    files: vec![file],
                 })
             }
             _ => None,
         }
     }
 
-    fn ignored(path: String, error: &Error) -> Self {
-        let why = error.message();
-        let message =
-            format!("the hint was ignored, and the log was listed from its beginning: {why}");
+    fn corrupt(path: String, error: &Error) -> Self {
+        let message = format!(
+            "the hint was ignored, and the log was listed from its beginning: {}",
+            error.message()
+        );
         Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
     }
 
-    /// Returns a warning if it contradicts the newest version's segment.
+    /// Returns a warning if the hint is corrupt or contradicts the newest version's segment.
     pub fn check(&self, newest: &LogSegment) -> Option<LogWarning> {
-        let checkpoint = newest
-            .checkpoint
-            .as_ref()
-            .map(|checkpoint| checkpoint.version);
         if let Self::Corrupt(warning) = self {
             return Some(warning.clone());
         }
+        let checkpoint = newest.checkpoint.as_ref();
+        let checkpoint = checkpoint.map(|checkpoint| checkpoint.version);
         let (code, message) = match (self.version(), checkpoint) {
-            (None, Some(version)) => {
-                let message = format!(
-                    "there is a checkpoint of version {version}, but no hint that names it"
-                );
-                ("hint.missing", message)
-            }
+            (None, Some(version)) => (
+                "hint.missing",
+                format!("there is a checkpoint of version {version}, but no hint that names it"),
+            ),
             (Some(hint), Some(version)) if hint < version => (
                 "hint.stale",
                 format!(
                     "the hint names version {hint}, but there is a checkpoint of version {version}"
                 ),
             ),
-            (Some(hint), Some(version)) if hint > version => {
-                let message = format!(
-                    "the hint names version {hint}, whose checkpoint cannot be used; version {version} was \
-                     taken"
-                );
-                ("hint.wrong", message)
-            }
+            (Some(hint), Some(version)) if hint > version => (
+                "hint.wrong",
+                format!(
+                    "the hint names version {hint}, whose checkpoint cannot be used; the checkpoint of version \
+                     {version} was used instead"
+                ),
+            ),
             (Some(hint), None) => (
                 "hint.wrong",
                 format!(

@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 
 use super::commit::{decode_files, read_commit_info};
 use super::listing::{LogListing, VersionedFile};
-use super::segment::monotonised;
-use crate::codec::commit::{ActionDecoder, ActionSelection, info_of};
+use super::segment::file_timestamps;
+use crate::codec::commit::{ActionDecoder, ActionSelection, columns_error, parse_commit_info};
 use crate::codec::file_actions::{STRING_MAP, string_map_builder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::spec::json::{Cursor, JsonError};
@@ -57,18 +57,16 @@ pub fn required_in_commit_timestamp(
     commit: &FileMeta,
     version: u64,
 ) -> Result<i64> {
-    let timestamp = commit_info
-        .map(in_commit_timestamp)
-        .transpose()
-        .map(Option::flatten);
-    let located = |error: Error| error.at_path(commit.path.clone()).at_version(version);
-    timestamp.map_err(located)?.ok_or_else(|| {
-        located(Error::corrupt(
+    let error = match commit_info.map(in_commit_timestamp) {
+        Some(Ok(Some(timestamp))) => return Ok(timestamp),
+        Some(Err(error)) => error,
+        _ => Error::corrupt(
             "commit.in_commit_timestamp",
             "in-commit timestamps are enabled, but the commit's commitInfo has none: ask the writer of the \
              commit",
-        ))
-    })
+        ),
+    };
+    Err(error.at_path(commit.path.clone()).at_version(version))
 }
 
 /// The position of a timestamp among the readable versions, each with its commit timestamp.
@@ -95,13 +93,13 @@ pub fn version_at(
 ) -> Result<u64> {
     match find_timestamp(storage, listing, timestamp, in_commit)? {
         TimestampMatch::At(version, _) => Ok(version),
-        outside => Err(outside.refused(timestamp)),
+        outside => Err(outside.into_error(timestamp)),
     }
 }
 
 impl TimestampMatch {
     /// Returns the error for a timestamp outside of the history.
-    pub fn refused(self, timestamp: i64) -> Error {
+    pub fn into_error(self, timestamp: i64) -> Error {
         let (what, version, time) = match self {
             Self::Before(version, time) => {
                 ("before the oldest version that can be read,", version, time)
@@ -127,37 +125,22 @@ pub fn find_timestamp(
     in_commit: Option<InCommitTimestamps>,
 ) -> Result<TimestampMatch> {
     let earliest = listing.earliest_recreatable().unwrap_or(0);
-    let times = monotonised(&listing.commits).into_iter();
-    let times: Vec<(&VersionedFile, i64)> = listing
-        .commits
-        .iter()
-        .zip(times)
-        .map(|(commit, (_, time))| (commit, time))
-        .filter(|(commit, _)| commit.version >= earliest)
+    let by_commit = in_commit.is_some_and(|enabled| timestamp >= enabled.timestamp);
+    let is_candidate = |version| {
+        version >= earliest
+            && in_commit.is_none_or(|enabled| (version >= enabled.version) == by_commit)
+    };
+    let candidates: Vec<(&VersionedFile, i64)> = file_timestamps(&listing.commits)
+        .into_iter()
+        .filter(|(commit, _)| is_candidate(commit.version))
         .collect();
-    let own_time = |(commit, _): (&VersionedFile, i64)| {
+    let time_of = |(commit, file_time): (&VersionedFile, i64)| {
+        if !by_commit {
+            return Ok(file_time);
+        }
         let info = read_commit_info(storage, &commit.file, commit.version)?;
         required_in_commit_timestamp(info.as_deref(), &commit.file, commit.version)
     };
-    let by_commit = in_commit.filter(|enabled| timestamp >= enabled.timestamp);
-    let (candidates, time_of): (Vec<(&VersionedFile, i64)>, TimeOf<'_>) =
-        match (by_commit, in_commit) {
-            (Some(enabled), _) => (
-                times
-                    .into_iter()
-                    .filter(|(commit, _)| commit.version >= enabled.version)
-                    .collect(),
-                &own_time,
-            ),
-            (None, Some(enabled)) => (
-                times
-                    .into_iter()
-                    .filter(|(commit, _)| commit.version < enabled.version)
-                    .collect(),
-                &|(_, time)| Ok(time),
-            ),
-            (None, None) => (times, &|(_, time)| Ok(time)),
-        };
     // the last version that is not later; timestamps ascend with versions
     let (mut low, mut high) = (0, candidates.len());
     while low < high {
@@ -184,8 +167,6 @@ pub fn find_timestamp(
         TimestampMatch::At(version, time)
     })
 }
-
-type TimeOf<'a> = &'a dyn Fn((&VersionedFile, i64)) -> Result<i64>;
 
 /// Formats a timestamp for display.
 pub(crate) fn render(milliseconds: i64) -> String {
@@ -225,12 +206,8 @@ pub fn read_history(
     limit: Option<usize>,
     in_commit: Option<InCommitTimestamps>,
 ) -> Result<Vec<HistoryEntry>> {
-    let times = monotonised(&listing.commits);
-    let newest: Vec<(&VersionedFile, i64)> = listing
-        .commits
-        .iter()
-        .zip(times)
-        .map(|(commit, (_, time))| (commit, time))
+    let newest: Vec<(&VersionedFile, i64)> = file_timestamps(&listing.commits)
+        .into_iter()
         .rev()
         .take(limit.unwrap_or(usize::MAX))
         .collect();
@@ -273,16 +250,16 @@ pub fn read_entries(
                 .map(|(_, text)| text.as_str());
             while infos.next_if(|(position, _)| *position < end).is_some() {} // ignore a second one
             let info: Map<String, Value> = match text {
-                Some(text) => info_of(text).map_err(|cause| {
+                Some(text) => parse_commit_info(text).map_err(|cause| {
                     located(
                         Error::corrupt("commit.action", "commitInfo cannot be read").because(cause),
                     )
                 })?,
                 None => Map::new(),
             };
-            let own = info.get("inCommitTimestamp").and_then(Value::as_i64);
+            let own_time = info.get("inCommitTimestamp").and_then(Value::as_i64);
             let enabled = in_commit.is_some_and(|enabled| commit.version >= enabled.version);
-            let timestamp = own.filter(|_| enabled).unwrap_or(*file_time);
+            let timestamp = own_time.filter(|_| enabled).unwrap_or(*file_time);
             entries.push(HistoryEntry {
                 version: commit.version,
                 timestamp,
@@ -362,14 +339,6 @@ pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
         columns.push(column(field.data_type(), &mut values).map_err(columns_error)?);
     }
     RecordBatch::try_new(schema, columns).map_err(columns_error)
-}
-
-fn columns_error(cause: arrow_schema::ArrowError) -> Error {
-    Error::corrupt(
-        "commit.columns",
-        "the history does not fit into Arrow columns",
-    )
-    .because(cause)
 }
 
 /// Converts JSON values to a column of this type: values of another type become null, strings accept any

@@ -72,7 +72,7 @@ pub struct LogListing {
     /// Version checksums.
     pub checksums: Vec<VersionedFile>,
     /// Checkpoints that are empty or lack a part.
-    pub passed_over: Vec<LogWarning>,
+    pub warnings: Vec<LogWarning>,
 }
 
 impl LogListing {
@@ -112,7 +112,7 @@ impl LogListing {
                 LogFileKind::Checksum => listing.checksums.push(VersionedFile { version, file }),
                 LogFileKind::Compacted { .. } | LogFileKind::Checkpoint(_) if file.size == 0 => {
                     let message = "the file is empty, so it was skipped: a write was interrupted";
-                    listing.passed_over.push(LogWarning::new(
+                    listing.warnings.push(LogWarning::new(
                         "log.empty_file",
                         file.path,
                         Some(version),
@@ -166,7 +166,7 @@ impl LogListing {
                     Some(version),
                     message,
                 );
-                listing.passed_over.push(warning);
+                listing.warnings.push(warning);
             }
         }
         listing.commits.sort_by_key(|commit| commit.version);

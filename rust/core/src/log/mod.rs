@@ -14,5 +14,5 @@ pub mod warning;
 pub use catalog::Catalog;
 pub use listing::{CheckpointInstance, LogListing, VersionedFile};
 pub use managed::ManagedLog;
-pub use segment::{Avoid, LogSegment, TailFile};
+pub use segment::{LogSegment, TailFile, UnreadableFiles};
 pub use warning::LogWarning;

@@ -67,6 +67,7 @@ pub fn parse(name: &str) -> Option<(u64, LogFileKind)> {
     Some((version, kind))
 }
 
+/// Parses the part of a checkpoint's name after `checkpoint.`.
 fn checkpoint(rest: &str) -> Option<CheckpointName> {
     let mut pieces = rest.split('.');
     let name = match (pieces.next()?, pieces.next(), pieces.next(), pieces.next()) {
@@ -94,18 +95,12 @@ fn version_of(digits: &str) -> Option<u64> {
         return None;
     }
     // versions are signed 64-bit numbers in all other implementations
-    digits
-        .parse()
-        .ok()
-        .filter(|version| *version <= i64::MAX as u64)
+    digits.parse::<i64>().ok()?.try_into().ok()
 }
 
 fn number(digits: &str) -> Option<u32> {
-    digits
-        .bytes()
-        .all(|byte| byte.is_ascii_digit())
-        .then(|| digits.parse().ok())
-        .flatten()
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok())?
 }
 
 /// Parses the version and kind of a listed path; a staged commit is only listed if the table's catalog has
@@ -113,7 +108,7 @@ fn number(digits: &str) -> Option<u32> {
 pub fn parse_path(path: &str) -> Option<(u64, LogFileKind)> {
     match staged_version(path) {
         Some(version) => Some((version, LogFileKind::Commit)),
-        None => parse(path.rsplit('/').next().unwrap_or_default()),
+        None => parse(base_name(path)),
     }
 }
 
@@ -131,9 +126,19 @@ pub fn staged_path(version: u64, unique: &str) -> String {
     format!("{STAGED_DIRECTORY}/{version:020}.{unique}.json")
 }
 
+/// Returns the name of the file of a commit.
+pub fn commit_name(version: u64) -> String {
+    format!("{version:020}.json")
+}
+
 /// Returns the path of a commit, relative to the table root.
 pub fn commit_path(version: u64) -> String {
-    format!("{LOG_DIRECTORY}/{version:020}.json")
+    format!("{LOG_DIRECTORY}/{}", commit_name(version))
+}
+
+/// Returns the last segment of a path.
+pub fn base_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct TailFile {
 
 /// Unreadable files that a segment must not use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Avoid {
+pub struct UnreadableFiles {
     /// Paths of (the first files of) checkpoints.
     pub checkpoints: Vec<String>,
     /// Paths of compacted files.
@@ -62,7 +62,11 @@ impl LogSegment {
     ///
     /// `version.not_found` if the listing ends before `target`; Corrupt: `log.gap`, `log.truncated` with
     /// the first missing file.
-    pub fn choose(listing: &LogListing, target: Option<u64>, avoid: &Avoid) -> Result<Self> {
+    pub fn choose(
+        listing: &LogListing,
+        target: Option<u64>,
+        unreadable: &UnreadableFiles,
+    ) -> Result<Self> {
         let newest = listing
             .latest()
             .ok_or_else(|| missing_version(listing, target))?;
@@ -73,7 +77,7 @@ impl LogSegment {
             .rev()
             .find(|checkpoint| {
                 checkpoint.version <= version
-                    && !avoid
+                    && !unreadable
                         .checkpoints
                         .iter()
                         .any(|path| path == checkpoint.path())
@@ -88,18 +92,23 @@ impl LogSegment {
             .filter(|commit| (begin..=version).contains(&commit.version))
             .cloned()
             .collect();
-        let reached = checkpoint.as_ref().map(|checkpoint| checkpoint.version);
+        let checkpoint_version = checkpoint.as_ref().map(|checkpoint| checkpoint.version);
         check_contiguous(&commits, begin, version, checkpoint.is_some()).map_err(|error| {
-            let compacted = listing
+            let is_expired = listing
                 .earliest_recreatable()
                 .is_some_and(|earliest| version < earliest);
-            if version > newest || compacted {
+            if version > newest || is_expired {
                 missing_version(listing, target)
             } else {
                 error
             }
         })?;
-        if commits.last().map(|commit| commit.version).or(reached) != Some(version) {
+        if commits
+            .last()
+            .map(|commit| commit.version)
+            .or(checkpoint_version)
+            != Some(version)
+        {
             return Err(missing_version(listing, target));
         }
         let last_commit = listing
@@ -108,17 +117,16 @@ impl LogSegment {
             .find(|commit| commit.version == version)
             .map(|commit| commit.file.clone());
         let mut warnings: Vec<LogWarning> = listing
-            .passed_over
+            .warnings
             .iter()
             .filter(|warning| {
-                warning
-                    .version
-                    .is_some_and(|passed| passed <= version && Some(passed) >= reached)
+                let is_needed = |file: u64| file <= version && Some(file) >= checkpoint_version;
+                warning.version.is_some_and(is_needed)
             })
             .cloned()
             .collect();
         if last_commit.is_none() {
-            let message = "the checkpoint's own commit is gone: its time and its provenance are unknown; \
+            let message = "the commit of the checkpoint's version does not exist: its timestamp and provenance are unknown; \
                 keep the commit of the oldest checkpoint when cleaning the log";
             warnings.push(LogWarning::new(
                 "log.checkpoint_only",
@@ -134,7 +142,7 @@ impl LogSegment {
             .map(|checksum| checksum.file.clone());
         Ok(Self {
             version,
-            tail: tail(listing, &commits, begin, version, avoid),
+            tail: tail(listing, &commits, begin, version, unreadable),
             file_timestamp: file_timestamp(listing, version)
                 .or(checkpoint
                     .as_ref()
@@ -163,7 +171,8 @@ impl LogSegment {
     }
 }
 
-fn check_contiguous(
+/// Checks that these commits are the versions `begin..=version`.
+pub(super) fn check_contiguous(
     commits: &[VersionedFile],
     begin: u64,
     version: u64,
@@ -172,13 +181,13 @@ fn check_contiguous(
     let missing = |missing: u64| {
         let (code, message) = if missing == begin && !after_checkpoint {
             let problem = commits.first().map_or_else(
-                || "no commit is there".to_owned(),
+                || "there are no commits".to_owned(),
                 |first| format!("the log begins at version {}", first.version),
             );
             (
                 "log.truncated",
                 format!(
-                    "{problem} and no complete checkpoint precedes it: the start of the log is missing"
+                    "{problem}, and there is no complete checkpoint to begin with: the start of the log is missing"
                 ),
             )
         } else {
@@ -212,12 +221,14 @@ fn tail(
     commits: &[VersionedFile],
     begin: u64,
     version: u64,
-    avoid: &Avoid,
+    unreadable: &UnreadableFiles,
 ) -> Vec<TailFile> {
-    // of several that begin at one version, the shortest is used, which sorts first
+    // of compacted files with the same first version, the shortest is used
     let mut usable: BTreeMap<u64, &CompactedFile> = BTreeMap::new();
     for file in &listing.compacted {
-        if file.start >= begin && file.end <= version && !avoid.compacted.contains(&file.file.path)
+        if file.start >= begin
+            && file.end <= version
+            && !unreadable.compacted.contains(&file.file.path)
         {
             let best = usable.entry(file.start).or_insert(file);
             if file.end < best.end {
@@ -258,21 +269,20 @@ fn tail(
 
 /// Returns the commit's modification time, increased if an earlier commit is not older.
 fn file_timestamp(listing: &LogListing, version: u64) -> Option<i64> {
-    let times = monotonised(&listing.commits);
-    times
-        .iter()
-        .find(|(commit_version, _)| *commit_version == version)
-        .map(|(_, time)| *time)
+    let times = file_timestamps(&listing.commits);
+    let of_version = times.iter().find(|(commit, _)| commit.version == version);
+    of_version.map(|(_, time)| *time)
 }
 
-/// Returns commits with their modification times in milliseconds, adjusted to ascend strictly.
-pub fn monotonised(commits: &[VersionedFile]) -> Vec<(u64, i64)> {
+/// Returns the commits with their modification times in milliseconds, adjusted to ascend strictly.
+pub fn file_timestamps(commits: &[VersionedFile]) -> Vec<(&VersionedFile, i64)> {
     let mut last = i64::MIN;
-    let ascending = |commit: &VersionedFile| {
+    let mut timestamps = Vec::with_capacity(commits.len());
+    for commit in commits {
         last = commit.file.modification_time.max(last.saturating_add(1));
-        (commit.version, last)
-    };
-    commits.iter().map(ascending).collect()
+        timestamps.push((commit, last));
+    }
+    timestamps
 }
 
 fn missing_version(listing: &LogListing, target: Option<u64>) -> Error {

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::CheckpointInstance;
 use crate::log::catalog::Permission;
 use crate::log::path::{self, LOG_DIRECTORY, LogFileKind, SIDECAR_DIRECTORY};
-use crate::log::segment::monotonised;
+use crate::log::segment::file_timestamps;
 use crate::log::{LogListing, VersionedFile};
 use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;
@@ -227,9 +227,9 @@ fn is_temporary(name: &str) -> bool {
 
 /// Returns the newest commit before the retention period.
 fn last_expired(listing: &LogListing, cutoff: i64) -> Option<u64> {
-    let times = monotonised(&listing.commits);
-    let expired = |(_, time): &&(u64, i64)| *time <= cutoff;
-    times.iter().rfind(expired).map(|(version, _)| *version)
+    let times = file_timestamps(&listing.commits);
+    let expired = times.iter().rfind(|(_, time)| *time <= cutoff);
+    expired.map(|(commit, _)| commit.version)
 }
 
 /// Returns the newest checkpoint from which every version within the retention period can be reconstructed.

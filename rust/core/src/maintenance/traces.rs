@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::log::CheckpointInstance;
 use crate::log::commit::decode_files;
 use crate::log::path::CheckpointName;
-use crate::log::segment::monotonised;
+use crate::log::segment::file_timestamps;
 use crate::log::{LogListing, VersionedFile};
 use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;
@@ -76,9 +76,9 @@ impl Traces {
             }
         }
         let first = listing.checkpoints.first().map(|instance| instance.version);
-        let times = monotonised(&listing.commits);
+        let times = file_timestamps(&listing.commits);
         let time_of = |version| {
-            let commit = times.iter().find(|(number, _)| *number == version);
+            let commit = times.iter().find(|(commit, _)| commit.version == version);
             (version, commit.map_or(i64::MIN, |(_, time)| *time))
         };
         Ok(Self {

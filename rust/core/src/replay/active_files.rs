@@ -16,8 +16,8 @@ use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::storage::pool::ordered;
 
-/// A chunk with more ranges than this is rewritten.
-const MAX_PIECES: usize = 24;
+/// A chunk with more live ranges than this is rewritten.
+const MAX_RANGES: usize = 24;
 
 /// Chunks smaller than this are joined with the previous one as their number grows.
 const SMALL_ROWS: usize = 8 * 1024;
@@ -52,7 +52,7 @@ impl Chunk {
         self.live.iter().map(Range::len).sum()
     }
 
-    fn pieces(&self) -> impl Iterator<Item = RecordBatch> + '_ {
+    fn live_slices(&self) -> impl Iterator<Item = RecordBatch> + '_ {
         self.live
             .iter()
             .map(|range| self.rows.slice(range.start, range.len()))
@@ -60,8 +60,8 @@ impl Chunk {
 
     /// Joins the live rows of these chunks.
     fn join(chunks: &[Self], columns: &FileColumns) -> Result<Self> {
-        let pieces: Vec<RecordBatch> = chunks.iter().flat_map(Chunk::pieces).collect();
-        let rows = concat_batches(&columns.schema(), &pieces).map_err(columns_mismatch)?;
+        let slices: Vec<RecordBatch> = chunks.iter().flat_map(Chunk::live_slices).collect();
+        let rows = concat_batches(&columns.schema(), &slices).map_err(columns_mismatch)?;
         let keys = chunks.iter().flat_map(|chunk| {
             chunk
                 .live
@@ -94,10 +94,8 @@ impl ActiveFiles {
     /// Adds live rows and their keys.
     pub fn push(&mut self, rows: RecordBatch, keys: Vec<FileActionKey>) -> Result<()> {
         if rows.num_rows() != keys.len() {
-            return Err(Error::corrupt(
-                "log.columns",
-                "rows and keys differ in number",
-            ));
+            let message = format!("there are {} rows and {} keys", rows.num_rows(), keys.len());
+            return Err(Error::corrupt("log.columns", message));
         }
         if rows.num_rows() > 0 {
             self.chunks.push(Chunk::new(rows, keys));
@@ -138,7 +136,7 @@ impl ActiveFiles {
 
     /// Returns the rows, chunk by chunk, without a copy.
     pub fn batches(&self) -> Vec<RecordBatch> {
-        self.chunks.iter().flat_map(Chunk::pieces).collect()
+        self.chunks.iter().flat_map(Chunk::live_slices).collect()
     }
 
     /// Returns the files after newer commits: without those in `seen`, with `added`.
@@ -150,17 +148,16 @@ impl ActiveFiles {
         let filter = Filter::new(seen);
         let mut next = Self::new(self.columns.clone());
         for chunk in &self.chunks {
-            let live = filter.mask(chunk);
-            match live {
+            match filter.live_ranges(chunk) {
                 None => next.chunks.push(chunk.clone()),
                 Some(live) if live.is_empty() => {}
                 Some(live) => {
-                    let frayed = live.len() > MAX_PIECES;
+                    let is_fragmented = live.len() > MAX_RANGES;
                     let chunk = Chunk {
                         live: live.into(),
                         ..chunk.clone()
                     };
-                    let chunk = if frayed {
+                    let chunk = if is_fragmented {
                         Chunk::join(&[chunk], &self.columns)?
                     } else {
                         chunk
@@ -200,7 +197,7 @@ struct Filter<'a> {
 /// The number of tags: a bitmap of them fits into the first-level cache.
 const TAGS: usize = 1 << 16;
 
-#[allow(clippy::cast_possible_truncation)] // meant
+#[allow(clippy::cast_possible_truncation, reason = "keeps the low bits")]
 fn tag(key: FileActionKey) -> u16 {
     low(key.0) as u16
 }
@@ -224,14 +221,14 @@ impl<'a> Filter<'a> {
         (usize::from(tag / 64), 1 << (tag % 64))
     }
 
-    fn may_hit(&self, tag: u16) -> bool {
+    fn may_contain(&self, tag: u16) -> bool {
         let (word, bit) = Self::position(tag);
         self.bits.get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// Returns the live ranges of the chunk without the rows in the set; `None` if it contains none of
     /// them.
-    fn mask(&self, chunk: &Chunk) -> Option<Vec<Range<usize>>> {
+    fn live_ranges(&self, chunk: &Chunk) -> Option<Vec<Range<usize>>> {
         let mut ranges: Option<Vec<Range<usize>>> = None;
         for (number, range) in chunk.live.iter().enumerate() {
             let mut start = range.start;
@@ -243,7 +240,7 @@ impl<'a> Filter<'a> {
                         .get(row)
                         .is_some_and(|key| self.seen.contains(key))
                 };
-                if self.may_hit(*tag) && hit() {
+                if self.may_contain(*tag) && hit() {
                     let ranges = ranges.get_or_insert_with(|| {
                         chunk.live.get(..number).unwrap_or_default().to_vec()
                     });

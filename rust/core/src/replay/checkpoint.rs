@@ -20,7 +20,7 @@ use super::key::{FileActionKey, KeySet, Keys};
 use super::source::Source;
 use crate::codec::checkpoint::{CheckpointFile, Control, FileAction, FileRows, Unit, UnitReader};
 use crate::codec::columns::filter_rows;
-use crate::codec::commit::{ActionDecoder, ActionSelection};
+use crate::codec::commit::{ActionDecoder, ActionSelection, Positioned};
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::codec::filter_concat::SelectedRows;
@@ -31,11 +31,11 @@ use crate::spec::actions::Sidecar;
 use crate::storage::pool::{self, Unordered, ordered, unordered};
 use crate::storage::{Storage, check_complete, fetch, read_footer};
 
-mod ahead;
 mod parts;
+mod prefetch;
 
-pub use ahead::{Grain, RowsAhead, heads};
 pub use parts::CheckpointPart;
+pub use prefetch::{BatchSizes, RowsToPrefetch, opening_ranges};
 
 /// The number of batches that wait to be taken while others are decoded.
 const WAITING_BATCHES: usize = 2;
@@ -88,7 +88,7 @@ pub struct Selection {
     /// The type of `stats_parsed`, for statistics that must be converted to text.
     pub stats_shape: Fields,
     /// The size of batches and units.
-    pub grain: Grain,
+    pub sizes: BatchSizes,
     /// A filter that may skip rows by their statistics and partition values.
     pub filter: Option<Arc<FileFilter>>,
     /// The number of threads; `None` for the size of the pool.
@@ -96,29 +96,35 @@ pub struct Selection {
 }
 
 impl Checkpoint {
-    /// Opens all files of the checkpoint, including sidecars, and reads the control actions.
+    /// Opens all files of the checkpoint, including sidecars, and reads the control actions; fetches the bytes
+    /// of `rows` together with them.
     ///
     /// # Errors
     ///
     /// An error about a file that is missing or does not decode has its path; `path.*` if a sidecar's path
     /// leads out of the table.
-    pub fn open(source: &Source, instance: &CheckpointInstance) -> Result<Self> {
-        Self::open_for(source, instance, None)
-    }
-
-    /// Opens a checkpoint as [`Checkpoint::open`], and fetches the rows to read first together with the
-    /// control actions.
-    ///
-    /// # Errors
-    ///
-    /// As [`Checkpoint::open`].
-    pub fn open_for(
+    pub fn open(
         source: &Source,
         instance: &CheckpointInstance,
-        rows: Option<RowsAhead>,
+        rows: Option<RowsToPrefetch>,
     ) -> Result<Self> {
-        let located = |error: Error| error.at_version(instance.version);
-        Self::open_all(source, instance, rows).map_err(located)
+        let open = || {
+            let mut files = Vec::new();
+            let (control, manifest) =
+                head(source, instance, rows.clone(), &mut |file| files.push(file))?;
+            let sidecars = sidecar_paths(source, &control.sidecars, instance.path())?;
+            for opened in open_files(source, sidecars, false, rows) {
+                files.push(opened?.0);
+            }
+            Ok(Self {
+                source: source.clone(),
+                version: instance.version,
+                files: Arc::new(files),
+                manifest,
+                control,
+            })
+        };
+        open().map_err(|error: Error| error.at_version(instance.version))
     }
 
     /// Reads only the control actions: no sidecar is opened, and no footer is kept.
@@ -131,27 +137,6 @@ impl Checkpoint {
         head(source, instance, None, &mut |_| ())
             .map(|(control, _)| control)
             .map_err(located)
-    }
-
-    fn open_all(
-        source: &Source,
-        instance: &CheckpointInstance,
-        rows: Option<RowsAhead>,
-    ) -> Result<Self> {
-        let mut files = Vec::new();
-        let (control, manifest) =
-            head(source, instance, rows.clone(), &mut |file| files.push(file))?;
-        let sidecars = sidecar_paths(source, &control.sidecars, instance.path())?;
-        for opened in open_files(source, sidecars, false, rows) {
-            files.push(opened?.0);
-        }
-        Ok(Self {
-            source: source.clone(),
-            version: instance.version,
-            files: Arc::new(files),
-            manifest,
-            control,
-        })
     }
 
     /// Returns the control actions.
@@ -171,16 +156,11 @@ impl Checkpoint {
             columns = columns.merged(filter.columns());
         }
         let fields = columns.fields();
-        let fields_of_action = match selection.action {
-            FileAction::Add => ActionSelection {
-                adds: Some(fields),
-                ..ActionSelection::default()
-            },
-            FileAction::Remove => ActionSelection {
-                removes: Some(fields),
-                ..ActionSelection::default()
-            },
-        };
+        let mut fields_of_action = ActionSelection::default();
+        match selection.action {
+            FileAction::Add => fields_of_action.adds = Some(fields),
+            FileAction::Remove => fields_of_action.removes = Some(fields),
+        }
         let mut decoder = ActionDecoder::new(fields_of_action);
         decoder.decode(bytes).map_err(located)?;
         let batch = decoder.finish().map_err(located)?;
@@ -257,7 +237,7 @@ impl Checkpoint {
                     pending
                         .push(rows.map_err(located)?, &selection, &source.keys)
                         .map_err(located)?;
-                    if pending.rows >= selection.grain.batch_rows {
+                    if pending.rows >= selection.sizes.batch_rows {
                         emit(pending.finish(&selection).map_err(located)?)?;
                     }
                 }
@@ -272,7 +252,7 @@ impl Checkpoint {
 
 impl OpenFile {
     fn units(&self, selection: &Selection) -> Vec<Unit> {
-        let unit_bytes = selection.grain.unit_bytes;
+        let unit_bytes = selection.sizes.unit_bytes;
         let mut units = self
             .file
             .units(selection.action, &selection.columns, unit_bytes);
@@ -382,7 +362,7 @@ impl PendingBatch {
 fn head(
     source: &Source,
     instance: &CheckpointInstance,
-    rows: Option<RowsAhead>,
+    rows: Option<RowsToPrefetch>,
     opened: &mut dyn FnMut(OpenFile),
 ) -> Result<(Control, Option<(String, Bytes)>)> {
     if instance.name == (CheckpointName::Uuid { json: true }) {
@@ -421,30 +401,18 @@ fn manifest_control(bytes: &[u8]) -> Result<Control> {
         ..ActionSelection::default()
     });
     decoder.decode(bytes)?;
-    let batch = decoder.finish()?;
+    let mut batch = decoder.finish()?;
     Ok(Control {
-        protocol: batch
-            .protocols
-            .into_iter()
-            .next_back()
-            .map(|(_, action)| action),
-        metadata: batch
-            .metadatas
-            .into_iter()
-            .next_back()
-            .map(|(_, action)| action),
-        transactions: batch
-            .transactions
-            .into_iter()
-            .map(|(_, action)| action)
-            .collect(),
-        domains: batch
-            .domains
-            .into_iter()
-            .map(|(_, action)| action)
-            .collect(),
+        protocol: batch.protocols.pop().map(action),
+        metadata: batch.metadatas.pop().map(action),
+        transactions: batch.transactions.into_iter().map(action).collect(),
+        domains: batch.domains.into_iter().map(action).collect(),
         sidecars: batch.sidecars,
     })
+}
+
+fn action<T>((_, action): Positioned<T>) -> T {
+    action
 }
 
 fn merge(control: &mut Control, part: Control) {
@@ -481,7 +449,7 @@ fn open_files(
     source: &Source,
     files: Vec<(String, Option<u64>)>,
     with_control: bool,
-    rows: Option<RowsAhead>,
+    rows: Option<RowsToPrefetch>,
 ) -> impl Iterator<Item = Result<(OpenFile, Control)>> {
     let storage = Arc::clone(&source.storage);
     let look_ahead = files.len().clamp(1, 64);
@@ -500,7 +468,7 @@ fn open_file(
     path: &str,
     size: Option<u64>,
     with_control: bool,
-    rows: Option<&RowsAhead>,
+    rows: Option<&RowsToPrefetch>,
 ) -> Result<(OpenFile, Control)> {
     let open = |length| {
         let footer = read_footer(storage, path, length, CheckpointFile::FOOTER)?;
@@ -508,7 +476,7 @@ fn open_file(
     };
     let file = match size.map(open) {
         Some(Ok(file)) => file,
-        // the size in the manifest may be wrong: ask the storage before giving up
+        // the size in the manifest may be wrong: query the storage before giving up
         Some(Err(error)) => match storage.head(path)?.size {
             actual if Some(actual) == size => return Err(error),
             actual => open(actual)?,
@@ -516,29 +484,24 @@ fn open_file(
         None => open(storage.head(path)?.size)?,
     };
     let mut control = Control::default();
-    let requests = match with_control {
-        true => file.request_control(),
-        false => Vec::new(),
+    let requests = if with_control {
+        file.request_control()
+    } else {
+        Vec::new()
     };
-    if rows.is_some()
-        && let Some(cache) = storage.log_cache()
-    {
-        let nothing = file.unfetched();
-        let mut ranges: Vec<Range<u64>> = Vec::new();
-        for (_, request) in &requests {
-            ranges.extend(request.missing(&nothing));
-        }
-        ranges.extend(rows.into_iter().flat_map(|rows| rows.ranges(&file)));
-        let ranges = ranges.into_iter();
+    if let (Some(rows), Some(cache)) = (rows, storage.log_cache()) {
+        let unfetched = file.unfetched();
+        let control_ranges = requests
+            .iter()
+            .flat_map(|(_, request)| request.missing(&unfetched));
+        let ranges = control_ranges.chain(rows.ranges(&file));
         let ranges: Vec<_> = ranges.map(|range| (path.to_owned(), Some(range))).collect();
         cache.prefetch(&ranges);
     }
-    if with_control {
-        for (unit, request) in requests {
-            let mut fetched = file.unfetched();
-            fetch(storage, path, &request, &mut fetched)?;
-            file.read_control(&unit, request, &fetched, &mut control)?;
-        }
+    for (unit, request) in requests {
+        let mut fetched = file.unfetched();
+        fetch(storage, path, &request, &mut fetched)?;
+        file.read_control(&unit, request, &fetched, &mut control)?;
     }
     Ok((
         OpenFile {

@@ -37,13 +37,13 @@ impl FileActionKey {
 }
 
 /// A set of keys.
-pub type KeySet = hashbrown::HashSet<FileActionKey, BuildHasherDefault<Folded>>;
+pub type KeySet = hashbrown::HashSet<FileActionKey, BuildHasherDefault<KeyHasher>>;
 
 /// A hasher of keys, which are hashes already.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Folded(u64);
+pub struct KeyHasher(u64);
 
-impl Hasher for Folded {
+impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -60,7 +60,7 @@ impl Hasher for Folded {
 }
 
 /// Returns the low half of a key.
-#[allow(clippy::cast_possible_truncation)] // meant
+#[allow(clippy::cast_possible_truncation, reason = "keeps the low bits")]
 pub(crate) fn low(key: u128) -> u64 {
     key as u64
 }
@@ -102,7 +102,7 @@ impl Keys {
             .unwrap_or_default();
         let id = [storage_type, path_or_inline, &offset].concat();
         let id = xxh3_128_with_seed(id.as_bytes(), self.seed);
-        // odd, so that the path still counts if the ids are equal
+        // multiplying by an odd number keeps keys with equal ids and different paths apart
         FileActionKey(
             key.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
                 .wrapping_add(id)
@@ -187,15 +187,11 @@ fn text<'a>(column: &'a ArrayRef, row: usize, name: &'static str) -> Result<&'a 
     if column.is_null(row) {
         return Ok("");
     }
-    let view = column
-        .as_string_view_opt()
-        .map(|strings| strings.value(row));
-    view.or_else(|| {
-        column
-            .as_string_opt::<i32>()
-            .map(|strings| strings.value(row))
-    })
-    .ok_or_else(|| missing(name))
+    if let Some(views) = column.as_string_view_opt() {
+        return Ok(views.value(row));
+    }
+    let strings = column.as_string_opt::<i32>();
+    Ok(strings.ok_or_else(|| missing(name))?.value(row))
 }
 
 /// Returns a canonical spelling of all paths that the reference treats as the same file. It normalizes the
@@ -304,24 +300,7 @@ fn normalized(path: &str) -> String {
 fn encoded(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
     for char in path.chars() {
-        let forbidden = matches!(
-            char,
-            ' ' | '"'
-                | '#'
-                | '%'
-                | '<'
-                | '>'
-                | '?'
-                | '['
-                | ']'
-                | '\\'
-                | '^'
-                | '`'
-                | '{'
-                | '|'
-                | '}'
-        );
-        if char.is_ascii_control() || forbidden {
+        if char.is_ascii_control() || " \"#%<>?[\\]^`{|}".contains(char) {
             text.push_str(&format!("%{:02X}", u32::from(char)));
         } else {
             text.push(char);

@@ -10,10 +10,12 @@ pub mod state;
 pub mod tail;
 
 pub use active_files::ActiveFiles;
-pub use checkpoint::{Checkpoint, CheckpointPart, Grain, KeyedRows, RowsAhead, Selection, heads};
+pub use checkpoint::{
+    BatchSizes, Checkpoint, CheckpointPart, KeyedRows, RowsToPrefetch, Selection, opening_ranges,
+};
 pub use file_filter::FileFilter;
-pub use key::{FileActionKey, Folded, KeySet, Keys};
+pub use key::{FileActionKey, KeyHasher, KeySet, Keys};
 pub use reconciler::{LiveActions, Reconciler};
 pub use source::Source;
 pub use state::LogState;
-pub use tail::{decode_in_turn, decode_tail};
+pub use tail::{decode_tail, decode_tail_sequentially};

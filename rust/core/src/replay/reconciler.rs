@@ -41,7 +41,7 @@ impl Reconciler {
     }
 
     /// Adds a batch that is older than all previous ones.
-    pub fn older(&mut self, batch: &ActionBatch) -> Result<LiveActions> {
+    pub fn add_older(&mut self, batch: &ActionBatch) -> Result<LiveActions> {
         let mut adds = ActionStack::new(batch.adds.as_ref(), &self.keys)?;
         let mut removes = ActionStack::new(batch.removes.as_ref(), &self.keys)?;
         loop {

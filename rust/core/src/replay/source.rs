@@ -69,7 +69,7 @@ impl Source {
 
     /// Returns a source for a call that reads files more than once: their bytes are kept, up to a limit.
     #[must_use]
-    pub fn keeping(&self) -> Self {
+    pub fn with_file_cache(&self) -> Self {
         Self {
             kept: Some(Arc::default()),
             ..self.clone()
@@ -138,11 +138,11 @@ impl Source {
     ///
     /// As [`Protocol::check_readable`]; Unsupported: `catalog.required` for a table whose newest commits
     /// are only known to its catalog.
-    pub fn admit(&self, protocol: &Protocol) -> Result<()> {
+    pub fn check_readable(&self, protocol: &Protocol) -> Result<()> {
         protocol.check_readable()?;
         if protocol.is_catalog_managed() && !self.check_catalog()?.is_managed()? {
-            let message = "the table's protocol says that a catalog manages its commits, and the catalog that was passed \
-                           does not know it: pass the catalog that manages this table";
+            let message = "the table's protocol says that a catalog manages its commits, but the catalog that was passed \
+                           does not: pass the catalog that manages this table";
             return Err(Error::unsupported("catalog.required", message));
         }
         Ok(())

@@ -29,40 +29,37 @@ impl LogState {
             metadata: control.metadata.clone(),
             ..Self::default()
         };
-        control
-            .transactions
-            .iter()
-            .for_each(|txn| state.transaction(txn));
-        control
-            .domains
-            .iter()
-            .for_each(|domain| state.domain(domain));
+        for transaction in &control.transactions {
+            state.set_transaction(transaction);
+        }
+        for domain in &control.domains {
+            state.set_domain(domain);
+        }
         state
     }
 
     /// Applies newer actions.
-    pub fn newer(&mut self, batch: &ActionBatch) {
+    pub fn apply(&mut self, batch: &ActionBatch) {
         if let Some(protocol) = batch.protocol() {
             self.protocol = Some(protocol.clone());
         }
         if let Some(metadata) = batch.metadata() {
             self.metadata = Some(metadata.clone());
         }
-        batch
-            .transactions
-            .iter()
-            .for_each(|(_, txn)| self.transaction(txn));
-        batch
-            .domains
-            .iter()
-            .for_each(|(_, domain)| self.domain(domain));
+        for (_, transaction) in &batch.transactions {
+            self.set_transaction(transaction);
+        }
+        for (_, domain) in &batch.domains {
+            self.set_domain(domain);
+        }
     }
 
-    fn transaction(&mut self, txn: &SetTransaction) {
-        self.transactions.insert(txn.app_id.clone(), txn.clone());
+    fn set_transaction(&mut self, transaction: &SetTransaction) {
+        let app_id = transaction.app_id.clone();
+        self.transactions.insert(app_id, transaction.clone());
     }
 
-    fn domain(&mut self, domain: &DomainMetadata) {
+    fn set_domain(&mut self, domain: &DomainMetadata) {
         if domain.removed {
             self.domains.remove(&domain.domain);
         } else {

@@ -34,8 +34,8 @@ pub fn decode_tail(
     Ok(batches)
 }
 
-/// Decodes in the same way, in the caller's own thread.
-pub fn decode_in_turn(
+/// Decodes the same batches in the calling thread.
+pub fn decode_tail_sequentially(
     storage: &dyn Storage,
     tail: &[TailFile],
     selection: &ActionSelection,

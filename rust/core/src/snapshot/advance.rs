@@ -99,7 +99,7 @@ impl Snapshot {
             .transpose()?;
         let state = self.0.cache.state().map(|state| {
             let mut state = (*state).clone();
-            batches.iter().for_each(|batch| state.newer(batch));
+            batches.iter().for_each(|batch| state.apply(batch));
             Arc::new(state)
         });
         let checksum = read_checksum(source, &segment, &mut warnings)?;
@@ -205,7 +205,7 @@ fn advance_files(
     let mut reconciler = Reconciler::new(source.keys.clone());
     let mut added = Vec::new();
     for batch in batches.iter().rev() {
-        let live = reconciler.older(batch)?;
+        let live = reconciler.add_older(batch)?;
         if let Some(rows) = live.adds {
             added.push((
                 without_data_change(cached.columns().of(&rows)?)?,

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::segment_replay::{LiveRequest, Replay, grain_of, total_size, without_data_change};
+use super::segment_replay::{LiveRequest, Replay, batch_sizes, total_size, without_data_change};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
@@ -50,7 +50,7 @@ impl Snapshot {
             return Ok(batches);
         }
         let (replay, inline, stream) = self.with_fallback(source, |segment| {
-            let replay = Replay::new(self, source, segment, &request, &[], grain_of(false))?;
+            let replay = Replay::new(self, source, segment, &request, &[], batch_sizes(false))?;
             self.verify_state(&replay.state)?;
             let selection = replay.selection(FileAction::Add, &request, false);
             let (inline, stream) = replay.stream_checkpoint(&selection)?;

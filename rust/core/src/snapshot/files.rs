@@ -9,7 +9,9 @@ use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::segment_replay::{LiveRequest, Replay, add_totals, grain_of, select_rows, total_size};
+use super::segment_replay::{
+    LiveRequest, Replay, add_totals, batch_sizes, select_rows, total_size,
+};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
@@ -58,7 +60,7 @@ impl Snapshot {
         let batches = match self.cached_and_filtered(source, &request)? {
             Some(batches) => with_derived_columns(batches, columns)?,
             None => self.with_fallback(source, |segment| {
-                let replay = Replay::new(self, source, segment, &request, &[], grain_of(false))?;
+                let replay = Replay::new(self, source, segment, &request, &[], batch_sizes(false))?;
                 self.verify_state(&replay.state)?;
                 let rows = replay.rows(&request, false)?;
                 self.0.cache.keep_state(replay.state);
@@ -127,7 +129,7 @@ impl Snapshot {
         columns: &FileColumns,
     ) -> Result<ActiveFiles> {
         let request = LiveRequest::unfiltered(columns.clone());
-        let replay = Replay::new(self, source, segment, &request, &[], grain_of(true))?;
+        let replay = Replay::new(self, source, segment, &request, &[], batch_sizes(true))?;
         self.verify_state(&replay.state)?;
         let mut files = ActiveFiles::new(columns.clone());
         for (rows, keys) in replay.rows(&request, true)? {
@@ -210,7 +212,7 @@ impl Snapshot {
         let batches = self.with_fallback(source, |segment| {
             let fields = &REMOVE_FIELDS;
             let live = LiveRequest::default();
-            let replay = Replay::new(self, source, segment, &live, fields, grain_of(false))?;
+            let replay = Replay::new(self, source, segment, &live, fields, batch_sizes(false))?;
             let request = LiveRequest::unfiltered(FileColumns::fields_only(fields));
             let selection = replay.selection(FileAction::Remove, &request, false);
             let of_checkpoint = replay.checkpoint_rows(&selection)?.into_iter();

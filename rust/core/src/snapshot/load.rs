@@ -18,8 +18,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::{WHOLE_FILE, decode_file};
 use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
-use crate::log::{Avoid, CheckpointInstance, LogListing, LogSegment, LogWarning};
-use crate::replay::{Source, decode_tail, heads};
+use crate::log::{CheckpointInstance, LogListing, LogSegment, LogWarning, UnreadableFiles};
+use crate::replay::{Source, decode_tail, opening_ranges};
 use crate::storage::{CachedStorage, PendingRange, check_complete, check_size, in_background};
 
 /// A listing begins this many versions before the hint's, so that modification times are adjusted to ascend
@@ -54,11 +54,11 @@ pub fn load_ahead(
     prefetch_tail: bool,
 ) -> Result<Snapshot> {
     let (hint, mut listing, head) = read_hint_and_listing(source, target)?;
-    let mut avoid = Avoid::default();
+    let mut unreadable = UnreadableFiles::default();
     let mut fallback_warnings = Vec::new();
     let mut first_error: Option<Error> = None;
     loop {
-        let segment = match LogSegment::choose(&listing, target, &avoid) {
+        let segment = match LogSegment::choose(&listing, target, &unreadable) {
             Ok(segment) => segment,
             Err(_) if listing.from > 0 => {
                 listing = LogListing::read(&*source.storage, 0)?;
@@ -76,7 +76,7 @@ pub fn load_ahead(
             Ok(snapshot) => return Ok(snapshot),
             Err(error) => missing_sidecar(error),
         };
-        let Some(warning) = avoid_unreadable(&error, &segment, &mut avoid).filter(|_| !strict)
+        let Some(warning) = avoid_unreadable(&error, &segment, &mut unreadable).filter(|_| !strict)
         else {
             return Err(first_error.unwrap_or(error));
         };
@@ -141,7 +141,7 @@ pub fn cached_snapshot(source: &Source) -> Option<Snapshot> {
     let first = format!("{begin:020}.");
     let files = cache.files(if begin == 0 { "" } else { &first });
     let listing = LogListing::of(files, begin);
-    let segment = LogSegment::choose(&listing, None, &Avoid::default()).ok()?;
+    let segment = LogSegment::choose(&listing, None, &UnreadableFiles::default()).ok()?;
     let (commit, checksum) = segment
         .last_commit
         .as_ref()
@@ -225,7 +225,7 @@ fn open(
 /// Starts to fetch the range with which the hint's checkpoint is opened, before a listing confirms it.
 fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<PendingRange> {
     let cache = source.storage.log_cache()?;
-    let (path, range) = heads(checkpoint).into_iter().next()?;
+    let (path, range) = opening_ranges(checkpoint).into_iter().next()?;
     let range = range.unwrap_or(0..checkpoint.files.first()?.size);
     // the hint may claim any size, and nothing else limits what is fetched before the listing
     let is_small = range.end - range.start <= MAX_HEAD_BYTES;
@@ -238,7 +238,10 @@ fn prefetch_opened(source: &Source, segment: &LogSegment, head: Option<&PendingR
     let Some(cache) = source.storage.log_cache() else {
         return;
     };
-    let mut ranges = segment.checkpoint.as_ref().map_or_else(Vec::new, heads);
+    let mut ranges = segment
+        .checkpoint
+        .as_ref()
+        .map_or_else(Vec::new, opening_ranges);
     if tail {
         let mut bytes = 0;
         let ahead = segment.tail.iter().take_while(|file| {

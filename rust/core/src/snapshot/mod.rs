@@ -79,7 +79,7 @@ impl TableDefinition {
         metadata: Metadata,
         warnings: &mut Vec<LogWarning>,
     ) -> Result<Self> {
-        source.admit(&protocol)?;
+        source.check_readable(&protocol)?;
         if protocol.has_redundant_lists() {
             warnings.push(LogWarning {
                 code: "protocol.empty_lists",

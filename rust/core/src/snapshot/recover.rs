@@ -4,15 +4,15 @@ use super::Snapshot;
 use super::state::read_state;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::path::SIDECAR_DIRECTORY;
-use crate::log::{Avoid, LogListing, LogSegment, LogWarning};
+use crate::log::{LogListing, LogSegment, LogWarning, UnreadableFiles};
 use crate::replay::Source;
 
-/// Adds the file of the error to the avoided ones and returns a warning about it, if another segment may do
+/// Adds the file of the error to the unreadable ones and returns a warning about it, if another segment may do
 /// without the file.
 pub(super) fn avoid_unreadable(
     error: &Error,
     segment: &LogSegment,
-    avoid: &mut Avoid,
+    unreadable: &mut UnreadableFiles,
 ) -> Option<LogWarning> {
     // a path that leads out of the table is an attack, and a log without a protocol is not the fault of one
     // file
@@ -30,7 +30,7 @@ pub(super) fn avoid_unreadable(
         .iter()
         .find(|file| file.compacted && file.file.path == path)
     {
-        avoid.compacted.push(file.file.path.clone());
+        unreadable.compacted.push(file.file.path.clone());
         let message =
             format!("the compacted file was ignored; its commits were read instead: {error}");
         return Some(LogWarning::new(
@@ -45,7 +45,7 @@ pub(super) fn avoid_unreadable(
     if !is_listed && !path.starts_with(SIDECAR_DIRECTORY) {
         return None;
     }
-    avoid.checkpoints.push(checkpoint.path().to_owned());
+    unreadable.checkpoints.push(checkpoint.path().to_owned());
     let message = format!(
         "the checkpoint of version {} was ignored; an older one or the commits were read instead: {error}",
         checkpoint.version
@@ -82,7 +82,7 @@ impl Snapshot {
         source: &Source,
         work: impl Fn(&LogSegment) -> Result<T>,
     ) -> Result<T> {
-        let mut avoid = Avoid::default();
+        let mut unreadable = UnreadableFiles::default();
         let mut first_error: Option<Error> = None;
         loop {
             let segment = self.segment();
@@ -91,12 +91,12 @@ impl Snapshot {
                 Err(error) => self.located(missing_sidecar(error)),
             };
             let Some(warning) =
-                avoid_unreadable(&error, &segment, &mut avoid).filter(|_| !self.0.strict)
+                avoid_unreadable(&error, &segment, &mut unreadable).filter(|_| !self.0.strict)
             else {
                 return Err(first_error.unwrap_or(error));
             };
             let listing = LogListing::read(&*source.storage, 0)?;
-            let Ok(next) = LogSegment::choose(&listing, Some(self.version()), &avoid) else {
+            let Ok(next) = LogSegment::choose(&listing, Some(self.version()), &unreadable) else {
                 return Err(first_error.unwrap_or(error));
             };
             // nothing that was read from the broken file is used, not even its protocol and metadata

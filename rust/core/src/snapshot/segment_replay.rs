@@ -18,8 +18,8 @@ use crate::error::Result;
 use crate::log::commit::WHOLE_FILE;
 use crate::log::{LogSegment, TailFile};
 use crate::replay::{
-    Checkpoint, FileActionKey, FileFilter, Grain, KeySet, KeyedRows, LogState, Reconciler,
-    RowsAhead, Selection, Source, decode_tail, heads,
+    BatchSizes, Checkpoint, FileActionKey, FileFilter, KeySet, KeyedRows, LogState, Reconciler,
+    RowsToPrefetch, Selection, Source, decode_tail, opening_ranges,
 };
 use crate::storage::pool::Unordered;
 
@@ -71,17 +71,17 @@ impl LiveRequest {
     }
 
     /// Returns the part of a checkpoint to read first.
-    fn rows_ahead(&self, removes: &[FileField], grain: Grain) -> RowsAhead {
-        let (action, columns, filters) = match &self.filter {
+    fn rows_ahead(&self, removes: &[FileField], sizes: BatchSizes) -> RowsToPrefetch {
+        let (action, columns, for_filter) = match &self.filter {
             Some(filter) => (FileAction::Add, filter.columns().clone(), true),
             None if removes.is_empty() => (FileAction::Add, self.columns.clone(), false),
             None => (FileAction::Remove, FileColumns::fields_only(removes), false),
         };
-        RowsAhead {
+        RowsToPrefetch {
             action,
             columns,
-            filters,
-            grain,
+            for_filter,
+            sizes,
         }
     }
 
@@ -116,7 +116,7 @@ pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
     let tail = segment.tail.iter().filter(is_small);
     let mut paths: Vec<_> = tail.map(|file| (file.file.path.clone(), None)).collect();
     if let Some(checkpoint) = &segment.checkpoint {
-        paths.extend(heads(checkpoint));
+        paths.extend(opening_ranges(checkpoint));
     }
     cache.prefetch(&paths);
 }
@@ -140,14 +140,14 @@ impl Replay {
         segment: &LogSegment,
         request: &LiveRequest,
         removes: &[FileField],
-        grain: Grain,
+        sizes: BatchSizes,
     ) -> Result<Self> {
         prefetch(source, segment);
-        let ahead = request.rows_ahead(removes, grain);
+        let ahead = request.rows_ahead(removes, sizes);
         let checkpoint = segment
             .checkpoint
             .as_ref()
-            .map(|checkpoint| Checkpoint::open_for(source, checkpoint, Some(ahead)))
+            .map(|checkpoint| Checkpoint::open(source, checkpoint, Some(ahead)))
             .transpose()?;
         Self::over_checkpoint(checkpoint, snapshot, source, segment, request, removes)
     }
@@ -183,7 +183,7 @@ impl Replay {
             .as_ref()
             .map(|checkpoint| LogState::of_checkpoint(checkpoint.control()))
             .unwrap_or_default();
-        batches.iter().for_each(|batch| state.newer(batch));
+        batches.iter().for_each(|batch| state.apply(batch));
         let mut reconciler = Reconciler::new(source.keys.clone());
         let mut replay = Self {
             adds: Vec::new(),
@@ -195,7 +195,7 @@ impl Replay {
             stats_shape: TableColumns::of(snapshot).stats_shape().unwrap_or_default(),
         };
         for batch in batches.into_iter().rev() {
-            let live = reconciler.older(&batch)?;
+            let live = reconciler.add_older(&batch)?;
             if let Some(rows) = live.adds {
                 replay.adds.push(request.select(&rows, live.add_keys)?);
             }
@@ -222,7 +222,7 @@ impl Replay {
             with_keys: keep,
             stats_shape: self.stats_shape.clone(),
             filter: request.filter.clone(),
-            grain: grain_of(keep),
+            sizes: batch_sizes(keep),
             threads: None,
         }
     }
@@ -274,8 +274,12 @@ impl Replay {
 }
 
 /// Returns the batch size: rows that stay in memory come in few large batches.
-pub(super) fn grain_of(keep: bool) -> Grain {
-    if keep { Grain::KEPT } else { Grain::STREAMED }
+pub(super) fn batch_sizes(keep: bool) -> BatchSizes {
+    if keep {
+        BatchSizes::KEPT
+    } else {
+        BatchSizes::STREAMED
+    }
 }
 
 /// Adds the number and size of the files of a batch to the totals.

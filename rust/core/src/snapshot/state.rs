@@ -32,7 +32,7 @@ pub(super) fn read_state(source: &Source, segment: &LogSegment) -> Result<LogSta
         ..ActionSelection::default()
     };
     for batch in decode_tail(&source.storage, &segment.tail, &selection)? {
-        state.newer(&batch);
+        state.apply(&batch);
     }
     Ok(state)
 }

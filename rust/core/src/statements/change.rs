@@ -114,7 +114,7 @@ impl Changer {
             vectors: Vec::new(),
             written: WrittenFiles::new(source),
             counts: Counts::default(),
-            source: source.keeping(),
+            source: source.with_file_cache(),
             snapshot: snapshot.clone(),
             options,
         })

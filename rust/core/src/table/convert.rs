@@ -28,7 +28,7 @@ impl Table {
         conversion.check_partitions(&files)?;
         // footers are read for the schema, and again for statistics, which depend on it
         let table = Self {
-            source: self.source.keeping(),
+            source: self.source.with_file_cache(),
             ..self.clone()
         };
         let schema = Conversion::schema_of(&table.source, &files)?;

@@ -32,7 +32,7 @@ impl Table {
     pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
         // footers and samples are read before the rows
         let table = Self {
-            source: self.source.keeping(),
+            source: self.source.with_file_cache(),
             ..self.clone()
         };
         let snapshot = self.snapshot(At::Latest, None)?;

@@ -360,7 +360,7 @@ impl Follow {
     fn check(&self, commit: &Commit) -> Result<()> {
         let version = commit.stamp.version;
         if let Some(protocol) = &commit.protocol {
-            let admitted = self.source.admit(protocol);
+            let admitted = self.source.check_readable(protocol);
             admitted.map_err(|error| error.at_version(version))?;
         }
         let Some(metadata) = &commit.metadata else {

@@ -18,13 +18,13 @@ use crate::changes::range::derive::MatchBy;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece, PieceRows, RowLabel};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
-use crate::replay::Folded;
+use crate::replay::KeyHasher;
 
 /// The default maximum number of rows held at once.
 pub(in crate::changes) const MAX_ROWS: usize = 4 << 20;
 
 /// Maps by row identity: the keys are hashes, or row ids multiplied to be distributed evenly.
-pub(super) type IdentityMap<V> = HashMap<u128, V, BuildHasherDefault<Folded>>;
+pub(super) type IdentityMap<V> = HashMap<u128, V, BuildHasherDefault<KeyHasher>>;
 
 /// The result of a comparison.
 pub(in crate::changes) enum Compared {

@@ -11,11 +11,13 @@ use arrow_array::{Array, BooleanArray};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection, FileActions, info_of};
+use crate::codec::commit::{
+    ActionBatch, ActionDecoder, ActionSelection, FileActions, parse_commit_info,
+};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::commit::decode_files;
-use crate::log::segment::monotonised;
+use crate::log::segment::file_timestamps;
 use crate::log::{LogListing, VersionedFile, path};
 use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
@@ -113,13 +115,10 @@ impl Commits {
         last: u64,
     ) -> Result<Self> {
         let listing = LogListing::read(&**storage, first.saturating_sub(LOOK_BACK))?;
-        let times = monotonised(&listing.commits);
-        let commits: Vec<(VersionedFile, i64)> = listing
-            .commits
+        let commits: Vec<(VersionedFile, i64)> = file_timestamps(&listing.commits)
             .into_iter()
-            .zip(times)
-            .map(|(commit, (_, time))| (commit, time))
             .filter(|(commit, _)| (first..=last).contains(&commit.version))
+            .map(|(commit, time)| (commit.clone(), time))
             .collect();
         check_complete(&commits, first, last)?;
         let storage = Arc::clone(storage);
@@ -334,7 +333,7 @@ fn file_changes(files: Option<&FileActions>) -> Result<Vec<DecodedChange>> {
 impl CommitInfo {
     /// Parses the JSON text; fields that do not parse are omitted.
     fn of(text: &str) -> Self {
-        let info = info_of(text).unwrap_or_default();
+        let info = parse_commit_info(text).unwrap_or_default();
         let operation = info.get("operation").and_then(Value::as_str);
         let is_zero = |name: &str| {
             let metrics = info.get("operationMetrics");

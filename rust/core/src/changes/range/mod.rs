@@ -141,7 +141,7 @@ impl<'a> Finder<'a> {
             TimestampMatch::At(version, _) => version.saturating_add(1),
             after @ TimestampMatch::After(version, _) => {
                 if !allow_out_of_range {
-                    return Err(after.refused(timestamp));
+                    return Err(after.into_error(timestamp));
                 }
                 version.saturating_add(1)
             }
@@ -157,7 +157,7 @@ impl<'a> Finder<'a> {
         match self.find_timestamp(timestamp)? {
             TimestampMatch::At(version, _) => Ok(version),
             TimestampMatch::After(version, _) if allow_out_of_range => Ok(version),
-            outside => Err(outside.refused(timestamp)),
+            outside => Err(outside.into_error(timestamp)),
         }
     }
 }

@@ -64,7 +64,7 @@ impl ChangeRows {
     ) -> Self {
         Self {
             // files are read twice: to compare rows, and to return them
-            source: source.keeping(),
+            source: source.with_file_cache(),
             resolved: Arc::clone(resolved),
             identity_options,
             tasks,

@@ -57,7 +57,7 @@ fn drops_incomplete_and_empty_checkpoints_with_a_warning() {
     );
     assert!(listing.checkpoints.is_empty());
     let codes: Vec<_> = listing
-        .passed_over
+        .warnings
         .iter()
         .map(|warning| warning.code)
         .collect();

@@ -1,5 +1,4 @@
-//! The log of a table whose commits a catalog ratifies, as an ordinary storage for those who read and write
-//! it.
+//! The log of a table whose commits a catalog ratifies, as an ordinary storage.
 //!
 //! - A listing of `_delta_log` queries the catalog at the same time. Its commits replace published ones,
 //!   files above its newest version are omitted, and staged files are only used if the catalog returns
@@ -37,7 +36,7 @@ const MAX_REQUESTS: u32 = 3;
 pub struct ManagedLog {
     files: Arc<dyn Storage>,
     catalog: Arc<dyn Catalog>,
-    known: Mutex<Arc<CatalogState>>,
+    state: Mutex<Arc<CatalogState>>,
 }
 
 /// The catalog's last response, and additions of listings since then.
@@ -59,7 +58,7 @@ impl ManagedLog {
         Self {
             files,
             catalog,
-            known: Mutex::default(),
+            state: Mutex::default(),
         }
     }
 
@@ -69,7 +68,7 @@ impl ManagedLog {
     ///
     /// As [`Catalog::load`], if there is no response yet.
     pub fn is_managed(&self) -> Result<bool> {
-        Ok(self.last()?.max_version.is_some())
+        Ok(self.state()?.max_version.is_some())
     }
 
     /// Returns `true` if the catalog allows the operation, according to its last response.
@@ -78,8 +77,8 @@ impl ManagedLog {
     ///
     /// As [`Catalog::load`], if there is no response yet.
     pub fn allows(&self, what: Permission) -> Result<bool> {
-        let known = self.last()?;
-        Ok(known.max_version.is_none() || known.allowed.contains(&what))
+        let state = self.state()?;
+        Ok(state.max_version.is_none() || state.allowed.contains(&what))
     }
 
     /// Returns `true` if the catalog takes over a table, according to its last response.
@@ -88,7 +87,7 @@ impl ManagedLog {
     ///
     /// As [`Catalog::load`], if there is no response yet.
     pub fn takes_over(&self) -> Result<bool> {
-        Ok(self.last()?.allowed.contains(&Permission::TakeOver))
+        Ok(self.state()?.allowed.contains(&Permission::TakeOver))
     }
 
     /// Publishes ratified commits, in order, up to a version. Commits that are published already are
@@ -98,21 +97,21 @@ impl ManagedLog {
     ///
     /// Storage; `catalog.commit_missing`; as [`Catalog::published`].
     pub fn publish(&self, version: u64) -> Result<()> {
-        let known = self.last()?;
-        if known.max_version.is_none_or(|max| version > max)
-            || known
+        let state = self.state()?;
+        if state.max_version.is_none_or(|max| version > max)
+            || state
                 .published
                 .is_some_and(|published| published >= version)
         {
             return Ok(());
         }
-        for (due, file) in known.commits.range(..=version) {
-            if known.published.is_none_or(|published| *due > published) {
+        for (due, file) in state.commits.range(..=version) {
+            if state.published.is_none_or(|published| *due > published) {
                 let bytes = self.read(&file.path)?;
                 self.files.put_if_absent(&path::commit_path(*due), &bytes)?;
-                self.note(|known| {
-                    known.published = known.published.max(Some(*due));
-                    known.inline.remove(&file.path);
+                self.update(|state| {
+                    state.published = state.published.max(Some(*due));
+                    state.inline.remove(&file.path);
                 });
             }
         }
@@ -130,27 +129,27 @@ impl ManagedLog {
     }
 
     fn locked(&self) -> MutexGuard<'_, Arc<CatalogState>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, change: impl FnOnce(&mut CatalogState)) {
+    fn update(&self, change: impl FnOnce(&mut CatalogState)) {
         change(Arc::make_mut(&mut self.locked()));
     }
 
     /// Returns the last response; requests one if there is none.
-    fn last(&self) -> Result<Arc<CatalogState>> {
-        let known = Arc::clone(&self.locked());
-        if known.is_current {
-            Ok(known)
+    fn state(&self) -> Result<Arc<CatalogState>> {
+        let state = Arc::clone(&self.locked());
+        if state.is_current {
+            Ok(state)
         } else {
-            self.ask()
+            self.reload()
         }
     }
 
     /// Queries the catalog. A response older than the last one is ignored, since ratified commits stay
     /// ratified.
-    fn ask(&self) -> Result<Arc<CatalogState>> {
-        let fresh = self.checked(self.catalog.load()?)?;
+    fn reload(&self) -> Result<Arc<CatalogState>> {
+        let fresh = self.state_of(self.catalog.load()?)?;
         let mut locked = self.locked();
         if let (Some(before), Some(now)) = (&locked.table_id, &fresh.table_id)
             && before != now
@@ -160,8 +159,8 @@ impl ManagedLog {
             );
             return Err(Error::corrupt("catalog.table_id", message));
         }
-        let older = fresh.max_version.is_some() && fresh.max_version < locked.max_version;
-        if !older {
+        let is_outdated = fresh.max_version.is_some() && fresh.max_version < locked.max_version;
+        if !is_outdated {
             let published = locked.published.filter(|_| fresh.max_version.is_some());
             *locked = Arc::new(CatalogState { published, ..fresh });
         }
@@ -169,9 +168,9 @@ impl ManagedLog {
     }
 
     /// Checks that ratified commits are contiguous and end with the newest version, as the protocol requires.
-    fn checked(&self, tail: LogTail) -> Result<CatalogState> {
+    fn state_of(&self, tail: LogTail) -> Result<CatalogState> {
         let wrong = |message: String| Error::corrupt("catalog.tail", message);
-        let mut known = CatalogState {
+        let mut state = CatalogState {
             is_current: true,
             max_version: tail.max_version,
             table_id: tail.table_id,
@@ -191,17 +190,17 @@ impl ManagedLog {
                 return Err(wrong(message).at_version(version));
             }
             before = Some(version);
-            let file = self.file_of(version, commit.content, &mut known.inline)?;
-            known.commits.insert(version, file);
+            let file = self.file_of(version, commit.content, &mut state.inline)?;
+            state.commits.insert(version, file);
         }
-        match (before, known.max_version) {
+        match (before, state.max_version) {
             (Some(last), None) => Err(wrong(format!(
                 "the catalog returned commits up to {last}, but no newest version"
             ))),
             (Some(last), Some(max)) if last != max => Err(wrong(format!(
                 "the catalog says that the newest version is {max}, but its commits end with {last}"
             ))),
-            _ => Ok(known),
+            _ => Ok(state),
         }
     }
 
@@ -231,7 +230,7 @@ impl ManagedLog {
                 let staged = format!("{STAGED_DIRECTORY}/{name}");
                 let path = match path::staged_version(&staged) {
                     Some(name_version) if name_version == version => staged,
-                    _ if name == format!("{version:020}.json") => path::commit_path(version),
+                    _ if name == path::commit_name(version) => path::commit_path(version),
                     _ => {
                         let message = format!(
                             "the catalog names {name:?} as the file of version {version}: a staged commit is \
@@ -254,23 +253,23 @@ impl ManagedLog {
     }
 
     /// Lists the log from the name `from` on, as the catalog defines it.
-    fn listed(&self, from: &str) -> Result<Vec<FileMeta>> {
+    fn list_log(&self, from: &str) -> Result<Vec<FileMeta>> {
         let listing = spawn({
             let (files, from) = (Arc::clone(&self.files), from.to_owned());
             move || files.list(LOG_DIRECTORY, &from)
         })?;
-        let known = self.ask()?;
+        let state = self.reload()?;
         let files = listing.wait()?;
-        let Some(max) = known.max_version else {
+        let Some(max) = state.max_version else {
             return Ok(files);
         };
-        let mut files = self.merged(&known, max, from, files);
-        if gap(&files, &known, max, from).is_some() {
-            // published and removed from the catalog between the listing and its response, or the listing
-            // lags behind
-            files = self.merged(&known, max, from, self.files.list(LOG_DIRECTORY, from)?);
+        let mut files = self.merge_commits(&state, max, from, files);
+        if first_missing(&files, &state, max, from).is_some() {
+            // a commit was published and removed from the catalog between the listing and its response, or the
+            // listing lags behind
+            files = self.merge_commits(&state, max, from, self.files.list(LOG_DIRECTORY, from)?);
         }
-        if let Some(missing) = gap(&files, &known, max, from) {
+        if let Some(missing) = first_missing(&files, &state, max, from) {
             let message = format!(
                 "the catalog says that version {max} is the newest, but this commit is neither published \
                  nor among its own: ask the operator of the catalog"
@@ -283,9 +282,9 @@ impl ManagedLog {
         Ok(files)
     }
 
-    fn merged(
+    fn merge_commits(
         &self,
-        known: &CatalogState,
+        state: &CatalogState,
         max: u64,
         from: &str,
         mut files: Vec<FileMeta>,
@@ -295,29 +294,30 @@ impl ManagedLog {
             Some((version, _)) if version > max => false,
             Some((version, LogFileKind::Commit)) => {
                 published = published.max(Some(version));
-                !known.commits.contains_key(&version)
+                !state.commits.contains_key(&version)
             }
             _ => true,
         });
-        self.note(|known| known.published = known.published.max(published));
-        let own = known.commits.iter();
-        let own = own.filter(|(version, _)| name_of(**version).as_str() >= from);
-        files.extend(own.map(|(_, file)| file.clone()));
-        files.sort_by(|a, b| base_name(&a.path).cmp(base_name(&b.path)));
+        self.update(|state| state.published = state.published.max(published));
+        let ratified = state.commits.iter();
+        let ratified =
+            ratified.filter(|(version, _)| path::commit_name(**version).as_str() >= from);
+        files.extend(ratified.map(|(_, file)| file.clone()));
+        files.sort_by(|a, b| path::base_name(&a.path).cmp(path::base_name(&b.path)));
         files
     }
 
     /// Stages the bytes of a version and requests its ratification.
     fn commit(&self, version: u64, bytes: &[u8], durable: bool) -> Result<bool> {
-        let mut staged = staged(version, bytes)?;
+        let mut staged = staged_commit(version, bytes)?;
         let staged_path = format!("{STAGED_DIRECTORY}/{}", staged.file_name);
-        // it exists: this commit was created by an earlier attempt whose response was lost
+        // a file that exists was created by an earlier attempt whose response was lost
         match durable {
             true => self.files.put_if_absent(&staged_path, bytes)?,
             false => self.files.put_if_absent_unsynced(&staged_path, bytes)?,
         };
         for _ in 0..MAX_REQUESTS {
-            staged.published = self.last()?.published;
+            staged.published = self.state()?.published;
             match self.catalog.commit(&staged)? {
                 Ratification::Taken => return Ok(false),
                 Ratification::Ratified => {
@@ -327,11 +327,11 @@ impl ManagedLog {
                         modification_time: staged.modification_time,
                         tag: 0,
                     };
-                    self.note(|known| {
+                    self.update(|state| {
                         let bytes = Bytes::copy_from_slice(bytes);
-                        known.inline.insert(file.path.clone(), bytes);
-                        known.commits.insert(version, file);
-                        known.max_version = known.max_version.max(Some(version));
+                        state.inline.insert(file.path.clone(), bytes);
+                        state.commits.insert(version, file);
+                        state.max_version = state.max_version.max(Some(version));
                     });
                     return Ok(true);
                 }
@@ -349,8 +349,8 @@ impl ManagedLog {
             return Some(path::commit_path(version));
         }
         let version = committed_version(log_path)?;
-        let known = Arc::clone(&self.locked());
-        known.commits.get(&version).map(|file| file.path.clone())
+        let state = Arc::clone(&self.locked());
+        state.commits.get(&version).map(|file| file.path.clone())
     }
 
     /// Calls `work` with the path of a commit; if it is not there, with its other path.
@@ -390,22 +390,22 @@ impl ManagedLog {
     /// created here.
     fn inline(&self, path: &str) -> Option<Bytes> {
         let version = path::staged_version(path)?;
-        let known = if path == path::staged_path(version, INLINE) {
-            self.last().ok()?
+        let state = if path == path::staged_path(version, INLINE) {
+            self.state().ok()?
         } else {
             Arc::clone(&self.locked())
         };
-        known.inline.get(path).cloned()
+        state.inline.get(path).cloned()
     }
 }
 
 /// Returns the first missing commit.
-fn gap(files: &[FileMeta], known: &CatalogState, max: u64, from: &str) -> Option<u64> {
+fn first_missing(files: &[FileMeta], state: &CatalogState, max: u64, from: &str) -> Option<u64> {
     // the newest commit, and the one before those of the catalog
-    let first = known.commits.keys().next();
+    let first = state.commits.keys().next();
     let needed = [Some(max), first.and_then(|first| first.checked_sub(1))];
     let covers = |needed: u64| {
-        name_of(needed).as_str() < from
+        path::commit_name(needed).as_str() < from
             || files.iter().any(|file| match path::parse_path(&file.path) {
                 Some((version, LogFileKind::Commit)) => version == needed,
                 Some((version, LogFileKind::Checkpoint(_))) => version >= needed,
@@ -413,14 +413,6 @@ fn gap(files: &[FileMeta], known: &CatalogState, max: u64, from: &str) -> Option
             })
     };
     needed.into_iter().flatten().find(|needed| !covers(*needed))
-}
-
-fn base_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or_default()
-}
-
-fn name_of(version: u64) -> String {
-    format!("{version:020}.json")
 }
 
 /// Returns the version of the path of a published commit.
@@ -433,7 +425,7 @@ fn committed_version(path: &str) -> Option<u64> {
 }
 
 /// Builds the request to ratify a commit.
-fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
+fn staged_commit(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
     let mut decoder = ActionDecoder::new(ActionSelection {
         control: true,
         commit_infos: true,
@@ -447,14 +439,14 @@ fn staged(version: u64, bytes: &[u8]) -> Result<StagedCommit> {
         .get("inCommitTimestamp")
         .and_then(serde_json::Value::as_i64);
     let (Some(id), Some(timestamp)) = (id, timestamp) else {
-        let message = "a commit to a table that a catalog manages needs txnId and inCommitTimestamp in its \
+        let message = "a commit to a table that a catalog manages requires txnId and inCommitTimestamp in its \
             commitInfo";
         return Err(Error::invalid("catalog.commit_info", message).at_version(version));
     };
     let relative_path = path::staged_path(version, id);
     Ok(StagedCommit {
         version,
-        file_name: base_name(&relative_path).to_owned(),
+        file_name: path::base_name(&relative_path).to_owned(),
         size: bytes.len() as u64,
         modification_time: timestamp,
         timestamp,

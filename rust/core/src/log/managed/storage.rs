@@ -16,7 +16,7 @@ impl Storage for ManagedLog {
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
         if directory == LOG_DIRECTORY {
-            return self.listed(from);
+            return self.list_log(from);
         }
         self.files.list(directory, from)
     }

@@ -14,7 +14,7 @@ use super::{Visible, directories_above, named_by};
 use crate::codec::commit::{ActionSelection, FileActions};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::segment::monotonised;
+use crate::log::segment::file_timestamps;
 use crate::log::{LogListing, TailFile};
 use crate::maintenance::is_full;
 use crate::replay::{Source, decode_tail};
@@ -33,9 +33,9 @@ fn commits(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<(LogList
     listing
         .commits
         .retain(|commit| commit.version <= snapshot.version());
-    let times = monotonised(&listing.commits);
-    let old = times.iter().rev().find(|(_, time)| *time <= cutoff);
-    let end = old.map(|(version, _)| *version);
+    let times = file_timestamps(&listing.commits);
+    let old = times.iter().rfind(|(_, time)| *time <= cutoff);
+    let end = old.map(|(commit, _)| commit.version);
     Ok((listing, end))
 }
 

@@ -21,7 +21,7 @@ use crate::log::{LogListing, TailFile};
 use crate::maintenance::cleanup::named_sidecars;
 use crate::maintenance::vacuum::named_by;
 use crate::replay::{
-    Checkpoint, Grain, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,
+    BatchSizes, Checkpoint, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,
 };
 use crate::snapshot::verify::path_keys;
 use crate::storage::{FileMeta, interrupt};
@@ -40,7 +40,7 @@ pub(super) fn read(
     findings: &mut Findings,
 ) -> Result<ReadCheckpoint> {
     let location = (Some(instance.path()), Some(instance.version));
-    let checkpoint = Checkpoint::open(source, instance).map_err(sidecar_missing)?;
+    let checkpoint = Checkpoint::open(source, instance, None).map_err(sidecar_missing)?;
     let mut state = State {
         log: LogState::of_checkpoint(checkpoint.control()),
         ..State::default()
@@ -60,7 +60,7 @@ pub(super) fn read(
             hidden: Arc::default(),
             with_keys: true,
             stats_shape: arrow_schema::Fields::empty(),
-            grain: Grain::STREAMED,
+            sizes: BatchSizes::STREAMED,
             filter: None,
             threads: None,
         };
@@ -285,7 +285,7 @@ fn reconciled(source: &Source, files: &[TailFile]) -> Result<(KeySet, KeySet)> {
     let (mut adds, mut removes) = (KeySet::default(), KeySet::default());
     let batches = decode_tail(&source.storage, files, &selection)?;
     for batch in batches.iter().rev() {
-        let live = reconciler.older(batch)?;
+        let live = reconciler.add_older(batch)?;
         adds.extend(live.add_keys);
         if let Some(rows) = live.removes {
             removes.extend(source.keys.of_batch(&rows)?);

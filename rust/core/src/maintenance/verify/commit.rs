@@ -27,7 +27,7 @@ pub(super) fn apply(
     let location = (Some(file.file.path.as_str()), Some(file.version));
     let mut wrong = |code, message: String| findings.add(Severity::Error, code, location, message);
     check_duplicates(commit, &mut wrong);
-    state.log.newer(&commit.actions);
+    state.log.apply(&commit.actions);
     if file.version == 0 {
         for (there, code, what) in [
             (state.log.protocol.is_some(), "log.no_protocol", "protocol"),

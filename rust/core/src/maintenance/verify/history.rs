@@ -13,7 +13,7 @@ use crate::log::CheckpointInstance;
 use crate::log::path::commit_path;
 use crate::log::{LogListing, VersionedFile};
 use crate::maintenance::vacuum::{inside, named_by};
-use crate::replay::{Source, heads};
+use crate::replay::{Source, opening_ranges};
 use crate::storage::interrupt;
 use crate::transaction::WholeCommit;
 
@@ -102,7 +102,7 @@ impl<'a> History<'a> {
         let mut paths: Vec<_> = files.map(|file| (file.file.path.clone(), None)).collect();
         let checkpoints = listing.checkpoints.iter();
         let checkpoints = checkpoints.filter(|checkpoint| within(checkpoint.version));
-        paths.extend(checkpoints.flat_map(heads));
+        paths.extend(checkpoints.flat_map(opening_ranges));
         cache.prefetch(&paths);
     }
 

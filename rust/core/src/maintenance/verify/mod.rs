@@ -79,7 +79,7 @@ pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verificat
             )
         }));
     };
-    for warning in &listing.passed_over {
+    for warning in &listing.warnings {
         findings.warning(warning);
     }
     for path in &links {

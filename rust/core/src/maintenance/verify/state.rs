@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use crate::replay::{FileActionKey, Folded, LogState};
+use crate::replay::{FileActionKey, KeyHasher, LogState};
 use crate::spec::Metadata;
 use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
@@ -24,7 +24,7 @@ pub(super) struct State {
     /// The state apart from files.
     pub(super) log: LogState,
     /// Live files, keyed by path alone.
-    pub(super) live: HashMap<FileActionKey, Live, BuildHasherDefault<Folded>>,
+    pub(super) live: HashMap<FileActionKey, Live, BuildHasherDefault<KeyHasher>>,
 }
 
 impl State {

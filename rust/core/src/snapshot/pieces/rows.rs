@@ -15,8 +15,8 @@ use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
 use crate::log::TailFile;
 use crate::replay::{
-    Checkpoint, CheckpointPart, FileActionKey, FileFilter, Grain, KeyedRows, Reconciler, Selection,
-    Source, decode_in_turn,
+    BatchSizes, Checkpoint, CheckpointPart, FileActionKey, FileFilter, KeyedRows, Reconciler,
+    Selection, Source, decode_tail_sequentially,
 };
 use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
@@ -47,7 +47,7 @@ impl PieceRows {
             hidden: tail.hidden(),
             with_keys: tail.spec().keyed,
             stats_shape: tail.table_columns().stats_shape().unwrap_or_default(),
-            grain: Grain::SENT,
+            sizes: BatchSizes::SENT,
             filter,
             threads,
         };
@@ -82,7 +82,7 @@ impl PieceRows {
             hidden: tail.hidden(),
             with_keys: false,
             stats_shape: Fields::empty(),
-            grain: Grain::SENT,
+            sizes: BatchSizes::SENT,
             filter: None,
             threads,
         };
@@ -112,11 +112,12 @@ impl PieceRows {
             removes: Some(with_key_fields(&[], &REMOVE_FIELDS)),
             ..ActionSelection::default()
         };
-        let batches = decode_in_turn(&*source.storage, commits, &decoded).map_err(vanished)?;
+        let batches =
+            decode_tail_sequentially(&*source.storage, commits, &decoded).map_err(vanished)?;
         let mut reconciler = Reconciler::new(source.keys.clone());
         let mut parts = Vec::new();
         for batch in batches.iter().rev() {
-            let live = reconciler.older(batch)?;
+            let live = reconciler.add_older(batch)?;
             if let Some(rows) = live.adds {
                 let files = added_files(&request, &rows)?;
                 parts.push(with_keys(&schema, &live.add_keys, run, files)?);

@@ -10,23 +10,23 @@ use crate::log::path::CheckpointName;
 
 /// The rows of a checkpoint to read first.
 #[derive(Clone, Debug)]
-pub struct RowsAhead {
+pub struct RowsToPrefetch {
     /// `add` or `remove`.
     pub action: FileAction,
     /// The columns of each row, or those of a filter to apply first.
     pub columns: FileColumns,
     /// True if these are the columns of a filter.
-    pub filters: bool,
+    pub for_filter: bool,
     /// The size of batches and units.
-    pub grain: Grain,
+    pub sizes: BatchSizes,
 }
 
-impl RowsAhead {
+impl RowsToPrefetch {
     pub(super) fn ranges(&self, file: &CheckpointFile) -> Vec<Range<u64>> {
         let fetched = file.unfetched();
         let mut ranges = Vec::new();
-        for unit in file.units(self.action, &self.columns, self.grain.unit_bytes) {
-            let request = match self.filters {
+        for unit in file.units(self.action, &self.columns, self.sizes.unit_bytes) {
+            let request = match self.for_filter {
                 true => file.request_parsed(&unit, &self.columns),
                 false => file.request(&unit, self.action, &self.columns, None),
             };
@@ -37,33 +37,33 @@ impl RowsAhead {
 }
 
 /// Returns the ranges with which the files of a checkpoint are opened.
-pub fn heads(instance: &CheckpointInstance) -> Vec<(String, Option<Range<u64>>)> {
-    let mut heads = Vec::with_capacity(instance.files.len());
+pub fn opening_ranges(instance: &CheckpointInstance) -> Vec<(String, Option<Range<u64>>)> {
+    let mut ranges_by_path = Vec::with_capacity(instance.files.len());
     for file in &instance.files {
         let json = instance.name == (CheckpointName::Uuid { json: true });
-        if json || file.size <= SMALL {
-            heads.push((file.path.clone(), None));
+        if json || file.size <= MAX_WHOLE_FILE {
+            ranges_by_path.push((file.path.clone(), None));
         } else if let Ok(decoder) = FooterDecoder::far(file.size, CheckpointFile::FOOTER) {
             let ranges = decoder.missing().iter();
-            heads.extend(ranges.map(|range| (file.path.clone(), Some(range.clone()))));
+            ranges_by_path.extend(ranges.map(|range| (file.path.clone(), Some(range.clone()))));
         }
     }
-    heads
+    ranges_by_path
 }
 
 /// A checkpoint file of at most this many bytes is fetched as a whole.
-const SMALL: u64 = 1 << 20;
+const MAX_WHOLE_FILE: u64 = 1 << 20;
 
 /// The size of the batches and units in which the rows of a checkpoint are read.
 #[derive(Clone, Copy, Debug)]
-pub struct Grain {
+pub struct BatchSizes {
     /// The number of rows at which a batch is closed.
     pub batch_rows: usize,
     /// A row group is split if its requested leaves have more compressed bytes than this.
     pub unit_bytes: u64,
 }
 
-impl Grain {
+impl BatchSizes {
     /// Few large batches, to be kept: each batch has a fixed cost.
     pub const KEPT: Self = Self {
         batch_rows: 32 * 1024,
