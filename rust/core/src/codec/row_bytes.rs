@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::ArrowError;
 
-use crate::expr::value::floats::normalised;
+use crate::expr::value::floats::normalized;
 
 /// Rows encoded at a time.
 const BATCH_ROWS: usize = 4096;
@@ -21,7 +21,7 @@ pub(crate) fn each_row<'a>(
     rows: usize,
     mut visit: impl FnMut(usize, &[u8]),
 ) -> Result<(), ArrowError> {
-    let columns = columns.into_iter().map(normalised);
+    let columns = columns.into_iter().map(normalized);
     let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
     if columns.is_empty() {
         (0..rows).for_each(|row| visit(row, &[]));

@@ -20,7 +20,7 @@ pub(crate) mod value;
 pub(crate) use bind::closest_columns;
 pub(crate) use equalities::{Equality, Side, equalities};
 pub(crate) use evaluate::functions::{TOO_LARGE, cast_value, common_type};
-pub(crate) use evaluate::nested;
+pub(crate) use evaluate::nested_column;
 
 pub use node::BoundPredicate;
 pub use node::bound_column::BoundColumn;

@@ -19,7 +19,7 @@ use crate::codec::file_columns::{FileColumn, FileColumns, PARTITION_VALUES, STAT
 use crate::codec::partition_values::check_partition_column;
 use crate::codec::statistics::{Side, stats_schema, widen_bounds};
 use crate::error::Result;
-use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, nested};
+use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, nested_column};
 use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
@@ -158,7 +158,7 @@ impl FileFilter {
 /// Returns for each file whether its statistics are exact.
 pub fn tight_bounds(parsed: &RecordBatch) -> Result<Vec<bool>> {
     let tight = match parsed.column_by_name(STATS) {
-        Some(stats) => nested(stats, &[TIGHT_BOUNDS.to_owned()])?,
+        Some(stats) => nested_column(stats, &[TIGHT_BOUNDS.to_owned()])?,
         None => None,
     };
     let tight = tight.as_ref().and_then(|tight| tight.as_boolean_opt());
@@ -207,7 +207,7 @@ impl FileBounds<'_> {
         let Some(all) = self.parsed.column_by_name(PARTITION_VALUES) else {
             return Ok(None);
         };
-        let Some(values) = nested(all, &known.path)? else {
+        let Some(values) = nested_column(all, &known.path)? else {
             return Ok(None);
         };
         let null_as_count = |row| i64::from(values.is_null(row));
@@ -233,7 +233,7 @@ impl FileBounds<'_> {
             if kind != "numRecords" {
                 path.extend(known.path.iter().cloned());
             }
-            nested(stats, &path)
+            nested_column(stats, &path)
         };
         let bound = |kind| -> Result<Option<ArrayRef>> {
             Ok(find(kind)?.filter(|values| *values.data_type() == known.column.data_type))

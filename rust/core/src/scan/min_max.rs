@@ -44,7 +44,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     let Some(column) = is_null.columns().first().cloned() else {
         return Ok(None);
     };
-    column.comparable()?;
+    column.check_collation()?;
     let known = snapshot.file_filter(is_null)?.with_tight_bounds();
     let is_partition = !known.columns().partition_values().is_empty();
     if !is_partition && !is_exact(&column.data_type) {

@@ -39,17 +39,17 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
         let unit = words
             .next()
             .ok_or_else(|| format!("no unit after {number}"))?;
-        let part = match unit.strip_suffix('s').unwrap_or(unit) {
-            "year" | "month" => return Err("months and years have no fixed length".to_owned()),
-            "second" => seconds(number),
-            singular => {
-                let length = micros_of_unit(singular)
-                    .ok_or_else(|| format!("{unit} is not a unit of time"))?;
-                number
-                    .parse::<i64>()
-                    .ok()
-                    .map(|count| i128::from(count) * i128::from(length))
-            }
+        let singular = unit.strip_suffix('s').unwrap_or(unit);
+        if matches!(singular, "year" | "month") {
+            return Err("months and years have no fixed length".to_owned());
+        }
+        let length =
+            micros_of_unit(singular).ok_or_else(|| format!("{unit} is not a unit of time"))?;
+        let part = if singular == "second" {
+            parse_seconds(number)
+        } else {
+            let count = number.parse::<i64>().ok();
+            count.map(|count| i128::from(count) * i128::from(length))
         };
         // each part is below 2^63 weeks and there are fewer than 2^40 of them: no overflow
         micros += part.ok_or_else(|| format!("{number} is not a number of {unit}"))?;
@@ -60,23 +60,23 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
     i64::try_from(micros / 1_000).map_err(|_| "the interval is too long".to_owned())
 }
 
-/// Parses seconds with up to nine decimal places.
-fn seconds(text: &str) -> Option<i128> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    let negative = whole.starts_with('-');
-    let whole: i64 = match whole {
+/// Parses seconds with up to nine decimal places, as microseconds rounded towards zero.
+pub(crate) fn parse_seconds(text: &str) -> Option<i128> {
+    let Some((whole, fraction)) = text.split_once('.') else {
+        return Some(i128::from(text.parse::<i64>().ok()?) * 1_000_000);
+    };
+    let seconds: i64 = match whole {
         "" | "-" | "+" => 0,
         whole => whole.parse().ok()?,
     };
-    if fraction.is_empty()
-        || fraction.len() > 9
-        || !fraction.bytes().all(|byte| byte.is_ascii_digit())
-    {
+    let is_fraction =
+        (1..=9).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_fraction {
         return None;
     }
-    let nanos: i128 = format!("{fraction:0<9}").parse().ok()?;
-    let micros = nanos / 1_000;
-    Some(i128::from(whole) * 1_000_000 + if negative { -micros } else { micros })
+    let micros = format!("{fraction:0<9}").parse::<i128>().ok()? / 1_000;
+    let sign = if whole.starts_with('-') { -1 } else { 1 };
+    Some(i128::from(seconds) * 1_000_000 + sign * micros)
 }
 
 #[cfg(test)]

@@ -21,9 +21,9 @@ use super::scope::Scope;
 use super::typed::Typed;
 use crate::error::Result;
 use crate::expr::evaluate::functions::{
-    Function, cast_of, java_regex, named_type, shifted, type_error, unsupported,
+    Function, add_interval, cast_of, java_regex, named_type, type_error, unsupported,
 };
-use crate::expr::evaluate::like::{DEFAULT_ESCAPE, Matcher};
+use crate::expr::evaluate::like::{DEFAULT_ESCAPE, LikePattern};
 use crate::expr::node::Node;
 use crate::expr::node::predicate::Path;
 use crate::expr::text::string_literals;
@@ -77,7 +77,7 @@ impl<'a> ExpressionBinder<'a> {
             Expr::IsFalse(inner) => self.is_true(inner, false, false),
             Expr::IsNotFalse(inner) => self.is_true(inner, false, true),
             Expr::IsDistinctFrom(left, right) => {
-                either(self.compared(left, Op::NullSafeEq, right)?, true)
+                negated_if(self.compared(left, Op::NullSafeEq, right)?, true)
             }
             Expr::IsNotDistinctFrom(left, right) => self.compared(left, Op::NullSafeEq, right),
             Expr::Between {
@@ -87,7 +87,7 @@ impl<'a> ExpressionBinder<'a> {
                 high,
             } => {
                 let (value, low) = (self.value(expr)?, self.value(low)?);
-                either(Typed::between(value, low, self.value(high)?)?, *negated)
+                negated_if(Typed::between(value, low, self.value(high)?)?, *negated)
             }
             Expr::InList {
                 expr,
@@ -95,7 +95,7 @@ impl<'a> ExpressionBinder<'a> {
                 negated,
             } => {
                 let value = self.value(expr)?;
-                either(Typed::within(value, self.values(list)?)?, *negated)
+                negated_if(Typed::within(value, self.values(list)?)?, *negated)
             }
             Expr::Like {
                 negated,
@@ -104,8 +104,8 @@ impl<'a> ExpressionBinder<'a> {
                 pattern,
                 escape_char,
             } => {
-                let matcher = matcher(pattern, escape_char.as_deref(), |pattern| pattern)?;
-                either(Typed::like(self.value(expr)?, matcher)?, *negated)
+                let pattern = like_pattern(pattern, escape_char.as_deref(), |pattern| pattern)?;
+                negated_if(Typed::like(self.value(expr)?, pattern)?, *negated)
             }
             Expr::ILike {
                 negated,
@@ -115,16 +115,16 @@ impl<'a> ExpressionBinder<'a> {
                 escape_char,
             } => {
                 let lower = |pattern: String| pattern.to_lowercase();
-                let matcher = matcher(pattern, escape_char.as_deref(), lower)?;
+                let pattern = like_pattern(pattern, escape_char.as_deref(), lower)?;
                 let text = named("lower", vec![self.value(expr)?])?;
-                either(Typed::like(text, matcher)?, *negated)
+                negated_if(Typed::like(text, pattern)?, *negated)
             }
             Expr::RLike {
                 negated,
                 expr,
                 pattern,
                 ..
-            } => either(self.matched(expr, pattern)?, *negated),
+            } => negated_if(self.rlike(expr, pattern)?, *negated),
             Expr::Interval(_) => Err(unsupported(
                 "an interval that is not added to a date or a timestamp",
             )),
@@ -145,10 +145,8 @@ impl<'a> ExpressionBinder<'a> {
                 else_result,
                 ..
             } => {
-                let operand = operand
-                    .as_ref()
-                    .map(|operand| self.value(operand))
-                    .transpose()?;
+                let operand = operand.as_ref().map(|operand| self.value(operand));
+                let operand = operand.transpose()?;
                 let (mut tests, mut values) = (Vec::new(), Vec::new());
                 for when in conditions {
                     tests.push(self.value(&when.condition)?);
@@ -194,14 +192,14 @@ impl<'a> ExpressionBinder<'a> {
         match op {
             UnaryOperator::Plus => Ok(value),
             UnaryOperator::Minus => named("-", vec![value]),
-            UnaryOperator::Not | UnaryOperator::BangNot => either(value, true),
+            UnaryOperator::Not | UnaryOperator::BangNot => negated_if(value, true),
             other => Err(unsupported(&format!("the operator {other} here"))),
         }
     }
 
     fn binary(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Typed> {
-        if let Some(shifted) = self.shifted(left, op, right)? {
-            return Ok(shifted);
+        if let Some(sum) = self.interval_sum(left, op, right)? {
+            return Ok(sum);
         }
         if let Some(comparison) = Op::of(op) {
             return self.compared(left, comparison, right);
@@ -209,7 +207,7 @@ impl<'a> ExpressionBinder<'a> {
         match op {
             BinaryOperator::And | BinaryOperator::Or => {
                 let parts = vec![self.condition(left)?, self.condition(right)?];
-                Ok(Typed::answer(if *op == BinaryOperator::And {
+                Ok(Typed::boolean(if *op == BinaryOperator::And {
                     Node::And(parts)
                 } else {
                     Node::Or(parts)
@@ -218,7 +216,7 @@ impl<'a> ExpressionBinder<'a> {
             BinaryOperator::StringConcat => named("concat", self.values([left, right])?),
             _ => {
                 let left = self.value(left)?;
-                Typed::calculated(op, left, self.value(right)?)
+                Typed::arithmetic(op, left, self.value(right)?)
             }
         }
     }
@@ -229,7 +227,12 @@ impl<'a> ExpressionBinder<'a> {
     }
 
     /// Binds a date or a timestamp plus or minus an interval; `None` if neither side is an interval.
-    fn shifted(&mut self, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Typed>> {
+    fn interval_sum(
+        &mut self,
+        left: &Expr,
+        op: &BinaryOperator,
+        right: &Expr,
+    ) -> Result<Option<Typed>> {
         let (base, interval) = match (op, interval_of(left), interval_of(right)) {
             (BinaryOperator::Plus | BinaryOperator::Minus, None, Some(interval)) => {
                 (left, interval)
@@ -237,29 +240,29 @@ impl<'a> ExpressionBinder<'a> {
             (BinaryOperator::Plus, Some(interval), None) => (right, interval),
             _ => return Ok(None),
         };
-        let span = match (op, interval_literal(interval)?) {
-            (BinaryOperator::Minus, span) => span.negated()?,
-            (_, span) => span,
-        };
-        let function = Function::from_closure(move |values| shifted(values, span));
+        let mut interval = interval_literal(interval)?;
+        if *op == BinaryOperator::Minus {
+            interval = interval.negated()?;
+        }
+        let function = Function::from_closure(move |values| add_interval(values, interval));
         Typed::call(function, vec![self.value(base)?]).map(Some)
     }
 
     fn is_null(&mut self, inner: &Expr, negated: bool) -> Result<Typed> {
         let inner = Box::new(self.value(inner)?.node);
-        either(Typed::answer(Node::IsNull(inner)), negated)
+        negated_if(Typed::boolean(Node::IsNull(inner)), negated)
     }
 
     fn is_true(&mut self, inner: &Expr, expected: bool, negated: bool) -> Result<Typed> {
         let inner = self.condition(inner)?;
         let inner = if expected { inner } else { inner.negated() };
-        either(Typed::answer(Node::IsTrue(Box::new(inner))), negated)
+        negated_if(Typed::boolean(Node::IsTrue(Box::new(inner))), negated)
     }
 
     /// Binds `RLIKE`, which searches a pattern in strings.
-    fn matched(&mut self, expr: &Expr, pattern: &Expr) -> Result<Typed> {
+    fn rlike(&mut self, expr: &Expr, pattern: &Expr) -> Result<Typed> {
         let text = self.value(expr)?;
-        text.comparable()?;
+        text.check_collation()?;
         let text = text.cast(&DataType::Utf8)?;
         if is_null_literal(pattern) {
             let function = Function::from_closure(|strings| {
@@ -362,7 +365,7 @@ impl<'a> ExpressionBinder<'a> {
                 let value = self.value(value)?;
                 Typed::null_if(value, self.value(equal)?)
             }
-            ("rlike" | "regexp" | "regexp_like", [text, pattern]) => self.matched(text, pattern),
+            ("rlike" | "regexp" | "regexp_like", [text, pattern]) => self.rlike(text, pattern),
             ("isnull", [value]) => self.is_null(value, false),
             ("isnotnull", [value]) => self.is_null(value, true),
             ("current_timestamp" | "now", []) => Ok(self.now()),
@@ -372,7 +375,7 @@ impl<'a> ExpressionBinder<'a> {
     }
 }
 
-/// Returns the function of this name.
+/// Binds a call of the function of this name.
 fn named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
     if let Some(data_type) = cast_of(name)
         && arguments.len() == 1
@@ -381,7 +384,7 @@ fn named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
         return only.cast(&data_type);
     }
     if matches!(name, "greatest" | "least") {
-        arguments.iter().try_for_each(Typed::comparable)?;
+        arguments.iter().try_for_each(Typed::check_collation)?;
     }
     let function = Function::named(name, arguments.len()).ok_or_else(|| {
         let (name, count) = (clipped(name), arguments.len());
@@ -390,21 +393,21 @@ fn named(name: &str, mut arguments: Vec<Typed>) -> Result<Typed> {
     Typed::call(function, arguments)
 }
 
-fn either(answers: Typed, negated: bool) -> Result<Typed> {
+fn negated_if(condition: Typed, negated: bool) -> Result<Typed> {
     if !negated {
-        return Ok(answers);
+        return Ok(condition);
     }
-    Ok(Typed::answer(answers.condition()?.negated()))
+    Ok(Typed::boolean(condition.condition()?.negated()))
 }
 
 /// Compiles a `LIKE` pattern that is a literal.
-fn matcher(
+fn like_pattern(
     pattern: &Expr,
     escape: Option<&Expr>,
-    folded: impl Fn(String) -> String,
-) -> Result<Matcher> {
+    fold_case: impl Fn(String) -> String,
+) -> Result<LikePattern> {
     let pattern = text_of(pattern)
-        .map(folded)
+        .map(fold_case)
         .ok_or_else(|| unsupported("LIKE with a pattern that is not a string in quotes"))?;
     let escape = match escape {
         None => DEFAULT_ESCAPE,
@@ -412,7 +415,7 @@ fn matcher(
             .and_then(|text| text.parse().ok())
             .ok_or_else(|| type_error("ESCAPE takes one character in quotes"))?,
     };
-    Matcher::new(&pattern, escape).map_err(type_error)
+    LikePattern::new(&pattern, escape).map_err(type_error)
 }
 
 /// Returns the value of a string literal.

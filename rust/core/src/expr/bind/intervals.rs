@@ -3,9 +3,9 @@
 use sqlparser::ast::{DateTimeField, Expr, Interval, UnaryOperator, Value};
 
 use crate::error::Result;
-use crate::expr::evaluate::functions::{Span, out_of_range, unsupported};
+use crate::expr::evaluate::functions::{CalendarInterval, out_of_range, unsupported};
 use crate::expr::text::string_literals;
-use crate::spec::interval::micros_of_unit;
+use crate::spec::interval::{micros_of_unit, parse_seconds};
 use crate::spec::json::clipped;
 
 /// Returns the interval of an `INTERVAL` expression.
@@ -18,7 +18,7 @@ pub(super) fn interval_of(expr: &Expr) -> Option<&Interval> {
 }
 
 /// Parses `INTERVAL 7 DAYS`, `INTERVAL '-1' MONTH`, `INTERVAL '2 hours'`.
-pub(super) fn interval_literal(interval: &Interval) -> Result<Span> {
+pub(super) fn interval_literal(interval: &Interval) -> Result<CalendarInterval> {
     let refused = || unsupported(&format!("the interval {}", clipped(&interval.to_string())));
     if interval.last_field.is_some() {
         return Err(refused());
@@ -39,12 +39,15 @@ pub(super) fn interval_literal(interval: &Interval) -> Result<Span> {
         count.checked_mul(length).ok_or_else(out_of_range)
     };
     Ok(match unit {
-        "year" => Span::Months(times(12)?),
-        "month" => Span::Months(times(1)?),
-        "week" => Span::Days(times(7)?),
-        "day" => Span::Days(times(1)?),
-        "second" => Span::Micros(seconds(number).ok_or_else(refused)?),
-        shorter => Span::Micros(times(micros_of_unit(shorter).ok_or_else(refused)?)?),
+        "year" => CalendarInterval::Months(times(12)?),
+        "month" => CalendarInterval::Months(times(1)?),
+        "week" => CalendarInterval::Days(times(7)?),
+        "day" => CalendarInterval::Days(times(1)?),
+        "second" => {
+            let micros = parse_seconds(number).ok_or_else(refused)?;
+            CalendarInterval::Micros(i64::try_from(micros).map_err(|_| out_of_range())?)
+        }
+        shorter => CalendarInterval::Micros(times(micros_of_unit(shorter).ok_or_else(refused)?)?),
     })
 }
 
@@ -71,20 +74,5 @@ fn unit_of(field: &DateTimeField) -> Option<String> {
     match field {
         DateTimeField::Custom(_) => None,
         other => Some(other.to_string().to_ascii_lowercase()),
-    }
-}
-
-/// Parses seconds with at most six decimal places, as microseconds.
-fn seconds(number: &str) -> Option<i64> {
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if fraction.len() > 6 || !fraction.bytes().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
-    let micros: i64 = format!("{fraction:0<6}").parse().ok()?;
-    let whole_micros = whole.parse::<i64>().ok()?.checked_mul(1_000_000)?;
-    if whole.starts_with('-') {
-        whole_micros.checked_sub(micros)
-    } else {
-        whole_micros.checked_add(micros)
     }
 }

@@ -18,7 +18,7 @@ use recursive::recursive;
 use crate::error::{Error, Result};
 use crate::expr::evaluate::Evaluator;
 use crate::expr::evaluate::functions::type_error;
-use crate::expr::evaluate::like::Matcher;
+use crate::expr::evaluate::like::LikePattern;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::bound_formula::BoundFormula;
 use crate::expr::node::formula::Formula;
@@ -32,7 +32,7 @@ use expression::ExpressionBinder;
 use typed::Typed;
 
 pub(crate) use columns::closest_columns;
-use values::{decided, membership};
+use values::{membership, simple_comparison};
 
 impl Predicate {
     /// Binds the predicate to `schema`; types are coerced as in Spark.
@@ -68,8 +68,8 @@ impl Formula {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `formula.column`, `formula.type`, `formula.unsupported` with the name of what is
-    /// not known; `formula.value` for a constant that has none.
+    /// Invalid argument: `formula.column`, `formula.type`, `formula.unsupported` with the unsupported
+    /// construct; `formula.value` for a constant that cannot be computed.
     pub fn bind(&self, mut fields: &Fields) -> Result<BoundFormula> {
         let typed = ExpressionBinder::new(&mut fields).value(self.root())?;
         Ok(self.bound(checked(typed)?))
@@ -90,7 +90,7 @@ impl Formula {
     }
 }
 
-/// Evaluates the expression on a row of nulls: if that fails, it fails for every row.
+/// Evaluates the expression on a row of nulls, to report an error that would occur for every row.
 fn checked(typed: Typed) -> Result<Typed> {
     Evaluator::of_nulls().value(&typed.node)?;
     Ok(typed)
@@ -121,9 +121,9 @@ impl Binder<'_> {
                     Node::IsNull(Box::new(Node::Column(self.columns.find(path)?)))
                 }
                 Expr::Value(Operand::Literal(literal)) => {
-                    Node::answer(Some(*literal == Literal::Null))
+                    Node::boolean(Some(*literal == Literal::Null))
                 }
-                Expr::Computed(formula) => {
+                Expr::Formula(formula) => {
                     let inner = ExpressionBinder::new(&mut self.columns).value(formula.root())?;
                     Node::IsNull(Box::new(checked(inner)?.node))
                 }
@@ -131,10 +131,10 @@ impl Binder<'_> {
             },
             Expr::Is(inner, true) => Node::IsTrue(Box::new(self.node(inner)?)),
             Expr::Is(inner, false) => Node::IsTrue(Box::new(self.node(inner)?.negated())),
-            Expr::Computed(formula) => self.computed(formula)?,
+            Expr::Formula(formula) => self.formula(formula)?,
             Expr::Compare(left, op, right) => {
                 let (left, right) = (self.typed(left)?, self.typed(right)?);
-                match decided(*op, &left.node, &right.node) {
+                match simple_comparison(*op, &left.node, &right.node) {
                     Some(node) => node?,
                     None => checked(Typed::compared(*op, left, right)?)?.node,
                 }
@@ -154,20 +154,20 @@ impl Binder<'_> {
             } => {
                 let column = self.columns.find(column)?;
                 match &column.family {
-                    Family::Void => return Ok(Node::answer(None)),
+                    Family::Void => return Ok(Node::boolean(None)),
                     Family::Other(_) => {
                         return Err(kind_error(&column, "LIKE takes a column of strings"));
                     }
                     _ => {}
                 }
-                let matcher = Matcher::new(pattern, *escape)
+                let pattern = LikePattern::new(pattern, *escape)
                     .map_err(|what| Error::invalid("filter.literal", what))?;
-                Typed::like(Typed::column(column), matcher)?.node
+                Typed::like(Typed::column(column), pattern)?.node
             }
         })
     }
 
-    fn computed(&mut self, formula: &Formula) -> Result<Node> {
+    fn formula(&mut self, formula: &Formula) -> Result<Node> {
         let typed = ExpressionBinder::new(&mut self.columns).value(formula.root())?;
         Ok(as_condition(typed, formula.text())?.node)
     }
@@ -187,8 +187,8 @@ impl Binder<'_> {
     /// Binds a column or a literal as a condition.
     fn value(&mut self, operand: &Operand) -> Result<Node> {
         match operand {
-            Operand::Literal(Literal::Null) => Ok(Node::answer(None)),
-            Operand::Literal(Literal::Boolean(value)) => Ok(Node::answer(Some(*value))),
+            Operand::Literal(Literal::Null) => Ok(Node::boolean(None)),
+            Operand::Literal(Literal::Boolean(value)) => Ok(Node::boolean(Some(*value))),
             Operand::Literal(literal) => Err(Error::invalid(
                 "filter.type",
                 format!("{literal} is {}, not a condition", literal.kind()),
@@ -197,7 +197,7 @@ impl Binder<'_> {
                 let column = self.columns.find(path)?;
                 match &column.family {
                     Family::Boolean => Ok(Node::Column(column)),
-                    Family::Void => Ok(Node::answer(None)),
+                    Family::Void => Ok(Node::boolean(None)),
                     _ => Err(kind_error(
                         &column,
                         "only a boolean column is a condition by itself",

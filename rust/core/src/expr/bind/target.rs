@@ -66,8 +66,8 @@ impl Target<'_> {
                 escape: *escape,
             },
             // string literals may contain its names
-            Expr::Computed(_) if self.alias.is_some() || self.joined => return None,
-            Expr::Computed(formula) => Expr::Computed(formula.clone()),
+            Expr::Formula(_) if self.alias.is_some() || self.joined => return None,
+            Expr::Formula(formula) => Expr::Formula(formula.clone()),
         })
     }
 

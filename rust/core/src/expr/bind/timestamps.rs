@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns::Columns;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::node::formula::Formula;
 use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
 use crate::expr::value::family::Family;
@@ -36,7 +36,7 @@ impl Predicate {
             times.insert(text.to_owned());
             Some(0)
         };
-        Zoned::new(schema, partitions, &mut lookup).weakened(&self.root)?;
+        TimeZoneConverter::new(schema, partitions, &mut lookup).implied(&self.root)?;
         Ok(times)
     }
 
@@ -58,19 +58,20 @@ impl Predicate {
         timestamps: &BTreeMap<String, i64>,
     ) -> Result<Option<Self>> {
         let mut lookup = |text: &str| timestamps.get(text).copied();
-        let root = Zoned::new(schema, partitions, &mut lookup).weakened(&self.root)?;
+        let root = TimeZoneConverter::new(schema, partitions, &mut lookup).implied(&self.root)?;
         Ok(root.map(|root| Self { root }))
     }
 }
 
-struct Zoned<'a> {
+/// Converts local timestamps of a predicate to instants.
+struct TimeZoneConverter<'a> {
     schema: &'a StructType,
     partitions: &'a [String],
     columns: Columns<'a>,
     lookup: &'a mut dyn FnMut(&str) -> Option<i64>,
 }
 
-impl<'a> Zoned<'a> {
+impl<'a> TimeZoneConverter<'a> {
     fn new(
         schema: &'a StructType,
         partitions: &'a [String],
@@ -85,37 +86,37 @@ impl<'a> Zoned<'a> {
     }
 
     /// Returns a condition that this one implies.
-    fn weakened(&mut self, expr: &Expr) -> Result<Option<Expr>> {
+    fn implied(&mut self, expr: &Expr) -> Result<Option<Expr>> {
         Ok(match expr {
             Expr::And(parts) => {
-                let parts = self.each(parts, Self::weakened)?;
+                let parts = self.each(parts, Self::implied)?;
                 let parts: Vec<_> = parts.into_iter().flatten().collect();
                 (!parts.is_empty()).then(|| Expr::all(parts))
             }
             Expr::Or(parts) => {
-                let parts = self.each(parts, Self::weakened)?;
+                let parts = self.each(parts, Self::implied)?;
                 parts.into_iter().collect::<Option<_>>().map(Expr::any)
             }
-            other => self.exact(other)?,
+            other => self.equivalent(other)?,
         })
     }
 
     /// Returns an equivalent condition; `None` if it depends on the time zone.
-    fn exact(&mut self, expr: &Expr) -> Result<Option<Expr>> {
+    fn equivalent(&mut self, expr: &Expr) -> Result<Option<Expr>> {
         let boxed = |inner: Option<Expr>| inner.map(Box::new);
         Ok(match expr {
             Expr::And(parts) => {
-                let parts = self.each(parts, Self::exact)?;
+                let parts = self.each(parts, Self::equivalent)?;
                 parts.into_iter().collect::<Option<_>>().map(Expr::all)
             }
             Expr::Or(parts) => {
-                let parts = self.each(parts, Self::exact)?;
+                let parts = self.each(parts, Self::equivalent)?;
                 parts.into_iter().collect::<Option<_>>().map(Expr::any)
             }
-            Expr::Not(inner) => boxed(self.exact(inner)?).map(Expr::Not),
-            Expr::IsNull(inner) => boxed(self.exact(inner)?).map(Expr::IsNull),
+            Expr::Not(inner) => boxed(self.equivalent(inner)?).map(Expr::Not),
+            Expr::IsNull(inner) => boxed(self.equivalent(inner)?).map(Expr::IsNull),
             Expr::Is(inner, value) => {
-                boxed(self.exact(inner)?).map(|inner| Expr::Is(inner, *value))
+                boxed(self.equivalent(inner)?).map(|inner| Expr::Is(inner, *value))
             }
             Expr::Compare(left, op, right) => {
                 let sides = match (left, right) {
@@ -126,15 +127,12 @@ impl<'a> Zoned<'a> {
                         .literal(path, literal)?
                         .map(|literal| (Operand::Literal(literal), right.clone())),
                     (Operand::Column(left_path), Operand::Column(right_path)) => {
-                        let mut zoned = |path| {
-                            let is_timestamp = self.columns.find(path)?.family == Family::Timestamp;
-                            Ok::<_, Error>((is_timestamp, is_timestamp && self.is_partition(path)))
-                        };
-                        let same = matches!(
-                            (zoned(left_path)?, zoned(right_path)?),
-                            ((false, _), (false, _)) | ((true, false), (true, false))
-                        );
-                        same.then(|| (left.clone(), right.clone()))
+                        let is_zoned = self.columns.find(left_path)?.family == Family::Timestamp;
+                        let is_same = is_zoned
+                            == (self.columns.find(right_path)?.family == Family::Timestamp);
+                        let is_local = is_zoned
+                            && (self.is_partition(left_path) || self.is_partition(right_path));
+                        (is_same && !is_local).then(|| (left.clone(), right.clone()))
                     }
                     (Operand::Literal(_), Operand::Literal(_)) => None,
                 };
@@ -148,7 +146,7 @@ impl<'a> Zoned<'a> {
                 let list = timestamps.into_iter().collect::<Option<_>>();
                 list.map(|list| Expr::In(path.clone(), list))
             }
-            Expr::Computed(formula) => (!self.is_zoned(formula)).then(|| expr.clone()),
+            Expr::Formula(formula) => (!self.depends_on_time_zone(formula)).then(|| expr.clone()),
             Expr::Value(_) | Expr::Like { .. } => Some(expr.clone()),
         })
     }
@@ -156,9 +154,9 @@ impl<'a> Zoned<'a> {
     fn each(
         &mut self,
         parts: &[Expr],
-        change: fn(&mut Self, &Expr) -> Result<Option<Expr>>,
+        convert: fn(&mut Self, &Expr) -> Result<Option<Expr>>,
     ) -> Result<Vec<Option<Expr>>> {
-        parts.iter().map(|part| change(self, part)).collect()
+        parts.iter().map(|part| convert(self, part)).collect()
     }
 
     /// Converts a literal that is compared with a column.
@@ -188,7 +186,7 @@ impl<'a> Zoned<'a> {
     }
 
     /// Returns `true` if the value of a formula may depend on the time zone.
-    fn is_zoned(&self, formula: &Formula) -> bool {
+    fn depends_on_time_zone(&self, formula: &Formula) -> bool {
         let named = |word: &String| {
             let mut fields = self.schema.fields().iter();
             fields.find(|field| field.name.eq_ignore_ascii_case(word))

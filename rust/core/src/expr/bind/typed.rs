@@ -8,14 +8,14 @@ use arrow_array::{ArrayRef, NullArray, StringArray, new_empty_array};
 use arrow_schema::DataType;
 use sqlparser::ast::BinaryOperator;
 
-use super::values::{decided, membership};
+use super::values::{membership, simple_comparison};
 use crate::error::Result;
 use crate::expr::evaluate::Evaluator;
 use crate::expr::evaluate::functions::{
-    Arithmetic, Computed, Function, agreed_type, always_fits, cast_value, compared, type_error,
-    unsupported,
+    Arithmetic, ColumnarValue, Function, agreed_type, always_fits, cast_value, compared,
+    type_error, unsupported,
 };
-use crate::expr::evaluate::like::Matcher;
+use crate::expr::evaluate::like::LikePattern;
 use crate::expr::node::Node;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::value::comparison::Op;
@@ -45,7 +45,7 @@ impl Typed {
         Self { node, data_type }
     }
 
-    pub(super) fn answer(node: Node) -> Self {
+    pub(super) fn boolean(node: Node) -> Self {
         Self::new(node, DataType::Boolean)
     }
 
@@ -82,7 +82,7 @@ impl Typed {
         if self.data_type == *data_type {
             return Ok(self);
         }
-        cast_value(&self.no_values(), data_type)?;
+        cast_value(&self.empty_array(), data_type)?;
         let node = Node::Cast {
             always_fits: always_fits(&self.data_type, data_type),
             value: Box::new(self.node),
@@ -103,8 +103,8 @@ impl Typed {
     }
 
     pub(super) fn call(function: Function, arguments: Vec<Self>) -> Result<Self> {
-        let none: Vec<_> = arguments.iter().map(Self::no_values).collect();
-        let data_type = function.call(&none)?.data_type().clone();
+        let empty: Vec<_> = arguments.iter().map(Self::empty_array).collect();
+        let data_type = function.call(&empty)?.data_type().clone();
         let arguments = arguments
             .into_iter()
             .map(|argument| argument.node)
@@ -114,27 +114,27 @@ impl Typed {
 
     /// Builds a comparison: `=`, `<` and so on.
     pub(super) fn compared(op: Op, left: Self, right: Self) -> Result<Self> {
-        if let Some(Ok(node)) = decided(op, &left.node, &right.node) {
-            return Ok(Self::answer(node));
+        if let Some(Ok(node)) = simple_comparison(op, &left.node, &right.node) {
+            return Ok(Self::boolean(node));
         }
         let (own, other) = (left.characters(), right.characters());
-        let (left, right) = (left.fitted_to(other)?, right.fitted_to(own)?);
+        let (left, right) = (left.padded_for(other)?, right.padded_for(own)?);
         let both = match agreed_type(&left.data_type, &right.data_type)? {
             DataType::Null => DataType::Boolean,
             both => both,
         };
         if both == DataType::Utf8 {
-            left.comparable()?;
-            right.comparable()?;
+            left.check_collation()?;
+            right.check_collation()?;
         }
         let (left, right) = (left.cast(&both)?, right.cast(&both)?);
-        compared(op, &left.no_rows(), &right.no_rows())?;
+        compared(op, &left.empty_value(), &right.empty_value())?;
         let (left, right) = (Box::new(left.node), Box::new(right.node));
-        Ok(Self::answer(Node::Compared(op, left, right)))
+        Ok(Self::boolean(Node::Compare(op, left, right)))
     }
 
     /// Builds arithmetic: `+`, `-`, `*`, `/`, `%`, `DIV`.
-    pub(super) fn calculated(op: &BinaryOperator, left: Self, right: Self) -> Result<Self> {
+    pub(super) fn arithmetic(op: &BinaryOperator, left: Self, right: Self) -> Result<Self> {
         for Self { data_type, .. } in [&left, &right] {
             if !data_type.is_numeric() && !matches!(data_type, DataType::Null | DataType::Utf8) {
                 return Err(unsupported(&format!(
@@ -143,9 +143,9 @@ impl Typed {
             }
         }
         let arithmetic = Arithmetic::of(op)?;
-        let whole = left.data_type.is_integer() || right.data_type.is_integer();
+        let has_integer = left.data_type.is_integer() || right.data_type.is_integer();
         let number = |side: Self| match side.data_type {
-            DataType::Utf8 if whole => side.cast(&DataType::Int64),
+            DataType::Utf8 if has_integer => side.cast(&DataType::Int64),
             DataType::Utf8 => side.cast(&DataType::Float64),
             DataType::Null => side.cast(&DataType::Int32),
             _ => Ok(side),
@@ -153,9 +153,9 @@ impl Typed {
         let (left, right) = (number(left)?, number(right)?);
         let both = arithmetic.operand_type(&left.data_type, &right.data_type)?;
         let (left, right) = (left.cast(&both)?, right.cast(&both)?);
-        let values = arithmetic.calculated(&left.no_rows(), &right.no_rows())?;
+        let values = arithmetic.evaluate(&left.empty_value(), &right.empty_value())?;
         let (left, right) = (Box::new(left.node), Box::new(right.node));
-        let node = Node::Calculated(arithmetic, left, right);
+        let node = Node::Arithmetic(arithmetic, left, right);
         Ok(Self::new(node, values.data_type().clone()))
     }
 
@@ -163,14 +163,14 @@ impl Typed {
         value.with(|value| {
             let above = Self::compared(Op::GtEq, value.clone(), low)?;
             let below = Self::compared(Op::LtEq, value, high)?;
-            Ok(Self::answer(Node::And(vec![above.node, below.node])))
+            Ok(Self::boolean(Node::And(vec![above.node, below.node])))
         })
     }
 
     /// Builds `IN`, with all sides in their common type.
     pub(super) fn within(value: Self, list: Vec<Self>) -> Result<Self> {
         if let Some(Ok(node)) = value.among_literals(&list) {
-            return Ok(Self::answer(node));
+            return Ok(Self::boolean(node));
         }
         let mut both = value.data_type.clone();
         for element in &list {
@@ -179,7 +179,7 @@ impl Typed {
         value.cast(&both)?.with(|value| {
             let same = |element| Ok(Self::compared(Op::Eq, value.clone(), element)?.node);
             let list = list.into_iter().map(same).collect::<Result<_>>()?;
-            Ok(Self::answer(Node::Or(list)))
+            Ok(Self::boolean(Node::Or(list)))
         })
     }
 
@@ -199,11 +199,11 @@ impl Typed {
         Some(membership(column, &list))
     }
 
-    pub(super) fn like(text: Self, matcher: Matcher) -> Result<Self> {
-        text.comparable()?;
-        Ok(Self::answer(Node::Like {
+    pub(super) fn like(text: Self, pattern: LikePattern) -> Result<Self> {
+        text.check_collation()?;
+        Ok(Self::boolean(Node::Like {
             text: Box::new(text.cast(&DataType::Utf8)?.node),
-            matcher: Arc::new(matcher),
+            pattern: Arc::new(pattern),
         }))
     }
 
@@ -216,7 +216,7 @@ impl Typed {
     }
 
     pub(super) fn coalesce(parts: Vec<Self>) -> Result<Self> {
-        let (parts, data_type) = Self::alike(parts)?;
+        let (parts, data_type) = Self::to_common_type(parts)?;
         Ok(Self::new(Node::Coalesce(parts), data_type))
     }
 
@@ -224,7 +224,7 @@ impl Typed {
     pub(super) fn case(conditions: Vec<Self>, values: Vec<Self>) -> Result<Self> {
         let conditions = conditions.into_iter().map(Self::condition);
         let conditions = conditions.collect::<Result<Vec<_>>>()?;
-        let (mut values, data_type) = Self::alike(values)?;
+        let (mut values, data_type) = Self::to_common_type(values)?;
         let otherwise = values
             .pop()
             .ok_or_else(|| type_error("CASE has no values"))?;
@@ -235,13 +235,13 @@ impl Typed {
         Ok(Self::new(node, data_type))
     }
 
-    /// Builds an expression that uses a value several times and computes it once.
-    pub(super) fn with(self, make: impl FnOnce(Self) -> Result<Self>) -> Result<Self> {
-        static MADE: AtomicU64 = AtomicU64::new(0);
+    /// Builds an expression that uses a value several times, but evaluates it once.
+    pub(super) fn with(self, build: impl FnOnce(Self) -> Result<Self>) -> Result<Self> {
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         if matches!(self.node, Node::Column(_) | Node::Constant(_)) {
-            return make(self);
+            return build(self);
         }
-        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let column = Arc::new(BoundColumn {
             // no column has an empty name
             path: vec![String::new(), number.to_string()],
@@ -250,7 +250,7 @@ impl Typed {
             collation: self.collated().and_then(|column| column.collation.clone()),
             family: Family::of_arrow(&self.data_type),
         });
-        let result = make(Self::column(Arc::clone(&column)))?;
+        let result = build(Self::column(Arc::clone(&column)))?;
         let node = Node::With {
             value: Box::new(self.node),
             column,
@@ -259,8 +259,8 @@ impl Typed {
         Ok(Self::new(node, result.data_type))
     }
 
-    /// Converts alternative values to their common type: the last two first.
-    fn alike(parts: Vec<Self>) -> Result<(Vec<Node>, DataType)> {
+    /// Casts alternative values to their common type, which is found from the last to the first.
+    fn to_common_type(parts: Vec<Self>) -> Result<(Vec<Node>, DataType)> {
         let mut both = DataType::Null;
         let mut cast: Vec<Self> = Vec::with_capacity(parts.len());
         for part in parts.into_iter().rev() {
@@ -280,8 +280,9 @@ impl Typed {
     }
 
     /// Refuses to compare strings of a column with a collation, or derived from one.
-    pub(super) fn comparable(&self) -> Result<()> {
-        self.collated().map_or(Ok(()), |column| column.comparable())
+    pub(super) fn check_collation(&self) -> Result<()> {
+        self.collated()
+            .map_or(Ok(()), |column| column.check_collation())
     }
 
     fn collated(&self) -> Option<Arc<BoundColumn>> {
@@ -307,12 +308,12 @@ impl Typed {
 
     /// Pads for a comparison with a column of `char(n)`, whose values are padded with spaces: such a
     /// column, or a string literal, is padded to the same length.
-    fn fitted_to(self, characters: Option<usize>) -> Result<Self> {
-        let is_written = matches!(self.node, Node::Constant(_)) || self.characters().is_some();
+    fn padded_for(self, characters: Option<usize>) -> Result<Self> {
+        let can_be_padded = matches!(self.node, Node::Constant(_)) || self.characters().is_some();
         let Some(characters) = characters.max(self.characters()) else {
             return Ok(self);
         };
-        if !is_written || self.data_type != DataType::Utf8 {
+        if !can_be_padded || self.data_type != DataType::Utf8 {
             return Ok(self);
         }
         let function = Function::from_closure(move |values| {
@@ -323,11 +324,11 @@ impl Typed {
         Self::call(function, vec![self])
     }
 
-    fn no_values(&self) -> ArrayRef {
+    fn empty_array(&self) -> ArrayRef {
         new_empty_array(&self.data_type)
     }
 
-    fn no_rows(&self) -> Computed {
-        Computed::Rows(self.no_values())
+    fn empty_value(&self) -> ColumnarValue {
+        ColumnarValue::Array(self.empty_array())
     }
 }

@@ -212,17 +212,17 @@ fn among_decimals((value, scale): (i128, u8), column: u8) -> LiteralPosition {
 
 /// Returns `true` if strings are compared with another type: they are cast to it row by row.
 fn casts_strings(left: &Family, right: &Family) -> bool {
-    let other = |family: &Family| {
+    let is_target = |family: &Family| {
         !matches!(
             family,
             Family::String | Family::Binary | Family::Void | Family::Other(_)
         )
     };
-    (*left == Family::String && other(right)) || (other(left) && *right == Family::String)
+    (*left == Family::String && is_target(right)) || (is_target(left) && *right == Family::String)
 }
 
 /// Returns the form in which columns of two families are compared.
-fn common(left: &Family, right: &Family) -> Option<Form> {
+fn common_form(left: &Family, right: &Family) -> Option<Form> {
     use Family::{
         Binary, Boolean, Date, Decimal, Double, Float, Integer, String, Timestamp, TimestampNtz,
     };
@@ -238,7 +238,7 @@ fn common(left: &Family, right: &Family) -> Option<Form> {
     })
 }
 
-/// Compares two literals: as a row of a column of the first one's type.
+/// Compares two literals: the first one as a row of a column of its type.
 fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Result<Option<bool>> {
     let family = match left {
         Literal::Null if *right == Literal::Null => {
@@ -271,31 +271,31 @@ fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Result<Option<bo
         family,
     };
     let node = comparison(&Arc::new(column), op, right)?;
-    let answer = Evaluator::of_value(&values).answers(&node)?;
-    Ok(answer.iter().next().flatten())
+    let result = Evaluator::of_value(&values).condition(&node)?;
+    Ok(result.iter().next().flatten())
 }
 
 /// Builds a comparison that bounds can decide: of a column with a constant, of two columns, or of two
 /// constants. `None` for other expressions, and for strings that are cast row by row.
-pub(super) fn decided(op: Op, left: &Node, right: &Node) -> Option<Result<Node>> {
+pub(super) fn simple_comparison(op: Op, left: &Node, right: &Node) -> Option<Result<Node>> {
     match (left, right) {
         (Node::Constant(left), Node::Constant(right)) => {
             let (left, right) = (Literal::of(left)?, Literal::of(right)?);
-            Some(compare_literals(&left, op, &right).map(Node::answer))
+            Some(compare_literals(&left, op, &right).map(Node::boolean))
         }
-        (column, Node::Constant(value)) => with_constant(column, op, value),
-        (Node::Constant(value), column) => with_constant(column, op.flipped(), value),
+        (column, Node::Constant(value)) => compare_constant(column, op, value),
+        (Node::Constant(value), column) => compare_constant(column, op.flipped(), value),
         (Node::Column(left), Node::Column(right)) => {
             let lengths = left.char_length.zip(right.char_length);
             let unequal = lengths.is_some_and(|(left, right)| left != right);
             let cast = unequal || casts_strings(&left.family, &right.family);
-            (!cast).then(|| between_columns(left, op, right))
+            (!cast).then(|| compare_columns(left, op, right))
         }
         _ => None,
     }
 }
 
-fn with_constant(column: &Node, op: Op, value: &ArrayRef) -> Option<Result<Node>> {
+fn compare_constant(column: &Node, op: Op, value: &ArrayRef) -> Option<Result<Node>> {
     let column = match column {
         Node::Column(column) => column,
         // a date is compared as its midnight, a local timestamp as one in UTC
@@ -315,10 +315,9 @@ fn with_constant(column: &Node, op: Op, value: &ArrayRef) -> Option<Result<Node>
 
 /// Builds `IN` of a column and literals.
 pub(super) fn membership(column: &Arc<BoundColumn>, list: &[Literal]) -> Result<Node> {
-    column.comparable()?;
+    column.check_collation()?;
     if column.family == Family::Void {
-        let known = if list.is_empty() { Some(false) } else { None };
-        return Ok(Node::answer(known));
+        return Ok(Node::boolean(list.is_empty().then_some(false)));
     }
     let mut or_null = false;
     let mut forms: Vec<(Form, Vec<Value>)> = Vec::new();
@@ -336,75 +335,61 @@ pub(super) fn membership(column: &Arc<BoundColumn>, list: &[Literal]) -> Result<
     }
     if forms.is_empty() {
         return Ok(match (list.is_empty(), or_null) {
-            (true, _) => Node::answer(Some(false)),
-            (false, true) => Node::answer(None),
-            (false, false) => if_present(column, false),
+            (true, _) => Node::boolean(Some(false)),
+            (false, true) => Node::boolean(None),
+            (false, false) => if_not_null(column, false),
         });
     }
-    let node = |(form, values)| -> Result<Node> {
-        Ok(Node::In {
-            column: Arc::clone(column),
-            form,
-            list: Arc::new(in_list(values)),
-            or_null,
-        })
+    let node = |(form, values)| Node::In {
+        column: Arc::clone(column),
+        form,
+        list: Arc::new(in_list(values)),
+        or_null,
     };
     // floating-point numbers in a list with exact ones are compared separately
-    let mut nodes = forms.into_iter().map(node).collect::<Result<Vec<_>>>()?;
-    match (nodes.len(), nodes.pop()) {
-        (1, Some(only)) => Ok(only),
-        (_, last) => {
-            nodes.extend(last);
-            Ok(Node::Or(nodes))
-        }
-    }
+    let nodes = forms.into_iter().map(node).collect::<Vec<_>>();
+    Ok(match <[Node; 1]>::try_from(nodes) {
+        Ok([only]) => only,
+        Err(nodes) => Node::Or(nodes),
+    })
 }
 
 fn is_null(column: &Arc<BoundColumn>) -> Node {
     Node::IsNull(Box::new(Node::Column(Arc::clone(column))))
 }
 
-/// Returns this answer for rows where the column is not null, null for others.
-fn if_present(column: &Arc<BoundColumn>, answer: bool) -> Node {
-    let (missing, unknown) = (is_null(column), Node::answer(None));
-    if answer {
-        Node::Or(vec![missing.negated(), unknown])
+/// Builds a condition with this result for rows where the column is not null, and null for others.
+fn if_not_null(column: &Arc<BoundColumn>, result: bool) -> Node {
+    let (is_null, null) = (is_null(column), Node::boolean(None));
+    if result {
+        Node::Or(vec![is_null.negated(), null])
     } else {
-        Node::And(vec![missing, unknown])
+        Node::And(vec![is_null, null])
     }
 }
 
 /// Builds a comparison of a column with a literal.
 fn comparison(column: &Arc<BoundColumn>, op: Op, literal: &Literal) -> Result<Node> {
-    column.comparable()?;
+    column.check_collation()?;
     let position = position(column, literal)?;
-    if op == Op::NullSafeEq {
-        return Ok(match position {
-            _ if *literal == Literal::Null => is_null(column),
-            LiteralPosition::Null => Node::answer(Some(false)),
-            position => Node::IsTrue(Box::new(ordered(column, Order::Eq, position))),
-        });
-    }
-    let order = match op {
-        Op::Lt => Order::Lt,
-        Op::LtEq => Order::LtEq,
-        Op::Gt => Order::Gt,
-        Op::GtEq => Order::GtEq,
-        Op::NotEq => return Ok(ordered(column, Order::Eq, position).negated()),
-        Op::Eq | Op::NullSafeEq => Order::Eq,
-    };
-    Ok(ordered(column, order, position))
+    Ok(match (op, &position) {
+        (Op::NullSafeEq, _) if *literal == Literal::Null => is_null(column),
+        (Op::NullSafeEq, LiteralPosition::Null) => Node::boolean(Some(false)),
+        (Op::NullSafeEq, _) => Node::IsTrue(Box::new(ordered(column, Order::Eq, position))),
+        (Op::NotEq, _) => ordered(column, Order::Eq, position).negated(),
+        _ => ordered(column, op.order(), position),
+    })
 }
 
 fn ordered(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -> Node {
     let column = Arc::clone(column);
     let (form, order, value) = match (position, order) {
-        (LiteralPosition::Null, _) => return Node::answer(None),
+        (LiteralPosition::Null, _) => return Node::boolean(None),
         (LiteralPosition::Below, order) => {
-            return if_present(&column, matches!(order, Order::Gt | Order::GtEq));
+            return if_not_null(&column, matches!(order, Order::Gt | Order::GtEq));
         }
         (LiteralPosition::Above, order) => {
-            return if_present(&column, matches!(order, Order::Lt | Order::LtEq));
+            return if_not_null(&column, matches!(order, Order::Lt | Order::LtEq));
         }
         (LiteralPosition::At(form, value), order) => (form, order, value),
         // between two neighbours: "not greater than the lower one" is "less than the literal"
@@ -412,10 +397,10 @@ fn ordered(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -
             (form, Order::LtEq, value)
         }
         (LiteralPosition::After(form, value), Order::Gt | Order::GtEq) => (form, Order::Gt, value),
-        (LiteralPosition::After(..), Order::Eq) => return if_present(&column, false),
+        (LiteralPosition::After(..), Order::Eq) => return if_not_null(&column, false),
     };
     let value = value.scalar(&column.data_type);
-    Node::Compare {
+    Node::CompareConstant {
         column,
         form,
         order,
@@ -424,41 +409,34 @@ fn ordered(column: &Arc<BoundColumn>, order: Order, position: LiteralPosition) -
 }
 
 /// Builds a comparison of two columns.
-fn between_columns(left: &Arc<BoundColumn>, op: Op, right: &Arc<BoundColumn>) -> Result<Node> {
-    left.comparable()?;
-    right.comparable()?;
-    let both_null = || Node::And(vec![is_null(left), is_null(right)]);
-    let compare = |order| -> Result<Node> {
-        if left.family == Family::Void || right.family == Family::Void {
-            return Ok(Node::answer(None));
-        }
-        let Some(form) = common(&left.family, &right.family) else {
-            let message = format!(
-                "the columns {} ({}) and {} ({}) cannot be compared",
-                left.path.join("."),
-                left.family,
-                right.path.join("."),
-                right.family
-            );
-            return Err(Error::invalid("filter.type", message));
-        };
-        Ok(Node::CompareColumns {
+fn compare_columns(left: &Arc<BoundColumn>, op: Op, right: &Arc<BoundColumn>) -> Result<Node> {
+    left.check_collation()?;
+    right.check_collation()?;
+    let comparison = if left.family == Family::Void || right.family == Family::Void {
+        Node::boolean(None)
+    } else if let Some(form) = common_form(&left.family, &right.family) {
+        Node::CompareColumns {
             left: Arc::clone(left),
             right: Arc::clone(right),
             form,
-            order,
-        })
+            order: op.order(),
+        }
+    } else {
+        let message = format!(
+            "the columns {} ({}) and {} ({}) cannot be compared",
+            left.path.join("."),
+            left.family,
+            right.path.join("."),
+            right.family
+        );
+        return Err(Error::invalid("filter.type", message));
     };
     Ok(match op {
-        Op::Eq => compare(Order::Eq)?,
-        Op::NotEq => compare(Order::Eq)?.negated(),
-        Op::Lt => compare(Order::Lt)?,
-        Op::LtEq => compare(Order::LtEq)?,
-        Op::Gt => compare(Order::Gt)?,
-        Op::GtEq => compare(Order::GtEq)?,
+        Op::NotEq => comparison.negated(),
         Op::NullSafeEq => Node::Or(vec![
-            Node::IsTrue(Box::new(compare(Order::Eq)?)),
-            both_null(),
+            Node::IsTrue(Box::new(comparison)),
+            Node::And(vec![is_null(left), is_null(right)]),
         ]),
+        _ => comparison,
     })
 }

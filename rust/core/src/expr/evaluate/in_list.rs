@@ -1,6 +1,6 @@
 //! The values of an `IN`: sorted, and in a hash table if there are many.
 
-use std::hash::Hash;
+use std::borrow::Borrow;
 
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
@@ -31,7 +31,7 @@ pub(in crate::expr) struct Values<T> {
 }
 
 /// A value that can be hashed.
-pub(in crate::expr) trait Hashed: Ord + Hash {
+pub(in crate::expr) trait Hashed: Ord {
     fn hashed(&self) -> u64;
 }
 
@@ -56,7 +56,7 @@ impl Hashed for [u8] {
 impl<T: Ord> Values<T> {
     pub(in crate::expr) fn new<K: Hashed + ?Sized>(mut values: Vec<T>) -> Self
     where
-        T: std::borrow::Borrow<K>,
+        T: Borrow<K>,
     {
         values.sort_unstable();
         values.dedup();
@@ -80,7 +80,7 @@ impl<T: Ord> Values<T> {
 
     fn contains<K: Hashed + ?Sized>(&self, key: &K) -> bool
     where
-        T: std::borrow::Borrow<K>,
+        T: Borrow<K>,
     {
         match &self.indexes {
             Some(indexes) => {
@@ -99,9 +99,9 @@ impl<T: Ord> Values<T> {
     }
 
     /// Returns `true` if one of the values is within the bounds; `None` is unbounded.
-    fn meets<K: Hashed + ?Sized>(&self, min: Option<&K>, max: Option<&K>) -> bool
+    fn any_within<K: Hashed + ?Sized>(&self, min: Option<&K>, max: Option<&K>) -> bool
     where
-        T: std::borrow::Borrow<K>,
+        T: Borrow<K>,
     {
         let first = min.map_or(0, |min| {
             self.sorted.partition_point(|value| value.borrow() < min)
@@ -112,12 +112,12 @@ impl<T: Ord> Values<T> {
     }
 }
 
-/// The answers about membership that are possible within bounds.
+/// Whether values within bounds can be members of a list, for each row of the bounds.
 pub(in crate::expr) struct Membership {
     /// A value within the bounds may be in the list.
-    pub(in crate::expr) within: BooleanBuffer,
-    /// A value within the bounds may not be in the list.
-    pub(in crate::expr) outside: BooleanBuffer,
+    pub(in crate::expr) listed: BooleanBuffer,
+    /// A value within the bounds may be missing in the list.
+    pub(in crate::expr) unlisted: BooleanBuffer,
 }
 
 impl InList {
@@ -160,34 +160,34 @@ impl InList {
         Ok(BooleanArray::new(is_member, nulls))
     }
 
-    /// Returns the possible answers for each row of bounds.
-    pub(in crate::expr) fn meets(
+    /// Returns whether values within the bounds can be in the list.
+    pub(in crate::expr) fn membership(
         &self,
         rows: usize,
         min: Option<&ArrayRef>,
         max: Option<&ArrayRef>,
     ) -> Result<Membership> {
-        macro_rules! meets {
+        macro_rules! membership {
             ($list:expr, $typed:expr, $get:expr) => {{
                 let min = min.map($typed).transpose()?;
                 let max = max.map($typed).transpose()?;
                 let lower = |row| min.and_then(|bound| $get(bound, row));
                 let upper = |row| max.and_then(|bound| $get(bound, row));
-                let within = |row| $list.meets(lower(row), upper(row));
-                let outside = |row| match (lower(row), upper(row)) {
+                let listed = |row| $list.any_within(lower(row), upper(row));
+                let unlisted = |row| match (lower(row), upper(row)) {
                     (Some(min), Some(max)) => min != max || !$list.contains(min),
                     _ => true,
                 };
                 Membership {
-                    within: BooleanBuffer::collect_bool(rows, within),
-                    outside: BooleanBuffer::collect_bool(rows, outside),
+                    listed: BooleanBuffer::collect_bool(rows, listed),
+                    unlisted: BooleanBuffer::collect_bool(rows, unlisted),
                 }
             }};
         }
         Ok(match self {
-            Self::Integers(list) => meets!(list, as_integers, number),
-            Self::Decimals(list) => meets!(list, as_decimals, number),
-            Self::Bytes(list) => meets!(list, as_bytes, bytes),
+            Self::Integers(list) => membership!(list, as_integers, number),
+            Self::Decimals(list) => membership!(list, as_decimals, number),
+            Self::Bytes(list) => membership!(list, as_bytes, bytes),
         })
     }
 }

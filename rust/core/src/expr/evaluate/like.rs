@@ -19,7 +19,7 @@ pub(in crate::expr) fn escaped(text: &str) -> String {
 
 /// A compiled pattern, split at its `%`.
 #[derive(Clone, Debug)]
-pub(in crate::expr) struct Matcher {
+pub(in crate::expr) struct LikePattern {
     first: Segment,
     /// The segments between the first and the last `%`, each matched as early as possible.
     middle: Vec<Segment>,
@@ -27,7 +27,7 @@ pub(in crate::expr) struct Matcher {
     last: Option<Segment>,
 }
 
-/// Consecutive pieces.
+/// A part of a pattern without `%`.
 type Segment = Vec<Piece>;
 
 #[derive(Clone, Debug)]
@@ -37,18 +37,18 @@ enum Piece {
     Character,
 }
 
-/// The prefix of the strings that match a pattern.
+/// The literal start of a pattern, and whether it decides if a string matches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::expr) enum Shape<'a> {
-    /// Exactly this string matches.
-    Exactly(&'a [u8]),
-    /// All strings with this prefix match, and no others.
-    StartsWith(&'a [u8]),
-    /// Matching strings have this prefix, but not all strings with it match.
-    Beyond(&'a [u8]),
+pub(in crate::expr) enum Prefix<'a> {
+    /// Only this string matches.
+    Exact(&'a [u8]),
+    /// A string matches if and only if it has this prefix.
+    Sufficient(&'a [u8]),
+    /// All matching strings have this prefix, but not all strings with it match.
+    Necessary(&'a [u8]),
 }
 
-impl Matcher {
+impl LikePattern {
     /// Compiles a pattern with its escape character; the error is the reason why it is invalid.
     pub(in crate::expr) fn new(pattern: &str, escape: char) -> Result<Self, &'static str> {
         let mut segments = Vec::new();
@@ -61,7 +61,7 @@ impl Matcher {
                     Some(_) => {
                         return Err(
                             "the escape character of a pattern must precede %, _ or itself: double it to \
-                             match the character",
+                                    match the character",
                         );
                     }
                     None => return Err("the pattern ends with its escape character: double it"),
@@ -95,40 +95,40 @@ impl Matcher {
 
     /// Returns `true` if a string matches. The bytes are UTF-8.
     pub(in crate::expr) fn matches(&self, text: &[u8]) -> bool {
-        let Some(mut rest) = forward(&self.first, text) else {
+        let Some(mut rest) = strip_segment(&self.first, text) else {
             return false;
         };
         let Some(last) = &self.last else {
             return rest.is_empty();
         };
         for segment in &self.middle {
-            match find(segment, rest) {
+            match after_first(segment, rest) {
                 Some(after) => rest = after,
                 None => return false,
             }
         }
-        backward(last, rest)
+        ends_with(last, rest)
     }
 
-    /// Returns the prefix of the matching strings.
-    pub(in crate::expr) fn shape(&self) -> Shape<'_> {
+    /// Returns the literal start of the pattern.
+    pub(in crate::expr) fn prefix(&self) -> Prefix<'_> {
         let start: &[u8] = match self.first.first() {
             Some(Piece::Text(text)) => text,
             _ => &[],
         };
         let all = matches!(self.first.as_slice(), [] | [Piece::Text(_)]);
         match &self.last {
-            None if all => Shape::Exactly(start),
+            None if all => Prefix::Exact(start),
             Some(last) if all && last.is_empty() && self.middle.is_empty() => {
-                Shape::StartsWith(start)
+                Prefix::Sufficient(start)
             }
-            _ => Shape::Beyond(start),
+            _ => Prefix::Necessary(start),
         }
     }
 }
 
 /// Returns the rest of the text if it starts with the segment.
-fn forward<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
+fn strip_segment<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     segment.iter().try_fold(text, |rest, piece| match piece {
         Piece::Text(text) => rest.strip_prefix(text.as_slice()),
         Piece::Character => after_character(rest),
@@ -138,7 +138,7 @@ fn forward<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
 fn after_character(text: &[u8]) -> Option<&[u8]> {
     let (_, mut rest) = text.split_first()?;
     while let Some((byte, after)) = rest.split_first()
-        && is_inside(*byte)
+        && is_continuation(*byte)
     {
         rest = after;
     }
@@ -146,7 +146,7 @@ fn after_character(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns `true` if the text ends with the segment.
-fn backward(segment: &[Piece], text: &[u8]) -> bool {
+fn ends_with(segment: &[Piece], text: &[u8]) -> bool {
     let rest = segment.iter().rev().try_fold(text, |mut rest, piece| {
         if let Piece::Text(part) = piece {
             return rest.strip_suffix(part.as_slice());
@@ -154,7 +154,7 @@ fn backward(segment: &[Piece], text: &[u8]) -> bool {
         loop {
             let (byte, before) = rest.split_last()?;
             rest = before;
-            if !is_inside(*byte) {
+            if !is_continuation(*byte) {
                 return Some(rest);
             }
         }
@@ -163,22 +163,22 @@ fn backward(segment: &[Piece], text: &[u8]) -> bool {
 }
 
 /// Returns the text after the first match of the segment.
-fn find<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
+fn after_first<'a>(segment: &[Piece], text: &'a [u8]) -> Option<&'a [u8]> {
     if let [Piece::Text(part)] = segment {
         let end = memmem::find(text, part)?.checked_add(part.len())?;
         return text.get(end..);
     }
     let mut rest = text;
     loop {
-        if let Some(after) = forward(segment, rest) {
+        if let Some(after) = strip_segment(segment, rest) {
             return Some(after);
         }
         rest = after_character(rest)?;
     }
 }
 
-/// Returns `true` if a byte continues a character.
-fn is_inside(byte: u8) -> bool {
+/// Returns `true` if a byte of UTF-8 is not the first one of a character.
+fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 

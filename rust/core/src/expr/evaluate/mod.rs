@@ -21,7 +21,7 @@ use recursive::recursive;
 
 use crate::error::{Error, Result};
 use crate::expr::evaluate::functions::{
-    Computed, cast_value, chosen_of, compared, is_true, type_error,
+    ColumnarValue, cast_value, compared, if_else, is_true, type_error,
 };
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::{BoundPredicate, Node};
@@ -30,8 +30,7 @@ use crate::expr::value::comparison::Op;
 use crate::spec::char_length::pad_values;
 
 impl BoundPredicate {
-    /// Returns the answer for each row: null if it is unknown. Rows with `Some(true)` satisfy the
-    /// predicate.
+    /// Returns for each row whether the predicate is true; null if it is unknown.
     ///
     /// The batch must have the columns of [`BoundPredicate::columns`] by their logical names, nested ones
     /// within structs; it may have others. Strings may be views, and values may have other types that can
@@ -42,7 +41,7 @@ impl BoundPredicate {
     /// Invalid: `filter.values` if the batch lacks a column, or has it with another type; `formula.value`
     /// if an expression cannot be evaluated.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
-        Evaluator::of_batch(batch).answers(&self.root)
+        Evaluator::of_batch(batch).condition(&self.root)
     }
 }
 
@@ -52,8 +51,7 @@ enum ColumnSource<'a> {
     Batch(&'a RecordBatch),
     /// All columns have this value.
     Value(&'a ArrayRef),
-    /// All columns are null, unless known already.
-    Nothing,
+    Nulls,
 }
 
 /// The form in which the values of a column are needed.
@@ -66,7 +64,7 @@ enum ColumnKind {
     In(Form),
 }
 
-/// Evaluates expressions over rows, and caches the columns used so far.
+/// Evaluates expressions on rows, and caches the columns used so far.
 pub(super) struct Evaluator<'a> {
     rows: usize,
     source: ColumnSource<'a>,
@@ -75,11 +73,10 @@ pub(super) struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     fn new(rows: usize, source: ColumnSource<'a>) -> Self {
-        let columns = Vec::new();
         Self {
             rows,
             source,
-            columns,
+            columns: Vec::new(),
         }
     }
 
@@ -94,7 +91,7 @@ impl<'a> Evaluator<'a> {
 
     /// Evaluates one row of nulls.
     pub(super) fn of_nulls() -> Self {
-        Self::new(1, ColumnSource::Nothing)
+        Self::new(1, ColumnSource::Nulls)
     }
 
     /// Evaluates rows with these columns.
@@ -102,7 +99,7 @@ impl<'a> Evaluator<'a> {
         let stored = |(column, values)| (column, ColumnKind::Stored, values);
         Self {
             columns: columns.into_iter().map(stored).collect(),
-            ..Self::new(rows, ColumnSource::Nothing)
+            ..Self::new(rows, ColumnSource::Nulls)
         }
     }
 
@@ -110,19 +107,19 @@ impl<'a> Evaluator<'a> {
     #[recursive]
     pub(super) fn value(&mut self, node: &Node) -> Result<ArrayRef> {
         match node {
-            Node::Constant(value) => Computed::One(Arc::clone(value)).into_rows(self.rows),
+            Node::Constant(value) => ColumnarValue::Scalar(Arc::clone(value)).into_array(self.rows),
             Node::Column(column) => self.column(column, ColumnKind::Typed),
             Node::Cast {
                 value, data_type, ..
             } => cast_value(&self.value(value)?, data_type),
-            Node::Calculated(op, left, right) => {
+            Node::Arithmetic(op, left, right) => {
                 let (left, right) = if op.divides() {
-                    let (right, left) = self.both(right, left)?;
+                    let (right, left) = self.pair(right, left)?;
                     (left, right)
                 } else {
-                    self.both(left, right)?
+                    self.pair(left, right)?
                 };
-                op.calculated(&left, &right)
+                op.evaluate(&left, &right)
             }
             Node::Case {
                 branches,
@@ -143,23 +140,23 @@ impl<'a> Evaluator<'a> {
                     .push((Arc::clone(column), ColumnKind::Stored, values));
                 self.value(root)
             }
-            condition => Ok(Arc::new(self.answers(condition)?)),
+            condition => Ok(Arc::new(self.condition(condition)?)),
         }
     }
 
-    /// Returns the answer for each row.
+    /// Returns for each row whether a condition is true; null if it is unknown.
     #[recursive]
-    pub(super) fn answers(&mut self, node: &Node) -> Result<BooleanArray> {
+    pub(super) fn condition(&mut self, node: &Node) -> Result<BooleanArray> {
         match node {
             Node::Constant(_)
             | Node::Column(_)
             | Node::Cast { .. }
-            | Node::Calculated(..)
+            | Node::Arithmetic(..)
             | Node::Case { .. }
             | Node::Coalesce(_)
             | Node::Call(..)
-            | Node::With { .. } => as_answers(&self.value(node)?),
-            Node::Compare {
+            | Node::With { .. } => as_booleans(&self.value(node)?),
+            Node::CompareConstant {
                 column,
                 form,
                 order,
@@ -184,14 +181,14 @@ impl<'a> Evaluator<'a> {
                 list,
                 or_null,
             } => list.contains(&self.column(column, ColumnKind::In(*form))?, *or_null),
-            Node::Like { text, matcher } => {
+            Node::Like { text, pattern } => {
                 let values = match text.as_ref() {
                     Node::Column(column) => self.column(column, ColumnKind::In(Form::Bytes))?,
                     other => cast(&self.value(other)?, &DataType::Binary).map_err(failed)?,
                 };
                 let values = as_bytes(&values)?;
                 let matches = BooleanBuffer::collect_bool(self.rows, |row| {
-                    matcher.matches(values.value(row))
+                    pattern.matches(values.value(row))
                 });
                 Ok(BooleanArray::new(matches, values.nulls().cloned()))
             }
@@ -206,16 +203,16 @@ impl<'a> Evaluator<'a> {
                 };
                 Ok(BooleanArray::new(missing, None))
             }
-            Node::IsTrue(inner) => Ok(is_true(&self.answers(inner)?)),
-            Node::Not(inner) => not(&self.answers(inner)?).map_err(failed),
+            Node::IsTrue(inner) => Ok(is_true(&self.condition(inner)?)),
+            Node::Not(inner) => not(&self.condition(inner)?).map_err(failed),
             Node::And(parts) => self.fold(parts, true, and_kleene),
             Node::Or(parts) => self.fold(parts, false, or_kleene),
-            Node::Compared(Op::NullSafeEq, left, right) => {
-                let left = Computed::Rows(self.value(left)?);
-                compared(Op::NullSafeEq, &left, &self.computed(right)?)
+            Node::Compare(Op::NullSafeEq, left, right) => {
+                let left = ColumnarValue::Array(self.value(left)?);
+                compared(Op::NullSafeEq, &left, &self.columnar_value(right)?)
             }
-            Node::Compared(op, left, right) => {
-                let (left, right) = self.both(left, right)?;
+            Node::Compare(op, left, right) => {
+                let (left, right) = self.pair(left, right)?;
                 compared(*op, &left, &right)
             }
         }
@@ -224,124 +221,109 @@ impl<'a> Evaluator<'a> {
     fn fold(
         &mut self,
         parts: &[Node],
-        of_none: bool,
+        neutral: bool,
         join: fn(&BooleanArray, &BooleanArray) -> Result<BooleanArray, ArrowError>,
     ) -> Result<BooleanArray> {
         let Some((first, rest)) = parts.split_first() else {
-            return Ok(BooleanArray::from(vec![of_none; self.rows]));
+            return Ok(BooleanArray::from(vec![neutral; self.rows]));
         };
-        let mut answer = self.answers(first)?;
+        let mut result = self.condition(first)?;
         for part in rest {
             let next = if part.can_fail() {
-                let decided = if of_none {
-                    not(&answer)
+                let is_decided = if neutral {
+                    is_true(&not(&result).map_err(failed)?)
                 } else {
-                    Ok(answer.clone())
+                    is_true(&result)
                 };
-                let decided = is_true(&decided.map_err(failed)?);
-                let open = not(&decided).map_err(failed)?;
-                self.answers_on(&open, part)?
+                self.condition_on(&not(&is_decided).map_err(failed)?, part)?
             } else {
-                self.answers(part)?
+                self.condition(part)?
             };
-            answer = join(&answer, &next).map_err(failed)?;
+            result = join(&result, &next).map_err(failed)?;
         }
-        Ok(answer)
+        Ok(result)
     }
 
     /// Evaluates two expressions, the second only where the first is not null. At least one of the results
     /// is an array.
-    fn both(&mut self, first: &Node, other: &Node) -> Result<(Computed, Computed)> {
-        let first = match other {
-            Node::Constant(_) => Computed::Rows(self.value(first)?),
-            _ => self.computed(first)?,
+    fn pair(&mut self, first: &Node, second: &Node) -> Result<(ColumnarValue, ColumnarValue)> {
+        let first = match second {
+            Node::Constant(_) => ColumnarValue::Array(self.value(first)?),
+            _ => self.columnar_value(first)?,
         };
-        let other = if other.can_fail() {
-            self.folded_on(&first.known(self.rows), other)?
+        let second = if second.can_fail() && !second.is_constant() {
+            self.columnar_value_on(&first.valid(self.rows), second)?
         } else {
-            self.computed(other)?
+            self.columnar_value(second)?
         };
-        Ok((first, other))
+        Ok((first, second))
     }
 
     fn case(&mut self, branches: &[(Node, Node)], otherwise: &Node) -> Result<ArrayRef> {
-        let mut open = BooleanArray::from(vec![true; self.rows]);
-        let mut chosen = Vec::with_capacity(branches.len());
+        let mut remaining = BooleanArray::from(vec![true; self.rows]);
+        let mut masks_and_values = Vec::with_capacity(branches.len());
         for (condition, value) in branches {
-            let holds = is_true(&self.answers_on(&open, condition)?);
-            let mine = and(&open, &holds).map_err(failed)?;
-            open = and_not(&open, &mine).map_err(failed)?;
-            let value = self.computed_on(&mine, value)?;
-            chosen.push((mine, value));
+            let mask = is_true(&self.condition_on(&remaining, condition)?);
+            let mask = and(&remaining, &mask).map_err(failed)?;
+            remaining = and_not(&remaining, &mask).map_err(failed)?;
+            let value = self.columnar_value_on(&mask, value)?;
+            masks_and_values.push((mask, value));
         }
-        let otherwise = self.computed_on(&open, otherwise)?;
-        self.chosen(chosen, otherwise)
+        let otherwise = self.columnar_value_on(&remaining, otherwise)?;
+        self.merge(masks_and_values, otherwise)
     }
 
     fn coalesce(&mut self, parts: &[Node]) -> Result<ArrayRef> {
-        let mut open = BooleanArray::from(vec![true; self.rows]);
-        let mut branches = Vec::with_capacity(parts.len());
+        let mut remaining = BooleanArray::from(vec![true; self.rows]);
+        let mut masks_and_values = Vec::with_capacity(parts.len());
         for part in parts {
-            let value = self.computed_on(&open, part)?;
-            let known = value.known(self.rows);
-            open = and_not(&open, &known).map_err(failed)?;
-            branches.push((known, value));
+            let value = self.columnar_value_on(&remaining, part)?;
+            let mask = value.valid(self.rows);
+            remaining = and_not(&remaining, &mask).map_err(failed)?;
+            masks_and_values.push((mask, value));
         }
-        self.chosen(branches, Computed::One(new_null_array(&DataType::Null, 1)))
+        let null = ColumnarValue::Scalar(new_null_array(&DataType::Null, 1));
+        self.merge(masks_and_values, null)
     }
 
-    /// Returns the value of the first mask that is true for a row.
-    fn chosen(
+    /// Returns for each row the value of the first mask that is true.
+    fn merge(
         &self,
-        branches: Vec<(BooleanArray, Computed)>,
-        otherwise: Computed,
+        masks_and_values: Vec<(BooleanArray, ColumnarValue)>,
+        otherwise: ColumnarValue,
     ) -> Result<ArrayRef> {
         let mut result = otherwise;
-        for (mine, value) in branches.into_iter().rev() {
-            result = Computed::Rows(chosen_of(&mine, &value, &result)?);
+        for (mask, value) in masks_and_values.into_iter().rev() {
+            result = ColumnarValue::Array(if_else(&mask, &value, &result)?);
         }
-        result.into_rows(self.rows)
+        result.into_array(self.rows)
     }
 
     /// Returns the value for each row, or a constant.
-    fn computed(&mut self, node: &Node) -> Result<Computed> {
+    fn columnar_value(&mut self, node: &Node) -> Result<ColumnarValue> {
         Ok(match node {
-            Node::Constant(value) => Computed::One(Arc::clone(value)),
-            other => Computed::Rows(self.value(other)?),
+            Node::Constant(value) => ColumnarValue::Scalar(Arc::clone(value)),
+            other => ColumnarValue::Array(self.value(other)?),
         })
     }
 
-    /// Evaluates as [`Self::computed`] for the rows selected by the mask; null on the others, on which
+    /// Evaluates as [`Self::columnar_value`] for the rows selected by the mask; null on the others, on which
     /// expressions that can fail are not evaluated.
-    fn computed_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<Computed> {
+    fn columnar_value_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<ColumnarValue> {
         if !node.can_fail() || mask.true_count() == self.rows {
-            return self.computed(node);
+            return self.columnar_value(node);
         }
-        let mut columns = Vec::new();
-        node.each_column(&mut |column| {
-            if !columns.contains(column) {
-                columns.push(Arc::clone(column));
-            }
-        });
-        let columns = columns.into_iter().map(|column| {
+        let columns = node.columns().into_iter().map(|column| {
             let values = self.column(&column, ColumnKind::Stored)?;
             Ok((column, filter(&values, mask).map_err(failed)?))
         });
         let columns = columns.collect::<Result<_>>()?;
         let values = Evaluator::of_columns(mask.true_count(), columns).value(node)?;
-        Ok(Computed::Rows(spread(&values, mask)?))
+        Ok(ColumnarValue::Array(spread(&values, mask)?))
     }
 
-    /// Evaluates as [`Self::computed_on`]; a constant is evaluated in any case.
-    fn folded_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<Computed> {
-        if node.is_constant() {
-            return self.computed(node);
-        }
-        self.computed_on(mask, node)
-    }
-
-    fn answers_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<BooleanArray> {
-        as_answers(&self.computed_on(mask, node)?.into_rows(self.rows)?)
+    fn condition_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<BooleanArray> {
+        as_booleans(&self.columnar_value_on(mask, node)?.into_array(self.rows)?)
     }
 
     fn column(&mut self, column: &Arc<BoundColumn>, kind: ColumnKind) -> Result<ArrayRef> {
@@ -371,7 +353,7 @@ impl<'a> Evaluator<'a> {
         let values = match self.source {
             ColumnSource::Batch(batch) => from_batch(batch, column)?,
             ColumnSource::Value(value) => Arc::clone(value),
-            ColumnSource::Nothing => new_null_array(&column.data_type, self.rows),
+            ColumnSource::Nulls => new_null_array(&column.data_type, self.rows),
         };
         Ok(match column.char_length {
             Some(characters) => pad_values(
@@ -383,9 +365,9 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-fn as_answers(values: &ArrayRef) -> Result<BooleanArray> {
-    let answers = values.as_boolean_opt().cloned();
-    answers.ok_or_else(|| type_error("a value is not a condition"))
+fn as_booleans(values: &ArrayRef) -> Result<BooleanArray> {
+    let booleans = values.as_boolean_opt().cloned();
+    booleans.ok_or_else(|| type_error("a value is not a condition"))
 }
 
 /// Spreads the values of the rows selected by the mask to their indexes among all rows: null on the others.
@@ -401,15 +383,13 @@ pub(super) fn spread(values: &dyn Array, mask: &BooleanArray) -> Result<ArrayRef
 
 /// Returns the values of a column, which may be nested in structs.
 fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
-    let column_values = match column.path.split_first() {
-        Some((first, rest)) => batch
-            .column_by_name(first)
-            .map(|values| nested(values, rest))
-            .transpose()?
-            .flatten(),
-        None => None,
-    };
-    column_values.ok_or_else(|| {
+    let mut values = None;
+    if let Some((first, rest)) = column.path.split_first()
+        && let Some(column) = batch.column_by_name(first)
+    {
+        values = nested_column(column, rest)?;
+    }
+    values.ok_or_else(|| {
         let message = format!(
             "the rows lack the column {}, which the filter uses",
             column.path.join(".")
@@ -418,9 +398,9 @@ fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
     })
 }
 
-/// Returns the column with this path: null if one of its structs is null; `None` if there is no such
+/// Returns the nested column with this path: null if one of its structs is null; `None` if there is no such
 /// column.
-pub(crate) fn nested(values: &ArrayRef, names: &[String]) -> Result<Option<ArrayRef>> {
+pub(crate) fn nested_column(values: &ArrayRef, names: &[String]) -> Result<Option<ArrayRef>> {
     let mut values = values;
     let mut nulls: Option<NullBuffer> = None;
     for name in names {

@@ -27,7 +27,7 @@ impl BoundColumn {
     /// # Errors
     ///
     /// Unsupported: `expression.collation`.
-    pub(crate) fn comparable(&self) -> Result<()> {
+    pub(crate) fn check_collation(&self) -> Result<()> {
         match &self.collation {
             Some(collation) => Err(unsupported_comparison(&self.path.join("."), collation)),
             None => Ok(()),

@@ -47,7 +47,7 @@ impl BoundFormula {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `formula.value` for a value that cannot be computed; `filter.values` where the rows
+    /// Invalid argument: `formula.value` for a value that cannot be computed; `filter.values` if the rows
     /// lack a column.
     pub fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef> {
         Evaluator::of_batch(rows).value(&self.root)
@@ -62,14 +62,14 @@ impl BoundFormula {
         Evaluator::of_nulls().value(&self.root)
     }
 
-    /// Returns the values as answers.
+    /// Returns for each row whether the formula, a condition, is true; null if it is unknown.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `formula.type` where they are none; `formula.value`.
-    pub fn answers(&self, rows: &RecordBatch) -> Result<BooleanArray> {
+    /// Invalid argument: `formula.type` if it is not a condition; `formula.value`.
+    pub fn evaluate_condition(&self, rows: &RecordBatch) -> Result<BooleanArray> {
         let values = cast_value(&self.evaluate(rows)?, &DataType::Boolean)?;
-        let answers = values.as_boolean_opt().cloned();
-        answers.ok_or_else(|| type_error(&format!("{} is not a condition", self.text)))
+        let booleans = values.as_boolean_opt().cloned();
+        booleans.ok_or_else(|| type_error(&format!("{} is not a condition", self.text)))
     }
 }

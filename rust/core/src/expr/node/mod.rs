@@ -13,7 +13,7 @@ use arrow_schema::DataType;
 
 use crate::expr::evaluate::functions::{Arithmetic, Function};
 use crate::expr::evaluate::in_list::InList;
-use crate::expr::evaluate::like::Matcher;
+use crate::expr::evaluate::like::LikePattern;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::predicate::{Expr, Predicate};
 use crate::expr::value::canonical_order::Form;
@@ -33,7 +33,7 @@ pub(super) enum Node {
     /// A constant, as an array of one value.
     Constant(ArrayRef),
     Column(Arc<BoundColumn>),
-    Compare {
+    CompareConstant {
         column: Arc<BoundColumn>,
         form: Form,
         order: Order,
@@ -52,20 +52,19 @@ pub(super) enum Node {
         /// True if null is in the list: other values are then unknown instead of false.
         or_null: bool,
     },
-    /// The condition that a string matches a pattern.
     Like {
         text: Box<Node>,
-        matcher: Arc<Matcher>,
+        pattern: Arc<LikePattern>,
     },
     IsNull(Box<Node>),
     IsTrue(Box<Node>),
     Not(Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
-    /// Two values of one type. The second is not evaluated where the first is null.
-    Compared(Op, Box<Node>, Box<Node>),
-    /// Numbers of one type.
-    Calculated(Arithmetic, Box<Node>, Box<Node>),
+    /// Compares values of one type. The second is not evaluated where the first is null.
+    Compare(Op, Box<Node>, Box<Node>),
+    /// Calculates with numbers of one type.
+    Arithmetic(Arithmetic, Box<Node>, Box<Node>),
     Cast {
         value: Box<Node>,
         data_type: DataType,
@@ -80,7 +79,7 @@ pub(super) enum Node {
     /// The first value that is not null; all have one type.
     Coalesce(Vec<Node>),
     Call(Function, Vec<Node>),
-    /// An expression that uses a value several times, as a column that no row has.
+    /// Evaluates `value` once, for all uses of the temporary `column` in `root`.
     With {
         value: Box<Node>,
         column: Arc<BoundColumn>,
@@ -90,16 +89,11 @@ pub(super) enum Node {
 
 impl BoundPredicate {
     pub(super) fn new(predicate: Predicate, root: Node) -> Self {
-        let mut columns: Vec<BoundColumn> = Vec::new();
-        root.each_column(&mut |column| {
-            if !columns.contains(column) {
-                columns.push(BoundColumn::clone(column));
-            }
-        });
+        let columns = root.columns().into_iter().map(Arc::unwrap_or_clone);
         Self {
             predicate,
+            columns: columns.collect(),
             root,
-            columns,
         }
     }
 
@@ -139,20 +133,20 @@ impl fmt::Debug for BoundPredicate {
 }
 
 impl Node {
-    /// Creates a constant answer.
-    pub(super) fn answer(answer: Option<bool>) -> Self {
-        Self::Constant(Arc::new(BooleanArray::from(vec![answer])))
+    /// Creates a boolean constant.
+    pub(super) fn boolean(value: Option<bool>) -> Self {
+        Self::Constant(Arc::new(BooleanArray::from(vec![value])))
     }
 
     pub(super) fn negated(self) -> Self {
         Self::Not(Box::new(self))
     }
 
-    /// Returns `true` if it is a condition by its kind alone.
+    /// Returns `true` if it is a condition whatever its parts are.
     pub(super) fn is_condition(&self) -> bool {
         matches!(
             self,
-            Self::Compare { .. }
+            Self::CompareConstant { .. }
                 | Self::CompareColumns { .. }
                 | Self::In { .. }
                 | Self::Like { .. }
@@ -168,7 +162,7 @@ impl Node {
     /// Spark would skip it.
     pub(super) fn can_fail(&self) -> bool {
         match self {
-            Self::Calculated(..) | Self::Call(..) => true,
+            Self::Arithmetic(..) | Self::Call(..) => true,
             Self::Cast { always_fits, .. } if !always_fits => true,
             other => {
                 let mut any = false;
@@ -178,19 +172,30 @@ impl Node {
         }
     }
 
-    /// Returns `true` if it is constant.
+    /// Returns `true` if it uses no columns.
     pub(super) fn is_constant(&self) -> bool {
-        let mut columns = 0_usize;
-        self.each_column(&mut |_| columns += 1);
-        columns == 0
+        let mut is_constant = true;
+        self.each_column(&mut |_| is_constant = false);
+        is_constant
+    }
+
+    /// Returns the columns used, each once.
+    pub(super) fn columns(&self) -> Vec<Arc<BoundColumn>> {
+        let mut columns = Vec::new();
+        self.each_column(&mut |column| {
+            if !columns.contains(column) {
+                columns.push(Arc::clone(column));
+            }
+        });
+        columns
     }
 
     /// Calls `visit` for each use of a column.
     pub(super) fn each_column(&self, visit: &mut dyn FnMut(&Arc<BoundColumn>)) {
         match self {
-            Self::Column(column) | Self::Compare { column, .. } | Self::In { column, .. } => {
-                visit(column)
-            }
+            Self::Column(column)
+            | Self::CompareConstant { column, .. }
+            | Self::In { column, .. } => visit(column),
             Self::CompareColumns { left, right, .. } => {
                 visit(left);
                 visit(right);
@@ -216,7 +221,7 @@ impl Node {
         match self {
             Self::Constant(_)
             | Self::Column(_)
-            | Self::Compare { .. }
+            | Self::CompareConstant { .. }
             | Self::CompareColumns { .. }
             | Self::In { .. } => {}
             Self::Like { text: part, .. }
@@ -227,8 +232,8 @@ impl Node {
             Self::And(parts) | Self::Or(parts) | Self::Coalesce(parts) | Self::Call(_, parts) => {
                 parts.iter().for_each(visit);
             }
-            Self::Compared(_, first, second)
-            | Self::Calculated(_, first, second)
+            Self::Compare(_, first, second)
+            | Self::Arithmetic(_, first, second)
             | Self::With {
                 value: first,
                 root: second,

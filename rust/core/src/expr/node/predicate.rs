@@ -13,8 +13,7 @@ use crate::expr::value::literal::Literal;
 pub(in crate::expr) const MAX_TEXT: usize = 4 << 20;
 /// The maximum nesting of parentheses and `NOT`.
 pub(in crate::expr) const MAX_DEPTH: usize = 100;
-
-/// The maximum number of formulas in a predicate: the text of each is searched in the whole.
+/// The maximum number of formulas in a predicate: to locate one, the parser scans the whole text.
 pub(in crate::expr) const MAX_FORMULAS: usize = 200;
 
 /// A condition on rows, not yet bound to a schema.
@@ -46,7 +45,7 @@ pub(in crate::expr) enum Expr {
         escape: char,
     },
     /// A condition that is evaluated for each row: arithmetic, functions.
-    Computed(Arc<Formula>),
+    Formula(Arc<Formula>),
 }
 
 /// One side of a comparison.
@@ -63,40 +62,46 @@ pub(in crate::expr) struct Path(pub(in crate::expr) Vec<String>);
 impl Expr {
     /// Joins conditions by `AND`; nested conjunctions are flattened.
     pub(in crate::expr) fn all(parts: Vec<Self>) -> Self {
-        Self::join(parts, Self::And, |part| match part {
-            Self::And(inner) => Ok(inner),
-            other => Err(other),
-        })
+        let parts = parts.into_iter().flat_map(|part| match part {
+            Self::And(inner) => inner,
+            other => vec![other],
+        });
+        Self::join(parts.collect(), Self::And)
     }
 
     /// Joins conditions by `OR`; nested disjunctions are flattened.
     pub(in crate::expr) fn any(parts: Vec<Self>) -> Self {
-        Self::join(parts, Self::Or, |part| match part {
-            Self::Or(inner) => Ok(inner),
-            other => Err(other),
-        })
+        let parts = parts.into_iter().flat_map(|part| match part {
+            Self::Or(inner) => inner,
+            other => vec![other],
+        });
+        Self::join(parts.collect(), Self::Or)
     }
 
-    fn join(
-        parts: Vec<Self>,
-        make: fn(Vec<Self>) -> Self,
-        open: fn(Self) -> Result<Vec<Self>, Self>,
-    ) -> Self {
-        let mut flat = Vec::with_capacity(parts.len());
-        for part in parts {
-            match open(part) {
-                Ok(inner) => flat.extend(inner),
-                Err(part) => flat.push(part),
-            }
-        }
-        match <[Self; 1]>::try_from(flat) {
+    fn join(parts: Vec<Self>, variant: fn(Vec<Self>) -> Self) -> Self {
+        match <[Self; 1]>::try_from(parts) {
             Ok([only]) => only,
-            Err(flat) => make(flat),
+            Err(parts) => variant(parts),
         }
+    }
+
+    pub(in crate::expr) fn is_null(column: Path) -> Self {
+        Self::IsNull(Box::new(Self::Value(Operand::Column(column))))
     }
 
     pub(in crate::expr) fn negated(self) -> Self {
         Self::Not(Box::new(self))
+    }
+
+    /// Negates the condition if `negated` is true, as for `NOT IN`.
+    pub(in crate::expr) fn negated_if(self, negated: bool) -> Self {
+        if negated { self.negated() } else { self }
+    }
+}
+
+impl Path {
+    fn top_level(column: &str) -> Self {
+        Self(vec![column.to_owned()])
     }
 }
 
@@ -109,26 +114,33 @@ impl Predicate {
         }
     }
 
-    /// Selects the rows whose column has this value, an array of one, or is null if it is null; `None` for
-    /// types without literals.
+    /// Returns the predicate that a column equals `value`, an array with one row, or is null if `value` is
+    /// null. `None` for types without literals.
     pub(crate) fn equal(column: &str, value: &ArrayRef) -> Option<Self> {
         Some(match Literal::of(value)? {
             Literal::Null => Self {
-                root: Expr::IsNull(Box::new(Expr::Value(of_column(column)))),
+                root: Expr::is_null(Path::top_level(column)),
             },
-            value => compared(column, Op::Eq, value),
+            value => Self::compare(column, Op::Eq, value),
         })
     }
 
-    /// Selects the rows whose column is between two values, both inclusive; `None` for types without
+    /// Returns the predicate that a column is between two values, both inclusive. `None` for types without
     /// literals, and for nulls.
     pub(crate) fn between(column: &str, bounds: &[ArrayRef; 2]) -> Option<Self> {
         let [least, greatest] = bounds.each_ref().map(|bound| {
             let literal = Literal::of(bound)?;
             (literal != Literal::Null).then_some(literal)
         });
-        let least = compared(column, Op::GtEq, least?);
-        Some(least.and(compared(column, Op::LtEq, greatest?)))
+        let least = Self::compare(column, Op::GtEq, least?);
+        Some(least.and(Self::compare(column, Op::LtEq, greatest?)))
+    }
+
+    fn compare(column: &str, op: Op, value: Literal) -> Self {
+        let column = Operand::Column(Path::top_level(column));
+        Self {
+            root: Expr::Compare(column, op, Operand::Literal(value)),
+        }
     }
 
     /// Joins at least one condition by `AND`.
@@ -153,19 +165,7 @@ impl Predicate {
     /// Joins two conditions by `AND`.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
-        Self {
-            root: Expr::all(vec![self.root, other.root]),
-        }
-    }
-}
-
-fn of_column(name: &str) -> Operand {
-    Operand::Column(Path(vec![name.to_owned()]))
-}
-
-fn compared(column: &str, op: Op, value: Literal) -> Predicate {
-    Predicate {
-        root: Expr::Compare(of_column(column), op, Operand::Literal(value)),
+        Self::all(vec![self, other])
     }
 }
 

@@ -1,4 +1,4 @@
-//! Predicates on bounds: the possible answers for the rows of a file.
+//! Predicates on bounds: the possible results for the rows of a file.
 //!
 //! For each condition, three sets of units are computed: those where it may be true for some row, those
 //! where it may be false, and those where it may be unknown. A set may be too large, never too small; so
@@ -20,7 +20,7 @@ use recursive::recursive;
 
 use crate::error::{Error, Result};
 use crate::expr::evaluate::in_list::InList;
-use crate::expr::evaluate::like::{Matcher, Shape, successor};
+use crate::expr::evaluate::like::{LikePattern, Prefix, successor};
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::{BoundPredicate, Node};
 use crate::expr::skip::bounds::{Bounds, ColumnBounds};
@@ -47,14 +47,15 @@ impl BoundPredicate {
     }
 }
 
-/// The units where a condition may have each of its three answers.
-struct PossibleAnswers {
+/// The units where a condition may be true for some row, those where it may be false, and those where it may
+/// be null.
+struct PossibleResults {
     is_true: BooleanBuffer,
     is_false: BooleanBuffer,
     is_null: BooleanBuffer,
 }
 
-impl PossibleAnswers {
+impl PossibleResults {
     fn negated(self) -> Self {
         Self {
             is_true: self.is_false,
@@ -73,7 +74,7 @@ impl PossibleAnswers {
     }
 }
 
-/// The bounds of a column, in a form for comparison.
+/// The bounds of a column in each unit, in a form for comparison.
 #[derive(Clone)]
 struct Range {
     min: Option<ArrayRef>,
@@ -86,6 +87,18 @@ struct Range {
     nan: bool,
 }
 
+impl Range {
+    /// Returns the possible results of a condition on values of this range, which is null for nulls.
+    fn results(&self, is_true: &BooleanBuffer, is_false: &BooleanBuffer) -> PossibleResults {
+        PossibleResults {
+            is_true: is_true & &self.has_values,
+            is_false: is_false & &self.has_values,
+            is_null: self.has_nulls.clone(),
+        }
+    }
+}
+
+/// Evaluates conditions on the bounds of some units.
 struct Units<'a> {
     bounds: &'a dyn ColumnBounds,
     len: usize,
@@ -97,31 +110,31 @@ struct Units<'a> {
 
 impl Units<'_> {
     #[recursive]
-    fn possible(&mut self, node: &Node) -> Result<PossibleAnswers> {
+    fn possible(&mut self, node: &Node) -> Result<PossibleResults> {
         Ok(match node {
-            Node::Constant(answer) => {
-                let answer = answer
+            Node::Constant(value) => {
+                let value = value
                     .as_boolean_opt()
-                    .and_then(|answers| answers.iter().next()?);
-                PossibleAnswers {
-                    is_true: self.all_or_none(answer == Some(true)),
-                    is_false: self.all_or_none(answer == Some(false)),
-                    is_null: self.all_or_none(answer.is_none()),
+                    .and_then(|values| values.iter().next()?);
+                PossibleResults {
+                    is_true: self.all_or_none(value == Some(true)),
+                    is_false: self.all_or_none(value == Some(false)),
+                    is_null: self.all_or_none(value.is_none()),
                 }
             }
             Node::Column(column) => {
                 let range = self.range(column, Form::Integer)?;
                 let value = Scalar::new(Arc::new(Int64Array::from(vec![1])) as ArrayRef);
-                self.compared(&range, Order::Eq, &value)?
+                self.compare_constant(&range, Order::Eq, &value)?
             }
-            Node::Compare {
+            Node::CompareConstant {
                 column,
                 form,
                 order,
                 value,
             } => {
                 let range = self.range(column, *form)?;
-                self.compared(&range, *order, value)?
+                self.compare_constant(&range, *order, value)?
             }
             Node::CompareColumns {
                 left,
@@ -130,7 +143,7 @@ impl Units<'_> {
                 order,
             } => {
                 let (left, right) = (self.range(left, *form)?, self.range(right, *form)?);
-                self.columns_compared(left, *order, right)?
+                self.compare_columns(left, *order, right)?
             }
             Node::In {
                 column,
@@ -139,14 +152,14 @@ impl Units<'_> {
                 or_null,
             } => {
                 let range = self.range(column, *form)?;
-                self.listed(range, list, *or_null)?
+                self.in_list(range, list, *or_null)?
             }
-            Node::Like { text, matcher } => match text.as_ref() {
+            Node::Like { text, pattern } => match text.as_ref() {
                 Node::Column(column) if column.data_type == DataType::Utf8 => {
                     let range = self.range(column, Form::Bytes)?;
-                    self.alike(&range, matcher)?
+                    self.like(&range, pattern)?
                 }
-                _ => self.computed(node)?,
+                _ => self.by_evaluation(node)?,
             },
             Node::IsNull(inner) => match inner.as_ref() {
                 Node::Column(column) => {
@@ -158,7 +171,7 @@ impl Units<'_> {
                     let is_false = &inner.is_true | &inner.is_false;
                     self.never_null(inner.is_null, is_false)
                 }
-                _ => self.computed(node)?,
+                _ => self.by_evaluation(node)?,
             },
             Node::IsTrue(inner) => {
                 let inner = self.possible(inner)?;
@@ -167,20 +180,20 @@ impl Units<'_> {
             }
             Node::Not(inner) => self.possible(inner)?.negated(),
             Node::And(parts) => self.all_of(parts, false)?,
-            // if one of them is true, not all of them are false
+            // by De Morgan's law
             Node::Or(parts) => self.all_of(parts, true)?.negated(),
-            Node::Compared(..)
-            | Node::Calculated(..)
+            Node::Compare(..)
+            | Node::Arithmetic(..)
             | Node::Cast { .. }
             | Node::Case { .. }
             | Node::Coalesce(_)
             | Node::Call(..)
-            | Node::With { .. } => self.computed(node)?,
+            | Node::With { .. } => self.by_evaluation(node)?,
         })
     }
 
-    fn all_of(&mut self, parts: &[Node], negated: bool) -> Result<PossibleAnswers> {
-        let mut all = PossibleAnswers {
+    fn all_of(&mut self, parts: &[Node], negated: bool) -> Result<PossibleResults> {
+        let mut all = PossibleResults {
             is_true: self.all_or_none(true),
             is_false: self.all_or_none(false),
             is_null: self.all_or_none(false),
@@ -200,96 +213,82 @@ impl Units<'_> {
         }
     }
 
-    fn never_null(&self, is_true: BooleanBuffer, is_false: BooleanBuffer) -> PossibleAnswers {
-        PossibleAnswers {
+    fn never_null(&self, is_true: BooleanBuffer, is_false: BooleanBuffer) -> PossibleResults {
+        PossibleResults {
             is_true,
             is_false,
             is_null: self.all_or_none(false),
         }
     }
 
-    /// Compares bounds with a list of values, which may contain null.
-    fn listed(&self, range: Range, list: &InList, or_null: bool) -> Result<PossibleAnswers> {
-        let mut met = list.meets(self.len, range.min.as_ref(), range.max.as_ref())?;
+    /// Evaluates `IN` on bounds; with `or_null`, the list also contains null.
+    fn in_list(&self, range: Range, list: &InList, or_null: bool) -> Result<PossibleResults> {
+        let mut members = list.membership(self.len, range.min.as_ref(), range.max.as_ref())?;
         if range.nan {
             let has_nan = list.has_nan();
-            met.within = &met.within | &self.all_or_none(has_nan);
-            met.outside = &met.outside | &self.all_or_none(!has_nan);
+            members.listed = &members.listed | &self.all_or_none(has_nan);
+            members.unlisted = &members.unlisted | &self.all_or_none(!has_nan);
         }
-        let outside = &met.outside & &range.has_values;
-        let (is_false, is_null) = if or_null {
-            (self.all_or_none(false), &outside | &range.has_nulls)
-        } else {
-            (outside, range.has_nulls)
-        };
-        Ok(PossibleAnswers {
-            is_true: &met.within & &range.has_values,
-            is_false,
-            is_null,
-        })
+        let mut results = range.results(&members.listed, &members.unlisted);
+        if or_null {
+            results.is_null = &results.is_null | &results.is_false;
+            results.is_false = self.all_or_none(false);
+        }
+        Ok(results)
     }
 
     /// Compares bounds with a value.
-    fn compared(
+    fn compare_constant(
         &self,
         range: &Range,
         order: Order,
         value: &Scalar<ArrayRef>,
-    ) -> Result<PossibleAnswers> {
-        let (mut is_true, mut is_false) =
-            self.ordered(order, &range.min, &range.max, &Bound::Value(value))?;
+    ) -> Result<PossibleResults> {
+        let (mut is_true, mut is_false) = self.compare(order, range, Some(value), Some(value))?;
         if range.nan {
             let nan = Int64Array::from(vec![NAN_KEY]);
-            let answer = order.kernel()(&nan, value).map_err(failed)?;
-            let answer = answer.iter().next().flatten() == Some(true);
-            is_true = &is_true | &self.all_or_none(answer);
-            is_false = &is_false | &self.all_or_none(!answer);
+            let nan_matches = order.kernel()(&nan, value).map_err(failed)?.true_count() > 0;
+            is_true = &is_true | &self.all_or_none(nan_matches);
+            is_false = &is_false | &self.all_or_none(!nan_matches);
         }
-        Ok(PossibleAnswers {
-            is_true: &is_true & &range.has_values,
-            is_false: &is_false & &range.has_values,
-            is_null: range.has_nulls.clone(),
-        })
+        Ok(range.results(&is_true, &is_false))
     }
 
-    fn columns_compared(
+    fn compare_columns(
         &self,
         mut left: Range,
         order: Order,
         mut right: Range,
-    ) -> Result<PossibleAnswers> {
+    ) -> Result<PossibleResults> {
         for side in [&mut left, &mut right] {
             if side.nan {
                 side.max = None;
             }
         }
-        let other = Bound::Column(&right.min, &right.max);
-        let (is_true, is_false) = self.ordered(order, &left.min, &left.max, &other)?;
-        let has_values = &left.has_values & &right.has_values;
-        Ok(PossibleAnswers {
-            is_true: &is_true & &has_values,
-            is_false: &is_false & &has_values,
-            is_null: &left.has_nulls | &right.has_nulls,
-        })
+        let (low, high) = (datum(&right.min), datum(&right.max));
+        let (is_true, is_false) = self.compare(order, &left, low, high)?;
+        left.has_values = &left.has_values & &right.has_values;
+        left.has_nulls = &left.has_nulls | &right.has_nulls;
+        Ok(left.results(&is_true, &is_false))
     }
 
-    /// Returns whether the comparison can be true, and whether it can be false, for values within the
-    /// bounds.
-    fn ordered(
+    /// Returns whether a comparison can be true, and whether it can be false, of values in a range with
+    /// values from `low` to `high`.
+    fn compare(
         &self,
         order: Order,
-        min: &Option<ArrayRef>,
-        max: &Option<ArrayRef>,
-        other: &Bound<'_>,
+        range: &Range,
+        low: Option<&dyn Datum>,
+        high: Option<&dyn Datum>,
     ) -> Result<(BooleanBuffer, BooleanBuffer)> {
         let can = |order: Order, left: &Option<ArrayRef>, right: Option<&dyn Datum>| {
             let (Some(left), Some(right)) = (left, right) else {
                 return Ok(self.all_or_none(true));
             };
-            let answer = order.kernel()(left, right).map_err(failed)?;
-            Ok::<_, Error>(or_unknown(answer))
+            let results = order.kernel()(left, right).map_err(failed)?;
+            Ok::<_, Error>(true_or_null(results))
         };
-        let (low, high) = (other.min(), other.max());
+        let Range { min, max, .. } = range;
         Ok(match order {
             Order::Lt => (can(Order::Lt, min, high)?, can(Order::GtEq, max, low)?),
             Order::LtEq => (can(Order::LtEq, min, high)?, can(Order::Gt, max, low)?),
@@ -305,11 +304,11 @@ impl Units<'_> {
         })
     }
 
-    fn alike(&self, range: &Range, matcher: &Matcher) -> Result<PossibleAnswers> {
-        let (prefix, exact, all) = match matcher.shape() {
-            Shape::Exactly(text) => (text, true, false),
-            Shape::StartsWith(text) => (text, false, true),
-            Shape::Beyond(text) => (text, false, false),
+    fn like(&self, range: &Range, pattern: &LikePattern) -> Result<PossibleResults> {
+        let (prefix, exact, sufficient) = match pattern.prefix() {
+            Prefix::Exact(text) => (text, true, false),
+            Prefix::Sufficient(text) => (text, false, true),
+            Prefix::Necessary(text) => (text, false, false),
         };
         let min = range.min.as_ref().map(as_bytes).transpose()?;
         let max = range.max.as_ref().map(as_bytes).transpose()?;
@@ -324,76 +323,60 @@ impl Units<'_> {
         };
         let before_end = |text: &[u8]| after.as_deref().is_none_or(|after| text < after);
         let is_true = BooleanBuffer::collect_bool(self.len, |row| {
-            let starts = low(row).is_none_or(|low| {
-                if exact {
-                    low <= prefix
-                } else {
-                    before_end(low)
-                }
-            });
-            starts && high(row).is_none_or(|high| high >= prefix)
+            low(row).is_none_or(|low| low <= prefix || (!exact && before_end(low)))
+                && high(row).is_none_or(|high| high >= prefix)
         });
         let is_false = BooleanBuffer::collect_bool(self.len, |row| {
             let within = match (low(row), high(row)) {
                 (Some(low), Some(high)) if exact => low == prefix && high == prefix,
-                (Some(low), Some(high)) if all => low >= prefix && before_end(high),
+                (Some(low), Some(high)) if sufficient => low >= prefix && before_end(high),
                 _ => false,
             };
-            !(within || (all && prefix.is_empty()))
+            !(within || (sufficient && prefix.is_empty()))
         });
-        Ok(PossibleAnswers {
-            is_true: &is_true & &range.has_values,
-            is_false: &is_false & &range.has_values,
-            is_null: range.has_nulls.clone(),
-        })
+        Ok(range.results(&is_true, &is_false))
     }
 
     /// Returns the units that may have values, and those that may have nulls.
     fn presence(&mut self, column: &Arc<BoundColumn>) -> Result<(BooleanBuffer, BooleanBuffer)> {
         let all = self.all_or_none(true);
-        let bounds = self.known(column)?;
+        let bounds = self.bounds_of(column)?;
         let Some(nulls) = &bounds.null_count else {
             return Ok((all.clone(), all));
         };
         let zero = Int64Array::new_scalar(0);
-        let has_nulls = or_unknown(cmp::neq(nulls, &zero).map_err(failed)?);
+        let has_nulls = true_or_null(cmp::neq(nulls, &zero).map_err(failed)?);
         let has_values = match &bounds.num_rows {
-            Some(rows) => or_unknown(cmp::neq(nulls, rows).map_err(failed)?),
+            Some(rows) => true_or_null(cmp::neq(nulls, rows).map_err(failed)?),
             None => all,
         };
         Ok((has_values, has_nulls))
     }
 
-    fn known(&mut self, column: &Arc<BoundColumn>) -> Result<&Bounds> {
-        let position = match self.known.iter().position(|(known, _)| known == column) {
-            Some(position) => position,
-            None => {
-                let mut bounds = self.bounds.bounds(column)?.unwrap_or_default();
-                if let (Some(max), Some(characters)) = (&bounds.max, column.char_length) {
-                    bounds.max = Some(padded_max(max, characters)?);
-                }
-                let lengths = [
-                    bounds.min.as_ref().map(|values| values.len()),
-                    bounds.max.as_ref().map(|values| values.len()),
-                    bounds.null_count.as_ref().map(Array::len),
-                    bounds.num_rows.as_ref().map(Array::len),
-                ];
-                if lengths.iter().flatten().any(|length| *length != self.len) {
-                    let message = format!(
-                        "the bounds of {} are not one for each of {} units",
-                        column.path.join("."),
-                        self.len
-                    );
-                    return Err(Error::invalid("filter.bounds", message));
-                }
-                self.known.push((Arc::clone(column), bounds));
-                self.known.len() - 1
-            }
-        };
-        match self.known.get(position) {
-            Some((_, bounds)) => Ok(bounds),
-            None => Err(Error::invalid("filter.bounds", "bounds were lost")),
+    fn bounds_of(&mut self, column: &Arc<BoundColumn>) -> Result<Bounds> {
+        if let Some((_, bounds)) = self.known.iter().find(|(known, _)| known == column) {
+            return Ok(bounds.clone());
         }
+        let mut bounds = self.bounds.bounds(column)?.unwrap_or_default();
+        if let (Some(max), Some(characters)) = (&bounds.max, column.char_length) {
+            bounds.max = Some(padded_max(max, characters)?);
+        }
+        let lengths = [
+            bounds.min.as_ref().map(|values| values.len()),
+            bounds.max.as_ref().map(|values| values.len()),
+            bounds.null_count.as_ref().map(Array::len),
+            bounds.num_rows.as_ref().map(Array::len),
+        ];
+        if lengths.iter().flatten().any(|length| *length != self.len) {
+            let message = format!(
+                "the bounds of {} do not have one row for each of {} units",
+                column.path.join("."),
+                self.len
+            );
+            return Err(Error::invalid("filter.bounds", message));
+        }
+        self.known.push((Arc::clone(column), bounds.clone()));
+        Ok(bounds)
     }
 
     fn range(&mut self, column: &Arc<BoundColumn>, form: Form) -> Result<Range> {
@@ -404,22 +387,20 @@ impl Units<'_> {
             return Ok(range.clone());
         }
         let (has_values, has_nulls) = self.presence(column)?;
-        let bounds = self.known(column)?;
+        let bounds = self.bounds_of(column)?;
         let floats = column.data_type.is_floating();
         let nan = floats && !bounds.covers_nan;
-        let formed = |values: &Option<ArrayRef>| -> Result<Option<ArrayRef>> {
-            let Some(values) = values else {
-                return Ok(None);
-            };
-            let values = form.of(values, column)?;
+        let convert = |values: ArrayRef| -> Result<ArrayRef> {
+            let values = form.of(&values, column)?;
             if !nan {
-                return Ok(Some(values));
+                return Ok(values);
             }
             let is_nan = as_integers(&values)?;
             let is_nan = cmp::eq(is_nan, &Int64Array::new_scalar(NAN_KEY)).map_err(failed)?;
-            nullif(&values, &is_nan).map(Some).map_err(failed)
+            nullif(&values, &is_nan).map_err(failed)
         };
-        let (mut min, mut max) = (formed(&bounds.min)?, formed(&bounds.max)?);
+        let mut min = bounds.min.map(convert).transpose()?;
+        let mut max = bounds.max.map(convert).transpose()?;
         if let (Some(low), Some(high)) = (&min, &max) {
             // ignore bounds that contradict each other
             let crossed = cmp::gt(low, high).map_err(failed)?;
@@ -440,26 +421,8 @@ impl Units<'_> {
     }
 }
 
-/// The other side of a comparison.
-enum Bound<'a> {
-    Value(&'a Scalar<ArrayRef>),
-    Column(&'a Option<ArrayRef>, &'a Option<ArrayRef>),
-}
-
-impl Bound<'_> {
-    fn min(&self) -> Option<&dyn Datum> {
-        match self {
-            Self::Value(value) => Some(*value),
-            Self::Column(min, _) => min.as_ref().map(|values| values as &dyn Datum),
-        }
-    }
-
-    fn max(&self) -> Option<&dyn Datum> {
-        match self {
-            Self::Value(value) => Some(*value),
-            Self::Column(_, max) => max.as_ref().map(|values| values as &dyn Datum),
-        }
-    }
+fn datum(values: &Option<ArrayRef>) -> Option<&dyn Datum> {
+    values.as_ref().map(|values| values as &dyn Datum)
 }
 
 /// Returns an upper bound of strings padded with spaces, from one of the strings themselves: characters
@@ -472,9 +435,8 @@ fn padded_max(max: &ArrayRef, characters: usize) -> Result<ArrayRef> {
     Ok(Arc::new(padded.collect::<StringArray>()))
 }
 
-/// Returns `true` for true and unknown.
-fn or_unknown(answer: BooleanArray) -> BooleanBuffer {
-    let (values, nulls) = answer.into_parts();
+fn true_or_null(results: BooleanArray) -> BooleanBuffer {
+    let (values, nulls) = results.into_parts();
     match nulls {
         Some(nulls) => &values | &!nulls.inner(),
         None => values,

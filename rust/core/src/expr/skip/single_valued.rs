@@ -11,52 +11,48 @@ use arrow_schema::ArrowError;
 use arrow_select::filter::filter;
 use arrow_select::nullif::nullif;
 
-use super::{PossibleAnswers, Units};
+use super::{PossibleResults, Units};
 use crate::error::Result;
+use crate::expr::evaluate::functions::is_true;
 use crate::expr::evaluate::{Evaluator, spread};
 use crate::expr::node::Node;
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::value::canonical_order::failed;
 
 impl Units<'_> {
-    /// Returns the possible answers of a condition: all of them if its values are unknown, or cannot be
-    /// computed.
-    pub(super) fn computed(&mut self, condition: &Node) -> Result<PossibleAnswers> {
-        let (mut names, mut columns) = (Vec::new(), Vec::new());
-        condition.each_column(&mut |column| {
-            if !names.contains(column) {
-                names.push(Arc::clone(column));
-            }
-        });
-        let mut settled = self.all_or_none(true);
-        for column in names {
-            let Some((known, values)) = self.settled(&column)? else {
+    /// Returns the possible results of a condition: all of them for units with several values of a column,
+    /// and if evaluation fails.
+    pub(super) fn by_evaluation(&mut self, condition: &Node) -> Result<PossibleResults> {
+        let mut single_valued = self.all_or_none(true);
+        let mut columns = Vec::new();
+        for column in condition.columns() {
+            let Some((units, values)) = self.single_values(&column)? else {
                 return Ok(self.anything());
             };
-            settled = &settled & &known;
+            single_valued = &single_valued & &units;
             columns.push((column, values));
         }
-        let settled = BooleanArray::new(settled, None);
+        let single_valued = BooleanArray::new(single_valued, None);
         for (_, values) in &mut columns {
-            *values = filter(values, &settled).map_err(failed)?;
+            *values = filter(values, &single_valued).map_err(failed)?;
         }
-        let mut rows = Evaluator::of_columns(settled.true_count(), columns);
-        let Ok(answers) = rows.value(condition) else {
+        let mut evaluator = Evaluator::of_columns(single_valued.true_count(), columns);
+        let Ok(results) = evaluator.value(condition) else {
             return Ok(self.anything());
         };
-        let answers = spread(&answers, &settled)?;
-        let (answers, known) = answers.as_boolean().clone().into_parts();
-        let known = known.map_or_else(|| self.all_or_none(true), NullBuffer::into_inner);
-        let open = !settled.values();
-        Ok(PossibleAnswers {
-            is_true: &open | &(&known & &answers),
-            is_false: &open | &(&known & &!&answers),
-            is_null: &open | &!&known,
+        let results = spread(&results, &single_valued)?;
+        let (is_true, valid) = results.as_boolean().clone().into_parts();
+        let valid = valid.map_or_else(|| self.all_or_none(true), NullBuffer::into_inner);
+        let others = !single_valued.values();
+        Ok(PossibleResults {
+            is_true: &others | &(&valid & &is_true),
+            is_false: &others | &(&valid & &!&is_true),
+            is_null: &others | &!&valid,
         })
     }
 
-    fn anything(&self) -> PossibleAnswers {
-        PossibleAnswers {
+    fn anything(&self) -> PossibleResults {
+        PossibleResults {
             is_true: self.all_or_none(true),
             is_false: self.all_or_none(true),
             is_null: self.all_or_none(true),
@@ -64,21 +60,23 @@ impl Units<'_> {
     }
 
     /// Returns the units whose rows all have the same value of a column, and that value; `None` if unknown.
-    fn settled(&mut self, column: &Arc<BoundColumn>) -> Result<Option<(BooleanBuffer, ArrayRef)>> {
+    fn single_values(
+        &mut self,
+        column: &Arc<BoundColumn>,
+    ) -> Result<Option<(BooleanBuffer, ArrayRef)>> {
         let (has_values, has_nulls) = self.presence(column)?;
-        let bounds = self.known(column)?;
+        let bounds = self.bounds_of(column)?;
         // bounds of floats do not cover NaN, and zeros in them have no sign
         let exact = bounds.covers_nan || !column.data_type.is_floating();
         let (Some(min), Some(max), true) = (&bounds.min, &bounds.max, exact) else {
             return Ok(None);
         };
-        let of_column = || -> Result<_, ArrowError> {
-            let (equal, nulls) = cmp::eq(min, max)?.into_parts();
-            let equal = nulls.map_or_else(|| equal.clone(), |nulls| &equal & nulls.inner());
-            let missing = BooleanArray::new(!&has_values, None);
-            let value = nullif(min, &missing)?;
-            Ok((&(&equal & &!&has_nulls) | missing.values(), value))
+        let single_values = || -> Result<_, ArrowError> {
+            let equal = is_true(&cmp::eq(min, max)?);
+            let all_null = BooleanArray::new(!&has_values, None);
+            let values = nullif(min, &all_null)?;
+            Ok((&(equal.values() & &!&has_nulls) | all_null.values(), values))
         };
-        Ok(of_column().ok())
+        Ok(single_values().ok())
     }
 }

@@ -63,7 +63,7 @@ pub(super) fn evaluate(expr: &Expr, row: &Row) -> Option<bool> {
             Expr::Value(operand) => side(operand, row) == Value::Null,
             inner => evaluate(inner, row).is_none(),
         }),
-        Expr::Computed(computed) => panic!("{computed:?} is not generated"),
+        Expr::Formula(computed) => panic!("{computed:?} is not generated"),
         Expr::Is(inner, expected) => Some(evaluate(inner, row) == Some(*expected)),
         Expr::Compare(left, op, right) => compare(&side(left, row), *op, &side(right, row)),
         Expr::In(path, list) => {

@@ -10,7 +10,7 @@ use arrow_array::{
 
 use super::model::like;
 use super::{bound, schema};
-use crate::expr::evaluate::like::Matcher;
+use crate::expr::evaluate::like::LikePattern;
 
 /// Returns the answers as letters: true, false, null.
 fn answers(text: &str, columns: &[(&str, &str, ArrayRef)]) -> String {
@@ -395,7 +395,7 @@ fn patterns_as_the_model_matches_them() {
     for _ in 0..20_000 {
         let pattern: String = (0..next(7)).map(|_| characters[next(6)]).collect();
         let text: String = (0..next(7)).map(|_| characters[next(3)]).collect();
-        let Ok(matcher) = Matcher::new(&pattern, '\\') else {
+        let Ok(matcher) = LikePattern::new(&pattern, '\\') else {
             continue;
         };
         let chars = |text: &str| text.chars().collect::<Vec<_>>();

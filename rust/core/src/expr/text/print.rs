@@ -87,8 +87,8 @@ enum Level {
 
 fn level(expr: &Expr) -> Level {
     match expr {
-        // the parentheses allow any operator inside
-        Expr::Or(_) | Expr::Computed(_) => Level::Or,
+        // parentheses are needed around any operator of the formula
+        Expr::Or(_) | Expr::Formula(_) => Level::Or,
         Expr::And(_) => Level::And,
         Expr::Not(inner) => match inner.as_ref() {
             Expr::IsNull(_) | Expr::Is(..) | Expr::In(..) | Expr::Like { .. } => Level::Condition,
@@ -114,7 +114,7 @@ fn print(expr: &Expr, at_least: Level, f: &mut Formatter<'_>) -> fmt::Result {
             print(inner, Level::Not, f)
         }
         Expr::Value(operand) => write!(f, "{operand}"),
-        Expr::Computed(formula) => f.write_str(formula.text()),
+        Expr::Formula(formula) => f.write_str(formula.text()),
         other => condition(other, "", f),
     }
 }
@@ -250,7 +250,7 @@ impl Display for Literal {
             Self::Boolean(true) => f.write_str("TRUE"),
             Self::Boolean(false) => f.write_str("FALSE"),
             Self::Integer(value) => write!(f, "{value}"),
-            // without it, it would be an integer
+            // without the cast, it would be parsed as an integer
             Self::Decimal(value)
                 if value.scale() == 0 && i64::try_from(value.unscaled()).is_ok() =>
             {
@@ -271,48 +271,41 @@ impl Display for Literal {
                 }
                 f.write_char('\'')
             }
-            Self::Date(days) => {
-                f.write_str("DATE '")?;
-                date(i64::from(*days), f)?;
-                f.write_char('\'')
-            }
-            Self::Timestamp(micros) => {
-                f.write_str("TIMESTAMP '")?;
-                timestamp(*micros, f)?;
-                f.write_str("Z'")
-            }
-            Self::TimestampNtz(micros) => {
-                f.write_str("TIMESTAMP_NTZ '")?;
-                timestamp(*micros, f)?;
-                f.write_char('\'')
-            }
-            Self::LocalTimestamp(micros) => {
-                f.write_str("TIMESTAMP '")?;
-                timestamp(*micros, f)?;
-                f.write_char('\'')
-            }
+            Self::Date(days) => write!(f, "DATE '{}'", Date(i64::from(*days))),
+            Self::Timestamp(micros) => write!(f, "TIMESTAMP '{}Z'", Timestamp(*micros)),
+            Self::TimestampNtz(micros) => write!(f, "TIMESTAMP_NTZ '{}'", Timestamp(*micros)),
+            Self::LocalTimestamp(micros) => write!(f, "TIMESTAMP '{}'", Timestamp(*micros)),
             Self::List(list) => write_list(list, f),
         }
     }
 }
 
-/// Prints a date from its days since 1970-01-01.
-fn date(days: i64, f: &mut Formatter<'_>) -> fmt::Result {
-    let (year, month, day) = civil_from_days(days);
-    let sign = match year {
-        ..0 => "-",
-        0..=9_999 => "",
-        _ => "+",
-    };
-    write!(f, "{sign}{:04}-{month:02}-{day:02}", year.abs())
+/// Days since 1970-01-01.
+struct Date(i64);
+
+impl Display for Date {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = civil_from_days(self.0);
+        let sign = match year {
+            ..0 => "-",
+            0..=9_999 => "",
+            _ => "+",
+        };
+        write!(f, "{sign}{:04}-{month:02}-{day:02}", year.abs())
+    }
 }
 
-fn timestamp(micros: i64, f: &mut Formatter<'_>) -> fmt::Result {
-    date(micros.div_euclid(MICROS_PER_DAY), f)?;
-    let of_day = micros.rem_euclid(MICROS_PER_DAY);
-    let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    write!(f, "T{hour:02}:{minute:02}:{second:02}.{fraction:06}")
+/// Microseconds since 1970-01-01T00:00:00.
+struct Timestamp(i64);
+
+impl Display for Timestamp {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let date = Date(self.0.div_euclid(MICROS_PER_DAY));
+        let of_day = self.0.rem_euclid(MICROS_PER_DAY);
+        let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
+        let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        write!(f, "{date}T{hour:02}:{minute:02}:{second:02}.{fraction:06}")
+    }
 }
 
 /// Returns the length of the text in bytes, without building it.

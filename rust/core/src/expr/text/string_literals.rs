@@ -188,10 +188,10 @@ fn escape(characters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()>
 }
 
 /// Parses a number of digits; consumes nothing if there are fewer.
-fn digits(characters: &mut Peekable<Chars<'_>>, many: usize, radix: u32) -> Option<u32> {
+fn digits(characters: &mut Peekable<Chars<'_>>, count: usize, radix: u32) -> Option<u32> {
     let mut ahead = characters.clone();
     let mut code: u32 = 0;
-    for _ in 0..many {
+    for _ in 0..count {
         let digit = ahead.next()?.to_digit(radix)?;
         code = code.checked_mul(radix)?.checked_add(digit)?;
     }
@@ -208,8 +208,8 @@ fn unicode(characters: &mut Peekable<Chars<'_>>, code: u32) -> char {
             && let Some(low @ 0xDC00..0xE000) = digits(&mut ahead, 4, 16)
         {
             *characters = ahead;
-            let whole = 0x1_0000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-            return char::from_u32(whole).unwrap_or('?');
+            let code = 0x1_0000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+            return char::from_u32(code).unwrap_or('?');
         }
     }
     char::from_u32(code).unwrap_or('?')

@@ -59,8 +59,8 @@ fn tuple(column: &str, op: &str, value: Literal) -> Result<Expr> {
         "<=" => Op::LtEq,
         ">" => Op::Gt,
         ">=" => Op::GtEq,
-        "in" => return membership(path, value, op, true),
-        "not in" => return membership(path, value, op, false),
+        "in" => return membership(path, value, op, false),
+        "not in" => return membership(path, value, op, true),
         _ => {
             let message = format!(
                 "{} is not an operator of a filter: use =, !=, <, <=, >, >=, in or not in",
@@ -70,8 +70,8 @@ fn tuple(column: &str, op: &str, value: Literal) -> Result<Expr> {
         }
     };
     match (op, value) {
-        (Op::Eq, Literal::Null) => Ok(is_null(path)),
-        (Op::NotEq, Literal::Null) => Ok(is_null(path).negated()),
+        (Op::Eq, Literal::Null) => Ok(Expr::is_null(path)),
+        (Op::NotEq, Literal::Null) => Ok(Expr::is_null(path).negated()),
         (op, value @ (Literal::Null | Literal::List(_))) => Err(refuse(&path, op, &value)),
         (op, value) => Ok(Expr::Compare(
             Operand::Column(path),
@@ -81,7 +81,7 @@ fn tuple(column: &str, op: &str, value: Literal) -> Result<Expr> {
     }
 }
 
-fn membership(path: Path, value: Literal, op: &str, within: bool) -> Result<Expr> {
+fn membership(path: Path, value: Literal, op: &str, negated: bool) -> Result<Expr> {
     let Literal::List(mut list) = value else {
         return Err(refuse(&path, op, &value));
     };
@@ -90,19 +90,13 @@ fn membership(path: Path, value: Literal, op: &str, within: bool) -> Result<Expr
     }
     let before = list.len();
     list.retain(|value| *value != Literal::Null);
-    let null = (list.len() < before).then(|| is_null(path.clone()));
-    let members = Expr::In(path, list);
-    Ok(match (within, null) {
-        (true, null) => Expr::any([members].into_iter().chain(null).collect()),
-        (false, null) => {
-            let parts = [members].into_iter().chain(null).map(Expr::negated);
-            Expr::all(parts.collect())
-        }
+    let null = (list.len() < before).then(|| Expr::is_null(path.clone()));
+    let parts = [Expr::In(path, list)].into_iter().chain(null);
+    Ok(if negated {
+        Expr::all(parts.map(Expr::negated).collect())
+    } else {
+        Expr::any(parts.collect())
     })
-}
-
-fn is_null(path: Path) -> Expr {
-    Expr::IsNull(Box::new(Expr::Value(Operand::Column(path))))
 }
 
 fn refuse(path: &Path, op: impl std::fmt::Display, value: &Literal) -> Error {

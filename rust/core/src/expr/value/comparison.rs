@@ -18,7 +18,7 @@ pub(in crate::expr) enum Op {
     NullSafeEq,
 }
 
-/// The comparisons that remain after normalization.
+/// The comparisons from which all others are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::expr) enum Order {
     Eq,
@@ -57,6 +57,17 @@ impl Op {
         }
     }
 
+    /// Returns the comparison without negation and null safety.
+    pub(in crate::expr) fn order(self) -> Order {
+        match self {
+            Self::Eq | Self::NotEq | Self::NullSafeEq => Order::Eq,
+            Self::Lt => Order::Lt,
+            Self::LtEq => Order::LtEq,
+            Self::Gt => Order::Gt,
+            Self::GtEq => Order::GtEq,
+        }
+    }
+
     pub(in crate::expr) fn kernel(self) -> Kernel {
         match self {
             Self::Eq => cmp::eq,
@@ -70,20 +81,14 @@ impl Op {
     }
 }
 
-impl From<Order> for Op {
-    fn from(order: Order) -> Self {
-        match order {
-            Order::Eq => Self::Eq,
-            Order::Lt => Self::Lt,
-            Order::LtEq => Self::LtEq,
-            Order::Gt => Self::Gt,
-            Order::GtEq => Self::GtEq,
-        }
-    }
-}
-
 impl Order {
     pub(in crate::expr) fn kernel(self) -> Kernel {
-        Op::from(self).kernel()
+        match self {
+            Self::Eq => cmp::eq,
+            Self::Lt => cmp::lt,
+            Self::LtEq => cmp::lt_eq,
+            Self::Gt => cmp::gt,
+            Self::GtEq => cmp::gt_eq,
+        }
     }
 }

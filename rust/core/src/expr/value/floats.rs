@@ -38,19 +38,24 @@ const fn canonical_nan_f32(value: f32) -> f32 {
 /// # Errors
 ///
 /// For a type that cannot be rebuilt.
-pub(crate) fn normalised(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-    if !has_floats(column.data_type()) {
-        return Ok(Arc::clone(column));
-    }
-    if matches!(column.data_type(), DataType::Float32 | DataType::Float64) {
-        return Ok(comparable(column));
+pub(crate) fn normalized(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match column.data_type() {
+        DataType::Float32 | DataType::Float64 => {
+            return Ok(map(
+                column,
+                |value| canonical_nan_f32(value + 0.0),
+                |value| canonical_nan(value + 0.0),
+            ));
+        }
+        other if !has_floats(other) => return Ok(Arc::clone(column)),
+        _ => {}
     }
     let data = column.to_data();
     let children = data.child_data().iter();
-    let children = children.map(|child| Ok(normalised(&make_array(child.clone()))?.to_data()));
+    let children = children.map(|child| Ok(normalized(&make_array(child.clone()))?.to_data()));
     let children = children.collect::<Result<_, ArrowError>>()?;
-    let whole = data.into_builder().child_data(children).build()?;
-    Ok(make_array(whole))
+    let data = data.into_builder().child_data(children).build()?;
+    Ok(make_array(data))
 }
 
 fn has_floats(data_type: &DataType) -> bool {
@@ -62,21 +67,12 @@ fn has_floats(data_type: &DataType) -> bool {
     }
 }
 
-/// Normalizes a column of numbers to the same bits for equal numbers; other columns are unchanged.
-pub(in crate::expr) fn comparable(values: &ArrayRef) -> ArrayRef {
-    each(
-        values,
-        |value| canonical_nan_f32(value + 0.0),
-        |value| canonical_nan(value + 0.0),
-    )
-}
-
 /// Normalizes a column of numbers to the same bits for all `NaN`, since kernels compare sign and bits.
 pub(in crate::expr) fn with_canonical_nan(values: &ArrayRef) -> ArrayRef {
-    each(values, canonical_nan_f32, canonical_nan)
+    map(values, canonical_nan_f32, canonical_nan)
 }
 
-fn each(values: &ArrayRef, single: fn(f32) -> f32, double: fn(f64) -> f64) -> ArrayRef {
+fn map(values: &ArrayRef, single: fn(f32) -> f32, double: fn(f64) -> f64) -> ArrayRef {
     if let Some(floats) = values.as_primitive_opt::<Float32Type>() {
         return Arc::new(floats.unary::<_, Float32Type>(single));
     }

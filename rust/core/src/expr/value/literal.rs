@@ -231,7 +231,7 @@ impl Literal {
             Self::Null => "null",
             Self::Boolean(_) => "a boolean",
             Self::Integer(_) | Self::Decimal(_) | Self::Double(_) => "a number",
-            Self::String(_) => "a text",
+            Self::String(_) => "a string",
             Self::Binary(_) => "bytes",
             Self::Date(_) => "a date",
             Self::Timestamp(_) | Self::TimestampNtz(_) | Self::LocalTimestamp(_) => "a timestamp",
@@ -244,7 +244,7 @@ pub(in crate::expr) fn list_compared() -> Error {
     Error::invalid("filter.literal", "a list cannot be compared")
 }
 
-/// Floating-point numbers are equal if their bits are, so that equal predicates have equal results.
+/// Floating-point numbers are equal if their bits are, or if both are `NaN`.
 impl PartialEq for Literal {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {

@@ -39,6 +39,7 @@ fn invalid_intervals_have_a_reason() {
         ("interval 9223372036854775807 weeks", "long"),
         ("interval 99999999999999999999 days", "99999999999999999999"),
         ("interval 1. seconds", "1."),
+        ("interval - seconds", "-"),
         ("interval 1day", "unit"),
         ("604800000", "unit"),
     ] {

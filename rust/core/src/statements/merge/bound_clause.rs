@@ -36,7 +36,7 @@ pub(super) fn chosen(clauses: &[BoundClause], scope: &RecordBatch) -> Result<Vec
     let mut chosen = vec![None; scope.num_rows()];
     for (number, clause) in clauses.iter().enumerate() {
         let answers = match &clause.condition {
-            Some(condition) => Some(condition.answers(scope)?),
+            Some(condition) => Some(condition.evaluate_condition(scope)?),
             None => None,
         };
         for (row, chosen) in chosen.iter_mut().enumerate() {

@@ -74,7 +74,7 @@ impl InsertClause {
         let Some(condition) = &self.condition else {
             return Ok(rows.take(seen.num_rows()).collect());
         };
-        let answers = condition.answers(seen)?;
+        let answers = condition.evaluate_condition(seen)?;
         let answers = rows.zip(answers.iter());
         Ok(answers
             .filter_map(|(row, answer)| (answer == Some(true)).then_some(row))

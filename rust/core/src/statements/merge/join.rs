@@ -154,7 +154,9 @@ impl Join {
         let target = target.and_then(|target| take_record_batch(&target, &ours));
         let target = target.map_err(columns_mismatch)?;
         let source = source.project(source_columns)?.take(&theirs)?;
-        let answers = rest.condition.answers(&rest.scope.of(&target, &source)?)?;
+        let answers = rest
+            .condition
+            .evaluate_condition(&rest.scope.of(&target, &source)?)?;
         let pairs = ours.values().iter().zip(theirs.values());
         for ((row, other), answer) in pairs.zip(answers.iter()) {
             if answer == Some(true) {

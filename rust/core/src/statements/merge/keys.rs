@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::{columns_mismatch, wrong};
 use crate::error::Result;
-use crate::expr::value::floats::normalised;
+use crate::expr::value::floats::normalized;
 
 /// Keys of rows that come batch by batch.
 pub(super) struct Keys {
@@ -46,7 +46,7 @@ impl Keys {
     /// Adds the keys of the next rows.
     pub(super) fn push(&mut self, columns: &[ArrayRef], rows: usize) -> Result<()> {
         self.converter
-            .append(&mut self.keys, &all_normalised(columns)?)
+            .append(&mut self.keys, &all_normalized(columns)?)
             .map_err(columns_mismatch)?;
         match comparable(&self.null_safe, columns) {
             Some(comparable) => self.comparable.append_buffer(comparable.inner()),
@@ -113,7 +113,7 @@ impl KeyedRows {
     pub(super) fn find(&self, columns: &[ArrayRef]) -> Result<Vec<Option<u32>>> {
         let others = self
             .converter
-            .convert_columns(&all_normalised(columns)?)
+            .convert_columns(&all_normalized(columns)?)
             .map_err(columns_mismatch)?;
         let comparable = comparable(&self.null_safe, columns);
         let is_null = |row| comparable.as_ref().is_some_and(|nulls| nulls.is_null(row));
@@ -145,7 +145,7 @@ fn comparable(null_safe: &[bool], columns: &[ArrayRef]) -> Option<NullBuffer> {
     })
 }
 
-fn all_normalised(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-    let columns: Result<Vec<_>, _> = columns.iter().map(normalised).collect();
+fn all_normalized(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+    let columns: Result<Vec<_>, _> = columns.iter().map(normalized).collect();
     columns.map_err(columns_mismatch)
 }

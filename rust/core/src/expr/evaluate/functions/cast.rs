@@ -41,18 +41,18 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
         // the time zone of a type does not affect its values
         (DataType::Timestamp(unit, Some(zone)), _) if zone.as_ref() != "+00:00" => {
             let bare = DataType::Timestamp(*unit, Some("+00:00".into()));
-            let bare = plain(values, &bare)?;
+            let bare = arrow_cast(values, &bare)?;
             match target {
-                DataType::Timestamp(..) => relabelled(&bare, target),
+                DataType::Timestamp(..) => to_micros(&bare, target),
                 _ => cast_value(&bare, target),
             }
         }
-        (DataType::Timestamp(..), DataType::Timestamp(..)) => relabelled(values, target),
+        (DataType::Timestamp(..), DataType::Timestamp(..)) => to_micros(values, target),
         (DataType::Date32, DataType::Timestamp(..)) => {
-            let bare = plain(values, &DataType::Timestamp(MICROS, None))?;
-            relabelled(&bare, target)
+            let bare = arrow_cast(values, &DataType::Timestamp(MICROS, None))?;
+            to_micros(&bare, target)
         }
-        (DataType::Utf8, _) => read(values, target),
+        (DataType::Utf8, _) => parse_strings(values, target),
         (DataType::Float32, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float32Type>().iter();
             let strings = numbers.map(|number| number.map(float_text::single));
@@ -64,66 +64,80 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
             Ok(Arc::new(strings.collect::<StringArray>()))
         }
         (DataType::Timestamp(..), DataType::Utf8) => {
-            let micros = plain(values, &DataType::Timestamp(MICROS, None))?;
+            let micros = arrow_cast(values, &DataType::Timestamp(MICROS, None))?;
             let micros = micros.as_primitive::<TimestampMicrosecondType>();
-            let strings = micros.iter().map(|number| number.and_then(written));
+            let strings = micros
+                .iter()
+                .map(|number| number.and_then(format_timestamp));
             Ok(Arc::new(strings.collect::<StringArray>()))
         }
         (DataType::Boolean, DataType::Timestamp(..) | DataType::Date32)
         | (DataType::Timestamp(..) | DataType::Date32, DataType::Boolean) => {
             Err(type_error(&format!("{source} cannot be cast to {target}")))
         }
-        _ => plain(values, target),
+        _ => arrow_cast(values, target),
     }
 }
 
 /// Parses strings.
-fn read(strings: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+fn parse_strings(strings: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     Ok(match target {
         DataType::Timestamp(_, zone) => {
             let timestamp = |text: &str| casts::timestamp(text, zone.is_some());
-            let micros: TimestampMicrosecondArray = each_read(strings, target, timestamp)?;
-            relabelled(&(Arc::new(micros) as ArrayRef), target)?
+            let micros: TimestampMicrosecondArray = parse_each(strings, target, timestamp)?;
+            to_micros(&(Arc::new(micros) as ArrayRef), target)?
         }
-        DataType::Date32 => Arc::new(each_read::<_, Date32Array>(strings, target, casts::date)?),
-        DataType::Boolean => Arc::new(each_read::<_, BooleanArray>(
+        DataType::Date32 => Arc::new(parse_each::<_, Date32Array>(strings, target, casts::date)?),
+        DataType::Boolean => Arc::new(parse_each::<_, BooleanArray>(
             strings,
             target,
             casts::boolean,
         )?),
-        DataType::Int64 => Arc::new(each_read::<_, Int64Array>(strings, target, casts::integer)?),
-        DataType::Int8 => Arc::new(each_read::<_, Int8Array>(strings, target, fitting)?),
-        DataType::Int16 => Arc::new(each_read::<_, Int16Array>(strings, target, fitting)?),
-        DataType::Int32 => Arc::new(each_read::<_, Int32Array>(strings, target, fitting)?),
-        DataType::Float32 => Arc::new(each_read::<_, Float32Array>(strings, target, casts::float)?),
-        DataType::Float64 => Arc::new(each_read::<_, Float64Array>(strings, target, casts::float)?),
+        DataType::Int64 => Arc::new(parse_each::<_, Int64Array>(
+            strings,
+            target,
+            casts::integer,
+        )?),
+        DataType::Int8 => Arc::new(parse_each::<_, Int8Array>(strings, target, small_integer)?),
+        DataType::Int16 => Arc::new(parse_each::<_, Int16Array>(strings, target, small_integer)?),
+        DataType::Int32 => Arc::new(parse_each::<_, Int32Array>(strings, target, small_integer)?),
+        DataType::Float32 => Arc::new(parse_each::<_, Float32Array>(
+            strings,
+            target,
+            casts::float,
+        )?),
+        DataType::Float64 => Arc::new(parse_each::<_, Float64Array>(
+            strings,
+            target,
+            casts::float,
+        )?),
         DataType::Decimal128(precision, scale) => {
             let digits = u8::try_from(*scale).map_err(|_| unsupported(&target.to_string()))?;
             let unscaled =
                 |text: &str| casts::decimal(text, *precision, digits).map(Decimal::unscaled);
-            let decimals: Decimal128Array = each_read(strings, target, unscaled)?;
+            let decimals: Decimal128Array = parse_each(strings, target, unscaled)?;
             let decimals = decimals.with_precision_and_scale(*precision, *scale);
             Arc::new(decimals.map_err(failed)?)
         }
-        _ => plain(strings, target)?,
+        _ => arrow_cast(strings, target)?,
     })
 }
 
-fn each_read<T, A: FromIterator<Option<T>>>(
+fn parse_each<T, A: FromIterator<Option<T>>>(
     values: &ArrayRef,
     target: &DataType,
-    read: impl Fn(&str) -> Option<T>,
+    parse: impl Fn(&str) -> Option<T>,
 ) -> Result<A> {
     let strings = values.as_string_opt::<i32>();
     let strings = strings.ok_or_else(|| type_error("expected strings"))?;
-    let value = |text: &str| read(text).ok_or_else(|| malformed(text, target));
+    let value = |text: &str| parse(text).ok_or_else(|| malformed(text, target));
     strings
         .iter()
         .map(|text| text.map(value).transpose())
         .collect()
 }
 
-fn fitting<T: TryFrom<i64>>(text: &str) -> Option<T> {
+fn small_integer<T: TryFrom<i64>>(text: &str) -> Option<T> {
     T::try_from(casts::integer(text)?).ok()
 }
 
@@ -134,39 +148,35 @@ fn malformed(text: &str, target: &DataType) -> Error {
 }
 
 /// Formats a timestamp as Spark does: without time zone, without trailing zeros.
-fn written(micros: i64) -> Option<String> {
+fn format_timestamp(micros: i64) -> Option<String> {
     let time = DateTime::from_timestamp_micros(micros)?;
     let text = time.format("%Y-%m-%d %H:%M:%S%.6f").to_string();
-    let short = text.trim_end_matches('0').trim_end_matches('.');
-    let whole = time.format("%Y-%m-%d %H:%M:%S").to_string();
-    Some(if short.len() < whole.len() {
-        whole
-    } else {
-        short.to_owned()
-    })
+    let short = text.strip_suffix(".000000");
+    Some(short.unwrap_or(text.trim_end_matches('0')).to_owned())
 }
 
-fn relabelled(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+/// Converts timestamps to microseconds, with the time zone of the target type.
+fn to_micros(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     let zone = match values.data_type() {
         DataType::Timestamp(_, zone) => zone.clone(),
         _ => None,
     };
     let DataType::Timestamp(TimeUnit::Microsecond, target_zone) = target else {
         return Err(type_error(&format!(
-            "times are kept in microseconds, not as {target}"
+            "timestamps are cast to microseconds only, not to {target}"
         )));
     };
     let micros = match values.as_primitive_opt::<TimestampNanosecondType>() {
         // rounded down to microseconds, also before the epoch; the kernel would round towards zero
         Some(nanos) => nanos.unary(|nanos| nanos.div_euclid(1_000)),
-        None => plain(values, &DataType::Timestamp(MICROS, zone))?
+        None => arrow_cast(values, &DataType::Timestamp(MICROS, zone))?
             .as_primitive::<TimestampMicrosecondType>()
             .clone(),
     };
     Ok(Arc::new(micros.with_timezone_opt(target_zone.clone())))
 }
 
-fn plain(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
+fn arrow_cast(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     if values.data_type() == target {
         return Ok(Arc::clone(values));
     }
@@ -196,11 +206,7 @@ pub(super) fn sql_name(data_type: &DataType) -> String {
 
 /// Returns the Arrow type of an SQL type name; `None` for types that formulas do not support.
 pub(in crate::expr) fn named_type(name: &str) -> Option<DataType> {
-    let name: String = name
-        .to_ascii_uppercase()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join("");
+    let name: String = name.to_ascii_uppercase().split_whitespace().collect();
     Some(match name.as_str() {
         "BOOLEAN" | "BOOL" => DataType::Boolean,
         "TINYINT" | "BYTE" => DataType::Int8,
@@ -221,15 +227,11 @@ pub(in crate::expr) fn named_type(name: &str) -> Option<DataType> {
                 .or_else(|| other.strip_prefix("NUMERIC("))?
                 .strip_suffix(')')?;
             let (precision, scale) = inside.split_once(',').unwrap_or((inside, "0"));
-            let (precision, scale) = (precision.parse().ok()?, scale.parse().ok()?);
-            if precision == 0
-                || precision > 38
-                || scale < 0
-                || i16::from(scale) > i16::from(precision)
-            {
+            let (precision, scale) = (precision.parse().ok()?, scale.parse::<u8>().ok()?);
+            if !(1..=38).contains(&precision) || scale > precision {
                 return None;
             }
-            DataType::Decimal128(precision, scale)
+            DataType::Decimal128(precision, i8::try_from(scale).ok()?)
         }
     })
 }

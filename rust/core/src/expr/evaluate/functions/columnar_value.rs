@@ -1,4 +1,4 @@
-//! The result of an expression: an array, or a constant.
+//! The values of an expression: an array, or a constant.
 
 use arrow_array::{Array, ArrayRef, BooleanArray, Datum, UInt32Array};
 use arrow_buffer::BooleanBuffer;
@@ -11,25 +11,25 @@ use crate::error::Result;
 
 /// The values of an expression.
 #[derive(Clone, Debug)]
-pub(in crate::expr) enum Computed {
-    Rows(ArrayRef),
+pub(in crate::expr) enum ColumnarValue {
+    Array(ArrayRef),
     /// A constant, as an array of one value.
-    One(ArrayRef),
+    Scalar(ArrayRef),
 }
 
-impl Datum for Computed {
+impl Datum for ColumnarValue {
     fn get(&self) -> (&dyn Array, bool) {
         match self {
-            Self::Rows(values) => (values, false),
-            Self::One(value) => (value, true),
+            Self::Array(values) => (values, false),
+            Self::Scalar(value) => (value, true),
         }
     }
 }
 
-impl Computed {
+impl ColumnarValue {
     pub(super) fn array(&self) -> &ArrayRef {
         match self {
-            Self::Rows(values) | Self::One(values) => values,
+            Self::Array(values) | Self::Scalar(values) => values,
         }
     }
 
@@ -39,8 +39,8 @@ impl Computed {
 
     pub(super) fn map(&self, change: impl FnOnce(&ArrayRef) -> Result<ArrayRef>) -> Result<Self> {
         Ok(match self {
-            Self::Rows(values) => Self::Rows(change(values)?),
-            Self::One(value) => Self::One(change(value)?),
+            Self::Array(values) => Self::Array(change(values)?),
+            Self::Scalar(value) => Self::Scalar(change(value)?),
         })
     }
 
@@ -48,31 +48,33 @@ impl Computed {
         self.map(|values| cast_value(values, target))
     }
 
-    /// Returns the index of the value of a row.
+    /// Returns the index of a row's value in the array.
     pub(super) fn index_of(&self, row: usize) -> usize {
         match self {
-            Self::Rows(_) => row,
-            Self::One(_) => 0,
+            Self::Array(_) => row,
+            Self::Scalar(_) => 0,
         }
     }
 
     /// Returns an array with a value for each row.
-    pub(in crate::expr) fn into_rows(self, rows: usize) -> Result<ArrayRef> {
+    pub(in crate::expr) fn into_array(self, rows: usize) -> Result<ArrayRef> {
         match self {
-            Self::Rows(values) => Ok(values),
-            Self::One(value) => {
+            Self::Array(values) => Ok(values),
+            Self::Scalar(value) => {
                 take(&value, &UInt32Array::from(vec![0; rows]), None).map_err(failed)
             }
         }
     }
 
     /// Marks the rows whose value is not null.
-    pub(in crate::expr) fn known(&self, rows: usize) -> BooleanArray {
-        let known = match (self, self.array().logical_nulls()) {
-            (Self::Rows(_), Some(nulls)) => nulls.into_inner(),
-            (Self::One(_), Some(nulls)) if nulls.null_count() > 0 => BooleanBuffer::new_unset(rows),
+    pub(in crate::expr) fn valid(&self, rows: usize) -> BooleanArray {
+        let valid = match (self, self.array().logical_nulls()) {
+            (Self::Array(_), Some(nulls)) => nulls.into_inner(),
+            (Self::Scalar(_), Some(nulls)) if nulls.null_count() > 0 => {
+                BooleanBuffer::new_unset(rows)
+            }
             _ => BooleanBuffer::new_set(rows),
         };
-        BooleanArray::new(known, None)
+        BooleanArray::new(valid, None)
     }
 }

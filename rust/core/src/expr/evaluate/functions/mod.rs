@@ -21,13 +21,13 @@ use crate::expr::value::comparison::Op;
 
 pub(crate) use cast::cast_value;
 pub(in crate::expr) use cast::named_type;
-pub(in crate::expr) use columnar_value::Computed;
+pub(in crate::expr) use columnar_value::ColumnarValue;
 pub(crate) use operators::common_type;
 pub(in crate::expr) use operators::{
-    Arithmetic, agreed_type, always_fits, chosen_of, compared, is_true,
+    Arithmetic, agreed_type, always_fits, compared, if_else, is_true,
 };
 pub(in crate::expr) use patterns::java_regex;
-pub(in crate::expr) use timestamps::{Span, out_of_range, shifted, timestamp};
+pub(in crate::expr) use timestamps::{CalendarInterval, add_interval, out_of_range, timestamp};
 
 /// A function of one value that captures other arguments: a pattern, an interval.
 type Closure = dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync;
@@ -35,9 +35,9 @@ type Closure = dyn Fn(&ArrayRef) -> Result<ArrayRef> + Send + Sync;
 /// A function of the values of a row.
 #[derive(Clone)]
 pub(in crate::expr) enum Function {
-    One(fn(&ArrayRef) -> Result<ArrayRef>),
-    Two(fn(&ArrayRef, &ArrayRef) -> Result<ArrayRef>),
-    Many(fn(&[ArrayRef]) -> Result<ArrayRef>),
+    Unary(fn(&ArrayRef) -> Result<ArrayRef>),
+    Binary(fn(&ArrayRef, &ArrayRef) -> Result<ArrayRef>),
+    Variadic(fn(&[ArrayRef]) -> Result<ArrayRef>),
     Closure(Arc<Closure>),
 }
 
@@ -56,49 +56,51 @@ impl Function {
 
     /// Returns the function of a name in lower case; `None` if none has this number of arguments.
     pub(in crate::expr) fn named(name: &str, arguments: usize) -> Option<Self> {
-        use Function::{Many, One, Two};
+        use Function::{Binary, Unary, Variadic};
         Some(match (name, arguments) {
-            ("-", 1) => One(numbers::opposite),
-            ("year", 1) => One(|value| timestamps::part(value, DatePart::Year)),
-            ("month", 1) => One(|value| timestamps::part(value, DatePart::Month)),
-            ("day" | "dayofmonth", 1) => One(|value| timestamps::part(value, DatePart::Day)),
-            ("quarter", 1) => One(|value| timestamps::part(value, DatePart::Quarter)),
-            ("dayofyear", 1) => One(|value| timestamps::part(value, DatePart::DayOfYear)),
-            ("hour", 1) => One(|value| timestamps::part(value, DatePart::Hour)),
-            ("minute", 1) => One(|value| timestamps::part(value, DatePart::Minute)),
-            ("second", 1) => One(|value| timestamps::part(value, DatePart::Second)),
-            ("date_add" | "dateadd", 2) => Two(|value, days| timestamps::date_add(value, days, 1)),
-            ("date_sub", 2) => Two(|value, days| timestamps::date_add(value, days, -1)),
-            ("datediff" | "date_diff", 2) => Two(timestamps::datediff),
-            ("add_months", 2) => Two(timestamps::add_months),
-            ("last_day", 1) => One(timestamps::last_day),
-            ("date_trunc", 2) => Two(timestamps::date_trunc),
-            ("trunc", 2) => Two(timestamps::trunc),
-            ("date_format", 2) => Two(timestamps::formatted),
+            ("-", 1) => Unary(numbers::negate),
+            ("year", 1) => Unary(|value| timestamps::extract(value, DatePart::Year)),
+            ("month", 1) => Unary(|value| timestamps::extract(value, DatePart::Month)),
+            ("day" | "dayofmonth", 1) => Unary(|value| timestamps::extract(value, DatePart::Day)),
+            ("quarter", 1) => Unary(|value| timestamps::extract(value, DatePart::Quarter)),
+            ("dayofyear", 1) => Unary(|value| timestamps::extract(value, DatePart::DayOfYear)),
+            ("hour", 1) => Unary(|value| timestamps::extract(value, DatePart::Hour)),
+            ("minute", 1) => Unary(|value| timestamps::extract(value, DatePart::Minute)),
+            ("second", 1) => Unary(|value| timestamps::extract(value, DatePart::Second)),
+            ("date_add" | "dateadd", 2) => {
+                Binary(|value, days| timestamps::date_add(value, days, 1))
+            }
+            ("date_sub", 2) => Binary(|value, days| timestamps::date_add(value, days, -1)),
+            ("datediff" | "date_diff", 2) => Binary(timestamps::datediff),
+            ("add_months", 2) => Binary(timestamps::add_months),
+            ("last_day", 1) => Unary(timestamps::last_day),
+            ("date_trunc", 2) => Binary(timestamps::date_trunc),
+            ("trunc", 2) => Binary(timestamps::trunc),
+            ("date_format", 2) => Binary(timestamps::date_format),
             ("upper" | "ucase", 1) => {
-                One(|value| strings::changed(value, |text| text.to_uppercase()))
+                Unary(|value| strings::map(value, |text| text.to_uppercase()))
             }
             ("lower" | "lcase", 1) => {
-                One(|value| strings::changed(value, |text| text.to_lowercase()))
+                Unary(|value| strings::map(value, |text| text.to_lowercase()))
             }
             ("trim", 1) => {
-                One(|value| strings::changed(value, |text| text.trim_matches(' ').to_owned()))
+                Unary(|value| strings::map(value, |text| text.trim_matches(' ').to_owned()))
             }
             ("ltrim", 1) => {
-                One(|value| strings::changed(value, |text| text.trim_start_matches(' ').to_owned()))
+                Unary(|value| strings::map(value, |text| text.trim_start_matches(' ').to_owned()))
             }
             ("rtrim", 1) => {
-                One(|value| strings::changed(value, |text| text.trim_end_matches(' ').to_owned()))
+                Unary(|value| strings::map(value, |text| text.trim_end_matches(' ').to_owned()))
             }
-            ("length" | "char_length" | "character_length" | "len", 1) => One(strings::length),
-            ("concat", 1..) => Many(strings::joined),
-            ("substring" | "substr", 2 | 3) => Many(strings::substring),
-            ("isnan", 1) => One(numbers::not_a_number),
-            ("greatest", 1..) => Many(|values| numbers::extreme(values, Op::Gt)),
-            ("least", 1..) => Many(|values| numbers::extreme(values, Op::Lt)),
-            ("abs", 1) => One(numbers::abs),
-            ("floor", 1) => One(|value| numbers::whole(value, f64::floor)),
-            ("ceil" | "ceiling", 1) => One(|value| numbers::whole(value, f64::ceil)),
+            ("length" | "char_length" | "character_length" | "len", 1) => Unary(strings::length),
+            ("concat", 1..) => Variadic(strings::concat),
+            ("substring" | "substr", 2 | 3) => Variadic(strings::substring),
+            ("isnan", 1) => Unary(numbers::isnan),
+            ("greatest", 1..) => Variadic(|values| numbers::extreme(values, Op::Gt)),
+            ("least", 1..) => Variadic(|values| numbers::extreme(values, Op::Lt)),
+            ("abs", 1) => Unary(numbers::abs),
+            ("floor", 1) => Unary(|value| numbers::round(value, f64::floor)),
+            ("ceil" | "ceiling", 1) => Unary(|value| numbers::round(value, f64::ceil)),
             _ => return None,
         })
     }
@@ -110,9 +112,9 @@ impl Function {
     /// Invalid argument: `formula.type`, `formula.unsupported`, `formula.value`.
     pub(in crate::expr) fn call(&self, arguments: &[ArrayRef]) -> Result<ArrayRef> {
         match (self, arguments) {
-            (Self::One(function), [value]) => function(value),
-            (Self::Two(function), [first, second]) => function(first, second),
-            (Self::Many(function), arguments) => function(arguments),
+            (Self::Unary(function), [value]) => function(value),
+            (Self::Binary(function), [first, second]) => function(first, second),
+            (Self::Variadic(function), arguments) => function(arguments),
             (Self::Closure(function), [value]) => function(value),
             _ => Err(type_error("a function has the wrong number of arguments")),
         }

@@ -9,76 +9,76 @@ use arrow_array::{ArrayRef, BooleanArray, Int32Array};
 use arrow_schema::DataType;
 
 use super::cast::cast_value;
-use super::columnar_value::Computed;
-use super::operators::{chosen_of, compared, is_true};
+use super::columnar_value::ColumnarValue;
+use super::operators::{compared, if_else, is_true};
 use super::{failed, type_error, unsupported};
 use crate::error::Result;
 use crate::expr::value::comparison::Op;
-use crate::expr::value::floats::{comparable, with_canonical_nan};
+use crate::expr::value::floats::{normalized, with_canonical_nan};
 
 /// Negates numbers.
 ///
 /// # Errors
 ///
 /// Invalid argument: `formula.unsupported`, `formula.value`.
-pub(super) fn opposite(values: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn negate(values: &ArrayRef) -> Result<ArrayRef> {
     if !values.data_type().is_numeric() {
         return Err(unsupported("the operator - here"));
     }
-    let opposite = arrow_arith::numeric::neg(values).map_err(failed)?;
-    Ok(with_canonical_nan(&opposite))
+    let negated = arrow_arith::numeric::neg(values).map_err(failed)?;
+    Ok(with_canonical_nan(&negated))
 }
 
 pub(super) fn abs(values: &ArrayRef) -> Result<ArrayRef> {
     if !values.data_type().is_numeric() {
         return Err(type_error("abs takes a number"));
     }
-    let zero = Computed::One(Arc::new(Int32Array::from(vec![0])));
-    let rows = Computed::Rows(Arc::clone(values));
+    let zero = ColumnarValue::Scalar(Arc::new(Int32Array::from(vec![0])));
+    let rows = ColumnarValue::Array(Arc::clone(values));
     let negative = compared(Op::Lt, &rows, &zero)?;
-    let opposite = arrow_arith::numeric::neg(values).map_err(failed)?;
-    // zeros and NaN become the positive one
-    let chosen = chosen_of(&negative, &Computed::Rows(opposite), &rows)?;
-    Ok(comparable(&chosen))
+    let negated = arrow_arith::numeric::neg(values).map_err(failed)?;
+    let absolute = if_else(&negative, &ColumnarValue::Array(negated), &rows)?;
+    // zeros and NaN become positive
+    normalized(&absolute).map_err(failed)
 }
 
 /// `isnan`: false for null.
-pub(super) fn not_a_number(values: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn isnan(values: &ArrayRef) -> Result<ArrayRef> {
     let kind = values.data_type();
     if !kind.is_numeric() && !matches!(kind, DataType::Null | DataType::Utf8) {
         return Err(type_error(&format!("isnan takes a number, not {kind}")));
     }
     let numbers = cast_value(values, &DataType::Float64)?;
     let numbers = numbers.as_primitive::<Float64Type>().iter();
-    let answers = numbers.map(|number| Some(number.is_some_and(f64::is_nan)));
-    Ok(Arc::new(answers.collect::<BooleanArray>()))
+    let is_nan = numbers.map(|number| Some(number.is_some_and(f64::is_nan)));
+    Ok(Arc::new(is_nan.collect::<BooleanArray>()))
 }
 
 /// Returns the greatest or the least of some values, as selected by the comparison `op`. Nulls are ignored.
 pub(super) fn extreme(values: &[ArrayRef], op: Op) -> Result<ArrayRef> {
     let mut values = values
         .iter()
-        .map(|column| Computed::Rows(Arc::clone(column)));
+        .map(|column| ColumnarValue::Array(Arc::clone(column)));
     let mut best = values
         .next()
         .ok_or_else(|| type_error("there are no values"))?;
     for column in values {
         let better = is_true(&compared(op, &column, &best)?);
-        let missing = not(&best.known(better.len())).map_err(failed)?;
+        let missing = not(&best.valid(better.len())).map_err(failed)?;
         let better = or(&better, &missing).map_err(failed)?;
-        best = Computed::Rows(chosen_of(&better, &column, &best)?);
+        best = ColumnarValue::Array(if_else(&better, &column, &best)?);
     }
     Ok(Arc::clone(best.array()))
 }
 
 /// Rounds to integers; numbers out of range become the nearest `BIGINT`, NaN 0.
-pub(super) fn whole(values: &ArrayRef, round: fn(f64) -> f64) -> Result<ArrayRef> {
+pub(super) fn round(values: &ArrayRef, rounding: fn(f64) -> f64) -> Result<ArrayRef> {
     match values.data_type() {
         DataType::Float32 | DataType::Float64 => {
             let numbers = cast_value(values, &DataType::Float64)?;
             let rounded = numbers
                 .as_primitive::<Float64Type>()
-                .unary::<_, Int64Type>(|number| round(number) as i64);
+                .unary::<_, Int64Type>(|number| rounding(number) as i64);
             Ok(Arc::new(rounded))
         }
         kind if kind.is_integer() => cast_value(values, &DataType::Int64),

@@ -9,11 +9,11 @@ use arrow_select::zip::zip;
 use sqlparser::ast::BinaryOperator;
 
 use super::cast::sql_name;
-use super::columnar_value::Computed;
+use super::columnar_value::ColumnarValue;
 use super::{failed, type_error, unsupported};
 use crate::error::Result;
 use crate::expr::value::comparison::Op;
-use crate::expr::value::floats::{comparable, with_canonical_nan};
+use crate::expr::value::floats::{normalized, with_canonical_nan};
 
 /// Returns the common type of two types, for comparisons and alternatives.
 pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
@@ -26,15 +26,15 @@ pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
         (T::Null, other) | (other, T::Null) => other.clone(),
         // strings are cast to the other's type, numbers to the widest of their kind
         (T::Utf8, other) | (other, T::Utf8) => match other {
-            whole if whole.is_integer() => T::Int64,
+            integer if integer.is_integer() => T::Int64,
             number if number.is_numeric() => T::Float64,
             other => other.clone(),
         },
         (T::Decimal128(p, s), T::Decimal128(q, t)) => {
             let scale = *s.max(t);
-            let whole = |p: u8, s: i8| i16::from(p) - i16::from(s);
-            let whole = whole(*p, *s).max(whole(*q, *t));
-            let precision = u8::try_from(whole + i16::from(scale)).ok()?.min(38);
+            let whole_digits = |p: u8, s: i8| i16::from(p) - i16::from(s);
+            let whole_digits = whole_digits(*p, *s).max(whole_digits(*q, *t));
+            let precision = u8::try_from(whole_digits + i16::from(scale)).ok()?.min(38);
             T::Decimal128(precision, scale)
         }
         (T::Decimal128(..), T::Float32 | T::Float64)
@@ -43,7 +43,7 @@ pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
             return common_type(decimal, &T::Decimal128(digits(other)?, 0));
         }
         // a FLOAT cannot represent all digits of integers
-        (T::Float32, whole) | (whole, T::Float32) if whole.is_integer() => T::Float64,
+        (T::Float32, integer) | (integer, T::Float32) if integer.is_integer() => T::Float64,
         (left, right) if left.is_numeric() && right.is_numeric() => {
             if rank(left)? > rank(right)? {
                 left.clone()
@@ -62,8 +62,8 @@ pub(crate) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
     })
 }
 
-fn digits(whole: &DataType) -> Option<u8> {
-    Some(match whole {
+fn digits(integer: &DataType) -> Option<u8> {
+    Some(match integer {
         DataType::Int8 => 3,
         DataType::Int16 => 5,
         DataType::Int32 => 10,
@@ -110,33 +110,41 @@ pub(in crate::expr) fn always_fits(from: &DataType, to: &DataType) -> bool {
 }
 
 /// Compares values: `=`, `<` and so on; null if a side is null, except for `<=>`.
-pub(in crate::expr) fn compared(op: Op, left: &Computed, right: &Computed) -> Result<BooleanArray> {
-    let both = match agreed_type(left.data_type(), right.data_type())? {
+pub(in crate::expr) fn compared(
+    op: Op,
+    left: &ColumnarValue,
+    right: &ColumnarValue,
+) -> Result<BooleanArray> {
+    let common = match agreed_type(left.data_type(), right.data_type())? {
         DataType::Null => DataType::Boolean,
-        both => both,
+        common => common,
     };
-    let side = |side: &Computed| side.cast(&both)?.map(|values| Ok(comparable(values)));
+    let side = |side: &ColumnarValue| {
+        let values = side.cast(&common)?;
+        values.map(|values| normalized(values).map_err(failed))
+    };
     op.kernel()(&side(left)?, &side(right)?).map_err(failed)
 }
 
 /// Selects the first value where the condition is true, and the other elsewhere.
-pub(in crate::expr) fn chosen_of(
-    answers: &BooleanArray,
-    yes: &Computed,
-    no: &Computed,
+pub(in crate::expr) fn if_else(
+    condition: &BooleanArray,
+    yes: &ColumnarValue,
+    no: &ColumnarValue,
 ) -> Result<ArrayRef> {
-    let both = agreed_type(yes.data_type(), no.data_type())?;
-    if both == DataType::Null {
-        return Ok(new_null_array(&both, answers.len()));
+    let common = agreed_type(yes.data_type(), no.data_type())?;
+    if common == DataType::Null {
+        return Ok(new_null_array(&common, condition.len()));
     }
-    zip(&is_true(answers), &yes.cast(&both)?, &no.cast(&both)?).map_err(failed)
+    let (yes, no) = (yes.cast(&common)?, no.cast(&common)?);
+    zip(&is_true(condition), &yes, &no).map_err(failed)
 }
 
-/// Returns `true` for each true answer, and false for null.
-pub(in crate::expr) fn is_true(answers: &BooleanArray) -> BooleanArray {
-    match answers.nulls() {
-        Some(nulls) => BooleanArray::new(answers.values() & nulls.inner(), None),
-        None => answers.clone(),
+/// Replaces null by false.
+pub(in crate::expr) fn is_true(booleans: &BooleanArray) -> BooleanArray {
+    match booleans.nulls() {
+        Some(nulls) => BooleanArray::new(booleans.values() & nulls.inner(), None),
+        None => booleans.clone(),
     }
 }
 
@@ -148,7 +156,7 @@ pub(in crate::expr) enum Arithmetic {
     Multiply,
     Divide,
     /// `DIV`
-    DivideWhole,
+    IntegerDivide,
     Modulo,
 }
 
@@ -165,7 +173,7 @@ impl Arithmetic {
             BinaryOperator::Multiply => Self::Multiply,
             BinaryOperator::Divide => Self::Divide,
             BinaryOperator::MyIntegerDivide | BinaryOperator::DuckIntegerDivide => {
-                Self::DivideWhole
+                Self::IntegerDivide
             }
             BinaryOperator::Modulo => Self::Modulo,
             other => return Err(unsupported(&format!("the operator {other}"))),
@@ -174,7 +182,7 @@ impl Arithmetic {
 
     /// Returns `true` if the right side is evaluated first.
     pub(in crate::expr) fn divides(self) -> bool {
-        matches!(self, Self::Divide | Self::DivideWhole | Self::Modulo)
+        matches!(self, Self::Divide | Self::IntegerDivide | Self::Modulo)
     }
 
     /// Returns the type to which both sides are cast.
@@ -192,7 +200,7 @@ impl Arithmetic {
                 return Err(unsupported("the division of decimals: cast them to DOUBLE"));
             }
             (Self::Divide, _) => DataType::Float64,
-            (Self::DivideWhole, _) => DataType::Int64,
+            (Self::IntegerDivide, _) => DataType::Int64,
             (_, both) => both,
         })
     }
@@ -202,12 +210,16 @@ impl Arithmetic {
     /// # Errors
     ///
     /// Invalid argument: `formula.value`.
-    pub(in crate::expr) fn calculated(self, left: &Computed, right: &Computed) -> Result<ArrayRef> {
+    pub(in crate::expr) fn evaluate(
+        self,
+        left: &ColumnarValue,
+        right: &ColumnarValue,
+    ) -> Result<ArrayRef> {
         let calculate = match self {
             Self::Add => numeric::add,
             Self::Subtract => numeric::sub,
             Self::Multiply => numeric::mul,
-            Self::Divide | Self::DivideWhole => numeric::div,
+            Self::Divide | Self::IntegerDivide => numeric::div,
             Self::Modulo => numeric::rem,
         };
         if self.divides() && right.data_type().is_floating() && divides_by_zero(left, right)? {
@@ -219,7 +231,7 @@ impl Arithmetic {
 
 /// Returns `true` if a floating-point number is divided by zero; kernels check integers. Nothing is divided
 /// if the left side is null.
-fn divides_by_zero(left: &Computed, right: &Computed) -> Result<bool> {
+fn divides_by_zero(left: &ColumnarValue, right: &ColumnarValue) -> Result<bool> {
     let divisors = right.cast(&DataType::Float64)?;
     let divisors = divisors.array().as_primitive::<Float64Type>();
     if !divisors.iter().any(|divisor| divisor == Some(0.0)) {
@@ -227,8 +239,8 @@ fn divides_by_zero(left: &Computed, right: &Computed) -> Result<bool> {
     }
     let is_zero = |row| divisors.is_valid(row) && divisors.value(row) == 0.0;
     let rows = match left {
-        Computed::Rows(values) => values.len(),
-        Computed::One(_) => divisors.len(),
+        ColumnarValue::Array(values) => values.len(),
+        ColumnarValue::Scalar(_) => divisors.len(),
     };
     Ok((0..rows)
         .any(|row| is_zero(right.index_of(row)) && left.array().is_valid(left.index_of(row))))

@@ -31,7 +31,7 @@ fn array(strings: impl Iterator<Item = Option<String>>) -> Result<ArrayRef> {
 }
 
 /// Applies a function to each string.
-pub(super) fn changed(values: &ArrayRef, change: impl Fn(&str) -> String) -> Result<ArrayRef> {
+pub(super) fn map(values: &ArrayRef, change: impl Fn(&str) -> String) -> Result<ArrayRef> {
     let strings = cast_value(values, &DataType::Utf8)?;
     let strings = strings.as_string::<i32>().iter();
     array(strings.map(|text| text.map(&change)))
@@ -47,7 +47,7 @@ pub(super) fn length(values: &ArrayRef) -> Result<ArrayRef> {
 }
 
 /// Concatenates strings; null if one is null.
-pub(super) fn joined(values: &[ArrayRef]) -> Result<ArrayRef> {
+pub(super) fn concat(values: &[ArrayRef]) -> Result<ArrayRef> {
     let strings = values
         .iter()
         .map(|argument| cast_value(argument, &DataType::Utf8))

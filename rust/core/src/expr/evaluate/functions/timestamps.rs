@@ -9,7 +9,7 @@ use arrow_array::{
     Array, ArrayRef, Date32Array, Int32Array, StringArray, TimestampMicrosecondArray,
 };
 use arrow_schema::{DataType, TimeUnit};
-use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime};
+use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 
 use super::cast::cast_value;
 use super::{failed, type_error, unsupported};
@@ -22,16 +22,16 @@ pub(in crate::expr) fn timestamp() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
-/// An interval as it was written.
+/// An interval in one of the units of Spark's `CalendarInterval`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::expr) enum Span {
+pub(in crate::expr) enum CalendarInterval {
     Months(i64),
     /// Days; a date plus days is a date.
     Days(i64),
     Micros(i64),
 }
 
-impl Span {
+impl CalendarInterval {
     pub(in crate::expr) fn negated(self) -> Result<Self> {
         let negated = |count: i64| count.checked_neg().ok_or_else(out_of_range);
         Ok(match self {
@@ -43,22 +43,25 @@ impl Span {
 }
 
 /// Adds an interval to dates or timestamps.
-pub(in crate::expr) fn shifted(values: &ArrayRef, span: Span) -> Result<ArrayRef> {
+pub(in crate::expr) fn add_interval(
+    values: &ArrayRef,
+    interval: CalendarInterval,
+) -> Result<ArrayRef> {
     let values = match values.data_type() {
         // a string is cast to a timestamp here
         DataType::Utf8 | DataType::Null => cast_value(values, &timestamp())?,
         _ => Arc::clone(values),
     };
-    match (values.data_type(), span) {
-        (DataType::Date32, Span::Months(_) | Span::Days(_)) => {
+    match (values.data_type(), interval) {
+        (DataType::Date32, CalendarInterval::Micros(_)) => {
+            add_to_timestamps(&cast_value(&values, &timestamp())?, interval)
+        }
+        (DataType::Date32, _) => {
             let days = values.as_primitive::<Date32Type>();
-            let days = days.try_unary::<_, Date32Type, Error>(|day| moved_day(day, span))?;
+            let days = days.try_unary::<_, Date32Type, Error>(|day| add_to_day(day, interval))?;
             Ok(Arc::new(days))
         }
-        (DataType::Date32, Span::Micros(_)) => {
-            moved_timestamps(&cast_value(&values, &timestamp())?, span)
-        }
-        (DataType::Timestamp(..), _) => moved_timestamps(&values, span),
+        (DataType::Timestamp(..), _) => add_to_timestamps(&values, interval),
         (other, _) => Err(type_error(&format!(
             "an interval is added to a date or a timestamp, not to {other}"
         ))),
@@ -67,54 +70,49 @@ pub(in crate::expr) fn shifted(values: &ArrayRef, span: Span) -> Result<ArrayRef
 
 /// `date_add` and `date_sub`.
 pub(super) fn date_add(values: &ArrayRef, days: &ArrayRef, sign: i64) -> Result<ArrayRef> {
-    counted(values, days, "days", |day, count| {
-        let moved = i64::from(day) + sign * i64::from(count);
-        i32::try_from(moved).map_err(|_| out_of_range())
+    add_counts(values, days, "days", |day, count| {
+        let sum = i64::from(day) + sign * i64::from(count);
+        i32::try_from(sum).map_err(|_| out_of_range())
     })
 }
 
 /// `add_months`.
 pub(super) fn add_months(values: &ArrayRef, months: &ArrayRef) -> Result<ArrayRef> {
-    counted(values, months, "months", |day, count| {
-        moved_day(day, Span::Months(count.into()))
+    add_counts(values, months, "months", |day, count| {
+        add_to_day(day, CalendarInterval::Months(count.into()))
     })
 }
 
-/// Computes dates from a date and a number each.
-fn counted(
+/// Adds a number of days or months to each date.
+fn add_counts(
     values: &ArrayRef,
     counts: &ArrayRef,
-    what: &str,
-    shifted_day: impl Fn(i32, i32) -> Result<i32>,
+    unit: &str,
+    add: impl Fn(i32, i32) -> Result<i32>,
 ) -> Result<ArrayRef> {
     let counts = match counts.data_type() {
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Null => {
             cast_value(counts, &DataType::Int32)?
         }
-        other => return Err(type_error(&format!("{what} are an INT, not {other}"))),
+        other => return Err(type_error(&format!("{unit} are an INT, not {other}"))),
     };
     let values = cast_value(values, &DataType::Date32)?;
     let days = values.as_primitive::<Date32Type>().iter();
-    let both = days.zip(counts.as_primitive::<Int32Type>().iter());
-    let days = both.map(|(day, count)| {
-        day.zip(count)
-            .map(|(day, count)| shifted_day(day, count))
-            .transpose()
+    let pairs = days.zip(counts.as_primitive::<Int32Type>());
+    let days = pairs.map(|(day, count)| {
+        let sum = day.zip(count).map(|(day, count)| add(day, count));
+        sum.transpose()
     });
     Ok(Arc::new(days.collect::<Result<Date32Array>>()?))
 }
 
 /// `datediff(end, start)`: days.
 pub(super) fn datediff(end: &ArrayRef, start: &ArrayRef) -> Result<ArrayRef> {
-    let (end, start) = (
-        cast_value(end, &DataType::Date32)?,
-        cast_value(start, &DataType::Date32)?,
-    );
-    let both = end
-        .as_primitive::<Date32Type>()
-        .iter()
-        .zip(start.as_primitive::<Date32Type>().iter());
-    let days = both.map(|(end, start)| {
+    let end = cast_value(end, &DataType::Date32)?;
+    let start = cast_value(start, &DataType::Date32)?;
+    let ends = end.as_primitive::<Date32Type>().iter();
+    let pairs = ends.zip(start.as_primitive::<Date32Type>());
+    let days = pairs.map(|(end, start)| {
         let days = end.zip(start).map(|(end, start)| end.checked_sub(start));
         days.map(|days| days.ok_or_else(out_of_range)).transpose()
     });
@@ -137,17 +135,15 @@ pub(super) fn last_day(values: &ArrayRef) -> Result<ArrayRef> {
 pub(super) fn date_trunc(unit: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
     let values = cast_value(values, &timestamp())?;
     let units = cast_value(unit, &DataType::Utf8)?;
-    let both = values
-        .as_primitive::<TimestampMicrosecondType>()
-        .iter()
-        .zip(units.as_string::<i32>().iter());
-    let cut = both.map(|(micros, unit)| {
+    let micros = values.as_primitive::<TimestampMicrosecondType>().iter();
+    let pairs = micros.zip(units.as_string::<i32>());
+    let truncated = pairs.map(|(micros, unit)| {
         let (Some(micros), Some(unit)) = (micros, unit) else {
             return Ok(None);
         };
         let to = |size: i64| {
-            let cut = micros.checked_sub(micros.rem_euclid(size));
-            cut.map(Some).ok_or_else(out_of_range)
+            let truncated = micros.checked_sub(micros.rem_euclid(size));
+            truncated.map(Some).ok_or_else(out_of_range)
         };
         match unit.to_ascii_uppercase().as_str() {
             "MICROSECOND" => Ok(Some(micros)),
@@ -156,56 +152,47 @@ pub(super) fn date_trunc(unit: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef>
             "MINUTE" => to(60_000_000),
             "HOUR" => to(3_600_000_000),
             "DAY" | "DD" => to(MICROS_PER_DAY),
-            other => match first_day(time(micros)?.date(), other) {
-                None => Ok(None),
-                Some(day) => {
-                    let day = day.ok_or_else(out_of_range)?;
-                    Ok(Some(micros_of(day.and_time(NaiveTime::MIN))))
-                }
-            },
+            other => {
+                let day = first_day(time(micros)?.date(), other)?;
+                Ok(day.map(|day| micros_of(day.and_time(NaiveTime::MIN))))
+            }
         }
     });
-    let cut = cut.collect::<Result<TimestampMicrosecondArray>>()?;
-    Ok(Arc::new(cut.with_data_type(timestamp())))
+    let truncated = truncated.collect::<Result<TimestampMicrosecondArray>>()?;
+    Ok(Arc::new(truncated.with_data_type(timestamp())))
 }
 
 /// `trunc(date, unit)`: null for an unknown unit, as in Spark.
 pub(super) fn trunc(values: &ArrayRef, unit: &ArrayRef) -> Result<ArrayRef> {
     let values = cast_value(values, &DataType::Date32)?;
     let units = cast_value(unit, &DataType::Utf8)?;
-    let both = values
-        .as_primitive::<Date32Type>()
-        .iter()
-        .zip(units.as_string::<i32>().iter());
-    let cut = both.map(|(day, unit)| {
+    let days = values.as_primitive::<Date32Type>().iter();
+    let pairs = days.zip(units.as_string::<i32>());
+    let truncated = pairs.map(|(day, unit)| {
         let (Some(day), Some(unit)) = (day, unit) else {
             return Ok(None);
         };
-        match first_day(date(day)?, &unit.to_ascii_uppercase()) {
-            None => Ok(None),
-            Some(day) => Ok(Some(day.ok_or_else(out_of_range)?.to_epoch_days())),
-        }
+        let day = first_day(date(day)?, &unit.to_ascii_uppercase())?;
+        Ok(day.map(|day| day.to_epoch_days()))
     });
-    Ok(Arc::new(cut.collect::<Result<Date32Array>>()?))
+    Ok(Arc::new(truncated.collect::<Result<Date32Array>>()?))
 }
 
 /// Returns the first day of the unit that contains a day; `None` for an unknown unit.
-fn first_day(day: NaiveDate, unit: &str) -> Option<Option<NaiveDate>> {
-    let month = match unit {
-        "YEAR" | "YYYY" | "YY" => 1,
-        "QUARTER" => (day.month0() / 3) * 3 + 1,
-        "MONTH" | "MM" | "MON" => day.month(),
-        "WEEK" => {
-            let past = day.weekday().num_days_from_monday();
-            return Some(day.checked_sub_days(Days::new(past.into())));
-        }
-        _ => return None,
+fn first_day(day: NaiveDate, unit: &str) -> Result<Option<NaiveDate>> {
+    let of_month = |month| NaiveDate::from_ymd_opt(day.year(), month, 1);
+    let first = match unit {
+        "YEAR" | "YYYY" | "YY" => of_month(1),
+        "QUARTER" => of_month((day.month0() / 3) * 3 + 1),
+        "MONTH" | "MM" | "MON" => of_month(day.month()),
+        "WEEK" => day.checked_sub_days(Days::new(day.weekday().num_days_from_monday().into())),
+        _ => return Ok(None),
     };
-    Some(NaiveDate::from_ymd_opt(day.year(), month, 1))
+    first.map(Some).ok_or_else(out_of_range)
 }
 
 /// Extracts a field of dates or timestamps.
-pub(super) fn part(values: &ArrayRef, part: DatePart) -> Result<ArrayRef> {
+pub(super) fn extract(values: &ArrayRef, part: DatePart) -> Result<ArrayRef> {
     let bare = match values.data_type() {
         DataType::Date32 | DataType::Timestamp(_, None) => Arc::clone(values),
         _ => cast_value(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?,
@@ -215,76 +202,78 @@ pub(super) fn part(values: &ArrayRef, part: DatePart) -> Result<ArrayRef> {
 }
 
 /// `date_format` with the numeric letters of Java's patterns.
-pub(super) fn formatted(values: &ArrayRef, shape: &ArrayRef) -> Result<ArrayRef> {
+pub(super) fn date_format(values: &ArrayRef, patterns: &ArrayRef) -> Result<ArrayRef> {
     let micros = cast_value(values, &DataType::Timestamp(TimeUnit::Microsecond, None))?;
-    let shapes = cast_value(shape, &DataType::Utf8)?;
-    let shapes = shapes.as_string::<i32>();
-    let micros = micros.as_primitive::<TimestampMicrosecondType>();
-    let mut strings = Vec::with_capacity(micros.len());
-    for (timestamp, shape) in micros.iter().zip(shapes.iter()) {
-        let shape = shape.map(pattern).transpose()?;
-        strings.push(match (timestamp, shape) {
-            (Some(timestamp), Some(shape)) => Some(time(timestamp)?.format(&shape).to_string()),
-            _ => None,
-        });
-    }
-    Ok(Arc::new(StringArray::from(strings)))
+    let patterns = cast_value(patterns, &DataType::Utf8)?;
+    let micros = micros.as_primitive::<TimestampMicrosecondType>().iter();
+    let pairs = micros.zip(patterns.as_string::<i32>());
+    let strings = pairs.map(|(micros, pattern)| {
+        let format = pattern.map(strftime).transpose()?;
+        let Some((micros, format)) = micros.zip(format) else {
+            return Ok(None);
+        };
+        Ok(Some(time(micros)?.format(&format).to_string()))
+    });
+    Ok(Arc::new(strings.collect::<Result<StringArray>>()?))
 }
 
-fn pattern(java: &str) -> Result<String> {
-    let mut out = String::new();
+/// Converts a pattern of Java to one of `strftime`.
+fn strftime(java: &str) -> Result<String> {
+    let mut format = String::new();
     let mut rest = java;
     while let Some(character) = rest.chars().next() {
-        let run = rest.len() - rest.trim_start_matches(character).len();
-        let known = match (character, run) {
+        let count = rest.len() - rest.trim_start_matches(character).len();
+        format.push_str(match (character, count) {
             ('y', 4) => "%Y",
             ('M', 2) => "%m",
             ('d', 2) => "%d",
             ('H', 2) => "%H",
             ('m', 2) => "%M",
             ('s', 2) => "%S",
-            ('-' | '/' | ':' | ' ' | '_' | '.', _) => "",
+            ('-' | '/' | ':' | ' ' | '_' | '.', _) => rest.get(..count).unwrap_or_default(),
             _ => return Err(unsupported(&format!("date_format with {}", clipped(java)))),
-        };
-        if known.is_empty() {
-            out.extend(std::iter::repeat_n(character, run));
-        } else {
-            out.push_str(known);
-        }
-        rest = rest.get(run..).unwrap_or_default();
+        });
+        rest = rest.get(count..).unwrap_or_default();
     }
-    Ok(out)
+    Ok(format)
 }
 
-fn moved_timestamps(values: &ArrayRef, span: Span) -> Result<ArrayRef> {
-    let kind = values.data_type().clone();
+fn add_to_timestamps(values: &ArrayRef, interval: CalendarInterval) -> Result<ArrayRef> {
+    let data_type = values.data_type().clone();
     let timestamps = values.as_primitive::<TimestampMicrosecondType>();
-    let shifted = timestamps.try_unary::<_, TimestampMicrosecondType, Error>(|micros| {
-        let added = |more: i64| micros.checked_add(more).ok_or_else(out_of_range);
-        match span {
-            Span::Micros(more) => added(more),
-            Span::Days(days) => added(days.checked_mul(MICROS_PER_DAY).ok_or_else(out_of_range)?),
-            Span::Months(_) => moved(time(micros)?, span).map(micros_of),
-        }
+    let sums = timestamps.try_unary::<_, TimestampMicrosecondType, Error>(|micros| {
+        let sum = match interval {
+            CalendarInterval::Micros(more) => micros.checked_add(more),
+            CalendarInterval::Days(days) => days
+                .checked_mul(MICROS_PER_DAY)
+                .and_then(|more| micros.checked_add(more)),
+            CalendarInterval::Months(_) => add_to_time(time(micros)?, interval).map(micros_of),
+        };
+        sum.ok_or_else(out_of_range)
     })?;
-    Ok(Arc::new(shifted.with_data_type(kind)))
+    Ok(Arc::new(sums.with_data_type(data_type)))
 }
 
-fn moved_day(day: i32, span: Span) -> Result<i32> {
-    Ok(day_of(moved(date(day)?.and_time(NaiveTime::MIN), span)?))
+fn add_to_day(day: i32, interval: CalendarInterval) -> Result<i32> {
+    let sum = add_to_time(date(day)?.and_time(NaiveTime::MIN), interval);
+    sum.map(|time| time.date().to_epoch_days())
+        .ok_or_else(out_of_range)
 }
 
-/// Adds an interval; a day after the end of the month becomes its last day.
-fn moved(time: NaiveDateTime, span: Span) -> Result<NaiveDateTime> {
-    let size = |count: i64| u32::try_from(count.unsigned_abs()).map_err(|_| out_of_range());
-    let moved = match span {
-        Span::Months(count) if count < 0 => time.checked_sub_months(Months::new(size(count)?)),
-        Span::Months(count) => time.checked_add_months(Months::new(size(count)?)),
-        Span::Days(count) if count < 0 => time.checked_sub_days(Days::new(size(count)?.into())),
-        Span::Days(count) => time.checked_add_days(Days::new(size(count)?.into())),
-        Span::Micros(_) => None,
-    };
-    moved.ok_or_else(out_of_range)
+/// Adds an interval; a day after the end of the month becomes its last day. `None` if out of range.
+fn add_to_time(time: NaiveDateTime, interval: CalendarInterval) -> Option<NaiveDateTime> {
+    match interval {
+        CalendarInterval::Months(count) => {
+            let months = Months::new(u32::try_from(count.unsigned_abs()).ok()?);
+            if count < 0 {
+                time.checked_sub_months(months)
+            } else {
+                time.checked_add_months(months)
+            }
+        }
+        CalendarInterval::Days(count) => time.checked_add_signed(TimeDelta::try_days(count)?),
+        CalendarInterval::Micros(count) => time.checked_add_signed(TimeDelta::microseconds(count)),
+    }
 }
 
 fn date(day: i32) -> Result<NaiveDate> {
@@ -294,10 +283,6 @@ fn date(day: i32) -> Result<NaiveDate> {
 fn time(micros: i64) -> Result<NaiveDateTime> {
     let time = DateTime::from_timestamp_micros(micros).ok_or_else(out_of_range)?;
     Ok(time.naive_utc())
-}
-
-fn day_of(time: NaiveDateTime) -> i32 {
-    time.date().to_epoch_days()
 }
 
 fn micros_of(time: NaiveDateTime) -> i64 {

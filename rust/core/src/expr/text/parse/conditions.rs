@@ -1,4 +1,4 @@
-//! Conditions joined by `AND`, `OR`, `NOT` and parentheses: recursive descent to a bounded depth.
+//! ConditionParser joined by `AND`, `OR`, `NOT` and parentheses: recursive descent to a bounded depth.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use recursive::recursive;
 use sqlparser::tokenizer::Token;
 
-use super::Clock;
+use super::CurrentTime;
 use super::simple::Simplifier;
 use super::tokens::{ParseError, Tokens, is_word};
 use crate::error::Result;
@@ -15,21 +15,21 @@ use crate::expr::node::predicate::{Expr, MAX_DEPTH, MAX_FORMULAS};
 
 type Parsed<T> = std::result::Result<T, ParseError>;
 
-/// Parses one text.
-pub(super) struct Conditions<'a> {
+/// Parses the condition in one text.
+pub(super) struct ConditionParser<'a> {
     text: &'a str,
     tokens: Tokens<'a>,
-    clock: Clock,
+    current_time: CurrentTime,
     depth: usize,
     formulas: usize,
 }
 
-impl<'a> Conditions<'a> {
-    pub(super) fn new(text: &'a str, clock: Clock) -> Result<Self> {
+impl<'a> ConditionParser<'a> {
+    pub(super) fn new(text: &'a str, current_time: CurrentTime) -> Result<Self> {
         Ok(Self {
             text,
             tokens: Tokens::new(text).map_err(|error| error.into_filter_error(text))?,
-            clock,
+            current_time,
             depth: 0,
             formulas: 0,
         })
@@ -37,11 +37,11 @@ impl<'a> Conditions<'a> {
 
     /// Parses one condition up to the end of the text.
     pub(super) fn parse(mut self) -> Result<Expr> {
-        let read = self.condition().and_then(|read| match self.tokens.peek() {
-            Token::EOF => Ok(read),
+        let root = self.condition().and_then(|root| match self.tokens.peek() {
+            Token::EOF => Ok(root),
             _ => Err(self.tokens.unexpected("AND, OR or the end of the filter")),
         });
-        read.map_err(|error| error.into_filter_error(self.text))
+        root.map_err(|error| error.into_filter_error(self.text))
     }
 
     /// `a OR b OR c`
@@ -67,20 +67,20 @@ impl<'a> Conditions<'a> {
         let is_bang = *self.tokens.peek() == Token::ExclamationMark;
         if is_bang || is_word(self.tokens.peek(), "NOT") {
             self.tokens.advance();
-            return self.nested(|conditions| Ok(conditions.negation()?.negated()));
+            return self.nested(|parser| Ok(parser.negation()?.negated()));
         }
         self.term()
     }
 
-    fn nested(&mut self, read: impl FnOnce(&mut Self) -> Parsed<Expr>) -> Parsed<Expr> {
+    fn nested(&mut self, parse: impl FnOnce(&mut Self) -> Parsed<Expr>) -> Parsed<Expr> {
         if self.depth >= MAX_DEPTH {
             let what = format!("{MAX_DEPTH} levels of parentheses and NOT");
             return Err(ParseError::TooDeep(what));
         }
         self.depth += 1;
-        let read = read(self);
+        let parsed = parse(self);
         self.depth -= 1;
-        read
+        parsed
     }
 
     /// Parses a condition in parentheses, optionally followed by `IS`, or an expression.
@@ -88,26 +88,22 @@ impl<'a> Conditions<'a> {
         let from = self.tokens.at();
         let is_query = is_word(self.tokens.get(from + 1), "SELECT");
         if *self.tokens.peek() == Token::LParen && !is_query {
-            let after = self.closing().map(|closing| closing + 1);
-            let Some(after) = after else {
-                return self.in_parentheses(); // and they do not end
+            let Some(closing) = self.closing() else {
+                return self.in_parentheses(); // reports the missing parenthesis
             };
+            let after = closing + 1;
             if self.ends_at(after) {
                 return self.in_parentheses();
             }
             let negated = is_word(self.tokens.get(after + 1), "NOT");
             let last = after + 1 + usize::from(negated);
             if is_word(self.tokens.get(after), "IS") && self.ends_at(last + 1) {
-                let mut outer: Option<IsCondition> = None;
-                for (word, of) in IS_CONDITIONS {
-                    if is_word(self.tokens.get(last), word) {
-                        outer = Some(of);
-                    }
-                }
-                if let Some(outer) = outer {
-                    let read = outer(Box::new(self.in_parentheses()?));
+                let mut conditions = IS_CONDITIONS.into_iter();
+                let condition = conditions.find(|(word, _)| is_word(self.tokens.get(last), word));
+                if let Some((_, condition)) = condition {
+                    let parsed = condition(Box::new(self.in_parentheses()?));
                     self.tokens.go_to(last + 1);
-                    return Ok(if negated { read.negated() } else { read });
+                    return Ok(parsed.negated_if(negated));
                 }
             }
         }
@@ -117,12 +113,12 @@ impl<'a> Conditions<'a> {
         }
         let root = self.tokens.expression(from..end)?;
         let start = self.tokens.location_of(from);
-        let read = match Simplifier::new(start).condition(&root)? {
+        let parsed = match Simplifier::new(start).condition(&root)? {
             Some(simple) => simple,
             None => self.formula(root, from..end)?,
         };
         self.tokens.go_to(end);
-        Ok(read)
+        Ok(parsed)
     }
 
     fn in_parentheses(&mut self) -> Parsed<Expr> {
@@ -191,7 +187,7 @@ impl<'a> Conditions<'a> {
     /// Builds a condition that must be evaluated for each row.
     fn formula(&mut self, root: sqlparser::ast::Expr, range: Range<usize>) -> Parsed<Expr> {
         const QUERIES: [&str; 2] = ["SELECT", "EXISTS"];
-        const CLOCK: [&str; 4] = ["NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP"];
+        const CURRENT_TIME: [&str; 4] = ["NOW", "CURDATE", "CURRENT_DATE", "CURRENT_TIMESTAMP"];
         let start = self.tokens.location_of(range.start);
         let refused = |what: &str| Err(ParseError::Unsupported(start, what.to_owned()));
         match self.tokens.find_word(range.clone(), &QUERIES) {
@@ -199,8 +195,8 @@ impl<'a> Conditions<'a> {
             Some(word) => return refused(word),
             None => {}
         }
-        if self.clock == Clock::Refused
-            && let Some(word) = self.tokens.find_word(range.clone(), &CLOCK)
+        if self.current_time == CurrentTime::Refused
+            && let Some(word) = self.tokens.find_word(range.clone(), &CURRENT_TIME)
         {
             return refused(&format!(
                 "the function {word}, which depends on the current time (pass it by deltareplay.filter_at),"
@@ -214,7 +210,7 @@ impl<'a> Conditions<'a> {
         }
         let text = self.tokens.text_of(range).unwrap_or_default();
         let formula = Formula::new(text, root).map_err(ParseError::Other)?;
-        Ok(Expr::Computed(Arc::new(formula)))
+        Ok(Expr::Formula(Arc::new(formula)))
     }
 }
 

@@ -12,14 +12,13 @@ mod tokens;
 
 use std::collections::BTreeSet;
 
-use sqlparser::ast;
 use sqlparser::tokenizer::Token;
 
 use crate::error::Result;
 use crate::expr::node::formula::Formula;
 use crate::expr::node::predicate::{Expr, Path, Predicate};
 use crate::expr::text::string_literals::canonical;
-use conditions::Conditions;
+use conditions::ConditionParser;
 use tokens::Tokens;
 
 impl Predicate {
@@ -39,7 +38,7 @@ impl Predicate {
     /// unsupported construct, `filter.literal` for an impossible value, `filter.too_long`,
     /// `filter.too_deep`.
     pub fn parse_sql(text: &str) -> Result<Self> {
-        condition(text, Clock::Refused).map(|root| Self { root })
+        condition(text, CurrentTime::Refused).map(|root| Self { root })
     }
 
     /// Parses a rule of a table as [`Predicate::parse_sql`]; it may refer to the current time.
@@ -48,7 +47,7 @@ impl Predicate {
     ///
     /// As [`Predicate::parse_sql`].
     pub(crate) fn parse_rule(text: &str) -> Result<Self> {
-        condition(text, Clock::Allowed).map(|root| Self { root })
+        condition(text, CurrentTime::Allowed).map(|root| Self { root })
     }
 }
 
@@ -59,7 +58,13 @@ impl Formula {
     ///
     /// Invalid argument: `formula.syntax`, `formula.too_long`.
     pub fn parse(text: &str) -> Result<Self> {
-        Self::new(text, value(text)?)
+        let written = canonical(text);
+        let tokens = Tokens::new(&written);
+        let root = tokens.and_then(|tokens| tokens.expression(0..usize::MAX));
+        Self::new(
+            text,
+            root.map_err(|error| error.into_expression_error(&written))?,
+        )
     }
 
     /// Returns the words of the text in lower case, including the names of its columns.
@@ -72,51 +77,35 @@ impl Formula {
 
 /// The rule for references to the current time in a condition.
 #[derive(Clone, Copy, PartialEq)]
-enum Clock {
+enum CurrentTime {
     Allowed,
     /// A filter is serialized as text, and may be parsed again at another time.
     Refused,
 }
 
 /// Parses a whole condition.
-fn condition(text: &str, clock: Clock) -> Result<Expr> {
-    Conditions::new(&canonical(text), clock)?.parse()
-}
-
-/// Parses an expression with a value.
-///
-/// # Errors
-///
-/// Invalid argument: `formula.syntax`, `formula.too_long`.
-fn value(text: &str) -> Result<ast::Expr> {
-    let written = canonical(text);
-    let tokens = Tokens::new(&written);
-    let read = tokens.and_then(|tokens| tokens.expression(0..usize::MAX));
-    read.map_err(|wrong| wrong.into_expression_error(&written))
+fn condition(text: &str, current_time: CurrentTime) -> Result<Expr> {
+    ConditionParser::new(&canonical(text), current_time)?.parse()
 }
 
 /// Parses a column: names separated by dots.
 pub(super) fn path(text: &str) -> Result<Path> {
-    let mut tokens = Tokens::new(text).map_err(|wrong| wrong.into_filter_error(text))?;
+    let mut tokens = Tokens::new(text).map_err(|error| error.into_filter_error(text))?;
     let mut names = Vec::new();
+    let unexpected = |tokens: &Tokens<'_>, expected| {
+        let error = tokens.unexpected(expected);
+        Err(error.into_filter_error(text))
+    };
     loop {
-        match tokens.peek().clone() {
-            Token::Word(word) => names.push(word.value),
-            _ => {
-                return Err(tokens
-                    .unexpected("the name of a column")
-                    .into_filter_error(text));
-            }
+        match tokens.peek() {
+            Token::Word(word) => names.push(word.value.clone()),
+            _ => return unexpected(&tokens, "the name of a column"),
         }
         tokens.advance();
         match tokens.peek() {
             Token::Period => tokens.advance(),
             Token::EOF => return Ok(Path(names)),
-            _ => {
-                return Err(tokens
-                    .unexpected("a dot or the end")
-                    .into_filter_error(text));
-            }
+            _ => return unexpected(&tokens, "a dot or the end"),
         }
     }
 }

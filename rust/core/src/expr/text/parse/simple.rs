@@ -10,7 +10,7 @@ use sqlparser::tokenizer::Location;
 
 use super::tokens::ParseError;
 use crate::expr::evaluate::functions::{cast_value, named_type};
-use crate::expr::evaluate::like::{DEFAULT_ESCAPE, Matcher, escaped};
+use crate::expr::evaluate::like::{DEFAULT_ESCAPE, LikePattern, escaped};
 use crate::expr::node::predicate::{Expr, Operand, Path};
 use crate::expr::text::string_literals;
 use crate::expr::value::comparison::Op;
@@ -52,8 +52,6 @@ impl Simplifier {
     /// Simplifies a condition.
     pub(super) fn condition(&self, root: &ast::Expr) -> Simplified<Expr> {
         use ast::Expr as Sql;
-        let either =
-            |negated: bool, read: Expr| Ok(Some(if negated { read.negated() } else { read }));
         match root {
             Sql::Nested(inner) => self.inner(inner),
             Sql::UnaryOp {
@@ -77,7 +75,7 @@ impl Simplifier {
                 expr,
                 list,
                 negated,
-            } => either(*negated, known!(self.within(expr, list)?)),
+            } => Ok(Some(known!(self.within(expr, list)?).negated_if(*negated))),
             Sql::Between {
                 expr,
                 negated,
@@ -86,7 +84,7 @@ impl Simplifier {
             } => {
                 let low = known!(self.compared(expr, Op::GtEq, low)?);
                 let high = known!(self.compared(expr, Op::LtEq, high)?);
-                either(*negated, Expr::And(vec![low, high]))
+                Ok(Some(Expr::And(vec![low, high]).negated_if(*negated)))
             }
             Sql::Like {
                 negated,
@@ -94,10 +92,10 @@ impl Simplifier {
                 expr,
                 pattern,
                 escape_char,
-            } => either(
-                *negated,
-                known!(self.like(expr, pattern, escape_char.as_deref())?),
-            ),
+            } => {
+                let like = known!(self.like(expr, pattern, escape_char.as_deref())?);
+                Ok(Some(like.negated_if(*negated)))
+            }
             Sql::Function(function) => self.function(function),
             other => Ok(self.operand(other)?.map(Expr::Value)),
         }
@@ -109,8 +107,8 @@ impl Simplifier {
         outer: fn(Box<Expr>) -> Expr,
         negated: bool,
     ) -> Simplified<Expr> {
-        let read = outer(Box::new(known!(self.inner(inner)?)));
-        Ok(Some(if negated { read.negated() } else { read }))
+        let condition = outer(Box::new(known!(self.inner(inner)?)));
+        Ok(Some(condition.negated_if(negated)))
     }
 
     fn binary(&self, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Simplified<Expr> {
@@ -171,7 +169,7 @@ impl Simplifier {
             let what = "ESCAPE takes one character in quotes";
             return Err(ParseError::Syntax(self.start, what.to_owned()));
         };
-        if let Err(what) = Matcher::new(&pattern, escape) {
+        if let Err(what) = LikePattern::new(&pattern, escape) {
             return Err(ParseError::Literal(self.start, what.to_owned()));
         }
         Ok(Some(Expr::Like {
@@ -238,13 +236,13 @@ impl Simplifier {
     }
 
     fn path(&self, names: &[Ident]) -> Result<Path, ParseError> {
-        const NO_NAMES: [&str; 11] = [
+        const KEYWORDS: [&str; 11] = [
             "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "ESCAPE", "TRUE", "FALSE", "NULL",
         ];
         let plain = names.first().filter(|first| first.quote_style.is_none());
         if let Some(first) = plain {
             let is = |word: &&str| word.eq_ignore_ascii_case(&first.value);
-            if NO_NAMES.iter().any(is) {
+            if KEYWORDS.iter().any(is) {
                 let what = format!("expected a column or a value, found \"{first}\"");
                 return Err(ParseError::Syntax(first.span.start, what));
             }

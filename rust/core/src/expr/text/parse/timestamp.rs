@@ -1,5 +1,7 @@
 //! Replaces the calls of the current time in a filter by a literal.
 
+use std::fmt::Write;
+
 use sqlparser::tokenizer::Token;
 
 use super::tokens::{Tokens, is_word};
@@ -32,14 +34,15 @@ fn freeze_current_time(tokens: &Tokens<'_>, timestamp: i64) -> String {
             continue;
         };
         written.push_str(tokens.text_of(from..number).unwrap_or_default());
-        written.push_str(&format!(" {literal} "));
+        // writing to a string does not fail
+        let _ = write!(written, " {literal} ");
         (from, number) = (end, end);
     }
     written.push_str(tokens.text_of(from..number).unwrap_or_default());
     written
 }
 
-/// Returns the literal for a call of the current time that begins at this token, and the end of the call.
+/// Returns the literal for a call of the current time that begins at this token, and the index after it.
 fn current_time_literal(
     tokens: &Tokens<'_>,
     number: usize,
