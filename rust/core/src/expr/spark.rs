@@ -103,7 +103,7 @@ fn refused(why: &str) -> PrintResult {
 
 struct Printer {
     sql: String,
-    /// The names, by themselves in lower case.
+    /// The names as in the table, by the same names in lower case.
     columns: HashMap<String, String>,
     /// The variables of enclosing lambda functions.
     variables: Vec<String>,
@@ -123,7 +123,7 @@ impl Printer {
 
     fn name(&mut self, name: &str) -> PrintResult {
         if name.contains("${") {
-            // Spark substitutes settings and environment variables there, before parsing
+            // Spark substitutes settings and environment variables, before parsing
             return refused("names a column with ${");
         }
         self.sql.push('`');
@@ -132,7 +132,7 @@ impl Printer {
         Ok(())
     }
 
-    fn many<'a>(&mut self, values: impl IntoIterator<Item = &'a Expr>) -> PrintResult {
+    fn list<'a>(&mut self, values: impl IntoIterator<Item = &'a Expr>) -> PrintResult {
         for (number, value) in values.into_iter().enumerate() {
             if number > 0 {
                 self.text(", ");
@@ -143,7 +143,7 @@ impl Printer {
     }
 
     /// Prints in parentheses, so that it is one operand.
-    fn whole(&mut self, print: impl FnOnce(&mut Self) -> PrintResult) -> PrintResult {
+    fn parenthesized(&mut self, print: impl FnOnce(&mut Self) -> PrintResult) -> PrintResult {
         self.sql.push('(');
         print(self)?;
         self.sql.push(')');
@@ -235,34 +235,34 @@ impl Printer {
                 self.text(" END");
                 Ok(())
             }
-            Expr::Tuple(values) if values.len() > 1 => self.whole(|it| it.many(values)),
+            Expr::Tuple(values) if values.len() > 1 => self.parenthesized(|it| it.list(values)),
             Expr::Collate { expr, collation } => {
                 let [name] = collation.0.as_slice() else {
                     return Err(CannotPrint(format!("has the collation {collation}")));
                 };
-                let name = name.as_ident().map(|name| name.value.clone());
-                let name = name.unwrap_or_default();
-                self.whole(|it| {
+                let name = name.as_ident().map_or("", |name| name.value.as_str());
+                self.parenthesized(|it| {
                     it.operand(expr)?;
                     it.text(" COLLATE ");
-                    it.name(&name)
+                    it.name(name)
                 })
             }
             Expr::Function(function) => self.function(function),
             Expr::Lambda(_) => refused("has a lambda function that is not an argument"),
-            _ => self.condition(root).unwrap_or_else(|| self.special(root)),
+            _ => self
+                .condition(root)
+                .unwrap_or_else(|| self.special_call(root)),
         }
     }
 
     fn column(&mut self, names: &[Ident]) -> PrintResult {
         let Some((first, rest)) = names.split_first() else {
-            return refused("has a name without letters");
+            return refused("has an empty name");
         };
         let key = first.value.to_lowercase();
         let is_variable = |name: &&String| name.to_lowercase() == key;
         let variable = self.variables.iter().rev().find(is_variable);
-        // in the spelling of the table: Spark takes a name that it knows in another spelling only, or not
-        // at all, for a variable of the session
+        // in the table's spelling: otherwise Spark may resolve the name to a variable of the session
         let Some(name) = variable.or_else(|| self.columns.get(&key)).cloned() else {
             return Err(CannotPrint(format!(
                 "names {}, which is not a column that it may use",
@@ -335,7 +335,7 @@ impl Printer {
         if interval.leading_precision.is_some() || interval.fractional_seconds_precision.is_some() {
             return refused("has an interval with a precision");
         }
-        self.whole(|it| {
+        self.parenthesized(|it| {
             it.text("INTERVAL ");
             match interval.value.as_ref() {
                 Expr::Value(value) => it.literal(value)?,

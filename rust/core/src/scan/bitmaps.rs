@@ -158,7 +158,7 @@ fn set(words: &mut Vec<u64>, rows: Range<u64>) {
         usize::try_from(rows.start / 64),
         usize::try_from((rows.end - 1) / 64),
     ) else {
-        return; // a chunk is far smaller than that
+        return; // not possible: a chunk is far smaller
     };
     if words.len() <= last {
         words.resize(last + 1, 0);

@@ -15,9 +15,9 @@ use crate::spec::DeletionVectorDescriptor;
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Emit, OrderedRows, Prefetch, ReadAheadLimits, Rows, Work};
 
-/// The files to read, and a function of their rows.
+/// The files to read, and the processing of their rows.
 pub(crate) trait FileRows: Send + Sync + 'static {
-    /// A result.
+    /// The result for a batch of rows.
     type Batch: Rows;
 
     /// Returns the number of files.
@@ -78,7 +78,7 @@ impl Opener {
         self.vectors.take(number)
     }
 
-    /// Returns the units of a file, without the rows of the vector.
+    /// Returns the units of a file.
     pub(crate) fn units(
         &self,
         plan: &ReadPlan,
@@ -102,13 +102,13 @@ pub(crate) fn read_files<F: FileRows>(
     source: &Source,
     vectors: Vec<Option<DeletionVectorDescriptor>>,
     files: F,
-    look: ReadAheadLimits,
+    limits: ReadAheadLimits,
 ) -> OrderedRows<DataFiles<F>> {
     let opener = Opener {
         source: source.clone(),
         vectors: VectorWindows::new(&source.storage, &source.resolver, vectors),
     };
-    OrderedRows::new(DataFiles { opener, files }, look)
+    OrderedRows::new(DataFiles { opener, files }, limits)
 }
 
 /// Opens a file to read all of its rows, including deleted ones.

@@ -6,7 +6,7 @@
 //!
 //! Protocol: "Deletion Vectors".
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,10 +19,10 @@ use crate::error::{Error, Result};
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage, interrupt, pool};
 
-/// The bytes before and after a bitmap in its file.
-const FRAME: u64 = 8;
-/// Vectors with fewer bytes between them are read together.
-const NEAR: u64 = 16 << 10;
+/// The number of bytes before and after a bitmap in its file.
+const FRAME_BYTES: u64 = 8;
+/// Vectors with at most this many bytes between them are fetched by one range.
+const MAX_GAP: u64 = 16 << 10;
 /// A read gets no more vectors once it has this many bytes.
 const READ_BYTES: u64 = 16 << 20;
 /// The number of vectors that wait to be taken.
@@ -46,7 +46,7 @@ pub fn load(
         }
     };
     let reads = plan(resolver, descriptors, &mut emit);
-    let failed = run(storage, reads, &mut emit).err();
+    let failed = execute(storage, reads, &mut emit).err();
     let missing = || {
         Err(failed
             .as_ref()
@@ -56,17 +56,17 @@ pub fn load(
     slots.map(|slot| slot.unwrap_or_else(missing)).collect()
 }
 
-/// A vector in a file, and the data files that need it.
+/// A vector in a file, and the descriptors of it.
 struct StoredVector {
     position: u64,
     size: u32,
-    /// The index in the list of descriptors, and the number of rows according to the descriptor.
-    askers: Vec<(usize, u64)>,
+    /// The index of each descriptor, and its cardinality.
+    descriptors: Vec<(usize, u64)>,
 }
 
 impl StoredVector {
     fn range(&self) -> Range<u64> {
-        self.position..self.position + u64::from(self.size) + FRAME
+        self.position..self.position + u64::from(self.size) + FRAME_BYTES
     }
 }
 
@@ -82,8 +82,7 @@ fn plan(
     descriptors: &[DeletionVectorDescriptor],
     emit: &mut dyn FnMut(usize, Loaded),
 ) -> Vec<VectorRead> {
-    let mut files: HashMap<String, usize> = HashMap::new();
-    let mut all: Vec<(String, Vec<(usize, &DeletionVectorDescriptor)>)> = Vec::new();
+    let mut files: BTreeMap<String, Vec<(usize, &DeletionVectorDescriptor)>> = BTreeMap::new();
     for (index, descriptor) in descriptors.iter().enumerate() {
         let path = match vector_location(descriptor) {
             Ok(VectorLocation::File(encoded)) => {
@@ -98,43 +97,35 @@ fn plan(
             Err(error) => Err(error),
         };
         match path {
-            Ok(path) => {
-                let at = files.get(&path).copied().unwrap_or_else(|| {
-                    files.insert(path.clone(), all.len());
-                    all.push((path, Vec::new()));
-                    all.len() - 1
-                });
-                if let Some((_, vectors)) = all.get_mut(at) {
-                    vectors.push((index, descriptor));
-                }
-            }
+            Ok(path) => files.entry(path).or_default().push((index, descriptor)),
             Err(error) => emit(index, Err(error)),
         }
     }
-    all.into_iter()
-        .flat_map(|(path, vectors)| reads_of(path, vectors))
+    let reads = files.into_iter();
+    reads
+        .flat_map(|(path, vectors)| plan_file(path, vectors))
         .collect()
 }
 
-fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) -> Vec<VectorRead> {
+fn plan_file(
+    path: String,
+    mut vectors: Vec<(usize, &DeletionVectorDescriptor)>,
+) -> Vec<VectorRead> {
     vectors.sort_by_key(|(_, descriptor)| (descriptor.position(), descriptor.size_in_bytes()));
     let mut reads: Vec<VectorRead> = Vec::new();
     let mut bytes = 0;
     for (index, descriptor) in vectors {
         let (position, size) = (descriptor.position(), descriptor.size_in_bytes());
-        let asker = (index, descriptor.cardinality());
-        let last = reads.last_mut();
-        if let Some(read) = last
-            && let Some(same) = read.vectors.last_mut()
-            && (same.position, same.size) == (position, size)
-        {
-            same.askers.push(asker);
+        let descriptor = (index, descriptor.cardinality());
+        let last = reads.last_mut().and_then(|read| read.vectors.last_mut());
+        if let Some(same) = last.filter(|last| (last.position, last.size) == (position, size)) {
+            same.descriptors.push(descriptor);
             continue;
         }
         let vector = StoredVector {
             position,
             size,
-            askers: vec![asker],
+            descriptors: vec![descriptor],
         };
         match reads.last_mut() {
             Some(read) if bytes < READ_BYTES => read.vectors.push(vector),
@@ -146,13 +137,13 @@ fn reads_of(path: String, mut vectors: Vec<(usize, &DeletionVectorDescriptor)>) 
                 });
             }
         }
-        bytes += u64::from(size) + FRAME;
+        bytes += u64::from(size) + FRAME_BYTES;
     }
     reads
 }
 
 /// Executes the reads, some of them in parallel, and returns the vectors as they arrive.
-fn run(
+fn execute(
     storage: &Arc<dyn Storage>,
     reads: Vec<VectorRead>,
     emit: &mut dyn FnMut(usize, Loaded),
@@ -169,13 +160,13 @@ fn run(
     }
     let storage = Arc::clone(storage);
     let work = move |read: &VectorRead, emit: &mut dyn FnMut((usize, Loaded)) -> Result<()>| {
-        let mut taken = Ok(());
+        let mut result = Ok(());
         read_vectors(&*storage, read, &mut |index, vector| {
-            if taken.is_ok() {
-                taken = emit((index, vector));
+            if result.is_ok() {
+                result = emit((index, vector));
             }
         });
-        taken
+        result
     };
     for result in pool::unordered(reads, Some(threads), RESULTS_AHEAD, work)? {
         let (_, (index, vector)) = result?;
@@ -217,25 +208,25 @@ fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<
     let version_byte = std::iter::once(0..1);
     for range in version_byte.chain(vectors.iter().map(StoredVector::range)) {
         match ranges.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(NEAR) => {
+            Some(last) if range.start <= last.end.saturating_add(MAX_GAP) => {
                 last.end = last.end.max(range.end);
             }
             _ => ranges.push(range),
         }
     }
-    let fetched = storage.read_ranges(path, &ranges).map_err(missing)?;
+    let fetched = storage.read_ranges(path, &ranges).map_err(missing_file)?;
     check_version(fetched.first().map_or(&[], |bytes| bytes))
         .map_err(|error| error.at_path(path))?;
     let needed: u64 = vectors
         .iter()
-        .map(|vector| u64::from(vector.size) + FRAME)
+        .map(|vector| u64::from(vector.size) + FRAME_BYTES)
         .sum();
     let begin = vectors.first().map_or(0, |vector| vector.position);
     let span = ranges
         .last()
         .map_or(0, |last| last.end)
         .saturating_sub(begin);
-    // a slice would keep everything alive that was read with it, which may be much more
+    // a slice keeps the memory of the whole fetched range alive
     let shared = needed.saturating_mul(2) >= span;
     let piece = |vector: &StoredVector| {
         let range = vector.range();
@@ -267,7 +258,7 @@ fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<
 }
 
 /// Converts a missing file to an error of the table, not of the storage.
-fn missing(error: Error) -> Error {
+fn missing_file(error: Error) -> Error {
     if error.code() != "storage.not_found" {
         return error;
     }
@@ -281,17 +272,17 @@ fn missing(error: Error) -> Error {
 }
 
 fn decode(path: &str, stored: &StoredVector, framed: Bytes, emit: &mut dyn FnMut(usize, Loaded)) {
-    let placed = |error: Error| {
+    let locate = |error: Error| {
         error
             .shift(0, stored.position)
             .at_path(path)
             .at_offset(stored.position)
     };
-    match DeletionVector::decode_framed(framed, stored.size, None).map_err(placed) {
+    match DeletionVector::decode_framed(framed, stored.size, None).map_err(locate) {
         Ok(vector) => {
             let vector = Arc::new(vector);
-            for (index, promised) in &stored.askers {
-                let checked = vector.check_cardinality(*promised).map_err(placed);
+            for (index, cardinality) in &stored.descriptors {
+                let checked = vector.check_cardinality(*cardinality).map_err(locate);
                 emit(*index, checked.map(|()| Arc::clone(&vector)));
             }
         }
@@ -300,10 +291,10 @@ fn decode(path: &str, stored: &StoredVector, framed: Bytes, emit: &mut dyn FnMut
 }
 
 fn fail(vector: &StoredVector, error: Error, emit: &mut dyn FnMut(usize, Loaded)) {
-    for (index, _) in vector.askers.iter().skip(1) {
+    for (index, _) in vector.descriptors.iter().skip(1) {
         emit(*index, Err(error.duplicate()));
     }
-    if let Some((index, _)) = vector.askers.first() {
+    if let Some((index, _)) = vector.descriptors.first() {
         emit(*index, Err(error));
     }
 }

@@ -5,7 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_buffer::BooleanBuffer;
 
-/// Some files.
+/// The number and the size of some files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilesAndBytes {
     /// The number of files.

@@ -59,12 +59,12 @@ impl Skipped {
     }
 
     /// Returns `true` if a file with this error can be skipped; if so, it is added to the list.
-    pub(super) fn takes(&self, path: &str, error: &Error) -> bool {
-        let takes = matches!(
+    pub(super) fn add_if_skippable(&self, path: &str, error: &Error) -> bool {
+        let is_skippable = matches!(
             error.kind(),
             ErrorKind::Corrupt | ErrorKind::Storage | ErrorKind::Unsupported
         );
-        if takes {
+        if is_skippable {
             let file = SkippedFile {
                 path: path.to_owned(),
                 code: error.code(),
@@ -75,7 +75,7 @@ impl Skipped {
                 files.push(file);
             }
         }
-        takes
+        is_skippable
     }
 }
 
@@ -131,7 +131,7 @@ impl FileRows for PlannedFiles {
         let (Some(skipped), Some(part)) = (&self.skipped, self.parts.get(number)) else {
             return false;
         };
-        skipped.takes(&part.file.path, error)
+        skipped.add_if_skippable(&part.file.path, error)
     }
 }
 
@@ -148,7 +148,7 @@ impl ScanBatches {
         source: &Source,
         parts: Vec<FilePart>,
         skipped: Option<Skipped>,
-        look: ReadAheadLimits,
+        limits: ReadAheadLimits,
     ) -> Self {
         let vectors = parts.iter().map(|part| part.file.deletion_vector.clone());
         let vectors = vectors.collect();
@@ -160,7 +160,7 @@ impl ScanBatches {
         };
         Self {
             schema,
-            batches: read_files(source, vectors, files, look),
+            batches: read_files(source, vectors, files, limits),
         }
     }
 

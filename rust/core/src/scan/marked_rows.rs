@@ -1,4 +1,4 @@
-//! Rows of data files that another engine has selected, as one set for each file.
+//! Rows of data files that another engine has selected: one set of positions for each file.
 //!
 //! Takes words of 64 rows, as an engine without Roaring aggregates them; returns sets of rows, also as
 //! bitmaps for a broadcast join.
@@ -34,7 +34,7 @@ impl MarkedRows {
         let mut words: BTreeMap<i32, Vec<(u64, u64)>> = BTreeMap::new();
         for batch in batches {
             let batch = batch.map_err(|cause| {
-                let message = "the rows that were found could not be read to their end";
+                let message = "the stream of selected rows failed before its end";
                 Error::invalid("rows.source", message).because(cause)
             })?;
             let files: &PrimitiveArray<Int32Type> = batch.typed("file")?;
@@ -42,10 +42,10 @@ impl MarkedRows {
             let bits: &PrimitiveArray<Int64Type> = batch.typed("bits")?;
             for ((file, word_index), bits) in files.iter().zip(word_indexes).zip(bits) {
                 let (Some(file), Some(word_index), Some(bits)) = (file, word_index, bits) else {
-                    return Err(wrong("a null among them"));
+                    return Err(invalid("a null"));
                 };
                 let word_index =
-                    u64::try_from(word_index).map_err(|_| wrong("a negative position"))?;
+                    u64::try_from(word_index).map_err(|_| invalid("a negative position"))?;
                 words
                     .entry(file)
                     .or_default()
@@ -106,8 +106,8 @@ fn rows_of(word_index: u64, mut bits: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-fn wrong(what: &str) -> Error {
-    let message = format!("the rows that were found have {what}");
+fn invalid(what: &str) -> Error {
+    let message = format!("the selected rows contain {what}");
     Error::invalid("rows.marks", message)
 }
 

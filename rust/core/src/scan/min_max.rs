@@ -39,6 +39,7 @@ type MinMax = (ArrayRef, ArrayRef);
 ///
 /// Invalid argument: `filter.column` when there is no such column.
 pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Option<RecordBatch>> {
+    // any condition on the column finds it, and the statistics that hold its bounds
     let is_null = (column.to_owned(), "is".to_owned(), Literal::Null);
     let is_null = Predicate::from_dnf(vec![vec![is_null]])?.bind(snapshot.schema())?;
     let Some(column) = is_null.columns().first().cloned() else {
@@ -54,7 +55,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
             column.data_type,
             column.path.join(".")
         );
-        warn_of(snapshot, None, message);
+        warn(snapshot, None, message);
         return Ok(None);
     }
     let names = ["path", "numRecords", "deletionVector"].into_iter();
@@ -80,7 +81,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
         };
         match files_with_values {
             Ok(rows) => {
-                extremes = both(&extremes, &bounds, &rows.into()).map_err(columns_mismatch)?
+                extremes = combine(&extremes, &bounds, &rows.into()).map_err(columns_mismatch)?
             }
             Err((row, why)) => {
                 let path = files.column_by_name("path");
@@ -90,7 +91,7 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
                     "{why}, so the log does not give the minimum and maximum of {}: compute them by a scan",
                     column.path.join(".")
                 );
-                warn_of(snapshot, path, message);
+                warn(snapshot, path, message);
                 return Ok(None);
             }
         }
@@ -122,8 +123,8 @@ fn exact(files: &RecordBatch, parsed: &RecordBatch) -> Result<Vec<bool>> {
     Ok(exact)
 }
 
-/// Returns the first file with a bound that may have been rounded to a double when it was written: not
-/// written out to the scale of the column.
+/// Returns the first file with a bound that may have been rounded to a double when it was written: its text
+/// has fewer digits than the scale of the column.
 fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<Option<usize>> {
     let decimals = |bound: &Option<ArrayRef>| {
         let values = bound.as_ref()?.as_primitive_opt::<Decimal128Type>()?;
@@ -185,8 +186,7 @@ fn digits(shape: &Fields) -> Fields {
 fn leaf(column: &ArrayRef) -> Option<ArrayRef> {
     let mut column = Arc::clone(column);
     while let Some(parts) = column.as_struct_opt() {
-        let inner = Arc::clone(parts.columns().first()?);
-        column = inner;
+        column = Arc::clone(parts.columns().first()?);
     }
     Some(column)
 }
@@ -206,10 +206,8 @@ fn with_values(
     live: &[Option<u64>],
     exact: &[bool],
 ) -> Result<Vec<bool>, (usize, &'static str)> {
-    let known = |bound: &Option<ArrayRef>, row| {
-        let bound = bound.as_ref();
-        bound.is_some_and(|bound| bound.is_valid(row))
-    };
+    let is_known =
+        |bound: &Option<ArrayRef>, row| bound.as_ref().is_some_and(|bound| bound.is_valid(row));
     let all_null = |row| {
         let (nulls, rows) = (bounds.null_count.as_ref()?, bounds.num_rows.as_ref()?);
         (nulls.is_valid(row) && rows.is_valid(row)).then(|| nulls.value(row) >= rows.value(row))
@@ -223,15 +221,17 @@ fn with_values(
                 row,
                 "rows of this file were deleted since its statistics were collected",
             )),
-            (_, Some(false)) if known(&bounds.min, row) && known(&bounds.max, row) => Ok(true),
+            (_, Some(false)) if is_known(&bounds.min, row) && is_known(&bounds.max, row) => {
+                Ok(true)
+            }
             _ => Err((row, "this file has no statistics of the column")),
         };
     files.map(has_values).collect()
 }
 
-/// Combines the bounds so far with those of these files.
-fn both(before: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax, ArrowError> {
-    let least = |before: &ArrayRef, more: &Option<ArrayRef>, descending| {
+/// Combines the minimum and the maximum so far with the bounds of these files.
+fn combine(before: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax, ArrowError> {
+    let first = |before: &ArrayRef, more: &Option<ArrayRef>, descending| {
         let Some(more) = more else {
             return Ok(before.clone());
         };
@@ -243,12 +243,12 @@ fn both(before: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax,
         take(&all, &sort_to_indices(&all, Some(order), Some(1))?, None)
     };
     Ok((
-        least(&before.0, &bounds.min, false)?,
-        least(&before.1, &bounds.max, true)?,
+        first(&before.0, &bounds.min, false)?,
+        first(&before.1, &bounds.max, true)?,
     ))
 }
 
-fn warn_of(snapshot: &Snapshot, path: Option<String>, message: String) {
+fn warn(snapshot: &Snapshot, path: Option<String>, message: String) {
     snapshot.add_warning(LogWarning {
         code: "stats.min_max",
         path,

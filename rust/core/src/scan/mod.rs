@@ -64,7 +64,7 @@ pub struct Scan {
     plan: ReadPlan,
     filter: Option<Arc<FileFilter>>,
     skipped: Option<Skipped>,
-    look: ReadAheadLimits,
+    limits: ReadAheadLimits,
 }
 
 impl Scan {
@@ -81,17 +81,15 @@ impl Scan {
                 "this table does not track rows: `delta.enableRowTracking` is not set, so rows have no ids",
             ));
         }
-        let bound = options
-            .filter
-            .as_ref()
-            .map(|filter| filter.bind(snapshot.schema()));
+        let filter = options.filter.as_ref();
+        let bound = filter.map(|filter| filter.bind(snapshot.schema()));
         let bound = bound.transpose()?;
-        let text = options.filter.as_ref().map(ToString::to_string);
+        let text = filter.map(ToString::to_string);
         let spec = ScanSpec::new(snapshot, options.columns, options.extras, text);
         let plan = spec.plan_with(snapshot.schema().clone(), bound.clone())?;
         let filter = bound.map(|bound| snapshot.file_filter(bound)).transpose()?;
-        let mut look = ReadAheadLimits::default();
-        look.bytes = options.look_ahead.unwrap_or(look.bytes);
+        let mut limits = ReadAheadLimits::default();
+        limits.bytes = options.look_ahead.unwrap_or(limits.bytes);
         Ok(Self {
             source: source.clone(),
             snapshot: snapshot.clone(),
@@ -99,7 +97,7 @@ impl Scan {
             plan,
             filter: filter.map(Arc::new),
             skipped: options.skip_errors.then(Skipped::default),
-            look,
+            limits,
         })
     }
 
@@ -123,16 +121,18 @@ impl Scan {
         let mut files = Vec::new();
         for rows in &live_files.batches {
             for file in ScanFile::of(rows)? {
-                files.extend(self.or_passed_over(file)?);
+                files.extend(self.skip_invalid(file)?);
             }
         }
         Ok(files)
     }
 
     /// Returns `None` for a file with an invalid action if errors are skipped.
-    fn or_passed_over(&self, file: Result<ScanFile>) -> Result<Option<ScanFile>> {
+    fn skip_invalid(&self, file: Result<ScanFile>) -> Result<Option<ScanFile>> {
         file.map(Some).or_else(|error| match &self.skipped {
-            Some(skipped) if skipped.takes(error.path().unwrap_or_default(), &error) => Ok(None),
+            Some(skipped) if skipped.add_if_skippable(error.path().unwrap_or_default(), &error) => {
+                Ok(None)
+            }
             _ => Err(error),
         })
     }
@@ -144,7 +144,7 @@ impl Scan {
 
     fn read(&self, plan: ReadPlan, files: Vec<ScanFile>) -> ScanBatches {
         let parts = files.into_iter().map(FilePart::whole).collect();
-        ScanBatches::new(plan, &self.source, parts, self.skipped.clone(), self.look)
+        ScanBatches::new(plan, &self.source, parts, self.skipped.clone(), self.limits)
     }
 
     /// Splits the scan into pieces of about `target_size` bytes of data files; together, in order, they are
@@ -183,12 +183,12 @@ impl Scan {
         let columns = FileColumns::of_names(Some(&names), &self.snapshot)?;
         let mut total = 0_u64;
         let mut unknown = Vec::new();
-        // streamed: counting does not justify keeping the statistics of all files
+        // batch by batch, so that the statistics of all files are not in memory together
         for batch in self.snapshot.file_batches(&self.source, columns, None)? {
             let batch = batch?;
             let live = live_rows(&batch)?;
             for (file, live) in ScanFile::of(&batch)?.into_iter().zip(live) {
-                let Some(file) = self.or_passed_over(file)? else {
+                let Some(file) = self.skip_invalid(file)? else {
                     continue;
                 };
                 match live {
@@ -210,22 +210,15 @@ impl Scan {
         let columns = FileColumns::fields_only(&fields);
         for rows in self.snapshot.file_batches(&self.source, columns, None)? {
             let rows = rows?;
-            let left = match &self.filter {
-                None => None,
-                Some(filter) => {
-                    let parsed = filter.columns().of(&rows)?;
-                    let partitions = filter.partitions_may_match(&parsed)?;
-                    Some((partitions, filter.may_match(&parsed)?))
-                }
-            };
-            let left = left.as_ref();
+            let (mut partitions, mut statistics) = (None, None);
+            if let Some(filter) = &self.filter {
+                let parsed = filter.columns().of(&rows)?;
+                partitions = Some(filter.partitions_may_match(&parsed)?);
+                statistics = Some(filter.may_match(&parsed)?);
+            }
             explanation.all.add(&rows, None);
-            explanation
-                .partitions
-                .add(&rows, left.map(|(partitions, _)| partitions));
-            explanation
-                .statistics
-                .add(&rows, left.map(|(_, statistics)| statistics));
+            explanation.partitions.add(&rows, partitions.as_ref());
+            explanation.statistics.add(&rows, statistics.as_ref());
         }
         Ok(explanation)
     }

@@ -55,48 +55,37 @@ impl ScanSpec {
         }
     }
 
-    fn extras(&self) -> Extras {
-        Extras {
-            file_path: self.file_path,
-            row_index: self.row_index,
-            row_id: self.row_id,
-            change_type: false,
-        }
-    }
-
-    fn layout(&self, schema: StructType) -> TableLayout {
-        TableLayout {
-            schema,
-            partition_columns: self.partition_columns.clone(),
-            column_mapping: self.column_mapping,
-            row_id_column: self.row_id_column.clone(),
-            row_commit_version_column: self.row_commit_version_column.clone(),
-        }
-    }
-
     pub(super) fn plan_with(
         &self,
         schema: StructType,
         filter: Option<BoundPredicate>,
     ) -> Result<ReadPlan> {
-        let plan = ReadPlan::new(self.layout(schema), self.columns.as_deref(), self.extras())?;
+        let layout = TableLayout {
+            schema,
+            partition_columns: self.partition_columns.clone(),
+            column_mapping: self.column_mapping,
+            row_id_column: self.row_id_column.clone(),
+            row_commit_version_column: self.row_commit_version_column.clone(),
+        };
+        let extras = Extras {
+            file_path: self.file_path,
+            row_index: self.row_index,
+            row_id: self.row_id,
+            change_type: false,
+        };
+        let plan = ReadPlan::new(layout, self.columns.as_deref(), extras)?;
         match filter {
             Some(filter) => plan.with_filter(filter),
             None => Ok(plan),
         }
     }
 
-    fn schema_and_filter(&self) -> Result<(StructType, Option<BoundPredicate>)> {
+    fn plan(&self) -> Result<ReadPlan> {
         let schema = StructType::parse(&self.schema)?;
         let filter = match &self.filter {
             Some(text) => Some(Predicate::parse_sql(text)?.bind(&schema)?),
             None => None,
         };
-        Ok((schema, filter))
-    }
-
-    fn plan(&self) -> Result<ReadPlan> {
-        let (schema, filter) = self.schema_and_filter()?;
         self.plan_with(schema, filter)
     }
 
@@ -184,10 +173,10 @@ impl Split {
     }
 
     /// Reads its rows with these limits on threads and memory.
-    pub fn rows_with(&self, source: &Source, look: ReadAheadLimits) -> Result<ScanBatches> {
+    pub fn rows_with(&self, source: &Source, limits: ReadAheadLimits) -> Result<ScanBatches> {
         let skipped = self.skip_errors.then(|| self.skipped.clone());
         let (plan, parts) = (self.spec.plan()?, self.parts.clone());
-        Ok(ScanBatches::new(plan, source, parts, skipped, look))
+        Ok(ScanBatches::new(plan, source, parts, skipped, limits))
     }
 }
 

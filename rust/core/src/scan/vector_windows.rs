@@ -10,8 +10,9 @@ use crate::error::Result;
 use crate::spec::DeletionVectorDescriptor;
 use crate::storage::{PathResolver, Storage};
 
-/// The maximum number of vectors that are loaded together, and of their bytes.
+/// The maximum number of vectors that are loaded together.
 const WINDOW_VECTORS: usize = 1024;
+/// A window gets no more vectors once they have this many bytes.
 const WINDOW_BYTES: u64 = 32 << 20;
 
 /// Files whose vectors are loaded together, by the first thread that needs one of them.
@@ -73,8 +74,9 @@ impl VectorWindows {
     fn load(&self, window: &Window) -> Vec<Option<Loaded>> {
         let descriptors = self.descriptors.get(window.files.clone());
         let descriptors = descriptors.unwrap_or_default();
-        let named: Vec<DeletionVectorDescriptor> = descriptors.iter().flatten().cloned().collect();
-        let mut loaded = load(&self.storage, &self.resolver, &named).into_iter();
+        let present: Vec<DeletionVectorDescriptor> =
+            descriptors.iter().flatten().cloned().collect();
+        let mut loaded = load(&self.storage, &self.resolver, &present).into_iter();
         let of = |descriptor: &Option<_>| descriptor.as_ref().and_then(|_| loaded.next());
         descriptors.iter().map(of).collect()
     }

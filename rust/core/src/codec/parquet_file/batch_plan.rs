@@ -15,7 +15,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::PageRules;
 use super::fetched::FetchedBytes;
-use super::known_dictionaries::KnownDictionary;
+use super::known_dictionaries::CachedDictionaryReader;
 use super::pages::{LeafPages, PageInfo};
 use super::shares::{Share, Shares, measured, selected};
 use super::text_size;
@@ -46,7 +46,7 @@ pub(super) struct BatchPlan {
     /// The leaves to decode into views.
     pub(super) views: Vec<usize>,
     /// The dictionaries that were read, with their leaves.
-    pub(super) dictionaries: Vec<(usize, KnownDictionary)>,
+    pub(super) dictionaries: Vec<(usize, CachedDictionaryReader)>,
 }
 
 /// Plans batches of at most `rows` rows.
@@ -189,7 +189,7 @@ fn longest_value(
     pages: &LeafPages,
     fetched: &FetchedBytes,
     values: u64,
-) -> (u64, Option<KnownDictionary>) {
+) -> (u64, Option<CachedDictionaryReader>) {
     let Some(dictionary) = &pages.dictionary else {
         return (0, None);
     };
@@ -212,5 +212,5 @@ fn longest_value(
         _ => return (possible, None),
     };
     let longest = u64::from(longest.unwrap_or_default());
-    (longest, Some(KnownDictionary::new(page, rest)))
+    (longest, Some(CachedDictionaryReader::new(page, rest)))
 }

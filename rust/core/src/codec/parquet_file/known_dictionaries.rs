@@ -14,13 +14,13 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::fetched::FetchedBytes;
 
-/// The pages of a column chunk whose dictionary was read.
-pub(super) struct KnownDictionary {
+/// A page reader of a column chunk whose dictionary page is in memory.
+pub(super) struct CachedDictionaryReader {
     dictionary: Option<Page>,
     rest: SerializedPageReader<FetchedBytes>,
 }
 
-impl KnownDictionary {
+impl CachedDictionaryReader {
     /// Combines a dictionary with the pages after it, `rest`.
     pub(super) fn new(dictionary: Page, rest: SerializedPageReader<FetchedBytes>) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl KnownDictionary {
     }
 }
 
-impl Iterator for KnownDictionary {
+impl Iterator for CachedDictionaryReader {
     type Item = Result<Page>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -38,7 +38,7 @@ impl Iterator for KnownDictionary {
     }
 }
 
-impl PageReader for KnownDictionary {
+impl PageReader for CachedDictionaryReader {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         match self.dictionary.take() {
             Some(dictionary) => Ok(Some(dictionary)),
@@ -75,7 +75,7 @@ struct RowGroup<'a> {
     index: usize,
     group: &'a RowGroupMetaData,
     fetched: Arc<FetchedBytes>,
-    known: RefCell<Vec<(usize, KnownDictionary)>>,
+    known: RefCell<Vec<(usize, CachedDictionaryReader)>>,
 }
 
 impl RowGroups for RowGroup<'_> {
@@ -127,7 +127,7 @@ pub(super) fn reader(
     leaves: Vec<usize>,
     fetched: &FetchedBytes,
     batch_rows: usize,
-    known: Vec<(usize, KnownDictionary)>,
+    known: Vec<(usize, CachedDictionaryReader)>,
 ) -> Result<ParquetRecordBatchReader> {
     let metadata = file.metadata();
     let schema = metadata.file_metadata().schema_descr();

@@ -12,8 +12,8 @@ use super::{CannotPrint, Naming, PrintResult, Printer, functions, refused};
 use crate::spec::json::clipped;
 
 impl Printer {
-    /// Prints functions with a special syntax; others are refused.
-    pub(super) fn special(&mut self, root: &Expr) -> PrintResult {
+    /// Prints calls with a special syntax; other expressions are refused.
+    pub(super) fn special_call(&mut self, root: &Expr) -> PrintResult {
         match root {
             Expr::Extract { field, expr, .. } => {
                 let field = datetime_field(field)?;
@@ -26,7 +26,7 @@ impl Printer {
             Expr::Ceil { expr, field } => self.rounded("ceil", expr, field),
             Expr::Floor { expr, field } => self.rounded("floor", expr, field),
             Expr::Position { expr, r#in } => {
-                self.call("locate", |it| it.many([expr.as_ref(), r#in.as_ref()]))
+                self.call("locate", |it| it.list([expr.as_ref(), r#in.as_ref()]))
             }
             Expr::Substring {
                 expr,
@@ -34,12 +34,8 @@ impl Printer {
                 substring_for,
                 ..
             } => self.call("substring", |it| {
-                it.many(
-                    [expr, from]
-                        .into_iter()
-                        .chain(substring_for)
-                        .map(AsRef::as_ref),
-                )
+                let values = [expr, from].into_iter();
+                it.list(values.chain(substring_for).map(AsRef::as_ref))
             }),
             Expr::Overlay {
                 expr,
@@ -48,38 +44,22 @@ impl Printer {
                 overlay_for,
             } => self.call("overlay", |it| {
                 let values = [expr, overlay_what, overlay_from];
-                it.many(values.into_iter().chain(overlay_for).map(AsRef::as_ref))
+                it.list(values.into_iter().chain(overlay_for).map(AsRef::as_ref))
             }),
             Expr::Trim {
                 trim_where,
                 trim_what,
                 expr,
                 trim_characters: None,
-            } => match (trim_where, trim_what) {
-                (None | Some(TrimWhereField::Both), what) => self.call("btrim", |it| {
-                    it.many(
-                        [Some(expr), what.as_ref()]
-                            .into_iter()
-                            .flatten()
-                            .map(AsRef::as_ref),
-                    )
-                }),
-                (Some(side), what) => {
-                    let name = if *side == TrimWhereField::Leading {
-                        "ltrim"
-                    } else {
-                        "rtrim"
-                    };
-                    self.call(name, |it| {
-                        it.many(
-                            [what.as_ref(), Some(expr)]
-                                .into_iter()
-                                .flatten()
-                                .map(AsRef::as_ref),
-                        )
-                    })
-                }
-            },
+            } => {
+                let (value, characters) = (Some(expr.as_ref()), trim_what.as_deref());
+                let (name, arguments) = match trim_where {
+                    None | Some(TrimWhereField::Both) => ("btrim", [value, characters]),
+                    Some(TrimWhereField::Leading) => ("ltrim", [characters, value]),
+                    Some(TrimWhereField::Trailing) => ("rtrim", [characters, value]),
+                };
+                self.call(name, |it| it.list(arguments.into_iter().flatten()))
+            }
             Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
                 refused("has a subquery")
             }
@@ -153,7 +133,7 @@ impl Printer {
         {
             // syntax of Spark, not the name of a function
             let _ = write!(self.sql, "{name}({unit}, ");
-            self.many(rest.iter().copied())?;
+            self.list(rest.iter().copied())?;
             self.sql.push(')');
             return Ok(());
         }
@@ -181,7 +161,7 @@ impl Printer {
         }
         self.functions.insert(name.to_owned());
         let _ = write!(self.sql, "`{name}`");
-        self.whole(arguments)
+        self.parenthesized(arguments)
     }
 
     fn lambda(&mut self, lambda: &LambdaFunction) -> PrintResult {

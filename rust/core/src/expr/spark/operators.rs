@@ -9,15 +9,15 @@ use crate::spec::json::clipped;
 impl Printer {
     /// Prints a condition with a special syntax; `None` for other expressions.
     pub(super) fn condition(&mut self, root: &Expr) -> Option<PrintResult> {
-        let after = |it: &mut Self, inner: &Expr, text: &str| {
-            it.whole(|it| {
+        let suffix = |it: &mut Self, inner: &Expr, text: &str| {
+            it.parenthesized(|it| {
                 it.operand(inner)?;
                 it.text(text);
                 Ok(())
             })
         };
-        let between = |it: &mut Self, left: &Expr, text: &str, right: &Expr| {
-            it.whole(|it| {
+        let infix = |it: &mut Self, left: &Expr, text: &str, right: &Expr| {
+            it.parenthesized(|it| {
                 it.operand(left)?;
                 it.text(text);
                 it.operand(right)
@@ -25,27 +25,27 @@ impl Printer {
         };
         let not = |negated: &bool| if *negated { " NOT" } else { "" };
         Some(match root {
-            Expr::IsNull(inner) => after(self, inner, " IS NULL"),
-            Expr::IsNotNull(inner) => after(self, inner, " IS NOT NULL"),
-            Expr::IsTrue(inner) => after(self, inner, " IS TRUE"),
-            Expr::IsNotTrue(inner) => after(self, inner, " IS NOT TRUE"),
-            Expr::IsFalse(inner) => after(self, inner, " IS FALSE"),
-            Expr::IsNotFalse(inner) => after(self, inner, " IS NOT FALSE"),
-            Expr::IsUnknown(inner) => after(self, inner, " IS UNKNOWN"),
-            Expr::IsNotUnknown(inner) => after(self, inner, " IS NOT UNKNOWN"),
-            Expr::IsDistinctFrom(left, right) => between(self, left, " IS DISTINCT FROM ", right),
+            Expr::IsNull(inner) => suffix(self, inner, " IS NULL"),
+            Expr::IsNotNull(inner) => suffix(self, inner, " IS NOT NULL"),
+            Expr::IsTrue(inner) => suffix(self, inner, " IS TRUE"),
+            Expr::IsNotTrue(inner) => suffix(self, inner, " IS NOT TRUE"),
+            Expr::IsFalse(inner) => suffix(self, inner, " IS FALSE"),
+            Expr::IsNotFalse(inner) => suffix(self, inner, " IS NOT FALSE"),
+            Expr::IsUnknown(inner) => suffix(self, inner, " IS UNKNOWN"),
+            Expr::IsNotUnknown(inner) => suffix(self, inner, " IS NOT UNKNOWN"),
+            Expr::IsDistinctFrom(left, right) => infix(self, left, " IS DISTINCT FROM ", right),
             Expr::IsNotDistinctFrom(left, right) => {
-                between(self, left, " IS NOT DISTINCT FROM ", right)
+                infix(self, left, " IS NOT DISTINCT FROM ", right)
             }
             Expr::InList {
                 expr,
                 list,
                 negated,
-            } if !list.is_empty() => self.whole(|it| {
+            } if !list.is_empty() => self.parenthesized(|it| {
                 it.operand(expr)?;
                 it.text(not(negated));
                 it.text(" IN ");
-                it.whole(|it| it.many(list))
+                it.parenthesized(|it| it.list(list))
             }),
             Expr::Between {
                 expr,
@@ -81,7 +81,7 @@ impl Printer {
                 ..
             } => {
                 let name = format!("{} RLIKE ", not(negated));
-                between(self, expr, &name, pattern)
+                infix(self, expr, &name, pattern)
             }
             _ => return None,
         })
@@ -92,7 +92,7 @@ impl Printer {
         let not = if negated { "NOT " } else { "" };
         if self.naming == Naming::Bare {
             self.functions.insert("between".to_owned());
-            return self.whole(|it| {
+            return self.parenthesized(|it| {
                 it.operand(value)?;
                 it.text(" ");
                 it.text(not);
@@ -102,7 +102,7 @@ impl Printer {
                 it.operand(high)
             });
         }
-        self.whole(|it| {
+        self.parenthesized(|it| {
             it.text(not);
             it.call("between", |it| {
                 it.operand(value)?;
@@ -122,17 +122,17 @@ impl Printer {
         any: bool,
         escape: Option<&Expr>,
     ) -> PrintResult {
-        self.whole(|it| {
+        self.parenthesized(|it| {
             it.operand(expr)?;
             it.text(name);
             match (pattern, any) {
                 (Expr::Tuple(patterns), true) => {
                     it.text("ANY ");
-                    it.whole(|it| it.many(patterns))?;
+                    it.parenthesized(|it| it.list(patterns))?;
                 }
                 (pattern, true) => {
                     it.text("ANY ");
-                    it.whole(|it| it.value(pattern))?;
+                    it.parenthesized(|it| it.value(pattern))?;
                 }
                 (pattern, false) => it.operand(pattern)?,
             }
@@ -186,7 +186,7 @@ impl Printer {
     pub(super) fn unary(&mut self, op: UnaryOperator, inner: &Expr) -> PrintResult {
         let written = match op {
             UnaryOperator::Not | UnaryOperator::BangNot => {
-                return self.whole(|it| {
+                return self.parenthesized(|it| {
                     it.text("NOT ");
                     it.value(inner)
                 });
@@ -216,7 +216,7 @@ impl Printer {
             };
             return self.cast(kind, &negative, data_type);
         }
-        self.whole(|it| {
+        self.parenthesized(|it| {
             it.text(written);
             it.operand(inner)
         })

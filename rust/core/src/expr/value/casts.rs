@@ -20,10 +20,10 @@ pub(in crate::expr) fn float<T: FromStr>(text: &str) -> Option<T> {
     {
         return None; // NaN has no sign
     }
-    let number = text
+    let without_suffix = text
         .strip_suffix(['d', 'D', 'f', 'F'])
         .filter(|rest| rest.ends_with(|last: char| last.is_ascii_digit() || last == '.'));
-    number.unwrap_or(text).parse().ok()
+    without_suffix.unwrap_or(text).parse().ok()
 }
 
 /// Parses the literals of booleans, in any case.
@@ -68,24 +68,24 @@ fn padded(text: &str) -> String {
     let sign = text.strip_suffix(unsigned).unwrap_or_default();
     let at = unsigned.find(['T', ' ']).unwrap_or(unsigned.len());
     let (date, time) = unsigned.split_at_checked(at).unwrap_or((unsigned, ""));
-    let two = |part: &str| match part.find(|character: char| !character.is_ascii_digit()) {
+    let pad = |part: &str| match part.find(|character: char| !character.is_ascii_digit()) {
         Some(1) => format!("0{part}"),
         None if part.len() == 1 => format!("0{part}"),
         _ => part.to_owned(),
     };
-    let mut parts: Vec<String> = date.split('-').map(two).collect();
+    let mut parts: Vec<String> = date.split('-').map(pad).collect();
     while (1..3).contains(&parts.len()) {
         parts.push("01".to_owned());
     }
     let mut characters = time.chars();
-    let between: String = characters.next().into_iter().collect();
+    let separator: String = characters.next().into_iter().collect();
     let time = characters.as_str();
     let zone = |character: char| character.is_ascii_alphabetic() || "+- ".contains(character);
     let at = time.find(zone).unwrap_or(time.len());
     let (clock, zone) = time.split_at_checked(at).unwrap_or((time, ""));
-    let clock: Vec<String> = clock.split(':').map(two).collect();
+    let clock: Vec<String> = clock.split(':').map(pad).collect();
     let (date, clock) = (parts.join("-"), clock.join(":"));
-    format!("{sign}{date}{between}{clock}{zone}")
+    format!("{sign}{date}{separator}{clock}{zone}")
 }
 
 /// Strips surrounding spaces and control characters.

@@ -36,12 +36,12 @@ pub(super) enum Cast {
 }
 
 impl Cast {
-    /// Returns the cast from `physical` to `logical`; `None` if there is none.
+    /// Returns the cast from `physical` to `logical`; `None` if the types are incompatible.
     pub(super) fn new(physical: &ArrowType, logical: &PrimitiveType) -> Option<Self> {
         use ArrowType as A;
         use PrimitiveType as L;
         let target = logical.arrow_type();
-        // the logical type is unknown, or the physical one
+        // one of the types is that of nulls
         if target == A::Null || *physical == A::Null {
             return Some(Self::Nulls(target));
         }

@@ -3,14 +3,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_arith::boolean::is_not_null;
 use arrow_array::builder::{MapBuilder, StringBuilder};
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{
-    Array, ArrayRef, BinaryArray, Int64Array, MapArray, StringArray, StructArray, UInt32Array,
-};
+use arrow_array::{Array, ArrayRef, BinaryArray, MapArray, StringArray, StructArray, UInt32Array};
 use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef};
 use arrow_select::take::take;
+use arrow_select::zip::zip;
 
 use crate::codec::partition_values::{Unparsable, parse_partition_values};
 use crate::error::{Error, Result};
@@ -72,8 +71,8 @@ fn repeat(value: &ArrayRef, rows: usize) -> Result<ArrayRef, ArrowError> {
         if bytes.is_some_and(|bytes| i32::try_from(bytes).is_ok()) {
             return Ok(());
         }
-        let message = format!("a constant of {length} bytes, {rows} times");
-        Err(ArrowError::OffsetOverflowError(length).into_context(message))
+        let message = format!("a value of {length} bytes is too long to repeat it {rows} times");
+        Err(ArrowError::InvalidArgumentError(message))
     };
     if let Some(text) = value.as_string_opt::<i32>() {
         fits(text.value_length(0).unsigned_abs() as usize)?;
@@ -84,16 +83,6 @@ fn repeat(value: &ArrayRef, rows: usize) -> Result<ArrayRef, ArrowError> {
         return Ok(Arc::new(BinaryArray::new_repeated(bytes.value(0), rows)));
     }
     take(value, &UInt32Array::from(vec![0; rows]), None)
-}
-
-trait IntoContext {
-    fn into_context(self, message: String) -> ArrowError;
-}
-
-impl IntoContext for ArrowError {
-    fn into_context(self, message: String) -> ArrowError {
-        ArrowError::ExternalError(format!("{self}: {message}").into())
-    }
 }
 
 /// The positions of the rows of a unit, in order.
@@ -135,24 +124,14 @@ impl Positions {
     }
 }
 
-/// Returns the values stored in the file, otherwise those that follow from the log.
-pub(super) fn kept_or(kept: Option<&ArrayRef>, fresh: ArrayRef) -> Result<ArrayRef, ArrowError> {
-    let Some(kept) = kept.and_then(|kept| kept.as_primitive_opt::<Int64Type>()) else {
-        return Ok(fresh);
-    };
-    if kept.null_count() == 0 {
-        return Ok(Arc::new(kept.clone()));
+/// Returns the values stored in the file, and those from the log in place of nulls.
+pub(super) fn stored_or(
+    stored: Option<ArrayRef>,
+    default: ArrayRef,
+) -> Result<ArrayRef, ArrowError> {
+    match stored {
+        None => Ok(default),
+        Some(stored) if stored.null_count() == 0 => Ok(stored),
+        Some(stored) => zip(&is_not_null(&stored)?, &stored, &default),
     }
-    let fresh = fresh.as_primitive_opt::<Int64Type>();
-    let Some(fresh) = fresh.filter(|fresh| fresh.len() == kept.len()) else {
-        return Err(ArrowError::SchemaError(
-            "row ids are not 64 bits wide".to_owned(),
-        ));
-    };
-    let merged: Int64Array = kept
-        .iter()
-        .zip(fresh)
-        .map(|(kept, fresh)| kept.or(fresh))
-        .collect();
-    Ok(Arc::new(merged))
 }

@@ -128,8 +128,8 @@ pub(super) struct Names<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NameMatch {
-    One(usize),
-    Many,
+    Unique(usize),
+    Ambiguous,
 }
 
 impl<'a> Names<'a> {
@@ -139,15 +139,15 @@ impl<'a> Names<'a> {
             lower: HashMap::with_capacity(nodes.len()),
         };
         for (at, node) in nodes.iter().enumerate() {
-            let name_match = NameMatch::One(at);
+            let name_match = NameMatch::Unique(at);
             names
                 .exact
                 .entry(&node.name)
-                .and_modify(|name_match| *name_match = NameMatch::Many)
+                .and_modify(|name_match| *name_match = NameMatch::Ambiguous)
                 .or_insert(name_match);
             let lower = names.lower.entry(node.name.to_lowercase());
             lower
-                .and_modify(|name_match| *name_match = NameMatch::Many)
+                .and_modify(|name_match| *name_match = NameMatch::Ambiguous)
                 .or_insert(name_match);
         }
         names

@@ -13,7 +13,7 @@ use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 
 /// Matches columns, and collects the leaves that they need.
-pub(super) struct Matcher<'a> {
+pub(super) struct ColumnMatcher<'a> {
     mode: ColumnMappingMode,
     by_id: bool,
     parquet: &'a SchemaDescriptor,
@@ -25,7 +25,7 @@ pub(super) struct Matcher<'a> {
     path: Vec<String>,
 }
 
-impl<'a> Matcher<'a> {
+impl<'a> ColumnMatcher<'a> {
     pub(super) fn new(
         schema: &'a FileSchema,
         parquet: &'a SchemaDescriptor,
@@ -86,9 +86,9 @@ impl<'a> Matcher<'a> {
                     .filter(|(_, node)| node.id == Some(id));
                 let first = same.next().map(|(at, _)| at);
                 if same.next().is_some() {
-                    Some(NameMatch::Many)
+                    Some(NameMatch::Ambiguous)
                 } else {
-                    first.map(NameMatch::One)
+                    first.map(NameMatch::Unique)
                 }
             }
             None => {
@@ -98,12 +98,12 @@ impl<'a> Matcher<'a> {
         };
         match matched {
             None => Ok(None),
-            Some(NameMatch::One(at)) => Ok(Some(at)),
-            Some(NameMatch::Many) => {
+            Some(NameMatch::Unique(at)) => Ok(Some(at)),
+            Some(NameMatch::Ambiguous) => {
                 let message = format!(
                     "more than one column of the file could be the column {}: \
                      rewrite the file with one of them",
-                    self.named(&field.name)
+                    self.path_to(&field.name)
                 );
                 Err(Error::corrupt("data.ambiguous", message))
             }
@@ -262,7 +262,7 @@ impl<'a> Matcher<'a> {
         }
     }
 
-    fn named(&self, last: &str) -> String {
+    fn path_to(&self, last: &str) -> String {
         let mut path = self.path.clone();
         path.push(last.to_owned());
         path.join(".")

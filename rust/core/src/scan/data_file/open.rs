@@ -13,9 +13,9 @@ use super::DataFile;
 use super::columns::partition_values;
 use super::file_schema::FileSchema;
 use super::footer::{arrow_metadata, batch_rows, first_rows, footer};
-use super::matching::{Matcher, project_positions};
+use super::matching::{ColumnMatcher, project_positions};
 use super::plan::{OutputColumn, ReadPlan};
-use super::prune::{BoundsSource, Described};
+use super::prune::{BoundsSource, FileBounds};
 use super::shape::Origin;
 use crate::codec::decoder::guarded;
 use crate::codec::deletion_vector::DeletionVector;
@@ -43,11 +43,10 @@ pub struct OpenFile {
     pub(super) base_row_id: Option<i64>,
     pub(super) default_row_commit_version: Option<i64>,
     pub(super) batch_rows: usize,
-    /// Finds the rows to read, if that is a separate first step; then the plan has no filter.
+    /// Finds the rows to read, if the filter is evaluated in a first step; then the plan has no filter.
     pub(super) filter_pass: Option<Arc<OpenFile>>,
     /// The sources of bounds for the filter's columns.
-    known: Vec<(BoundColumn, BoundsSource)>,
-    row_groups: Range<usize>,
+    bounds_sources: Vec<(BoundColumn, BoundsSource)>,
     /// The row groups in which the filter may match a row.
     matching_groups: BooleanBuffer,
     /// The position of the first row of each row group.
@@ -94,22 +93,23 @@ impl OpenFile {
             Error::corrupt("data.footer", message).because(cause)
         })?;
         let schema = FileSchema::new(arrow.schema(), arrow.metadata().file_metadata())?;
-        let whole = |plan: &ReadPlan| {
+        let with_plan = |plan: &ReadPlan| -> Result<Self> {
             let opened = Self::of(plan, file, &schema, &arrow, &bytes)?;
-            Ok::<_, Error>(Self {
+            Ok(Self {
                 has_encrypted_columns,
                 ..opened
             })
         };
         if let Some(steps) = plan.steps() {
-            let (filter_pass, mut rest) = (whole(&steps.filter_pass)?, whole(&steps.rest)?);
+            let filter_pass = with_plan(&steps.filter_pass)?;
+            let mut rest = with_plan(&steps.rest)?;
             if !filter_pass.leaves.is_empty() && filter_pass.size() <= rest.size() {
                 rest.matching_groups = filter_pass.matching_groups.clone();
                 rest.filter_pass = Some(Arc::new(filter_pass));
                 return Ok(rest);
             }
         }
-        whole(plan)
+        with_plan(plan)
     }
 
     fn of(
@@ -121,10 +121,10 @@ impl OpenFile {
     ) -> Result<Self> {
         let metadata = arrow.metadata();
         let parquet = metadata.file_metadata().schema_descr();
-        let mut matcher = Matcher::new(schema, parquet, plan.layout().column_mapping);
+        let mut matcher = ColumnMatcher::new(schema, parquet, plan.layout().column_mapping);
         let (mut parts, keys) = parts_of(plan, &mut matcher)?;
         let selected = matcher.selected();
-        let known = known(plan, &parts, schema);
+        let bounds_sources = bounds_sources(plan, &parts, schema);
         for part in &mut parts {
             project_positions(part, &schema.roots, &selected);
         }
@@ -134,19 +134,18 @@ impl OpenFile {
             .filter_map(|(leaf, selected)| selected.then_some(leaf))
             .collect();
         let first_rows = first_rows(metadata);
-        let row_groups = 0..metadata.num_row_groups();
         let all_rows = first_rows.last().copied().unwrap_or_default();
         let only = only_rows(file, all_rows)?;
         let partition_values = partition_values(&file.file.partition_values, &keys)?;
         let constant = constant_bytes(plan, &parts, &partition_values, &file.file.path);
         let matching_groups = match plan.filter() {
-            None => BooleanBuffer::new_set(row_groups.len()),
-            Some(filter) => Described {
+            None => BooleanBuffer::new_set(metadata.num_row_groups()),
+            Some(filter) => FileBounds {
                 metadata,
                 partition_values: &partition_values,
-                known: &known,
+                sources: &bounds_sources,
             }
-            .row_groups_may_match(row_groups.clone(), filter)?,
+            .row_groups_may_match(filter)?,
         };
         Ok(Self {
             matching_groups,
@@ -164,8 +163,7 @@ impl OpenFile {
             base_row_id: file.file.base_row_id,
             default_row_commit_version: file.file.default_row_commit_version,
             filter_pass: None,
-            known,
-            row_groups,
+            bounds_sources,
             first_rows,
             arrow: arrow.clone(),
             has_encrypted_columns: false,
@@ -179,22 +177,18 @@ impl OpenFile {
         let Some(filter) = self.plan.filter() else {
             return Ok(live);
         };
-        let described = Described {
+        let bounds = FileBounds {
             metadata: self.arrow.metadata(),
             partition_values: &self.partition_values,
-            known: &self.known,
+            sources: &self.bounds_sources,
+        };
+        let Some(pages) = bounds.pages_may_match(unit.row_group, filter)? else {
+            return Ok(live);
         };
         let first = unit.rows.start;
-        let pages = described.pages_may_match(unit.row_group, filter)?;
-        Ok(match pages {
-            None => live,
-            Some(pages) => overlap(
-                live,
-                pages
-                    .into_iter()
-                    .map(|rows| first + rows.start..first + rows.end),
-            ),
-        })
+        let pages = pages.into_iter();
+        let pages = pages.map(|rows| first + rows.start..first + rows.end);
+        Ok(intersection(live, pages))
     }
 
     /// Returns `true` if a column, or a part of one, has a different type in the file than in the table.
@@ -215,11 +209,7 @@ impl OpenFile {
 
     /// Returns the units to read, in the order of the file. They can be read in any order, at any time.
     pub fn units(&self) -> Vec<UnitRows> {
-        let groups = self.row_groups.clone();
-        let matching = groups
-            .zip(self.matching_groups.iter())
-            .filter_map(|(group, is_match)| is_match.then_some(group));
-        let units = matching.filter_map(|row_group| {
+        let units = self.matching_groups.set_indices().filter_map(|row_group| {
             let rows = self.rows_of(row_group).filter(|rows| !rows.is_empty())?;
             Some(UnitRows {
                 row_group,
@@ -273,7 +263,7 @@ impl OpenFile {
     }
 
     fn size(&self) -> u64 {
-        let groups = self.row_groups.clone();
+        let groups = 0..self.arrow.metadata().num_row_groups();
         groups.map(|group| self.size_of(group)).sum()
     }
 
@@ -298,7 +288,7 @@ type PartitionColumn = (String, FieldRef);
 /// Returns the origin of each column of a plan, and the partition columns among them.
 fn parts_of(
     plan: &ReadPlan,
-    matcher: &mut Matcher<'_>,
+    matcher: &mut ColumnMatcher<'_>,
 ) -> Result<(Vec<Origin>, Vec<PartitionColumn>)> {
     let layout = plan.layout();
     let mut keys = Vec::new();
@@ -325,7 +315,7 @@ fn parts_of(
     Ok((parts, keys))
 }
 
-/// Returns the bytes of a row that are not in the file.
+/// Returns the decoded bytes of each row that are not in the file.
 fn constant_bytes(plan: &ReadPlan, parts: &[Origin], values: &StructArray, path: &str) -> u64 {
     let columns = plan.columns().iter().zip(parts);
     let others = columns.map(|(column, part)| match (column, part) {
@@ -359,7 +349,7 @@ fn only_rows(file: &DataFile<'_>, all_rows: u64) -> Result<Option<DeletionVector
 }
 
 /// Returns the sources of bounds for the filter's columns; positions in `parts` are not final yet.
-fn known(
+fn bounds_sources(
     plan: &ReadPlan,
     parts: &[Origin],
     schema: &FileSchema,
@@ -369,7 +359,7 @@ fn known(
     let find = |column: &BoundColumn| {
         let (name, rest) = column.path.split_first()?;
         let at = fields.iter().position(|field| field.name() == name)?;
-        let known = match plan.columns().get(at)? {
+        let source = match plan.columns().get(at)? {
             OutputColumn::Partition(..) => {
                 let before = plan.columns().iter().take(at);
                 BoundsSource::Partition(
@@ -381,7 +371,7 @@ fn known(
             OutputColumn::Data(_) => BoundsSource::below(parts.get(at)?, &schema.roots, rest)?,
             _ => return None,
         };
-        Some((column.clone(), known))
+        Some((column.clone(), source))
     };
     filter_columns.iter().filter_map(find).collect()
 }
@@ -396,7 +386,7 @@ impl fmt::Debug for OpenFile {
 }
 
 /// Returns the intersection of ranges; both inputs ascend and do not overlap.
-fn overlap(
+fn intersection(
     ranges: Vec<Range<u64>>,
     others: impl IntoIterator<Item = Range<u64>>,
 ) -> Vec<Range<u64>> {
@@ -418,7 +408,7 @@ fn overlap(
     both
 }
 
-pub(super) fn gave_up() -> Error {
+pub(super) fn decoder_failed() -> Error {
     let message = "the decoder failed on the pages of the data file: the file is damaged, \
                    restore it or remove it from the table";
     Error::corrupt("data.pages", message)

@@ -89,6 +89,8 @@ impl ReadPlan {
     /// - Corrupt: `schema.physical_name`.
     /// - Unsupported: `partition_value.type`.
     pub fn new(layout: TableLayout, columns: Option<&[String]>, extras: Extras) -> Result<Self> {
+        use ArrowType::{Int64, Utf8};
+        use OutputColumn::{ChangeType, FilePath, RowCommitVersion, RowId, RowIndex};
         let mut selected: Vec<&StructField> = Vec::new();
         match columns {
             None => selected.extend(layout.schema.fields()),
@@ -113,37 +115,18 @@ impl ReadPlan {
             planned.push(column);
             fields.push(output);
         }
+        let Extras {
+            file_path,
+            row_index,
+            row_id,
+            change_type,
+        } = extras;
         let extras = [
-            (
-                extras.file_path,
-                OutputColumn::FilePath,
-                "_file_path",
-                ArrowType::Utf8,
-            ),
-            (
-                extras.row_index,
-                OutputColumn::RowIndex,
-                "_row_index",
-                ArrowType::Int64,
-            ),
-            (
-                extras.row_id,
-                OutputColumn::RowId,
-                "_row_id",
-                ArrowType::Int64,
-            ),
-            (
-                extras.row_id,
-                OutputColumn::RowCommitVersion,
-                "_row_commit_version",
-                ArrowType::Int64,
-            ),
-            (
-                extras.change_type,
-                OutputColumn::ChangeType,
-                "_change_type",
-                ArrowType::Utf8,
-            ),
+            (file_path, FilePath, "_file_path", Utf8),
+            (row_index, RowIndex, "_row_index", Int64),
+            (row_id, RowId, "_row_id", Int64),
+            (row_id, RowCommitVersion, "_row_commit_version", Int64),
+            (change_type, ChangeType, "_change_type", Utf8),
         ];
         for (_, column, name, data_type) in extras.into_iter().filter(|(selected, ..)| *selected) {
             if fields
@@ -156,7 +139,7 @@ impl ReadPlan {
                 );
                 return Err(Error::invalid("columns.reserved", message));
             }
-            let nullable = !matches!(column, OutputColumn::FilePath | OutputColumn::RowIndex);
+            let nullable = !matches!(column, FilePath | RowIndex);
             fields.push(Arc::new(Field::new(name, data_type, nullable)));
             planned.push(column);
         }
@@ -208,10 +191,9 @@ impl ReadPlan {
         let filter_pass = filter_pass.filtered(filter.clone())?;
         let mut inner = rest.clone().filtered(filter)?;
         let is_data = |column: &&OutputColumn| matches!(column, OutputColumn::Data(_));
-        let sifted = filter_pass.columns.iter().filter(is_data).count();
-        // columns requested in addition to those of the predicate
-        let others = inner.columns.iter().filter(is_data).count() - sifted;
-        if sifted > 0 && others > 0 {
+        let filter_columns = filter_pass.columns.iter().filter(is_data).count();
+        let all_columns = inner.columns.iter().filter(is_data).count();
+        if (1..all_columns).contains(&filter_columns) {
             inner.steps = Some(Steps {
                 filter_pass: Self(Arc::new(filter_pass)),
                 rest: Self(Arc::new(rest)),
@@ -309,14 +291,18 @@ impl TableLayout {
 }
 
 fn unknown(name: &str, schema: &StructType) -> Error {
-    const SHOWN: usize = 50;
+    const MAX_NAMES: usize = 50;
     let fields = schema.fields();
     let names: Vec<&str> = fields
         .iter()
-        .take(SHOWN)
+        .take(MAX_NAMES)
         .map(|field| field.name.as_str())
         .collect();
-    let more = if fields.len() > SHOWN { ", ..." } else { "" };
+    let more = if fields.len() > MAX_NAMES {
+        ", ..."
+    } else {
+        ""
+    };
     let message = format!(
         "the table has no column {name:?}; it has {}{more}",
         names.join(", ")

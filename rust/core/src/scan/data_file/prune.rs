@@ -56,17 +56,17 @@ impl BoundsSource {
 
 /// The bounds of pieces of a file, such as its row groups.
 struct Pieces<'a> {
-    file: &'a Described<'a>,
+    file: &'a FileBounds<'a>,
     /// The number of rows of each piece, for values that hold for the whole file.
     rows: Int64Array,
     leaf: &'a dyn Fn(usize, &StatisticsConverter<'_>) -> Option<LeafBounds>,
 }
 
-/// A file from the perspective of the predicate.
-pub(super) struct Described<'a> {
+/// A file, and the sources of the bounds that a predicate needs.
+pub(super) struct FileBounds<'a> {
     pub(super) metadata: &'a ParquetMetaData,
     pub(super) partition_values: &'a StructArray,
-    pub(super) known: &'a [(BoundColumn, BoundsSource)],
+    pub(super) sources: &'a [(BoundColumn, BoundsSource)],
 }
 
 /// Bounds in the physical type.
@@ -77,14 +77,10 @@ struct LeafBounds {
     num_rows: Int64Array,
 }
 
-impl Described<'_> {
+impl FileBounds<'_> {
     /// Returns the row groups that may have a row that satisfies the predicate.
-    pub(super) fn row_groups_may_match(
-        &self,
-        groups: Range<usize>,
-        predicate: &BoundPredicate,
-    ) -> Result<BooleanBuffer> {
-        let groups = self.metadata.row_groups().get(groups).unwrap_or_default();
+    pub(super) fn row_groups_may_match(&self, predicate: &BoundPredicate) -> Result<BooleanBuffer> {
+        let groups = self.metadata.row_groups();
         let rows: Int64Array = groups.iter().map(|group| Some(group.num_rows())).collect();
         let num_rows = rows.clone();
         predicate.may_match(&Pieces {
@@ -129,7 +125,7 @@ impl Described<'_> {
     }
 }
 
-/// Returns whether bounds can be used: old writers compared bytes as signed numbers; 96-bit timestamps have
+/// Returns `true` if bounds can be used: old writers compared bytes as signed numbers; 96-bit timestamps have
 /// no order at all.
 fn trusted(groups: &[RowGroupMetaData], leaf: usize) -> bool {
     let columns = || groups.iter().filter_map(|group| group.columns().get(leaf));
@@ -148,9 +144,9 @@ impl ColumnBounds for Pieces<'_> {
     }
 
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
-        let mut known = self.file.known.iter();
-        let known = known.find(|(known, _)| known.path == column.path);
-        Ok(match known.map(|(_, known)| known) {
+        let mut sources = self.file.sources.iter();
+        let source = sources.find(|(known, _)| known.path == column.path);
+        Ok(match source.map(|(_, source)| source) {
             None => None,
             Some(BoundsSource::AllNull) => Some(Bounds {
                 null_count: Some(self.rows.clone()),
@@ -208,12 +204,12 @@ struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    fn of(file: &Described<'a>, group: usize) -> Option<Self> {
+    fn of(file: &FileBounds<'a>, group: usize) -> Option<Self> {
         let index = &**file.metadata.page_index()?;
         let rows = u64::try_from(file.metadata.row_groups().get(group)?.num_rows()).ok()?;
         let mut leaves = Vec::new();
-        for (_, known) in file.known {
-            let BoundsSource::Leaf(leaf, ..) = known else {
+        for (_, source) in file.sources {
+            let BoundsSource::Leaf(leaf, ..) = source else {
                 continue;
             };
             leaves.extend(starts(index, group, *leaf, rows).map(|starts| (*leaf, starts)));

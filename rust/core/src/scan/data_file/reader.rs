@@ -11,8 +11,8 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType as ArrowType};
 use arrow_select::filter::filter_record_batch;
 
-use super::columns::{Constant, Positions, kept_or};
-use super::open::{OpenFile, UnitRows, gave_up};
+use super::columns::{Constant, Positions, stored_or};
+use super::open::{OpenFile, UnitRows, decoder_failed};
 use super::plan::OutputColumn;
 use super::shape::Origin;
 use super::unit_decoder::{UnitDecoder, count};
@@ -74,7 +74,7 @@ impl OpenFile {
     }
 
     pub(super) fn guarded<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        guarded(gave_up, work).map_err(|error| self.locate_error(error))
+        guarded(decoder_failed, work).map_err(|error| self.locate_error(error))
     }
 }
 
@@ -121,18 +121,13 @@ impl UnitBatches {
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>> {
-        let rows;
-        let decoded = match &mut self.decoder {
+        let (rows, decoded) = match &mut self.decoder {
             None => {
                 let max_rows = u64::try_from(self.file.batch_rows).unwrap_or(1024);
-                rows = usize::try_from(self.left.min(max_rows)).unwrap_or_default();
-                Vec::new()
+                let rows = usize::try_from(self.left.min(max_rows)).unwrap_or_default();
+                (rows, Vec::new())
             }
-            Some(decoder) => {
-                let decoded = decoder.advance().map_err(pages)?.unwrap_or_default();
-                rows = decoded.0;
-                decoded.1
-            }
+            Some(decoder) => decoder.advance().map_err(page_error)?.unwrap_or_default(),
         };
         let taken = u64::try_from(rows).unwrap_or(u64::MAX);
         let Some(left) = self.left.checked_sub(taken) else {
@@ -153,16 +148,16 @@ impl UnitBatches {
     fn batch(&mut self, decoded: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
         let file = Arc::clone(&self.file);
         let columns = file.plan.columns();
-        let numbered = columns
+        let needs_positions = columns
             .iter()
             .any(|column| matches!(column, OutputColumn::RowIndex | OutputColumn::RowId));
-        let positions = if numbered {
+        let positions = if needs_positions {
             self.positions.take(rows)
         } else {
             Vec::new()
         };
         let schema = Arc::clone(file.plan.decoded());
-        let of_rows = DecodedRows {
+        let decoded_rows = DecodedRows {
             base_row_id: file.base_row_id,
             decoded,
             positions: &positions,
@@ -171,19 +166,15 @@ impl UnitBatches {
         let mut arrays = Vec::with_capacity(columns.len());
         for (number, (column, part)) in columns.iter().zip(&file.parts).enumerate() {
             let constant = self.constants.get_mut(number).and_then(Option::as_mut);
-            let array = of_rows.column(column, part, constant);
+            let array = decoded_rows.column(column, part, constant);
             arrays.push(array.map_err(|cause| {
-                value(
-                    cause,
-                    schema
-                        .fields()
-                        .get(number)
-                        .map_or("?", |field| field.name()),
-                )
+                let field = schema.fields().get(number);
+                value_error(cause, field.map_or("?", |field| field.name()))
             })?);
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(pages)?;
+        let batch =
+            RecordBatch::try_new_with_options(schema, arrays, &options).map_err(page_error)?;
         match file.plan.filter() {
             None => Ok(batch),
             Some(filter) => matching(&batch, filter, file.plan.schema().fields().len()),
@@ -198,7 +189,7 @@ impl Iterator for UnitBatches {
         if self.left == 0 && self.decoder.is_none() {
             return None;
         }
-        let batch = guarded(gave_up, || {
+        let batch = guarded(decoder_failed, || {
             loop {
                 match self.advance() {
                     Ok(Some(batch)) if batch.num_rows() == 0 => {} // the filter left none
@@ -237,17 +228,17 @@ impl DecodedRows<'_> {
         constant: Option<&mut Constant>,
     ) -> Result<ArrayRef, ArrowError> {
         let (decoded, positions, rows) = (self.decoded, self.positions, self.rows);
-        let kept = || match part {
+        let stored = || match part {
             Origin::File { .. } => part.apply(decoded, rows).map(Some),
             Origin::Missing(_) => Ok(None),
         };
         let constant = constant.map(|constant| constant.rows(rows)).transpose()?;
         match (column, constant) {
-            (OutputColumn::RowCommitVersion, Some(fresh)) => kept_or(kept()?.as_ref(), fresh),
+            (OutputColumn::RowCommitVersion, Some(default)) => stored_or(stored()?, default),
             (_, Some(constant)) => Ok(constant),
             (OutputColumn::RowIndex, _) => Ok(Arc::new(Int64Array::from(positions.to_vec()))),
             (OutputColumn::RowId, _) => {
-                let fresh: ArrayRef = match self.base_row_id {
+                let default: ArrayRef = match self.base_row_id {
                     Some(base) => Arc::new(Int64Array::from_iter_values(
                         positions
                             .iter()
@@ -255,26 +246,26 @@ impl DecodedRows<'_> {
                     )),
                     None => new_null_array(&ArrowType::Int64, rows),
                 };
-                kept_or(kept()?.as_ref(), fresh)
+                stored_or(stored()?, default)
             }
             _ => part.apply(decoded, rows),
         }
     }
 }
 
-/// Returns the first `count` columns of the rows that satisfy the predicate.
+/// Returns the first `num_columns` columns of the rows that satisfy the predicate.
 fn matching(
     batch: &RecordBatch,
     filter: &BoundPredicate,
     num_columns: usize,
 ) -> Result<RecordBatch> {
-    let answers = filter.evaluate(batch)?;
+    let matches = filter.evaluate(batch)?;
     let columns: Vec<usize> = (0..num_columns).collect();
-    let batch = batch.project(&columns).map_err(pages)?;
-    if answers.true_count() == batch.num_rows() {
+    let batch = batch.project(&columns).map_err(page_error)?;
+    if matches.true_count() == batch.num_rows() {
         return Ok(batch);
     }
-    filter_record_batch(&batch, &answers).map_err(pages)
+    filter_record_batch(&batch, &matches).map_err(page_error)
 }
 
 fn constants(file: &OpenFile) -> Vec<Option<Constant>> {
@@ -301,13 +292,13 @@ fn constants(file: &OpenFile) -> Vec<Option<Constant>> {
         .collect()
 }
 
-fn pages(cause: ArrowError) -> Error {
+fn page_error(cause: ArrowError) -> Error {
     let message = "the pages of the data file do not decode: the file is damaged, restore it or \
                    remove it from the table";
     Error::corrupt("data.pages", message).because(cause)
 }
 
-fn value(cause: ArrowError, column: &str) -> Error {
+fn value_error(cause: ArrowError, column: &str) -> Error {
     if let ArrowError::ExternalError(missing) = &cause
         && let Some(missing) = missing.downcast_ref::<ZoneMissing>()
     {

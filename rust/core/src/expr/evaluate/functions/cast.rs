@@ -14,7 +14,7 @@ use arrow_array::{
 use arrow_schema::{DataType, TimeUnit};
 use chrono::DateTime;
 
-use super::float_text;
+use super::float_text::format_float;
 use super::{failed, type_error, unsupported};
 use crate::error::{Error, Result};
 use crate::expr::value::casts;
@@ -55,12 +55,12 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
         (DataType::Utf8, _) => parse_strings(values, target),
         (DataType::Float32, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float32Type>().iter();
-            let strings = numbers.map(|number| number.map(float_text::single));
+            let strings = numbers.map(|number| number.map(format_float));
             Ok(Arc::new(strings.collect::<StringArray>()))
         }
         (DataType::Float64, DataType::Utf8) => {
             let numbers = values.as_primitive::<Float64Type>().iter();
-            let strings = numbers.map(|number| number.map(float_text::double));
+            let strings = numbers.map(|number| number.map(format_float));
             Ok(Arc::new(strings.collect::<StringArray>()))
         }
         (DataType::Timestamp(..), DataType::Utf8) => {

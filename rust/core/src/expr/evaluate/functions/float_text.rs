@@ -1,5 +1,8 @@
 //! Formats floating-point numbers.
 
+use std::fmt::LowerExp;
+use std::str::FromStr;
+
 /// Formats a number as Spark does: in decimal notation from 0.001 to below 10,000,000, otherwise in
 /// scientific notation; with at least one digit after the point.
 ///
@@ -39,18 +42,17 @@ fn display(number: f64, scientific: &str) -> String {
     format!("{sign}{before}.{after}")
 }
 
-/// Formats a `DOUBLE` as Spark does.
-pub(super) fn double(number: f64) -> String {
-    let (two, short) = (format!("{number:.1e}"), format!("{number:e}"));
-    let is_two = !short.contains('.') && two.parse() == Ok(number);
-    display(number, if is_two { &two } else { &short })
-}
-
-/// Formats a `FLOAT` as Spark does.
-pub(super) fn single(number: f32) -> String {
-    let (two, short) = (format!("{number:.1e}"), format!("{number:e}"));
-    let is_two = !short.contains('.') && two.parse() == Ok(number);
-    display(number.into(), if is_two { &two } else { &short })
+/// Formats a `FLOAT` or a `DOUBLE` as Spark does.
+pub(super) fn format_float<T>(number: T) -> String
+where
+    T: Copy + FromStr + Into<f64> + LowerExp + PartialEq,
+{
+    let (two_digits, shortest) = (format!("{number:.1e}"), format!("{number:e}"));
+    let is_exact = !shortest.contains('.') && two_digits.parse().ok() == Some(number);
+    display(
+        number.into(),
+        if is_exact { &two_digits } else { &shortest },
+    )
 }
 
 #[cfg(test)]

@@ -29,12 +29,12 @@ pub(in crate::expr) fn java_regex(pattern: &str) -> Result<Regex, String> {
         .map_err(|cause| cause.kind().to_string())?;
     let mut writer = Writer {
         pattern,
-        written: String::with_capacity(pattern.len() + 16),
-        folds: flags.contains('i'),
-        dots_break: flags.contains('s'),
+        output: String::with_capacity(pattern.len() + 16),
+        ignores_case: flags.contains('i'),
+        dot_matches_line_breaks: flags.contains('s'),
     };
     writer.part(&ast, true)?;
-    Regex::new(&writer.written).map_err(|_| "it becomes too large".to_owned())
+    Regex::new(&writer.output).map_err(|_| "it is too large".to_owned())
 }
 
 /// Splits the leading flags `i` and `s` of a pattern, which apply to all of it, from the rest.
@@ -54,14 +54,14 @@ fn leading_flags(pattern: &str) -> (&str, &str) {
 
 struct Writer<'a> {
     pattern: &'a str,
-    written: String,
-    /// `(?i)`, which affects only ASCII letters in Java.
-    folds: bool,
-    /// `(?s)`
-    dots_break: bool,
+    output: String,
+    /// True for `(?i)`, which affects only ASCII letters in Java.
+    ignores_case: bool,
+    /// True for `(?s)`.
+    dot_matches_line_breaks: bool,
 }
 
-type Written = Result<(), String>;
+type WriteResult = Result<(), String>;
 
 fn refused<T>(what: &str) -> Result<T, String> {
     Err(format!("it has {what}"))
@@ -69,7 +69,7 @@ fn refused<T>(what: &str) -> Result<T, String> {
 
 impl Writer<'_> {
     /// Writes a part; `is_last` if nothing follows it.
-    fn part(&mut self, ast: &Ast, is_last: bool) -> Written {
+    fn part(&mut self, ast: &Ast, is_last: bool) -> WriteResult {
         match ast {
             Ast::Empty(_) => {}
             Ast::Flags(_) => return refused("flags other than i and s at its start"),
@@ -77,15 +77,15 @@ impl Writer<'_> {
                 let character = character(literal)?;
                 self.character(character);
             }
-            Ast::Dot(_) if self.dots_break => self.written.push_str(r"(?s:.)"),
+            Ast::Dot(_) if self.dot_matches_line_breaks => self.output.push_str(r"(?s:.)"),
             Ast::Dot(_) => {
-                let _ = write!(self.written, "[^{LINE_BREAKS}]");
+                let _ = write!(self.output, "[^{LINE_BREAKS}]");
             }
             Ast::Assertion(assertion) => match assertion.kind {
-                AssertionKind::StartLine | AssertionKind::StartText => self.written.push_str(r"\A"),
-                AssertionKind::EndText => self.written.push_str(r"\z"),
+                AssertionKind::StartLine | AssertionKind::StartText => self.output.push_str(r"\A"),
+                AssertionKind::EndText => self.output.push_str(r"\z"),
                 AssertionKind::EndLine if is_last => {
-                    let _ = write!(self.written, r"(?:\r\n|[{LINE_BREAKS}])?\z");
+                    let _ = write!(self.output, r"(?:\r\n|[{LINE_BREAKS}])?\z");
                 }
                 AssertionKind::EndLine => return refused("$ before its end"),
                 _ => return refused("word boundaries, which differ between versions of Java"),
@@ -95,16 +95,15 @@ impl Writer<'_> {
             }
             Ast::ClassPerl(class) => {
                 let negated = if class.negated { "^" } else { "" };
-                let _ = write!(self.written, "[{negated}{}]", members(class));
+                let _ = write!(self.output, "[{negated}{}]", members(class));
             }
             Ast::ClassBracketed(class) => {
-                self.written
-                    .push_str(if class.negated { "[^" } else { "[" });
+                self.output.push_str(if class.negated { "[^" } else { "[" });
                 match &class.kind {
                     ClassSet::Item(item) => self.item(item)?,
                     ClassSet::BinaryOp(_) => return refused("&&, -- or ~~ in a class"),
                 }
-                self.written.push(']');
+                self.output.push(']');
             }
             Ast::Repetition(repeated) => {
                 if matches!(*repeated.ast, Ast::Repetition(_)) {
@@ -116,10 +115,10 @@ impl Writer<'_> {
                 if op.contains(char::is_whitespace) {
                     return refused("white space in a quantifier");
                 }
-                self.written.push_str("(?:");
+                self.output.push_str("(?:");
                 self.part(&repeated.ast, false)?;
-                self.written.push(')');
-                self.written.push_str(op);
+                self.output.push(')');
+                self.output.push_str(op);
             }
             Ast::Group(group) => {
                 match &group.kind {
@@ -128,14 +127,14 @@ impl Writer<'_> {
                     GroupKind::NonCapturing(flags) if flags.items.is_empty() => {}
                     _ => return refused("a group with flags or with P"),
                 }
-                self.written.push_str("(?:");
+                self.output.push_str("(?:");
                 self.part(&group.ast, is_last)?;
-                self.written.push(')');
+                self.output.push(')');
             }
             Ast::Alternation(either) => {
                 for (number, alternative) in either.asts.iter().enumerate() {
                     if number > 0 {
-                        self.written.push('|');
+                        self.output.push('|');
                     }
                     self.part(alternative, is_last)?;
                 }
@@ -149,7 +148,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn item(&mut self, item: &ClassSetItem) -> Written {
+    fn item(&mut self, item: &ClassSetItem) -> WriteResult {
         match item {
             ClassSetItem::Empty(_) => {}
             ClassSetItem::Literal(literal) => {
@@ -162,7 +161,7 @@ impl Writer<'_> {
             ClassSetItem::Perl(class) if class.negated => {
                 return refused(r"\D, \S or \W in a class");
             }
-            ClassSetItem::Perl(class) => self.written.push_str(members(class)),
+            ClassSetItem::Perl(class) => self.output.push_str(members(class)),
             ClassSetItem::Union(union) => {
                 for item in &union.items {
                     self.item(item)?;
@@ -174,14 +173,14 @@ impl Writer<'_> {
     }
 
     fn character(&mut self, character: char) {
-        if self.folds && character.is_ascii_alphabetic() {
+        if self.ignores_case && character.is_ascii_alphabetic() {
             let (lower, upper) = (
                 character.to_ascii_lowercase(),
                 character.to_ascii_uppercase(),
             );
-            let _ = write!(self.written, "[{lower}{upper}]");
+            let _ = write!(self.output, "[{lower}{upper}]");
         } else {
-            let _ = write!(self.written, "\\x{{{:x}}}", u32::from(character));
+            let _ = write!(self.output, "\\x{{{:x}}}", u32::from(character));
         }
     }
 
@@ -189,20 +188,20 @@ impl Writer<'_> {
     fn range(&mut self, first: char, last: char) {
         let mut plain = |first: char, last: char| {
             let (first, last) = (u32::from(first), u32::from(last));
-            let _ = write!(self.written, "\\x{{{first:x}}}-\\x{{{last:x}}}");
+            let _ = write!(self.output, "\\x{{{first:x}}}-\\x{{{last:x}}}");
         };
         plain(first, last);
-        if !self.folds {
+        if !self.ignores_case {
             return;
         }
         for (from, to, other) in [('a', 'z', 'A'), ('A', 'Z', 'a')] {
             let (low, high) = (first.max(from), last.min(to));
             if low <= high {
-                let turned = |character: char| {
-                    let at = u32::from(character) - u32::from(from) + u32::from(other);
-                    char::from_u32(at).unwrap_or(character)
+                let other_case = |character: char| {
+                    let code = u32::from(character) - u32::from(from) + u32::from(other);
+                    char::from_u32(code).unwrap_or(character)
                 };
-                plain(turned(low), turned(high));
+                plain(other_case(low), other_case(high));
             }
         }
     }

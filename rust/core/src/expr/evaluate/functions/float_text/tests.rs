@@ -1,4 +1,4 @@
-use super::{double, single};
+use super::format_float;
 
 #[test]
 fn numbers_as_java_writes_them() {
@@ -18,7 +18,7 @@ fn numbers_as_java_writes_them() {
         (5e-324, "4.9E-324"),
         (f64::MAX, "1.7976931348623157E308"),
     ] {
-        assert_eq!(double(number), text);
+        assert_eq!(format_float::<f64>(number), text);
     }
     for (number, text) in [
         (0.1, "0.1"),
@@ -27,6 +27,6 @@ fn numbers_as_java_writes_them() {
         (1e-45, "1.4E-45"),
         (f32::MAX, "3.4028235E38"),
     ] {
-        assert_eq!(single(number), text);
+        assert_eq!(format_float::<f32>(number), text);
     }
 }
