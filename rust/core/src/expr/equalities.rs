@@ -77,27 +77,27 @@ fn equality(part: &Expr, side_of: SideOf<'_>) -> Option<Equality> {
         Expr::IsNotDistinctFrom(left, right) => (left, right, true),
         _ => return None,
     };
-    let is_of = |expr: &Expr, side: Side| {
+    let uses_only = |expr: &Expr, side: Side| {
         let mut sides = Vec::new();
-        let known = sides_of(expr, side_of, &mut sides);
-        known && !sides.is_empty() && sides.iter().all(|known_side| *known_side == side)
+        let all_known = sides_of(expr, side_of, &mut sides);
+        all_known && !sides.is_empty() && sides.iter().all(|used| *used == side)
     };
-    let (ours, theirs) = if is_of(left, Side::Target) && is_of(right, Side::Source) {
+    let (target, source) = if uses_only(left, Side::Target) && uses_only(right, Side::Source) {
         (left, right)
-    } else if is_of(right, Side::Target) && is_of(left, Side::Source) {
+    } else if uses_only(right, Side::Target) && uses_only(left, Side::Source) {
         (right, left)
     } else {
         return None;
     };
-    let names = names_of(ours);
+    let names = names_of(target);
     let side = names.first().and_then(|first| side_of(&first.value));
     let column = match (side, names) {
         (Some((_, false)), [name]) | (Some((_, true)), [_, name]) => Some(name.value.clone()),
         _ => None,
     };
     Some(Equality {
-        target: Formula::part(ours),
-        source: Formula::part(theirs),
+        target: Formula::part(target),
+        source: Formula::part(source),
         column,
         null_safe,
     })

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::scope::{NAMED, Scope};
+use super::scope::{MAX_NAMES, Scope};
 use crate::error::{Error, Result};
 use crate::expr::node::bound_column::BoundColumn;
 use crate::expr::node::predicate::Path;
@@ -81,7 +81,7 @@ impl Scope for Columns<'_> {
 
     fn names(&self) -> Vec<&str> {
         let names = self.schema.fields().iter().map(|field| field.name.as_str());
-        names.take(NAMED).collect()
+        names.take(MAX_NAMES).collect()
     }
 }
 
@@ -132,10 +132,10 @@ fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
 /// Returns the number of characters to add, remove or replace to turn one text into the other; long texts
 /// are truncated.
 fn distance(left: &str, right: &str) -> usize {
-    const LETTERS: usize = 64;
-    let right: Vec<char> = right.chars().take(LETTERS).collect();
+    const MAX_CHARACTERS: usize = 64;
+    let right: Vec<char> = right.chars().take(MAX_CHARACTERS).collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (number, character) in left.chars().take(LETTERS).enumerate() {
+    for (number, character) in left.chars().take(MAX_CHARACTERS).enumerate() {
         let mut diagonal = number;
         let mut before = number + 1;
         for (cell, other) in row.iter_mut().skip(1).zip(&right) {

@@ -39,7 +39,7 @@ pub(super) trait Scope {
 }
 
 /// The maximum number of columns in an error message.
-pub(super) const NAMED: usize = 50;
+pub(super) const MAX_NAMES: usize = 50;
 
 impl Scope for &Fields {
     fn column(&mut self, path: &Path) -> Option<Arc<BoundColumn>> {
@@ -67,6 +67,6 @@ impl Scope for &Fields {
 
     fn names(&self) -> Vec<&str> {
         let names = self.iter().map(|field| field.name().as_str());
-        names.take(NAMED).collect()
+        names.take(MAX_NAMES).collect()
     }
 }

@@ -65,7 +65,7 @@ impl Target<'_> {
                 pattern: pattern.clone(),
                 escape: *escape,
             },
-            // string literals may contain its names
+            // the names in the text of a formula are not rewritten
             Expr::Formula(_) if self.alias.is_some() || self.joined => return None,
             Expr::Formula(formula) => Expr::Formula(formula.clone()),
         })

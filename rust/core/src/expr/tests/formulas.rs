@@ -131,6 +131,16 @@ fn values_are_those_of_spark() {
             "2026-01-02T00:04:04.178901Z",
             "",
         ),
+        (
+            "ts + INTERVAL '-.5' SECOND",
+            "2026-01-02T00:04:05.178901Z",
+            "",
+        ),
+        (
+            "ts + INTERVAL 1.0000019 SECONDS",
+            "2026-01-02T00:04:06.678902Z",
+            "",
+        ),
         ("ts + INTERVAL -2 HOURS", "2026-01-01T22:04:05.678901Z", ""),
         (
             "DATE '2026-01-01' + INTERVAL 36 HOURS",

@@ -40,13 +40,13 @@ pub use reader::UnitBatches;
 pub struct DataFile<'a> {
     /// The storage path.
     pub path: Cow<'a, str>,
-    /// The file as in the log. If its size is unknown, it is negative, and the storage is asked.
+    /// The file as in the log. A negative size is unknown: it is requested from the storage.
     pub file: Cow<'a, ScanFile>,
     /// The deleted rows.
     pub deletion_vector: Option<Arc<DeletionVector>>,
     /// The rows to read of those that are not deleted; `None` for all.
     pub only: Option<Arc<DeletionVector>>,
-    /// Its bytes, if they are already being fetched, or kept.
+    /// Its bytes, if they are cached or already being fetched.
     pub bytes: Option<Arc<FileBytes>>,
 }
 

@@ -348,7 +348,8 @@ fn only_rows(file: &DataFile<'_>, all_rows: u64) -> Result<Option<DeletionVector
     Ok(Some(only))
 }
 
-/// Returns the sources of bounds for the filter's columns; positions in `parts` are not final yet.
+/// Returns the sources of bounds for the filter's columns; the positions in `parts` are still those in the
+/// file.
 fn bounds_sources(
     plan: &ReadPlan,
     parts: &[Origin],

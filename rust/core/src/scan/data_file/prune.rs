@@ -32,7 +32,8 @@ pub(super) enum BoundsSource {
 }
 
 impl BoundsSource {
-    /// Follows names below a column whose position is not final; `None` if there are no statistics.
+    /// Returns the source for the field with these names below a column, whose positions are still those in
+    /// the file; `None` if there are no statistics.
     pub(super) fn below(part: &Origin, siblings: &[FileNode], names: &[String]) -> Option<Self> {
         let Origin::File { at, shape } = part else {
             return Some(Self::AllNull);

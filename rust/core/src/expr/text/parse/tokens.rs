@@ -179,7 +179,7 @@ impl<'a> Tokens<'a> {
             return Err(ParseError::Other(predicate::too_long()));
         }
         let mut tokens = Vec::new();
-        let cut = Tokenizer::new(&Sql, text).tokenize_with_location_into_buf_with_mapper(
+        let result = Tokenizer::new(&Sql, text).tokenize_with_location_into_buf_with_mapper(
             &mut tokens,
             |token| match token.token {
                 // the content of comments is dropped
@@ -190,7 +190,7 @@ impl<'a> Tokens<'a> {
                 _ => token,
             },
         );
-        if let Err(cause) = cut {
+        if let Err(cause) = result {
             let what = cause.message.trim_end_matches(" at ").to_owned();
             return Err(ParseError::Syntax(cause.location, what));
         }
@@ -257,13 +257,13 @@ impl<'a> Tokens<'a> {
         range: Range<usize>,
         words: &[&'static str],
     ) -> Option<&'static str> {
-        let stands = |number: usize, word: &str| {
+        let is_separate = |number: usize, word: &str| {
             is_word(self.get(number), word)
                 && *self.get(number.wrapping_sub(1)) != Token::Period
                 && *self.get(number + 1) != Token::Period
         };
         let mut words = words.iter().copied();
-        words.find(|word| range.clone().any(|number| stands(number, word)))
+        words.find(|word| range.clone().any(|number| is_separate(number, word)))
     }
 
     /// Returns all words in lower case.
@@ -457,7 +457,7 @@ struct Level {
 }
 
 impl Level {
-    fn ended(self) -> usize {
+    fn depth(self) -> usize {
         self.max_depth.max(self.own + self.inside)
     }
 }
@@ -470,13 +470,13 @@ fn max_operator_depth(tokens: &[TokenWithSpan]) -> usize {
         match &token.token {
             Token::LParen => above.push(std::mem::take(&mut level)),
             Token::RParen => {
-                let inside = level.ended();
+                let inside = level.depth();
                 level = above.pop().unwrap_or_default();
                 level.inside = level.inside.max(inside);
             }
             Token::Comma => {
                 level = Level {
-                    max_depth: level.ended(),
+                    max_depth: level.depth(),
                     ..Level::default()
                 };
             }
@@ -484,7 +484,7 @@ fn max_operator_depth(tokens: &[TokenWithSpan]) -> usize {
         }
     }
     let outer = above.into_iter().rev();
-    outer.fold(level.ended(), |inside, level| level.ended() + inside)
+    outer.fold(level.depth(), |inside, level| level.depth() + inside)
 }
 
 /// Returns `true` if the expression before a token may become an operand of a larger one.
