@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
+from support.files import write_commit
 
 PART = pa.struct([("a", pa.int32()), ("b", pa.string())])
 SCHEMA = pa.schema(
@@ -142,6 +143,23 @@ def test_columns_of_clusters_and_statistics(tmp_path: Path) -> None:
     table.drop_column("t")
     table.drop_column("x.y")
     assert table.snapshot().properties[chosen] == "id"
+
+
+def test_clustering_columns_as_plain_names(tmp_path: Path) -> None:
+    """The protocol's example has strings in place of lists; such a column is protected, too."""
+    table = create(tmp_path)
+    table.cluster_by(["id"])
+    snapshot = table.snapshot()
+    configuration = json.loads(snapshot.domain_metadata["delta.clustering"])
+    [[name]] = configuration["clusteringColumns"]
+    domain = {
+        "domain": "delta.clustering",
+        "configuration": json.dumps({"clusteringColumns": [name]}),
+        "removed": False,
+    }
+    write_commit(tmp_path / "t", snapshot.version + 1, [{"domainMetadata": domain}])
+    assert "cluster_by" in refused("alter.clustering", lambda: table.drop_column("id"))
+    table.drop_column("s")
 
 
 def test_columns_without_mapping(tmp_path: Path) -> None:

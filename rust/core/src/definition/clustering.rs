@@ -21,7 +21,8 @@ pub const NOT_CLUSTERED: &str = r#"{"clusteringColumns":[]}"#;
 
 /// The reference implementation allows at most this many columns.
 const MAX_COLUMNS: usize = 4;
-const FIRST_COLUMNS: i64 = 32;
+/// The default of `delta.dataSkippingNumIndexedCols`.
+const DEFAULT_INDEXED_COLUMNS: i64 = 32;
 
 /// Returns the configuration of the domain for these columns; struct fields are separated by dots.
 ///
@@ -41,7 +42,7 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
         ));
     }
     let schema = StructType::parse(&metadata.schema_string)?;
-    let counted = leaves(&schema);
+    let leaf_paths = leaves(&schema);
     let mut columns_to_cluster: Vec<Vec<String>> = Vec::with_capacity(columns.len());
     for column in columns {
         let (path, data_type) = leaf(&schema, column)?;
@@ -51,7 +52,7 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
                 clipped(column)
             ));
         }
-        if !has_statistics(metadata, &counted, &path) {
+        if !has_statistics(metadata, &leaf_paths, &path) {
             return refused(format!(
                 "the table keeps no statistics on {}: name it in delta.dataSkippingStatsColumns, or raise \
                  delta.dataSkippingNumIndexedCols",
@@ -76,7 +77,7 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
 pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Vec<String>>> {
     let refused = |message: String| Err(Error::invalid("optimize.z_order", message));
     let schema = StructType::parse(&metadata.schema_string)?;
-    let counted = leaves(&schema);
+    let leaf_paths = leaves(&schema);
     let mut paths: Vec<Vec<String>> = Vec::with_capacity(columns.len());
     for column in columns {
         let (path, data_type) = leaf(&schema, column)?;
@@ -86,7 +87,7 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
             .contains(&column_path_text(&path))
         {
             return refused(format!(
-                "{name} is a partition column: rows of a file have one value of it, so leave it out"
+                "{name} is a partition column, so all rows of a file have the same value: leave it out"
             ));
         }
         let boolean = *data_type == DataType::Primitive(PrimitiveType::Boolean);
@@ -95,9 +96,9 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
                 "rows cannot be ordered by {name}: its type has no order"
             ));
         }
-        if !has_statistics(metadata, &counted, &path) {
+        if !has_statistics(metadata, &leaf_paths, &path) {
             return refused(format!(
-                "the table keeps no statistics on {name}, so that no file would be skipped by it: name it in \
+                "the table keeps no statistics on {name}, so no file would be skipped by it: name it in \
                  delta.dataSkippingStatsColumns, or raise delta.dataSkippingNumIndexedCols"
             ));
         }
@@ -115,30 +116,31 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
 ///
 /// Corrupt: `optimize.clustering` if the configuration names no columns of the schema.
 pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Vec<Vec<String>>> {
-    let wrong = || {
+    let invalid = || {
         let message = format!(
             "the configuration of the domain {CLUSTERING} names no columns of the table: {}",
             clipped(configuration)
         );
         Error::corrupt("optimize.clustering", message)
     };
-    let value: Value = serde_json::from_str(configuration).map_err(|_| wrong())?;
+    let value: Value = serde_json::from_str(configuration).map_err(|_| invalid())?;
     let columns = value.get("clusteringColumns").and_then(Value::as_array);
     let mut paths = Vec::new();
-    for column in columns.ok_or_else(wrong)? {
+    for column in columns.ok_or_else(invalid)? {
         // names are plain strings in the protocol's example, and lists of strings in practice
         let names: Vec<String> = match column {
             Value::String(name) => vec![name.clone()],
-            other => serde_json::from_value(other.clone()).map_err(|_| wrong())?,
+            other => serde_json::from_value(other.clone()).map_err(|_| invalid())?,
         };
-        let mut open = Some(schema);
+        let mut parent = Some(schema);
         let mut path = Vec::with_capacity(names.len());
         for name in &names {
-            let fields = open.ok_or_else(wrong)?.fields();
-            let is_it = |field: &&StructField| field.physical_name().unwrap_or(&field.name) == name;
-            let field = fields.iter().find(is_it).ok_or_else(wrong)?;
+            let mut fields = parent.ok_or_else(invalid)?.fields().iter();
+            let has_name =
+                |field: &&StructField| field.physical_name().unwrap_or(&field.name) == name;
+            let field = fields.find(has_name).ok_or_else(invalid)?;
             path.push(field.name.clone());
-            open = match &field.data_type {
+            parent = match &field.data_type {
                 DataType::Struct(parts) => Some(parts),
                 _ => None,
             };
@@ -159,15 +161,11 @@ pub fn refuse_if_clustered_by(
     path: &[String],
 ) -> Result<()> {
     let schema = StructType::parse(&metadata.schema_string)?;
-    let dropped = physical_path(&schema, path);
-    let columns: Vec<Vec<String>> = serde_json::from_str::<Value>(configuration)
-        .ok()
-        .and_then(|value| serde_json::from_value(value.get("clusteringColumns")?.clone()).ok())
-        .unwrap_or_default();
-    if columns.iter().any(|column| column.starts_with(&dropped)) {
+    let columns = clustering_columns(&schema, configuration).unwrap_or_default();
+    if columns.iter().any(|column| is_within(column, path)) {
         let column = column_path_text(path);
         let message = format!(
-            "the column {} cannot be dropped: the table is clustered by it; name others with cluster_by first",
+            "the column {} cannot be dropped: the table is clustered by it; choose other columns with cluster_by first",
             clipped(&column)
         );
         return Err(Error::invalid("alter.clustering", message));
@@ -177,7 +175,7 @@ pub fn refuse_if_clustered_by(
 
 /// Returns the path of a column, as the schema spells it, and its type.
 fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a DataType)> {
-    let mut spelled: Vec<String> = Vec::new();
+    let mut path: Vec<String> = Vec::new();
     let mut current: Option<&DataType> = None;
     for name in named_path(schema, column) {
         let fields = match current {
@@ -186,12 +184,12 @@ fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a Da
             Some(_) => return Err(not_a_container(&name)),
         };
         if let Some(field) = fields.fields().get(position(fields, &name)?) {
-            spelled.push(field.name.clone());
+            path.push(field.name.clone());
             current = Some(&field.data_type);
         }
     }
     match current {
-        Some(data_type) => Ok((spelled, data_type)),
+        Some(data_type) => Ok((path, data_type)),
         None => Err(Error::invalid("alter.column", "no column is named")),
     }
 }
@@ -199,20 +197,13 @@ fn leaf<'a>(schema: &'a StructType, column: &str) -> Result<(Vec<String>, &'a Da
 /// Returns the paths of the leaf columns, in order.
 fn leaves(schema: &StructType) -> Vec<Vec<String>> {
     let mut paths = Vec::new();
-    let mut open: Vec<(Vec<String>, &StructField)> = Vec::new();
-    let path_of =
-        |above: &[String], field: &StructField| [above, std::slice::from_ref(&field.name)].concat();
-    for field in schema.fields().iter().rev() {
-        open.push((path_of(&[], field), field));
-    }
-    while let Some((path, field)) = open.pop() {
+    for field in schema.fields() {
+        let name = std::slice::from_ref(&field.name);
         match &field.data_type {
             DataType::Struct(parts) => {
-                for part in parts.fields().iter().rev() {
-                    open.push((path_of(&path, part), part));
-                }
+                paths.extend(leaves(parts).iter().map(|path| [name, path].concat()));
             }
-            _ => paths.push(path),
+            _ => paths.push(name.to_vec()),
         }
     }
     paths
@@ -220,13 +211,13 @@ fn leaves(schema: &StructType) -> Vec<Vec<String>> {
 
 fn has_statistics(metadata: &Metadata, leaves: &[Vec<String>], column: &[String]) -> bool {
     if let Some(text) = metadata.property("delta.dataSkippingStatsColumns") {
-        let chosen = parse_column_paths(text);
-        return chosen.iter().any(|root| is_within(column, root));
+        let selected = parse_column_paths(text);
+        return selected.iter().any(|root| is_within(column, root));
     }
     let first = metadata
         .property("delta.dataSkippingNumIndexedCols")
         .and_then(|text| text.trim().parse::<i64>().ok())
-        .unwrap_or(FIRST_COLUMNS);
-    let at = leaves.iter().position(|leaf| leaf == column);
-    first < 0 || at.is_some_and(|at| i64::try_from(at).is_ok_and(|at| at < first))
+        .unwrap_or(DEFAULT_INDEXED_COLUMNS);
+    let index = leaves.iter().position(|leaf| leaf == column);
+    first < 0 || index.is_some_and(|index| i64::try_from(index).is_ok_and(|index| index < first))
 }

@@ -86,9 +86,9 @@ fn changed(
 ) -> Result<Metadata> {
     let (name, parent) = last_of(path)?;
     with_fields(old, parent, &mut |fields| {
-        let at = position(fields, name)?;
+        let index = position(fields, name)?;
         let mut fields = fields.fields().to_vec();
-        if let Some(field) = fields.get_mut(at) {
+        if let Some(field) = fields.get_mut(index) {
             change(field)?;
         }
         Ok(fields)

@@ -6,6 +6,7 @@
 
 use serde_json::{Map, Value};
 
+use super::constraints::is_constraint;
 use super::{MODE, mode, with_schema};
 use crate::error::{Error, Result};
 use crate::expr::closest_columns;
@@ -82,8 +83,8 @@ pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
                 "the column {name} must be nullable: existing rows have no value for it"
             )));
         }
-        let as_it_was = &mut |fields: &StructType| Ok(fields.fields().to_vec());
-        within(&before, parent, as_it_was)?; // a new struct comes with all of its fields
+        // the parent must exist already: a new struct comes with all of its fields
+        within(&before, parent, &mut |fields| Ok(fields.fields().to_vec()))?;
         schema = within(&schema, parent, &mut |fields| {
             refuse_if_taken(fields, &field.name, None)?;
             let last = fields.fields().len();
@@ -104,13 +105,13 @@ pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
 /// generated column, and for a new name that is taken; `alter.column_mapping` without column mapping.
 pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<Metadata> {
     let (schema, parent, name) = mapped_column(old, path)?;
-    let mut was = String::new();
+    let mut old_name = String::new();
     let schema = within(&schema, parent, &mut |fields| {
-        let at = position(fields, name)?;
-        refuse_if_taken(fields, new_name, Some(at))?;
+        let index = position(fields, name)?;
+        refuse_if_taken(fields, new_name, Some(index))?;
         let mut fields = fields.fields().to_vec();
-        if let Some(field) = fields.get_mut(at) {
-            was = std::mem::replace(&mut field.name, new_name.to_owned());
+        if let Some(field) = fields.get_mut(index) {
+            old_name = std::mem::replace(&mut field.name, new_name.to_owned());
         }
         Ok(fields)
     })?;
@@ -118,13 +119,13 @@ pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<
     new.schema_string = schema.to_json();
     if parent.is_empty() {
         let partitions = new.partition_columns.iter_mut();
-        for column in partitions.filter(|column| **column == was) {
+        for column in partitions.filter(|column| **column == old_name) {
             new_name.clone_into(column);
         }
     }
-    change_statistics(&mut new, |named| {
-        if is_within(named, path)
-            && let Some(renamed) = named.get_mut(parent.len())
+    change_statistics(&mut new, |column| {
+        if is_within(column, path)
+            && let Some(renamed) = column.get_mut(parent.len())
         {
             new_name.clone_into(renamed);
         }
@@ -150,34 +151,36 @@ pub fn drop_columns(old: &Metadata, paths: &[Vec<String>]) -> Result<Metadata> {
 
 fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
     let (schema, parent, name) = mapped_column(old, path)?;
-    let kept = |why: &str| {
+    let cannot_drop = |reason: &str| {
         let column = column_path_text(path);
         refused(format!(
-            "the column {} cannot be dropped: {why}",
+            "the column {} cannot be dropped: {reason}",
             clipped(&column)
         ))
     };
     let schema = within(&schema, parent, &mut |fields| {
-        let at = position(fields, name)?;
+        let index = position(fields, name)?;
         let mut fields = fields.fields().to_vec();
-        let dropped = fields.remove(at);
+        let dropped = fields.remove(index);
         let partitions: &[String] = match parent {
             [] => &old.partition_columns,
             _ => &[],
         };
         if partitions.contains(&dropped.name) {
-            return Err(kept("the table is partitioned by it"));
+            return Err(cannot_drop("the table is partitioned by it"));
         }
         let in_files = |field: &StructField| !partitions.contains(&field.name);
         match (fields.iter().any(in_files), parent) {
             (true, _) => Ok(fields),
-            (false, []) => Err(kept("no column would be left in the files")),
-            (false, _) => Err(kept("its struct would be left without fields; drop that")),
+            (false, []) => Err(cannot_drop("no column would be left in the files")),
+            (false, _) => Err(cannot_drop(
+                "its struct would be left without fields; drop the struct",
+            )),
         }
     })?;
     let mut new = old.clone();
     new.schema_string = schema.to_json();
-    change_statistics(&mut new, |named| !is_within(named, path));
+    change_statistics(&mut new, |column| !is_within(column, path));
     Ok(new)
 }
 
@@ -227,16 +230,16 @@ fn part_of(data_type: &DataType, step: &str) -> Result<StructField> {
 ///
 /// Invalid argument: `alter.column` if no field has the name; the error suggests similar names.
 pub fn position(fields: &StructType, name: &str) -> Result<usize> {
-    let name_in_schema = fields.field(name).map(|field| field.name.clone());
-    let at = |name_in_schema: String| {
-        fields
-            .fields()
-            .iter()
-            .position(|field| field.name == name_in_schema)
+    let same_field = |field: &StructField| {
+        let mut fields = fields.fields().iter();
+        fields.position(|candidate| candidate.name == field.name)
     };
-    name_in_schema.and_then(at).ok_or_else(|| {
-        let offer = closest_columns(name, fields);
-        refused(format!("there is no column {}: {offer}", clipped(name)))
+    fields.field(name).and_then(same_field).ok_or_else(|| {
+        let suggestion = closest_columns(name, fields);
+        refused(format!(
+            "there is no column {}: {suggestion}",
+            clipped(name)
+        ))
     })
 }
 
@@ -258,13 +261,13 @@ pub(super) fn last_of(path: &[String]) -> Result<(&String, &[String])> {
         .ok_or_else(|| refused("no column is named".to_owned()))
 }
 
-fn refuse_if_taken(fields: &StructType, name: &str, but: Option<usize>) -> Result<()> {
+fn refuse_if_taken(fields: &StructType, name: &str, except: Option<usize>) -> Result<()> {
     if name.is_empty() {
         return Err(refused("a column needs a name".to_owned()));
     }
     match fields.field(name) {
-        Some(field) if but.and_then(|at| fields.fields().get(at)) != Some(field) => {
-            let message = "there is a column of that name (upper and lower case ignored)";
+        Some(field) if except.and_then(|index| fields.fields().get(index)) != Some(field) => {
+            let message = "there is already a column of this name, ignoring upper and lower case";
             Err(refused(format!("{}: {message}", clipped(&field.name))))
         }
         _ => Ok(()),
@@ -280,9 +283,9 @@ pub(super) fn within(
     let Some((name, rest)) = path.split_first() else {
         return StructType::new(change(schema)?);
     };
-    let at = position(schema, name)?;
+    let index = position(schema, name)?;
     let mut fields = schema.fields().to_vec();
-    if let Some(field) = fields.get_mut(at) {
+    if let Some(field) = fields.get_mut(index) {
         field.data_type = within_type(&field.data_type, rest, change)?;
     }
     StructType::new(fields)
@@ -325,7 +328,7 @@ fn mapped_column<'a>(
     })?;
     if mode(old) == "none" {
         let message = format!(
-            "columns of this table are known by their names in the files: set {MODE} to name first"
+            "the files of this table use the names of its columns: set {MODE} to name first"
         );
         return Err(Error::invalid("alter.column_mapping", message));
     }
@@ -335,29 +338,25 @@ fn mapped_column<'a>(
 
 /// Refuses to change a column that a constraint or a generated column references.
 pub fn refuse_if_referenced(old: &Metadata, schema: &StructType, path: &[String]) -> Result<()> {
-    let constraints = old.configuration.iter().filter_map(|(key, text)| {
-        key.to_ascii_lowercase()
-            .starts_with("delta.constraints.")
-            .then_some(text.as_str())
-    });
+    let constraints = old.configuration.iter();
+    let constraints = constraints
+        .filter(|(key, _)| is_constraint(key))
+        .map(|(_, text)| text.as_str());
     let generated = schema.fields().iter().filter_map(|field| {
         field
             .metadata
             .get("delta.generationExpression")
             .and_then(Value::as_str)
     });
-    let speaks = |text: &str| {
-        let word = |character: char| character.is_alphanumeric() || character == '_';
+    let references = |text: &&str| {
         let text = text.to_lowercase();
-        let has = |name: &String| {
-            text.split(|character| !word(character))
-                .any(|used| used == name)
-        };
-        path.iter()
-            .map(|name| name.to_lowercase())
-            .all(|name| has(&name))
+        let words = || text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        path.iter().all(|name| {
+            let name = name.to_lowercase();
+            words().any(|word| word == name)
+        })
     };
-    match constraints.chain(generated).find(|text| speaks(text)) {
+    match constraints.chain(generated).find(references) {
         None => Ok(()),
         Some(text) => {
             let column = column_path_text(path);
@@ -372,9 +371,8 @@ pub fn refuse_if_referenced(old: &Metadata, schema: &StructType, path: &[String]
 
 /// Updates the names of the columns in the statistics property.
 fn change_statistics(metadata: &mut Metadata, mut keeps: impl FnMut(&mut Vec<String>) -> bool) {
-    let property = metadata.configuration.iter_mut();
-    let named = |(key, _): &(&String, &mut String)| key.eq_ignore_ascii_case(STATISTICS);
-    if let Some((_, text)) = property.into_iter().find(named) {
+    let mut properties = metadata.configuration.iter_mut();
+    if let Some((_, text)) = properties.find(|(key, _)| key.eq_ignore_ascii_case(STATISTICS)) {
         let mut paths = parse_column_paths(text);
         let before = paths.clone();
         paths.retain_mut(|path| keeps(path));

@@ -29,52 +29,48 @@ pub fn add_constraint(
         return Err(Error::invalid("alter.constraint", message));
     }
     let key = format!("{PREFIX}{name}");
-    if let Some(known) = old.property(&key) {
+    if let Some(existing) = old.property(&key) {
         let message = format!(
             "the constraint {} already exists: {}",
             clipped(&name),
-            clipped(known)
+            clipped(existing)
         );
         return Err(Error::invalid("alter.constraint", message));
     }
-    let broken = Predicate::parse_sql(expression)?.not_true();
-    broken.bind(&StructType::parse(&old.schema_string)?)?;
+    let violated = Predicate::parse_sql(expression)?.not_true();
+    violated.bind(&StructType::parse(&old.schema_string)?)?;
     let mut new = old.clone();
     new.configuration.insert(key, expression.trim().to_owned());
-    Ok((new, broken))
+    Ok((new, violated))
 }
 
-/// Checks the constraints among the properties of a new table. What only other engines can evaluate
-/// stays: a write here refuses it by name.
+/// Checks the constraints among the properties of a new table. Expressions that only other engines can
+/// evaluate are accepted; writes of rows refuse them.
 ///
 /// # Errors
 ///
-/// Invalid argument: an expression that does not parse, names a column that is not there, or is no
-/// condition.
+/// Invalid argument: an expression that does not parse, references a column that does not exist, or is
+/// not a condition.
 pub(super) fn check_constraints(
     schema: &StructType,
     properties: &BTreeMap<String, String>,
 ) -> Result<()> {
-    for (key, expression) in properties {
-        if !is_constraint(key) {
-            continue;
-        }
+    for (key, expression) in properties.iter().filter(|(key, _)| is_constraint(key)) {
         let condition = Predicate::parse_sql(expression).map(Predicate::not_true);
-        match condition.and_then(|broken| broken.bind(schema).map(drop)) {
-            Err(error) if !error.code().ends_with(".unsupported") => {
-                let message = format!(
-                    "the property {} is not a valid constraint: {error}",
-                    clipped(key)
-                );
-                return Err(Error::invalid("alter.constraint", message));
-            }
-            _ => {}
+        if let Err(error) = condition.and_then(|condition| condition.bind(schema))
+            && !error.code().ends_with(".unsupported")
+        {
+            let message = format!(
+                "the property {} is not a valid constraint: {error}",
+                clipped(key)
+            );
+            return Err(Error::invalid("alter.constraint", message));
         }
     }
     Ok(())
 }
 
-/// Refuses constraints among properties of a table that has rows, which were never checked.
+/// Refuses constraints among the properties of a table whose existing rows were never checked.
 ///
 /// # Errors
 ///
@@ -91,7 +87,8 @@ pub(super) fn refuse_constraints(properties: &BTreeMap<String, String>) -> Resul
     Err(Error::invalid("alter.constraint", message))
 }
 
-fn is_constraint(key: &str) -> bool {
+/// Returns `true` if a table property is a CHECK constraint.
+pub(super) fn is_constraint(key: &str) -> bool {
     key.to_ascii_lowercase().starts_with(PREFIX)
 }
 
@@ -99,11 +96,10 @@ fn is_constraint(key: &str) -> bool {
 pub fn drop_constraint(old: &Metadata, name: &str) -> Option<(Metadata, String)> {
     let property = format!("{PREFIX}{}", name.trim());
     let mut new = old.clone();
-    let key = new
-        .configuration
-        .keys()
-        .find(|key| key.eq_ignore_ascii_case(&property))?;
-    let key = key.clone();
+    let mut keys = new.configuration.keys();
+    let key = keys
+        .find(|key| key.eq_ignore_ascii_case(&property))?
+        .clone();
     let expression = new.configuration.remove(&key)?;
     Some((new, expression))
 }

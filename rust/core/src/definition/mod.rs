@@ -54,8 +54,8 @@ pub fn new_metadata(
     created_time: i64,
 ) -> Result<Metadata> {
     check_constraints(schema, properties)?;
-    let metadata = unmapped(schema, partition_columns, properties, created_time)?;
-    mapped(metadata, true)
+    let metadata = metadata_of(schema, partition_columns, properties, created_time)?;
+    with_column_mapping(metadata, true)
 }
 
 /// Returns the metadata of a table whose files exist already: they use the logical column names.
@@ -70,11 +70,11 @@ pub fn adopted_metadata(
     created_time: i64,
 ) -> Result<Metadata> {
     refuse_constraints(properties)?;
-    let metadata = unmapped(schema, partition_columns, properties, created_time)?;
-    mapped(metadata, false)
+    let metadata = metadata_of(schema, partition_columns, properties, created_time)?;
+    with_column_mapping(metadata, false)
 }
 
-fn unmapped(
+fn metadata_of(
     schema: &StructType,
     partition_columns: Vec<String>,
     properties: &BTreeMap<String, String>,
@@ -107,7 +107,7 @@ fn as_spelled(schema: &StructType, names: Vec<String>) -> Vec<String> {
 pub fn first_actions(metadata: Metadata) -> Result<(Metadata, Protocol)> {
     let protocol = Protocol::for_new_table(&metadata)?;
     protocol.check_writable()?;
-    let metadata = with_needed_properties(without_consumed(metadata), &protocol);
+    let metadata = with_required_properties(without_consumed(metadata), &protocol);
     Ok((metadata, protocol))
 }
 
@@ -132,11 +132,11 @@ pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> 
             continue;
         }
         new.configuration
-            .retain(|known, _| !known.eq_ignore_ascii_case(&key));
+            .retain(|existing, _| !existing.eq_ignore_ascii_case(&key));
         new.configuration.insert(key, value);
     }
     check_mode(old, &new)?;
-    mapped(new, false)
+    with_column_mapping(new, false)
 }
 
 /// Returns the old metadata without these properties; with `if_exists`, properties that are not set are
@@ -150,9 +150,9 @@ pub fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Res
     for key in keys {
         let before = new.configuration.len();
         new.configuration
-            .retain(|known, _| !known.eq_ignore_ascii_case(key));
-        let described = key == COMMENT && new.description.take().is_some();
-        if before == new.configuration.len() && !described && !if_exists {
+            .retain(|existing, _| !existing.eq_ignore_ascii_case(key));
+        let had_comment = key == COMMENT && new.description.take().is_some();
+        if before == new.configuration.len() && !had_comment && !if_exists {
             let message = format!("the property {} is not set", clipped(key));
             return Err(Error::invalid("alter.property_absent", message));
         }
@@ -174,8 +174,8 @@ fn check_mode(old: &Metadata, new: &Metadata) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{MODE} of an existing table cannot change from {before} to {after}, only from none to name; \
-         dropping the feature columnMapping rewrites all files without it"
+        "{MODE} of an existing table can only change from none to name, not from {before} to {after}; to \
+         remove column mapping, drop the feature columnMapping, which rewrites all files"
     );
     Err(Error::invalid("alter.column_mapping", message))
 }
@@ -191,17 +191,17 @@ pub fn with_schema(old: &Metadata, schema: &StructType) -> Result<Metadata> {
         schema_string: schema.to_json(),
         ..old.clone()
     };
-    mapped(new, true)
+    with_column_mapping(new, true)
 }
 
 /// Assigns column ids and physical names to columns that lack them, if column mapping is enabled. With
 /// `fresh`, the columns are new and get generated physical names.
-fn mapped(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
+fn with_column_mapping(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
     if mode(&metadata) == "none" {
         return Ok(metadata);
     }
     let mut schema = StructType::parse(&metadata.schema_string)?;
-    let mut last = newest_id(&metadata, &schema);
+    let mut last = greatest_id(&metadata, &schema);
     schema.change_fields(&mut |field| {
         if field.column_id().is_none() {
             last += 1;
@@ -224,17 +224,17 @@ fn mapped(mut metadata: Metadata, fresh: bool) -> Result<Metadata> {
 }
 
 /// Returns the greatest column id ever assigned; 0 if there is none.
-fn newest_id(metadata: &Metadata, schema: &StructType) -> i64 {
-    let known = metadata
+fn greatest_id(metadata: &Metadata, schema: &StructType) -> i64 {
+    let recorded = metadata
         .property(MAX_ID)
         .and_then(|text| text.parse::<i64>().ok());
     let used = schema.all_fields().filter_map(StructField::column_id);
-    used.chain(known).max().unwrap_or(0).max(0)
+    used.chain(recorded).max().unwrap_or(0).max(0)
 }
 
 /// Adds the properties that features require: names of the materialized row tracking columns, and in-commit
 /// timestamps if a catalog manages commits.
-pub(super) fn with_needed_properties(mut metadata: Metadata, protocol: &Protocol) -> Metadata {
+pub(super) fn with_required_properties(mut metadata: Metadata, protocol: &Protocol) -> Metadata {
     if protocol.is_supported("rowTracking") {
         for (key, prefix) in ROW_TRACKING_COLUMNS {
             let name = || format!("{prefix}{}", new_id());

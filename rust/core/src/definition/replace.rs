@@ -10,7 +10,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, as_spelled, mapped, mode, newest_id, unmapped,
+    ID, MAX_ID, PHYSICAL, ROW_TRACKING_COLUMNS, as_spelled, greatest_id, metadata_of, mode,
+    with_column_mapping,
 };
 use crate::error::Result;
 use crate::spec::Metadata;
@@ -31,7 +32,7 @@ pub fn replaced_metadata(
     properties: &BTreeMap<String, String>,
     created_time: i64,
 ) -> Result<Metadata> {
-    let mut new = unmapped(schema, partition_columns, properties, created_time)?;
+    let mut new = metadata_of(schema, partition_columns, properties, created_time)?;
     for key in KEPT_FEATURES {
         if let Some(value) = old.property(key)
             && old.is_on(key)
@@ -48,7 +49,7 @@ pub fn replaced_metadata(
     if mode(&new) != "none" {
         keep_ids(&mut new, schema, old)?;
     }
-    mapped(new, true)
+    with_column_mapping(new, true)
 }
 
 /// Returns the metadata of a table whose rows and columns are all replaced. Everything else is kept.
@@ -69,14 +70,14 @@ pub fn overwritten_metadata(
     if mode(&new) != "none" {
         keep_ids(&mut new, schema, old)?;
     }
-    mapped(new, true)
+    with_column_mapping(new, true)
 }
 
 /// Keeps the column ids and physical names of unchanged columns. Ids are never reused: those of new columns
 /// follow the greatest id ever assigned.
 fn keep_ids(new: &mut Metadata, schema: &StructType, old: &Metadata) -> Result<()> {
     let known = StructType::parse(&old.schema_string)?;
-    let last = newest_id(old, &known);
+    let last = greatest_id(old, &known);
     new.configuration
         .insert(MAX_ID.to_owned(), last.to_string());
     if mode(new) == mode(old) {
@@ -85,29 +86,29 @@ fn keep_ids(new: &mut Metadata, schema: &StructType, old: &Metadata) -> Result<(
     Ok(())
 }
 
-/// Returns the fields; those of an unchanged type keep their column ids and physical names.
+/// Returns the new fields; those of an unchanged type get their old column ids and physical names.
 fn with_known_ids(new: &StructType, old: &StructType) -> Result<StructType> {
     let fields = new.fields().iter().map(|field| -> Result<StructField> {
         let Some(known) = old.field(&field.name) else {
             return Ok(field.clone());
         };
-        let mut kept = field.clone();
+        let mut field = field.clone();
         if is_same_type(&field.data_type, &known.data_type) {
             for key in [ID, PHYSICAL] {
                 if let Some(value) = known.metadata.get(key) {
-                    kept.metadata.insert(key.to_owned(), value.clone());
+                    field.metadata.insert(key.to_owned(), value.clone());
                 }
             }
         }
         let mut parts = |new: &DataType, old: &DataType| match (new, old) {
             (DataType::Struct(new), DataType::Struct(old)) => {
-                let known = with_known_ids(new, old)?;
-                Ok(Some(DataType::Struct(Box::new(known))))
+                let fields = with_known_ids(new, old)?;
+                Ok(Some(DataType::Struct(Box::new(fields))))
             }
             _ => Ok(None),
         };
-        kept.data_type = field.data_type.joined(&known.data_type, &mut parts)?;
-        Ok(kept)
+        field.data_type = field.data_type.joined(&known.data_type, &mut parts)?;
+        Ok(field)
     });
     StructType::new(fields.collect::<Result<_>>()?)
 }

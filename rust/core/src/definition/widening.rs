@@ -27,10 +27,10 @@ pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Me
     let Some((first, rest)) = path.split_first() else {
         return Err(Error::invalid("alter.column", "no column is named"));
     };
-    let at = position(&schema, first)?;
+    let index = position(&schema, first)?;
     refuse_if_referenced(old, &schema, path)?;
     let mut fields = schema.fields().to_vec();
-    if let Some(field) = fields.get_mut(at) {
+    if let Some(field) = fields.get_mut(index) {
         widen_field(field, rest, to, old.is_on(TYPE_WIDENING))?;
     }
     Ok(Metadata {
@@ -84,12 +84,15 @@ fn widen_type(
             return Err(Error::invalid("alter.type_widening", message));
         }
         let names = (type_name(from), type_name(to));
-        let fits = match (&*from, to) {
+        let is_wider = match (&*from, to) {
             (DataType::Primitive(old), DataType::Primitive(new)) => old.widens_to(new),
             _ => false,
         };
-        if !fits {
-            return Err(cannot_widen(&names.0, &names.1));
+        if !is_wider {
+            let (from, to) = &names;
+            let message =
+                format!("{from} cannot be widened to {to}: existing files could not be read");
+            return Err(Error::invalid("alter.type_widening", message));
         }
         *from = to.clone();
         return Ok(Some(names));
@@ -97,8 +100,8 @@ fn widen_type(
     let (step, inner) = match (from, name.as_str()) {
         (DataType::Struct(parts), name) => {
             let mut fields = parts.fields().to_vec();
-            let at = position(parts, name)?;
-            if let Some(inner) = fields.get_mut(at) {
+            let index = position(parts, name)?;
+            if let Some(inner) = fields.get_mut(index) {
                 widen_field(inner, rest, to, is_allowed)?;
             }
             **parts = StructType::new(fields)?;
@@ -136,9 +139,4 @@ pub fn type_name(data_type: &DataType) -> String {
         DataType::Map(_) => "map".to_owned(),
         DataType::Struct(_) => "struct".to_owned(),
     }
-}
-
-fn cannot_widen(from: &str, to: &str) -> Error {
-    let message = format!("{from} cannot be widened to {to}: existing files could not be read");
-    Error::invalid("alter.type_widening", message)
 }

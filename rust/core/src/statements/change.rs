@@ -14,12 +14,12 @@ use arrow_array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType as ArrowType, Field};
 use arrow_select::filter::filter_record_batch;
 use arrow_select::take::{take, take_record_batch};
-use uuid::Uuid;
 
 use super::read_ahead::{FileRead, OWN_VECTOR, read_ahead};
 use super::row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};
+use super::vectors::{new_vector_file, put_vector_file};
 use crate::codec::columns::TypedColumns;
-use crate::codec::deletion_vector::{DeletionVector, FileBuilder};
+use crate::codec::deletion_vector::DeletionVector;
 use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
@@ -31,12 +31,11 @@ use crate::spec::arrow::split_batch;
 use crate::spec::properties::TableProperties;
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::Transaction;
-use crate::write::AddFile;
 use crate::write::columns::columns_mismatch;
 use crate::write::random::now_after;
-use crate::write::{DataWriter, table_layout};
-use crate::write::{Layout, Purpose};
-use crate::write::{RowWriter, WriteOptions, WrittenFiles};
+use crate::write::{
+    AddFile, DataWriter, Layout, Purpose, RowWriter, WriteOptions, WrittenFiles, table_layout,
+};
 
 /// The number of files that are copied together, so that rows of one partition are mostly written together.
 const COPIED_TOGETHER: usize = 64;
@@ -59,7 +58,7 @@ pub struct Changer {
     options: WriteOptions,
     /// The layout for reading files.
     pub(crate) table: TableLayout,
-    tracked: bool,
+    row_tracking: bool,
     /// True if deletion vectors mark removed rows.
     uses_vectors: bool,
     data: DataWriter,
@@ -79,8 +78,8 @@ pub struct Changer {
 }
 
 impl Changer {
-    /// Creates a changer for a snapshot, and the new metadata of the table. `feed`: write change data
-    /// files, if the table has a change data feed.
+    /// Creates a changer of the rows of a snapshot, with the new metadata and protocol of the table. `feed`:
+    /// write change data files if the table has a change data feed.
     ///
     /// # Errors
     ///
@@ -96,12 +95,12 @@ impl Changer {
         let (properties, _) = TableProperties::new(metadata, protocol)?;
         let feed = feed && properties.change_data_feed;
         let changes = feed.then(|| {
-            let kind = Field::new("_change_type", ArrowType::Utf8, true);
-            Layout::new(metadata, protocol, Purpose::Changes, &[kind])
+            let change_type = Field::new("_change_type", ArrowType::Utf8, true);
+            Layout::new(metadata, protocol, Purpose::Changes, &[change_type])
         });
         Ok(Self {
             table: table_layout(metadata, &properties)?,
-            tracked: properties.row_tracking,
+            row_tracking: properties.row_tracking,
             uses_vectors: properties.deletion_vectors,
             data: DataWriter::new(metadata, protocol, options)?,
             changes: changes
@@ -160,11 +159,11 @@ impl Changer {
     }
 
     /// Removes a file with all of its rows.
-    pub fn remove_whole(&mut self, file: AddFile) {
+    pub fn remove_file(&mut self, file: AddFile) {
         self.unread.push(file);
     }
 
-    /// Returns `true` if a row was written to a change data file: then the commit's change data files need
+    /// Returns `true` if a row was written to a change data file: the commit's change data files must then have
     /// all changes.
     pub fn has_change_rows(&self) -> bool {
         self.change_rows > 0
@@ -181,7 +180,7 @@ impl Changer {
         filter: Option<&BoundPredicate>,
         planner: &mut dyn RowPlanner,
     ) -> Result<()> {
-        let plan = self.plan(filter, &*planner)?;
+        let plan = self.read_plan(filter, &*planner)?;
         let files = files.into_iter().map(|file| (file, OWN_VECTOR));
         let mut changed: Option<ChangedFile> = None;
         for read in read_ahead(&self.source, plan, files.collect()) {
@@ -193,12 +192,12 @@ impl Changer {
                         rows,
                         removed: Vec::new(),
                     };
-                    if let Some(done) = changed.replace(next) {
-                        self.leave(done)?;
+                    if let Some(previous) = changed.replace(next) {
+                        self.remove_rows(previous)?;
                     }
                 }
                 FileRead::Rows(rows) => {
-                    split_batch(rows, planner.most_rows(), u64::MAX, &mut |rows| {
+                    split_batch(rows, planner.max_rows(), u64::MAX, &mut |rows| {
                         let removed = self.change_rows(&rows, &mut *planner)?;
                         if let Some(changed) = &mut changed {
                             changed.removed.extend(removed);
@@ -208,7 +207,7 @@ impl Changer {
                 }
             }
         }
-        changed.map_or(Ok(()), |done| self.leave(done))
+        changed.map_or(Ok(()), |last| self.remove_rows(last))
     }
 
     /// Changes rows of one file, and returns the positions of those to remove from it.
@@ -230,8 +229,8 @@ impl Changer {
             plan => plan?,
         };
         let positions: &Int64Array = rows.typed("_row_index")?;
-        let rows_of_plan = plan.removed.iter().zip(positions);
-        let removed = rows_of_plan.filter_map(|(is_removed, position)| {
+        let removed = plan.removed.iter().zip(positions);
+        let removed = removed.filter_map(|(is_removed, position)| {
             let position = u64::try_from(position?).ok()?;
             (is_removed == Some(true)).then_some(position)
         });
@@ -241,12 +240,17 @@ impl Changer {
     }
 
     /// Creates the plan for reading the rows that satisfy `filter`, or all.
-    fn plan(&self, filter: Option<&BoundPredicate>, planner: &dyn RowPlanner) -> Result<ReadPlan> {
-        let feed = self.changes.is_some(); // whose files have all columns
+    fn read_plan(
+        &self,
+        filter: Option<&BoundPredicate>,
+        planner: &dyn RowPlanner,
+    ) -> Result<ReadPlan> {
+        // change data files have all columns
+        let feed = self.changes.is_some();
         let columns = planner.columns();
         let extras = Extras {
             row_index: true,
-            row_id: self.tracked && (feed || columns.is_some()),
+            row_id: self.row_tracking && (feed || columns.is_some()),
             ..Extras::default()
         };
         let columns = (!feed).then(|| columns.unwrap_or_default());
@@ -257,9 +261,9 @@ impl Changer {
         }
     }
 
-    /// Removes rows from a file: it gets a vector, or its other rows will be copied, or it is removed
-    /// because none are left.
-    fn leave(&mut self, changed: ChangedFile) -> Result<()> {
+    /// Removes rows from a file: the file gets a deletion vector, or its other rows are copied later, or it is
+    /// removed because no row is left.
+    fn remove_rows(&mut self, changed: ChangedFile) -> Result<()> {
         let ChangedFile {
             file,
             vector: old,
@@ -294,14 +298,9 @@ impl Changer {
         let removed = plan.removed.true_count() as u64;
         let Some((positions, values)) = &plan.updated else {
             self.counts.deleted += removed;
-            if removed > 0 {
-                let deleted = self.changes.is_some().then(|| {
-                    filter_record_batch(&self.columns(rows)?, &plan.removed)
-                        .map_err(columns_mismatch)
-                });
-                if let Some(deleted) = deleted {
-                    self.write_changes("delete", &deleted?)?;
-                }
+            if removed > 0 && self.changes.is_some() {
+                let deleted = filter_record_batch(&self.columns(rows)?, &plan.removed);
+                self.write_changes("delete", &deleted.map_err(columns_mismatch)?)?;
             }
             return Ok(());
         };
@@ -309,11 +308,9 @@ impl Changer {
         self.counts.updated += updated;
         self.counts.deleted += removed.saturating_sub(updated);
         if updated > 0 {
-            let ids = match rows.column_by_name("_row_id").filter(|_| self.tracked) {
-                Some(ids) => Some(take(ids, positions, None).map_err(columns_mismatch)?),
-                None => None,
-            };
-            self.write(values, ids, None)?;
+            let ids = rows.column_by_name("_row_id").filter(|_| self.row_tracking);
+            let ids = ids.map(|ids| take(ids, positions, None)).transpose();
+            self.write(values, ids.map_err(columns_mismatch)?, None)?;
         }
         if self.changes.is_some() {
             let rows = self.columns(rows)?;
@@ -394,7 +391,7 @@ impl Changer {
 
     fn copy(&mut self) -> Result<()> {
         let extras = Extras {
-            row_id: self.tracked,
+            row_id: self.row_tracking,
             ..Extras::default()
         };
         let plan = ReadPlan::new(self.table.clone(), None, extras)?;
@@ -410,7 +407,7 @@ impl Changer {
         Ok(())
     }
 
-    /// Copies the rows to copy, and closes open files.
+    /// Copies the remaining rows of rewritten files, and closes open files.
     ///
     /// # Errors
     ///
@@ -437,21 +434,21 @@ impl Changer {
     ///
     /// As [`RowWriter::finish`], [`AddFile::with_vector`].
     pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
-        self.staged(transaction, true)
+        self.stage_with(transaction, true)
     }
 
-    /// `data_change`: true if rows change, false if they are only moved to other files.
-    pub(super) fn staged(
+    /// Stages all changes; `data_change`: true if rows change, false if they are only moved to other files.
+    pub(super) fn stage_with(
         mut self,
         transaction: &mut Transaction,
         data_change: bool,
     ) -> Result<(WrittenFiles, Counts)> {
-        let mut whole = std::mem::take(&mut self.unread);
+        let mut unread = std::mem::take(&mut self.unread);
         if self.change_rows > 0 {
             // the change data files of a commit must have all of its changes
-            self.change(std::mem::take(&mut whole), None, &mut DeleteAll)?;
+            self.change(std::mem::take(&mut unread), None, &mut DeleteAll)?;
         }
-        for file in whole {
+        for file in unread {
             let vector = file.deletion_vector.as_ref();
             let deleted = vector.map_or(0, |vector| vector.cardinality());
             match file.num_records().and_then(|rows| u64::try_from(rows).ok()) {
@@ -469,27 +466,23 @@ impl Changer {
             removes.push(file.removed(time, data_change));
         }
         let mut adds = Vec::new();
-        if !self.vectors.is_empty() {
-            let mut container = FileBuilder::new(Uuid::new_v4().into_bytes(), "");
-            for (file, old, vector) in &self.vectors {
-                match old {
-                    None => self.counts.vectors_added += 1,
-                    Some(_) => self.counts.vectors_updated += 1,
-                }
-                let rows = file.num_records().and_then(|rows| u64::try_from(rows).ok());
-                self.counts.vectors_rows += rows.unwrap_or(0).saturating_sub(vector.len());
-                self.counts.vectors_bytes += u64::try_from(file.size).unwrap_or(0);
-                removes.push(file.removed(time, true));
-                adds.push(file.with_vector(container.push(vector)?)?);
+        let mut vector_file = new_vector_file();
+        for (file, old, vector) in &self.vectors {
+            match old {
+                None => self.counts.vectors_added += 1,
+                Some(_) => self.counts.vectors_updated += 1,
             }
-            let path = container.relative_path()?;
-            let bytes = container.finish();
-            self.written.put(path, &bytes, self.options.durable)?;
+            let rows = file.num_records().and_then(|rows| u64::try_from(rows).ok());
+            self.counts.vectors_rows += rows.unwrap_or(0).saturating_sub(vector.len());
+            self.counts.vectors_bytes += u64::try_from(file.size).unwrap_or(0);
+            removes.push(file.removed(time, true));
+            adds.push(file.with_vector(vector_file.push(vector)?)?);
         }
+        put_vector_file(&mut self.written, vector_file, self.options.durable)?;
         transaction.read_files(removes.iter().map(|file| &file.path));
         transaction.remove(removes);
         transaction.add(adds);
-        if self.tracked {
+        if self.row_tracking {
             let key = "delta.rowTracking.preserved".to_owned();
             let tags = &mut transaction.description().tags;
             tags.insert(key, "true".to_owned());

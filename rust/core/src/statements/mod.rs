@@ -17,5 +17,5 @@ pub use merge::{
 };
 pub use rewrite::Rewrite;
 pub use row_plan::{Counts, DeleteAll, RowPlan, RowPlanner};
-pub use update::{Assignments, Updated};
+pub use update::{Assignments, UpdatePlanner};
 pub use vectors::write_vectors;

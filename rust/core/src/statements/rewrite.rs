@@ -7,8 +7,7 @@ use crate::error::Result;
 use crate::scan::data_file::{Extras, ReadPlan};
 use crate::scan::data_files::open_with_deleted_rows;
 use crate::transaction::Transaction;
-use crate::write::AddFile;
-use crate::write::WrittenFiles;
+use crate::write::{AddFile, WrittenFiles};
 
 /// Rewrites files of one snapshot.
 #[derive(Debug)]
@@ -58,7 +57,7 @@ impl Rewrite {
     ///
     /// As [`Changer::stage`].
     pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
-        let (mut written, counts) = self.changer.staged(transaction, false)?;
+        let (mut written, counts) = self.changer.stage_with(transaction, false)?;
         for file in &mut written.adds {
             file.data_change = false;
         }

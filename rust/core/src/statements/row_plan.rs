@@ -21,17 +21,17 @@ pub trait RowPlanner {
     fn columns(&self) -> Option<Vec<String>>;
 
     /// Returns the maximum number of rows that it takes at a time, if its result may be large.
-    fn most_rows(&self) -> usize {
+    fn max_rows(&self) -> usize {
         usize::MAX
     }
 
-    /// Returns `true` if a failed plan has no side effects: then it is repeated with fewer rows if the
-    /// values of all are too large.
+    /// Returns `true` if a failed plan has no side effects: if the new values are too large, it is repeated
+    /// with fewer rows.
     fn may_repeat(&self) -> bool {
         false
     }
 
-    /// Plans the changes to these rows, which have at least those columns first.
+    /// Plans the changes to these rows, whose first columns are those of [`RowPlanner::columns`].
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ pub struct Counts {
     pub deleted: u64,
     /// True if the number is incomplete: files were removed unread whose statistics lack it.
     pub deleted_unknown: bool,
-    /// Updated rows.
+    /// UpdatePlanner rows.
     pub updated: u64,
     /// Unchanged rows that were copied to another file.
     pub copied: u64,

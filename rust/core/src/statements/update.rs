@@ -21,7 +21,7 @@ use crate::write::InputConverter;
 use crate::write::coerce::{check, coerce, null_inside};
 use crate::write::columns::{columns_mismatch, nullable};
 
-/// Columns, or fields of structs, and the expressions of their values.
+/// Columns or fields of structs, each with the expression of its new value.
 pub type Assignments = [(String, String)];
 
 /// An assignment: the indexes on the path to the field, and its dotted name.
@@ -38,21 +38,22 @@ struct Assignment {
 pub(super) struct Setter {
     schema: StructType,
     values: Vec<Assignment>,
-    partly: bool,
+    /// True if fields that a struct value lacks stay unchanged.
+    partial: bool,
     converter: InputConverter,
-    /// The columns that the converter takes: the table's without generated ones.
-    taken: SchemaRef,
+    /// The columns that the converter takes: the table's without the generated ones that are not set.
+    input_schema: SchemaRef,
 }
 
 impl Setter {
-    /// Creates a setter; `scope`: the columns that expressions use; `partly`: fields that a struct value
-    /// lacks are unchanged.
+    /// Creates a setter; `scope`: the columns that expressions can use; `partial`: fields that a struct value
+    /// lacks stay unchanged.
     pub(crate) fn new(
         metadata: &Metadata,
         protocol: &Protocol,
         set: &Assignments,
         scope: &Fields,
-        partly: bool,
+        partial: bool,
     ) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let mut values: Vec<Assignment> = Vec::with_capacity(set.len());
@@ -62,22 +63,23 @@ impl Setter {
             let (Some(first), Some(field)) = (fields.first(), fields.last()) else {
                 continue;
             };
-            let within = |earlier: &Assignment| {
+            let overlaps = |earlier: &Assignment| {
                 earlier.indexes.starts_with(&indexes) || indexes.starts_with(&earlier.indexes)
             };
-            if values.iter().any(within) {
+            if values.iter().any(overlaps) {
                 let message = format!("the column {} is set twice", clipped(name));
                 return Err(Error::invalid("rows.column", message));
             }
             let path: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
             let name = column_path_text(&path);
-            let formula = Formula::parse(text)?.bind(scope)?;
-            match partly {
-                true => check_partly(formula.data_type(), &field.data_type, &name)?,
+            let parsed = Formula::parse(text)?;
+            let formula = parsed.bind(scope)?;
+            match partial {
+                true => check_partial(formula.data_type(), &field.data_type, &name)?,
                 false => check(formula.data_type(), &field.data_type, &name)?,
             }
-            // unknown columns are reported before any row is read
-            if let Ok(constant) = Formula::parse(text)?.bind(&Fields::empty()) {
+            // a constant that does not fit is reported before any row is read
+            if let Ok(constant) = parsed.bind(&Fields::empty()) {
                 coerce(&constant.constant_value()?, &field.data_type, &name)?;
             }
             names.push(first.name.clone());
@@ -88,13 +90,13 @@ impl Setter {
                 formula,
             });
         }
-        let (converter, taken) = InputConverter::for_update(metadata, protocol, &names)?;
+        let (converter, input_schema) = InputConverter::for_update(metadata, protocol, &names)?;
         Ok(Self {
             schema,
             values,
-            partly,
+            partial,
             converter,
-            taken,
+            input_schema,
         })
     }
 
@@ -103,21 +105,19 @@ impl Setter {
         self.values.iter().map(|assignment| &assignment.formula)
     }
 
-    /// Returns the indexes of the columns whose old values are partly kept.
+    /// Returns the indexes of the columns whose old values are needed, at least in part.
     pub(crate) fn kept(&self) -> impl Iterator<Item = usize> {
-        let is_replaced = |at: usize, data_type: &DataType| {
-            let is_overlaid = self.partly && matches!(data_type, DataType::Struct(_));
-            !is_overlaid
-                && self
-                    .values
-                    .iter()
-                    .any(|assignment| assignment.indexes == [at])
+        let is_replaced = |index: usize, data_type: &DataType| {
+            let is_overlaid = self.partial && matches!(data_type, DataType::Struct(_));
+            let mut values = self.values.iter();
+            !is_overlaid && values.any(|assignment| assignment.indexes == [index])
         };
         let fields = self.schema.fields().iter().enumerate();
-        let kept = fields.filter(move |(at, field)| {
-            self.taken.index_of(&field.name).is_ok() && !is_replaced(*at, &field.data_type)
+        let kept = fields.filter(move |(index, field)| {
+            self.input_schema.index_of(&field.name).is_ok()
+                && !is_replaced(*index, &field.data_type)
         });
-        kept.map(|(at, _)| at)
+        kept.map(|(index, _)| index)
     }
 
     /// Returns the rows with their new values; `scope` has the columns of expressions for the same rows.
@@ -125,27 +125,27 @@ impl Setter {
         let mut columns = rows.columns().to_vec();
         for assignment in &self.values {
             let value = assignment.formula.evaluate(scope)?;
-            if let Some((at, within)) = assignment.indexes.split_first()
-                && let Some(column) = columns.get_mut(*at)
+            if let Some((index, nested)) = assignment.indexes.split_first()
+                && let Some(column) = columns.get_mut(*index)
             {
-                *column = if self.partly {
+                *column = if self.partial {
                     overlaid(column, &value, &assignment.data_type, &assignment.name)?
                 } else {
                     let value = coerce(&value, &assignment.data_type, &assignment.name)?;
-                    with_part(column, within, value, &assignment.name)?
+                    with_part(column, nested, value, &assignment.name)?
                 };
             }
         }
-        let kept: Vec<ArrayRef> = self
+        let input: Vec<ArrayRef> = self
             .schema
             .fields()
             .iter()
             .zip(columns)
-            .filter(|(field, _)| self.taken.index_of(&field.name).is_ok())
+            .filter(|(field, _)| self.input_schema.index_of(&field.name).is_ok())
             .map(|(_, column)| column)
             .collect();
-        let kept = RecordBatch::try_new(Arc::clone(&self.taken), kept).map_err(columns_mismatch)?;
-        self.converter.convert(&kept)
+        let input = RecordBatch::try_new(Arc::clone(&self.input_schema), input);
+        self.converter.convert(&input.map_err(columns_mismatch)?)
     }
 }
 
@@ -155,62 +155,60 @@ fn field_path<'a>(
     name: &str,
 ) -> Result<(Vec<usize>, Vec<&'a StructField>)> {
     let refused = |message: String| Err(Error::invalid("rows.column", message));
-    let (mut indexes, mut way): (Vec<usize>, Vec<&StructField>) = (Vec::new(), Vec::new());
+    let (mut indexes, mut fields_of_path): (Vec<usize>, Vec<&StructField>) =
+        (Vec::new(), Vec::new());
     for step in named_path(schema, name) {
-        let fields = match way.last().map(|field| &field.data_type) {
+        let fields = match fields_of_path.last().map(|field| &field.data_type) {
             None => schema,
             Some(DataType::Struct(fields)) => fields,
             Some(_) => {
                 return refused(format!(
-                    "{} cannot be set: only structs have fields that can",
+                    "{} cannot be set: only columns and fields of structs can",
                     clipped(name)
                 ));
             }
         };
-        let at = fields.field(&step).and_then(|field| {
-            let mut all = fields.fields().iter();
-            all.position(|candidate| candidate.name == field.name)
-        });
-        let Some((at, field)) = at.and_then(|at| Some((at, fields.fields().get(at)?))) else {
-            let offer = closest_columns(name, schema);
+        let Some(field) = fields.field(&step) else {
+            let suggestion = closest_columns(name, schema);
             return refused(format!(
-                "the table has no column {}: {offer}",
+                "the table has no column {}: {suggestion}",
                 clipped(name)
             ));
         };
-        indexes.push(at);
-        way.push(field);
+        let mut candidates = fields.fields().iter();
+        indexes.extend(candidates.position(|candidate| candidate.name == field.name));
+        fields_of_path.push(field);
     }
-    Ok((indexes, way))
+    Ok((indexes, fields_of_path))
 }
 
 /// Replaces a part of a column's values, at these indexes. As in the reference, a null struct becomes one
 /// whose other fields are null.
 fn with_part(values: &ArrayRef, indexes: &[usize], part: ArrayRef, name: &str) -> Result<ArrayRef> {
-    let Some((at, within)) = indexes.split_first() else {
+    let Some((index, nested)) = indexes.split_first() else {
         return Ok(part);
     };
-    let Some(whole) = values.as_struct_opt() else {
+    let Some(structure) = values.as_struct_opt() else {
         return Err(columns_mismatch(ArrowError::CastError(format!(
             "{name} is not a struct"
         ))));
     };
-    let mut columns = masked(whole)?;
-    if let Some(column) = columns.get_mut(*at) {
-        *column = with_part(column, within, part, name)?;
+    let mut columns = masked(structure)?;
+    if let Some(column) = columns.get_mut(*index) {
+        *column = with_part(column, nested, part, name)?;
     }
-    let array = StructArray::try_new(whole.fields().clone(), columns, None);
+    let array = StructArray::try_new(structure.fields().clone(), columns, None);
     Ok(Arc::new(array.map_err(|_| null_inside(name))?))
 }
 
 /// Returns the fields of a struct, null where the struct is.
-fn masked(whole: &StructArray) -> Result<Vec<ArrayRef>> {
+fn masked(structure: &StructArray) -> Result<Vec<ArrayRef>> {
     let masked = |column: &ArrayRef| {
-        let nulls = NullBuffer::union(column.nulls(), whole.nulls());
+        let nulls = NullBuffer::union(column.nulls(), structure.nulls());
         let column_data = column.to_data().into_builder().nulls(nulls).build();
         column_data.map(make_array).map_err(columns_mismatch)
     };
-    whole.columns().iter().map(masked).collect()
+    structure.columns().iter().map(masked).collect()
 }
 
 /// Returns `true` if a struct has all fields of another, recursively.
@@ -225,8 +223,8 @@ fn covers(source: &Fields, target: &StructType) -> bool {
     })
 }
 
-/// Checks the fields that a value has, as [`check`].
-fn check_partly(source: &ArrowType, target: &DataType, name: &str) -> Result<()> {
+/// Checks a value as [`check`] does, except that its structs may lack fields.
+fn check_partial(source: &ArrowType, target: &DataType, name: &str) -> Result<()> {
     let (ArrowType::Struct(source_parts), DataType::Struct(parts)) = (source, target) else {
         return check(source, target, name);
     };
@@ -236,8 +234,8 @@ fn check_partly(source: &ArrowType, target: &DataType, name: &str) -> Result<()>
     for part in parts.fields() {
         let field = field_index(source_parts, &part.name).and_then(|at| source_parts.get(at));
         if let Some(field) = field {
-            let below = format!("{name}.{}", part.name);
-            check_partly(field.data_type(), &part.data_type, &below)?;
+            let nested = format!("{name}.{}", part.name);
+            check_partial(field.data_type(), &part.data_type, &nested)?;
         }
     }
     Ok(())
@@ -258,8 +256,8 @@ fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Re
     for (column, part) in columns.iter_mut().zip(parts.fields()) {
         let other = field_index(after.fields(), &part.name).and_then(|at| others.get(at));
         if let Some(other) = other {
-            let below = format!("{name}.{}", part.name);
-            *column = overlaid(column, other, &part.data_type, &below)?;
+            let nested = format!("{name}.{}", part.name);
+            *column = overlaid(column, other, &part.data_type, &nested)?;
         }
     }
     let valid = |row: usize| before.is_valid(row) || after.is_valid(row);
@@ -270,12 +268,12 @@ fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Re
 
 /// Sets columns in all rows.
 #[derive(Debug)]
-pub struct Updated {
+pub struct UpdatePlanner {
     setter: Setter,
     width: usize,
 }
 
-impl Updated {
+impl UpdatePlanner {
     /// Creates a planner of these assignments, whose expressions refer to the table's columns.
     ///
     /// # Errors
@@ -291,7 +289,7 @@ impl Updated {
     }
 }
 
-impl RowPlanner for Updated {
+impl RowPlanner for UpdatePlanner {
     fn columns(&self) -> Option<Vec<String>> {
         let fields = self.setter.schema.fields().iter();
         Some(fields.map(|field| field.name.clone()).collect())

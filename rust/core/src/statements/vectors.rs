@@ -12,16 +12,15 @@ use crate::replay::Source;
 use crate::scan::deletion_vectors::load;
 use crate::scan::marked_rows::MarkedRows;
 use crate::spec::DeletionVectorDescriptor;
-use crate::write::StagedFile;
-use crate::write::WrittenFiles;
+use crate::write::{StagedFile, WrittenFiles};
 
 /// The number of vectors loaded together.
 const WINDOW: usize = 256;
 /// A file of vectors is closed at this size in bytes.
 const FILE_BYTES: usize = 2 << 20;
 
-/// Writes vectors for the marked rows of these files; deletes the new files if anything fails. Returns the
-/// files for the transaction, too.
+/// Writes deletion vectors for the marked rows of these files, and deletes the new files if anything fails.
+/// Also returns the new files, for the transaction.
 ///
 /// # Errors
 ///
@@ -35,7 +34,7 @@ pub fn write_vectors(
 ) -> Result<(Vec<DeletionVectorDescriptor>, Vec<StagedFile>)> {
     let mut written = WrittenFiles::new(source);
     let mut descriptors = Vec::with_capacity(files.len());
-    let mut container = new_file();
+    let mut container = new_vector_file();
     for window in files.chunks(WINDOW) {
         let old: Vec<_> = window.iter().filter_map(|(_, old)| old.clone()).collect();
         let mut loaded = load(&source.storage, &source.resolver, &old).into_iter();
@@ -48,25 +47,27 @@ pub fn write_vectors(
                 None => container.push(rows)?,
             });
             if container.len() >= FILE_BYTES {
-                put(
-                    &mut written,
-                    std::mem::replace(&mut container, new_file()),
-                    durable,
-                )?;
+                let full = std::mem::replace(&mut container, new_vector_file());
+                put_vector_file(&mut written, full, durable)?;
             }
         }
     }
-    put(&mut written, container, durable)?;
+    put_vector_file(&mut written, container, durable)?;
     let staged = written.files().to_vec();
     written.keep();
     Ok((descriptors, staged))
 }
 
-fn new_file() -> FileBuilder {
+pub(super) fn new_vector_file() -> FileBuilder {
     FileBuilder::new(Uuid::new_v4().into_bytes(), "")
 }
 
-fn put(written: &mut WrittenFiles, container: FileBuilder, durable: bool) -> Result<()> {
+/// Writes a file of deletion vectors, unless it is empty.
+pub(super) fn put_vector_file(
+    written: &mut WrittenFiles,
+    container: FileBuilder,
+    durable: bool,
+) -> Result<()> {
     if container.is_empty() {
         return Ok(());
     }

@@ -69,7 +69,7 @@ pub(super) fn delete_matching(
 ) -> Result<()> {
     let Some(condition) = condition else {
         for file in changer.candidates(None)? {
-            changer.remove_whole(file);
+            changer.remove_file(file);
         }
         return Ok(());
     };
@@ -84,6 +84,6 @@ pub(super) fn delete_matching(
     changer.change(to_read, Some(&bound), &mut DeleteAll)?;
     to_remove
         .into_iter()
-        .for_each(|file| changer.remove_whole(file));
+        .for_each(|file| changer.remove_file(file));
     Ok(())
 }

@@ -142,7 +142,7 @@ fn remove_partitions(
     let held = partitions.contain_files(files.iter().map(|file| &file.partition_values))?;
     for (file, held) in files.into_iter().zip(held) {
         if held {
-            changer.remove_whole(file);
+            changer.remove_file(file);
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use super::write::{RowsOptions, RowsWritten, nothing_done, row_metrics, set_txn,
 use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
-use crate::statements::{Assignments, Changer, Updated};
+use crate::statements::{Assignments, Changer, UpdatePlanner};
 use crate::transaction::metric_strings;
 use crate::write::WrittenFiles;
 
@@ -37,7 +37,7 @@ impl Table {
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
         let mut changer = Changer::new(self.source(), &snapshot, metadata, protocol, write, true)?;
-        let mut planner = Updated::new(metadata, protocol, set)?;
+        let mut planner = UpdatePlanner::new(metadata, protocol, set)?;
         transaction.read(condition)?;
         let bound = condition
             .map(|condition| condition.bind(snapshot.schema()))

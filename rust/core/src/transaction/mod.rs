@@ -447,7 +447,7 @@ impl Transaction {
         if !new.is_equivalent(&old) {
             self.protocol = Some(new.clone());
         }
-        self.metadata = Some(crate::definition::with_needed_properties(
+        self.metadata = Some(crate::definition::with_required_properties(
             crate::definition::without_consumed(metadata),
             &new,
         ));

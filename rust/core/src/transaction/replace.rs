@@ -5,7 +5,7 @@
 use super::Transaction;
 use crate::codec::file_columns::FileColumns;
 use crate::definition::clustering::{CLUSTERING, NOT_CLUSTERED, clustering};
-use crate::definition::{with_needed_properties, without_consumed};
+use crate::definition::{with_required_properties, without_consumed};
 use crate::error::Result;
 use crate::spec::{Metadata, Protocol};
 use crate::write::AddFile;
@@ -63,7 +63,7 @@ impl Transaction {
             self.protocol = Some(required.clone());
         }
         let metadata = without_consumed(metadata);
-        self.metadata = Some(with_needed_properties(metadata, &required));
+        self.metadata = Some(with_required_properties(metadata, &required));
         let not_clustered = || {
             let was_clustered = self.snapshot.is_some() && required.is_supported("clustering");
             was_clustered.then(|| NOT_CLUSTERED.to_owned())

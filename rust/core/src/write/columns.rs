@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::collation::COLLATIONS;
 use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
@@ -27,6 +28,17 @@ pub(crate) fn nullable(schema: &StructType) -> SchemaRef {
             .with_metadata(metadata.collect::<HashMap<_, _>>())
     });
     Arc::new(Schema::new(fields.collect::<Fields>()))
+}
+
+/// Creates a batch of any number of columns, including none.
+pub(crate) fn batch(
+    schema: &SchemaRef,
+    columns: Vec<ArrayRef>,
+    rows: usize,
+) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
+        .map_err(columns_mismatch)
 }
 
 /// Returns the error for rows that Arrow cannot convert to the columns of the table.

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{Schema, SchemaRef};
 
 use super::coerce::{check, coerce, missing_column, refuse_duplicates, unknown_column};
-use super::columns::{columns_mismatch, nullable};
+use super::columns::{batch, nullable};
 use super::constraints::Constraints;
 use super::derive::{
     Identity, check_explicit, check_generated, check_updated, computed, default, generated,
@@ -189,7 +189,8 @@ impl InputConverter {
                     new_null_array(&field.data_type.arrow_type(), count)
                 }
                 ColumnSource::Default(formula) => {
-                    computed(formula, &without_columns(count)?, field)?
+                    let no_columns = batch(&Arc::new(Schema::empty()), Vec::new(), count)?;
+                    computed(formula, &no_columns, field)?
                 }
                 ColumnSource::Identity(identity) => identity.next_values(count, &field.name)?,
             };
@@ -198,7 +199,7 @@ impl InputConverter {
             }
             columns.push(self.constraints.padded(index, values));
         }
-        let mut converted = self.batch(columns, count)?;
+        let mut converted = batch(&self.schema, columns, count)?;
         for (index, (field, source)) in self.columns.iter().enumerate() {
             let ColumnSource::Generated(formula) = source else {
                 continue;
@@ -211,7 +212,7 @@ impl InputConverter {
             if let Some(column) = columns.get_mut(index) {
                 *column = values;
             }
-            converted = self.batch(columns, count)?;
+            converted = batch(&self.schema, columns, count)?;
         }
         for (index, formula) in &self.checked_generated {
             if let Some((field, _)) = self.columns.get(*index) {
@@ -222,16 +223,4 @@ impl InputConverter {
         self.rows += count as u64;
         Ok(converted)
     }
-
-    fn batch(&self, columns: Vec<ArrayRef>, count: usize) -> Result<RecordBatch> {
-        let options = RecordBatchOptions::new().with_row_count(Some(count));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
-            .map_err(columns_mismatch)
-    }
-}
-
-fn without_columns(rows: usize) -> Result<RecordBatch> {
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options)
-        .map_err(columns_mismatch)
 }

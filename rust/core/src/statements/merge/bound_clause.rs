@@ -31,24 +31,24 @@ impl BoundClause {
     }
 }
 
-/// Returns the first clause that applies to each row.
-pub(super) fn chosen(clauses: &[BoundClause], scope: &RecordBatch) -> Result<Vec<Option<usize>>> {
-    let mut chosen = vec![None; scope.num_rows()];
+/// Returns the index of the first clause that applies to each row.
+fn first_applicable(clauses: &[BoundClause], scope: &RecordBatch) -> Result<Vec<Option<usize>>> {
+    let mut applicable = vec![None; scope.num_rows()];
     for (number, clause) in clauses.iter().enumerate() {
         let answers = match &clause.condition {
             Some(condition) => Some(condition.evaluate_condition(scope)?),
             None => None,
         };
-        for (row, chosen) in chosen.iter_mut().enumerate() {
-            let takes = answers
+        for (row, clause) in applicable.iter_mut().enumerate() {
+            let applies = answers
                 .as_ref()
                 .is_none_or(|answers| answers.is_valid(row) && answers.value(row));
-            if chosen.is_none() && takes {
-                *chosen = Some(number);
+            if clause.is_none() && applies {
+                *clause = Some(number);
             }
         }
     }
-    Ok(chosen)
+    Ok(applicable)
 }
 
 /// The changes of the clauses so far to the rows of one batch of the table.
@@ -78,31 +78,31 @@ impl<'a> MergedRows<'a> {
         positions: &[u32],
         scope: &RecordBatch,
     ) -> Result<()> {
-        let chosen = chosen(clauses, scope)?;
+        let applicable = first_applicable(clauses, scope)?;
         for (number, clause) in clauses.iter_mut().enumerate() {
-            let of_scope: Vec<u32> = (0_u32..)
-                .zip(&chosen)
-                .filter_map(|(at, chosen)| (*chosen == Some(number)).then_some(at))
+            let scope_rows: Vec<u32> = (0_u32..)
+                .zip(&applicable)
+                .filter_map(|(row, clause)| (*clause == Some(number)).then_some(row))
                 .collect();
-            if of_scope.is_empty() {
+            if scope_rows.is_empty() {
                 continue;
             }
-            let of_batch: Vec<u32> = of_scope
+            let batch_rows: Vec<u32> = scope_rows
                 .iter()
-                .filter_map(|at| positions.get(*at as usize).copied())
+                .filter_map(|row| positions.get(*row as usize).copied())
                 .collect();
-            for position in &of_batch {
+            for position in &batch_rows {
                 if let Some(removed) = self.removed.get_mut(*position as usize) {
                     *removed = true;
                 }
             }
             if let BoundThen::Update(setter) = &mut clause.then {
-                let old = UInt32Array::from(of_batch.clone());
+                let old = UInt32Array::from(batch_rows.clone());
                 let old = take_record_batch(self.rows, &old).map_err(columns_mismatch)?;
-                let scope = take_record_batch(scope, &UInt32Array::from(of_scope))
+                let scope = take_record_batch(scope, &UInt32Array::from(scope_rows))
                     .map_err(columns_mismatch)?;
                 self.values.push(setter.set(&old, &scope)?);
-                self.updated.extend(of_batch);
+                self.updated.extend(batch_rows);
             }
         }
         Ok(())

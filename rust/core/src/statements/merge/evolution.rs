@@ -30,7 +30,8 @@ pub fn new_columns_of(
     source: &Schema,
 ) -> Result<NewColumns> {
     let source = StructType::from_arrow(source)?;
-    let (mut all, mut set, mut plain) = (false, Vec::new(), Vec::new());
+    // the paths of the columns that are set, and of those that are set to the source's of the same name
+    let (mut all, mut set, mut copied) = (false, Vec::new(), Vec::new());
     for clause in &definition.clauses {
         match &clause.then {
             _ if clause.when == When::NotMatchedBySource => {}
@@ -42,7 +43,7 @@ pub fn new_columns_of(
                         None => named_path(&source, name),
                     };
                     if is_of_source(value, name, &definition.source_name) {
-                        plain.push(path.clone());
+                        copied.push(path.clone());
                     }
                     set.push(path);
                 }
@@ -57,8 +58,8 @@ pub fn new_columns_of(
         }
     } else {
         NewColumns {
-            columns: chosen(&source, &set, &mut Vec::new())?,
-            types: chosen(&source, &plain, &mut Vec::new())?,
+            columns: selected(&source, &set, &mut Vec::new())?,
+            types: selected(&source, &copied, &mut Vec::new())?,
         }
     })
 }
@@ -71,38 +72,43 @@ fn is_of_source(expression: &str, name: &str, source_name: &str) -> bool {
         || same_name(&expression, &format!("{}.{name}", bare(source_name)))
 }
 
-/// Collects the fields that paths refer to, as a whole, and the parts of those that paths lead into.
-fn chosen(fields: &StructType, set: &[Vec<String>], above: &mut Vec<String>) -> Result<StructType> {
-    let mut kept = Vec::new();
+/// Returns the fields at these paths, and of the structs above them only these fields; `parent` is the path of
+/// `fields`.
+fn selected(
+    fields: &StructType,
+    paths: &[Vec<String>],
+    parent: &mut Vec<String>,
+) -> Result<StructType> {
+    let mut selection = Vec::new();
     for field in fields.fields() {
-        above.push(field.name.clone());
-        if set.iter().any(|path| is_within(above, path)) {
-            kept.push(field.clone());
+        parent.push(field.name.clone());
+        if paths.iter().any(|path| is_within(parent, path)) {
+            selection.push(field.clone());
         } else if let DataType::Struct(parts) = &field.data_type
-            && set.iter().any(|path| is_within(path, above))
+            && paths.iter().any(|path| is_within(path, parent))
         {
             let mut field = field.clone();
-            field.data_type = DataType::Struct(Box::new(chosen(parts, set, above)?));
-            kept.push(field);
+            field.data_type = DataType::Struct(Box::new(selected(parts, paths, parent)?));
+            selection.push(field);
         }
-        above.pop();
+        parent.pop();
     }
-    StructType::new(kept)
+    StructType::new(selection)
 }
 
 /// Returns the assignments of `SET *` or `INSERT *`: each column of the table that the source has, or must
-/// have. `partly`: columns that the source lacks are unchanged.
+/// have. `partial`: columns that the source lacks stay unchanged.
 pub(super) fn all_columns(
     table: &StructType,
     source: &Fields,
     source_name: &str,
-    partly: bool,
+    partial: bool,
 ) -> Vec<(String, String)> {
     let is_generated = |key: &String| {
         ["delta.generationExpression", "delta.identity.start"].contains(&key.as_str())
     };
     let fields = table.fields().iter().filter(|field| {
-        let optional = partly || field.metadata.keys().any(is_generated);
+        let optional = partial || field.metadata.keys().any(is_generated);
         !optional || field_index(source, &field.name).is_some()
     });
     let assigned = fields.map(|field| {

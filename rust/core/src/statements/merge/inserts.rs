@@ -7,12 +7,13 @@ use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 
 use super::columns_mismatch;
-use super::scope::{Scope, empty_batch, empty_rows};
-use super::source::{SourceRows, batch};
+use super::scope::{Scope, empty_batch, null_rows};
+use super::source::SourceRows;
 use crate::error::Result;
 use crate::expr::{BoundFormula, Formula};
 use crate::spec::arrow::field_index;
 use crate::storage::interrupt;
+use crate::write::columns::batch;
 
 /// A clause that inserts, bound to the columns of the source.
 #[derive(Debug)]
@@ -25,8 +26,8 @@ pub struct InsertClause {
 #[derive(Debug)]
 enum Columns {
     /// The indexes of the source's columns that the table has, too.
-    OfSource(Vec<usize>),
-    Set(Vec<BoundFormula>),
+    Source(Vec<usize>),
+    Assigned(Vec<BoundFormula>),
 }
 
 impl InsertClause {
@@ -45,15 +46,17 @@ impl InsertClause {
                     fields.push(Field::new(name, value.data_type().clone(), true));
                     columns.push(value);
                 }
-                (Columns::Set(columns), Fields::from(fields))
+                (Columns::Assigned(columns), Fields::from(fields))
             }
             None => {
                 let [table, source] = [0, 1].map(|side| scope.side_fields(side));
-                let known = source.iter().enumerate();
-                let known = known.filter(|(_, field)| field_index(&table, field.name()).is_some());
-                let (indexes, fields): (_, Vec<_>) =
-                    known.map(|(at, field)| (at, Arc::clone(field))).unzip();
-                (Columns::OfSource(indexes), Fields::from(fields))
+                let shared = source.iter().enumerate();
+                let shared =
+                    shared.filter(|(_, field)| field_index(&table, field.name()).is_some());
+                let (indexes, fields): (_, Vec<_>) = shared
+                    .map(|(index, field)| (index, Arc::clone(field)))
+                    .unzip();
+                (Columns::Source(indexes), Fields::from(fields))
             }
         };
         Ok(Self {
@@ -63,39 +66,39 @@ impl InsertClause {
         })
     }
 
-    /// Returns the schema of the rows that it inserts, for an converter.
+    /// Returns the schema of the rows that it inserts, before their conversion to the table's columns.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
     /// Returns the rows for which the condition is true.
-    fn chosen(&self, seen: &RecordBatch) -> Result<Vec<u32>> {
+    fn applicable(&self, scope: &RecordBatch) -> Result<Vec<u32>> {
         let rows = 0_u32..;
         let Some(condition) = &self.condition else {
-            return Ok(rows.take(seen.num_rows()).collect());
+            return Ok(rows.take(scope.num_rows()).collect());
         };
-        let answers = condition.evaluate_condition(seen)?;
+        let answers = condition.evaluate_condition(scope)?;
         let answers = rows.zip(answers.iter());
         Ok(answers
             .filter_map(|(row, answer)| (answer == Some(true)).then_some(row))
             .collect())
     }
 
-    /// Returns the new rows for the chosen rows.
+    /// Returns the rows to insert for the source rows at these indexes.
     fn values(
         &self,
         rows: &RecordBatch,
-        seen: &RecordBatch,
-        chosen: &[u32],
+        scope: &RecordBatch,
+        indexes: &[u32],
     ) -> Result<RecordBatch> {
         match &self.columns {
-            Columns::OfSource(indexes) => {
-                taken(&rows.project(indexes).map_err(columns_mismatch)?, chosen)
+            Columns::Source(columns) => {
+                taken(&rows.project(columns).map_err(columns_mismatch)?, indexes)
             }
-            Columns::Set(values) => {
-                let seen = taken(seen, chosen)?;
-                let columns = values.iter().map(|value| value.evaluate(&seen));
-                batch(&self.schema, columns.collect::<Result<_>>()?, chosen.len())
+            Columns::Assigned(values) => {
+                let scope = taken(scope, indexes)?;
+                let columns = values.iter().map(|value| value.evaluate(&scope));
+                batch(&self.schema, columns.collect::<Result<_>>()?, indexes.len())
             }
         }
     }
@@ -136,24 +139,23 @@ impl UnmatchedRows {
             let start = end;
             end += rows.num_rows();
             let used = self.used.get_mut(start..end).unwrap_or_default();
-            let left: Vec<u32> = (0..)
+            let unused: Vec<u32> = (0..)
                 .zip(&*used)
                 .filter_map(|(row, used)| (!used).then_some(row))
                 .collect();
-            let rows = taken(rows, &left)?;
-            let seen = self
-                .scope
-                .of(&empty_rows(&no_target, rows.num_rows())?, &rows)?;
-            let chosen = clause.chosen(&seen)?;
-            if chosen.is_empty() {
+            let rows = taken(rows, &unused)?;
+            let no_target = null_rows(&no_target, rows.num_rows())?;
+            let scope = self.scope.batch(&no_target, &rows)?;
+            let inserted = clause.applicable(&scope)?;
+            if inserted.is_empty() {
                 continue;
             }
-            for row in chosen.iter().filter_map(|at| left.get(*at as usize)) {
+            for row in inserted.iter().filter_map(|row| unused.get(*row as usize)) {
                 if let Some(used) = used.get_mut(*row as usize) {
                     *used = true;
                 }
             }
-            write(&clause.values(&rows, &seen, &chosen)?)?;
+            write(&clause.values(&rows, &scope, &inserted)?)?;
         }
         Ok(())
     }

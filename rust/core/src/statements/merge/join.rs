@@ -11,9 +11,9 @@ use arrow_select::take::take_record_batch;
 
 use super::key_range::KeyRange;
 use super::keys::{KeyedRows, Keys};
-use super::scope::{Scope, empty_batch, empty_rows};
+use super::scope::{Scope, empty_batch, null_rows};
 use super::source::SourceRows;
-use super::{columns_mismatch, wrong};
+use super::{columns_mismatch, invalid_merge};
 use crate::error::Result;
 use crate::expr::{BoundFormula, Equality, Formula, cast_value, common_type, equalities};
 use crate::storage::interrupt;
@@ -59,17 +59,17 @@ impl Join {
                 null_safe,
             } = pair;
             let (target, source) = (target.bind(&scope.fields)?, source.bind(&scope.fields)?);
-            let both = common_type(target.data_type(), source.data_type())
-                .ok_or_else(|| wrong("the columns that `on` compares have no type in common"))?;
-            ranges.push(column.and_then(|column| KeyRange::new(column, &both, null_safe)));
+            let key_type = common_type(target.data_type(), source.data_type())
+                .ok_or_else(|| invalid_merge("`on` compares columns that have no common type"))?;
+            ranges.push(column.and_then(|column| KeyRange::new(column, &key_type, null_safe)));
             null_safes.push(null_safe);
-            source_keys.push((source, both.clone()));
-            target_keys.push((target, both));
+            source_keys.push((source, key_type.clone()));
+            target_keys.push((target, key_type));
         }
         let by_key = if source_keys.is_empty() {
             None
         } else {
-            let keys = Keys::new(null_safes, source_keys.iter().map(|(_, both)| both))?;
+            let keys = Keys::new(null_safes, source_keys.iter().map(|(_, key_type)| key_type))?;
             Some(keyed(keys, &source_keys, &mut ranges, scope, source)?)
         };
         let rest = match rest {
@@ -111,8 +111,8 @@ impl Join {
         visit: &mut dyn FnMut(u32, u32) -> Result<()>,
     ) -> Result<()> {
         let mut pairs = (Vec::new(), Vec::new());
-        let nothing = empty_rows(&source.empty(), rows.num_rows())?;
-        let seen = scope.of(rows, &nothing)?;
+        let no_source = null_rows(&source.empty(), rows.num_rows())?;
+        let target_scope = scope.batch(rows, &no_source)?;
         let mut pair = |row: u32, other: u32| {
             pairs.0.push(row);
             pairs.1.push(other);
@@ -123,7 +123,7 @@ impl Join {
             self.visit_matches(rows, source, std::mem::take(&mut pairs), visit)
         };
         if let Some(by_key) = &self.by_key {
-            let columns = evaluated(&self.target_keys, &seen)?;
+            let columns = evaluated(&self.target_keys, &target_scope)?;
             for (row, first) in (0_u32..).zip(by_key.find(&columns)?) {
                 let mut others = first.into_iter().flat_map(|first| by_key.same_key(first));
                 others.try_for_each(|other| pair(row, other))?;
@@ -141,23 +141,26 @@ impl Join {
         &self,
         rows: &RecordBatch,
         source: &SourceRows,
-        (ours, theirs): (Vec<u32>, Vec<u32>),
+        (target_rows, source_rows): (Vec<u32>, Vec<u32>),
         visit: &mut dyn FnMut(u32, u32) -> Result<()>,
     ) -> Result<()> {
-        let Some(rest) = self.rest.as_ref().filter(|_| !ours.is_empty()) else {
-            let mut pairs = ours.into_iter().zip(theirs);
+        let Some(rest) = self.rest.as_ref().filter(|_| !target_rows.is_empty()) else {
+            let mut pairs = target_rows.into_iter().zip(source_rows);
             return pairs.try_for_each(|(row, other)| visit(row, other));
         };
-        let (ours, theirs) = (UInt32Array::from(ours), UInt32Array::from(theirs));
+        let (target_rows, source_rows) = (
+            UInt32Array::from(target_rows),
+            UInt32Array::from(source_rows),
+        );
         let [target_columns, source_columns] = &rest.columns;
         let target = rows.project(target_columns);
-        let target = target.and_then(|target| take_record_batch(&target, &ours));
+        let target = target.and_then(|target| take_record_batch(&target, &target_rows));
         let target = target.map_err(columns_mismatch)?;
-        let source = source.project(source_columns)?.take(&theirs)?;
+        let source = source.project(source_columns)?.take(&source_rows)?;
         let answers = rest
             .condition
-            .evaluate_condition(&rest.scope.of(&target, &source)?)?;
-        let pairs = ours.values().iter().zip(theirs.values());
+            .evaluate_condition(&rest.scope.batch(&target, &source)?)?;
+        let pairs = target_rows.values().iter().zip(source_rows.values());
         for ((row, other), answer) in pairs.zip(answers.iter()) {
             if answer == Some(true) {
                 visit(*row, *other)?;
@@ -178,8 +181,8 @@ fn keyed(
     let no_target = empty_batch(scope.side_fields(0));
     for rows in source.batches() {
         interrupt::check()?;
-        let seen = scope.of(&empty_rows(&no_target, rows.num_rows())?, rows)?;
-        let values = evaluated(columns, &seen)?;
+        let scope = scope.batch(&null_rows(&no_target, rows.num_rows())?, rows)?;
+        let values = evaluated(columns, &scope)?;
         for (range, values) in ranges.iter_mut().zip(&values) {
             if let Some(range) = range {
                 range.extend(values)?;
@@ -192,6 +195,6 @@ fn keyed(
 
 fn evaluated(keys: &[KeyColumn], rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
     let columns = keys.iter();
-    let columns = columns.map(|(formula, both)| cast_value(&formula.evaluate(rows)?, both));
+    let columns = columns.map(|(formula, key_type)| cast_value(&formula.evaluate(rows)?, key_type));
     columns.collect()
 }

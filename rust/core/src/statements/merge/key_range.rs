@@ -1,4 +1,4 @@
-//! The minimum and the maximum key of a source, by which files of the table are skipped.
+//! The minimum and the maximum key of a source, for skipping files of the table.
 
 use arrow_array::{Array, ArrayRef, new_empty_array};
 use arrow_ord::sort::{SortOptions, sort_limit};
@@ -44,9 +44,9 @@ impl KeyRange {
         }
         if let Some([least, greatest]) = &mut self.bounds {
             for (bound, descending) in [(least, false), (greatest, true)] {
-                let two =
+                let both =
                     concat(&[&**bound, &*first(keys, descending)?]).map_err(columns_mismatch)?;
-                *bound = first(&two, descending)?;
+                *bound = first(&both, descending)?;
             }
         }
         Ok(())

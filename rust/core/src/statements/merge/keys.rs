@@ -9,7 +9,7 @@ use arrow_schema::DataType;
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::{columns_mismatch, wrong};
+use super::{columns_mismatch, invalid_merge};
 use crate::error::Result;
 use crate::expr::value::floats::normalized;
 
@@ -31,7 +31,7 @@ impl Keys {
     ) -> Result<Self> {
         if let Some(nested) = types.clone().find(|data_type| data_type.is_nested()) {
             let message = format!("columns of the type {nested} cannot be keys of a merge");
-            return Err(wrong(&message));
+            return Err(invalid_merge(&message));
         }
         let fields = types.map(|data_type| SortField::new(data_type.clone()));
         let converter = RowConverter::new(fields.collect()).map_err(columns_mismatch)?;

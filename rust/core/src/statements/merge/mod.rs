@@ -27,7 +27,7 @@ pub use evolution::{NewColumns, new_columns_of};
 pub use inserts::{InsertClause, UnmatchedRows};
 use join::Join;
 pub use key_range::KeyRange;
-use scope::{Scope, VisibleSide, empty_rows};
+use scope::{Scope, VisibleSide, null_rows};
 pub use source::SourceRows;
 pub use unused::without_unused;
 
@@ -37,10 +37,8 @@ use crate::error::{Error, Result};
 use crate::expr::Formula;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
-use crate::write::InputConverter;
-use crate::write::STEP_BYTES;
 use crate::write::columns::{columns_mismatch, nullable};
-use crate::write::row_display;
+use crate::write::{InputConverter, STEP_BYTES, row_display};
 
 /// A merge of source rows into target rows.
 #[derive(Debug)]
@@ -48,24 +46,25 @@ pub struct Merge {
     source: SourceRows,
     join: Join,
     scope: Scope,
-    /// The scope of clauses that apply to rows of the target alone.
+    /// The scope of the clauses WHEN NOT MATCHED BY SOURCE.
     target_scope: Scope,
     source_scope: Scope,
     matched: Vec<BoundClause>,
-    alone: Vec<BoundClause>,
+    /// The clauses WHEN NOT MATCHED BY SOURCE.
+    unmatched: Vec<BoundClause>,
     inserts: Vec<InsertClause>,
     /// Marks the source rows that match a target row.
     used: Vec<bool>,
     /// The table's columns.
-    own: SchemaRef,
+    schema: SchemaRef,
     /// The indexes of the columns that are read.
-    looked_at: BTreeSet<usize>,
+    read_columns: BTreeSet<usize>,
     /// Nulls for the other columns.
     nulls: RecordBatch,
 }
 
 impl Merge {
-    /// Builds the hash table of the source. `partly`: `SET *` keeps columns that the source lacks.
+    /// Builds the hash table of the source. `partial`: `SET *` keeps columns that the source lacks.
     ///
     /// # Errors
     ///
@@ -75,14 +74,14 @@ impl Merge {
         metadata: &Metadata,
         protocol: &Protocol,
         definition: &MergeDefinition,
-        partly: bool,
+        partial: bool,
         source: SourceRows,
     ) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
-        let own = nullable(&schema);
+        let schema = nullable(&schema);
         let (target_name, source_name) = (&definition.target_name, &definition.source_name);
         let scope = |columns| {
-            let target = (target_name.as_str(), own.fields());
+            let target = (target_name.as_str(), schema.fields());
             Scope::new(target, (source_name, source.schema().fields()), columns)
         };
         let both = scope(VisibleSide::Both);
@@ -90,66 +89,69 @@ impl Merge {
             used: vec![false; source.num_rows() as usize],
             join: Join::new(&definition.on, &both, &source)?,
             matched: Vec::new(),
-            alone: Vec::new(),
+            unmatched: Vec::new(),
             inserts: Vec::new(),
-            looked_at: BTreeSet::new(),
-            nulls: RecordBatch::new_empty(own.clone()),
-            own: own.clone(),
+            read_columns: BTreeSet::new(),
+            nulls: RecordBatch::new_empty(schema.clone()),
+            schema: schema.clone(),
             target_scope: scope(VisibleSide::Target),
             source_scope: scope(VisibleSide::Source),
             scope: both,
             source,
         };
-        merge.clauses(metadata, protocol, definition, partly)?;
-        merge.looked_at = merge.target_columns();
+        merge.bind_clauses(metadata, protocol, definition, partial)?;
+        merge.read_columns = merge.target_columns();
         Ok(merge)
     }
 
     /// Returns the indexes of the table's columns that `on` or a clause uses, or that an update keeps.
     fn target_columns(&self) -> BTreeSet<usize> {
-        let mut seen = self.join.target_columns(&self.scope);
+        let mut columns = self.join.target_columns(&self.scope);
         let matched = self.matched.iter().map(|clause| (clause, &self.scope));
-        let alone = self.alone.iter().map(|clause| (clause, &self.target_scope));
-        for (clause, scope) in matched.chain(alone) {
+        let unmatched = self
+            .unmatched
+            .iter()
+            .map(|clause| (clause, &self.target_scope));
+        for (clause, scope) in matched.chain(unmatched) {
             for formula in clause.formulas() {
-                seen.extend(scope.target_columns(formula));
+                columns.extend(scope.target_columns(formula));
             }
             if let BoundThen::Update(setter) = &clause.then {
-                seen.extend(setter.kept());
+                columns.extend(setter.kept());
             }
         }
-        seen
+        columns
     }
 
     /// Adds the columns that were not read, as nulls.
-    fn widened(&mut self, read: &RecordBatch) -> Result<RecordBatch> {
+    fn with_unread_columns(&mut self, read: &RecordBatch) -> Result<RecordBatch> {
         let rows = read.num_rows();
         if self.nulls.num_rows() < rows {
-            self.nulls = empty_rows(&self.nulls, rows)?;
+            self.nulls = null_rows(&self.nulls, rows)?;
         }
-        let columns = self.own.fields().iter().zip(self.nulls.columns());
+        let columns = self.schema.fields().iter().zip(self.nulls.columns());
         let columns = columns.map(|(field, nulls)| match read.column_by_name(field.name()) {
             Some(column) => column.clone(),
             None => nulls.slice(0, rows),
         });
-        RecordBatch::try_new(self.own.clone(), columns.collect()).map_err(columns_mismatch)
+        RecordBatch::try_new(self.schema.clone(), columns.collect()).map_err(columns_mismatch)
     }
 
-    fn clauses(
+    fn bind_clauses(
         &mut self,
         metadata: &Metadata,
         protocol: &Protocol,
         definition: &MergeDefinition,
-        partly: bool,
+        partial: bool,
     ) -> Result<()> {
         if definition.clauses.is_empty() {
-            return Err(wrong("a merge needs at least one clause"));
+            return Err(invalid_merge("a merge needs at least one clause"));
         }
         for (number, clause) in definition.clauses.iter().enumerate() {
             let later = definition.clauses.get(number + 1..).unwrap_or_default();
             if clause.condition.is_none() && later.iter().any(|other| other.when == clause.when) {
-                let message = "only the last of the clauses of a kind may have no condition";
-                return Err(wrong(message));
+                let message = "only the last clause of a kind may have no condition";
+                return Err(invalid_merge(message));
             }
             let scope = match clause.when {
                 When::Matched => &self.scope,
@@ -171,27 +173,24 @@ impl Merge {
                     let schema = StructType::parse(&metadata.schema_string)?;
                     let source = self.source.schema();
                     let [_, name] = &self.scope.names;
-                    let all = all_columns(&schema, source.fields(), name, partly);
-                    let setter = Setter::new(metadata, protocol, &all, &scope.fields, partly)?;
+                    let all = all_columns(&schema, source.fields(), name, partial);
+                    let setter = Setter::new(metadata, protocol, &all, &scope.fields, partial)?;
                     BoundThen::Update(Box::new(setter))
                 }
                 (When::Matched | When::NotMatchedBySource, Then::Update(Some(set))) => {
-                    BoundThen::Update(Box::new(Setter::new(
-                        metadata,
-                        protocol,
-                        set,
-                        &scope.fields,
-                        false,
-                    )?))
+                    let setter = Setter::new(metadata, protocol, set, &scope.fields, false)?;
+                    BoundThen::Update(Box::new(setter))
                 }
                 _ => {
-                    return Err(wrong("a clause of this kind cannot take this action"));
+                    return Err(invalid_merge(
+                        "a clause of this kind cannot take this action",
+                    ));
                 }
             };
             let bound = BoundClause { condition, then };
             match clause.when {
                 When::Matched => self.matched.push(bound),
-                _ => self.alone.push(bound),
+                _ => self.unmatched.push(bound),
             }
         }
         Ok(())
@@ -202,10 +201,9 @@ impl Merge {
         self.source.num_rows().into()
     }
 
-    /// Returns `true` if the merge only affects target rows with a source row, so that others need not be
-    /// read.
+    /// Returns `true` if the merge affects only target rows that match a source row: others need not be read.
     pub fn needs_pairs(&self) -> bool {
-        self.alone.is_empty()
+        self.unmatched.is_empty()
     }
 
     /// Returns the minimum and the maximum source key for each plain column of the table whose literals
@@ -232,12 +230,12 @@ impl Merge {
         (self.inserts, rows)
     }
 
-    /// Returns `true` if several source rows may match one target row, since nothing depends on the choice:
-    /// it is not changed, or deleted in any case. As in the reference, conditions of clauses are not
-    /// considered.
-    fn takes_several(&self) -> bool {
+    /// Returns `true` if several source rows may match one target row: the result is the same for each of them,
+    /// since the target row is never changed, or always deleted. As in the reference, conditions of clauses
+    /// are not considered.
+    fn allows_several_matches(&self) -> bool {
         match self.matched.as_slice() {
-            [] => self.alone.is_empty(),
+            [] => self.unmatched.is_empty(),
             [only] => only.condition.is_none() && matches!(only.then, BoundThen::Delete),
             _ => false,
         }
@@ -247,7 +245,7 @@ impl Merge {
     /// source.
     fn pairs(&mut self, read: &RecordBatch, rows: &RecordBatch) -> Result<(Vec<u32>, Vec<u32>)> {
         let mut first: Vec<Option<u32>> = vec![None; rows.num_rows()];
-        let takes_several = self.takes_several();
+        let allows_several_matches = self.allows_several_matches();
         let mut used = std::mem::take(&mut self.used);
         let (scope, source) = (&self.scope, &self.source);
         self.join
@@ -259,7 +257,7 @@ impl Merge {
                     return Ok(());
                 };
                 match *slot {
-                    Some(before) if !takes_several => {
+                    Some(before) if !allows_several_matches => {
                         Err(self.ambiguous(read, row as usize, before, other))
                     }
                     Some(_) => Ok(()),
@@ -274,16 +272,21 @@ impl Merge {
         Ok(pairs.filter_map(|(row, other)| Some((row, other?))).unzip())
     }
 
-    fn joined(&self, rows: &RecordBatch, ours: &[u32], theirs: &[u32]) -> Result<RecordBatch> {
-        let ours =
-            take_record_batch(rows, &UInt32Array::from(ours.to_vec())).map_err(columns_mismatch)?;
-        let theirs = self.source.take(&UInt32Array::from(theirs.to_vec()))?;
-        self.scope.of(&ours, &theirs)
+    fn joined(
+        &self,
+        rows: &RecordBatch,
+        target_rows: &[u32],
+        source_rows: &[u32],
+    ) -> Result<RecordBatch> {
+        let target = take_record_batch(rows, &UInt32Array::from(target_rows.to_vec()))
+            .map_err(columns_mismatch)?;
+        let source = self.source.take(&UInt32Array::from(source_rows.to_vec()))?;
+        self.scope.batch(&target, &source)
     }
 
     fn ambiguous(&self, read: &RecordBatch, row: usize, first: u32, second: u32) -> Error {
-        let theirs = match self.source.take(&UInt32Array::from(vec![first, second])) {
-            Ok(theirs) => theirs,
+        let matches = match self.source.take(&UInt32Array::from(vec![first, second])) {
+            Ok(matches) => matches,
             Err(error) => return error,
         };
         let message = format!(
@@ -291,8 +294,8 @@ impl Merge {
              match, whatever the conditions of the clauses; make the source's keys unique, or refine `on`; \
              nothing was written",
             row_display(read, row),
-            row_display(&theirs, 0),
-            row_display(&theirs, 1)
+            row_display(&matches, 0),
+            row_display(&matches, 1)
         );
         Error::invalid("rows.ambiguous", message)
     }
@@ -300,45 +303,46 @@ impl Merge {
 
 impl RowPlanner for Merge {
     fn columns(&self) -> Option<Vec<String>> {
-        let fields = self.looked_at.iter().map(|at| self.own.fields().get(*at));
+        let fields = self.read_columns.iter();
+        let fields = fields.map(|index| self.schema.fields().get(*index));
         Some(fields.flatten().map(|field| field.name().clone()).collect())
     }
 
-    fn most_rows(&self) -> usize {
+    fn max_rows(&self) -> usize {
         let rows = STEP_BYTES / self.source.longest_row().max(1);
         usize::try_from(rows.max(1)).unwrap_or(usize::MAX)
     }
 
     fn plan(&mut self, rows: &RecordBatch) -> Result<RowPlan> {
         let read = rows;
-        let rows = self.widened(read)?;
-        let (ours, theirs) = self.pairs(read, &rows)?;
+        let rows = self.with_unread_columns(read)?;
+        let (target_rows, source_rows) = self.pairs(read, &rows)?;
         let mut merged = MergedRows::new(&rows);
-        if !self.matched.is_empty() && !ours.is_empty() {
-            let scope = self.joined(&rows, &ours, &theirs)?;
-            merged.apply(&mut self.matched, &ours, &scope)?;
+        if !self.matched.is_empty() && !target_rows.is_empty() {
+            let scope = self.joined(&rows, &target_rows, &source_rows)?;
+            merged.apply(&mut self.matched, &target_rows, &scope)?;
         }
-        if !self.alone.is_empty() {
+        if !self.unmatched.is_empty() {
             let mut paired = vec![false; rows.num_rows()];
-            for row in &ours {
+            for row in &target_rows {
                 if let Some(paired) = paired.get_mut(*row as usize) {
                     *paired = true;
                 }
             }
-            let alone: Vec<u32> = (0_u32..)
+            let positions: Vec<u32> = (0_u32..)
                 .zip(paired)
                 .filter_map(|(row, paired)| (!paired).then_some(row))
                 .collect();
-            let positions = UInt32Array::from(alone.clone());
-            let unmatched = take_record_batch(&rows, &positions).map_err(columns_mismatch)?;
-            let no_source = empty_rows(&self.source.empty(), alone.len())?;
-            let scope = self.target_scope.of(&unmatched, &no_source)?;
-            merged.apply(&mut self.alone, &alone, &scope)?;
+            let unmatched = take_record_batch(&rows, &UInt32Array::from(positions.clone()))
+                .map_err(columns_mismatch)?;
+            let no_source = null_rows(&self.source.empty(), positions.len())?;
+            let scope = self.target_scope.batch(&unmatched, &no_source)?;
+            merged.apply(&mut self.unmatched, &positions, &scope)?;
         }
         merged.into_plan()
     }
 }
 
-fn wrong(what: &str) -> Error {
+fn invalid_merge(what: &str) -> Error {
     Error::invalid("rows.merge", what)
 }

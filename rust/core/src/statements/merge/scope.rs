@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
 use super::columns_mismatch;
 use crate::error::Result;
 use crate::expr::{BoundFormula, Side};
 use crate::spec::arrow::field_index;
+use crate::write::columns::batch;
 
 /// The side whose columns need no alias.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +26,8 @@ pub(super) enum VisibleSide {
 pub(super) struct Scope {
     pub(super) names: [String; 2],
     pub(super) fields: Fields,
-    /// Side and index of the columns after the structs.
-    bare: Vec<(usize, usize)>,
+    /// Side and index of the columns after the structs, which need no alias.
+    unqualified: Vec<(usize, usize)>,
 }
 
 impl Scope {
@@ -40,7 +41,7 @@ impl Scope {
             Arc::new(Field::new(*name, DataType::Struct((*fields).clone()), true))
         };
         let mut all: Vec<FieldRef> = sides.iter().map(side).collect();
-        let mut bare = Vec::new();
+        let mut unqualified = Vec::new();
         for (number, (_, fields)) in sides.iter().enumerate() {
             let other = if number == 0 { source } else { target };
             let taken = |name: &str| {
@@ -52,9 +53,9 @@ impl Scope {
                 };
                 by_other || same(target.0) || same(source.0)
             };
-            for (at, field) in fields.iter().enumerate() {
+            for (index, field) in fields.iter().enumerate() {
                 if !taken(field.name()) {
-                    bare.push((number, at));
+                    unqualified.push((number, index));
                     all.push(Arc::new(Field::clone(field).with_nullable(true)));
                 }
             }
@@ -62,7 +63,7 @@ impl Scope {
         Self {
             names: [target.0.to_owned(), source.0.to_owned()],
             fields: Fields::from(all),
-            bare,
+            unqualified,
         }
     }
 
@@ -76,80 +77,71 @@ impl Scope {
 
     /// Returns the side of a name, and whether the name is the alias of that side.
     pub(super) fn side_of(&self, name: &str) -> Option<(Side, bool)> {
-        let at = field_index(&self.fields, name)?;
-        let (side, whole) = match at.checked_sub(self.names.len()) {
-            None => (at, true),
-            Some(bare) => (self.bare.get(bare)?.0, false),
+        let index = field_index(&self.fields, name)?;
+        let (side, is_alias) = match index.checked_sub(self.names.len()) {
+            None => (index, true),
+            Some(unqualified) => (self.unqualified.get(unqualified)?.0, false),
         };
-        Some((
-            if side == 0 {
-                Side::Target
-            } else {
-                Side::Source
-            },
-            whole,
-        ))
+        let side = [Side::Target, Side::Source].into_iter().nth(side)?;
+        Some((side, is_alias))
     }
 
     /// Returns the indexes of the table's columns that an expression uses.
     pub(super) fn target_columns(&self, formula: &BoundFormula) -> BTreeSet<usize> {
         let target = self.side_fields(0);
-        let mut seen = BTreeSet::new();
+        let mut columns = BTreeSet::new();
         formula.each_column(&mut |path| {
             let side = path.first().and_then(|first| self.side_of(first));
-            let Some((Side::Target, whole)) = side else {
+            let Some((Side::Target, is_alias)) = side else {
                 return;
             };
-            match path.get(usize::from(whole)) {
-                Some(name) => seen.extend(field_index(&target, name)),
-                None => seen.extend(0..target.len()),
+            match path.get(usize::from(is_alias)) {
+                Some(name) => columns.extend(field_index(&target, name)),
+                None => columns.extend(0..target.len()),
             }
         });
-        seen
+        columns
     }
 
     /// Returns the scope restricted to columns with these names, and the positions of its columns on both
     /// sides.
     pub(super) fn narrowed(&self, words: &BTreeSet<String>) -> (Self, [Vec<usize>; 2]) {
         let [target, source] = [0, 1].map(|side| self.side_fields(side));
-        let kept = |fields: &Fields| -> Vec<usize> {
-            let named =
+        let named = |fields: &Fields| -> Vec<usize> {
+            let is_named =
                 |(_, field): &(usize, &FieldRef)| words.contains(&field.name().to_lowercase());
-            let all = fields.iter().enumerate();
-            all.filter(named).map(|(at, _)| at).collect()
+            let fields = fields.iter().enumerate();
+            fields.filter(is_named).map(|(index, _)| index).collect()
         };
-        let (ours, theirs) = (kept(&target), kept(&source));
-        let of = |fields: &Fields, indexes: &[usize]| -> Fields {
-            let field = |at: &usize| fields.get(*at).cloned();
+        let (target_columns, source_columns) = (named(&target), named(&source));
+        let projected = |fields: &Fields, indexes: &[usize]| -> Fields {
+            let field = |index: &usize| fields.get(*index).cloned();
             indexes.iter().filter_map(field).collect()
         };
         let [target_name, source_name] = &self.names;
         let scope = Self::new(
-            (target_name, &of(&target, &ours)),
-            (source_name, &of(&source, &theirs)),
+            (target_name, &projected(&target, &target_columns)),
+            (source_name, &projected(&source, &source_columns)),
             VisibleSide::Both,
         );
-        (scope, [ours, theirs])
+        (scope, [target_columns, source_columns])
     }
 
-    pub(super) fn of(&self, target: &RecordBatch, source: &RecordBatch) -> Result<RecordBatch> {
+    /// Returns the columns of the scope for pairs of rows: equally many rows of both sides.
+    pub(super) fn batch(&self, target: &RecordBatch, source: &RecordBatch) -> Result<RecordBatch> {
         let sides = [target, source];
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.fields.len());
         for (side, field) in sides.iter().zip(&self.fields) {
             let DataType::Struct(parts) = field.data_type() else {
                 continue;
             };
-            let parts = parts.clone();
-            let row_values = StructArray::try_new_with_length(
-                parts,
-                side.columns().to_vec(),
-                None,
-                side.num_rows(),
-            );
-            columns.push(Arc::new(row_values.map_err(columns_mismatch)?));
+            let values = side.columns().to_vec();
+            let structure =
+                StructArray::try_new_with_length(parts.clone(), values, None, side.num_rows());
+            columns.push(Arc::new(structure.map_err(columns_mismatch)?));
         }
-        for (side, at) in &self.bare {
-            let column = sides.get(*side).and_then(|side| side.columns().get(*at));
+        for (side, index) in &self.unqualified {
+            let column = sides.get(*side).and_then(|side| side.columns().get(*index));
             columns.extend(column.cloned());
         }
         RecordBatch::try_new(Arc::new(Schema::new(self.fields.clone())), columns)
@@ -162,14 +154,9 @@ pub(super) fn empty_batch(fields: Fields) -> RecordBatch {
     RecordBatch::new_empty(Arc::new(Schema::new(fields)))
 }
 
-/// Returns a batch of nulls.
-pub(super) fn empty_rows(like: &RecordBatch, rows: usize) -> Result<RecordBatch> {
-    let columns = like
-        .schema()
-        .fields()
-        .iter()
-        .map(|field| new_null_array(field.data_type(), rows))
-        .collect();
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(like.schema(), columns, &options).map_err(columns_mismatch)
+/// Returns a batch of nulls with the columns of another batch.
+pub(super) fn null_rows(like: &RecordBatch, rows: usize) -> Result<RecordBatch> {
+    let columns = like.columns().iter();
+    let columns = columns.map(|column| new_null_array(column.data_type(), rows));
+    batch(&like.schema(), columns.collect(), rows)
 }

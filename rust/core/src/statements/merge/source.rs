@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    Array, ArrayRef, RecordBatch, RecordBatchOptions, RecordBatchReader, UInt32Array,
-};
+use arrow_array::{Array, RecordBatch, RecordBatchReader, UInt32Array};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::writer::StreamWriter;
@@ -16,13 +14,13 @@ use arrow_select::concat::concat_batches;
 use arrow_select::interleave::interleave;
 use arrow_select::take::take_record_batch;
 
-use super::{columns_mismatch, wrong};
+use super::{columns_mismatch, invalid_merge};
 use crate::error::Result;
 use crate::spec::arrow::longest_row;
 use crate::spec::schema::StructType;
 use crate::storage::TemporaryFile;
 use crate::write::coerce::coerce;
-use crate::write::columns::nullable;
+use crate::write::columns::{batch, nullable};
 use crate::write::each_step;
 
 /// Small batches are combined to batches of at most this many rows, and of this fraction of the memory
@@ -52,7 +50,7 @@ impl SourceRows {
     /// Storage.
     pub fn read(rows: Box<dyn RecordBatchReader + Send>, max_bytes: usize) -> Result<Self> {
         let schema = StructType::from_arrow(&rows.schema())?;
-        let mut source = Collected::new(nullable(&schema), max_bytes);
+        let mut source = Collector::new(nullable(&schema), max_bytes);
         each_step(rows, &mut |step| {
             let columns = step.columns().iter().zip(schema.fields());
             let columns = columns
@@ -74,7 +72,9 @@ impl SourceRows {
             rows = u32::try_from(batch.num_rows())
                 .ok()
                 .and_then(|more| rows.checked_add(more))
-                .ok_or_else(|| wrong("the source has more than 2^32 rows: merge it in pieces"))?;
+                .ok_or_else(|| {
+                    invalid_merge("the source has more than 2^32 rows: merge it in pieces")
+                })?;
         }
         Ok(Self {
             longest: batches.iter().map(longest_row).max().unwrap_or_default(),
@@ -147,19 +147,8 @@ impl SourceRows {
     }
 }
 
-/// Creates a batch of columns, or of none.
-pub(super) fn batch(
-    schema: &SchemaRef,
-    columns: Vec<ArrayRef>,
-    rows: usize,
-) -> Result<RecordBatch> {
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
-        .map_err(columns_mismatch)
-}
-
 /// The rows that have been read so far.
-struct Collected {
+struct Collector {
     schema: SchemaRef,
     /// Small batches to be combined.
     small: Vec<RecordBatch>,
@@ -168,10 +157,10 @@ struct Collected {
     batches: Vec<RecordBatch>,
     bytes: usize,
     max_bytes: usize,
-    spilled: Option<Spilled>,
+    spill_file: Option<SpillFile>,
 }
 
-impl Collected {
+impl Collector {
     fn new(schema: SchemaRef, max_bytes: usize) -> Self {
         Self {
             schema,
@@ -181,15 +170,15 @@ impl Collected {
             batches: Vec::new(),
             bytes: 0,
             max_bytes,
-            spilled: None,
+            spill_file: None,
         }
     }
 
     fn push(&mut self, rows: RecordBatch) -> Result<()> {
         let bytes = bytes_of(&rows)?;
-        let full = self.small_rows + rows.num_rows() > BATCH_ROWS
+        let is_full = self.small_rows + rows.num_rows() > BATCH_ROWS
             || self.small_bytes + bytes > self.max_bytes / BATCH_PART;
-        if full {
+        if is_full {
             self.combine()?;
         }
         self.small_rows += rows.num_rows();
@@ -208,15 +197,15 @@ impl Collected {
         self.small.clear();
         self.small_rows = 0;
         self.bytes += std::mem::take(&mut self.small_bytes);
-        if self.bytes > self.max_bytes && self.spilled.is_none() {
-            let mut spilled = Spilled::new(&self.schema)?;
+        if self.bytes > self.max_bytes && self.spill_file.is_none() {
+            let mut file = SpillFile::new(&self.schema)?;
             for rows in self.batches.drain(..) {
-                spilled.write(&rows)?;
+                file.write(&rows)?;
             }
-            self.spilled = Some(spilled);
+            self.spill_file = Some(file);
         }
-        match &mut self.spilled {
-            Some(spilled) => spilled.write(&rows),
+        match &mut self.spill_file {
+            Some(file) => file.write(&rows),
             None => {
                 self.batches.push(rows);
                 Ok(())
@@ -226,8 +215,8 @@ impl Collected {
 
     fn finish(mut self) -> Result<SourceRows> {
         self.combine()?;
-        let batches = match self.spilled {
-            Some(spilled) => spilled.mapped()?,
+        let batches = match self.spill_file {
+            Some(file) => file.mapped()?,
             None => self.batches,
         };
         SourceRows::new(self.schema, batches)
@@ -244,13 +233,13 @@ fn bytes_of(rows: &RecordBatch) -> Result<usize> {
 }
 
 /// Batches in a temporary file.
-struct Spilled {
+struct SpillFile {
     file: TemporaryFile,
-    /// Encodes into memory, so that errors of the file are reported as errors of a storage.
+    /// Encodes into memory, so that errors of the file are reported as storage errors.
     encoder: StreamWriter<Vec<u8>>,
 }
 
-impl Spilled {
+impl SpillFile {
     fn new(schema: &SchemaRef) -> Result<Self> {
         Ok(Self {
             file: TemporaryFile::new()?,
@@ -268,7 +257,7 @@ impl Spilled {
 
     fn mapped(self) -> Result<Vec<RecordBatch>> {
         let mut bytes = Buffer::from(self.file.map()?);
-        let mut decoder = StreamDecoder::new().with_require_alignment(true); // or else it copies
+        let mut decoder = StreamDecoder::new().with_require_alignment(true); // otherwise it copies
         let mut batches = Vec::new();
         while let Some(rows) = decoder.decode(&mut bytes).map_err(columns_mismatch)? {
             batches.push(rows);

@@ -1,5 +1,4 @@
-//! Columns of a source with types that tables do not support, such as times of day: they are allowed unless
-//! they are used.
+//! Source columns of types that tables do not support, such as times of day: allowed unless they are used.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use crate::error::Result;
 use crate::spec::schema::StructType;
 use crate::write::columns::columns_mismatch;
 
-/// Drops columns of such types that neither the table nor an expression refers to.
+/// Drops the columns of unsupported types that neither the table nor an expression refers to.
 ///
 /// # Errors
 ///
@@ -29,17 +28,21 @@ pub fn without_unused(
             || is_named(definition, field.name())
     };
     let fields = schema.fields().iter().enumerate();
-    let kept = fields.filter(|(_, field)| is_stored(field) || is_used(field));
-    let kept: Vec<usize> = kept.map(|(at, _)| at).collect();
-    if kept.len() == schema.fields().len() {
+    let columns = fields.filter(|(_, field)| is_supported(field) || is_used(field));
+    let columns: Vec<usize> = columns.map(|(index, _)| index).collect();
+    if columns.len() == schema.fields().len() {
         return Ok(rows);
     }
-    let schema = Arc::new(schema.project(&kept).map_err(columns_mismatch)?);
-    Ok(Box::new(Projected { rows, kept, schema }))
+    let schema = Arc::new(schema.project(&columns).map_err(columns_mismatch)?);
+    Ok(Box::new(ProjectedReader {
+        rows,
+        columns,
+        schema,
+    }))
 }
 
-/// Returns `true` if tables can have columns of its type.
-fn is_stored(field: &Arc<Field>) -> bool {
+/// Returns `true` if tables can have columns of the field's type.
+fn is_supported(field: &Arc<Field>) -> bool {
     StructType::from_arrow(&Schema::new(vec![Arc::clone(field)])).is_ok()
 }
 
@@ -74,8 +77,8 @@ fn names(text: &str, name: &str, definition: &MergeDefinition) -> bool {
     let tables = [&definition.source_name, &definition.target_name];
     let is_table = tables.iter().any(|table| table.to_lowercase() == name);
     let text = text.to_lowercase();
-    text.match_indices(name).any(|(at, _)| {
-        let (before, rest) = text.split_at_checked(at).unwrap_or((&text, ""));
+    text.match_indices(name).any(|(index, _)| {
+        let (before, rest) = text.split_at_checked(index).unwrap_or((&text, ""));
         let after = rest.strip_prefix(name).unwrap_or_default();
         if before.ends_with(in_word) || after.starts_with(in_word) {
             return false;
@@ -87,22 +90,22 @@ fn names(text: &str, name: &str, definition: &MergeDefinition) -> bool {
 }
 
 /// Rows with some of their columns.
-struct Projected {
+struct ProjectedReader {
     rows: Box<dyn RecordBatchReader + Send>,
-    kept: Vec<usize>,
+    columns: Vec<usize>,
     schema: SchemaRef,
 }
 
-impl Iterator for Projected {
+impl Iterator for ProjectedReader {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.rows.next()?;
-        Some(batch.and_then(|batch| batch.project(&self.kept)))
+        Some(batch.and_then(|batch| batch.project(&self.columns)))
     }
 }
 
-impl RecordBatchReader for Projected {
+impl RecordBatchReader for ProjectedReader {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

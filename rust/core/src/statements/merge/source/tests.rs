@@ -2,7 +2,7 @@ use arrow_array::builder::{Int32Builder, ListBuilder, MapBuilder, StringBuilder}
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int64Type};
 use arrow_array::{
-    BooleanArray, Decimal128Array, DictionaryArray, Float64Array, Int64Array, NullArray,
+    ArrayRef, BooleanArray, Decimal128Array, DictionaryArray, Float64Array, Int64Array, NullArray,
     RecordBatchIterator, StringArray, StructArray,
 };
 use arrow_schema::{DataType, Field, Fields};
