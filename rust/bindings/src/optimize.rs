@@ -144,7 +144,7 @@ impl OptimizePlan {
         detached(py, || {
             let mut orders = Vec::with_capacity(self.plan.bins.len());
             for bin in &self.plan.bins {
-                let order = core::sampled(self.table.0.source(), &self.plan, bin)?;
+                let order = core::sample_order(self.table.0.source(), &self.plan, bin)?;
                 let Some(order) = order else {
                     continue;
                 };
@@ -195,8 +195,8 @@ fn keep_files(mut written: WrittenFiles) -> String {
     json
 }
 
-fn facts(definition: Definition) -> core::Facts {
-    core::Facts {
+fn facts(definition: Definition) -> core::RewriteSettings {
+    core::RewriteSettings {
         metadata: definition.0.into(),
         protocol: definition.1.into(),
         durable: true,

@@ -70,7 +70,7 @@ pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
         .checkpoint
         .as_ref()
         .map(|checkpoint| checkpoint.version);
-    let (seconds, num_files) = measured(source, version)?;
+    let (seconds, num_files) = measure(source, version)?;
     let mut advice = LogAdvice {
         version,
         checkpoint_version,
@@ -97,33 +97,33 @@ pub fn advise(source: &Source, snapshot: &Snapshot) -> Result<LogAdvice> {
     Ok(advice)
 }
 
-fn gain(source: &Source, version: u64, make: impl FnOnce(&Source) -> Result<u64>) -> Result<Gain> {
+fn gain(source: &Source, version: u64, write: impl FnOnce(&Source) -> Result<u64>) -> Result<Gain> {
     let overlaid = source.with_storage(Arc::new(Overlay {
-        below: Arc::clone(&source.storage),
+        base: Arc::clone(&source.storage),
         written: Mutex::default(),
     }));
-    let begin = Instant::now();
-    let size_in_bytes = make(&overlaid)?;
-    let seconds_to_make = begin.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let size_in_bytes = write(&overlaid)?;
+    let seconds_to_make = start.elapsed().as_secs_f64();
     Ok(Gain {
-        seconds: measured(&overlaid, version)?.0,
+        seconds: measure(&overlaid, version)?.0,
         seconds_to_make,
         size_in_bytes,
     })
 }
 
 /// Opens a version and lists its files; returns the seconds this took and the number of files.
-fn measured(source: &Source, version: u64) -> Result<(f64, u64)> {
+fn measure(source: &Source, version: u64) -> Result<(f64, u64)> {
     let mut fastest: Option<(f64, u64)> = None;
     for _ in 0..RUNS {
-        let begin = Instant::now();
+        let start = Instant::now();
         let snapshot = load(source, Some(version), false)?;
         let columns = FileColumns::fields_only(&[FileField::Path, FileField::Size]);
         let mut files = 0;
         for rows in snapshot.file_batches(source, columns, None)? {
             files += rows?.num_rows() as u64;
         }
-        let seconds = begin.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         if fastest.is_none_or(|(least, _)| seconds < least) {
             fastest = Some((seconds, files));
         }
@@ -134,17 +134,17 @@ fn measured(source: &Source, version: u64) -> Result<(f64, u64)> {
 /// A storage with additional files in memory.
 #[derive(Debug)]
 struct Overlay {
-    below: Arc<dyn Storage>,
+    base: Arc<dyn Storage>,
     written: Mutex<BTreeMap<String, Bytes>>,
 }
 
 impl Overlay {
-    fn own(&self, path: &str) -> Option<Bytes> {
+    fn overlaid(&self, path: &str) -> Option<Bytes> {
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.get(path).cloned()
     }
 
-    fn keep(&self, path: &str, bytes: &[u8]) {
+    fn insert(&self, path: &str, bytes: &[u8]) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.insert(path.to_owned(), Bytes::copy_from_slice(bytes));
     }
@@ -161,11 +161,11 @@ fn meta(path: &str, bytes: &Bytes) -> FileMeta {
 
 impl Storage for Overlay {
     fn root(&self) -> &str {
-        self.below.root()
+        self.base.root()
     }
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
-        let mut files = self.below.list(directory, from)?;
+        let mut files = self.base.list(directory, from)?;
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, bytes) in written.iter() {
             let inside = path
@@ -181,47 +181,47 @@ impl Storage for Overlay {
     }
 
     fn read(&self, path: &str) -> Result<Bytes> {
-        self.own(path).map_or_else(|| self.below.read(path), Ok)
+        self.overlaid(path).map_or_else(|| self.base.read(path), Ok)
     }
 
     fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
-        let below = || self.below.read_at_most(path, max_bytes);
-        self.own(path).map_or_else(below, Ok)
+        let read = || self.base.read_at_most(path, max_bytes);
+        self.overlaid(path).map_or_else(read, Ok)
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        match self.own(path) {
+        match self.overlaid(path) {
             Some(bytes) => slices(&bytes, ranges, path),
-            None => self.below.read_ranges(path, ranges),
+            None => self.base.read_ranges(path, ranges),
         }
     }
 
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>> {
-        let below: Vec<&str> = paths
+        let missing: Vec<&str> = paths
             .iter()
             .copied()
-            .filter(|path| self.own(path).is_none())
+            .filter(|path| self.overlaid(path).is_none())
             .collect();
-        let mut read = self.below.read_many(&below).into_iter();
-        let file = |path: &&str| match self.own(path) {
+        let mut read = self.base.read_many(&missing).into_iter();
+        let file = |path: &&str| match self.overlaid(path) {
             Some(bytes) => Ok(bytes),
-            None => read.next().unwrap_or_else(|| self.below.read(path)),
+            None => read.next().unwrap_or_else(|| self.base.read(path)),
         };
         paths.iter().map(file).collect()
     }
 
     fn head(&self, path: &str) -> Result<FileMeta> {
-        self.own(path)
-            .map_or_else(|| self.below.head(path), |bytes| Ok(meta(path, &bytes)))
+        self.overlaid(path)
+            .map_or_else(|| self.base.head(path), |bytes| Ok(meta(path, &bytes)))
     }
 
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        self.keep(path, bytes);
+        self.insert(path, bytes);
         Ok(true)
     }
 
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.keep(path, bytes);
+        self.insert(path, bytes);
         Ok(())
     }
 }

@@ -16,10 +16,10 @@ use crate::codec::file_actions::FileField;
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CheckpointInstance;
+use crate::log::LogListing;
 use crate::log::catalog::Permission;
 use crate::log::path::{self, LOG_DIRECTORY, LogFileKind, SIDECAR_DIRECTORY};
 use crate::log::segment::file_timestamps;
-use crate::log::{LogListing, VersionedFile};
 use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
@@ -47,7 +47,7 @@ pub struct LogCleanup {
 }
 
 impl LogCleanup {
-    fn take(&mut self, file: FileMeta) {
+    fn add(&mut self, file: FileMeta) {
         self.size_in_bytes = self.size_in_bytes.saturating_add(file.size);
         self.files.push(file.path);
     }
@@ -90,8 +90,8 @@ pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<Lo
     Ok(report)
 }
 
-/// Deletes expired log files after a checkpoint, if log cleanup is enabled and there is such a file. Only
-/// then is the remaining checkpoint read; otherwise the log is only listed.
+/// Deletes expired log files after a checkpoint, if log cleanup is enabled. Unless a file has expired, the log
+/// is only listed, and no checkpoint is read.
 ///
 /// # Errors
 ///
@@ -104,14 +104,11 @@ pub fn cleanup_expired(source: &Source, snapshot: &Snapshot) -> Result<()> {
     let Some(last) = last_expired(&listing, cutoff(snapshot, now())) else {
         return Ok(());
     };
-    let versions = listing
-        .checkpoints
-        .iter()
-        .map(|checkpoint| checkpoint.version);
-    let Some(kept) = versions.rev().find(|version| *version <= last) else {
+    let mut checkpoints = listing.checkpoints.iter().rev();
+    let Some(kept) = checkpoints.find(|checkpoint| checkpoint.version <= last) else {
         return Ok(());
     };
-    if listing.earliest().is_none_or(|first| first >= kept) {
+    if listing.earliest().is_none_or(|first| first >= kept.version) {
         return Ok(());
     }
     let now = super::now(&*source.storage)?;
@@ -157,22 +154,23 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
     }
     report.earliest_version = Some(first);
     let yesterday = floor(now, MILLIS_PER_DAY) - MILLIS_PER_DAY;
-    let (mut commits, mut checkpoints) = (Vec::new(), Vec::new());
+    // commits are deleted before checkpoints, and both by version
+    let mut expired: Vec<(bool, u64, FileMeta)> = Vec::new();
     for file in files {
         let name = file.path.rsplit('/').next().unwrap_or_default();
         match path::parse(name) {
             Some((version, LogFileKind::Checkpoint(_))) if version < first => {
-                checkpoints.push((version, file));
+                expired.push((true, version, file));
             }
             Some((version, LogFileKind::Commit | LogFileKind::Checksum)) if version < first => {
-                commits.push((version, file));
+                expired.push((false, version, file));
             }
             Some((_, LogFileKind::Compacted { start })) if start <= first => {
-                commits.push((start, file));
+                expired.push((false, start, file));
             }
             // left behind by a writer that was interrupted
             None if is_temporary(name) && file.modification_time < yesterday => {
-                commits.push((0, file));
+                expired.push((false, 0, file));
             }
             _ => {}
         }
@@ -181,26 +179,27 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
         let name = file.path.rsplit('/').next().unwrap_or_default();
         let version = name.get(..20).and_then(|digits| digits.parse::<u64>().ok());
         if let Some(version) = version.filter(|version| *version <= first) {
-            commits.push((version, file));
+            expired.push((false, version, file));
         }
     }
-    commits.sort_by(|left, right| (left.0, &left.1.path).cmp(&(right.0, &right.1.path)));
-    checkpoints.sort_by(|left, right| (left.0, &left.1.path).cmp(&(right.0, &right.1.path)));
-    for (_, file) in commits.into_iter().chain(checkpoints) {
-        report.take(file);
+    expired.sort_by(|left, right| {
+        (left.0, left.1, &left.2.path).cmp(&(right.0, right.1, &right.2.path))
+    });
+    for (_, _, file) in expired {
+        report.add(file);
     }
     let kept = listing.checkpoints.iter();
-    match named_sidecars(source, kept.filter(|kept| kept.version >= first)) {
-        Ok(named) => {
+    match referenced_sidecars(source, kept.filter(|kept| kept.version >= first)) {
+        Ok(referenced) => {
             for file in own_files(source, SIDECAR_DIRECTORY)? {
-                if file.modification_time < yesterday && !named.contains(&file.path) {
-                    report.take(file);
+                if file.modification_time < yesterday && !referenced.contains(&file.path) {
+                    report.add(file);
                 }
             }
         }
         Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
         Err(error) => report.notes.push(format!(
-            "sidecars stay: a checkpoint that may name them cannot be read: {error}"
+            "sidecars stay: a checkpoint that may reference them cannot be read: {error}"
         )),
     }
     Ok(report)
@@ -248,12 +247,12 @@ fn kept_checkpoint(
         if version > last {
             continue;
         }
-        match rebuilds(source, listing, snapshot, checkpoint) {
+        match is_complete(source, listing, snapshot, checkpoint) {
             Ok(true) => return Ok(Some(checkpoint.clone())),
             Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
             Ok(false) => report.notes.push(format!(
-                "the checkpoint of version {version} cannot replace the log before it: a commit from there \
-                 on is missing"
+                "the checkpoint of version {version} cannot replace the log before it: a commit of this or a \
+                 later version is missing"
             )),
             Err(error) => report.notes.push(format!(
                 "the checkpoint of version {version} cannot replace the log before it: {error}"
@@ -267,18 +266,18 @@ fn kept_checkpoint(
 }
 
 /// Returns `true` if this checkpoint can be read in full and all commits from its version on exist.
-fn rebuilds(
+fn is_complete(
     source: &Source,
     listing: &LogListing,
     snapshot: &Snapshot,
     checkpoint: &CheckpointInstance,
 ) -> Result<bool> {
     let version = checkpoint.version;
-    let newer = |commit: &&VersionedFile| (version..=snapshot.version()).contains(&commit.version);
-    let versions = listing.commits.iter().filter(newer);
-    if !versions
-        .map(|commit| commit.version)
-        .eq(version..=snapshot.version())
+    let required = version..=snapshot.version();
+    let commits = listing.commits.iter().map(|commit| commit.version);
+    if !commits
+        .filter(|commit| required.contains(commit))
+        .eq(required.clone())
     {
         return Ok(false);
     }
@@ -288,8 +287,7 @@ fn rebuilds(
         rows?;
     }
     state.transactions(source)?;
-    let used = state.segment().checkpoint.clone();
-    Ok(used.as_ref() == Some(checkpoint))
+    Ok(state.segment().checkpoint.as_ref() == Some(checkpoint))
 }
 
 /// Returns `true` if the feature `checkpointProtection` allows the removal of these versions: either all
@@ -318,17 +316,17 @@ fn may_truncate(
 }
 
 /// Returns the storage paths of all sidecars referenced by these checkpoints.
-pub(super) fn named_sidecars<'a>(
+pub(super) fn referenced_sidecars<'a>(
     source: &Source,
     checkpoints: impl Iterator<Item = &'a CheckpointInstance>,
 ) -> Result<HashSet<String>> {
-    let mut named = HashSet::new();
+    let mut referenced = HashSet::new();
     for checkpoint in checkpoints {
         for sidecar in Checkpoint::read_control(source, checkpoint)?.sidecars {
             let path = source.resolver.resolve(SIDECAR_DIRECTORY, &sidecar.path);
             let located = |error: Error| error.at_path(checkpoint.path().to_owned());
-            named.insert(path.map_err(located)?.into_owned());
+            referenced.insert(path.map_err(located)?.into_owned());
         }
     }
-    Ok(named)
+    Ok(referenced)
 }

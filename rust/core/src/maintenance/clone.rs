@@ -16,19 +16,15 @@ use crate::definition::clone::cloned_metadata;
 use crate::definition::clustering::CLUSTERING;
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
-use crate::maintenance::vacuum::{Visible, named_by};
+use crate::maintenance::vacuum::{VisibleNames, collect_referenced};
 use crate::replay::{FileActionKey, Source};
 use crate::snapshot::Snapshot;
 use crate::spec::{DeletionVectorDescriptor, DeletionVectorStorage};
-use crate::storage::FileMeta;
-use crate::storage::interrupt;
-use crate::storage::now;
-use crate::storage::pool;
 use crate::storage::transfer::{FileCopy, transfer};
+use crate::storage::{FileMeta, interrupt, now, pool};
 use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
-use crate::write::encoded;
 use crate::write::random::{new_id, now_after};
-use crate::write::{AddFile, RemoveFile, StagedFile};
+use crate::write::{AddFile, RemoveFile, StagedFile, encoded};
 
 /// The changes that turn the target into the clone.
 #[derive(Debug, Default)]
@@ -39,7 +35,7 @@ pub struct ClonePlan {
     removes: Vec<RemoveFile>,
     /// The copies, and the reused files of earlier copies that no version references: a vacuum may delete
     /// them meanwhile.
-    unnamed: Vec<StagedFile>,
+    uncommitted: Vec<StagedFile>,
     metrics: BTreeMap<String, String>,
 }
 
@@ -56,61 +52,61 @@ pub struct Version<'a> {
 ///
 /// # Errors
 ///
-/// Invalid argument: `clone.target` where one table is inside of the other; Unsupported: `clone.store`
+/// Invalid argument: `clone.target` if one table is inside the other; Unsupported: `clone.store`
 /// for a shallow clone on another store.
 pub fn plan(
-    of: Version<'_>,
+    version: Version<'_>,
     target: &Source,
     existing: Option<&Snapshot>,
     shallow: bool,
 ) -> Result<ClonePlan> {
-    check_locations(of.source, target, shallow)?;
+    check_locations(version.source, target, shallow)?;
     let started = now();
     let mut live = HashSet::new();
-    let mut known: HashMap<FileActionKey, AddFile> = HashMap::new();
+    let mut old_files: HashMap<FileActionKey, AddFile> = HashMap::new();
     if let Some(existing) = existing {
         for rows in existing.file_batches(target, FileColumns::all(), None)? {
             let rows = rows?;
-            named_by(target, &rows, &mut live)?;
+            collect_referenced(target, &rows, &mut live)?;
             for (row, key) in target.keys.of_batch(&rows)?.into_iter().enumerate() {
-                known.insert(key, AddFile::of_row(&rows, row)?);
+                old_files.insert(key, AddFile::of_row(&rows, row)?);
             }
         }
     }
-    let mut copies = Copies::new(of, target, shallow)?;
+    let mut copies = Copies::new(version, target, shallow)?;
     let mut plan = ClonePlan::default();
     let (mut files, mut size) = (0_u64, 0_i64);
-    for rows in of
+    for rows in version
         .snapshot
-        .file_batches(of.source, FileColumns::all(), None)?
+        .file_batches(version.source, FileColumns::all(), None)?
     {
         interrupt::check()?;
         let rows = rows?;
         for row in 0..rows.num_rows() {
-            let file = copies.cloned(AddFile::of_row(&rows, row)?)?;
+            let file = copies.clone_file(AddFile::of_row(&rows, row)?)?;
             (files, size) = (files + 1, size.saturating_add(file.size));
             let key = target
                 .keys
                 .of_file(&file.path, file.deletion_vector.as_ref());
-            match known.remove(&key) {
-                Some(same) if is_same(&same, &file) => {}
+            match old_files.remove(&key) {
+                Some(old) if is_same(&old, &file) => {}
                 _ => plan.adds.push(file),
             }
         }
     }
     let now = existing.map_or_else(now, now_after);
     let mut removed = 0_i64;
-    for file in known.into_values() {
+    for file in old_files.into_values() {
         removed = removed.saturating_add(file.size);
         plan.removes.push(file.removed(now, true));
     }
     plan.removes
         .sort_by(|left, right| left.path.cmp(&right.path));
     let reused = copies.reused.into_values();
-    plan.unnamed
+    plan.uncommitted
         .extend(reused.filter(|file| !live.contains(&file.path)));
     plan.copies = copies.needed.into_values().collect();
-    plan.unnamed
+    plan.uncommitted
         .extend(plan.copies.iter().map(|copy| StagedFile {
             path: copy.to.clone(),
             size: copy.size,
@@ -152,17 +148,20 @@ pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Re
 ///
 /// Invalid argument: a property; Unsupported: a feature that this build cannot write.
 pub fn transaction(
-    of: Version<'_>,
+    version: Version<'_>,
     target: &Source,
     existing: Option<&Snapshot>,
     plan: ClonePlan,
     properties: &BTreeMap<String, String>,
     options: TransactionOptions,
 ) -> Result<Transaction> {
-    let name = format!("delta.`{}`", of.source.resolver.root().hadoop_root());
+    let name = format!("delta.`{}`", version.source.resolver.root().hadoop_root());
     let parameters = [
         ("source".to_owned(), json!(name)),
-        ("sourceVersion".to_owned(), json!(of.snapshot.version())),
+        (
+            "sourceVersion".to_owned(),
+            json!(version.snapshot.version()),
+        ),
     ];
     let description = CommitDescription {
         operation: "CLONE".to_owned(),
@@ -171,8 +170,8 @@ pub fn transaction(
         ..CommitDescription::default()
     };
     let before = existing.map(Snapshot::metadata);
-    let metadata = cloned_metadata(of.snapshot.metadata(), before, properties)?;
-    let domains = of.snapshot.domain_metadata(of.source)?;
+    let metadata = cloned_metadata(version.snapshot.metadata(), before, properties)?;
+    let domains = version.snapshot.domain_metadata(version.source)?;
     let clustering = domains
         .into_iter()
         .find(|domain| domain.domain == CLUSTERING);
@@ -182,12 +181,12 @@ pub fn transaction(
     };
     transaction.clone_definition(
         metadata,
-        of.snapshot.protocol(),
+        version.snapshot.protocol(),
         clustering.map(|domain| domain.configuration),
     )?;
     transaction.remove(plan.removes);
     transaction.add(plan.adds);
-    transaction.expect(plan.unnamed);
+    transaction.expect(plan.uncommitted);
     Ok(transaction)
 }
 
@@ -207,7 +206,7 @@ fn check_locations(source: &Source, target: &Source, shallow: bool) -> Result<()
     };
     if within(from.path(), to.path()) || within(to.path(), from.path()) {
         let message =
-            "one of the clone and its source is inside the other: choose another location";
+            "the clone and its source must not be inside each other: choose another location";
         return Err(Error::invalid("clone.target", message).at_path(to.root()));
     }
     Ok(())
@@ -223,12 +222,12 @@ fn is_same(existing: &AddFile, file: &AddFile) -> bool {
     ) == (file.size, &file.partition_values, &file.stats, &file.tags)
 }
 
-/// The paths of the source's files in the clone, and the files that must be copied.
+/// The paths of the files in the clone, and the files that must be copied.
 struct Copies<'a> {
     source: &'a Source,
     target: &'a Source,
     shallow: bool,
-    visible: Visible,
+    visible: VisibleNames,
     /// Files in the target's directory.
     existing: HashMap<String, FileMeta>,
     /// Files reused as copies of files of the source.
@@ -237,7 +236,7 @@ struct Copies<'a> {
 }
 
 impl<'a> Copies<'a> {
-    fn new(of: Version<'a>, target: &'a Source, shallow: bool) -> Result<Self> {
+    fn new(version: Version<'a>, target: &'a Source, shallow: bool) -> Result<Self> {
         let mut existing = HashMap::new();
         if !shallow {
             let files = target
@@ -246,17 +245,18 @@ impl<'a> Copies<'a> {
             existing.extend(files.into_iter().map(|file| (file.path.clone(), file)));
         }
         Ok(Self {
-            source: of.source,
+            source: version.source,
             target,
             shallow,
-            visible: Visible::of(of.snapshot)?,
+            visible: VisibleNames::of(version.snapshot)?,
             existing,
             reused: BTreeMap::new(),
             needed: BTreeMap::new(),
         })
     }
 
-    fn cloned(&mut self, mut file: AddFile) -> Result<AddFile> {
+    /// Returns the action of a file in the clone, and records the files to copy.
+    fn clone_file(&mut self, mut file: AddFile) -> Result<AddFile> {
         let resolve = |path: &str| -> Result<String> {
             let resolved = self.source.resolver.resolve("", path);
             Ok(resolved.map_err(|error| error.at_path(path))?.into_owned())
@@ -277,23 +277,23 @@ impl<'a> Copies<'a> {
             }
         } else {
             let size = u64::try_from(file.size).ok();
-            file.path = encoded(&self.copied(&from, size, file.modification_time));
+            file.path = encoded(&self.copy_path(&from, size, file.modification_time));
             if let Some((vector, from)) = vector {
                 if vector.storage() == DeletionVectorStorage::Relative
                     && self.visible.holds_data(&from)
                 {
-                    self.need(&from, &from, None);
+                    self.add_copy(&from, &from, None);
                 } else {
                     let (to, name) = as_relative(&from);
                     file.deletion_vector = Some(moved(&vector, "u", name)?);
-                    self.need(&from, &to, None);
+                    self.add_copy(&from, &to, None);
                 }
             }
         }
         (file.base_row_id, file.default_row_commit_version) = (None, None);
         file.data_change = true;
         match file.deletion_vector.clone() {
-            // other writers do not always say so
+            // other writers do not always record it
             Some(vector) if file.statistic::<bool>("tightBounds") != Some(false) => {
                 file.with_vector(vector)
             }
@@ -301,13 +301,13 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Returns the path of a copy of a data file: the file's path relative to its own root, if data files may
-    /// be stored there and its name is unique to this file.
-    fn copied(&mut self, from: &str, size: Option<u64>, modified: i64) -> String {
+    /// Returns the path of the copy of a data file: the file's own relative path, if data files may be stored
+    /// there and its name is unique.
+    fn copy_path(&mut self, from: &str, size: Option<u64>, modified: i64) -> String {
         if !from.starts_with('/')
             && self.visible.holds_data(from)
             && is_unique(from)
-            && self.need(from, from, size)
+            && self.add_copy(from, from, size)
         {
             return from.to_owned();
         }
@@ -324,17 +324,17 @@ impl<'a> Copies<'a> {
             let uri = self.source.resolver.root().uri_of(from);
             format!("{uri} {} {modified}", size.unwrap_or_default())
         };
-        let named = format!("{above}{:032x}-{name}", hash_of_name(&origin));
-        if self.need(from, &named, size) {
-            return named;
+        let hashed = format!("{above}{:032x}-{name}", hash_of_name(&origin));
+        if self.add_copy(from, &hashed, size) {
+            return hashed;
         }
-        let other = format!("{above}{}-{name}", new_id());
-        self.need(from, &other, size);
-        other
+        let random = format!("{above}{}-{name}", new_id());
+        self.add_copy(from, &random, size);
+        random
     }
 
     /// Records a file to copy unless it exists; returns `false` if another file has the path.
-    fn need(&mut self, from: &str, to: &str, size: Option<u64>) -> bool {
+    fn add_copy(&mut self, from: &str, to: &str, size: Option<u64>) -> bool {
         if let Some(needed) = self.needed.get(to) {
             return needed.from == from;
         }
@@ -350,8 +350,8 @@ impl<'a> Copies<'a> {
             self.reused.insert(file.path.clone(), file);
             return true;
         }
-        let (ours, theirs) = (self.source.resolver.root(), self.target.resolver.root());
-        let within_store = ours.same_store(theirs).then(|| ours.within_store(from));
+        let (source, target) = (self.source.resolver.root(), self.target.resolver.root());
+        let within_store = source.same_store(target).then(|| source.within_store(from));
         let copy = FileCopy {
             from: from.to_owned(),
             within_store,

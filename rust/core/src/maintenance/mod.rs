@@ -29,25 +29,24 @@ pub mod verify;
 pub fn now(storage: &dyn Storage) -> Result<i64> {
     let path = format!("{LOG_DIRECTORY}/.clock.{}.tmp", random::new_id());
     let created = storage.put_if_absent_unsynced(&path, b"");
-    let seen = created.and_then(|_| storage.head(&path));
-    let _cleanup_takes_what_is_left = storage.delete(&[&path]);
-    let here = crate::storage::now();
-    match seen {
-        Ok(file) if here.saturating_sub(file.modification_time) > CLOCK_TOLERANCE => {
+    let file = created.and_then(|_| storage.head(&path));
+    let _ = storage.delete(&[&path]); // otherwise log cleanup deletes it
+    let local = crate::storage::now();
+    match file {
+        Ok(file) if local.saturating_sub(file.modification_time) > CLOCK_TOLERANCE => {
             Ok(file.modification_time)
         }
-        Ok(_) => Ok(here),
+        Ok(_) => Ok(local),
         Err(error) if is_full(&error) => {
             let times = storage.list(LOG_DIRECTORY, "")?;
             let newest = times.iter().map(|file| file.modification_time).max();
-            newest.map(|time| time.min(here)).ok_or(error)
+            newest.map(|time| time.min(local)).ok_or(error)
         }
         Err(error) => Err(error),
     }
 }
 
-/// Returns `true` if the storage has no space for a file. Deleting obsolete files is then the way to free
-/// some.
+/// Returns `true` if the storage has no space for a file; deleting obsolete files can then free some.
 pub(crate) fn is_full(error: &Error) -> bool {
     error.code() == "storage.full"
 }

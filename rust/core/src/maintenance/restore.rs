@@ -33,7 +33,7 @@ const MAX_NAMED: usize = 3;
 const CHECK_BATCH: usize = 64;
 
 /// Properties of the newest version that a restore keeps.
-const KEPT: [&str; 5] = [
+const KEPT_PROPERTIES: [&str; 5] = [
     "delta.enableInCommitTimestamps",
     "delta.inCommitTimestampEnablementVersion",
     "delta.inCommitTimestampEnablementTimestamp",
@@ -82,7 +82,7 @@ pub fn prepare(
     report.missing_files = missing(source, &adds)?;
     if !report.missing_files.is_empty() {
         if !ignore_missing {
-            return Err(refused(target.version(), &report.missing_files));
+            return Err(missing_error(target.version(), &report.missing_files));
         }
         let missing: HashSet<&String> = report.missing_files.iter().collect();
         adds.retain(|file| !missing.contains(&file.path));
@@ -98,7 +98,7 @@ pub fn prepare(
     report.restored_files_size = size(&adds);
     report.removed_files_size = size(&removes);
 
-    let description = described(source, newest, target, &report)?;
+    let description = description(source, newest, target, &report)?;
     let mut transaction = Transaction::begin(source, newest, description, options)?;
     transaction.read(None)?;
     let metadata = restored_metadata(newest.metadata(), target.metadata());
@@ -133,10 +133,10 @@ pub fn prepare(
 
 /// Returns the live files of one version that are not live in the other.
 fn live_only_in(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<AddFile>> {
-    let mut known = KeySet::default();
+    let mut other_keys = KeySet::default();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
     for rows in other.file_batches(source, columns, None)? {
-        known.extend(source.keys.of_batch(&rows?)?);
+        other_keys.extend(source.keys.of_batch(&rows?)?);
     }
     let mut files = Vec::new();
     for rows in of.file_batches(source, FileColumns::all(), None)? {
@@ -144,7 +144,7 @@ fn live_only_in(source: &Source, of: &Snapshot, other: &Snapshot) -> Result<Vec<
         let rows = rows?;
         let keys: Vec<FileActionKey> = source.keys.of_batch(&rows)?;
         for (row, key) in keys.iter().enumerate() {
-            if !known.contains(key) {
+            if !other_keys.contains(key) {
                 files.push(AddFile::of_row(&rows, row)?);
             }
         }
@@ -190,18 +190,14 @@ fn missing(source: &Source, files: &[AddFile]) -> Result<Vec<String>> {
     Ok(missing.into_iter().flatten().collect())
 }
 
-fn refused(version: u64, missing: &[String]) -> Error {
-    let named = missing
-        .iter()
-        .take(MAX_NAMED)
-        .map(String::as_str)
-        .collect::<Vec<_>>();
+fn missing_error(version: u64, missing: &[String]) -> Error {
+    let named = missing.get(..MAX_NAMED).unwrap_or(missing);
     let message = format!(
-        "{} data files of version {version} are not there any more ({}{}): restore a later version, or pass \
+        "{} data files of version {version} no longer exist ({}{}): restore a later version, or pass \
          ignore_missing_files=True to do without them",
         missing.len(),
         named.join(", "),
-        if missing.len() > MAX_NAMED {
+        if named.len() < missing.len() {
             ", ..."
         } else {
             ""
@@ -218,8 +214,8 @@ fn restored_metadata(newest: &Metadata, target: &Metadata) -> Metadata {
     };
     metadata
         .configuration
-        .retain(|key, _| !KEPT.contains(&key.as_str()));
-    for key in KEPT {
+        .retain(|key, _| !KEPT_PROPERTIES.contains(&key.as_str()));
+    for key in KEPT_PROPERTIES {
         if let Some(value) = newest.configuration.get(key) {
             metadata.configuration.insert(key.to_owned(), value.clone());
         }
@@ -227,7 +223,7 @@ fn restored_metadata(newest: &Metadata, target: &Metadata) -> Metadata {
     metadata
 }
 
-fn described(
+fn description(
     source: &Source,
     newest: &Snapshot,
     target: &Snapshot,

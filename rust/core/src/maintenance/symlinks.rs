@@ -15,8 +15,7 @@ use crate::replay::Source;
 use crate::snapshot::Snapshot;
 use crate::spec::properties::ColumnMappingMode;
 use crate::storage::{is_below, pool};
-use crate::write::AddFile;
-use crate::write::{HIVE_NULL, escaped};
+use crate::write::{AddFile, HIVE_NULL, escaped};
 
 /// The directory of the manifests.
 const DIRECTORY: &str = "_symlink_format_manifest";
@@ -67,7 +66,7 @@ pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     Ok(count)
 }
 
-/// Returns `true` if a line reader may take the character for a line break, or may drop it.
+/// Returns `true` for characters that a line reader may treat as a line break, or may drop.
 fn breaks_lines(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}' | '\u{2029}')
 }
@@ -75,8 +74,8 @@ fn breaks_lines(character: char) -> bool {
 /// Returns the lines of each manifest, by its path.
 fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Vec<String>>> {
     if snapshot.properties().column_mapping_mode != ColumnMappingMode::None {
-        let message = "readers of Parquet do not know the names of mapped columns: no manifests for tables \
-                       with column mapping";
+        let message = "manifests are not supported for tables with column mapping: plain Parquet readers do not \
+                       know the names of the columns";
         return Err(Error::unsupported("generate.column_mapping", message));
     }
     let columns = &snapshot.metadata().partition_columns;
@@ -90,8 +89,8 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
         for row in 0..rows.num_rows() {
             let file = AddFile::of_row(&rows, row)?;
             if vectors.get(row)?.is_some() {
-                let message = "this file has a deletion vector, which readers of Parquet do not know: rewrite \
-                               such files first, with delta.enableDeletionVectors=false";
+                let message = "this file has a deletion vector, which plain Parquet readers ignore: rewrite such \
+                               files first, with delta.enableDeletionVectors=false";
                 let error = Error::unsupported("generate.deletion_vectors", message);
                 return Err(error.at_path(file.path));
             }
@@ -107,9 +106,9 @@ fn manifests(source: &Source, snapshot: &Snapshot) -> Result<BTreeMap<String, Ve
             let location = source.resolver.resolve("", &file.path)?;
             let line = source.resolver.root().hadoop_path(&location);
             if line.chars().any(breaks_lines) {
-                let message = "a manifest has a line for each file, and the path of this one has a line break or \
-                               another control character: rewrite the file, by OPTIMIZE or an update, for \
-                               another name";
+                let message = "the path of this file has a line break or another control character, and a manifest \
+                               has one line per file: rewrite the file with OPTIMIZE or an update, which \
+                               gives it another name";
                 return Err(Error::unsupported("generate.path", message).at_path(file.path));
             }
             manifests.entry(path).or_default().push(format!("{line}\n"));

@@ -49,7 +49,7 @@ impl Traces {
     ///
     /// # Errors
     ///
-    /// Storage, and what reading the log may meet.
+    /// Storage errors, and the errors of reading the log.
     pub fn of(source: &Source, feature: &str, snapshot: &Snapshot) -> Result<Self> {
         let mut listing = LogListing::read(&*source.storage, 0)?;
         let newest = snapshot.version();
@@ -59,11 +59,14 @@ impl Traces {
             .retain(|instance| instance.version <= newest);
         let last = if feature == PROTECTION {
             let protected = protected_before(snapshot.metadata());
-            let below = |first| first < protected;
-            listing.earliest().is_some_and(below).then(|| protected - 1)
+            let is_protected = |first| first < protected;
+            listing
+                .earliest()
+                .is_some_and(is_protected)
+                .then(|| protected - 1)
         } else {
             let commit = last_commit(source, &listing.commits, feature)?;
-            commit.max(last_of_v2(source, &listing.checkpoints, feature)?)
+            commit.max(last_v2_checkpoint(source, &listing.checkpoints, feature)?)
         };
         let mut barrier = None;
         let later =
@@ -104,11 +107,11 @@ fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Res
         control: true,
         ..ActionSelection::default()
     };
-    let mut left = commits;
-    while !left.is_empty() {
+    let mut remaining = commits;
+    while !remaining.is_empty() {
         interrupt::check()?;
-        let (rest, run) = last_run(left);
-        left = rest;
+        let (rest, run) = last_run(remaining);
+        remaining = rest;
         let mut decoder = ActionDecoder::new(selection.clone());
         let files: Vec<_> = run
             .iter()
@@ -125,7 +128,7 @@ fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Res
         }
         if let Some(position) = positions.into_iter().max() {
             let next = actions.starts.partition_point(|start| *start <= position);
-            let commit = next.checked_sub(1).and_then(|at| run.get(at));
+            let commit = next.checked_sub(1).and_then(|index| run.get(index));
             return Ok(commit.map(|commit| commit.version));
         }
     }
@@ -135,12 +138,12 @@ fn last_commit(source: &Source, commits: &[VersionedFile], feature: &str) -> Res
 /// Splits off the last run of commits.
 fn last_run(commits: &[VersionedFile]) -> (&[VersionedFile], &[VersionedFile]) {
     let mut bytes = 0_u64;
-    let small = |commit: &&VersionedFile| {
+    let fits = |commit: &&VersionedFile| {
         let before = bytes;
         bytes = bytes.saturating_add(commit.file.size);
         before < RUN_BYTES
     };
-    let run = commits.iter().rev().take(RUN_COMMITS).take_while(small);
+    let run = commits.iter().rev().take(RUN_COMMITS).take_while(fits);
     let length = run.count();
     commits
         .split_at_checked(commits.len() - length)
@@ -162,7 +165,7 @@ fn with_vectors(files: Option<&FileActions>) -> Vec<u32> {
 }
 
 /// Returns the newest V2 checkpoint if this is the feature `v2Checkpoint`.
-fn last_of_v2(
+fn last_v2_checkpoint(
     source: &Source,
     checkpoints: &[CheckpointInstance],
     feature: &str,
@@ -171,8 +174,8 @@ fn last_of_v2(
         return Ok(None);
     }
     for checkpoint in checkpoints.iter().rev() {
-        let named = matches!(checkpoint.name, CheckpointName::Uuid { .. });
-        if named
+        let has_uuid = matches!(checkpoint.name, CheckpointName::Uuid { .. });
+        if has_uuid
             || !Checkpoint::read_control(source, checkpoint)?
                 .sidecars
                 .is_empty()
@@ -191,10 +194,10 @@ fn in_metadata(feature: &str, metadata: &Metadata) -> Result<bool> {
             has_type_changes(&schema)
         }
         "deletionVectors" | "columnMapping" | "v2Checkpoint" => {
-            let called = |feature: &crate::spec::features::TableFeature| {
+            let is_required = |feature: &crate::spec::features::TableFeature| {
                 feature.is_required_by(metadata, &StructType::default())
             };
-            find_feature(feature).is_some_and(called)
+            find_feature(feature).is_some_and(is_required)
         }
         _ => false,
     })

@@ -21,21 +21,17 @@ const TARGET: u64 = 128 << 20;
 const SMALL: u64 = TARGET / 2;
 /// A partition is compacted if it has at least this many small files.
 const MIN_FILES: usize = 50;
-/// Partitions compacted at once at most.
+/// The maximum number of partitions compacted at once.
 const MAX_PARTITIONS: usize = 128;
 
-/// Returns `true` if the table properties enable it.
+/// Returns `true` if the table properties enable auto compaction.
 pub fn is_auto_compacted(metadata: &Metadata) -> bool {
-    let is = |key: &str, values: &[&str]| {
-        let value = metadata.property(key).map(str::trim);
-        value.is_some_and(|value| {
-            values
-                .iter()
-                .any(|true_value| true_value.eq_ignore_ascii_case(value))
-        })
+    let has_value = |key: &str, values: &[&str]| {
+        let property = metadata.property(key).map(str::trim);
+        property.is_some_and(|text| values.iter().any(|value| value.eq_ignore_ascii_case(text)))
     };
-    is("delta.autoOptimize", &["true"])
-        || is(
+    has_value("delta.autoOptimize", &["true"])
+        || has_value(
             "delta.autoOptimize.autoCompact",
             &["true", "auto", "legacy"],
         )
@@ -77,7 +73,7 @@ pub fn compaction(
     let partitions: BTreeSet<StringMap> = counts.into_keys().take(MAX_PARTITIONS).collect();
     Ok(Some(Request {
         target_file_size: Some(TARGET),
-        least_file_size: Some(SMALL),
+        min_file_size: Some(SMALL),
         partitions: Some(partitions),
         ..Request::default()
     }))

@@ -12,9 +12,8 @@ use crate::snapshot::Snapshot;
 use crate::spec::file_size::runs;
 use crate::spec::properties::ColumnMappingMode;
 use crate::storage::pool::{ordered, threads};
-use crate::write::AddFile;
 use crate::write::actions::StringMap;
-use crate::write::table_layout;
+use crate::write::{AddFile, table_layout};
 
 /// Files with a larger share of deleted rows are rewritten, whatever their size.
 const MAX_DELETED: f64 = 0.05;
@@ -42,7 +41,7 @@ pub(super) fn size(file: &AddFile) -> u64 {
 }
 
 /// Returns `true` if enough rows of the file are deleted for a rewrite, or their number is unknown.
-pub(super) fn is_worn(file: &AddFile) -> bool {
+pub(super) fn has_many_deleted_rows(file: &AddFile) -> bool {
     let Some(vector) = &file.deletion_vector else {
         return false;
     };
@@ -78,7 +77,7 @@ pub(super) fn with_dropped_columns(
     let plan = ReadPlan::new(layout, None, extras)?;
     let units: Vec<Vec<ScanFile>> = files
         .chunks(FOOTERS)
-        .map(|files_of_unit| files_of_unit.iter().map(AddFile::scan_file).collect())
+        .map(|files| files.iter().map(AddFile::scan_file).collect())
         .collect();
     let source = source.clone();
     let work = move |unit: Vec<ScanFile>| {

@@ -3,7 +3,7 @@
 //! Files ordered by one run form a cube (Z-cube), which their tags record as in the reference implementation.
 //! A cube that is large enough is not rewritten.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::json;
 
@@ -23,9 +23,10 @@ const LARGE: u64 = 100 << 30;
 /// Maximum size of a new cube in bytes, unless a single file is larger.
 const MAX_CUBE: u64 = 150 << 30;
 
-const PROVIDER: &str = "liquid";
-const CUBE: &str = "ZCUBE_ID";
-const COLUMNS: &str = "ZCUBE_ZORDER_BY";
+/// The clustering provider of new files.
+pub(super) const PROVIDER: &str = "liquid";
+const CUBE_TAG: &str = "ZCUBE_ID";
+const COLUMNS_TAG: &str = "ZCUBE_ZORDER_BY";
 
 /// Returns the clustering columns as the schema spells them; `None` for a table that is not clustered.
 pub(super) fn clustering_of(
@@ -58,14 +59,13 @@ impl Cubes {
     /// Returns the live files to cluster; files of one cube share a bin.
     pub(super) fn bins(&self, files: Vec<AddFile>) -> Vec<Bin> {
         let mut cubes: BTreeMap<Option<String>, Vec<AddFile>> = BTreeMap::new();
-        for file in files.into_iter().filter(|file| self.is_ours(file)) {
-            cubes.entry(tag(&file, CUBE)).or_default().push(file);
+        for file in files.into_iter().filter(|file| self.may_cluster(file)) {
+            cubes.entry(tag(&file, CUBE_TAG)).or_default().push(file);
         }
         let bytes = |files: &[AddFile]| files.iter().map(size).sum::<u64>();
         cubes.retain(|cube, files| cube.is_none() || bytes(files) < LARGE);
-        let known: BTreeSet<&Option<String>> = cubes.keys().collect();
-        if known.len() == 1 && !known.contains(&None) {
-            return Vec::new(); // in order already
+        if cubes.len() == 1 && !cubes.contains_key(&None) {
+            return Vec::new(); // the table is one cube already
         }
         let bin = |files| Bin {
             files,
@@ -75,17 +75,17 @@ impl Cubes {
         bins.into_iter().map(bin).collect()
     }
 
-    /// Returns `true` if the file is not clustered, or by the same provider and columns.
-    fn is_ours(&self, file: &AddFile) -> bool {
+    /// Returns `true` if the file is not clustered, or is clustered by the same provider and columns.
+    fn may_cluster(&self, file: &AddFile) -> bool {
         let provider = file.clustering_provider.as_deref();
         provider.is_none_or(|provider| provider == PROVIDER)
-            && tag(file, COLUMNS).is_none_or(|columns| columns == self.columns)
+            && tag(file, COLUMNS_TAG).is_none_or(|columns| columns == self.columns)
     }
 
     fn tags(&self) -> StringMap {
         StringMap::from([
-            (CUBE.to_owned(), Some(new_id())),
-            (COLUMNS.to_owned(), Some(self.columns.clone())),
+            (CUBE_TAG.to_owned(), Some(new_id())),
+            (COLUMNS_TAG.to_owned(), Some(self.columns.clone())),
         ])
     }
 }

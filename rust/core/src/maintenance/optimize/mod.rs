@@ -5,7 +5,7 @@
 //! target size. The rows stay the same: files are added and removed with `dataChange` false, and rows keep
 //! their row ids and commit versions. Each bin is a plain value that another process can rewrite.
 //!
-//! Rows are ordered in bounded memory. A [`Sampled`] order derives from a sample the position on the curve at
+//! Rows are ordered in bounded memory. A [`SampledOrder`] derives from a sample the position on the curve at
 //! which each file begins; [`spill_piece`] writes the rows of a few files into one temporary file,
 //! partitioned by position on the curve; [`write_ordered`] reads all parts of a position range, sorts them,
 //! and appends them to a file. A part that decodes to more than its share of memory is divided first.
@@ -27,9 +27,9 @@ mod spill;
 
 pub use auto::{compaction, is_auto_compacted};
 pub use bin::{Bin, metrics};
-pub use order::{Curve, Sampled};
+pub use order::{Curve, SampledOrder};
 pub use ordered::write_ordered;
-pub use pack::{Facts, pack};
+pub use pack::{RewriteSettings, pack};
 pub use plan::{Plan, Request, target_file_size};
-pub use sample::sampled;
+pub use sample::sample_order;
 pub use spill::{Spilled, spill_piece};

@@ -24,9 +24,9 @@ use crate::error::{Error, Result};
 
 /// Random low-order bits of a position.
 const RANDOM_BITS: u32 = 16;
-/// Bits of all coordinates of a cell together, and at most of one.
+/// The maximum number of bits of all coordinates of a cell together, and of a single coordinate.
 const POSITION_BITS: u32 = 48;
-const COORDINATE: u32 = 10;
+const COORDINATE_BITS: u32 = 10;
 /// Sampled values for the ranks of a single column.
 const SAMPLED_VALUES: usize = 1 << 15;
 
@@ -42,7 +42,7 @@ pub enum Curve {
 
 /// The order of the rows of a bin, derived from a sample.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Sampled {
+pub struct SampledOrder {
     /// The paths of the columns.
     columns: Vec<Vec<String>>,
     curve: Curve,
@@ -55,7 +55,7 @@ pub struct Sampled {
     parts_of_file: usize,
 }
 
-impl Sampled {
+impl SampledOrder {
     /// Creates the order from sampled rows, one array per column, with `files` of about `parts_of_file` parts
     /// each.
     pub(super) fn new(
@@ -71,7 +71,7 @@ impl Sampled {
         };
         let values = sample
             .iter()
-            .map(|column| evenly(column, max))
+            .map(|column| evenly_spaced(column, max))
             .collect::<Result<Vec<_>>>()?;
         let mut order = Self {
             columns,
@@ -199,7 +199,7 @@ fn divide(positions: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
             .copied()
     };
     let cut = match (at(left * 2 - 1), at(left * 2 + 1)) {
-        (Some(min), Some(max)) => roundest(min, max),
+        (Some(min), Some(max)) => most_trailing_zeros(min, max),
         _ => 0,
     };
     let (before, after) = positions.split_at(positions.partition_point(|position| *position < cut));
@@ -209,17 +209,17 @@ fn divide(positions: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
 }
 
 /// Returns the number in `min + 1..=max` with the most trailing zeros.
-fn roundest(min: u64, max: u64) -> u64 {
+fn most_trailing_zeros(min: u64, max: u64) -> u64 {
     match min ^ max {
         0 => max,
-        apart => (max >> apart.ilog2()) << apart.ilog2(),
+        difference => (max >> difference.ilog2()) << difference.ilog2(),
     }
 }
 
 /// Returns the number of bits per coordinate.
 fn bits(columns: usize) -> u32 {
     let columns = u32::try_from(columns.max(1)).unwrap_or(POSITION_BITS);
-    (POSITION_BITS / columns).clamp(1, COORDINATE)
+    (POSITION_BITS / columns).clamp(1, COORDINATE_BITS)
 }
 
 /// Returns the next pseudo-random number.
@@ -235,16 +235,16 @@ const NULLS_FIRST: SortOptions = SortOptions {
 };
 
 /// Returns at most `max` values of a column, evenly spaced, sorted, without nulls.
-fn evenly(column: &ArrayRef, max: usize) -> Result<ArrayRef> {
+fn evenly_spaced(column: &ArrayRef, max: usize) -> Result<ArrayRef> {
     let sorted = sort(column, Some(NULLS_FIRST)).map_err(unordered)?;
     let nulls = sorted.logical_null_count();
-    let known = sorted.slice(nulls, sorted.len() - nulls);
-    if known.len() <= max {
-        return Ok(known);
+    let values = sorted.slice(nulls, sorted.len() - nulls);
+    if values.len() <= max {
+        return Ok(values);
     }
-    let positions = (1..=max).map(|number| (number * known.len() / (max + 1)) as u64);
+    let positions = (1..=max).map(|number| (number * values.len() / (max + 1)) as u64);
     let positions = arrow_array::UInt64Array::from_iter_values(positions);
-    take(&known, &positions, None).map_err(unordered)
+    take(&values, &positions, None).map_err(unordered)
 }
 
 /// Returns for each value how many of `values` are less than it, and how many are less than or equal to it;
@@ -298,12 +298,17 @@ fn ranks(
 
 /// Returns the column at a path; null where a struct on the path is null.
 pub(super) fn column(rows: &RecordBatch, path: &[String]) -> Result<ArrayRef> {
-    let lost = || Error::corrupt("log.columns", "rows lack a column to order them by");
-    let (first, rest) = path.split_first().ok_or_else(lost)?;
-    let mut values = Arc::clone(rows.column_by_name(first).ok_or_else(lost)?);
+    let missing = || {
+        Error::corrupt(
+            "log.columns",
+            "the rows lack a column that they are ordered by",
+        )
+    };
+    let (first, rest) = path.split_first().ok_or_else(missing)?;
+    let mut values = Arc::clone(rows.column_by_name(first).ok_or_else(missing)?);
     for name in rest {
-        let parts = values.as_struct_opt().ok_or_else(lost)?;
-        let part = parts.column_by_name(name).ok_or_else(lost)?;
+        let parts = values.as_struct_opt().ok_or_else(missing)?;
+        let part = parts.column_by_name(name).ok_or_else(missing)?;
         let nulls = NullBuffer::union(parts.nulls(), part.nulls());
         let data = part.to_data().into_builder().nulls(nulls);
         values = make_array(data.build().map_err(unordered)?);

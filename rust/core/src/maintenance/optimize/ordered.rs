@@ -17,9 +17,9 @@ use arrow_schema::{ArrowError, DataType, SortOptions};
 use arrow_select::concat::concat;
 use bytes::Bytes;
 
-use super::order::{Sampled, column, even_cuts};
-use super::pack::Facts;
-use super::spill::{Divided, Row, Spilled, each_interleaved, rows_of, spill, spill_error};
+use super::order::{SampledOrder, column, even_cuts};
+use super::pack::RewriteSettings;
+use super::spill::{Row, RowsByPart, Spilled, each_interleaved, rows_of, spill, spill_error};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::arrow::strict_cast;
@@ -42,22 +42,22 @@ const SAMPLED_POSITIONS: usize = 1 << 20;
 /// Storage errors; Corrupt: `optimize.spilled` for a temporary file that differs from what was written.
 pub fn write_ordered(
     source: &Source,
-    facts: &Facts,
-    order: &Sampled,
+    settings: &RewriteSettings,
+    order: &SampledOrder,
     file: usize,
     spilled: &[Spilled],
     storage: &dyn Storage,
 ) -> Result<WrittenFiles> {
-    let mut ordered = Ordered {
+    let mut ordered = OrderedFile {
         order,
         storage,
-        writer: facts.writer()?,
+        writer: settings.writer()?,
         written: WrittenFiles::new(source),
     };
     for part in order.parts_of(file) {
         ordered.write(spilled, part)?;
     }
-    let Ordered {
+    let OrderedFile {
         mut writer,
         mut written,
         ..
@@ -67,14 +67,14 @@ pub fn write_ordered(
 }
 
 /// A file being written.
-struct Ordered<'a> {
-    order: &'a Sampled,
+struct OrderedFile<'a> {
+    order: &'a SampledOrder,
     storage: &'a dyn Storage,
     writer: DataWriter,
     written: WrittenFiles,
 }
 
-impl Ordered<'_> {
+impl OrderedFile<'_> {
     /// Writes the rows of a part.
     fn write(&mut self, spilled: &[Spilled], part: usize) -> Result<()> {
         let bytes = bytes_of(spilled, part);
@@ -83,21 +83,21 @@ impl Ordered<'_> {
         }
         let cuts = self.cuts(spilled, part, bytes.div_ceil(PIECE_BYTES))?;
         let (Some(first), true) = (spilled.first(), cuts.first() != cuts.last()) else {
-            return self.write_sorted(spilled, part); // rows that nothing distinguishes
+            return self.write_sorted(spilled, part); // all rows have the same position
         };
         let path = match first.path.rsplit_once('/') {
             Some((directory, _)) => format!("{directory}/{}", new_id()),
             None => new_id(),
         };
-        let divided = self.divided(spilled, part, &cuts, path.clone());
+        let divided = self.divide(spilled, part, &cuts, path.clone());
         let written = divided.and_then(|pieces| {
             let pieces = [pieces];
             (0..=cuts.len()).try_for_each(|piece| match bytes_of(&pieces, piece) {
-                most if most < bytes => self.write(&pieces, piece),
+                smaller if smaller < bytes => self.write(&pieces, piece),
                 _ => self.write_sorted(&pieces, piece),
             })
         });
-        let _first_error_counts = self.storage.delete(&[&path]);
+        let _ = self.storage.delete(&[&path]); // an error of the write counts more
         written
     }
 
@@ -142,14 +142,14 @@ impl Ordered<'_> {
     }
 
     /// Rewrites the rows of a part to a temporary file of their own, piece by piece.
-    fn divided(
+    fn divide(
         &self,
         spilled: &[Spilled],
         part: usize,
         cuts: &[u64],
         path: String,
     ) -> Result<Spilled> {
-        let divide = |rows: RecordBatch| -> Result<Divided> {
+        let divide = |rows: RecordBatch| -> Result<RowsByPart> {
             let piece = |position: &u64| cuts.partition_point(|cut| cut <= position);
             let pieces = positions(&rows)?.iter().map(piece).collect();
             Ok((rows, pieces))
@@ -202,14 +202,14 @@ fn positions(rows: &RecordBatch) -> Result<&ScalarBuffer<u64>> {
 }
 
 /// Returns the rows of all batches in the order of their positions.
-fn in_order(order: &Sampled, batches: &[RecordBatch]) -> Result<Vec<Row>> {
+fn in_order(order: &SampledOrder, batches: &[RecordBatch]) -> Result<Vec<Row>> {
     let numbered = || batches.iter().enumerate();
     let Some(path) = order.only_column() else {
         let mut rows: Vec<(u64, Row)> = Vec::new();
         for (number, batch) in numbered() {
             let cells = positions(batch)?
                 .iter()
-                .map(|position| Sampled::without_random_bits(*position));
+                .map(|position| SampledOrder::without_random_bits(*position));
             rows.extend(cells.zip(rows_of(number, batch)));
         }
         rows.sort_unstable();

@@ -10,7 +10,7 @@ use crate::write::{DataWriter, WriteOptions, WrittenFiles};
 
 /// The parts of the table's definition that its data files depend on.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct RewriteSettings {
     /// The table's metadata.
     pub metadata: Metadata,
     /// The table's protocol.
@@ -19,7 +19,7 @@ pub struct Facts {
     pub durable: bool,
 }
 
-impl Facts {
+impl RewriteSettings {
     /// Creates a writer that closes its file only at the end.
     pub(super) fn writer(&self) -> Result<DataWriter> {
         let options = WriteOptions {
@@ -36,14 +36,19 @@ impl Facts {
 /// # Errors
 ///
 /// The errors of the data files and their vectors; storage.
-pub fn pack(source: &Source, facts: &Facts, split: &Split, threads: usize) -> Result<WrittenFiles> {
+pub fn pack(
+    source: &Source,
+    settings: &RewriteSettings,
+    split: &Split,
+    threads: usize,
+) -> Result<WrittenFiles> {
     let mut written = WrittenFiles::new(source);
-    let mut writer = facts.writer()?;
-    let look = ReadAheadLimits {
+    let mut writer = settings.writer()?;
+    let limits = ReadAheadLimits {
         threads,
         ..ReadAheadLimits::default()
     };
-    for rows in split.rows_with(source, look)? {
+    for rows in split.rows_with(source, limits)? {
         interrupt::check()?;
         writer.copy(&rows?, &mut written)?;
     }

@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::bin::Bin;
 use super::candidates::{
-    by_partition, has_deleted_rows, is_worn, live, packed, size, with_dropped_columns,
+    by_partition, has_deleted_rows, has_many_deleted_rows, live, packed, size, with_dropped_columns,
 };
-use super::clustering::{Cubes, clustering_of};
+use super::clustering::{Cubes, PROVIDER, clustering_of};
 use super::order::Curve;
 use crate::definition::clustering::ordered_columns;
 use crate::error::{Error, Result};
@@ -37,7 +37,7 @@ pub struct Request {
     /// Target file size in bytes.
     pub target_file_size: Option<u64>,
     /// Files of at least this size are not rewritten; defaults to the target size.
-    pub least_file_size: Option<u64>,
+    pub min_file_size: Option<u64>,
     /// Rewrite only files with deleted rows or dropped columns.
     pub purge: bool,
     /// Compact only these partitions, on behalf of a write.
@@ -89,10 +89,8 @@ impl Plan {
             }
             _ => None,
         };
-        let target = match request.target_file_size {
-            Some(size) => size,
-            None => target_file_size(metadata),
-        };
+        let target = request.target_file_size;
+        let target = target.unwrap_or_else(|| target_file_size(metadata));
         let names = |columns: &[Vec<String>]| -> Vec<String> {
             columns.iter().map(|path| column_path_text(path)).collect()
         };
@@ -133,7 +131,7 @@ impl Plan {
             operation: if request.purge { "REORG" } else { "OPTIMIZE" },
             parameters,
             bins,
-            clustering_provider: (!cluster_by.is_empty()).then_some("liquid"),
+            clustering_provider: (!cluster_by.is_empty()).then_some(PROVIDER),
             order,
             target,
         })
@@ -164,11 +162,11 @@ fn check(request: &Request, clustered: bool) -> Result<()> {
     if request.target_file_size == Some(0) {
         return refused(
             "argument.range",
-            "target_file_size is 0: pass bytes from 1 on",
+            "target_file_size is 0: pass at least one byte",
         );
     }
     if clustered && request.condition.is_some() {
-        let message = "a clustered table has no partitions: leave the condition out";
+        let message = "a clustered table has no partitions: omit the condition";
         return refused("optimize.clustered", message);
     }
     if clustered && !request.z_order_by.is_empty() {
@@ -177,7 +175,7 @@ fn check(request: &Request, clustered: bool) -> Result<()> {
         return refused("optimize.clustered", message);
     }
     if request.purge && !request.z_order_by.is_empty() {
-        let message = "a purge rewrites files as they are: leave z_order_by out";
+        let message = "a purge keeps the order of rows: omit z_order_by";
         return refused("optimize.purge", message);
     }
     Ok(())
@@ -193,7 +191,7 @@ fn partition_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<Fi
     };
     if let Some(column) = bound.columns().iter().find(other) {
         let message = format!(
-            "the condition may use partition columns only, which are [{}], and not {}",
+            "the condition may use only the partition columns, [{}], not {}",
             partitions.join(", "),
             column_path_text(&column.path)
         );
@@ -237,9 +235,10 @@ impl Packing<'_> {
             files.retain(|file| has_deleted_rows(file) || dropped.contains(&file.path));
             return Ok(packed(files).map(plain).collect());
         }
-        let least = self.request.least_file_size.unwrap_or(self.target);
-        let keep = |file: &AddFile| inside(file) && (size(file) < least || is_worn(file));
-        let gains = |bin: &Vec<AddFile>| bin.len() > 1 || bin.iter().any(is_worn);
+        let min_size = self.request.min_file_size.unwrap_or(self.target);
+        let keep =
+            |file: &AddFile| inside(file) && (size(file) < min_size || has_many_deleted_rows(file));
+        let gains = |bin: &Vec<AddFile>| bin.len() > 1 || bin.iter().any(has_many_deleted_rows);
         let bins = packed(self.live(&keep)?).filter(gains);
         Ok(bins.map(plain).collect())
     }

@@ -9,7 +9,7 @@ use arrow_select::take::take;
 
 use super::bin::Bin;
 use super::candidates::size;
-use super::order::{Sampled, column};
+use super::order::{SampledOrder, column};
 use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -37,7 +37,7 @@ const MAX_PARTS: u64 = 256;
 /// # Errors
 ///
 /// The errors of reading data files; storage errors.
-pub fn sampled(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sampled>> {
+pub fn sample_order(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<SampledOrder>> {
     let Some((columns, curve)) = &plan.order else {
         return Ok(None);
     };
@@ -50,7 +50,7 @@ pub fn sampled(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sampled
     );
     let sample = rows(source, plan, bin, columns, num_rows)?;
     let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    let order = Sampled::new(
+    let order = SampledOrder::new(
         columns.clone(),
         *curve,
         &sample,
@@ -74,9 +74,9 @@ fn rows(
     let layout = table_layout(metadata, properties)?;
     let read = ReadPlan::new(layout, Some(&roots), Extras::default())?;
     let step = bin.files.len().div_ceil(MAX_FILES).max(1);
-    let chosen: Vec<_> = bin.files.iter().step_by(step).collect();
-    let bytes: u64 = chosen.iter().map(|file| size(file)).sum();
-    let units: Vec<(ScanFile, u64)> = chosen
+    let files: Vec<_> = bin.files.iter().step_by(step).collect();
+    let bytes: u64 = files.iter().map(|file| size(file)).sum();
+    let units: Vec<(ScanFile, u64)> = files
         .iter()
         .map(|file| {
             let share = u128::from(num_rows) * u128::from(size(file)) / u128::from(bytes.max(1));
@@ -92,13 +92,13 @@ fn rows(
         let open = Arc::new(open_with_deleted_rows(&read, &source, &file)?);
         let units = open.units();
         let step = units.len().div_ceil(groups).max(1);
-        let taken = units.iter().step_by(step).count().max(1) as u64;
+        let units_read = units.iter().step_by(step).count().max(1) as u64;
         let mut columns_of_batches: Vec<Vec<ArrayRef>> = Vec::new();
         for unit in units.iter().step_by(step) {
             let rows = unit.rows.end - unit.rows.start;
-            let every = (rows * taken / num_rows.max(1)).max(1);
+            let every = (rows * units_read / num_rows.max(1)).max(1);
             let mut next = every / 2;
-            let max_rows = BYTES / (files as u64 * taken);
+            let max_rows = BYTES / (files as u64 * units_read);
             for batch in open.read(unit)? {
                 let batch = batch?;
                 let columns = batch.columns().iter();
@@ -112,13 +112,13 @@ fn rows(
         Ok(columns_of_batches)
     };
     let mut all: Vec<Vec<ArrayRef>> = Vec::new();
-    for some in ordered(units, threads() * 2, work) {
-        all.append(&mut some?);
+    for batches in ordered(units, threads() * 2, work) {
+        all.append(&mut batches?);
     }
-    let joined = |at: usize| {
+    let joined = |index: usize| {
         let parts: Vec<&dyn arrow_array::Array> = all
             .iter()
-            .filter_map(|columns| columns.get(at).map(|column| &**column as _))
+            .filter_map(|columns| columns.get(index).map(|column| &**column as _))
             .collect();
         concat(&parts).map_err(cannot_sample)
     };

@@ -13,7 +13,7 @@ use arrow_select::interleave::interleave_record_batch;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::order::Sampled;
+use super::order::SampledOrder;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::scan::Split;
@@ -22,7 +22,7 @@ use crate::storage::pool::rows::ReadAheadLimits;
 use crate::storage::{Storage, interrupt};
 
 /// The column of positions, after all others.
-const POSITION: &str = "__deltareplay_place";
+const POSITION: &str = "__deltareplay_position";
 /// Rows written at a time.
 const STEP: usize = 64 << 10;
 /// Decoded bytes that a piece may read ahead.
@@ -67,21 +67,21 @@ pub(super) type Row = (u32, u32);
 /// The errors of reading data files and deletion vectors; storage errors.
 pub fn spill_piece(
     source: &Source,
-    order: &Sampled,
+    order: &SampledOrder,
     split: &Split,
     storage: &dyn Storage,
     path: String,
 ) -> Result<Spilled> {
-    let look = ReadAheadLimits {
+    let limits = ReadAheadLimits {
         bytes: AHEAD,
         threads: 1,
     };
     let mut seed = split.paths().fold(0, |seed, path| {
         xxhash_rust::xxh3::xxh3_64_with_seed(path.as_bytes(), seed)
     });
-    let placed = split
-        .rows_with(source, look)?
-        .map(|rows| -> Result<Divided> {
+    let rows = split
+        .rows_with(source, limits)?
+        .map(|rows| -> Result<RowsByPart> {
             let rows = rows?;
             let positions = order.positions_of(&rows, seed)?;
             seed = seed.wrapping_add(1);
@@ -91,15 +91,15 @@ pub fn spill_piece(
                 .collect();
             Ok((with_positions(&rows, positions)?, parts))
         });
-    spill(placed, order.parts(), storage, path)
+    spill(rows, order.parts(), storage, path)
 }
 
 /// Rows with their positions, and the part of each row.
-pub(super) type Divided = (RecordBatch, Vec<usize>);
+pub(super) type RowsByPart = (RecordBatch, Vec<usize>);
 
 /// Writes rows to `path`, grouped by part.
 pub(super) fn spill(
-    rows: impl Iterator<Item = Result<Divided>>,
+    rows: impl Iterator<Item = Result<RowsByPart>>,
     parts: usize,
     storage: &dyn Storage,
     path: String,
@@ -136,7 +136,7 @@ struct Runs<I> {
     length: u64,
 }
 
-impl<I: Iterator<Item = Result<Divided>>> Runs<I> {
+impl<I: Iterator<Item = Result<RowsByPart>>> Runs<I> {
     /// Returns the next run as bytes of the file, part by part.
     fn next(&mut self) -> Result<Option<Bytes>> {
         let mut batches: Vec<RecordBatch> = Vec::new();
@@ -144,10 +144,10 @@ impl<I: Iterator<Item = Result<Divided>>> Runs<I> {
         let mut held = 0;
         while held < RUN_BYTES {
             interrupt::check()?;
-            let Some((rows, divided)) = self.rows.next().transpose()? else {
+            let Some((rows, part_of_row)) = self.rows.next().transpose()? else {
                 break;
             };
-            for (row, part) in rows_of(batches.len(), &rows).zip(divided) {
+            for (row, part) in rows_of(batches.len(), &rows).zip(part_of_row) {
                 if let Some(part) = parts.get_mut(part) {
                     part.push(row);
                 }
@@ -162,7 +162,7 @@ impl<I: Iterator<Item = Result<Divided>>> Runs<I> {
         let mut ends = Vec::with_capacity(parts.len());
         for rows in &parts {
             if !rows.is_empty() {
-                bytes = written(bytes, &batches, rows)?;
+                bytes = append_stream(bytes, &batches, rows)?;
             }
             ends.push(self.length + bytes.len() as u64);
         }
@@ -208,7 +208,8 @@ fn with_positions(rows: &RecordBatch, positions: Vec<u64>) -> Result<RecordBatch
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(spill_error)
 }
 
-fn written(bytes: Vec<u8>, batches: &[RecordBatch], rows: &[Row]) -> Result<Vec<u8>> {
+/// Appends a stream of rows in Arrow IPC format.
+fn append_stream(bytes: Vec<u8>, batches: &[RecordBatch], rows: &[Row]) -> Result<Vec<u8>> {
     let Some(first) = batches.first() else {
         return Ok(bytes);
     };

@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use serde_json::{Value, json};
 
-use super::{Visible, directories_above, named_by};
+use super::{VisibleNames, collect_referenced, directories_above};
 use crate::codec::commit::{ActionSelection, FileActions};
 use crate::codec::file_actions::FileField;
 use crate::error::{Error, ErrorKind, Result};
@@ -52,7 +52,7 @@ pub(super) fn candidates(
 ) -> Result<(BTreeSet<String>, Option<u64>)> {
     let (listing, end) = commits(source, snapshot, cutoff)?;
     let earliest = listing.commits.first().map_or(0, |commit| commit.version);
-    let done = last(source)?;
+    let done = recorded_version(source)?;
     let reached = done.is_some_and(|done| done.saturating_add(1) >= earliest);
     if earliest != 0 && !reached {
         let message = format!(
@@ -86,29 +86,29 @@ pub(super) fn candidates(
         cdcs: Some(vec![FileField::Path]),
         ..ActionSelection::default()
     };
-    let mut named = BTreeSet::new();
+    let mut candidates = BTreeSet::new();
     for batch in decode_tail(&source.storage, &commits, &selection)? {
         if let Some(removes) = batch.removes {
-            expired(source, &removes, cutoff, &mut named)?;
+            collect_expired(source, &removes, cutoff, &mut candidates)?;
         }
         if let Some(cdcs) = batch.cdcs {
-            take(source, &cdcs, |_| true, false, &mut named)?;
+            collect(source, &cdcs, |_| true, false, &mut candidates)?;
         }
     }
-    Ok((named, Some(end)))
+    Ok((candidates, Some(end)))
 }
 
 /// Returns the candidates that a full vacuum would list as well: files that exist, are visible, are older
 /// than the cutoff, and do not lie in a directory that is a link.
 pub(super) fn stored(
     source: &Source,
-    visible: &Visible,
-    mut named: BTreeSet<String>,
+    visible: &VisibleNames,
+    mut candidates: BTreeSet<String>,
     cutoff: i64,
 ) -> Result<Vec<FileMeta>> {
     let mut links: HashMap<String, bool> = HashMap::new();
-    named.retain(|path| {
-        visible.reaches(path)
+    candidates.retain(|path| {
+        visible.is_reachable(path)
             && !directories_above(path).any(|directory| {
                 let known = links.get(directory).copied();
                 known.unwrap_or_else(|| {
@@ -119,7 +119,7 @@ pub(super) fn stored(
             })
     });
     let storage = Arc::clone(&source.storage);
-    let files = pool::map_concurrently(named.into_iter().collect(), move |path: &String| {
+    let files = pool::map_concurrently(candidates.into_iter().collect(), move |path: &String| {
         stored_file(&*storage, path)
     })?;
     let is_old = |file: &FileMeta| file.modification_time < cutoff;
@@ -138,11 +138,11 @@ fn stored_file(storage: &dyn Storage, path: &str) -> Result<Option<FileMeta>> {
     }
 }
 
-fn expired(
+fn collect_expired(
     source: &Source,
     removes: &FileActions,
     cutoff: i64,
-    named: &mut BTreeSet<String>,
+    candidates: &mut BTreeSet<String>,
 ) -> Result<()> {
     let times = removes
         .rows
@@ -154,15 +154,16 @@ fn expired(
         .map(|time| time.unwrap_or(0))
         .collect();
     let old = |row: usize| times.get(row).is_some_and(|time| *time < cutoff);
-    take(source, removes, old, true, named)
+    collect(source, removes, old, true, candidates)
 }
 
-fn take(
+/// Collects the paths of the selected actions, with those of their deletion vectors on request.
+fn collect(
     source: &Source,
     actions: &FileActions,
     is_selected: impl Fn(usize) -> bool,
     vectors: bool,
-    named: &mut BTreeSet<String>,
+    candidates: &mut BTreeSet<String>,
 ) -> Result<()> {
     let names = actions.rows.column_by_name(FileField::Path.name());
     let Some(names) = names.and_then(|names| names.as_string_opt::<i32>()) else {
@@ -175,17 +176,17 @@ fn take(
     {
         if vectors {
             let mut paths = HashSet::new();
-            named_by(source, &actions.rows.slice(row, 1), &mut paths)?;
-            named.extend(paths);
+            collect_referenced(source, &actions.rows.slice(row, 1), &mut paths)?;
+            candidates.extend(paths);
         } else {
-            named.extend(super::inside(source, name.unwrap_or_default())?);
+            candidates.extend(super::inside(source, name.unwrap_or_default())?);
         }
     }
     Ok(())
 }
 
 /// Returns the version up to which removed files are known to be deleted.
-fn last(source: &Source) -> Result<Option<u64>> {
+fn recorded_version(source: &Source) -> Result<Option<u64>> {
     let bytes = match source.storage.read_at_most(INFO, MAX_INFO_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.code() == "storage.not_found" => return Ok(None),
@@ -198,14 +199,14 @@ fn last(source: &Source) -> Result<Option<u64>> {
 }
 
 /// Records the version up to which a vacuum deleted removed files.
-pub(super) fn note(source: &Source, searched: Option<u64>) -> Result<()> {
-    let Some(version) = searched else {
+pub(super) fn record_version(source: &Source, version: Option<u64>) -> Result<()> {
+    let Some(version) = version else {
         return Ok(());
     };
     let info = json!({ LATEST: version });
     match source.storage.put(INFO, info.to_string().as_bytes()) {
         // the next run checks the same commits again
         Err(error) if is_full(&error) => Ok(()),
-        written => written,
+        outcome => outcome,
     }
 }

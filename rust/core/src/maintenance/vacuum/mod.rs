@@ -56,9 +56,9 @@ pub struct Vacuum {
     /// directories younger.
     #[serde(skip)]
     pub(crate) directories: Vec<String>,
-    /// The last commit whose removed files are all deleted afterwards.
+    /// The last commit whose removed files are all deleted by this vacuum.
     #[serde(skip)]
-    pub(crate) searched: Option<u64>,
+    pub(crate) covered: Option<u64>,
 }
 
 /// Returns the retention period of files and the instant at which it begins, both in milliseconds.
@@ -77,18 +77,18 @@ pub fn period(
     if !options.dry_run {
         source.check_allowed(Permission::Vacuum)?;
     }
-    let least = snapshot.properties().deleted_file_retention;
-    let retention = options.retention.unwrap_or(least);
+    let min_retention = snapshot.properties().deleted_file_retention;
+    let retention = options.retention.unwrap_or(min_retention);
     if retention < 0 {
         let message = "the retention cannot be negative";
         return Err(Error::invalid("vacuum.retention", message));
     }
-    if retention < least && !options.force {
+    if retention < min_retention && !options.force {
         let message = format!(
-            "a retention of {} hours is shorter than delta.deletedFileRetentionDuration, {} hours: files \
-             that are still in use could be deleted; pass a longer one, or force=True if none are",
+            "a retention of {} hours is shorter than delta.deletedFileRetentionDuration, {} hours, and could \
+             delete files that are still in use: pass a longer one, or force=True if no such file is in use",
             hours(retention),
-            hours(least)
+            hours(min_retention)
         );
         return Err(Error::invalid("vacuum.retention", message));
     }
@@ -107,12 +107,12 @@ pub fn plan(
     options: &VacuumOptions,
 ) -> Result<Vacuum> {
     let (retention, cutoff) = period(source, snapshot, now, options)?;
-    let visible = Visible::of(snapshot)?;
+    let visible = VisibleNames::of(snapshot)?;
     let listing = (!options.lite).then(|| {
-        let (own, visible) = (source.clone(), visible.clone());
+        let (table, visible) = (source.clone(), visible.clone());
         in_background(&source.storage, move |_| {
-            let directories = old_directories(&own, &visible, cutoff)?;
-            Ok((directories, old_files(&own, &visible, cutoff)?))
+            let directories = old_directories(&table, &visible, cutoff)?;
+            Ok((directories, old_files(&table, &visible, cutoff)?))
         })
     });
     let protected = protected(source, snapshot, cutoff)?;
@@ -124,19 +124,19 @@ pub fn plan(
         files: Vec::new(),
         size_in_bytes: 0,
         directories: Vec::new(),
-        searched: None,
+        covered: None,
     };
     let files = if let Some(listing) = listing {
-        report.searched = lite::covered(source, snapshot, cutoff)?;
+        report.covered = lite::covered(source, snapshot, cutoff)?;
         let (directories, mut files) = listing.wait()?;
         report.directories = directories;
         files.retain(|file| !protected.contains(&file.path));
         files
     } else {
-        let (mut named, searched) = lite::candidates(source, snapshot, cutoff)?;
-        report.searched = searched;
-        named.retain(|path| !protected.contains(path));
-        lite::stored(source, &visible, named, cutoff)?
+        let (mut candidates, covered) = lite::candidates(source, snapshot, cutoff)?;
+        report.covered = covered;
+        candidates.retain(|path| !protected.contains(path));
+        lite::stored(source, &visible, candidates, cutoff)?
     };
     for FileMeta { path, size, .. } in files {
         report.size_in_bytes = report.size_in_bytes.saturating_add(size);
@@ -154,7 +154,7 @@ pub fn plan(
 pub fn delete(source: &Source, report: &Vacuum) -> Result<usize> {
     let paths: Vec<&str> = report.files.iter().map(String::as_str).collect();
     delete_all(&*source.storage, &paths)?;
-    lite::note(source, report.searched)?;
+    lite::record_version(source, report.covered)?;
     delete_directories(source, &report.directories)
 }
 
@@ -167,16 +167,16 @@ fn delete_directories(source: &Source, directories: &[String]) -> Result<usize> 
 }
 
 /// Returns the visible files that are older than the cutoff.
-fn old_files(source: &Source, visible: &Visible, cutoff: i64) -> Result<Vec<FileMeta>> {
-    let enter = |directory: &str| visible.is(directory);
+fn old_files(source: &Source, visible: &VisibleNames, cutoff: i64) -> Result<Vec<FileMeta>> {
+    let enter = |directory: &str| visible.is_visible(directory);
     let mut files = source.storage.list_below("", &enter)?;
-    files.retain(|file| visible.is(&file.path) && file.modification_time < cutoff);
+    files.retain(|file| visible.is_visible(&file.path) && file.modification_time < cutoff);
     Ok(files)
 }
 
 /// Returns the visible directories that are older than the cutoff, innermost first.
-fn old_directories(source: &Source, visible: &Visible, cutoff: i64) -> Result<Vec<String>> {
-    let enter = |directory: &str| visible.is(directory);
+fn old_directories(source: &Source, visible: &VisibleNames, cutoff: i64) -> Result<Vec<String>> {
+    let enter = |directory: &str| visible.is_visible(directory);
     let mut directories = source.storage.list_directories(&enter)?;
     directories.retain(|directory| directory.modification_time < cutoff);
     let innermost_first = directories.into_iter().rev();
@@ -190,12 +190,12 @@ fn hours(milliseconds: i64) -> i64 {
 /// The names that a vacuum lists: those that begin with `_` or `.` are hidden, except for change data files,
 /// directories of partitions, and files left by Spark tasks in a staging directory of this library.
 #[derive(Clone, Debug)]
-pub(crate) struct Visible {
+pub(crate) struct VisibleNames {
     partitions: Vec<String>,
     iceberg: bool,
 }
 
-impl Visible {
+impl VisibleNames {
     /// Creates the rules for a table.
     ///
     /// # Errors
@@ -231,12 +231,12 @@ impl Visible {
     }
 
     /// Returns `true` if every part of a path from the table root is visible.
-    fn reaches(&self, path: &str) -> bool {
-        directories_above(path).all(|directory| self.is(directory)) && self.is(path)
+    pub(crate) fn is_reachable(&self, path: &str) -> bool {
+        directories_above(path).all(|directory| self.is_visible(directory)) && self.is_visible(path)
     }
 
-    /// Checks the last part of a path whose parents were checked before.
-    pub(crate) fn is(&self, path: &str) -> bool {
+    /// Returns `true` if the last part of a path is visible; its parents are checked separately.
+    pub(crate) fn is_visible(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or_default();
         if self.iceberg && path == "metadata" {
             return false;
@@ -271,11 +271,11 @@ fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSe
     let mut paths = HashSet::new();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
     for rows in snapshot.file_batches(source, columns, None)? {
-        named_by(source, &rows?, &mut paths)?;
+        collect_referenced(source, &rows?, &mut paths)?;
     }
     // a file removed at exactly this time stays
     for rows in snapshot.tombstones_since(source, cutoff - 1)?.batches {
-        named_by(source, &rows, &mut paths)?;
+        collect_referenced(source, &rows, &mut paths)?;
     }
     Ok(paths)
 }
@@ -285,7 +285,7 @@ fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSe
 /// # Errors
 ///
 /// Corrupt: a path, a descriptor.
-pub(crate) fn named_by(
+pub(crate) fn collect_referenced(
     source: &Source,
     rows: &RecordBatch,
     paths: &mut HashSet<String>,

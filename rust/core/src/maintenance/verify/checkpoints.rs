@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 
 use super::findings::{Findings, Severity};
-use super::state::{Live, State, expiring, same_metadata};
+use super::state::{LiveFile, State, expiring, same_metadata};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
@@ -18,8 +18,8 @@ use crate::log::CheckpointInstance;
 use crate::log::listing::CompactedFile;
 use crate::log::path::SIDECAR_DIRECTORY;
 use crate::log::{LogListing, TailFile};
-use crate::maintenance::cleanup::named_sidecars;
-use crate::maintenance::vacuum::named_by;
+use crate::maintenance::cleanup::referenced_sidecars;
+use crate::maintenance::vacuum::collect_referenced;
 use crate::replay::{
     BatchSizes, Checkpoint, KeySet, KeyedRows, LogState, Reconciler, Selection, Source, decode_tail,
 };
@@ -36,7 +36,7 @@ pub(super) struct ReadCheckpoint {
 pub(super) fn read(
     source: &Source,
     instance: &CheckpointInstance,
-    named: &mut HashSet<String>,
+    referenced: &mut HashSet<String>,
     findings: &mut Findings,
 ) -> Result<ReadCheckpoint> {
     let location = (Some(instance.path()), Some(instance.version));
@@ -71,20 +71,20 @@ pub(super) fn read(
         for next in rows.chain(inline) {
             interrupt::check()?;
             let KeyedRows { rows, keys } = next?;
-            named_by(source, &rows, named)?;
+            collect_referenced(source, &rows, referenced)?;
             let paths = path_keys(source, &rows)?;
             let sizes = rows.column_by_name(FileField::Size.name());
             let sizes = sizes.and_then(|sizes| sizes.as_primitive_opt::<Int64Type>());
             let deleted = deleted(&rows);
             for (row, (key, path)) in keys.iter().zip(&paths).enumerate() {
                 if !seen.insert(*key) {
-                    duplicates.push(name(&rows, row));
+                    duplicates.push(path_of(&rows, row));
                 }
                 if action == FileAction::Remove {
                     removes.insert(*key);
                     continue;
                 }
-                let live = Live {
+                let live = LiveFile {
                     key: *key,
                     size: sizes.map_or(0, |sizes| sizes.value(row)),
                     deleted: deleted.get(row).copied().flatten(),
@@ -95,7 +95,7 @@ pub(super) fn read(
     }
     if let Some(first) = duplicates.first() {
         let message = format!(
-            "{} rows of the checkpoint repeat files of other rows, {first} first",
+            "{} rows of the checkpoint repeat a file, the first of them {first}",
             duplicates.len()
         );
         findings.add(
@@ -105,12 +105,12 @@ pub(super) fn read(
             message,
         );
     }
-    for (exists, what) in [
+    for (exists, kind) in [
         (state.log.protocol.is_some(), "protocol"),
         (state.log.metadata.is_some(), "metaData"),
     ] {
         if !exists {
-            let message = format!("the checkpoint has no {what} action");
+            let message = format!("the checkpoint has no {kind} action");
             findings.add(Severity::Error, "checkpoint.mismatch", location, message);
         }
     }
@@ -134,7 +134,7 @@ fn sidecar_missing(error: Error) -> Error {
     }
 }
 
-fn name(rows: &RecordBatch, row: usize) -> String {
+fn path_of(rows: &RecordBatch, row: usize) -> String {
     let paths = rows.column_by_name("path");
     let paths = paths.and_then(|paths| paths.as_string_opt::<i32>());
     paths.map_or_else(String::new, |paths| paths.value(row).to_owned())
@@ -162,7 +162,7 @@ pub(super) fn compare(
     findings: &mut Findings,
 ) {
     let location = (Some(instance.path()), Some(instance.version));
-    let mut wrong = |message: String| {
+    let mut report = |message: String| {
         findings.add(Severity::Error, "checkpoint.mismatch", location, message);
     };
     let checkpoint = &read.state;
@@ -178,7 +178,7 @@ pub(super) fn compare(
         .filter(|(path, live)| state.live.get(path).is_none_or(|file| file.key != live.key));
     let (missing, extra) = (missing.count(), extra.count());
     if missing + extra > 0 {
-        wrong(format!(
+        report(format!(
             "the checkpoint lacks {missing} files of the commits, and has {extra} others"
         ));
     }
@@ -190,7 +190,7 @@ pub(super) fn compare(
     });
     let sizes = sizes.count();
     if sizes > 0 {
-        wrong(format!(
+        report(format!(
             "{sizes} files have a different size in the checkpoint than in the commits"
         ));
     }
@@ -200,22 +200,22 @@ pub(super) fn compare(
         .filter(|live| read.removes.contains(&live.key));
     let removed = removed.count();
     if removed > 0 {
-        wrong(format!(
+        report(format!(
             "{removed} files that are live by the commits are removed in the checkpoint"
         ));
     }
     if let (Some(in_checkpoint), Some(in_state)) = (&checkpoint.log.protocol, &state.log.protocol)
         && !in_checkpoint.is_equivalent(in_state)
     {
-        wrong("the protocol is not that of the commits".to_owned());
+        report("the protocol is not that of the commits".to_owned());
     }
     if let (Some(in_checkpoint), Some(in_state)) = (&checkpoint.log.metadata, &state.log.metadata)
         && !same_metadata(in_checkpoint, in_state)
     {
-        wrong("the metadata is not that of the commits".to_owned());
+        report("the metadata is not that of the commits".to_owned());
     }
     if checkpoint.log.domains != state.log.domains {
-        wrong("the domains are not those of the commits".to_owned());
+        report("the domains are not those of the commits".to_owned());
     }
     let expiring = expiring(state);
     let known = checkpoint
@@ -224,7 +224,7 @@ pub(super) fn compare(
         .iter()
         .all(|(app, txn)| state.log.transactions.get(app) == Some(txn));
     if !known || (checkpoint.log.transactions.len() != state.log.transactions.len() && !expiring) {
-        wrong("the transactions are not those of the commits".to_owned());
+        report("the transactions are not those of the commits".to_owned());
     }
 }
 
@@ -248,13 +248,13 @@ pub(super) fn compacted(
     let commits: Vec<TailFile> = inside
         .map(|commit| tail(commit.version, commit.version, false, commit.file.clone()))
         .collect();
-    let own = tail(file.start, file.end, true, file.file.clone());
-    let compacted = reconciled(source, &[own])?;
+    let compacted = tail(file.start, file.end, true, file.file.clone());
+    let compacted = reconciled(source, &[compacted])?;
     if commits.len() as u64 != file.end - file.start + 1 {
-        return Ok(()); // its commits are gone: nothing to compare with
+        return Ok(()); // some of its commits are deleted already
     }
     let Ok(plain) = reconciled(source, &commits) else {
-        return Ok(()); // the commit that cannot be read is named already
+        return Ok(()); // the commit that cannot be read is a finding already
     };
     for (left, right, what) in [
         (&plain.0, &compacted.0, "files to add"),
@@ -301,14 +301,14 @@ pub(super) fn orphans(
     files: Vec<FileMeta>,
     findings: &mut Findings,
 ) -> Result<()> {
-    let Ok(named) = named_sidecars(source, listing.checkpoints.iter()) else {
-        return Ok(()); // the checkpoint that cannot be read is named already
+    let Ok(referenced) = referenced_sidecars(source, listing.checkpoints.iter()) else {
+        return Ok(()); // the checkpoint that cannot be read is a finding already
     };
     for file in files {
         let name = file.path.rsplit('/').next().unwrap_or_default();
-        if !named.contains(&file.path) && !name.starts_with('.') {
+        if !referenced.contains(&file.path) && !name.starts_with('.') {
             let location = (Some(file.path.as_str()), None);
-            let message = "no checkpoint names this sidecar";
+            let message = "no checkpoint references this sidecar";
             findings.add(Severity::Info, "sidecar.orphan", location, message);
         }
     }

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::findings::{Findings, Severity};
+use super::findings::{Findings, Location, Severity};
 use super::mapping;
-use super::state::{Live, State};
+use super::state::{LiveFile, State};
 use crate::error::Result;
 use crate::log::VersionedFile;
 use crate::replay::{FileActionKey, Source};
@@ -25,33 +25,34 @@ pub(super) fn apply(
     findings: &mut Findings,
 ) -> Result<()> {
     let location = (Some(file.file.path.as_str()), Some(file.version));
-    let mut wrong = |code, message: String| findings.add(Severity::Error, code, location, message);
-    check_duplicates(commit, &mut wrong);
+    let mut report = |code, message: String| findings.add(Severity::Error, code, location, message);
+    check_duplicates(commit, &mut report);
     state.log.apply(&commit.actions);
     if file.version == 0 {
-        for (there, code, what) in [
+        for (exists, code, kind) in [
             (state.log.protocol.is_some(), "log.no_protocol", "protocol"),
             (state.log.metadata.is_some(), "log.no_metadata", "metaData"),
         ] {
-            if !there {
-                wrong(code, format!("the first commit has no {what} action"));
+            if !exists {
+                report(code, format!("the first commit has no {kind} action"));
             }
         }
     }
-    let defines = !commit.actions.protocols.is_empty() || !commit.actions.metadatas.is_empty();
+    let changes_definition =
+        !commit.actions.protocols.is_empty() || !commit.actions.metadatas.is_empty();
     if let (Some(protocol), Some(metadata)) = (&state.log.protocol, &state.log.metadata) {
-        if defines {
-            definition(protocol, metadata, location, findings)?;
+        if changes_definition {
+            check_definition(protocol, metadata, location, findings)?;
         }
-        files(commit, metadata, protocol, location, findings)?;
-        times(commit, metadata, protocol, timestamp, location, findings)?;
+        check_files(commit, metadata, protocol, location, findings)?;
+        check_timestamp(commit, metadata, protocol, timestamp, location, findings)?;
     }
     replay(source, commit, state, location, findings);
     Ok(())
 }
 
 /// Checks the actions that may occur only once in a commit.
-fn check_duplicates(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, String)) {
+fn check_duplicates(commit: &WholeCommit, report: &mut impl FnMut(&'static str, String)) {
     const CODE: &str = "commit.duplicate_action";
     let actions = &commit.actions;
     for (count, kind) in [
@@ -60,10 +61,8 @@ fn check_duplicates(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, S
         (actions.commit_infos.len(), "commitInfo"),
     ] {
         if count > 1 {
-            wrong(
-                CODE,
-                format!("the commit has {count} {kind} actions, one is allowed"),
-            );
+            let message = format!("the commit has {count} {kind} actions; only one is allowed");
+            report(CODE, message);
         }
     }
     let mut applications: BTreeMap<&str, i64> = BTreeMap::new();
@@ -72,7 +71,7 @@ fn check_duplicates(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, S
             .insert(&txn.app_id, txn.version)
             .is_some_and(|before| before != txn.version)
         {
-            wrong(
+            report(
                 CODE,
                 format!("the application {:?} has two versions", txn.app_id),
             );
@@ -81,27 +80,24 @@ fn check_duplicates(commit: &WholeCommit, wrong: &mut impl FnMut(&'static str, S
     let mut domains: HashSet<&str> = HashSet::new();
     for (_, domain) in &actions.domains {
         if !domains.insert(&domain.domain) {
-            wrong(
-                CODE,
-                format!("the domain {:?} is named twice", domain.domain),
-            );
+            report(CODE, format!("the domain {:?} occurs twice", domain.domain));
         }
     }
 }
 
 /// Checks protocol and metadata, by themselves and against each other.
-fn definition(
+fn check_definition(
     protocol: &Protocol,
     metadata: &Metadata,
-    location: (Option<&str>, Option<u64>),
+    location: Location<'_>,
     findings: &mut Findings,
 ) -> Result<()> {
     if let Err(error) = protocol.check_well_formed() {
         findings.add(Severity::Error, error.code(), location, error.message());
     }
     if protocol.has_redundant_lists() {
-        let message = "the protocol action has an empty list of features beside a version that knows no \
-            such lists";
+        let message = "the protocol action has an empty list of features, although its version does not \
+            have such lists";
         findings.add(Severity::Warning, "protocol.empty_lists", location, message);
     }
     for obstacle in protocol.why_not_readable() {
@@ -115,18 +111,16 @@ fn definition(
     }
     for feature in TABLE_FEATURES {
         let listed = |list: &Option<Vec<String>>| {
-            let names = list.iter().flatten();
-            names
-                .into_iter()
-                .any(|name| name.eq_ignore_ascii_case(feature.name))
+            let mut names = list.iter().flatten();
+            names.any(|name| name.eq_ignore_ascii_case(feature.name))
         };
         if !listed(&protocol.reader_features) && !listed(&protocol.writer_features) {
             continue;
         }
-        for needed in feature.requires {
-            if !protocol.is_supported(needed) {
+        for required in feature.requires {
+            if !protocol.is_supported(required) {
                 let message = format!(
-                    "the feature {} requires {needed}, which is not listed",
+                    "the feature {} requires {required}, which is not listed",
                     feature.name
                 );
                 findings.add(Severity::Error, "protocol.dependency", location, message);
@@ -143,8 +137,8 @@ fn definition(
     if let Err(error) = metadata.check_partition_columns(&schema) {
         findings.add(Severity::Error, error.code(), location, error.message());
     }
-    let called = Protocol::automatically_enabled_features(metadata, None);
-    for feature in findings.unless_interrupted(called)?.unwrap_or_default() {
+    let required = Protocol::automatically_enabled_features(metadata, None);
+    for feature in findings.unless_interrupted(required)?.unwrap_or_default() {
         let names = ["", "-preview", "-dev"].map(|ending| format!("{feature}{ending}"));
         if !names.iter().any(|name| protocol.is_supported(name)) {
             let message =
@@ -161,11 +155,11 @@ fn definition(
 }
 
 /// Checks partition values and deletion vectors of files.
-fn files(
+fn check_files(
     commit: &WholeCommit,
     metadata: &Metadata,
     protocol: &Protocol,
-    location: (Option<&str>, Option<u64>),
+    location: Location<'_>,
     findings: &mut Findings,
 ) -> Result<()> {
     let Ok(schema) = StructType::parse(&metadata.schema_string) else {
@@ -199,33 +193,34 @@ fn files(
         }
         if !protocol.is_supported("deletionVectors") {
             let message = format!(
-                "{} has a deletion vector, but the table lacks the feature",
+                "{} has a deletion vector, but the table lacks the feature deletionVectors",
                 file.path
             );
             findings.add(Severity::Error, "commit.vector", location, message);
         }
         if file.num_records().is_none() {
-            let message = format!("{} has a deletion vector, but no number of rows", file.path);
+            let message = format!("{} has a deletion vector, but no numRecords", file.path);
             findings.add(Severity::Error, "commit.vector", location, message);
         }
     }
     Ok(())
 }
 
-fn times(
+/// Checks the in-commit timestamp.
+fn check_timestamp(
     commit: &WholeCommit,
     metadata: &Metadata,
     protocol: &Protocol,
     before: &mut Option<i64>,
-    location: (Option<&str>, Option<u64>),
+    location: Location<'_>,
     findings: &mut Findings,
 ) -> Result<()> {
     let (properties, _) = TableProperties::new(metadata, protocol)?;
-    let since = properties.in_commit_timestamp_enablement.as_ref();
-    let due = properties.in_commit_timestamps
-        && since.is_none_or(|since| location.1 >= Some(since.version));
+    let enablement = properties.in_commit_timestamp_enablement.as_ref();
+    let is_required = properties.in_commit_timestamps
+        && enablement.is_none_or(|enablement| location.1 >= Some(enablement.version));
     let timestamp_of_commit = commit.in_commit_timestamp();
-    let fault = match (due, timestamp_of_commit, *before) {
+    let fault = match (is_required, timestamp_of_commit, *before) {
         (true, None, _) => {
             Some("in-commit timestamps are enabled, but the commit has none".to_owned())
         }
@@ -237,7 +232,7 @@ fn times(
                 .actions
                 .commit_infos
                 .first()
-                .is_some_and(|(at, _)| *at != 0) =>
+                .is_some_and(|(position, _)| *position != 0) =>
         {
             Some("commitInfo is not the first line, as in-commit timestamps require".to_owned())
         }
@@ -251,7 +246,7 @@ fn times(
             message,
         );
     }
-    *before = timestamp_of_commit.filter(|_| due);
+    *before = timestamp_of_commit.filter(|_| is_required);
     Ok(())
 }
 
@@ -260,7 +255,7 @@ fn replay(
     source: &Source,
     commit: &WholeCommit,
     state: &mut State,
-    location: (Option<&str>, Option<u64>),
+    location: Location<'_>,
     findings: &mut Findings,
 ) {
     const DUPLICATE: &str = "commit.duplicate_action";
@@ -297,7 +292,7 @@ fn replay(
             findings.add(Severity::Error, DUPLICATE, location, message);
         }
         let vector = file.deletion_vector.as_ref();
-        let live = Live {
+        let live = LiveFile {
             key,
             size: file.size,
             deleted: vector.map(|vector| vector.cardinality()),

@@ -11,14 +11,14 @@ use crate::codec::deletion_vector::Descriptors;
 use crate::codec::file_columns::{FileColumns, PARTITION_VALUES};
 use crate::error::Result;
 use crate::log::path::LOG_DIRECTORY;
-use crate::maintenance::vacuum::{Visible, named_by};
+use crate::maintenance::vacuum::{VisibleNames, collect_referenced};
 use crate::replay::Source;
 use crate::scan::deletion_vectors;
 use crate::snapshot::Snapshot;
 use crate::snapshot::verify::malformed_fields;
 use crate::storage::{BackgroundWork, FileMeta, Storage, interrupt, now};
 
-/// A file younger than this may be about to be committed, and is not reported.
+/// Younger files may be about to be committed, and are not reported: milliseconds.
 const MIN_AGE: i64 = 60 * 60 * 1000;
 
 /// Size and modification time of the stored files, by path.
@@ -31,8 +31,8 @@ pub(super) type Stored = HashMap<String, (u64, i64)>;
 /// Storage.
 pub(super) fn stored(storage: &Arc<dyn Storage>) -> Result<Stored> {
     let files = storage.list_below("", &|directory| directory != LOG_DIRECTORY)?;
-    let known = |file: FileMeta| (file.path, (file.size, file.modification_time));
-    Ok(files.into_iter().map(known).collect())
+    let entry = |file: FileMeta| (file.path, (file.size, file.modification_time));
+    Ok(files.into_iter().map(entry).collect())
 }
 
 /// Checks the live files; returns their number.
@@ -40,7 +40,7 @@ pub(super) fn check(
     source: &Source,
     snapshot: &Snapshot,
     stored: Option<BackgroundWork<Stored>>,
-    named: &HashSet<String>,
+    referenced_by_log: &HashSet<String>,
     findings: &mut Findings,
 ) -> Result<u64> {
     let data_files = stored.is_some();
@@ -55,10 +55,10 @@ pub(super) fn check(
     ];
     let names = names.map(str::to_owned);
     let columns = FileColumns::of_names(Some(&names), snapshot)?;
-    // a schema without the names used in the log is already a finding of its commit
+    // a schema without physical names is already a finding of its commit
     let typed = FileColumns::of_names(Some(&[PARTITION_VALUES.to_owned()]), snapshot).ok();
     let version = snapshot.version();
-    let (mut count, mut known) = (0, HashSet::new());
+    let (mut count, mut referenced) = (0, HashSet::new());
     for rows in snapshot.file_batches(source, columns, None)? {
         interrupt::check()?;
         let rows = rows?;
@@ -67,30 +67,32 @@ pub(super) fn check(
             findings.error(error.at_version(version))?;
         }
         if data_files {
-            let outcome = present(source, version, &rows, &stored, findings);
+            let outcome = check_existence(source, version, &rows, &stored, findings);
             findings.unless_interrupted(outcome)?;
-            let outcome = vectors(source, version, &rows, findings);
+            let outcome = check_vectors(source, version, &rows, findings);
             findings.unless_interrupted(outcome)?;
-            let outcome = named_by(source, &rows, &mut known);
+            let outcome = collect_referenced(source, &rows, &mut referenced);
             findings.unless_interrupted(outcome)?;
         }
     }
     for rows in snapshot.tombstones(source)?.batches {
-        let outcome = named_by(source, &rows, &mut known);
+        let outcome = collect_referenced(source, &rows, &mut referenced);
         findings.unless_interrupted(outcome)?;
     }
     if data_files {
-        orphans(snapshot, &stored, &known, named, findings)?;
+        let is_referenced =
+            |path: &String| referenced.contains(path) || referenced_by_log.contains(path);
+        report_orphans(snapshot, &stored, &is_referenced, findings)?;
     }
     Ok(count)
 }
 
 /// Checks that each file exists and has its size.
-fn present(
+fn check_existence(
     source: &Source,
     version: u64,
     rows: &RecordBatch,
-    stored: &HashMap<String, (u64, i64)>,
+    stored: &Stored,
     findings: &mut Findings,
 ) -> Result<()> {
     let (paths, sizes): (&StringArray, &Int64Array) = (rows.typed("path")?, rows.typed("size")?);
@@ -144,7 +146,7 @@ fn present(
 /// Reports a file outside of the table, which a copy of the table would lack.
 pub(super) fn link(source: &Source, path: &str, findings: &mut Findings) {
     if path.starts_with('/') {
-        return; // below a root that the caller has named
+        return; // below a root that the caller allowed
     }
     if let Some(target) = source.storage.outside_target(path) {
         let message = format!("a link leads out of the table, to {target}");
@@ -152,8 +154,8 @@ pub(super) fn link(source: &Source, path: &str, findings: &mut Findings) {
     }
 }
 
-/// Checks that each vector can be read, is complete, and fits its file.
-fn vectors(
+/// Checks that each deletion vector can be read, is complete, and fits its file.
+fn check_vectors(
     source: &Source,
     version: u64,
     rows: &RecordBatch,
@@ -165,18 +167,18 @@ fn vectors(
     }
     let (records, paths): (&Int64Array, &StringArray) =
         (rows.typed("numRecords")?, rows.typed("path")?);
-    let (mut loaded_descriptors, mut at) = (Vec::new(), Vec::new());
+    let (mut present, mut rows_of_present) = (Vec::new(), Vec::new());
     for row in 0..rows.num_rows() {
         let descriptor = descriptors
             .get(row)
             .map_err(|error| error.at_path(paths.value(row)).at_version(version));
         if let Some(descriptor) = findings.unless_interrupted(descriptor)?.flatten() {
-            loaded_descriptors.push(descriptor);
-            at.push(row);
+            present.push(descriptor);
+            rows_of_present.push(row);
         }
     }
-    let loaded = deletion_vectors::load(&source.storage, &source.resolver, &loaded_descriptors);
-    for (vector, row) in loaded.into_iter().zip(at) {
+    let loaded = deletion_vectors::load(&source.storage, &source.resolver, &present);
+    for (vector, row) in loaded.into_iter().zip(rows_of_present) {
         let checked = vector.and_then(|vector| {
             let rows = records.is_valid(row).then(|| records.value(row));
             match rows.and_then(|rows| u64::try_from(rows).ok()) {
@@ -202,30 +204,24 @@ fn vectors(
 }
 
 /// Reports files that no action references.
-fn orphans(
+fn report_orphans(
     snapshot: &Snapshot,
-    stored: &HashMap<String, (u64, i64)>,
-    known: &HashSet<String>,
-    named: &HashSet<String>,
+    stored: &Stored,
+    is_referenced: &dyn Fn(&String) -> bool,
     findings: &mut Findings,
 ) -> Result<()> {
-    let visible = Visible::of(snapshot)?;
+    let visible = VisibleNames::of(snapshot)?;
     let old = now().saturating_sub(MIN_AGE);
     let mut orphans: Vec<&String> = stored
         .iter()
         .filter(|(path, (_, modified))| {
-            let mut parts = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
-            *modified < old
-                && !known.contains(*path)
-                && !named.contains(*path)
-                && parts.all(|part| visible.is(part))
-                && visible.is(path)
+            *modified < old && !is_referenced(path) && visible.is_reachable(path)
         })
         .map(|(path, _)| path)
         .collect();
     orphans.sort_unstable();
     for path in orphans {
-        let message = "no action of the log names this file";
+        let message = "no action of the log references this file";
         findings.add(Severity::Info, "file.orphan", (Some(path), None), message);
     }
     Ok(())

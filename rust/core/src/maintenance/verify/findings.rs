@@ -53,6 +53,9 @@ pub struct PartFindings {
     pub omitted: u64,
 }
 
+/// The path and the version of a finding.
+pub(super) type Location<'a> = (Option<&'a str>, Option<u64>);
+
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     list: Vec<Finding>,
@@ -65,7 +68,7 @@ impl Findings {
         &mut self,
         severity: Severity,
         code: &'static str,
-        location: (Option<&str>, Option<u64>),
+        location: Location<'_>,
         message: impl Into<String>,
     ) {
         self.push(Finding {
@@ -97,11 +100,11 @@ impl Findings {
         }
     }
 
-    /// Returns the files with a finding.
-    pub(super) fn wrong_files(&self) -> HashSet<String> {
-        let wrong = |finding: &&Finding| finding.severity == Severity::Error;
-        let wrong = self.list.iter().filter(wrong);
-        wrong.filter_map(|finding| finding.path.clone()).collect()
+    /// Returns the files with an error.
+    pub(super) fn files_with_errors(&self) -> HashSet<String> {
+        let errors = self.list.iter();
+        let errors = errors.filter(|finding| finding.severity == Severity::Error);
+        errors.filter_map(|finding| finding.path.clone()).collect()
     }
 
     /// Adds a fault that readers tolerate.
@@ -165,18 +168,16 @@ impl Findings {
 
 /// Returns the remedy for the code of a finding.
 fn remedy(code: &str, path: &str) -> &'static str {
-    let rewrite = "delete the checkpoint if the commits below it are still there, and write a new one with checkpoint()";
+    let rewrite = "delete the checkpoint if the commits before it still exist, and write a new one with checkpoint()";
     match code {
         "checkpoint.sidecar_missing" => {
-            "restore the sidecar; or delete the checkpoint if the commits below it are still there"
+            "restore the sidecar; or delete the checkpoint if the commits before it still exist"
         }
-        "checkpoint.incomplete" | "log.empty_file" => {
-            "delete the file: every reader passes over it"
-        }
-        "sidecar.orphan" => "cleanup_log() takes it with the next expired checkpoint",
+        "checkpoint.incomplete" | "log.empty_file" => "delete the file: readers ignore it",
+        "sidecar.orphan" => "cleanup_log() deletes it with the next expired checkpoint",
         _ if path.contains(".checkpoint.") || path.starts_with(SIDECAR_DIRECTORY) => rewrite,
         _ if path.ends_with(".compacted.json") => {
-            "delete the compacted file: its commits are there; compact_log() writes it again"
+            "delete the compacted file: its commits still exist; compact_log() writes it again"
         }
         "commit.empty" | "commit.torn" | "log.gap" | "log.truncated" => {
             "restore the commit from a backup or another replica; until then no version that needs it can be trusted"
@@ -185,16 +186,16 @@ fn remedy(code: &str, path: &str) -> &'static str {
             "delete the checksum and write it again with write_checksum(), once the log is known to be right"
         }
         "file.missing" => {
-            "restore the file; or remove it from the table in a transaction, and its rows are gone for good"
+            "restore the file; or remove it from the table in a transaction, which loses its rows"
         }
         "file.link" => {
-            "put the file itself in its place; or open the table with its location in allowed_roots"
+            "replace the link by the file; or open the table with the location of the file in allowed_roots"
         }
         "file.size" => "restore the file: it is not the one that was committed",
         "data.encrypted" => {
             "read the file with an engine that has the keys, and write its rows again without encryption"
         }
-        "file.orphan" => "vacuum() takes it once it is older than the retention period",
+        "file.orphan" => "vacuum() deletes it once it is older than the retention period",
         "protocol.dependency" => "add the missing feature with add_feature()",
         _ if code.starts_with("hint.") => {
             "write the hint again with checkpoint(), or delete it: readers list the log without it"
@@ -204,13 +205,13 @@ fn remedy(code: &str, path: &str) -> &'static str {
             "restore the file of the deletion vector; without it deleted rows look like live ones"
         }
         "protocol.malformed" | "protocol.empty_lists" => {
-            "commit a protocol that is whole, with the client that wrote this one"
+            "commit a valid protocol with the client that wrote this one"
         }
         _ if code.starts_with("protocol.") => {
-            "read and write the table with a client that knows the feature"
+            "read and write the table with a client that supports the feature"
         }
         _ if code.starts_with("commit.") => {
-            "ask the writer of the commit: readers may disagree about the version; restore() goes back to one before it"
+            "ask the writer of the commit: readers may disagree about the version; restore() returns to an earlier one"
         }
         _ => "restore the file from a backup or another replica",
     }

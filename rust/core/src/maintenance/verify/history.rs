@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::log::CheckpointInstance;
 use crate::log::path::commit_path;
 use crate::log::{LogListing, VersionedFile};
-use crate::maintenance::vacuum::{inside, named_by};
+use crate::maintenance::vacuum::{collect_referenced, inside};
 use crate::replay::{Source, opening_ranges};
 use crate::storage::interrupt;
 use crate::transaction::WholeCommit;
@@ -25,11 +25,11 @@ pub(super) struct History<'a> {
     source: &'a Source,
     listing: &'a LogListing,
     /// Storage paths of every file that an action references.
-    pub(super) named: HashSet<String>,
+    pub(super) referenced: HashSet<String>,
     pub(super) num_commits: u64,
     pub(super) num_checkpoints: u64,
     pub(super) num_checksums: u64,
-    /// `None` if something that it depends on is lost.
+    /// `None` if a file that it depends on is missing or cannot be read.
     state: Option<State>,
     timestamp: Option<i64>,
 }
@@ -39,7 +39,7 @@ impl<'a> History<'a> {
         Self {
             source,
             listing,
-            named: HashSet::new(),
+            referenced: HashSet::new(),
             num_commits: 0,
             num_checkpoints: 0,
             num_checksums: 0,
@@ -83,11 +83,11 @@ impl<'a> History<'a> {
             if next.is_some_and(|next| next < version) {
                 self.state = None;
             }
-            self.version(version, findings)?;
+            self.check_version(version, findings)?;
             next = version.checked_add(1);
         }
-        self.gaps(findings);
-        self.compacted(findings)
+        self.report_gaps(findings);
+        self.check_compacted(findings)
     }
 
     /// Prefetches the files of some versions.
@@ -107,7 +107,7 @@ impl<'a> History<'a> {
     }
 
     /// Reports missing commits: between others, or after the oldest checkpoint that needs them.
-    fn gaps(&self, findings: &mut Findings) {
+    fn report_gaps(&self, findings: &mut Findings) {
         for pair in self.listing.commits.windows(2) {
             let [earlier, later] = pair else { continue };
             for missing in (earlier.version + 1)..later.version {
@@ -122,17 +122,17 @@ impl<'a> History<'a> {
         }
     }
 
-    fn version(&mut self, version: u64, findings: &mut Findings) -> Result<()> {
+    fn check_version(&mut self, version: u64, findings: &mut Findings) -> Result<()> {
         // listings are sorted by version
         let at = |list: &'a [VersionedFile]| {
             let index = list.binary_search_by_key(&version, |file| file.version);
             index.ok().and_then(|index| list.get(index))
         };
         if let Some(commit) = at(&self.listing.commits) {
-            self.commit(commit, findings)?;
+            self.check_commit(commit, findings)?;
         }
         if let Some(checksum) = at(&self.listing.checksums) {
-            self.checksum(checksum, findings)?;
+            self.check_checksum(checksum, findings)?;
         }
         let checkpoints = &self.listing.checkpoints;
         let first = checkpoints.partition_point(|checkpoint| checkpoint.version < version);
@@ -140,12 +140,12 @@ impl<'a> History<'a> {
             if checkpoint.version > version {
                 break;
             }
-            self.checkpoint(checkpoint, findings)?;
+            self.check_checkpoint(checkpoint, findings)?;
         }
         Ok(())
     }
 
-    fn commit(&mut self, commit: &VersionedFile, findings: &mut Findings) -> Result<()> {
+    fn check_commit(&mut self, commit: &VersionedFile, findings: &mut Findings) -> Result<()> {
         self.num_commits += 1;
         if commit.file.size == 0 {
             let location = (Some(commit.file.path.as_str()), Some(commit.version));
@@ -160,8 +160,8 @@ impl<'a> History<'a> {
             self.state = None;
             return Ok(());
         };
-        let named = self.name(&read);
-        findings.unless_interrupted(named)?;
+        let collected = self.collect_referenced(&read);
+        findings.unless_interrupted(collected)?;
         if let Some(state) = &mut self.state {
             let applied = apply(
                 self.source,
@@ -175,24 +175,22 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    fn name(&mut self, commit: &WholeCommit) -> Result<()> {
-        for side in [&commit.actions.adds, &commit.actions.removes]
-            .into_iter()
-            .flatten()
-        {
-            named_by(self.source, &side.rows, &mut self.named)?;
+    fn collect_referenced(&mut self, commit: &WholeCommit) -> Result<()> {
+        let actions = [&commit.actions.adds, &commit.actions.removes];
+        for actions in actions.into_iter().flatten() {
+            collect_referenced(self.source, &actions.rows, &mut self.referenced)?;
         }
         if let Some(cdcs) = &commit.actions.cdcs {
-            let names = cdcs.rows.column_by_name("path");
-            let names = names.and_then(arrow_array::cast::AsArray::as_string_opt::<i32>);
-            for name in names.into_iter().flatten().flatten() {
-                self.named.extend(inside(self.source, name)?);
+            let paths = cdcs.rows.column_by_name("path");
+            let paths = paths.and_then(arrow_array::cast::AsArray::as_string_opt::<i32>);
+            for path in paths.into_iter().flatten().flatten() {
+                self.referenced.extend(inside(self.source, path)?);
             }
         }
         Ok(())
     }
 
-    fn checksum(&mut self, file: &VersionedFile, findings: &mut Findings) -> Result<()> {
+    fn check_checksum(&mut self, file: &VersionedFile, findings: &mut Findings) -> Result<()> {
         let location = (Some(file.file.path.as_str()), Some(file.version));
         let storage = &self.source.storage;
         let read = storage.read_at_most(&file.file.path, MAX_CHECKSUM_BYTES);
@@ -220,13 +218,13 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    fn checkpoint(
+    fn check_checkpoint(
         &mut self,
         checkpoint: &CheckpointInstance,
         findings: &mut Findings,
     ) -> Result<()> {
         self.num_checkpoints += 1;
-        let read = checkpoints::read(self.source, checkpoint, &mut self.named, findings);
+        let read = checkpoints::read(self.source, checkpoint, &mut self.referenced, findings);
         let Some(read) = findings.unless_interrupted(read)? else {
             return Ok(());
         };
@@ -238,7 +236,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    fn compacted(&self, findings: &mut Findings) -> Result<()> {
+    fn check_compacted(&self, findings: &mut Findings) -> Result<()> {
         for compacted in &self.listing.compacted {
             let checked = checkpoints::compacted(self.source, self.listing, compacted, findings);
             findings.unless_interrupted(checked)?;
@@ -254,7 +252,7 @@ fn differences(source: &Source, checksum: &VersionChecksum, state: &State) -> Re
         let rows = all.rows()?;
         let keys = source.keys.of_batch(&rows)?;
         let live = state.live.values().map(|live| live.key);
-        let live: std::collections::HashSet<_> = live.collect();
+        let live: HashSet<_> = live.collect();
         let others = keys.iter().filter(|key| !live.contains(*key)).count();
         if others > 0 {
             faults.push(format!(

@@ -39,7 +39,7 @@ pub struct Verification {
     pub num_checkpoints: u64,
     /// Checksums that were compared.
     pub num_checksums: u64,
-    /// Live files of the newest version, if it can be opened.
+    /// LiveFile files of the newest version, if it can be opened.
     pub num_files: Option<u64>,
     /// The findings, worst first.
     pub findings: Vec<Finding>,
@@ -98,11 +98,17 @@ pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verificat
                     findings.warning(&warning);
                 }
             }
-            let looked = files::check(source, &snapshot, stored, &history.named, &mut findings);
-            num_files = findings.unless_interrupted(looked)?;
+            let outcome = files::check(
+                source,
+                &snapshot,
+                stored,
+                &history.referenced,
+                &mut findings,
+            );
+            num_files = findings.unless_interrupted(outcome)?;
             if rows {
-                let looked = rows::check(source, &snapshot, &mut findings);
-                findings.unless_interrupted(looked)?;
+                let outcome = rows::check(source, &snapshot, &mut findings);
+                findings.unless_interrupted(outcome)?;
             }
         }
         Err(error) => findings.error(error)?,

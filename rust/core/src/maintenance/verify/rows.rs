@@ -36,9 +36,9 @@ pub(super) fn check_split(
 
 fn report_skipped(skipped: Vec<SkippedFile>, version: u64, findings: &mut Findings) {
     // a missing or truncated file is reported already
-    let known = findings.wrong_files();
+    let reported = findings.files_with_errors();
     for file in skipped {
-        if !known.contains(&file.path) {
+        if !reported.contains(&file.path) {
             let location = (Some(file.path.as_str()), Some(version));
             findings.add(Severity::Error, file.code, location, file.message);
         }

@@ -10,7 +10,7 @@ use crate::spec::schema::StructType;
 
 /// A live file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Live {
+pub(super) struct LiveFile {
     /// Path and deletion vector id.
     pub(super) key: FileActionKey,
     pub(super) size: i64,
@@ -24,7 +24,7 @@ pub(super) struct State {
     /// The state apart from files.
     pub(super) log: LogState,
     /// Live files, keyed by path alone.
-    pub(super) live: HashMap<FileActionKey, Live, BuildHasherDefault<KeyHasher>>,
+    pub(super) live: HashMap<FileActionKey, LiveFile, BuildHasherDefault<KeyHasher>>,
 }
 
 impl State {

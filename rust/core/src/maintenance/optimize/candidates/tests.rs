@@ -35,8 +35,8 @@ fn a_file_is_worn_when_more_than_five_percent_of_its_rows_are_deleted() {
             ..AddFile::default()
         }
     };
-    assert!(!is_worn(&file("a", 1)));
-    assert!(!is_worn(&with(Some(100), 5)));
-    assert!(is_worn(&with(Some(100), 6)));
-    assert!(is_worn(&with(None, 1)));
+    assert!(!has_many_deleted_rows(&file("a", 1)));
+    assert!(!has_many_deleted_rows(&with(Some(100), 5)));
+    assert!(has_many_deleted_rows(&with(Some(100), 6)));
+    assert!(has_many_deleted_rows(&with(None, 1)));
 }

@@ -3,8 +3,8 @@ use super::*;
 fn file(path: &str, cube: Option<&str>, columns: &str, size: i64) -> AddFile {
     let tags = cube.map(|cube| {
         StringMap::from([
-            (CUBE.to_owned(), Some(cube.to_owned())),
-            (COLUMNS.to_owned(), Some(columns.to_owned())),
+            (CUBE_TAG.to_owned(), Some(cube.to_owned())),
+            (COLUMNS_TAG.to_owned(), Some(columns.to_owned())),
         ])
     });
     AddFile {

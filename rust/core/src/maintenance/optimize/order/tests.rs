@@ -2,9 +2,9 @@ use arrow_array::{Int64Array, StringArray};
 
 use super::*;
 
-fn order(sample: Vec<ArrayRef>, files: usize) -> Sampled {
+fn order(sample: Vec<ArrayRef>, files: usize) -> SampledOrder {
     let columns = (0..sample.len()).map(|at| vec![format!("c{at}")]).collect();
-    Sampled::new(columns, Curve::ZOrder, &sample, files, 1).unwrap()
+    SampledOrder::new(columns, Curve::ZOrder, &sample, files, 1).unwrap()
 }
 
 #[test]
@@ -86,8 +86,8 @@ fn an_order_travels_as_json() {
     let sample: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
     let order = order(vec![Arc::clone(&sample)], 2);
     let json = serde_json::to_string(&order).unwrap();
-    let back: Sampled = serde_json::from_str(&json).unwrap();
-    let positions = |order: &Sampled| order.positions(&[Arc::clone(&sample)], 4, 9).unwrap();
+    let back: SampledOrder = serde_json::from_str(&json).unwrap();
+    let positions = |order: &SampledOrder| order.positions(&[Arc::clone(&sample)], 4, 9).unwrap();
     assert_eq!(positions(&order), positions(&back));
     assert_eq!(order.cuts, back.cuts);
 }
