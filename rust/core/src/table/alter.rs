@@ -42,7 +42,7 @@ pub enum Alteration {
     SetDescription(Option<String>),
     /// Adds a constraint: a name and an expression.
     AddConstraint(String, String),
-    /// Drops a constraint; true: unless it does not exist.
+    /// Drops a constraint; true: does nothing if it does not exist.
     DropConstraint(String, bool),
     /// Sets the clustering columns.
     ClusterBy(Vec<String>),
@@ -61,9 +61,9 @@ impl Table {
     /// another writer was faster.
     pub fn alter(&self, change: Alteration, mut options: TransactionOptions) -> Result<Commit> {
         if let Alteration::SetProperties(properties) = &change
-            && tracks_rows(properties)
+            && enables_row_tracking(properties)
         {
-            self.give_row_ids(&options)?;
+            self.backfill_row_ids(&options)?;
         }
         let snapshot = self.snapshot(At::Latest, None)?;
         let old = snapshot.metadata();
@@ -73,7 +73,7 @@ impl Table {
                 return self.drop_feature_and_history(&name, &options);
             }
             Alteration::DropConstraint(name, if_exists) => match drop_constraint(old, &name) {
-                None => return absent(&snapshot, &name, if_exists),
+                None => return missing_constraint(&snapshot, &name, if_exists),
                 Some((new, expression)) => {
                     let parameters = vec![("name", json!(name)), ("expr", json!(expression))];
                     Altered::new("DROP CONSTRAINT", parameters, new)
@@ -82,10 +82,10 @@ impl Table {
             Alteration::AddConstraint(name, expression) => {
                 // concurrently added rows were not checked
                 options.isolation = Some(IsolationLevel::Serializable);
-                let (new, broken) = add_constraint(old, &name, &expression)?;
+                let (new, violated) = add_constraint(old, &name, &expression)?;
                 let parameters = vec![("name", json!(name)), ("expr", json!(expression))];
                 Altered {
-                    broken: Some((broken, name, expression)),
+                    violated: Some((violated, name, expression)),
                     ..Altered::new("ADD CONSTRAINT", parameters, new)
                 }
             }
@@ -131,9 +131,9 @@ impl Table {
         };
         let description = described(altered.operation, altered.parameters);
         let mut transaction = Transaction::begin(&self.source, &snapshot, description, options)?;
-        if let Some((broken, name, expression)) = altered.broken {
+        if let Some((violated, name, expression)) = altered.violated {
             transaction.read(None)?;
-            self.check_constraint(&snapshot, broken, &name, &expression)?;
+            self.check_constraint(&snapshot, violated, &name, &expression)?;
         }
         if altered.metadata != *old || altered.protocol.is_none() {
             transaction.set_metadata(altered.metadata)?;
@@ -157,12 +157,12 @@ impl Table {
     fn check_constraint(
         &self,
         snapshot: &Snapshot,
-        broken: Predicate,
+        violated: Predicate,
         name: &str,
         expression: &str,
     ) -> Result<()> {
         let options = ScanOptions {
-            filter: Some(broken),
+            filter: Some(violated),
             extras: Extras {
                 file_path: true,
                 row_index: true,
@@ -195,7 +195,7 @@ struct Altered {
     protocol: Option<Protocol>,
     clustering: Option<String>,
     /// The rows that violate a new constraint, as a predicate, with its name and its expression.
-    broken: Option<(Predicate, String, String)>,
+    violated: Option<(Predicate, String, String)>,
 }
 
 impl Altered {
@@ -210,55 +210,50 @@ impl Altered {
             metadata,
             protocol: None,
             clustering: None,
-            broken: None,
+            violated: None,
         }
     }
 }
 
 /// Returns JSON as a string, as in some parameters of the reference.
-fn text(value: Value) -> Value {
+fn json_text(value: Value) -> Value {
     json!(value.to_string())
 }
 
 fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Altered> {
     let new = definition::set_properties(old, properties)?;
-    let parameters = vec![("properties", text(json!(properties)))];
+    let parameters = vec![("properties", json_text(json!(properties)))];
     Ok(Altered::new("SET TBLPROPERTIES", parameters, new))
 }
 
 fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Result<Altered> {
     let new = definition::unset_properties(old, keys, if_exists)?;
     let parameters = vec![
-        ("properties", text(json!(keys))),
+        ("properties", json_text(json!(keys))),
         ("ifExists", json!(if_exists.to_string())),
     ];
     Ok(Altered::new("UNSET TBLPROPERTIES", parameters, new))
 }
 
-fn tracks_rows(properties: &BTreeMap<String, String>) -> bool {
+fn enables_row_tracking(properties: &BTreeMap<String, String>) -> bool {
     properties.iter().any(|(key, value)| {
         key.eq_ignore_ascii_case("delta.enableRowTracking") && value.eq_ignore_ascii_case("true")
     })
 }
 
-/// Returns an error for a constraint that does not exist, or accepts it.
-fn absent(snapshot: &Snapshot, name: &str, if_exists: bool) -> Result<Commit> {
+/// Returns the result of dropping a constraint that does not exist: an error unless `if_exists`.
+fn missing_constraint(snapshot: &Snapshot, name: &str, if_exists: bool) -> Result<Commit> {
     if if_exists {
         return Ok(Commit {
-            hands_over: false,
             version: Some(snapshot.version()),
-            attempts: 0,
-            adds: Vec::new(),
-            id: String::new(),
-            checkpoint_due: false,
-            text: String::new(),
+            ..Commit::default()
         });
     }
     let names = constraint_names(snapshot.metadata());
-    let known = match names.as_slice() {
+    let existing = match names.as_slice() {
         [] => "it has none".to_owned(),
         names => format!("it has {}", names.join(", ")),
     };
-    let message = format!("the table has no constraint {}: {known}", clipped(name));
+    let message = format!("the table has no constraint {}: {existing}", clipped(name));
     Err(Error::invalid("alter.constraint", message))
 }

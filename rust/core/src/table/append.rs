@@ -8,7 +8,8 @@ use arrow_schema::{ArrowError, SchemaRef};
 use serde_json::json;
 
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, set_marks, set_schema, set_txn, write_options,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, set_high_water_marks, set_schema, set_txn,
+    write_options,
 };
 use super::{At, Table};
 use crate::error::Result;
@@ -21,7 +22,7 @@ use crate::write::{InputConverter, Layout, Purpose, RowWriter, WrittenFiles, eac
 /// Rows of at most this many bytes are written while the newest version is loaded.
 const AHEAD_BYTES: usize = 32 << 20;
 
-/// Rows written to files, and their converter.
+/// Rows written to files, and the converter that has the high-water marks.
 struct Appended {
     written: WrittenFiles,
     converter: InputConverter,
@@ -33,13 +34,13 @@ impl Table {
     /// # Errors
     ///
     /// Invalid argument and Unsupported: as [`InputConverter::new`] and [`InputConverter::convert`]; as [`Table::commit`].
-    /// Files that were written go away again.
+    /// Deletes the written files on any error.
     pub fn append(&self, rows: RowSource, options: RowsOptions) -> Result<RowsWritten> {
-        let plain = options.schema_mode == SchemaMode::Fixed
+        let needs_no_snapshot = options.schema_mode == SchemaMode::Fixed
             && options.partition_columns.is_none()
             && options.txn.is_none()
             && options.snapshot.is_none();
-        match cached_snapshot(&self.source).filter(|_| plain) {
+        match cached_snapshot(&self.source).filter(|_| needs_no_snapshot) {
             Some(known) => self.append_ahead(&known, rows, &options),
             None => {
                 let snapshot = self.snapshot_for(&options)?;
@@ -60,11 +61,11 @@ impl Table {
         }
         set_schema(&mut transaction, &rows, options, false)?;
         let appended = self.append_rows(&transaction, rows, options)?;
-        self.settle_append(transaction, appended)
+        self.commit_append(transaction, appended)
     }
 
-    /// Writes the rows for a known version while the newest one is loaded. If that has other metadata, they
-    /// are written again.
+    /// Writes the rows for a known version while the newest one is loaded. If the newest has other metadata or
+    /// another protocol, the rows are written again.
     fn append_ahead(
         &self,
         known: &Snapshot,
@@ -77,7 +78,7 @@ impl Table {
         });
         let schema = rows.schema();
         let (mut batches, mut bytes, mut failure) = (Vec::new(), 0, None);
-        let whole = loop {
+        let is_complete = loop {
             interrupt::check()?;
             match rows.next() {
                 None => break true,
@@ -91,20 +92,20 @@ impl Table {
                 break false;
             }
         };
-        let again = |rest: RemainingRows| source_of(&schema, batches.clone(), rest);
-        if !whole {
-            let rest = again(Box::new(failure.into_iter().chain(rows)));
-            return self.append_to(&newest.wait()?, rest, options);
+        let rows_and = |rest: RemainingRows| source_of(&schema, batches.clone(), rest);
+        if !is_complete {
+            let rows = rows_and(Box::new(failure.into_iter().chain(rows)));
+            return self.append_to(&newest.wait()?, rows, options);
         }
         let appended = self
             .begin_append(known, options)
-            .and_then(|begun| self.append_rows(&begun, again(Box::new(empty())), options));
+            .and_then(|begun| self.append_rows(&begun, rows_and(Box::new(empty())), options));
         let newest = newest.wait()?;
         if newest.metadata() == known.metadata() && newest.protocol() == known.protocol() {
-            return self.settle_append(self.begin_append(&newest, options)?, appended?);
+            return self.commit_append(self.begin_append(&newest, options)?, appended?);
         }
         drop(appended);
-        self.append_to(&newest, again(Box::new(empty())), options)
+        self.append_to(&newest, rows_and(Box::new(empty())), options)
     }
 
     fn begin_append(&self, snapshot: &Snapshot, options: &RowsOptions) -> Result<Transaction> {
@@ -131,13 +132,13 @@ impl Table {
         Ok(Appended { written, converter })
     }
 
-    fn settle_append(
+    fn commit_append(
         &self,
         mut transaction: Transaction,
         appended: Appended,
     ) -> Result<RowsWritten> {
         let Appended { written, converter } = appended;
-        set_marks(&mut transaction, &converter)?;
+        set_high_water_marks(&mut transaction, &converter)?;
         transaction.description().metrics = metric_strings([
             ("numFiles", written.adds.len() as u64),
             ("numOutputRows", written.rows),

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::Table;
+use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::maintenance::clone::{self, ClonePlan, Version, copy_files};
 use crate::maintenance::symlinks;
 use crate::snapshot::Snapshot;
 use crate::storage::transfer::FileCopy;
 use crate::transaction::TransactionOptions;
-
-use super::At;
 
 /// The options of a clone.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +27,7 @@ pub struct Cloning {
     source: Table,
     snapshot: Snapshot,
     target: Table,
-    there: Option<Snapshot>,
+    existing: Option<Snapshot>,
     plan: ClonePlan,
     options: CloneOptions,
 }
@@ -51,21 +49,19 @@ impl Cloning {
             let message = "there is a table already: pass replace=True, or choose another location";
             return Err(Error::invalid("table.exists", message).at_path(target.uri()));
         }
-        let there = if exists {
-            Some(target.snapshot(At::Latest, None)?)
-        } else {
-            None
-        };
-        let of = Version {
+        let existing = exists
+            .then(|| target.snapshot(At::Latest, None))
+            .transpose()?;
+        let version = Version {
             source: source.source(),
             snapshot,
         };
-        let plan = clone::plan(of, target.source(), there.as_ref(), options.shallow)?;
+        let plan = clone::plan(version, target.source(), existing.as_ref(), options.shallow)?;
         Ok(Self {
             source: source.clone(),
             snapshot: snapshot.clone(),
             target: target.clone(),
-            there,
+            existing,
             plan,
             options,
         })
@@ -92,14 +88,14 @@ impl Cloning {
     ///
     /// As [`clone::transaction`]; Conflict: another writer won.
     pub fn commit(self, options: TransactionOptions) -> Result<Option<u64>> {
-        let of = Version {
+        let version = Version {
             source: self.source.source(),
             snapshot: &self.snapshot,
         };
         let transaction = clone::transaction(
-            of,
+            version,
             self.target.source(),
-            self.there.as_ref(),
+            self.existing.as_ref(),
             self.plan,
             &self.options.properties,
             options,

@@ -36,16 +36,17 @@ impl Table {
         let read = transaction.snapshot().cloned();
         let commit = transaction.commit()?;
         let afterwards = match commit.version {
-            Some(version) => self.after(version, &commit, read.as_ref()).err(),
+            Some(version) => self.maintain(version, &commit, read.as_ref()).err(),
             None => None,
         };
         Ok(Committed { commit, afterwards })
     }
 
-    /// Derives the checksum from that of the previous version, which the transaction has `read` unless it
-    /// lost a race. Computes it in full if that is impossible and the table is small, and for versions that
-    /// get a checkpoint: then everything is read anyway, and errors do not accumulate.
-    fn after(&self, version: u64, commit: &Commit, read: Option<&Snapshot>) -> Result<()> {
+    /// Writes the checksum and the checkpoint of a version. Derives the checksum from that of the previous
+    /// version, which the transaction has `read` unless another writer won. Computes it in full if that is
+    /// impossible and the table is small, and for versions that get a checkpoint: everything is then read
+    /// anyway, and errors do not accumulate.
+    fn maintain(&self, version: u64, commit: &Commit, read: Option<&Snapshot>) -> Result<()> {
         if commit.hands_over {
             self.source.hand_over(version)?;
         }
@@ -55,27 +56,27 @@ impl Table {
             cache.set_listing_start(0);
         }
         let publishing = self.source.publish_in_background(version)?;
-        let carried = match commit.checkpoint_due {
-            true => Ok(false),
-            false => {
-                let before = read.filter(|read| read.version().checked_add(1) == Some(version));
-                let first = version == 0 && commit.adds.len() as u64 <= SMALL_TABLE;
-                let known = match first {
-                    true => Some(VersionChecksum::of_nothing()),
-                    false => before.and_then(Snapshot::checksum),
-                };
-                write_checksum_from_previous(&self.source, version, known, commit.text.as_bytes())
-            }
+        let carried = if commit.checkpoint_due {
+            Ok(false)
+        } else {
+            let previous = if version == 0 && commit.adds.len() as u64 <= SMALL_TABLE {
+                Some(VersionChecksum::of_nothing())
+            } else {
+                read.filter(|read| read.version().checked_add(1) == Some(version))
+                    .and_then(Snapshot::checksum)
+            };
+            write_checksum_from_previous(&self.source, version, previous, commit.text.as_bytes())
         };
         publishing.map_or(Ok(()), BackgroundTask::wait)?;
         let carried = carried?;
-        let small = || {
-            version.checked_sub(1).is_none_or(|before| {
-                self.known_files(before)
+        let is_small = || {
+            let previous = version.checked_sub(1);
+            previous.is_none_or(|previous| {
+                self.recorded_files(previous)
                     .is_some_and(|files| files <= SMALL_TABLE)
             })
         };
-        if !commit.checkpoint_due && (carried || !small()) {
+        if !commit.checkpoint_due && (carried || !is_small()) {
             return Ok(());
         }
         let snapshot = self.snapshot(At::Version(version), Some(false))?;
@@ -90,7 +91,7 @@ impl Table {
     }
 
     /// Returns the number of files of a version, if it has a checksum.
-    fn known_files(&self, version: u64) -> Option<u64> {
+    fn recorded_files(&self, version: u64) -> Option<u64> {
         let path = checksum_path(version);
         let storage = &self.source.storage;
         let bytes = storage.read_at_most(&path, MAX_CHECKSUM_BYTES).ok()?;

@@ -6,8 +6,7 @@ use crate::maintenance::convert::Conversion;
 use crate::spec::{Metadata, Protocol};
 use crate::storage::{FileMeta, pool};
 use crate::transaction::TransactionOptions;
-use crate::write::AddFile;
-use crate::write::{FooterStatistics, encoded};
+use crate::write::{AddFile, FooterStatistics, encoded};
 
 impl Table {
     /// Creates a table from the Parquet files below its root; returns `None` if there is a table already.
@@ -52,10 +51,10 @@ impl Table {
             let adds = files.iter().map(|file| conversion.add(file, None));
             return adds.collect();
         }
-        let known = FooterStatistics::new(metadata, protocol)?;
+        let statistics = FooterStatistics::new(metadata, protocol)?;
         let (source, conversion) = (self.source.clone(), conversion.clone());
         pool::map_concurrently(files.to_vec(), move |file| {
-            let stats = known.read(&source, &encoded(&file.path), file.size)?;
+            let stats = statistics.read(&source, &encoded(&file.path), file.size)?;
             conversion.add(file, Some(stats))
         })
     }

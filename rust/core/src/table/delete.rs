@@ -1,8 +1,8 @@
 //! DELETE: removes rows from the table.
 
-use serde_json::json;
-
-use super::write::{RowsOptions, RowsWritten, nothing_done, row_metrics, set_txn, write_options};
+use super::write::{
+    RowsOptions, RowsWritten, no_changes, predicate_parameter, row_metrics, set_txn, write_options,
+};
 use super::{At, Table};
 use crate::error::Result;
 use crate::expr::Predicate;
@@ -23,14 +23,13 @@ impl Table {
         options: RowsOptions,
     ) -> Result<RowsWritten> {
         let snapshot = self.snapshot(At::Latest, None)?;
-        let text = condition.map_or_else(|| "true".to_owned(), ToString::to_string);
-        let parameters = [("predicate", json!(json!([text]).to_string()))];
+        let parameters = predicate_parameter(condition);
         let mut transaction = self.begin(&snapshot, "DELETE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
             return self.commit_written(transaction, WrittenFiles::new(&self.source));
         }
         transaction.read(condition)?;
-        // with deletion vectors, readers derive the deleted rows from the vectors
+        // with deletion vectors, readers of changes derive the deleted rows from the vectors
         let change_files = !snapshot.properties().deletion_vectors;
         let (metadata, protocol) = transaction.effective()?;
         let write = write_options(&options);
@@ -44,7 +43,7 @@ impl Table {
         )?;
         delete_matching(&mut changer, &snapshot, condition)?;
         if changer.is_empty() && options.txn.is_none() {
-            return Ok(nothing_done([
+            return Ok(no_changes([
                 "numDeletedRows",
                 "numRemovedFiles",
                 "numAddedFiles",

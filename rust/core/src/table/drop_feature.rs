@@ -58,7 +58,7 @@ impl Table {
             );
             return Err(Error::invalid("alter.truncate_history", message));
         }
-        self.take_traces_away(name, options)?;
+        self.remove_traces(name, options)?;
         if feature.is_some_and(|feature| feature.binds_readers()) {
             for _ in 0..BARRIERS {
                 let snapshot = self.snapshot(At::Latest, None)?;
@@ -69,11 +69,11 @@ impl Table {
             }
         }
         let snapshot = self.snapshot(At::Latest, None)?;
-        self.leave(&snapshot, name, false, options)
+        self.commit_drop(&snapshot, name, false, options)
     }
 
     /// Commits the drop of the feature; its history is protected unless it is `truncated`.
-    pub(super) fn leave(
+    pub(super) fn commit_drop(
         &self,
         snapshot: &Snapshot,
         name: &str,
@@ -131,11 +131,7 @@ impl Table {
 
     /// Removes all traces of the feature from the newest version, except those that its last commit
     /// removes.
-    pub(super) fn take_traces_away(
-        &self,
-        feature: &str,
-        options: &TransactionOptions,
-    ) -> Result<()> {
+    pub(super) fn remove_traces(&self, feature: &str, options: &TransactionOptions) -> Result<()> {
         match feature {
             managed if CATALOG_MANAGED.contains(&managed) => Ok(()),
             "checkConstraints"
@@ -172,16 +168,22 @@ impl Table {
                     ("delta.rowTrackingSuspended".to_owned(), "true".to_owned()),
                 ]);
                 self.alter(Alteration::SetProperties(properties), options.clone())?;
-                let tracked =
-                    |file: &AddFile| has_ids(file) || file.default_row_commit_version.is_some();
-                self.add_again("ROW TRACKING UNBACKFILL", options, tracked, |file| {
-                    file.base_row_id = None;
-                    file.default_row_commit_version = None;
-                })
+                let has_row_tracking = |file: &AddFile| {
+                    file.base_row_id.is_some() || file.default_row_commit_version.is_some()
+                };
+                self.readd_files(
+                    "ROW TRACKING UNBACKFILL",
+                    options,
+                    has_row_tracking,
+                    |file| {
+                        file.base_row_id = None;
+                        file.default_row_commit_version = None;
+                    },
+                )
             }
             _ => {
                 let message = format!(
-                    "{feature} cannot be dropped here: drop it with delta-spark \
+                    "this release cannot drop {feature}: drop it with delta-spark \
                      (ALTER TABLE ... DROP FEATURE)"
                 );
                 Err(Error::unsupported("alter.drop_feature", message))
@@ -208,7 +210,7 @@ impl Table {
                 let domains = snapshot.domain_metadata(&self.source)?;
                 if let Some(domain) = domains.first() {
                     return refused(format!(
-                        "the table has metadata of domains, remove it first: {}",
+                        "the table has domain metadata, remove it first: {}",
                         clipped(&domain.domain)
                     ));
                 }
@@ -242,7 +244,7 @@ impl Table {
         self.alter(change, options.clone()).map(drop)
     }
 
-    /// Rewrites files with the same rows; `new`: with this metadata.
+    /// Rewrites the affected files with the same rows, with new metadata if `new` has some.
     fn rewrite(
         &self,
         operation: &str,
@@ -260,7 +262,7 @@ impl Table {
             ..RowsOptions::default()
         };
         let mut transaction = self.begin(&snapshot, operation, [], &rows)?;
-        let defines = new.is_some();
+        let changes_metadata = new.is_some();
         if let Some(new) = new {
             transaction.read(None)?;
             transaction.set_metadata(new)?;
@@ -275,7 +277,7 @@ impl Table {
         })? {
             rewrite.file(file)?;
         }
-        if rewrite.is_empty() && !defines {
+        if rewrite.is_empty() && !changes_metadata {
             return Ok(());
         }
         let (written, counts) = rewrite.stage(&mut transaction)?;
@@ -285,7 +287,7 @@ impl Table {
             ("numAddedFiles", written.adds.len() as u64),
             ("numAddedBytes", written.bytes),
         ]);
-        self.settle_files(transaction, written).map(drop)
+        self.commit_files(transaction, written).map(drop)
     }
 
     /// Assigns row ids to all files, so that rows can be tracked.
@@ -294,7 +296,7 @@ impl Table {
     ///
     /// Invalid argument: `transaction.row_ids` for a file whose statistics lack its number of rows;
     /// as [`Table::commit`].
-    pub(super) fn give_row_ids(&self, options: &TransactionOptions) -> Result<()> {
+    pub(super) fn backfill_row_ids(&self, options: &TransactionOptions) -> Result<()> {
         let snapshot = self.snapshot(At::Latest, None)?;
         if snapshot.properties().row_tracking || snapshot.num_files(&self.source)? == 0 {
             return Ok(());
@@ -303,16 +305,16 @@ impl Table {
             let feature = Alteration::AddFeature("rowTracking".to_owned());
             self.alter(feature, options.clone())?;
         }
-        self.add_again(
+        self.readd_files(
             "ROW TRACKING BACKFILL",
             options,
-            |file| !has_ids(file),
+            |file| file.base_row_id.is_none(),
             |_| (),
         )
     }
 
     /// Adds live files again with changed actions, a limited number at a time.
-    fn add_again(
+    fn readd_files(
         &self,
         operation: &str,
         options: &TransactionOptions,
@@ -339,8 +341,8 @@ impl Table {
         }
     }
 
-    /// Returns the files of vectors in older versions, as removed data files: clients that do not support
-    /// vectors then keep them as long as these versions may be read.
+    /// Returns the deletion vector files of older versions as removed data files, so that a vacuum by clients
+    /// that do not support deletion vectors keeps them as long as these versions may be read.
     fn files_of_vectors(&self, snapshot: &Snapshot) -> Result<Vec<RemoveFile>> {
         let mut paths = BTreeSet::new();
         for rows in snapshot.tombstones(&self.source)?.batches {
@@ -362,10 +364,6 @@ impl Table {
         };
         Ok(paths.into_iter().map(removed).collect())
     }
-}
-
-fn has_ids(file: &AddFile) -> bool {
-    file.base_row_id.is_some()
 }
 
 /// Returns the first live files that satisfy a condition, at most this many.

@@ -42,13 +42,13 @@ impl Table {
             );
             return Err(Error::invalid("alter.truncate_history", message));
         }
-        self.take_traces_away(name, options)?;
-        self.take_type_changes_away(name, options)?;
+        self.remove_traces(name, options)?;
+        self.remove_type_changes(name, options)?;
         let mut snapshot = self.snapshot(At::Latest, None)?;
         let mut traces = Traces::of(&self.source, name, &snapshot)?;
         if !traces.none {
             if traces.barrier.is_none() {
-                self.put_barrier(&snapshot, &traces, options)?;
+                self.write_barrier(&snapshot, &traces, options)?;
                 snapshot = self.snapshot(At::Latest, None)?;
             }
             let cleaned = truncate_log(&self.source, &snapshot, self.now(false)?)?;
@@ -57,11 +57,11 @@ impl Table {
                 return Err(in_history(name, &snapshot, &traces, &cleaned.notes));
             }
         }
-        self.leave(&snapshot, name, true, options)
+        self.commit_drop(&snapshot, name, true, options)
     }
 
     /// Writes a checkpoint after all versions that need the feature.
-    fn put_barrier(
+    fn write_barrier(
         &self,
         snapshot: &Snapshot,
         traces: &Traces,
@@ -78,7 +78,7 @@ impl Table {
 
     /// Removes previous types of columns in a separate commit: the feature can only be dropped once no
     /// version has them.
-    fn take_type_changes_away(&self, name: &str, options: &TransactionOptions) -> Result<()> {
+    fn remove_type_changes(&self, name: &str, options: &TransactionOptions) -> Result<()> {
         if !matches!(name, "typeWidening" | "typeWidening-preview") {
             return Ok(());
         }
@@ -99,28 +99,29 @@ impl Table {
 /// Returns the error for a feature that is still in the history, with the time to retry.
 fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, obstacles: &[String]) -> Error {
     let retention = snapshot.properties().truncated_history_retention;
-    let ripe = traces.barrier.map(|(_, time)| {
+    let earliest = traces.barrier.map(|(_, time)| {
         let minute = time.saturating_add(MINUTE - 1);
         (minute - minute.rem_euclid(MINUTE)).saturating_add(retention)
     });
-    let why = match ripe {
-        Some(ripe) if ripe > now() => format!(
-            "call drop_feature({name:?}, truncate_history=True) again from {} on, when they are older \
-             than {} (delta.dropFeatureTruncateHistory.retentionDuration); what is done stays",
-            render(ripe),
-            span(retention)
+    let remedy = match earliest {
+        Some(earliest) if earliest > now() => format!(
+            "call drop_feature({name:?}, truncate_history=True) again from {} on, when these versions \
+             are older than {} (delta.dropFeatureTruncateHistory.retentionDuration); completed steps are \
+             not repeated",
+            render(earliest),
+            duration(retention)
         ),
         _ if obstacles.is_empty() => {
             "another writer changed the table meanwhile: call it again".to_owned()
         }
         _ => format!(
-            "see why they cannot be deleted: {}; a checkpoint at fault is replaced by another one, \
-             of a later version (checkpoint()), once that is as old",
+            "remove the obstacles to their deletion: {}. If a checkpoint is the obstacle, write one of \
+             a later version with checkpoint(), and call it again once that is old enough",
             obstacles.join("; ")
         ),
     };
     let message =
-        format!("{name} stays for now: older versions in the log need it. To drop it, {why}");
+        format!("{name} stays for now: older versions in the log need it. To drop it, {remedy}");
     let error = Error::invalid("alter.feature_in_history", message);
     match traces.last {
         Some(version) => error.at_version(version),
@@ -128,7 +129,7 @@ fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, obstacles: &[Str
     }
 }
 
-fn span(milliseconds: i64) -> String {
+fn duration(milliseconds: i64) -> String {
     const HOUR: i64 = 60 * MINUTE;
     if milliseconds >= 2 * HOUR && milliseconds % HOUR == 0 {
         return format!("{} hours", milliseconds / HOUR);

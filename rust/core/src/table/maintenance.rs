@@ -56,11 +56,12 @@ impl Table {
             ("numFilesToDelete", report.files.len() as u64),
             ("sizeOfDataToDelete", report.size_in_bytes),
         ]);
-        let started = || self.note("VACUUM START", parameters.clone(), metrics.clone());
-        // on a full disk there is space for it only afterwards
-        let late = match if log { started() } else { Ok(()) } {
+        let commit_start =
+            || self.commit_description("VACUUM START", parameters.clone(), metrics.clone());
+        // a full disk has space for this commit only after the vacuum
+        let start_is_missing = match if log { commit_start() } else { Ok(()) } {
             Err(error) if is_full(&error) => true,
-            noted => noted.map(|()| false)?,
+            outcome => outcome.map(|()| false)?,
         };
         let deleted = vacuum::delete(&self.source, &report);
         if log {
@@ -72,20 +73,24 @@ impl Table {
                 ("numDeletedFiles", number as u64),
                 ("numVacuumedDirectories", directories as u64),
             ]);
-            let noted = if late { started() } else { Ok(()) };
+            let start = if start_is_missing {
+                commit_start()
+            } else {
+                Ok(())
+            };
             let status = vec![("status", json!(status))];
-            let noted = noted.and_then(|()| self.note("VACUUM END", status, metrics));
+            let end = start.and_then(|()| self.commit_description("VACUUM END", status, metrics));
             deleted?;
-            return match noted {
+            return match end {
                 Err(error) if !is_full(&error) => Err(error),
-                _ => Ok(report), // the files are gone, whether or not the log can say so
+                _ => Ok(report), // the files are deleted, even if the log cannot record it
             };
         }
         deleted.map(|_| report)
     }
 
-    /// The time before which removed files are garbage, by the table's own retention: milliseconds since the
-    /// epoch.
+    /// Returns the time before which removed files may be deleted by the table's own retention: milliseconds
+    /// since the epoch.
     ///
     /// # Errors
     ///
@@ -109,7 +114,7 @@ impl Table {
     }
 
     /// Commits a version with a description only.
-    fn note(
+    fn commit_description(
         &self,
         operation: &str,
         parameters: Vec<(&str, Value)>,

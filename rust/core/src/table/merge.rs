@@ -1,4 +1,4 @@
-//! MERGE: updates and deletes rows of the table, and inserts rows, by those of a source.
+//! MERGE: updates, deletes and inserts rows of the table according to the rows of a source.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use super::Table;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata, nothing_done, set_marks,
-    set_txn, write_options,
+    RowSource, RowsOptions, RowsWritten, SchemaMode, merged_metadata, no_changes,
+    overwrites_schema_only, set_high_water_marks, set_txn, write_options,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
@@ -66,7 +66,7 @@ impl Table {
         let source_rows = merge.source_rows();
         let inserted = insert(&mut transaction, &mut changer, merge.into_inserts())?;
         if changer.is_empty() && inserted == 0 && options.txn.is_none() && !evolved {
-            return Ok(nothing_done([
+            return Ok(no_changes([
                 "numTargetRowsInserted",
                 "numTargetRowsUpdated",
                 "numTargetRowsDeleted",
@@ -90,7 +90,7 @@ fn parameters(definition: &MergeDefinition) -> Vec<(&'static str, Value)> {
     parameters
 }
 
-/// Adds the columns that only the source has, and widens types; returns whether there are any.
+/// Adds the columns that only the source has, and widens types. Returns `true` if anything changed.
 fn evolve(
     transaction: &mut Transaction,
     definition: &MergeDefinition,
@@ -140,14 +140,14 @@ fn insert(
         let (metadata, protocol) = transaction.effective()?;
         let mut converter = InputConverter::new(metadata, protocol, clause.schema())?;
         unmatched.insert(clause, &mut |rows| {
-            let taken = converter.convert(rows)?;
-            inserted += taken.num_rows() as u64;
+            let rows = converter.convert(rows)?;
+            inserted += rows.num_rows() as u64;
             if changer.has_change_rows() {
-                changer.write_changes("insert", &taken)?;
+                changer.write_changes("insert", &rows)?;
             }
-            changer.write(&taken, None, None)
+            changer.write(&rows, None, None)
         })?;
-        set_marks(transaction, &converter)?;
+        set_high_water_marks(transaction, &converter)?;
     }
     Ok(inserted)
 }
@@ -217,11 +217,7 @@ fn evolves(mode: SchemaMode) -> Result<bool> {
     match mode {
         SchemaMode::Fixed => Ok(false),
         SchemaMode::Merge => Ok(true),
-        SchemaMode::Overwrite => {
-            let message = "schema_mode is \"overwrite\", which requires that all rows are replaced: \
-                           pass \"merge\", or omit it";
-            Err(Error::invalid("rows.schema_mode", message))
-        }
+        SchemaMode::Overwrite => Err(overwrites_schema_only()),
     }
 }
 

@@ -7,16 +7,15 @@ use super::{At, Table};
 use crate::error::Result;
 use crate::log::catalog::Permission;
 use crate::maintenance::optimize::{
-    Bin, Facts, Plan, Request, Spilled, compaction, metrics, pack, sampled, spill_piece,
-    write_ordered,
+    Bin, Plan, Request, RewriteSettings, Spilled, compaction, metrics, pack, sample_order,
+    spill_piece, write_ordered,
 };
 use crate::snapshot::Snapshot;
 use crate::storage::Scratch;
 use crate::storage::pool::{ordered, threads};
 use crate::transaction::TransactionOptions;
-use crate::write::WrittenFiles;
 use crate::write::random::{new_id, now_after};
-use crate::write::{AddFile, RemoveFile};
+use crate::write::{AddFile, RemoveFile, WrittenFiles};
 
 /// The maximum total size of files that are written at the same time, in bytes.
 const AT_ONCE: u64 = 2 << 30;
@@ -37,7 +36,7 @@ impl Table {
         };
         let snapshot = self.snapshot(At::Latest, None)?;
         let plan = table.optimize_plan(&snapshot, request)?;
-        let written = table.rewritten(&plan, options.transaction.durable)?;
+        let written = table.rewrite_bins(&plan, options.transaction.durable)?;
         self.commit_optimized(&plan, written, options)
     }
 
@@ -52,8 +51,8 @@ impl Table {
         Plan::new(&self.source, snapshot, request)
     }
 
-    fn rewritten(&self, plan: &Plan, durable: bool) -> Result<WrittenFiles> {
-        let facts = Facts {
+    fn rewrite_bins(&self, plan: &Plan, durable: bool) -> Result<WrittenFiles> {
+        let settings = RewriteSettings {
             metadata: plan.snapshot.metadata().clone(),
             protocol: plan.snapshot.protocol().clone(),
             durable,
@@ -61,7 +60,7 @@ impl Table {
         let mut all = WrittenFiles::new(&self.source);
         if plan.order.is_some() {
             for bin in &plan.bins {
-                let mut written = self.put_in_order(plan, bin, &facts)?;
+                let mut written = self.write_in_order(plan, bin, &settings)?;
                 for file in &mut written.adds {
                     file.tags.clone_from(&bin.tags);
                 }
@@ -70,37 +69,42 @@ impl Table {
             return Ok(all);
         }
         let splits: Vec<_> = plan.bins.iter().filter_map(|bin| plan.split(bin)).collect();
-        let at_once = side_by_side(plan.bins.iter().map(Bin::bytes).max());
+        let at_once = max_parallel_files(plan.bins.iter().map(Bin::bytes).max());
         let decoders = (threads() / at_once).max(1);
         let source = self.source.clone();
         for written in ordered(splits, at_once, move |split| {
-            pack(&source, &facts, &split, decoders)
+            pack(&source, &settings, &split, decoders)
         }) {
             all.join(written?);
         }
         Ok(all)
     }
 
-    fn put_in_order(&self, plan: &Plan, bin: &Bin, facts: &Facts) -> Result<WrittenFiles> {
+    fn write_in_order(
+        &self,
+        plan: &Plan,
+        bin: &Bin,
+        settings: &RewriteSettings,
+    ) -> Result<WrittenFiles> {
         let mut all = WrittenFiles::new(&self.source);
-        let Some(order) = sampled(&self.source, plan, bin)? else {
+        let Some(order) = sample_order(&self.source, plan, bin)? else {
             return Ok(all);
         };
         let scratch = Scratch::new()?;
         let order = Arc::new(order);
         let pieces = plan.splits(bin, PIECE);
         let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));
-        let of_pieces = Arc::clone(&order);
+        let order_of_pieces = Arc::clone(&order);
         let spilled = ordered(pieces, threads(), move |piece| {
-            spill_piece(&source, &of_pieces, &piece, &*spill, new_id())
+            spill_piece(&source, &order_of_pieces, &piece, &*spill, new_id())
         });
         let spilled: Arc<[Spilled]> = spilled.collect::<Result<Vec<_>>>()?.into();
         let files: Vec<usize> = (0..order.files()).collect();
-        let at_once = side_by_side(Some(bin.bytes() / order.files().max(1) as u64));
+        let at_once = max_parallel_files(Some(bin.bytes() / order.files().max(1) as u64));
         let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));
-        let facts = facts.clone();
+        let settings = settings.clone();
         for written in ordered(files, at_once, move |file| {
-            write_ordered(&source, &facts, &order, file, &spilled, &*spill)
+            write_ordered(&source, &settings, &order, file, &spilled, &*spill)
         }) {
             all.join(written?);
         }
@@ -144,7 +148,7 @@ impl Table {
             let key = "delta.rowTracking.preserved".to_owned();
             description.tags.insert(key, "true".to_owned());
         }
-        self.settle_files(transaction, written)
+        self.commit_files(transaction, written)
     }
 
     /// Compacts small files after a write, if the table's properties require it.
@@ -163,14 +167,14 @@ impl Table {
             ..RowsOptions::default()
         };
         let plan = self.optimize_plan(&snapshot, &request)?;
-        let written = self.rewritten(&plan, options.transaction.durable)?;
-        let done = self.commit_optimized(&plan, written, options)?;
-        done.afterwards.map_or(Ok(()), Err)
+        let written = self.rewrite_bins(&plan, options.transaction.durable)?;
+        let result = self.commit_optimized(&plan, written, options)?;
+        result.afterwards.map_or(Ok(()), Err)
     }
 }
 
 /// Returns the number of files of this size to write at the same time.
-fn side_by_side(bytes: Option<u64>) -> usize {
+fn max_parallel_files(bytes: Option<u64>) -> usize {
     let fitting = AT_ONCE / bytes.unwrap_or(1).max(1);
     usize::try_from(fitting)
         .unwrap_or(usize::MAX)

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::Table;
 use super::delete::delete_matching;
 use super::write::{
-    RowSource, RowsOptions, RowsWritten, row_metrics, set_marks, set_schema, set_txn, write_options,
+    RowSource, RowsOptions, RowsWritten, row_metrics, set_high_water_marks, set_schema, set_txn,
+    write_options,
 };
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -22,9 +23,9 @@ use crate::write::{InputConverter, Partitions, WrittenFiles, each_step};
 pub enum Replaced {
     /// All rows.
     All,
-    /// The rows that satisfy a condition, which the new ones must satisfy, too.
+    /// The rows that satisfy a condition; the new rows must satisfy it, too.
     Where(Predicate),
-    /// The rows in the partitions of the new ones.
+    /// The rows in the partitions of the new rows.
     Partitions,
 }
 
@@ -45,7 +46,7 @@ impl Table {
         if matches!(replaced, Replaced::Partitions)
             && snapshot.metadata().partition_columns.is_empty()
         {
-            let message = "the table has no partitions: select the rows to replace by where";
+            let message = "the table has no partitions: select the rows to replace with where";
             return Err(Error::invalid("rows.partitions", message));
         }
         let parameters = parameters(&snapshot, replaced, &options);
@@ -86,13 +87,13 @@ impl Table {
         }
         let writes_changes = changer.has_change_rows();
         each_step(rows, &mut |step| {
-            let taken = converter.convert(&step)?;
+            let rows = converter.convert(&step)?;
             if writes_changes {
-                changer.write_changes("insert", &taken)?;
+                changer.write_changes("insert", &rows)?;
             }
-            changer.write(&taken, None, None)
+            changer.write(&rows, None, None)
         })?;
-        set_marks(&mut transaction, &converter)?;
+        set_high_water_marks(&mut transaction, &converter)?;
         if matches!(replaced, Replaced::Partitions) {
             remove_partitions(&mut transaction, &mut changer, &snapshot)?;
         }
@@ -130,18 +131,18 @@ fn remove_partitions(
     changer.flush()?;
     let added = changer.written.adds.iter();
     let partitions = Partitions::of_files(snapshot, added.map(|file| &file.partition_values))?;
-    let covering = partitions.predicate(snapshot);
-    let filter = match &covering {
-        Some(covering) => Some(snapshot.filter_of(covering)?),
-        None => None,
-    };
+    let predicate = partitions.predicate(snapshot);
+    let filter = predicate
+        .as_ref()
+        .map(|predicate| snapshot.filter_of(predicate))
+        .transpose()?;
     if !partitions.is_empty() {
-        transaction.read(covering.as_ref())?;
+        transaction.read(predicate.as_ref())?;
     }
     let files = changer.candidates(filter)?;
-    let held = partitions.contain_files(files.iter().map(|file| &file.partition_values))?;
-    for (file, held) in files.into_iter().zip(held) {
-        if held {
+    let is_contained = partitions.contain_files(files.iter().map(|file| &file.partition_values))?;
+    for (file, is_contained) in files.into_iter().zip(is_contained) {
+        if is_contained {
             changer.remove_file(file);
         }
     }
@@ -153,7 +154,7 @@ fn metrics(
     written: &WrittenFiles,
     counts: &Counts,
 ) -> BTreeMap<String, String> {
-    // as in delta-spark, files that get a vector are included, and their other rows are copied
+    // as in delta-spark, files that get a vector count as written, and their remaining rows as copied
     let vectors = counts.vectors_added + counts.vectors_updated;
     let mut metrics = metric_strings([
         ("numFiles", written.adds.len() as u64 + vectors),

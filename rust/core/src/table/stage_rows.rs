@@ -9,10 +9,9 @@ use crate::maintenance::delete_all;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::storage::{FileMeta, is_below, pool};
-use crate::write::AddFile;
 use crate::write::{
-    FooterStatistics, InputConverter, Layout, Purpose, RowWriter, WriteOptions, WrittenFiles,
-    each_step, encoded,
+    AddFile, FooterStatistics, InputConverter, Layout, Purpose, RowWriter, WriteOptions,
+    WrittenFiles, each_step, encoded,
 };
 
 /// Files that are not committed yet.
@@ -52,15 +51,15 @@ impl Table {
         let mut written = WrittenFiles::new(&self.source);
         let mut writer = RowWriter::new(Arc::new(layout), write);
         each_step(rows, &mut |step| {
-            let taken = converter.convert(&step)?;
+            let rows = converter.convert(&step)?;
             if let Some((name, _)) = converter.high_water_marks().first() {
                 let message = format!(
-                    "the column {name} is an identity column, whose values a single process must assign: write these rows by \
-                     Table.append, or pass the values"
+                    "the column {name} is an identity column, whose values a single process must assign: write \
+                     these rows with Table.append, or pass the values"
                 );
                 return Err(Error::unsupported("rows.identity", message));
             }
-            writer.write(&taken, &mut written)
+            writer.write(&rows, &mut written)
         })?;
         writer.finish(&mut written)?;
         let staged = StagedRows {
@@ -84,7 +83,7 @@ impl Table {
         protocol: &Protocol,
         directory: &str,
     ) -> Result<Vec<(FileMeta, String)>> {
-        let known = FooterStatistics::new(metadata, protocol)?;
+        let statistics = FooterStatistics::new(metadata, protocol)?;
         let is_visible = |path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
             !name.starts_with('.') && (!name.starts_with('_') || name.contains('='))
@@ -93,12 +92,12 @@ impl Table {
         files.retain(|file| is_visible(&file.path) && file.path.ends_with(".parquet"));
         let source = self.source.clone();
         pool::map_concurrently(files, move |file| {
-            let stats = known.read(&source, &encoded(&file.path), file.size)?;
+            let stats = statistics.read(&source, &encoded(&file.path), file.size)?;
             Ok((file.clone(), stats))
         })
     }
 
-    /// Deletes a directory of the table root with all files in it, none of which is committed.
+    /// Deletes a directory in the table root with all of its files; none of them may be committed.
     ///
     /// # Errors
     ///
@@ -108,9 +107,9 @@ impl Table {
         let files = storage.list_below(directory, &|_| true)?;
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         delete_all(storage, &paths)?;
-        let inside =
+        let directories =
             storage.list_directories(&|path| path == directory || is_below(path, directory))?;
-        for entry in inside.iter().rev() {
+        for entry in directories.iter().rev() {
             storage.delete_empty(&entry.path)?;
         }
         Ok(())
@@ -123,20 +122,20 @@ impl Table {
     /// Corrupt: a path that leads out of the table. Storage.
     pub fn discard_staged(&self, paths: &[String]) -> Result<()> {
         let resolver = &self.source.resolver;
-        let located = paths
+        let paths = paths
             .iter()
             .map(|path| resolver.resolve("", path))
             .collect::<Result<Vec<_>>>()?;
-        let located: Vec<&str> = located.iter().map(AsRef::as_ref).collect();
-        delete_all(&*self.source.storage, &located)
+        let paths: Vec<&str> = paths.iter().map(AsRef::as_ref).collect();
+        delete_all(&*self.source.storage, &paths)
     }
 
-    /// Moves uncommitted files to other paths in the table, neither encoded; their names are random. A file
-    /// that was moved before is skipped, so that a step can be repeated.
+    /// Moves uncommitted files with random names to other paths in the table; the paths are not encoded. Skips
+    /// files that were moved before, so that a step can be repeated.
     ///
     /// # Errors
     ///
-    /// Invalid argument: a path that climbs. Storage.
+    /// Invalid argument: a path that leads out of the table. Storage.
     pub fn move_staged(&self, files: &[(String, String)]) -> Result<()> {
         let storage = Arc::clone(&self.source.storage);
         pool::map_concurrently(files.to_vec(), move |(from, to)| {

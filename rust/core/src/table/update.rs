@@ -1,8 +1,8 @@
 //! UPDATE: sets columns of rows.
 
-use serde_json::json;
-
-use super::write::{RowsOptions, RowsWritten, nothing_done, row_metrics, set_txn, write_options};
+use super::write::{
+    RowsOptions, RowsWritten, no_changes, predicate_parameter, row_metrics, set_txn, write_options,
+};
 use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -28,8 +28,7 @@ impl Table {
             return Err(Error::invalid("rows.column", message));
         }
         let snapshot = self.snapshot(At::Latest, None)?;
-        let text = condition.map_or_else(|| "true".to_owned(), ToString::to_string);
-        let parameters = [("predicate", json!(json!([text]).to_string()))];
+        let parameters = predicate_parameter(condition);
         let mut transaction = self.begin(&snapshot, "UPDATE", parameters, &options)?;
         if set_txn(&mut transaction, &options)? {
             return self.commit_written(transaction, WrittenFiles::new(self.source()));
@@ -42,14 +41,13 @@ impl Table {
         let bound = condition
             .map(|condition| condition.bind(snapshot.schema()))
             .transpose()?;
-        let filter = match condition {
-            Some(condition) => Some(snapshot.filter_of(condition)?),
-            None => None,
-        };
+        let filter = condition
+            .map(|condition| snapshot.filter_of(condition))
+            .transpose()?;
         let files = changer.candidates(filter)?;
         changer.change(files, bound.as_ref(), &mut planner)?;
         if changer.is_empty() && options.txn.is_none() {
-            return Ok(nothing_done(["numUpdatedRows"]));
+            return Ok(no_changes(["numUpdatedRows"]));
         }
         let (written, counts) = changer.stage(&mut transaction)?;
         let mut metrics = row_metrics(&written, &counts);

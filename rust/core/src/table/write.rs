@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatchReader;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::commit::{Committed, described};
 use super::{At, Table};
@@ -11,6 +11,7 @@ use crate::definition::replace::overwritten_metadata;
 use crate::definition::widening::{TYPE_WIDENING, widen_column};
 use crate::definition::with_schema;
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::Predicate;
 use crate::maintenance::optimize::is_auto_compacted;
 use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
@@ -36,7 +37,7 @@ pub enum SchemaMode {
     Overwrite,
 }
 
-/// The options by which rows are written.
+/// The options of a write of rows.
 #[derive(Clone, Debug, Default)]
 pub struct RowsOptions {
     /// The options for writing files; their durability is that of the transaction.
@@ -93,7 +94,7 @@ impl Table {
         Transaction::begin(&self.source, snapshot, description, options)
     }
 
-    /// Commits the written rows, as [`Table::settle_files`]; then compacts small files if the table's
+    /// Commits the written rows, as [`Table::commit_files`]; then compacts small files if the table's
     /// properties require it.
     pub(super) fn commit_written(
         &self,
@@ -101,19 +102,19 @@ impl Table {
         written: WrittenFiles,
     ) -> Result<RowsWritten> {
         let (metadata, _) = transaction.effective()?;
-        let compacts = is_auto_compacted(metadata).then(|| written.adds.clone());
+        let added = is_auto_compacted(metadata).then(|| written.adds.clone());
         let transaction_options = transaction.options().clone();
-        let mut done = self.settle_files(transaction, written)?;
-        if let (Some(version), Some(added)) = (done.version, compacts)
+        let mut result = self.commit_files(transaction, written)?;
+        if let (Some(version), Some(added)) = (result.version, added)
             && let Err(error) = self.compact_after(version, &added, transaction_options)
         {
-            done.afterwards.get_or_insert(error);
+            result.afterwards.get_or_insert(error);
         }
-        Ok(done)
+        Ok(result)
     }
 
     /// Commits the written files. Deletes them if nothing was committed; keeps them if that is unknown.
-    pub(super) fn settle_files(
+    pub(super) fn commit_files(
         &self,
         mut transaction: Transaction,
         mut written: WrittenFiles,
@@ -143,7 +144,7 @@ impl Table {
     }
 }
 
-/// Returns `true` for errors after which the commit may exist nevertheless.
+/// Returns `true` for errors after which the commit may still exist.
 fn is_uncertain(error: &Error) -> bool {
     error.kind() == ErrorKind::Interrupted || error.code() == "commit.unknown"
 }
@@ -156,7 +157,7 @@ pub(super) fn set_txn(transaction: &mut Transaction, options: &RowsOptions) -> R
     }
 }
 
-/// Stages the schema of the rows if it is new and may be.
+/// Stages the new schema of the table if the rows change it and the schema mode allows that.
 pub(super) fn set_schema(
     transaction: &mut Transaction,
     rows: &RowSource,
@@ -165,9 +166,7 @@ pub(super) fn set_schema(
 ) -> Result<()> {
     let mode = options.schema_mode;
     if mode == SchemaMode::Overwrite && !replaces_all {
-        let message = "schema_mode is \"overwrite\", which requires that all rows are replaced: \
-                       pass \"merge\", or omit it";
-        return Err(Error::invalid("rows.schema_mode", message));
+        return Err(overwrites_schema_only());
     }
     let (old, protocol) = transaction.effective()?;
     let new = match (mode, &options.partition_columns) {
@@ -177,17 +176,17 @@ pub(super) fn set_schema(
             merged_metadata(old, &source, &source, Widening::SameKind)?
         }
         (SchemaMode::Overwrite, partition_columns) => {
-            let known = StructType::parse(&old.schema_string)?;
-            let schema = replaced_schema(&known, &rows.schema())?;
+            let old_schema = StructType::parse(&old.schema_string)?;
+            let schema = replaced_schema(&old_schema, &rows.schema())?;
             let names = partition_columns.as_ref();
             let names = names.unwrap_or(&old.partition_columns).clone();
             let new = overwritten_metadata(old, &schema, names)?;
-            let changes = schema != known || new.partition_columns != old.partition_columns;
+            let changes = schema != old_schema || new.partition_columns != old.partition_columns;
             changes.then_some(new)
         }
         (_, Some(_)) => {
             let message =
-                "partition_columns go with schema_mode \"overwrite\", where all rows are replaced";
+                "partition_columns requires schema_mode \"overwrite\", which replaces all rows";
             return Err(Error::invalid("rows.schema_mode", message));
         }
     };
@@ -196,7 +195,7 @@ pub(super) fn set_schema(
     };
     if options.partition_columns.is_some() {
         if !metadata.partition_columns.is_empty() && protocol.is_supported("clustering") {
-            let message = "the table is clustered: it cannot be partitioned, too";
+            let message = "a clustered table cannot be partitioned: omit partition_columns";
             return Err(Error::invalid("transaction.partition_columns", message));
         }
         check_metadata(&metadata, &protocol.upgrade_for(&metadata)?)?;
@@ -217,27 +216,43 @@ pub fn merged_metadata(
     types: &StructType,
     widening: Widening,
 ) -> Result<Option<Metadata>> {
-    let known = StructType::parse(&old.schema_string)?;
+    let old_schema = StructType::parse(&old.schema_string)?;
     let mut new = old.clone();
     if old.is_on(TYPE_WIDENING) {
-        for (path, to) in widenings(&known, types, widening) {
+        for (path, to) in widenings(&old_schema, types, widening) {
             new = widen_column(&new, &path, &to)?;
         }
     }
     let schema = merged(&StructType::parse(&new.schema_string)?, columns)?;
-    if schema == known {
+    if schema == old_schema {
         return Ok(None);
     }
     with_schema(&new, &schema).map(Some)
 }
 
 /// Stages the high-water marks of identity columns.
-pub(super) fn set_marks(transaction: &mut Transaction, converter: &InputConverter) -> Result<()> {
+pub(super) fn set_high_water_marks(
+    transaction: &mut Transaction,
+    converter: &InputConverter,
+) -> Result<()> {
     let (metadata, _) = transaction.effective()?;
     match with_high_water_marks(metadata, &converter.high_water_marks())? {
         Some(metadata) => transaction.set_metadata(metadata),
         None => Ok(()),
     }
+}
+
+/// Returns the error for a schema that replaces the table's while rows of the table remain.
+pub(super) fn overwrites_schema_only() -> Error {
+    let message = "schema_mode is \"overwrite\", which requires that all rows are replaced: pass \"merge\", or \
+                   omit it";
+    Error::invalid("rows.schema_mode", message)
+}
+
+/// Returns the parameter of a commit for the condition of a statement.
+pub(super) fn predicate_parameter(condition: Option<&Predicate>) -> [(&'static str, Value); 1] {
+    let sql = condition.map_or_else(|| "true".to_owned(), ToString::to_string);
+    [("predicate", json!(json!([sql]).to_string()))]
 }
 
 pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {
@@ -269,7 +284,8 @@ pub(super) fn row_metrics(written: &WrittenFiles, counts: &Counts) -> BTreeMap<S
     metrics
 }
 
-pub(super) fn nothing_done<const N: usize>(metrics: [&str; N]) -> RowsWritten {
+/// Returns the result of a statement that changes nothing.
+pub(super) fn no_changes<const N: usize>(metrics: [&str; N]) -> RowsWritten {
     RowsWritten {
         version: None,
         metrics: metric_strings(metrics.map(|name| (name, 0))),

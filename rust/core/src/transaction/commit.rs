@@ -27,7 +27,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The result of a transaction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Commit {
     /// The committed version; `None` if its application had committed it before.
     pub version: Option<u64>,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Altered, text};
+use super::{Altered, json_text};
 use crate::definition::clustering::refuse_if_clustered_by;
 use crate::definition::column_changes::{ColumnChange, change_column};
 use crate::definition::columns::{
@@ -10,13 +10,11 @@ use crate::definition::columns::{
 };
 use crate::definition::widening::{CHANGES, type_name};
 use crate::error::{Error, Result};
+use crate::spec::char_length::DECLARED_TYPE;
 use crate::spec::column_path::is_within;
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField};
 use crate::spec::{Metadata, Protocol};
-
-/// The metadata key of the length of a field's strings.
-const LENGTH: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
 pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Altered> {
     for column in &mut columns {
@@ -34,11 +32,14 @@ pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Alter
         let (path, _) = column_at(&new, &path)?;
         let mut described = json!({"column": described_new(&path, field)});
         if let (Some(described), Some(position)) = (described.as_object_mut(), position) {
-            described.insert("position".to_owned(), placed(&new, &path, &position)?);
+            described.insert(
+                "position".to_owned(),
+                position_text(&new, &path, &position)?,
+            );
         }
         descriptions.push(described);
     }
-    let parameters = vec![("columns", text(json!(descriptions)))];
+    let parameters = vec![("columns", json_text(json!(descriptions)))];
     Ok(Altered::new("ADD COLUMNS", parameters, new))
 }
 
@@ -47,8 +48,8 @@ pub(super) fn renamed(old: &Metadata, path: Vec<String>, new_name: &str) -> Resu
     let parent = path.split_last().map_or(&[][..], |(_, parent)| parent);
     let new_path = [parent, &[new_name.to_owned()]].concat();
     let parameters = vec![
-        ("oldColumnPath", json!(named(&path))),
-        ("newColumnPath", json!(named(&new_path))),
+        ("oldColumnPath", json!(path_text(&path))),
+        ("newColumnPath", json!(path_text(&new_path))),
     ];
     let new = rename_column(old, &path, new_name)?;
     Ok(Altered::new("RENAME COLUMN", parameters, new))
@@ -69,8 +70,8 @@ pub(super) fn dropped(
             refuse_if_clustered_by(old, &configuration, path)?;
         }
     }
-    let names: Vec<_> = paths.iter().map(|path| named(path)).collect();
-    let parameters = vec![("columns", text(json!(names)))];
+    let names: Vec<_> = paths.iter().map(|path| path_text(path)).collect();
+    let parameters = vec![("columns", json_text(json!(names)))];
     Ok(Altered::new("DROP COLUMNS", parameters, new))
 }
 
@@ -84,15 +85,15 @@ pub(super) fn changed(
     let mut descriptions = Vec::with_capacity(changes.len());
     for (path, changes) in changes {
         let (path, before) = column_at(old, &path_of(old, path)?)?;
-        refuse_twice(&paths, &path)?;
+        refuse_overlap(&paths, &path)?;
         let mut position = None;
         for change in &changes {
             if let ColumnChange::Default(Some(_)) = change {
-                check_takes_defaults(protocol)?;
+                check_allows_defaults(protocol)?;
             }
             new = change_column(&new, &path, change)?;
             if let ColumnChange::Move(to) = change {
-                position = Some(placed(old, &path, to)?);
+                position = Some(position_text(old, &path, to)?);
             }
         }
         let (_, mut field) = column_at(&new, &path)?;
@@ -105,7 +106,7 @@ pub(super) fn changed(
     }
     let (operation, parameters) = match descriptions.as_mut_slice() {
         [(column, position)] => {
-            let mut parameters = vec![("column", text(json!(column)))];
+            let mut parameters = vec![("column", json_text(json!(column)))];
             parameters.extend(position.take().map(|position| ("position", position)));
             ("CHANGE COLUMN", parameters)
         }
@@ -115,33 +116,33 @@ pub(super) fn changed(
                 column
             });
             let columns = json!(columns.collect::<Vec<_>>());
-            ("CHANGE COLUMNS", vec![("columns", text(columns))])
+            ("CHANGE COLUMNS", vec![("columns", json_text(columns))])
         }
     };
     Ok(Altered::new(operation, parameters, new))
 }
 
-/// Refuses to change a column and a part of it at once, since the changes could contradict each other.
-fn refuse_twice(paths: &[Vec<String>], path: &[String]) -> Result<()> {
-    let within = |other: &&Vec<String>| is_within(other, path) || is_within(path, other);
-    match paths.iter().find(within) {
+/// Refuses to change a column together with a field of it, since the changes could contradict each other.
+fn refuse_overlap(paths: &[Vec<String>], path: &[String]) -> Result<()> {
+    let overlaps = |other: &&Vec<String>| is_within(other, path) || is_within(path, other);
+    match paths.iter().find(overlaps) {
         None => Ok(()),
         Some(other) => {
             let message = format!(
-                "{} and {} cannot be changed at once: one is the other, or a part of it",
-                clipped(&named(other)),
-                clipped(&named(path))
+                "{} and {} cannot be changed at once: they are the same column, or one is a field of the other",
+                clipped(&path_text(other)),
+                clipped(&path_text(path))
             );
             Err(Error::invalid("alter.column", message))
         }
     }
 }
 
-fn check_takes_defaults(protocol: &Protocol) -> Result<()> {
+fn check_allows_defaults(protocol: &Protocol) -> Result<()> {
     if protocol.is_supported("allowColumnDefaults") {
         return Ok(());
     }
-    let message = "columns of this table have no defaults: set delta.feature.allowColumnDefaults to \
+    let message = "the table lacks the feature allowColumnDefaults: set delta.feature.allowColumnDefaults to \
         supported first";
     Err(Error::invalid("alter.column_default", message))
 }
@@ -149,7 +150,7 @@ fn check_takes_defaults(protocol: &Protocol) -> Result<()> {
 /// Describes a column as the reference does.
 fn described(path: &[String], field: &StructField) -> Map<String, Value> {
     Map::from_iter([
-        ("name".to_owned(), json!(named(path))),
+        ("name".to_owned(), json!(path_text(path))),
         ("type".to_owned(), json!(type_name(&field.data_type))),
         ("nullable".to_owned(), json!(field.nullable)),
         ("metadata".to_owned(), json!(field.metadata)),
@@ -158,16 +159,16 @@ fn described(path: &[String], field: &StructField) -> Map<String, Value> {
 
 /// Describes a new column as the reference does: a length is part of the type, not of the metadata.
 fn described_new(path: &[String], mut field: StructField) -> Map<String, Value> {
-    let with_length = field.metadata.remove(LENGTH);
+    let declared_type = field.metadata.remove(DECLARED_TYPE);
     let mut described = described(path, &field);
-    if let (DataType::Primitive(_), Some(with_length)) = (field.data_type, with_length) {
-        described.insert("type".to_owned(), with_length);
+    if let (DataType::Primitive(_), Some(declared_type)) = (field.data_type, declared_type) {
+        described.insert("type".to_owned(), declared_type);
     }
     described
 }
 
 /// Formats a path as the reference does: names with dots are quoted, others are not.
-fn named(path: &[String]) -> String {
+fn path_text(path: &[String]) -> String {
     let quoted = |name: &String| match name.contains('.') {
         true => format!("`{name}`"),
         false => name.clone(),
@@ -176,7 +177,7 @@ fn named(path: &[String]) -> String {
 }
 
 /// Describes a position as in SQL; the other column is spelled as in the schema.
-fn placed(metadata: &Metadata, path: &[String], position: &Position) -> Result<Value> {
+fn position_text(metadata: &Metadata, path: &[String], position: &Position) -> Result<Value> {
     let Position::After(name) = position else {
         return Ok(json!("FIRST"));
     };
