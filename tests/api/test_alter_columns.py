@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.files import write_commit
 
 import deltareplay as dr
-from support.files import write_commit
 
 PART = pa.struct([("a", pa.int32()), ("b", pa.string())])
 SCHEMA = pa.schema(
