@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -51,41 +50,37 @@ def aligned_rows(
     """
     from pyspark.sql import functions as sf
 
-    spark, source_fields = rows.sparkSession, fields_of(rows.schema)
-    by_position = not by_name and not is_listed
-    num_extra = 0 if by_name else len(source_fields) - len(target_names)
-    if num_extra < 0 or (num_extra > 0 and not (evolves and by_position)):
-        raise wrong_count(rows, target_names)
+    source_fields = fields_of(rows.schema)
     source_names = [field.name for field in source_fields]
-    names = source_names if by_name else [*target_names, *source_names[len(target_names) :]]
+    if by_name:
+        target_names = source_names
+    num_matched, num_extra = len(target_names), len(source_fields) - len(target_names)
+    if num_extra < 0 or (num_extra > 0 and (is_listed or not evolves)):
+        raise wrong_count(rows, target_names)
+    names = [*target_names, *source_names[num_matched:]]
     fields_by_key = {field.key: field for field in target.fields}
-    target_columns = [
-        fields_by_key.get(name.lower()) for name in (source_names if by_name else target_names)
-    ]
+    target_fields = [fields_by_key.get(name.lower()) for name in target_names]
+    target_fields += [None] * num_extra  # added columns have no field in the table yet
     widens = target.widens if evolves else _never
-    renamed = [
+    matched = [
         dataclasses.replace(field, name=name)
-        for field, name in zip(source_fields, names, strict=True)
+        for field, name in zip(source_fields, target_names, strict=False)
     ]
-    compatible = (
-        not by_position or source_names[: len(target_names)] == list(target_names)
-    ) and is_compatible(
-        [field for field in target_columns if field is not None],
-        renamed[: len(target_columns)],
-        widens,
+    has_table_names = by_name or is_listed or source_names[:num_matched] == list(target_names)
+    compatible = has_table_names and is_compatible(
+        [field for field in target_fields if field is not None], matched, widens
     )
     if compatible and not is_listed:
         return rows.toDF(*names)
-    rows = rows.toDF(*(f"_{at}" for at in range(len(source_fields))))
+    rows = rows.toDF(*(f"_{index}" for index in range(len(names))))
     values = []
-    targets = itertools.zip_longest(source_fields, names, target_columns)
-    for at, (field, name, column) in enumerate(targets):
-        value = sf.col(f"_{at}")
+    for index, (source, column) in enumerate(zip(source_fields, target_fields, strict=True)):
+        value = sf.col(f"_{index}")
         if column is not None:
             value = converted_by_position(
-                spark, value, field, column, widens, only_structs=compatible
+                rows.sparkSession, value, source, column, widens, only_structs=compatible
             )
-        values.append(value.alias(name))
+        values.append(value.alias(names[index]))
     return rows.select(*values)
 
 
