@@ -86,7 +86,7 @@ def test_each_name_is_looked_up_once(
         text = re.sub(rf"\b{short}\b", name, text)
     lookups: Counter[str] = Counter()
     scans: list[str] = []
-    run, scan = type(spark).sql, tokens._scanned
+    run, scan = type(spark).sql, tokens._tokenize
 
     def sql(self: Any, query: str, *args: Any, **kwargs: Any) -> Any:
         lookups[query] += query.startswith("SHOW TABLE EXTENDED")
@@ -97,7 +97,7 @@ def test_each_name_is_looked_up_once(
         return scan(of)
 
     monkeypatch.setattr(type(spark), "sql", sql)
-    monkeypatch.setattr(tokens, "_scanned", scanned)
+    monkeypatch.setattr(tokens, "_tokenize", scanned)
     dr_spark.sql(spark, text)
     assert (+lookups).total() == len(+lookups) == count
     assert [MARK in of for of in scans].count(True) <= 1

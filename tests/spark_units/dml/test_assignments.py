@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark.dml.assignments import of_table
+from deltareplay.spark.dml.assignments import without_alias
 
 
 @pytest.mark.parametrize(
@@ -14,5 +14,5 @@ from deltareplay.spark.dml.assignments import of_table
 def test_a_column_is_not_set_twice(values: dict[str, str]) -> None:
     """As in delta-spark 4.4 (DELTA_CONFLICT_SET_COLUMN)."""
     with pytest.raises(dr.InvalidArgumentError, match="set twice") as caught:
-        of_table(values, "t")
+        without_alias(values, "t")
     assert caught.value.code == "statement.column"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deltareplay.spark.query.queries import references
-from deltareplay.spark.syntax.parser import Expression
+from deltareplay.spark.syntax.parser import ConstantExpression
 
 #: Queries, and their tables.
 QUERIES = {
@@ -59,7 +59,7 @@ def test_a_version_belongs_to_the_table() -> None:
     assert [(item.version, item.timestamp) for item in result] == [
         (3, None),
         (None, "2026-01-01"),
-        (None, Expression("now()")),
+        (None, ConstantExpression("now()")),
         (7, None),
     ]
     assert text[result[0].start : result[0].end] == "delta.`/a b` VERSION AS OF 3"
@@ -85,8 +85,8 @@ def test_a_version_belongs_to_the_table() -> None:
 )
 def test_positions_of_an_alias(text: str, with_alias: str | None) -> None:
     [result] = references(text)
-    at = result.alias_at
-    assert (None if at is None else f"{text[:at]}!{text[at:]}") == with_alias
+    index = result.alias_position
+    assert (None if index is None else f"{text[:index]}!{text[index:]}") == with_alias
 
 
 @pytest.mark.parametrize(

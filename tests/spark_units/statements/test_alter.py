@@ -10,22 +10,22 @@ from support.statements import parsed
 import deltareplay as dr
 from deltareplay.spark.statements.alter import (
     AddColumns,
+    AddedColumn,
     Alter,
     Call,
+    CatalogChange,
     ChangeColumn,
     ChangeColumns,
-    ChangeEntry,
     DropColumns,
-    NewColumn,
     Position,
     RenameColumn,
 )
 
 
-def form_of(text: str) -> Any:
+def clause_of(text: str) -> Any:
     statement = parsed(text)
     assert isinstance(statement, Alter)
-    return statement.form
+    return statement.clause
 
 
 def changes(*columns: ChangeColumn) -> ChangeColumns:
@@ -40,26 +40,26 @@ CASES: dict[str, Any] = {
     "UNSET TBLPROPERTIES IF EXISTS ('a', x.y)": Call(
         "unset_properties", ["a", "x.y"], if_exists=True
     ),
-    "ADD COLUMN x INT": AddColumns((NewColumn(("x",), "INT"),)),
+    "ADD COLUMN x INT": AddColumns((AddedColumn(("x",), "INT"),)),
     "ADD COLUMNS (a.b struct<c: int, d: decimal(5, 2)> NOT NULL COMMENT 'why', a.e string)": (
         AddColumns(
             (
-                NewColumn(("a", "b"), "struct<c: int, d: decimal(5, 2)>", False, "why"),
-                NewColumn(("a", "e"), "string"),
+                AddedColumn(("a", "b"), "struct<c: int, d: decimal(5, 2)>", False, "why"),
+                AddedColumn(("a", "e"), "string"),
             )
         )
     ),
     "ADD COLUMNS x MAP<STRING, ARRAY<INT>>, y INT COMMENT 'y'": AddColumns(
-        (NewColumn(("x",), "MAP<STRING, ARRAY<INT>>"), NewColumn(("y",), "INT", True, "y"))
+        (AddedColumn(("x",), "MAP<STRING, ARRAY<INT>>"), AddedColumn(("y",), "INT", True, "y"))
     ),
     "RENAME COLUMN a.b TO `c d`": RenameColumn(("a", "b"), "c d"),
     "DROP COLUMN a": DropColumns((("a",),)),
     "DROP COLUMNS IF EXISTS (a, b.c)": DropColumns((("a",), ("b", "c")), True),
     "ADD COLUMNS (x INT FIRST COMMENT 'c', a.y INT, a.z INT COMMENT 'd' AFTER `y y`)": AddColumns(
         (
-            NewColumn(("x",), "INT", True, "c", Position()),
-            NewColumn(("a", "y"), "INT"),
-            NewColumn(("a", "z"), "INT", True, "d", Position("y y")),
+            AddedColumn(("x",), "INT", True, "c", Position()),
+            AddedColumn(("a", "y"), "INT"),
+            AddedColumn(("a", "z"), "INT", True, "d", Position("y y")),
         )
     ),
     "ALTER COLUMN a.b TYPE DECIMAL(12, 2)": changes(ChangeColumn(("a", "b"), "DECIMAL(12, 2)")),
@@ -87,8 +87,8 @@ CASES: dict[str, Any] = {
         "drop_feature", "deletionVectors", truncate_history=True
     ),
     "DROP FEATURE 'v2Checkpoint'": Call("drop_feature", "v2Checkpoint", truncate_history=False),
-    "RENAME TO u": ChangeEntry("RENAME TO"),
-    "SET LOCATION '/x'": ChangeEntry("SET LOCATION"),
+    "RENAME TO u": CatalogChange("RENAME TO"),
+    "SET LOCATION '/x'": CatalogChange("SET LOCATION"),
 }
 
 #: Incomplete statements, and their messages.
@@ -123,29 +123,29 @@ UNSUPPORTED = {
     "REPLACE COLUMNS (a INT)": "use ADD COLUMNS, DROP COLUMNS and ALTER COLUMN",
     "ADD COLUMN x INT DEFAULT 5": "add the column without it, then ALTER COLUMN ... SET DEFAULT",
     "ALTER COLUMN a.b SET NOT NULL": "ADD CONSTRAINT ... CHECK (a.b IS NOT NULL)",
-    "ALTER COLUMN a SYNC IDENTITY": "spark.sql does it in a session that has delta-spark's jar",
+    "ALTER COLUMN a SYNC IDENTITY": "use spark.sql in a session that has delta-spark's jar",
     "ADD CONSTRAINT c PRIMARY KEY (a)": "Delta tables have CHECK constraints only",
     "ADD PARTITION (a = 1)": "ALTER TABLE ... ADD PARTITION is not supported for Delta tables",
-    "RECOVER PARTITIONS": "the docstring of deltareplay.spark.sql lists the forms",
+    "RECOVER PARTITIONS": "the docstring of deltareplay.spark.sql lists the clauses",
 }
 
 
-@pytest.mark.parametrize("form", CASES)
-def test_splits(form: str) -> None:
-    assert form_of(f"ALTER TABLE a.t {form}") == CASES[form]
+@pytest.mark.parametrize("clause", CASES)
+def test_splits(clause: str) -> None:
+    assert clause_of(f"ALTER TABLE a.t {clause}") == CASES[clause]
 
 
-@pytest.mark.parametrize("form", WRONG)
-def test_names_the_position(form: str) -> None:
+@pytest.mark.parametrize("clause", WRONG)
+def test_names_the_position(clause: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        form_of(f"ALTER TABLE t {form}")
+        clause_of(f"ALTER TABLE t {clause}")
     assert caught.value.code == "sql.syntax"
-    assert WRONG[form] in str(caught.value)
+    assert WRONG[clause] in str(caught.value)
 
 
-@pytest.mark.parametrize("form", UNSUPPORTED)
-def test_names_the_alternative(form: str) -> None:
+@pytest.mark.parametrize("clause", UNSUPPORTED)
+def test_names_the_alternative(clause: str) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        form_of(f"ALTER TABLE t {form}")
+        clause_of(f"ALTER TABLE t {clause}")
     assert caught.value.code == "sql.alter"
-    assert UNSUPPORTED[form] in str(caught.value)
+    assert UNSUPPORTED[clause] in str(caught.value)

@@ -197,4 +197,4 @@ def test_identity_steps_are_not_zero() -> None:
 def test_distinguishes_names_from_definitions(text: str, expected: bool) -> None:
     statement = parsed(text)
     assert isinstance(statement, CreateTable)
-    assert statement.only_names == expected
+    assert statement.only_registers == expected

@@ -9,6 +9,7 @@ import pytest
 from support.statements import parsed
 
 import deltareplay as dr
+from deltareplay.spark.dml.merge.clauses import Clause
 from deltareplay.spark.statements.alter import Alter
 from deltareplay.spark.statements.clone import Clone
 from deltareplay.spark.statements.comment import Comment
@@ -19,7 +20,7 @@ from deltareplay.spark.statements.delete import Delete
 from deltareplay.spark.statements.describe import DescribeDetail, DescribeHistory
 from deltareplay.spark.statements.generate import Generate
 from deltareplay.spark.statements.insert import Insert
-from deltareplay.spark.statements.merge import Clause, Merge, Source
+from deltareplay.spark.statements.merge import Merge, Source
 from deltareplay.spark.statements.optimize import Optimize, Reorg
 from deltareplay.spark.statements.restore import Restore
 from deltareplay.spark.statements.show import (
@@ -97,7 +98,7 @@ CASES: dict[str, Any] = {
         None,
         Source("a.u", "u"),
         "t.id = u.id",
-        (Clause("when_matched_update_all", None, None),),
+        (Clause("matched", "update", None, None),),
         False,
     ),
     "MERGE WITH SCHEMA EVOLUTION INTO delta.`/tmp/a b` AS t USING u VERSION AS OF 3 AS s "
@@ -106,7 +107,7 @@ CASES: dict[str, Any] = {
         "t",
         Source("u VERSION AS OF 3 AS s", "s"),
         "t.id = s.id",
-        (Clause("when_not_matched_insert_all", None, None),),
+        (Clause("not_matched", "insert", None, None),),
         True,
     ),
     """
@@ -123,15 +124,16 @@ CASES: dict[str, Any] = {
         Source("(SELECT * FROM u JOIN v ON u.id = v.id WHERE a IN (1, 2)) s", "s"),
         "t.id = s.id AND CASE WHEN s.a THEN 1 ELSE 2 END = 1",
         (
-            Clause("when_matched_delete", "s.op = 'WHEN THEN'", None),
+            Clause("matched", "delete", "s.op = 'WHEN THEN'", None),
             Clause(
-                "when_matched_update",
+                "matched",
+                "update",
                 None,
                 {"t.a": "CASE WHEN s.b > 1 THEN s.b ELSE t.b END", "`x y`": "f(s.a, 1)"},
             ),
-            Clause("when_not_matched_insert", "s.c", {"id": "s.id", "`x y`": "f(1, 2)"}),
-            Clause("when_not_matched_by_source_update", "t.end > 3", {"a": "t.a + 1"}),
-            Clause("when_not_matched_by_source_delete", None, None),
+            Clause("not_matched", "insert", "s.c", {"id": "s.id", "`x y`": "f(1, 2)"}),
+            Clause("not_matched_by_source", "update", "t.end > 3", {"a": "t.a + 1"}),
+            Clause("not_matched_by_source", "delete", None, None),
         ),
         False,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deltareplay.spark.statements.before_statements import split
+from deltareplay.spark.statements.prefix import split
 from deltareplay.spark.statements.sql import read
 from deltareplay.spark.syntax import tokens
 from deltareplay.spark.syntax.parser import Parser
@@ -21,13 +21,13 @@ WHEN NOT MATCHED THEN INSERT (id, a) VALUES (s.id, f(s.a, 2))
 def scanned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the strings that the tokenizer reads."""
     texts: list[str] = []
-    scan = tokens._scanned
+    scan = tokens._tokenize
 
     def spy(text: str) -> list[tokens.Token]:
         texts.append(text)
         return scan(text)
 
-    monkeypatch.setattr(tokens, "_scanned", spy)
+    monkeypatch.setattr(tokens, "_tokenize", spy)
     return texts
 
 
@@ -39,7 +39,7 @@ def test_conditions_and_values_of_a_statement_are_not_tokenized_again(scanned: l
     update, insert = merge.clauses  # type: ignore[attr-defined]
     texts = [merge.on, merge.source.text, update.condition]  # type: ignore[attr-defined]
     for text in (*texts, *update.values, *update.values.values(), *insert.values.values()):
-        assert Parser(text).tokens == tokens._scanned(str(text))
+        assert Parser(text).tokens == tokens._tokenize(str(text))
     of_a_part = [text for text in scanned if type(text) is str]  # by the line above
     assert scanned[0] == MERGE
     assert len(scanned) == 1 + len(of_a_part) == 10
@@ -48,13 +48,13 @@ def test_conditions_and_values_of_a_statement_are_not_tokenized_again(scanned: l
 def test_queries_before_a_statement_keep_their_tokens(scanned: list[str]) -> None:
     several = split(Parser("WITH q AS (SELECT 'a;b' x) FROM q INSERT INTO t SELECT x WHERE x > 1"))
     assert several is not None
-    [(before, part)] = several
+    [(prefix, part)] = several
     insert = read(part)
     assert insert is not None
     insert.read_clauses(part)
-    query = before.query(insert.query)  # type: ignore[attr-defined]
+    query = prefix.query(insert.query)  # type: ignore[attr-defined]
     assert query == "WITH q AS (SELECT 'a;b' x) FROM q SELECT x WHERE x > 1"
-    assert Parser(query).tokens == tokens._scanned(str(query))
+    assert Parser(query).tokens == tokens._tokenize(str(query))
     assert [text for text in scanned if "a;b" in text][1:] == [str(query)]
 
 
@@ -101,7 +101,7 @@ def test_the_value_of_a_string_is_that_of_spark(text: str, value: str) -> None:
 
 def test_quotes_are_doubled_in_raw_strings_of_a_session_too() -> None:
     [token, _] = tokens.tokens(r"'a\n''b'")
-    with tokens.strings(raw=True):
+    with tokens.raw_strings(enabled=True):
         assert token.value == r"a\n'b"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.session import internals
-from deltareplay.spark.syntax.parser import Expression
+from deltareplay.spark.syntax.parser import ConstantExpression
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
-def evaluate_timestamp(spark: SparkSession, time: str | Expression) -> datetime.datetime:
+def evaluate_timestamp(spark: SparkSession, time: str | ConstantExpression) -> datetime.datetime:
     """Evaluate a timestamp; without a time zone, it is in that of the session.
 
     Args:
@@ -28,7 +28,7 @@ def evaluate_timestamp(spark: SparkSession, time: str | Expression) -> datetime.
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as sf
 
-    if isinstance(time, Expression):
+    if isinstance(time, ConstantExpression):
         try:
             [row] = spark.sql(f"SELECT unix_micros(CAST(({time.text}) AS TIMESTAMP))").collect()
         except PySparkException as cause:
@@ -40,7 +40,7 @@ def evaluate_timestamp(spark: SparkSession, time: str | Expression) -> datetime.
         micros = sf.unix_micros(sf.try_to_timestamp(sf.lit(time)))
         [row] = spark.range(1).select(micros).collect()
     if row[0] is None:
-        text = time.text if isinstance(time, Expression) else repr(time)
+        text = time.text if isinstance(time, ConstantExpression) else repr(time)
         raise InvalidArgumentError(
             f"{text} is not a timestamp: write it as 2026-01-31 or 2026-01-31 12:30:00",
             code="argument.moment",

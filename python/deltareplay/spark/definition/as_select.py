@@ -45,8 +45,8 @@ def create(
         cluster_by: The clustering columns.
         properties: Table properties.
         comment: The comment of the table.
-        mode: What to do if the table exists or does not: ``new``, ``if_not_exists``, ``replace`` or
-            ``or_replace``.
+        mode: What to do if the table exists, and if it does not: ``new``, ``if_not_exists``,
+            ``replace`` or ``or_replace``.
 
     Raises:
         InvalidArgumentError: As by ``create_table``, before Spark runs the query; or as by
@@ -66,10 +66,10 @@ def create(
     if native is None:
         return
     metadata, protocol, parameters = native.definition()
-    # read after the transaction began: what another writer commits in between is a conflict
+    # read after the transaction began, so that a commit in between is a conflict
     old = location.table.snapshot() if location.table.native.exists() else None
-    text = settings.user_metadata(spark)
-    transaction = Transaction.from_native(location.table, old, native, user_metadata=text)
+    user_metadata = settings.user_metadata(spark)
+    transaction = Transaction.from_native(location.table, old, native, user_metadata=user_metadata)
     transaction.set_parameters(parameters)
     txn = settings.transaction(spark)
     if txn is not None and transaction.set_transaction(*txn):
@@ -79,14 +79,14 @@ def create(
     target.refuse_void()
     removed = {}
     if mode in ("replace", "or_replace"):
-        native.read(None)  # the files that it replaces, even if there are none
-        removed = _removed(old)
+        native.read(None)  # all files of the replaced version, even if there are none
+        removed = _removed_metrics(old)
     file_rows = FileRows.of(rows, target, None)
     commit_rows(spark, file_rows, location, target, transaction, lambda _: removed)
 
 
-def _removed(old: Snapshot | None) -> dict[str, int]:
-    """Return the metrics of the files of the replaced version."""
+def _removed_metrics(old: Snapshot | None) -> dict[str, int]:
+    """Return the metrics of the removed files: those of the replaced version."""
     return {
         "numRemovedFiles": 0 if old is None else old.num_files,
         "numRemovedBytes": 0 if old is None else old.size_in_bytes,

@@ -25,7 +25,7 @@ def run(
     shallow: bool,
     location: str | None = None,
     properties: Mapping[str, str] | None = None,
-    **at: Any,
+    **time_travel: Any,
 ) -> tuple[Table, Mapping[str, int]]:
     """Clone a table.
 
@@ -33,18 +33,18 @@ def run(
         spark: The session.
         source: The table.
         target: The name or path of the clone.
-        mode: What to do if the target exists or does not.
+        mode: What to do if the target exists, and if it does not.
         shallow: Whether the clone only refers to the data files.
         location: The path of a clone with a name.
         properties: Properties of the clone.
-        at: ``version`` or ``timestamp`` of the source.
+        time_travel: ``version`` or ``timestamp`` of the source.
 
     Returns:
-        The clone, and the metrics of the commit; none if the target existed and was kept.
+        The clone, and the metrics of the commit, which are empty if an existing target was kept.
 
     Raises:
-        InvalidArgumentError: There is a table already.
-        TableNotFoundError: There is none to replace.
+        InvalidArgumentError: The target exists.
+        TableNotFoundError: There is nothing to replace.
     """
     from deltareplay.spark import clone
 
@@ -64,17 +64,17 @@ def run(
         )
     if not exists and mode == "replace":
         raise TableNotFoundError(f"there is no table at {table.uri}", code="table.not_found")
-    done = clone(
+    cloned = clone(
         spark,
         source,
         table.uri,
         shallow=shallow,
         or_replace=exists,
         properties=properties,
-        **at,
+        **time_travel,
     )
-    recorded = done.history(limit=1)["operationMetrics"][0].as_py()
+    metrics = cloned.history(limit=1)["operationMetrics"][0].as_py()
     if is_new_name:
         owns_files = location is None and not exists
-        registration.add(spark, target.parts, done, owns_files=owns_files)
-    return done, {key: int(value) for key, value in recorded}
+        registration.add(spark, target.parts, cloned, owns_files=owns_files)
+    return cloned, {key: int(value) for key, value in metrics}

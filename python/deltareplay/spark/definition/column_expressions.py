@@ -1,4 +1,4 @@
-"""Checks of defaults and generated columns in a new definition, as in delta-spark; no job runs."""
+"""Checks of defaults and generated columns in a new definition, as in delta-spark; without jobs."""
 
 from __future__ import annotations
 
@@ -28,50 +28,46 @@ def check(spark: SparkSession, columns: list[Field]) -> None:
         InvalidArgumentError: ``definition.default`` or ``definition.generated``: the expression is
             invalid or not deterministic, or its value does not fit the column.
     """
-    plain = [column for column in columns if column.generation_expression is None]
+    not_generated = [column for column in columns if column.generation_expression is None]
     for column in columns:
-        for key, others in ((_DEFAULT, []), (_GENERATED, plain)):
+        for key, visible in ((_DEFAULT, []), (_GENERATED, not_generated)):
             if key in column.metadata:
-                _check(spark.createDataFrame([], struct_type(others)), column, key)
+                _check(spark.createDataFrame([], struct_type(visible)), column, key)
 
 
 def _check(rows: DataFrame, column: Field, key: str) -> None:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as sf
 
-    text = column.metadata[key]
+    text, spark = column.metadata[key], rows.sparkSession
     if any(token.is_word("SELECT") for token in tokens(text)):
-        raise _wrong(column, key, "contains a subquery")
-    other = rows.sparkSession.range(1).select(sf.lit(1).alias(f"{names.PREFIX}other"))
+        raise _invalid(column, key, "contains a subquery")
+    other = spark.range(1).select(sf.lit(1).alias(f"{names.PREFIX}other"))
     try:
         [computed] = fields_of(rows.select(sf.expr(text).alias("value")).schema)
-        # a join refuses it even where a query could have it
+        # joins reject expressions that are not deterministic, which a query may have
         _ = rows.join(other, sf.expr(f"({text}) IS NULL")).schema
     except PySparkException as error:
-        raise _wrong(column, key, "must be deterministic and must not use other rows") from error
-    type_, own = nullable(computed.type), nullable(column.type)
+        raise _invalid(column, key, "must be deterministic and must not use other rows") from error
+    actual, declared = nullable(computed.type), nullable(column.type)
     if key == _DEFAULT:
-        fitting = fits(type_, own) or _casts(rows.sparkSession, text, column)
+        is_fitting = fits(actual, declared) or _casts(spark, text, column)
     else:
-        fitting = type_ == own
-        if (
-            freeze_current_time(
-                text, datetime.datetime(2000, 1, 1), rows.sparkSession, rows.columns
-            )
-            != text
-        ):
-            raise _wrong(column, key, "uses the current time")
-    if not fitting:
-        actual, declared = (spark_type(data_type).simpleString() for data_type in (type_, own))
-        raise _wrong(column, key, f"is {actual}, and the column {declared}")
+        is_fitting = actual == declared
+        now = datetime.datetime(2000, 1, 1)
+        if freeze_current_time(text, now, spark, rows.columns) != text:
+            raise _invalid(column, key, "uses the current time")
+    if not is_fitting:
+        value, own = (spark_type(type_).simpleString() for type_ in (actual, declared))
+        raise _invalid(column, key, f"is {value}, and the column {own}")
     try:
-        log_expressions.sql(rows.sparkSession, text, column.name, rows.columns)
+        log_expressions.sql(spark, text, column.name, rows.columns)
     except UnsupportedFeatureError as error:
-        raise _wrong(column, key, "depends on more than its arguments") from error
+        raise _invalid(column, key, "depends on more than its arguments") from error
 
 
 def _casts(spark: SparkSession, text: str, column: Field) -> bool:
-    """Return whether a constant can be cast to a column's type; Spark's optimizer computes it."""
+    """Return whether a constant can be cast to a column's type; no job runs."""
     from pyspark.errors import PySparkException
 
     declared = spark_type(column.type).simpleString()
@@ -84,8 +80,8 @@ def _casts(spark: SparkSession, text: str, column: Field) -> bool:
     return bool(row[0])
 
 
-def _wrong(column: Field, key: str, why: str) -> InvalidArgumentError:
+def _invalid(column: Field, key: str, reason: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"the column {column.name} cannot have the value {column.metadata[key]}, which {why}",
+        f"the column {column.name} cannot have the value {column.metadata[key]}, which {reason}",
         code=_CODES[key],
     )

@@ -1,4 +1,4 @@
-"""Definitions of tables, and their execution."""
+"""Definitions of tables, by which tables are created or replaced."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deltareplay._table.table import Table
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
-#: What to do if the table exists or does not.
+#: What to do if the table exists, and if it does not.
 Mode = Literal["create", "create_if_not_exists", "replace", "create_or_replace"]
 
 #: The names of the modes in the core.
@@ -43,7 +43,7 @@ class Definition:
     """The definition of a table to be created or replaced.
 
     Attributes:
-        mode: What to do if the table exists or does not.
+        mode: What to do if the table exists, and if it does not.
         location: The Hadoop path.
         query: The query of CREATE TABLE AS SELECT; None for a table without rows.
     """
@@ -110,7 +110,7 @@ def column(
 
 
 def column_of(field: StructField) -> Field:
-    """Convert a field of a DataFrame to one of the log; lengths of strings become metadata."""
+    """Convert a DataFrame's field to the log's schema; lengths of strings become metadata."""
     defined = field_of_json(field.jsonValue())
     refuse_collation(defined)
     declared = field.dataType.simpleString()
@@ -127,9 +127,9 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
         The table, and its name in the catalog, if it has one.
 
     Raises:
-        InvalidArgumentError: There is neither a name nor a path (``definition.place``); or the name
-            belongs to another path; or there is a table where the catalog would put this one
-            (``table.exists``); or as by ``create_table``.
+        InvalidArgumentError: There is neither a name nor a path, or the name has another path
+            (``definition.place``); there is a table already, by this name or at the catalog's
+            path for it (``table.exists``); or as by ``create_table``.
         TableNotFoundError: There is nothing to replace.
     """
     name = definition.name
@@ -141,7 +141,7 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
 
 
 def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> Table:
-    """Create or replace the table of a name or path that was looked up.
+    """Create or replace the table whose name or path was looked up.
 
     Raises:
         InvalidArgumentError: As by ``execute``.
@@ -156,7 +156,7 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
         table = entry.table()
         if location is not None:
             _checked_location(lookup.at_path(location).uri, table.uri)
-        return _created(spark, WriteLocation(table), definition)
+        return _create(spark, WriteLocation(table), definition)
     if definition.mode == "replace":
         raise TableNotFoundError(f"the table {name} cannot be found", code="name.not_delta")
     registration.check_takes_delta(spark)
@@ -164,27 +164,27 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
     is_new = location is None and not table.native.exists()
     if location is None and not is_new and definition.mode == "create":
         raise InvalidArgumentError(
-            f"the catalog does not know {name}, and there is a table at {table.uri}: register it "
-            "by CREATE TABLE ... LOCATION, or replace it by CREATE OR REPLACE TABLE",
+            f"{name} is not in the catalog, but there is a table at its path {table.uri}: register "
+            "it by CREATE TABLE ... LOCATION, or replace it by CREATE OR REPLACE TABLE",
             code="table.exists",
         )
-    created = _created(spark, WriteLocation(table), definition)
+    created = _create(spark, WriteLocation(table), definition)
     registration.add(spark, entry.parts, table, owns_files=is_new)
     return created
 
 
 def _at_location(spark: SparkSession, definition: Definition, location: str | None) -> Table:
-    """Create or replace the table at a location, or with the name of a catalog's table."""
+    """Create or replace the table at a path, or with a name such as ``uc://main.sales.orders``."""
     if location is None:
         raise InvalidArgumentError(
             "a table needs a name or a path: call tableName or location", code="definition.place"
         )
     if is_name(location, None):
-        return _created(spark, WriteLocation.of(location), definition)
-    return _created(spark, WriteLocation(lookup.at_path(location)), definition)
+        return _create(spark, WriteLocation.of(location), definition)
+    return _create(spark, WriteLocation(lookup.at_path(location)), definition)
 
 
-def _created(spark: SparkSession, location: WriteLocation, definition: Definition) -> Table:
+def _create(spark: SparkSession, location: WriteLocation, definition: Definition) -> Table:
     properties = default_properties.with_defaults(
         settings.default_properties(spark), definition.properties
     )
@@ -201,11 +201,10 @@ def _created(spark: SparkSession, location: WriteLocation, definition: Definitio
         )
         return location.table
     columns = schema_json(definition.columns)
-    requested = location.properties(columns, definition.partition_by, properties)
     location.table.native.create(
         columns,
         definition.partition_by,
-        requested,
+        location.properties(columns, definition.partition_by, properties),
         None,
         definition.comment,
         True,

@@ -16,7 +16,7 @@ from deltareplay.spark.delta_table import results
 from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
 from deltareplay.spark.delta_table.optimize_builder import DeltaOptimizeBuilder
 from deltareplay.spark.delta_table.table_builder import DeltaTableBuilder
-from deltareplay.spark.dml.assignments import checked_assignments, of_table
+from deltareplay.spark.dml.assignments import checked_assignments, without_alias
 from deltareplay.spark.dml.delete import delete
 from deltareplay.spark.dml.statement import checked_condition
 from deltareplay.spark.dml.update import update
@@ -131,7 +131,7 @@ class DeltaTable:
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP
         """
-        values = of_table(checked_assignments(set, "'set'"), self._qualifier)
+        values = without_alias(checked_assignments(set, "'set'"), self._qualifier)
         where = checked_condition(condition)
         update(self._spark, self._table, where, values, target_alias=self._qualifier)
 
@@ -158,8 +158,7 @@ class DeltaTable:
             if value is None:
                 raise InvalidArgumentError(f"{argument!r} cannot be None", code="argument.type")
         if not isinstance(source, DataFrame):
-            kind = type(source).__name__
-            raise TypeError(f"'source' must be DataFrame, not {kind}")
+            raise TypeError(f"'source' must be DataFrame, not {type(source).__name__}")
         return DeltaMergeBuilder(
             self._spark, self._table, self._alias, source, checked_condition(condition)
         )
@@ -248,8 +247,8 @@ class DeltaTable:
 
         Args:
             sparkSession: The session.
-            path: A path as Hadoop writes it; or a ``deltareplay.Table``, which has the
-                ``storage_options`` with which the driver reads the log.
+            path: A path as Hadoop writes it; or a ``deltareplay.Table``, with whose
+                ``storage_options`` the driver reads the log.
             hadoopConf: Settings of the file system (``fs.``, ``dfs.``), for the driver. Spark reads
                 data files with its own.
 
@@ -353,7 +352,7 @@ class DeltaTable:
         return lookup.at_path(identifier).native.exists()
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Upgrade the protocol versions; lower versions change nothing.
+        """Upgrade the protocol versions; versions that are not higher change nothing.
 
         Args:
             readerVersion: The version that readers must support.
@@ -441,8 +440,8 @@ class DeltaTable:
         >>> orders.restoreToTimestamp("2026-01-31").show()  # doctest: +SKIP
         """
         _check_type(timestamp, str, "timestamp", "a string")
-        done = self._table.restore(timestamp=evaluate_timestamp(self._spark, timestamp))
-        return results.restored(self._spark, self._table, done)
+        commit = self._table.restore(timestamp=evaluate_timestamp(self._spark, timestamp))
+        return results.restored(self._spark, self._table, commit)
 
     def optimize(self) -> DeltaOptimizeBuilder:
         """Return a builder that compacts small files, or clusters rows for file skipping.
@@ -527,7 +526,7 @@ class DeltaTable:
         return "target" if self._alias is None else self._alias
 
     def _cloned(
-        self, target: str, is_shallow: bool, replace: bool, properties: Any, **at: Any
+        self, target: str, is_shallow: bool, replace: bool, properties: Any, **time_travel: Any
     ) -> DeltaTable:
         _check_type(target, str, "target", "a string")
         _check_type(is_shallow, bool, "isShallow", "a boolean")
@@ -546,7 +545,7 @@ class DeltaTable:
             mode="create_or_replace" if replace else "create",
             shallow=is_shallow,
             properties=properties,
-            **at,
+            **time_travel,
         )
         return DeltaTable(self._spark, table, None, registration.name_of(self._spark, entry))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from deltareplay._table.merge import Clause, Then, When
 from deltareplay._table.table import Table
 from deltareplay.spark.delta_table import results
-from deltareplay.spark.dml.assignments import checked_assignments, of_table
+from deltareplay.spark.dml.assignments import checked_assignments, without_alias
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.dml.statement import checked_condition
@@ -169,7 +169,7 @@ class DeltaMergeBuilder:
         return results.merged(self._spark, execute(arguments, self._clauses).metrics)
 
     def _values(self, values: Any, argument: str) -> dict[str, Expression]:
-        return of_table(checked_assignments(values, argument), self._alias)
+        return without_alias(checked_assignments(values, argument), self._alias)
 
     def _add(
         self,

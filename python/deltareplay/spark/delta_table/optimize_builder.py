@@ -1,4 +1,4 @@
-"""``DeltaOptimizeBuilder``: the partitions and the kind of an optimize."""
+"""``DeltaOptimizeBuilder``: compaction or Z-ordering of a table, or of some partitions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DeltaOptimizeBuilder:
         self._where = where
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """Restrict the optimize to partitions.
+        """Restrict the operation to partitions.
 
         Args:
             partitionFilter: A SQL condition on partition columns.

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from deltareplay._transaction.written import Written
 
 
-def _required(name: str, kind: Any) -> pa.Field[Any]:
-    return pa.field(name, kind, nullable=False)
+def _required(name: str, data_type: Any) -> pa.Field[Any]:
+    return pa.field(name, data_type, nullable=False)
 
 
 _LONG = pa.int64()
@@ -59,9 +59,9 @@ _CLUSTERING = pa.struct(
 )
 _PARALLELISM = pa.struct(
     [
-        (f"{end}{of}ActiveParallelism", _LONG)
-        for of in ("Cluster", "Session")
-        for end in ("max", "min")
+        (f"{bound}{scope}ActiveParallelism", _LONG)
+        for scope in ("Cluster", "Session")
+        for bound in ("max", "min")
     ]
 )
 _VECTORS = pa.struct(
@@ -118,8 +118,8 @@ def run(
     """
     started = _now()
     before = table.snapshot()
-    done = optimize(spark, table, where=where, z_order_by=z_order_by, purge=purge)
-    metrics = _metrics(table, before, done, where, z_order_by)
+    commit = optimize(spark, table, where=where, z_order_by=z_order_by, purge=purge)
+    metrics = _metrics(table, before, commit, where, z_order_by)
     metrics["startTimeMs"], metrics["endTimeMs"] = started, _now()
     metrics["totalClusterParallelism"] = _parallelism(spark)
     row = {"path": location(table.uri), "metrics": metrics}
@@ -129,11 +129,11 @@ def run(
 def _metrics(
     table: Table,
     before: Snapshot,
-    done: Written,
+    commit: Written,
     where: str | None,
     z_order_by: Sequence[str] | None,
 ) -> dict[str, Any]:
-    added, removed = _files(table, done.version)
+    added, removed = _files(table, commit.version)
     considered = before.files(["path"], where).num_rows
     partitions = len({json.dumps(file["partitionValues"], sort_keys=True) for file in removed})
     columns = len(before.schema.names)

@@ -1,4 +1,4 @@
-"""The results of statements: delta-spark's DataFrames of metrics."""
+"""The results of statements: DataFrames of metrics, as from delta-spark."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def affected(spark: SparkSession, metrics: Mapping[str, int], metric: str) -> Da
     Args:
         spark: The session.
         metrics: The metrics of the commit.
-        metric: Delta's name of the metric that counts the rows. As in delta-spark, the count is -1
-            if it is not known.
+        metric: The metric that counts the rows. As in delta-spark, the count is -1 if it is
+            unknown.
     """
     return _row(spark, {"num_affected_rows": metrics.get(metric, -1)})
 
@@ -42,16 +42,16 @@ def merged(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
     return _row(spark, row)
 
 
-def restored(spark: SparkSession, table: Table, done: Restored) -> DataFrame:
+def restored(spark: SparkSession, table: Table, commit: Restored) -> DataFrame:
     """Return the result of ``RESTORE``."""
-    snapshot = table.snapshot(done.version)
+    snapshot = table.snapshot(commit.version)
     row = {
         "table_size_after_restore": snapshot.size_in_bytes,
         "num_of_files_after_restore": snapshot.num_files,
-        "num_removed_files": done.num_removed_files,
-        "num_restored_files": done.num_restored_files,
-        "removed_files_size": done.removed_files_size,
-        "restored_files_size": done.restored_files_size,
+        "num_removed_files": commit.num_removed_files,
+        "num_restored_files": commit.num_restored_files,
+        "removed_files_size": commit.removed_files_size,
+        "restored_files_size": commit.restored_files_size,
     }
     return _row(spark, row)
 
@@ -63,7 +63,7 @@ def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
         spark: The session.
         metrics: The metrics of the commit; empty if the clone already existed.
     """
-    row = {
+    columns = {
         "source_table_size": "sourceTableSize",
         "source_num_of_files": "sourceNumOfFiles",
         "num_removed_files": "numRemovedFiles",
@@ -71,12 +71,12 @@ def cloned(spark: SparkSession, metrics: Mapping[str, int]) -> DataFrame:
         "removed_files_size": "removedFilesSize",
         "copied_files_size": "copiedFilesSize",
     }
-    return _row(spark, {name: metrics.get(metric, -1) for name, metric in row.items()})
+    return _row(spark, {name: metrics.get(metric, -1) for name, metric in columns.items()})
 
 
-def paths(spark: SparkSession, listed: Sequence[str]) -> DataFrame:
+def vacuumed(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """Return the result of ``VACUUM`` in SQL."""
-    return from_arrow(spark, pa.table({"path": pa.array(listed, pa.string())}))
+    return from_arrow(spark, pa.table({"path": pa.array(paths, pa.string())}))
 
 
 def _row(spark: SparkSession, values: Mapping[str, Any]) -> DataFrame:

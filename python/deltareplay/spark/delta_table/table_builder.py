@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from deltareplay._table.table import Table
 
 
-#: ``DeltaTable``, which imports this module.
+#: ``DeltaTable``, which this module cannot import.
 _Opened = TypeVar("_Opened")
 
 
@@ -28,7 +28,7 @@ class IdentityGenerator:
 
     Attributes:
         start: The first value.
-        step: The distance to the next one; may be negative, but not 0.
+        step: The difference to the next value; may be negative, but not 0.
 
     >>> IdentityGenerator(step=2)
     IdentityGenerator(start=1, step=2)
@@ -115,18 +115,20 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         _text(colName, "the name of a column")
         if not isinstance(dataType, (str, DataType)):
-            raise _wrong("the type of a column", "a str or a DataType", dataType)
+            raise _type_error("the type of a column", "a str or a DataType", dataType)
         if not isinstance(nullable, bool):
-            raise _wrong("nullable", "a bool", nullable)
+            raise _type_error("nullable", "a bool", nullable)
         if generatedAlwaysAs is not None and generatedByDefaultAs is not None:
             raise InvalidArgumentError(
                 f"the column {colName} cannot be both generatedAlwaysAs and generatedByDefaultAs",
                 code="column.generated",
             )
         if not isinstance(generatedAlwaysAs, (str, IdentityGenerator, type(None))):
-            raise _wrong("generatedAlwaysAs", "a str or an IdentityGenerator", generatedAlwaysAs)
+            raise _type_error(
+                "generatedAlwaysAs", "a str or an IdentityGenerator", generatedAlwaysAs
+            )
         if not isinstance(generatedByDefaultAs, (IdentityGenerator, type(None))):
-            raise _wrong("generatedByDefaultAs", "an IdentityGenerator", generatedByDefaultAs)
+            raise _type_error("generatedByDefaultAs", "an IdentityGenerator", generatedByDefaultAs)
         if comment is not None:
             _text(comment, "the comment of a column")
         computed = generatedAlwaysAs if isinstance(generatedAlwaysAs, str) else None
@@ -154,10 +156,10 @@ class DeltaTableBuilder(Generic[_Opened]):
         from pyspark.sql.types import StructField, StructType
 
         if not isinstance(cols, (StructType, list)):
-            raise _wrong("a schema", "a StructType or a list of StructField", cols)
+            raise _type_error("a schema", "a StructType or a list of StructField", cols)
         for col in cols:
             if not isinstance(col, StructField):
-                raise _wrong("a column of a schema", "a StructField", col)
+                raise _type_error("a column of a schema", "a StructField", col)
         self._definition.columns.extend(definition.column_of(col) for col in cols)
         return self
 
@@ -218,7 +220,7 @@ class DeltaTableBuilder(Generic[_Opened]):
 def _identity(
     name: str, always: str | IdentityGenerator | None, by_default: IdentityGenerator | None
 ) -> tuple[int, int, bool] | None:
-    """Return start, step, and whether writers may set values; None without a generator."""
+    """Return the start, the step and whether writers may set values; None without a generator."""
     generator = by_default if by_default is not None else always
     if not isinstance(generator, IdentityGenerator):
         return None
@@ -237,8 +239,8 @@ def _names(cols: tuple[Any, ...], what: str) -> list[str]:
 def _text(value: Any, what: str) -> str:
     if isinstance(value, str):
         return value
-    raise _wrong(what, "a str", value)
+    raise _type_error(what, "a str", value)
 
 
-def _wrong(what: str, expected: str, value: object) -> TypeError:
+def _type_error(what: str, expected: str, value: object) -> TypeError:
     return TypeError(f"{what} must be {expected}, not {value!r} of type {type(value).__name__}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from deltareplay.spark.dml.statement import Expression
 
-#: The keyword that stands for the default of a column; as in Spark, it may be in backticks.
+#: The keyword for the default of a column; as in Spark, it may be in backticks.
 _DEFAULT = re.compile(r"[\s(]*(`?)DEFAULT\1[\s)]*", re.IGNORECASE)
 
 
@@ -33,7 +33,7 @@ class Assignments:
     """The assignments of a clause.
 
     Attributes:
-        values: The values, by the path of the column or field in the table's spelling.
+        values: The values, by the path of the column or field, as the table spells it.
     """
 
     values: dict[tuple[str, ...], Column]
@@ -44,7 +44,7 @@ class Assignments:
         spark: SparkSession,
         set: Mapping[str, Any],  # noqa: A002
         fields: Sequence[Field],
-        seen: Collection[str],
+        visible: Collection[str],
         *,
         inserts: bool = False,
     ) -> Assignments:
@@ -54,7 +54,7 @@ class Assignments:
             spark: The session.
             set: Columns and their values. ``DEFAULT`` alone is the default of the column.
             fields: The columns of the table.
-            seen: The columns that values may refer to. A column ``default`` hides the keyword.
+            visible: The columns that values may refer to. A column ``default`` hides the keyword.
             inserts: Whether the values are those of new rows.
 
         Raises:
@@ -63,7 +63,7 @@ class Assignments:
                 not be set.
         """
         values: dict[tuple[str, ...], Column] = {}
-        hidden = any(name.lower() == "default" for name in seen)
+        is_keyword_hidden = any(name.lower() == "default" for name in visible)
         refuse = identity_columns.refuse if inserts else identity_columns.refuse_updated
         for name, value in set.items():
             path = _field_path(parts_of(name) or (name,), fields, name)
@@ -72,7 +72,7 @@ class Assignments:
                     raise _set_twice(name)
             column = next(field for field in fields if field.name == path[0])
             refuse(column)
-            if len(path) == 1 and not hidden and is_default(value):
+            if len(path) == 1 and not is_keyword_hidden and is_default(value):
                 values[path] = default_of(spark, column)
             else:
                 values[path] = as_column(value)
@@ -103,7 +103,9 @@ class Assignments:
                 is set to values.
         """
         paths = list(self.values)
-        values = rows.select(*[self.values[path].alias(f"_{at}") for at, path in enumerate(paths)])
+        values = rows.select(
+            *[self.values[path].alias(f"_{index}") for index, path in enumerate(paths)]
+        )
         sources = fields_of(values.schema)
         typed = {}
         for path, source in zip(paths, sources, strict=True):
@@ -234,22 +236,22 @@ def checked_assignments(value: Any, argument: str) -> dict[str, Expression]:
     return dict(value)
 
 
-def of_table(values: Mapping[str, Expression], alias: str) -> dict[str, Expression]:
+def without_alias(values: Mapping[str, Expression], alias: str) -> dict[str, Expression]:
     """Remove the alias of the table from the columns of assignments, where it is redundant.
 
     Raises:
         InvalidArgumentError: ``statement.column``: a column is set twice, with and without it.
 
-    >>> of_table({"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}, "t")
+    >>> without_alias({"t.a": "1", "`T`.`b c`": "2", "s.c": "3"}, "t")
     {'a': '1', '`b c`': '2', 's.c': '3'}
     """
-    own: dict[str, Expression] = {}
+    unqualified: dict[str, Expression] = {}
     for name, value in values.items():
-        column = _without(alias, name)
-        if column in own:
+        column = _without_alias(alias, name)
+        if column in unqualified:
             raise _set_twice(name)
-        own[column] = value
-    return own
+        unqualified[column] = value
+    return unqualified
 
 
 def _set_twice(name: str) -> InvalidArgumentError:
@@ -258,11 +260,9 @@ def _set_twice(name: str) -> InvalidArgumentError:
     )
 
 
-def _without(alias: str, name: str) -> str:
-    if "." not in name:
+def _without_alias(alias: str, name: str) -> str:
+    if "." not in name or len(parsed := tokens(name)) < 4:  # a single name, perhaps in backticks
         return name
-    if len(every := tokens(name)) < 4:  # a name with dots in backticks
-        return name
-    first, dot, after, *_ = every
+    first, dot, after, *_ = parsed
     is_alias = first.kind in ("word", "quoted") and first.name.lower() == alias.lower()
     return name[after.start :] if is_alias and dot.text == "." else name

@@ -1,4 +1,4 @@
-"""``delete``: deletes rows of a table that Spark finds."""
+"""``delete``: deletes the rows that satisfy a condition, which Spark evaluates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from deltareplay._support.arguments import checked
 from deltareplay._transaction.written import Written
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml.rewrite import Rewrite, with_change
-from deltareplay.spark.dml.statement import Statement, as_column, predicates
+from deltareplay.spark.dml.statement import DmlStatement, as_column, predicate_parameter
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
@@ -35,8 +35,8 @@ def delete(
 
     Files are selected by partition values and statistics. Spark evaluates the condition on their
     rows, so everything that Spark can compute is allowed. With deletion vectors the rows are
-    marked; otherwise the rows that stay are copied by the executors, with their row ids. Files
-    whose rows are all deleted, by their statistics, are not read.
+    marked; otherwise the executors copy the remaining rows, with their row ids. Files that are
+    removed as a whole, according to their statistics, are not read.
 
     Args:
         spark: A session of PySpark 4.0 or later, classic or Connect.
@@ -61,22 +61,22 @@ def delete(
     >>> delete(spark, "demo/events", "id % 10 = 3").metrics["numDeletedRows"]  # doctest: +SKIP
     100
     """
-    statement = Statement.of(spark, table, root, txn, user_metadata)
+    statement = DmlStatement.of(spark, table, root, txn, user_metadata)
     statement.refuse_append_only()
-    transaction = statement.begin("DELETE", {"predicate": predicates(where)})
+    transaction = statement.begin("DELETE", {"predicate": predicate_parameter(where)})
     if statement.is_repeated(transaction):
         return Written(transaction.commit(), {})
-    with subqueries.of(spark) as opened_queries:
-        return _run(statement, transaction, opened_queries.opened(where), target_alias)
+    with subqueries.views(spark) as views:
+        return _run(statement, transaction, views.substitute(where), target_alias)
 
 
 def _run(
-    statement: Statement,
+    statement: DmlStatement,
     transaction: Transaction,
     where: str | Column | None,
     target_alias: str,
 ) -> Written:
-    candidates, frame = statement.matched(transaction, where, target_alias)
+    candidates, frame = statement.matching_files(transaction, where, target_alias)
     covered = candidates.numbers()
     if where is not None:
         negation = negated_target_filter(where, statement.snapshot, target_alias, lambda: frame)
@@ -89,28 +89,26 @@ def _run(
     deleted: int | None = len(marked)
     for rows in candidates.live_rows(covered).values():
         deleted = None if rows is None or deleted is None else deleted + rows
-    # as in delta-spark, the session's transaction does not count without rows
+    # as in delta-spark, the session's application version is not recorded without rows
     if not marked and not covered and statement.txn is None:
-        return Written(None, metrics(rewrite, 0))
+        return Written(None, _metrics(rewrite, 0))
     changes = None
     row_counts = candidates.live_rows(marked.counts).values()
     # vectors record the deleted rows, unless a file without a row count is copied
-    shows = statement.target.uses_vectors and None not in row_counts
-    if marked and statement.target.has_feed and not shows:
+    has_vectors = statement.target.uses_vectors and None not in row_counts
+    if marked and statement.target.has_feed and not has_vectors:
         # a commit with change data files needs all of its changes in them
         removed = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(covered))
         changes = with_change(removed.drop(names.FILE, names.ROW_NUMBER), "delete")
     with rewrite.discarded_on_error():
         rewrite.remove_whole(covered)
         rewrite.stage(marked, changes)
-        transaction.set_metrics(counted := metrics(rewrite, deleted))
-    return Written(rewrite.commit(), counted)
+        metrics = _metrics(rewrite, deleted)
+        transaction.set_metrics(metrics)
+    return Written(rewrite.commit(), metrics)
 
 
-def metrics(rewrite: Rewrite, deleted: int | None) -> dict[str, int]:
+def _metrics(rewrite: Rewrite, deleted: int | None) -> dict[str, int]:
     """Return the metrics of DELETE, by delta-spark's names; deleted rows only if they are known."""
-    return (
-        rewrite.commit_metrics()
-        if deleted is None
-        else rewrite.commit_metrics(numDeletedRows=deleted)
-    )
+    counts = {} if deleted is None else {"numDeletedRows": deleted}
+    return rewrite.commit_metrics(**counts)

@@ -1,4 +1,4 @@
-"""The files that overwrites and TRUNCATE remove."""
+"""Files that overwrites and TRUNCATE remove."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from deltareplay._expressions.filters import Filter
     from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay._transaction.transaction import Transaction
-    from deltareplay.spark.dml.statement import Statement
+    from deltareplay.spark.dml.statement import DmlStatement
 
 _ROWS = "numRecords"
 
@@ -29,8 +29,8 @@ _ROWS = "numRecords"
 def files(spark: SparkSession, snapshot: Snapshot, condition: str | None) -> pa.Table | None:
     """Return the live files, or those of the partitions that satisfy a condition.
 
-    The result is None if the condition does not use only partition columns, or if the core cannot
-    decide it for each file.
+    The result is None if the condition uses other columns than partition columns, or if the core
+    cannot decide it for each file.
     """
     if condition is None:
         return snapshot.files(REMOVED)
@@ -53,7 +53,7 @@ def covered_files(
     Args:
         snapshot: The version.
         condition: The condition.
-        negation: A condition that is true for all rows that do not satisfy it.
+        negation: A condition that is true for all rows that do not satisfy ``condition``.
     """
     covered = snapshot.files([*REMOVED, _ROWS], condition)
     others: list[Any] = snapshot.files(["path"], negation)["path"].to_pylist()
@@ -61,7 +61,7 @@ def covered_files(
     return covered, min({*paths} & {*others}, default=None)
 
 
-def truncate(statement: Statement) -> None:
+def truncate(statement: DmlStatement) -> None:
     """Remove all files in one commit; an empty table stays as it is.
 
     Raises:
@@ -119,17 +119,18 @@ def metrics(removed: pa.Table | None) -> dict[str, int]:
     if _ROWS in removed.column_names and removed[_ROWS].null_count == 0:
         deleted = pc.struct_field(removed["deletionVector"], "cardinality")
         counts = [pc.sum(column).as_py() or 0 for column in (removed[_ROWS], deleted)]
-        result |= {"numDeletedRows": counts[0] - counts[1], "numCopiedRows": 0}
-        result["numAddedChangeFiles"] = 0
+        result |= {
+            "numDeletedRows": counts[0] - counts[1],
+            "numCopiedRows": 0,
+            "numAddedChangeFiles": 0,
+        }
     return result
 
 
 def remove(transaction: Transaction, files: pa.Table, filter: Filter | None) -> None:
-    """Remove files, and record the rows of the filter as read: all rows if there is no filter."""
+    """Remove files; record the rows that satisfy the filter as read, all rows without a filter."""
     try:
         transaction.read(filter)
-    except (
-        InvalidArgumentError
-    ):  # the write changes the schema, and the filter does not fit the new one
+    except InvalidArgumentError:  # the filter does not fit the schema that the write changes
         transaction.read()
     transaction.remove_files(files.select(REMOVED))

@@ -1,4 +1,4 @@
-"""Overwrites that replace rows instead of whole partitions."""
+"""Overwrites that replace single rows: ``replaceWhere``, ``replaceUsing`` and ``replaceOn``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.dml.rewrite import Rewrite, inserted, with_change, with_images
 from deltareplay.spark.dml.statement import (
-    Statement,
+    DmlStatement,
     analyzed,
     as_column,
     condition_text,
-    note_read,
     qualified,
+    record_read,
 )
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
@@ -37,21 +37,21 @@ _ALIAS = "target"
 
 @dataclass(frozen=True)
 class Matching:
-    """The condition by which new rows replace rows of the table.
+    """The condition on which a new row replaces a row of the table.
 
     Attributes:
-        using: Columns that are equal in both rows; null equals nothing. Empty with ``on``.
+        using: Columns whose values are equal in both rows; null equals nothing. Empty with ``on``.
         on: A condition on both rows; None with ``using``.
         alias: The name of the table in the condition.
         source: The new rows, with the columns that the condition may refer to.
-        shape: Converts these rows to the columns of the table.
+        convert: Converts these rows to the columns of the table.
     """
 
     using: tuple[str, ...]
     on: Expression | None
     alias: str
     source: DataFrame
-    shape: Callable[[DataFrame], DataFrame]
+    convert: Callable[[DataFrame], DataFrame]
 
     @property
     def parameters(self) -> dict[str, str]:
@@ -62,7 +62,7 @@ class Matching:
 
 
 def replace(
-    statement: Statement, df: DataFrame, condition: str, transaction: Transaction
+    statement: DmlStatement, df: DataFrame, condition: str, transaction: Transaction
 ) -> tuple[int | None, dict[str, int]]:
     """Delete the rows that satisfy a condition, as ``delete`` does, and add rows, in one commit.
 
@@ -76,15 +76,15 @@ def replace(
         The version and the metrics of the commit.
     """
     statement.refuse_append_only()
-    candidates, _ = statement.matched(transaction, condition, _ALIAS)
+    candidates, _ = statement.matching_files(transaction, condition, _ALIAS)
     identity_columns.refuse_assigned(df, statement.target)
     rows = table_rows(df, statement.target, replace_where=condition)
     marked = RowSets.of(candidates.rows().alias(_ALIAS).where(as_column(condition)))
-    return _committed(statement, candidates, marked, rows, df.columns, transaction)
+    return _commit(statement, candidates, marked, rows, df.columns, transaction)
 
 
 def replace_matching(
-    statement: Statement, matching: Matching, transaction: Transaction
+    statement: DmlStatement, matching: Matching, transaction: Transaction
 ) -> tuple[int | None, dict[str, int]]:
     """Replace the rows that match a new row, in one commit.
 
@@ -103,53 +103,53 @@ def replace_matching(
     statement.refuse_append_only()
     target, alias = statement.target, matching.alias
     source = MergeSource.of(matching.source, None)
-    with subqueries.of(statement.spark) as opened_queries:
-        on = opened_queries.opened(matching.on)
-        written = matching.shape(source.frame)
+    with subqueries.views(statement.spark) as views:
+        on = views.substitute(matching.on)
+        written = matching.convert(source.frame)
         identity_columns.refuse_assigned(written, target)
         table_rows(written, target)
-        none = statement.empty(alias)
+        empty = statement.empty(alias)
 
-        def pairs() -> Column:
+        def matches() -> Column:
             return _equal(matching, source, statement) if on is None else as_column(on)
 
-        joined = analyzed(lambda: none.join(source.rows, pairs()))
+        joined = analyzed(lambda: empty.join(source.rows, matches()))
         filter = None
         if on is not None:
             filter = target_filter(on, statement.snapshot, alias, lambda: joined, joined=True)
-        note_read(transaction, filter)
+        record_read(transaction, filter)
         candidates = statement.candidates(filter)
         with source.stable(target, statement.root) as stable:
             rows = candidates.rows().alias(alias)
-            marked = RowSets.of(rows.join(stable, pairs(), "left_semi"))
-            added = [copy for _, copy in source.columns]
-            written = matching.shape(stable.drop(*added, names.FROM_SOURCE))
+            marked = RowSets.of(rows.join(stable, matches(), "left_semi"))
+            copies = [copy for _, copy in source.columns]
+            written = matching.convert(stable.drop(*copies, names.FROM_SOURCE))
             rows = table_rows(written, target)
-            return _committed(statement, candidates, marked, rows, written.columns, transaction)
+            return _commit(statement, candidates, marked, rows, written.columns, transaction)
 
 
-def _equal(matching: Matching, source: MergeSource, statement: Statement) -> Column:
+def _equal(matching: Matching, source: MergeSource, statement: DmlStatement) -> Column:
     """Return the condition that all columns of ``using`` are equal."""
     from pyspark.sql import functions as sf
 
-    own = {field.key: field.name for field in statement.known_fields}
+    table_columns = {field.key: field.name for field in statement.fields_before}
     copies = {field.key: copy for field, copy in source.columns}
     condition = sf.lit(True)
     for name in dict.fromkeys(matching.using):
-        for columns, side_has in ((own, "the table has"), (copies, "the new rows have")):
+        for columns, side_has in ((table_columns, "the table has"), (copies, "the new rows have")):
             if name.lower() not in columns:
                 raise InvalidArgumentError(
                     f"{side_has} no column {name}, by which rows are replaced: name columns that "
-                    "the table and the new rows have",
+                    "both the table and the new rows have",
                     code="write.columns",
                 )
-        column = sf.col(qualified(matching.alias, own[name.lower()]))
+        column = sf.col(qualified(matching.alias, table_columns[name.lower()]))
         condition = condition & (column == sf.col(copies[name.lower()]))
     return condition
 
 
-def _committed(
-    statement: Statement,
+def _commit(
+    statement: DmlStatement,
     candidates: Candidates,
     marked: RowSets,
     rows: DataFrame,
@@ -163,14 +163,14 @@ def _committed(
         candidates: The files that have the marked rows.
         marked: The rows to delete.
         rows: The rows to add, with the columns of the table.
-        columns: The columns whose values come from the user.
+        columns: The columns whose values the user supplies.
         transaction: The transaction.
 
     Returns:
         The version and the metrics of the commit.
     """
     target = statement.target
-    rows = inserted(rows, target.written_fields, tracked=candidates.tracks_rows)
+    rows = inserted(rows, target.written_fields, tracks_rows=candidates.tracks_rows)
     if target.has_feed and marked:
         deleted = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)
         deleted = evolved(deleted, target.written_fields)
@@ -181,15 +181,16 @@ def _committed(
     rewrite = Rewrite(candidates, target, transaction, columns=columns)
     with rewrite.discarded_on_error():
         rewrite.stage(marked, rows)
-        metrics = rewrite.commit_metrics(numDeletedRows=len(marked)) | _output(rewrite.metrics)
+        metrics = rewrite.commit_metrics(numDeletedRows=len(marked))
+        metrics |= _output_metrics(rewrite.metrics)
         transaction.set_metrics(metrics)
     return rewrite.commit(), metrics
 
 
-def _output(counts: Mapping[str, int]) -> dict[str, int]:
-    """Return the metrics of the output of the write.
+def _output_metrics(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the metrics of the files that the write adds.
 
-    As in delta-spark, a file that gets a vector counts as output, and its other rows as copied.
+    As in delta-spark, a file that gets a vector counts as added, and its remaining rows as copied.
     """
     return {
         "numFiles": counts["added"] + counts["vectors_added"] + counts["vectors_updated"],

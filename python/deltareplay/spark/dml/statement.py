@@ -1,4 +1,4 @@
-"""The common base of statements: checks, the version that is read, and the transaction."""
+"""The common base of DML statements: checks, the version that is read, and the transaction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from deltareplay._protocol.schema import Field
 from deltareplay._snapshot.snapshot import Snapshot
-from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError, UnsupportedFeatureError
+from deltareplay.exceptions import DeltaReplayError, InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike, resolved, table_of
 from deltareplay.spark.dml.target_rows import Candidates
 from deltareplay.spark.scan import hidden_columns
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """A statement on a table.
+class DmlStatement:
+    """A statement that changes rows of a table.
 
     Attributes:
         snapshot: The version that is read.
         target: The table after the commit.
-        txn: The application and its version of an idempotent statement.
-        session_txn: Those of the session, without ``txn``.
+        txn: Application and version of an idempotent statement.
+        session_txn: Application and version from the session's settings; None if ``txn`` is set.
         user_metadata: Any text for the commit.
     """
 
@@ -58,22 +58,18 @@ class Statement:
         root: str | None,
         txn: tuple[str, int] | None = None,
         user_metadata: str | None = None,
-    ) -> Statement:
+    ) -> DmlStatement:
         """Open the table, and check that it can be written, before any job.
 
-        The session's settings stand for ``txn`` and ``user_metadata`` that are None.
+        ``txn`` and ``user_metadata`` default to the session's settings.
 
         Raises:
-            InvalidArgumentError: ``spark.setting``: a setting has no such value.
+            InvalidArgumentError: ``spark.setting``: a setting has an invalid value.
             UnsupportedFeatureError: Spark is older than 4.0; or the table has a feature that cannot
                 be written.
             TableNotFoundError: There is no table.
         """
-        capabilities.check(spark)
-        if capabilities.version(spark) < (4, 0):
-            raise UnsupportedFeatureError(
-                f"this is Spark {spark.version}: statements require 4.0", code="spark.too_old"
-            )
+        capabilities.require_spark_4(spark, "changing a table")
         snapshot = (
             table if isinstance(table, Snapshot) else table_of(resolved(spark, table)).snapshot()
         )
@@ -98,25 +94,25 @@ class Statement:
             )
 
     @property
-    def known_fields(self) -> list[Field]:
-        """The columns before the statement, also void ones."""
+    def fields_before(self) -> list[Field]:
+        """The columns of the version that is read, including void ones."""
         return TargetTable.of(self.snapshot).fields
 
-    def evolved(self, fields: Sequence[Field]) -> Statement:
+    def evolved(self, fields: Sequence[Field]) -> DmlStatement:
         """Return the statement on the table with these columns added."""
         return replace(self, target=self.target.with_columns(struct_type(fields)))
 
     def begin(self, operation: str, parameters: Mapping[str, Any]) -> Transaction:
-        """Begin the transaction; it has read nothing yet."""
+        """Begin the transaction, which has read nothing yet."""
         return self.target.begin(self.snapshot, operation, parameters, self.user_metadata)
 
     @property
     def is_idempotent(self) -> bool:
-        """True if the commit records the version of an application."""
+        """True if the commit records an application and its version."""
         return (self.txn or self.session_txn) is not None
 
     def is_repeated(self, transaction: Transaction) -> bool:
-        """Set the version of the application; return whether it was committed before."""
+        """Set the application's version; return whether that version is committed already."""
         txn = self.txn or self.session_txn
         return txn is not None and transaction.set_transaction(*txn)
 
@@ -126,10 +122,9 @@ class Statement:
 
     def empty(self, alias: str) -> DataFrame:
         """Return an empty frame with the table's columns, for the analysis of conditions."""
-        none = self.candidates("1 = 0")
-        return none.rows(()).alias(alias)
+        return self.candidates("1 = 0").rows(()).alias(alias)
 
-    def matched(
+    def matching_files(
         self, transaction: Transaction, where: str | Column | None, alias: str
     ) -> tuple[Candidates, DataFrame]:
         """Return the files that may have matching rows, and record them as read.
@@ -140,31 +135,31 @@ class Statement:
             alias: The name of the table in the condition.
 
         Returns:
-            The files, and an empty frame whose topmost node has the condition.
+            The files, and an empty frame whose topmost node is the condition's filter.
 
         Raises:
             InvalidArgumentError: Spark cannot resolve the condition.
         """
-        none = self.empty(alias)
-        frame, filter = none, None
+        empty, filter = self.empty(alias), None
+        frame = empty
         if where is not None:
-            frame = analyzed(lambda: none.where(as_column(where)))
+            frame = analyzed(lambda: empty.where(as_column(where)))
             filter = target_filter(where, self.snapshot, alias, lambda: frame)
-        note_read(transaction, filter)
+        record_read(transaction, filter)
         return self.candidates(filter), frame
 
 
-def analyzed(make: Callable[[], DataFrame]) -> DataFrame:
+def analyzed(create: Callable[[], DataFrame]) -> DataFrame:
     """Create a frame, and let Spark resolve its names and types.
 
     Raises:
-        InvalidArgumentError: ``statement.expression``: Spark cannot resolve them; the message is
-            Spark's.
+        InvalidArgumentError: ``statement.expression``: Spark cannot resolve them; the message
+            quotes Spark's.
     """
     from pyspark.errors import AnalysisException, ParseException
 
     try:
-        frame = make()
+        frame = create()
         _ = frame.schema
     except (AnalysisException, ParseException) as cause:
         raise InvalidArgumentError(
@@ -176,17 +171,16 @@ def analyzed(make: Callable[[], DataFrame]) -> DataFrame:
 
 def _first_lines(cause: BaseException) -> str:
     text = str(cause).split("JVM stacktrace")[0].strip()
-    return _SUGGESTED.sub(_without_own, text.split(";\n")[0])
+    return _SUGGESTED.sub(_without_hidden, text.split(";\n")[0])
 
 
 #: The columns that Spark suggests instead of an unknown column.
 _SUGGESTED = re.compile(r"(?<=Did you mean one of the following\? \[)`[^\n]*`(?=\]\. SQLSTATE)")
 
 
-def _without_own(suggested: re.Match[str]) -> str:
-    own = f"`{hidden_columns.PREFIX}"
-    listed = suggested.group().split(", ")
-    return ", ".join(name for name in listed if own not in name)
+def _without_hidden(suggested: re.Match[str]) -> str:
+    names = suggested.group().split(", ")
+    return ", ".join(name for name in names if f"`{hidden_columns.PREFIX}" not in name)
 
 
 def as_column(condition: str | Column) -> Column:
@@ -232,12 +226,12 @@ def condition_text(condition: str | Column | None) -> str:
     return text.removeprefix("Column<'").removesuffix("'>")
 
 
-def predicates(condition: str | Column | None) -> str:
-    """Return a condition as the parameter ``predicate`` of DELETE."""
+def predicate_parameter(condition: str | Column | None) -> str:
+    """Return a condition as the operation parameter ``predicate`` of DELETE and UPDATE."""
     return json.dumps([condition_text(condition)])
 
 
-def note_read(transaction: Transaction, filter: Filter | None) -> None:
+def record_read(transaction: Transaction, filter: Filter | None) -> None:
     """Record the rows that a statement has read, as narrowly as its filter allows."""
     try:
         transaction.read(filter)

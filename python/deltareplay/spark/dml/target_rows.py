@@ -1,7 +1,7 @@
 """The files and rows of the table that a statement works on.
 
-Spark aggregates positions of rows into words of 64 bits, without Python and mostly before the
-shuffle. The driver keeps at most a bit for each row, and sends the sets back as bitmaps that a join
+Spark aggregates row positions into words of 64 bits, without Python and mostly before the
+shuffle. The driver keeps at most one bit per row, and sends the sets back as bitmaps, which a join
 tests.
 """
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay._transaction.transaction import Transaction
 
-Json = dict[str, Any]
-
 #: The columns of a file that its ``remove`` action has.
 REMOVED = [
     "path",
@@ -48,7 +46,7 @@ _COLUMNS = [*REMOVED, "modificationTime", "stats", "numRecords", "partitionValue
 
 @dataclass(frozen=True)
 class Candidates:
-    """Live files of one version, numbered.
+    """Live files of one version, each with a number.
 
     Attributes:
         files: The columns of ``add``, ``numRecords``, and the number as ``hidden_columns.FILE``.
@@ -82,19 +80,19 @@ class Candidates:
         """Return the numbers of all files, or of those that match a filter."""
         files = self.files
         if filter is not None:
-            left = self.snapshot.scan(filter=filter).files(["path"])["path"]
-            files = files.filter(pc.is_in(files["path"], left.combine_chunks()))
+            paths = self.snapshot.scan(filter=filter).files(["path"])["path"]
+            files = files.filter(pc.is_in(files["path"], paths.combine_chunks()))
         numbers_of_files: list[Any] = files[hidden_columns.FILE].to_pylist()
         return set(numbers_of_files)
 
     def live_rows(self, numbers: Collection[int]) -> dict[int, int | None]:
-        """Return the number of live rows per file; None if a file's statistics lack it."""
+        """Return the number of live rows of each file; None if its statistics lack the number."""
         columns = ["numRecords", "deletionVector", hidden_columns.FILE]
-        files: list[Json] = self.chosen(numbers).select(columns).to_pylist()
+        files: list[dict[str, Any]] = self.with_numbers(numbers).select(columns).to_pylist()
         return {file[hidden_columns.FILE]: _live_rows(file) for file in files}
 
     def counted_rows(self, live: Mapping[int, int | None]) -> dict[int, int]:
-        """Complete the result of ``live_rows``: Spark counts rows of files without statistics."""
+        """Complete the result of ``live_rows``: Spark counts the rows of the other files."""
         from pyspark.sql import functions as sf
 
         counts = {number: rows or 0 for number, rows in live.items()}
@@ -107,7 +105,7 @@ class Candidates:
             counts.update(zip(numbers, rows, strict=True))
         return counts
 
-    def chosen(self, numbers: Collection[int]) -> pa.Table:
+    def with_numbers(self, numbers: Collection[int]) -> pa.Table:
         """Return the files with these numbers."""
         sorted_numbers = pa.array(sorted(numbers), pa.int32())
         return self.files.filter(pc.is_in(self.files[hidden_columns.FILE], sorted_numbers))
@@ -118,12 +116,12 @@ class Candidates:
         The result has the columns of the table, then ``FILE`` and ``ROW_NUMBER`` of
         ``hidden_columns``; if the table tracks rows, also ``OLD_ROW_ID`` and ``OLD_VERSION``.
         """
-        files = self.files if numbers is None else self.chosen(numbers)
+        files = self.files if numbers is None else self.with_numbers(numbers)
         extra = ExtraColumns(self.tracks_rows, file_path=False, row_index=False, origin=True)
         return frame(self.spark, self.snapshot, files, self.columns, extra, self.root)
 
 
-def _live_rows(file: Json) -> int | None:
+def _live_rows(file: dict[str, Any]) -> int | None:
     rows, vector = file["numRecords"], file["deletionVector"]
     return None if rows is None else rows - (0 if vector is None else vector["cardinality"])
 
@@ -132,7 +130,7 @@ _WORDS = pa.schema([("file", pa.int32()), ("word", pa.int64()), ("bits", pa.int6
 
 
 class RowSets:
-    """Sets of rows, by the number of their file."""
+    """Sets of rows: for each file, by its number, the positions of rows."""
 
     def __init__(self, spark: SparkSession, words: pa.Table) -> None:
         """Create the sets from words of bits.
@@ -148,7 +146,7 @@ class RowSets:
 
     @classmethod
     def of(cls, rows: DataFrame) -> RowSets:
-        """Run a query, and return the set of its rows.
+        """Run a query, and return its rows as sets.
 
         Args:
             rows: Rows with ``hidden_columns.FILE`` and ``hidden_columns.ROW_NUMBER``.
@@ -157,30 +155,30 @@ class RowSets:
 
     @classmethod
     def of_words(cls, spark: SparkSession, table: pa.Table, *columns: str) -> RowSets:
-        """Return the union of one or several columns of the output of ``words``."""
+        """Return the union of columns of the output of ``words``."""
         parts = [table.select(["file", "word", column]) for column in columns]
         renamed = [part.rename_columns(["file", "word", "bits"]) for part in parts]
         joined = pa.concat_tables(renamed)
         return cls(spark, joined.filter(pc.not_equal(joined["bits"], pa.scalar(0))))
 
     @classmethod
-    def none(cls, spark: SparkSession) -> RowSets:
-        """Return an empty set."""
+    def empty(cls, spark: SparkSession) -> RowSets:
+        """Return sets without rows."""
         return cls(spark, _WORDS.empty_table())
 
     def __len__(self) -> int:
         return sum(self.counts.values())
 
     def only(self, rows: DataFrame) -> DataFrame:
-        """Keep the marked rows."""
+        """Keep the rows in the sets."""
         return self._joined(rows, "left_semi")
 
     def without(self, rows: DataFrame) -> DataFrame:
-        """Keep the rows that are not marked."""
+        """Keep the rows that are not in the sets."""
         return self._joined(rows, "left_anti")
 
     def flagged(self, rows: DataFrame) -> DataFrame:
-        """Keep all rows, and add ``hidden_columns.MARKED``."""
+        """Keep all rows; add ``hidden_columns.MARKED``, which is true for rows in the sets."""
         from pyspark.sql import functions as sf
 
         joined = self._joined(rows, "left")
@@ -198,19 +196,19 @@ class RowSets:
         """Write deletion vectors, merged with the existing vectors of the files.
 
         Args:
-            transaction: The transaction that is to commit them.
-            files: The files, as ``Candidates`` has them.
+            transaction: The transaction that will commit them.
+            files: Rows of ``Candidates.files``.
 
         Returns:
             The descriptors, by the path of the data file.
         """
         numbers: list[Any] = files[hidden_columns.FILE].to_pylist()
-        old = [
+        existing = [
             vector and deletion_vectors.descriptor(vector)
             for vector in files["deletionVector"].to_pylist()
         ]
         written = self._native.write_vectors(
-            transaction.native, list(zip(numbers, old, strict=True))
+            transaction.native, list(zip(numbers, existing, strict=True))
         )
         paths: list[Any] = files["path"].to_pylist()
         return dict(zip(paths, written, strict=True))
@@ -231,23 +229,23 @@ EXTRA_ROW = -1
 def words(
     rows: DataFrame,
     bits: Mapping[str, Column],
-    *others: Column,
+    *aggregates: Column,
     extra_row: DataFrame | None = None,
 ) -> pa.Table:
-    """Run a query, and aggregate its rows to the columns ``file``, ``word`` and others.
+    """Run a query, and aggregate its rows by the columns ``file`` and ``word``.
 
     Args:
         rows: Rows with ``hidden_columns.FILE`` and ``hidden_columns.ROW_NUMBER``.
-        bits: Bits of rows, by the name of their column; those of a word are combined by OR.
-        others: Other aggregates, with their names.
+        bits: Bits of rows, by the name of their column; the bits of a word are combined by OR.
+        aggregates: Other aggregates, with aliases.
         extra_row: A row with other aggregates to add to the result, with ``EXTRA_ROW`` as its file.
     """
     from pyspark.sql import functions as sf
 
     word = sf.shiftright(sf.col(hidden_columns.ROW_NUMBER), 6).alias("word")
-    united = [sf.bit_or(column).alias(name) for name, column in bits.items()]
+    combined = [sf.bit_or(column).alias(name) for name, column in bits.items()]
     grouped = rows.groupBy(sf.col(hidden_columns.FILE).alias("file"), word)
-    aggregated = grouped.agg(*united, *others)
+    aggregated = grouped.agg(*combined, *aggregates)
     if extra_row is not None:
         extra_row = extra_row.withColumn("file", sf.lit(EXTRA_ROW))
         aggregated = aggregated.unionByName(extra_row, allowMissingColumns=True)

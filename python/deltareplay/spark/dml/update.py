@@ -1,4 +1,4 @@
-"""``update``: sets columns of rows that Spark finds, to values that Spark computes."""
+"""``update``: sets columns of the rows that satisfy a condition, which Spark evaluates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
 from deltareplay.spark.dml.assignments import Assignments
 from deltareplay.spark.dml.rewrite import Rewrite, with_images
-from deltareplay.spark.dml.statement import Statement, analyzed, as_column, predicates, qualified
+from deltareplay.spark.dml.statement import (
+    DmlStatement,
+    analyzed,
+    as_column,
+    predicate_parameter,
+    qualified,
+)
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns as names
@@ -70,21 +76,21 @@ def update(
     >>> update(spark, "demo/events", "id = 1", {"price": "price * 2"})  # doctest: +SKIP
     Written(version=4, metrics={'numUpdatedRows': 1, ...})
     """
-    statement = Statement.of(spark, table, root, txn, user_metadata)
+    statement = DmlStatement.of(spark, table, root, txn, user_metadata)
     statement.refuse_append_only()
     if not isinstance(set, Mapping) or not set:
         raise InvalidArgumentError(
             "an update needs columns to set: pass set={'column': 'value'}",
             code="statement.column",
         )
-    transaction = statement.begin("UPDATE", {"predicate": predicates(where)})
-    with subqueries.of(spark) as opened_queries:
-        values = opened_queries.values(set)
-        return _run(statement, transaction, opened_queries.opened(where), values, target_alias)
+    transaction = statement.begin("UPDATE", {"predicate": predicate_parameter(where)})
+    with subqueries.views(spark) as views:
+        values = views.substitute_values(set)
+        return _run(statement, transaction, views.substitute(where), values, target_alias)
 
 
 def _run(
-    statement: Statement,
+    statement: DmlStatement,
     transaction: Transaction,
     where: str | Column | None,
     values: Mapping[str, str | Column],
@@ -94,7 +100,7 @@ def _run(
     assignments = Assignments.of(statement.spark, values, fields, [field.name for field in fields])
     if statement.is_repeated(transaction):
         return Written(transaction.commit(), {})
-    candidates, frame = statement.matched(transaction, where, target_alias)
+    candidates, frame = statement.matching_files(transaction, where, target_alias)
     analyzed(lambda: _updated(frame, statement, assignments, target_alias))
     rewrite = Rewrite(candidates, statement.target, transaction)
     rows = candidates.rows()
@@ -107,23 +113,23 @@ def _run(
     with rewrite.discarded_on_error():
         if marked:
             rows = candidates.rows(marked.counts)
-            at_once = _is_read_once(statement, assignments, rows.alias(target_alias))
-            rows = (marked.flagged if at_once else marked.only)(rows).alias(target_alias)
+            in_one_scan = _uses_one_scan(statement, assignments, rows.alias(target_alias))
+            rows = (marked.flagged if in_one_scan else marked.only)(rows).alias(target_alias)
             changed = _updated(rows, statement, assignments, target_alias)
-            rewrite.stage(marked, changed, with_kept=at_once)
-        counted = rewrite.commit_metrics(numUpdatedRows=updated)
-        transaction.set_metrics(counted)
-    return Written(rewrite.commit(), counted)
+            rewrite.stage(marked, changed, with_remaining=in_one_scan)
+        metrics = rewrite.commit_metrics(numUpdatedRows=updated)
+        transaction.set_metrics(metrics)
+    return Written(rewrite.commit(), metrics)
 
 
 def _updated(
-    rows: DataFrame, statement: Statement, assignments: Assignments, alias: str
+    rows: DataFrame, statement: DmlStatement, assignments: Assignments, alias: str
 ) -> DataFrame:
     """Return the updated rows, with their images if the table has a change data feed.
 
     Args:
-        rows: Rows of ``Candidates`` under the alias; with ``hidden_columns.MARKED`` if only marked
-            rows are updated.
+        rows: Rows of ``Candidates`` under the alias, all of which are updated; with
+            ``hidden_columns.MARKED``, only the marked ones.
         statement: The statement.
         assignments: The assignments.
         alias: The alias.
@@ -133,9 +139,9 @@ def _updated(
     target = statement.target
     fields = target.written_fields
     typed = assignments.typed(rows, fields)
-    known = {field.name: field for field in statement.known_fields}
+    fields_before = {field.name: field for field in statement.fields_before}
     before = {
-        field.name: widened(sf.col(qualified(alias, field.name)), known[field.name], field)
+        field.name: widened(sf.col(qualified(alias, field.name)), fields_before[field.name], field)
         for field in fields
     }
     columns, extra_columns = [], []
@@ -158,19 +164,19 @@ def _updated(
         images = sf.struct(*[column.alias(name) for name, column in before.items()])
         extra_columns += [images.alias(names.BEFORE), sf.lit("update").alias(names.KIND)]
     changed = rows.select(*columns, *extra_columns)
-    kept = changed.columns[len(columns) :]
-    changed = table_rows(changed, target, kept, only=names.MARKED if has_unchanged else None)
+    hidden = changed.columns[len(columns) :]
+    changed = table_rows(changed, target, hidden, only=names.MARKED if has_unchanged else None)
     if has_unchanged:
         return changed.drop(names.MARKED)
     return with_images(changed, fields) if target.has_feed else changed
 
 
-def _is_read_once(statement: Statement, assignments: Assignments, rows: DataFrame) -> bool:
+def _uses_one_scan(statement: DmlStatement, assignments: Assignments, rows: DataFrame) -> bool:
     """Return whether updated and unchanged rows of a file are written from one scan.
 
-    They need separate scans if a row becomes several, for the feed, or if columns are computed that
-    no assignment sets. Python UDFs need them, too, because Spark evaluates these on all rows; a
-    plan of Spark Connect does not show them.
+    They need separate scans if the change data feed turns a row into several, or if columns are
+    computed that no assignment sets. Python UDFs need them, too, because Spark evaluates UDFs on
+    all rows; plans of Spark Connect do not reveal UDFs.
     """
     target, spark = statement.target, statement.spark
     if target.uses_vectors or target.has_feed or not capabilities.is_classic(spark):

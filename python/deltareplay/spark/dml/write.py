@@ -15,7 +15,7 @@ from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import registration
 from deltareplay.spark.catalog.table_argument import TableLike, location_of, name_parts, resolved
 from deltareplay.spark.dml import overwrite, replace_where
-from deltareplay.spark.dml.statement import Statement, checked_condition
+from deltareplay.spark.dml.statement import DmlStatement, checked_condition
 from deltareplay.spark.scan.skipping import skipping_filter
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.writing import default_properties
@@ -59,23 +59,24 @@ def write(
     commits once. If anything fails before that, readers see nothing, and the files are
     deleted, or left for ``VACUUM``.
 
-    Spark checks NOT NULL, CHECK constraints, invariants and the values of generated columns while
-    it writes. Generated columns that the rows lack are computed, and columns with a default get it.
+    While it writes, Spark checks NOT NULL, CHECK constraints, invariants and the values of
+    generated columns. If the rows lack generated columns or columns with a default, these are
+    computed.
 
-    ``delta.autoOptimize.optimizeWrite`` adds a shuffle, so that the rows of a partition come
-    together in files of up to 512 MiB. ``delta.autoOptimize.autoCompact`` packs the small files of
-    the partitions that were written to, in a commit of its own (``optimize``), once there are 50;
-    a failure of that is a warning.
+    ``delta.autoOptimize.optimizeWrite`` adds a shuffle, which collects the rows of a partition in
+    files of up to 512 MiB. With ``delta.autoOptimize.autoCompact``, a separate commit
+    (``optimize``) packs the small files of the written partitions once there are 50; if it fails,
+    that is a warning.
 
     Args:
         df: The rows. Columns are matched by name, ignoring case; they have the table's types, or
             narrower ones. Missing columns are null, computed, or get their default or identity.
         table: A ``Table``, a ``Snapshot``, or the table's path, URI or name. A new table is
-            created in the commit of its first rows, under a name such as ``uc://main.sales.orders``
-            as by ``deltareplay.create_table``. A name such as ``sales.orders`` is one of the
-            session's catalog, which gets the table at its default path; begin a relative path of
-            one part with ``./``. With a ``Snapshot``, commits after it are
-            checked for conflicts.
+            created in the commit of its first rows; with a name such as ``uc://main.sales.orders``,
+            as by ``deltareplay.create_table``. A name such as ``sales.orders`` belongs to the
+            session's catalog, and a new table is created at its default path; begin a relative
+            path of one part with ``./``. With a ``Snapshot``, later commits are checked for
+            conflicts.
         mode: ``append``, or ``overwrite``, which replaces the existing rows. With ``error``, an
             existing table is an error; with ``ignore``, nothing is written into one.
         where: With ``overwrite``, a Spark SQL condition (delta-spark's ``replaceWhere``): only rows
@@ -84,12 +85,12 @@ def write(
         replace_using: With ``overwrite``, columns of the table and the rows (delta-spark's
             ``replaceUsing``): only rows whose values in all of them equal those of a new row are
             replaced. Null equals nothing.
-        replace_on: With ``overwrite``, a condition of the table and the rows, as SQL text or a
-            column (delta-spark's ``replaceOn``): only rows that satisfy it with a new row are
-            replaced. Give the rows a name by ``DataFrame.alias``.
+        replace_on: With ``overwrite``, a condition on the table and the rows, as SQL text or a
+            column (delta-spark's ``replaceOn``): only rows that satisfy it together with a new row
+            are replaced. ``DataFrame.alias`` names the rows.
         target_alias: The name of the table in ``replace_on``.
         partition_overwrite: With ``overwrite``, ``dynamic`` replaces only the partitions of the new
-            rows, ``static`` all; None asks ``spark.sql.sources.partitionOverwriteMode``.
+            rows, ``static`` all; the default is ``spark.sql.sources.partitionOverwriteMode``.
         partition_columns: The partition columns of a new table; for an existing table, its own.
         schema_mode: ``merge`` adds columns that the table lacks, in the same commit. With
             ``overwrite`` as both modes, the columns of the rows replace those of the table, and
@@ -101,17 +102,16 @@ def write(
         root: As in ``read``.
 
     Returns:
-        The version and metrics, as of ``Table.append`` and ``Table.overwrite``. The version is None
-        if ``txn`` shows that it was written before, with ``ignore`` if there is a table, or if no
-        row came or was replaced.
+        The version and metrics, as from ``Table.append`` and ``Table.overwrite``. The version is
+        None if ``txn`` is already in the table, if the table exists and ``mode`` is ``ignore``, or
+        if there were no rows to write or to replace.
 
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
             (``write.constraint``; the message has the first such row of a task); the
             DataFrame is a stream (``write.stream``); Spark cannot resolve ``replace_on``
             (``statement.expression``).
-        TableNotFoundError: There is no table whose rows ``replace_using`` or ``replace_on`` could
-            replace.
+        TableNotFoundError: ``replace_using`` or ``replace_on`` is set, and there is no table.
         UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
             4.0; or, as in ``read``, Spark cannot use the vended credentials. Nothing was written.
         CommitConflictError: Another writer's commit conflicts; nothing was committed.
@@ -125,7 +125,7 @@ def write(
     matching = None
     if replace_using is not None or replace_on is not None:
         matching = _matching(df, replace_using, replace_on, target_alias)
-    return written(
+    return write_rows(
         df,
         table,
         mode=mode,
@@ -141,7 +141,7 @@ def write(
     )
 
 
-def written(
+def write_rows(
     df: DataFrame,
     table: TableLike,
     *,
@@ -161,7 +161,7 @@ def written(
     _check(mode, where, matching, partition_overwrite or "static", schema_mode)
     txn = settings.transaction(spark) if txn is None else txn
     table = resolved(spark, table)
-    name = name_parts(table)  # of a table that the catalog does not have
+    name = name_parts(table)  # of a table that is not in the catalog yet
     location = (
         location_of(table) if name is None else WriteLocation(registration.new_table(spark, name))
     )
@@ -185,8 +185,8 @@ def written(
     if partition_overwrite is None:
         all_rows = mode == "overwrite" and where is None and matching is None
         is_dynamic = all_rows and snapshot is not None and settings.overwrites_partitions(spark)
-        kept = target.partition_columns if partition_columns is None else partition_columns
-        partition_overwrite = "dynamic" if is_dynamic and kept else "static"
+        columns = target.partition_columns if partition_columns is None else partition_columns
+        partition_overwrite = "dynamic" if is_dynamic and columns else "static"
         if partition_overwrite == "dynamic" and schema_mode == "overwrite":
             raise InvalidArgumentError(
                 "schema_mode='overwrite' replaces all rows with their columns, and "
@@ -202,36 +202,37 @@ def written(
     parameters = _parameters(mode, where, partition_overwrite, target)
     if matching is not None:
         parameters |= matching.parameters
-    text = settings.user_metadata(spark) if user_metadata is None else user_metadata
-    transaction = target.begin(snapshot, "WRITE", parameters, text)
+    if user_metadata is None:
+        user_metadata = settings.user_metadata(spark)
+    transaction = target.begin(snapshot, "WRITE", parameters, user_metadata)
     if txn is not None and transaction.set_transaction(*txn):
         return WrittenVersion(transaction.commit(), {})
     if matching is not None and snapshot is not None:
-        statement = Statement(spark, snapshot, target, root)
+        statement = DmlStatement(spark, snapshot, target, root)
         return WrittenVersion(*replace_where.replace_matching(statement, matching, transaction))
     removed, filter = None, None
     if mode == "overwrite" and snapshot is not None and partition_overwrite == "static":
         removed = overwrite.files(spark, snapshot, where)
         filter = skipping_filter(where, spark, snapshot, None, joined=False)
         if removed is None and where is not None:
-            statement = Statement(spark, snapshot, target, root)
+            statement = DmlStatement(spark, snapshot, target, root)
             return WrittenVersion(*replace_where.replace(statement, df, where, transaction))
     file_rows = FileRows.of(df, target, where)
 
     def remove(added: pa.Table) -> Mapping[str, int]:
         files = removed
         if snapshot is not None and partition_overwrite == "dynamic":
-            maps: list[Any] = added["partitionValues"].to_pylist()
-            values = [dict(entries) for entries in maps]
+            added_values: list[Any] = added["partitionValues"].to_pylist()
+            values = [dict(entries) for entries in added_values]
             files = overwrite.same_partitions(snapshot, values, capabilities.time_zone(spark))
         if files is not None:
             overwrite.remove(transaction, files, filter)
         return overwrite.metrics(files)
 
-    done = commit_rows(spark, file_rows, location, target, transaction, remove, root)
-    if name is not None and done.version is not None:
+    written = commit_rows(spark, file_rows, location, target, transaction, remove, root)
+    if name is not None and written.version is not None:
         registration.add(spark, name, location.table, owns_files=True)
-    return done
+    return written
 
 
 def _matching(
@@ -255,7 +256,7 @@ def _matching(
 
 
 def _session(df: DataFrame) -> SparkSession:
-    """Return the session of a DataFrame, after checking that the DataFrame can be written."""
+    """Return the session of a DataFrame; check that the DataFrame can be written."""
     spark: SparkSession | None = getattr(df, "sparkSession", None)
     if spark is None:
         raise InvalidArgumentError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog import lookup
-from deltareplay.spark.dml.write import written
+from deltareplay.spark.dml.write import write_rows
 from deltareplay.spark.format.options import Use, WriteOptions, parse
 from deltareplay.spark.session import capabilities, settings
 from deltareplay.spark.storage.hadoop_path import root_in_spark
@@ -148,7 +148,7 @@ def _write(
             )
     parsed = WriteOptions.of(values, overwrite=mode == "overwrite")
     schema_mode = "merge" if parsed.merge_schema else None
-    written(
+    write_rows(
         df,
         table,
         mode=mode,

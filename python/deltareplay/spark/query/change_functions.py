@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-#: Their names; the first takes the name of a table, the other a path.
+#: The names of the functions: the first takes the name of a table, the second a path.
 BY_NAME, BY_PATH = NAMES = ("table_changes", "table_changes_by_path")
 
 
 def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> DataFrame | None:
-    """Return the changes of a function call; None if the name is not that of a Delta table.
+    """Return the changes that a call selects; None if its table is not a Delta table.
 
     Args:
         spark: The session.
@@ -38,28 +38,28 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
             f"{len(arguments)} arguments",
             code="sql.changes",
         )
-    texts = [f"CAST(({argument}) AS STRING)" for argument in arguments]
+    strings = [f"CAST(({argument}) AS STRING)" for argument in arguments]
     values = ", ".join(
-        f"typeof({argument}), {text}, unix_micros(TRY_CAST({text} AS TIMESTAMP))"
-        for argument, text in zip(arguments, texts, strict=True)
+        f"typeof({argument}), {string}, unix_micros(TRY_CAST({string} AS TIMESTAMP))"
+        for argument, string in zip(arguments, strings, strict=True)
     )
     [row] = spark.sql(f"SELECT {values}").collect()
-    table = str(row[1])
+    name = str(row[1])
     if function.lower() == BY_NAME:
-        entry = lookup.find(spark, names.parts_of(table))
+        entry = lookup.find(spark, names.parts_of(name))
         if not entry.is_delta:
             return None
-        opened = entry.table()
+        table = entry.table()
     else:
-        opened = lookup.at_path(table)
-    bounds = [_bound(spark, function, *row[at : at + 3]) for at in range(3, len(row), 3)]
-    return changes(spark, opened, *bounds, allow_out_of_range=len(bounds) > 1)
+        table = lookup.at_path(name)
+    bounds = [_bound(spark, function, *row[index : index + 3]) for index in range(3, len(row), 3)]
+    return changes(spark, table, *bounds, allow_out_of_range=len(bounds) > 1)
 
 
 def _bound(
     spark: SparkSession, function: str, kind: str, text: str | None, micros: int | None
 ) -> int | datetime.datetime:
-    """Convert an argument to a version or a time."""
+    """Convert the value of an argument to a version or a time."""
     if text is not None and kind in ("tinyint", "smallint", "int", "bigint"):
         return int(text)
     if text is not None and kind == "string":

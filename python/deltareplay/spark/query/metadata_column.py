@@ -14,7 +14,7 @@ from deltareplay.spark.syntax.names import quoted
 from deltareplay.spark.syntax.tokens import Token, position
 
 #: Set operators, which combine selects.
-_SETS = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
+_SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT")
 
 #: Keywords that apply to all columns of a table.
 _USES_ALL = ("NATURAL", "PIVOT", "UNPIVOT")
@@ -31,8 +31,8 @@ class _Select:
 
     Attributes:
         tables: The aliases of the tables that have the column.
-        stars: The index of the token of each ``*``, and the name before it.
-        uses_all: A token that uses all columns, and cannot leave ``_metadata`` out.
+        stars: The index of the token of each ``*``, and its qualifier, if it has one.
+        uses_all: A keyword that applies to all columns, and cannot exclude ``_metadata``.
     """
 
     tables: list[str] = field(default_factory=list)
@@ -40,9 +40,7 @@ class _Select:
     uses_all: Token | None = None
 
 
-def leaving_out(
-    text: str, tokens: Sequence[Token], tables: dict[int, str]
-) -> list[tuple[int, str]]:
+def exclusions(text: str, tokens: Sequence[Token], tables: dict[int, str]) -> list[tuple[int, str]]:
     """Return the insertions, by position, that exclude the column from each ``*``.
 
     Args:
@@ -53,7 +51,7 @@ def leaving_out(
     Raises:
         UnsupportedFeatureError: ``sql.metadata``: something else uses all columns of a table.
     """
-    inserted: list[tuple[int, str]] = []
+    insertions: list[tuple[int, str]] = []
     levels = [_Select()]
     for index, token in enumerate(tokens):
         level, before = levels[-1], tokens[index - 1]
@@ -62,13 +60,13 @@ def leaving_out(
         if token.text == "(":
             levels.append(_Select())
         elif token.text == ")":
-            inserted += _excepted(text, tokens, level)
+            insertions += _exclusions(text, tokens, level)
             if len(levels) > 1:
                 levels.pop()
             else:
                 levels[0] = _Select()
-        elif token.is_word(*_SETS) and before.text != "*":
-            inserted += _excepted(text, tokens, level)
+        elif token.is_word(*_SET_OPERATORS) and before.text != "*":
+            insertions += _exclusions(text, tokens, level)
             levels[-1] = _Select()
         elif token.is_word(*_USES_ALL):
             level.uses_all = token
@@ -80,24 +78,28 @@ def leaving_out(
             elif before.text == "(" and not tokens[index - 2].is_word("COUNT"):
                 raise _unsupported(text, token)
     for level in levels:
-        inserted += _excepted(text, tokens, level)
-    return sorted(inserted)
+        insertions += _exclusions(text, tokens, level)
+    return sorted(insertions)
 
 
-def _excepted(text: str, tokens: Sequence[Token], level: _Select) -> list[tuple[int, str]]:
+def _exclusions(text: str, tokens: Sequence[Token], level: _Select) -> list[tuple[int, str]]:
     if level.tables and level.uses_all is not None:
         raise _unsupported(text, level.uses_all)
-    inserted = []
-    for index, of in level.stars:
-        tables = [table for table in level.tables if of is None or table.lower() == of.lower()]
+    insertions = []
+    for index, qualifier in level.stars:
+        tables = [
+            table
+            for table in level.tables
+            if qualifier is None or table.lower() == qualifier.lower()
+        ]
         if not tables:
             continue
         columns = ", ".join(f"{quoted(table)}.{NAME}" for table in tables)
         if tokens[index + 1].is_word("EXCEPT") and tokens[index + 2].text == "(":
-            inserted.append((tokens[index + 2].end, f"{columns}, "))
+            insertions.append((tokens[index + 2].end, f"{columns}, "))
         else:
-            inserted.append((tokens[index].end, f" EXCEPT ({columns})"))
-    return inserted
+            insertions.append((tokens[index].end, f" EXCEPT ({columns})"))
+    return insertions
 
 
 def _unsupported(text: str, token: Token) -> UnsupportedFeatureError:

@@ -1,4 +1,4 @@
-"""Queries over Delta tables: Spark runs them, and deltareplay reads the tables."""
+"""Queries that Spark runs, with Delta tables that deltareplay reads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.timestamps import evaluate_timestamp
 from deltareplay.spark.query import change_functions, metadata_column, target_views
 from deltareplay.spark.scan import file_metadata
-from deltareplay.spark.scan import skipping as pruning
 from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.scan.read import rows_of
+from deltareplay.spark.scan.skipping import skipping_filter
 from deltareplay.spark.schema.fields import columns_of
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
-from deltareplay.spark.syntax.parser import QUERY, Expression, Name, Parser
+from deltareplay.spark.syntax.parser import QUERY, ConstantExpression, Name, Parser
 from deltareplay.spark.syntax.tokens import Token
 
 if TYPE_CHECKING:
@@ -42,12 +42,30 @@ _AFTER_TABLE = (
     *("LATERAL", "INSERT", "MAP", "REDUCE", "TABLESAMPLE", "WITH"),
 )
 
+#: Keywords that may follow FROM instead of a table.
+_NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE")
+
+#: Keywords before TABLE where it does not begin a query.
+_NAMES_TABLE = ("CREATE", "EXTERNAL", "REPLACE", "INTO", "OVERWRITE")
+
+#: Keywords that end a condition.
+_AFTER_WHERE = (
+    *("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "WINDOW", "CLUSTER", "DISTRIBUTE", "SORT"),
+    *("UNION", "EXCEPT", "MINUS", "INTERSECT", "LATERAL", "PIVOT", "SELECT", "INSERT"),
+)
+
+#: Operators whose result may depend on rows that do not satisfy WHERE.
+_NOT_INNER = (
+    *("LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "PIVOT", "UNPIVOT"),
+    *("TABLESAMPLE", "INSERT"),
+)
+
 #: Functions that have FROM between their arguments.
 _WITH_FROM = ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY")
 
 
 @dataclass(frozen=True)
-class Reference:
+class TableReference:
     """A table in a query.
 
     Attributes:
@@ -57,38 +75,40 @@ class Reference:
         start: The position of its first character.
         end: The position after it and its version.
         alias: The qualifier of its columns.
-        alias_at: The position where an alias may be inserted; None if it has an alias.
+        alias_position: The position where an alias may be inserted; None if it has one.
         where: A condition that all rows used by the query satisfy.
         is_joined: Whether the condition may refer to other tables, too.
-        may_add: Whether columns may be added, because the query names its columns.
+        allows_metadata: Whether ``_metadata`` may be added to its columns.
         changes: The arguments, if the name is ``table_changes`` or ``table_changes_by_path``.
     """
 
     name: Name
     version: int | None
-    timestamp: str | Expression | None
+    timestamp: str | ConstantExpression | None
     start: int
     end: int
     alias: str | None
-    alias_at: int | None
+    alias_position: int | None
     where: str | None = None
     is_joined: bool = False
-    may_add: bool = True
+    allows_metadata: bool = True
     changes: tuple[str, ...] | None = None
 
 
 def run(spark: SparkSession, text: str) -> DataFrame:
     """Run a query or statement by Spark, with Delta tables by path and by name.
 
+    With delta-spark's jar, Spark reads them; otherwise as by ``run_on_snapshots``.
+
     Raises:
         UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query.
         TableNotFoundError: There is no Delta table at a path.
     """
-    return spark.sql(text) if capabilities.has_delta(spark) else read_here(spark, text)
+    return spark.sql(text) if capabilities.has_delta(spark) else run_on_snapshots(spark, text)
 
 
-def read_here(spark: SparkSession, text: str) -> DataFrame:
-    """Run a query as ``run`` does, but always read Delta tables by deltareplay."""
+def run_on_snapshots(spark: SparkSession, text: str) -> DataFrame:
+    """Run a query whose Delta tables are replaced by snapshots that deltareplay reads."""
     view = _view(text)
     query = text if view is None or view.query is None else view.query
     query, frames = _with_frames(spark, query)
@@ -99,8 +119,8 @@ def read_here(spark: SparkSession, text: str) -> DataFrame:
     if view.method is None or view.query is None or len(view.name) != 1:
         raise UnsupportedFeatureError(
             "without delta-spark's jar, Spark cannot open the Delta tables of a view in the "
-            "catalog: use CREATE TEMPORARY VIEW name AS query, which shows the versions that the "
-            "tables have now",
+            "catalog: use CREATE TEMPORARY VIEW name AS query, which stays at the current versions "
+            "of the tables",
             code="sql.view",
         )
     rows = spark.sql(query, **frames)
@@ -112,21 +132,19 @@ def read_here(spark: SparkSession, text: str) -> DataFrame:
 
 def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFrame]]:
     """Replace the Delta tables of a query by names in braces; return it with their rows."""
-    pieces: list[str] = []
     frames: dict[str, DataFrame] = {}
     snapshots: dict[tuple[Any, ...], Snapshot | None] = {}  # shared by all uses of a table
     parser = Parser(text)
-    parsed = parser.tokens
-    names_metadata = metadata_column.is_named(parsed)
+    names_metadata = metadata_column.is_named(parser.tokens)
     with_metadata: dict[int, str] = {}
     edits: list[tuple[int, int, str]] = []
     for reference in _references(parser):
         name, alias = f"deltareplay_{len(frames)}", reference.alias
         if reference.changes is not None:
-            changed = change_functions.rows(spark, reference.name[0], reference.changes)
-            if changed is not None:
-                frames[name] = changed
-                edits += _replacing(reference, name, alias)
+            changes = change_functions.rows(spark, reference.name[0], reference.changes)
+            if changes is not None:
+                frames[name] = changes
+                edits += _replacement(reference, name, alias)
             continue
         key = (reference.name, reference.version, reference.timestamp)
         if key not in snapshots:
@@ -134,43 +152,46 @@ def _with_frames(spark: SparkSession, text: str) -> tuple[str, dict[str, DataFra
         snapshot = snapshots[key]
         if snapshot is None:
             continue
-        metadata = names_metadata and reference.may_add and _may_add_metadata(snapshot)
+        metadata = names_metadata and reference.allows_metadata and _lacks_metadata(snapshot)
         if metadata:
             alias = alias or name
             with_metadata[reference.start] = alias
         frames[name] = _frame(spark, snapshot, reference, metadata=metadata)
-        edits += _replacing(reference, name, alias)
+        edits += _replacement(reference, name, alias)
     if with_metadata:
-        more = metadata_column.leaving_out(text, parsed, with_metadata)
-        edits = sorted([*edits, *((at, at, _plain(added)) for at, added in more)])
-    after = 0
+        exclusions = metadata_column.exclusions(text, parser.tokens, with_metadata)
+        edits += [(index, index, _escaped_braces(clause)) for index, clause in exclusions]
+        edits.sort()
+    result, index = "", 0
     for start, end, replacement in edits:
-        pieces += [_plain(text[after:start]), replacement]
-        after = end
-    return "".join(pieces) + _plain(text[after:]), frames
+        result += _escaped_braces(text[index:start]) + replacement
+        index = end
+    return result + _escaped_braces(text[index:]), frames
 
 
-def _replacing(reference: Reference, name: str, alias: str | None) -> list[tuple[int, int, str]]:
+def _replacement(
+    reference: TableReference, name: str, alias: str | None
+) -> list[tuple[int, int, str]]:
     """Return the edits that replace a table by a frame."""
     edits = [(reference.start, reference.end, f"{{{name}}}")]
-    if reference.alias_at is not None and alias is not None:
-        edits.append((reference.alias_at, reference.alias_at, _plain(f" AS {names.quoted(alias)}")))
+    if (index := reference.alias_position) is not None and alias is not None:
+        edits.append((index, index, _escaped_braces(f" AS {names.quoted(alias)}")))
     return edits
 
 
-def _may_add_metadata(snapshot: Snapshot) -> bool:
+def _lacks_metadata(snapshot: Snapshot) -> bool:
     """Return whether the table has no column of its own named ``_metadata``."""
     return all(column.name.lower() != file_metadata.NAME for column in columns_of(snapshot))
 
 
-def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
-    """Return the version of a Delta table; None if it is not a Delta table."""
+def _snapshot(spark: SparkSession, reference: TableReference) -> Snapshot | None:
+    """Return the snapshot that a query refers to; None if it is not of a Delta table."""
     is_path = names.path_of(reference.name) is not None
     if not is_path and len(reference.name) > 1 and names.is_absolute(reference.name[-1]):
         return None  # files of another format
     version, timestamp = reference.version, reference.timestamp
-    travelled = lookup.split_time_travel(reference.name[-1]) if is_path else None
-    if travelled is None or lookup.at_path(reference.name[-1]).native.exists():
+    split_path = lookup.split_time_travel(reference.name[-1]) if is_path else None
+    if split_path is None or lookup.at_path(reference.name[-1]).native.exists():
         entry = lookup.find(spark, reference.name)
         if not entry.is_delta:
             return None
@@ -178,10 +199,11 @@ def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
     else:
         if version is not None or timestamp is not None:
             raise InvalidArgumentError(
-                f"{reference.name[-1]} has a version, and so has the query: leave out one of them",
+                f"{reference.name[-1]} names a version, and so does the query: leave out one of "
+                "them",
                 code="argument.version",
             )
-        path, version, timestamp = travelled
+        path, version, timestamp = split_path
         table = lookup.at_path(path)
     return table.snapshot(
         version, None if timestamp is None else evaluate_timestamp(spark, timestamp)
@@ -189,9 +211,9 @@ def _snapshot(spark: SparkSession, reference: Reference) -> Snapshot | None:
 
 
 def _frame(
-    spark: SparkSession, snapshot: Snapshot, reference: Reference, *, metadata: bool = False
+    spark: SparkSession, snapshot: Snapshot, reference: TableReference, *, metadata: bool = False
 ) -> DataFrame:
-    skipping = pruning.skipping_filter(
+    filter = skipping_filter(
         reference.where, spark, snapshot, reference.alias, joined=reference.is_joined
     )
     tracks_rows = snapshot.properties.get("delta.enableRowTracking", "").lower() == "true"
@@ -202,11 +224,11 @@ def _frame(
         metadata=metadata,
         metadata_ids=metadata and tracks_rows,
     )
-    return rows_of(spark, snapshot, skipping, None, extra_columns, None)
+    return rows_of(spark, snapshot, filter, None, extra_columns, None)
 
 
-def _plain(text: str) -> str:
-    """Escape braces, in which ``spark.sql`` looks for names."""
+def _escaped_braces(text: str) -> str:
+    """Escape braces, in which ``spark.sql`` looks for the names of frames."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
@@ -215,8 +237,8 @@ class _View:
     """A statement ``CREATE VIEW``.
 
     Attributes:
-        method: The DataFrame method that creates it; None for a view of the catalog.
-        query: Its query; None if the statement has other clauses.
+        method: The DataFrame method that creates the view; None for a view in the catalog.
+        query: The query of the view; None if the statement has other clauses.
     """
 
     method: str | None
@@ -233,13 +255,13 @@ def _view(text: str) -> _View | None:
     is_temporary = parser.takes("TEMPORARY") or parser.takes("TEMP")
     if not parser.takes("VIEW"):
         return None
-    does = "createOrReplace" if replaces else "create"
-    method = f"{does}{'Global' if is_global else ''}TempView" if is_temporary else None
+    verb = "createOrReplace" if replaces else "create"
+    method = f"{verb}{'Global' if is_global else ''}TempView" if is_temporary else None
     name = parser.optional_name()
     return _View(method, name, parser.query() if parser.takes("AS") else None)
 
 
-def references(text: str) -> list[Reference]:
+def references(text: str) -> list[TableReference]:
     """Return the tables that a query reads.
 
     Functions, and names that ``WITH`` defines, are left out.
@@ -250,7 +272,7 @@ def references(text: str) -> list[Reference]:
     return _references(Parser(text))
 
 
-def _references(parser: Parser) -> list[Reference]:
+def _references(parser: Parser) -> list[TableReference]:
     describes = parser.takes("DESCRIBE") or parser.takes("DESC")
     if describes and not parser.takes("QUERY") and parser.sees("TABLE"):
         return []
@@ -259,17 +281,17 @@ def _references(parser: Parser) -> list[Reference]:
     return tables_in(parser)
 
 
-def tables_in(parser: Parser) -> list[Reference]:
+def tables_in(parser: Parser) -> list[TableReference]:
     """Return the tables in the queries of a text, such as an expression with subqueries."""
-    defined = _defined(parser.tokens)
+    query_names = _query_names(parser.tokens)
     return [
         table
         for table in _tables(parser)
-        if len(table.name) > 1 or table.name[0].lower() not in defined
+        if len(table.name) > 1 or table.name[0].lower() not in query_names
     ]
 
 
-def rows_of_table(spark: SparkSession, reference: Reference) -> DataFrame | None:
+def rows_of_table(spark: SparkSession, reference: TableReference) -> DataFrame | None:
     """Return all rows of a Delta table, or its changes; None if it is not a Delta table."""
     if reference.changes is not None:
         return change_functions.rows(spark, reference.name[0], reference.changes)
@@ -277,23 +299,23 @@ def rows_of_table(spark: SparkSession, reference: Reference) -> DataFrame | None
     return None if snapshot is None else _frame(spark, snapshot, replace(reference, where=None))
 
 
-def _tables(parser: Parser) -> list[Reference]:
-    references: list[Reference] = []
+def _tables(parser: Parser) -> list[TableReference]:
+    references: list[TableReference] = []
     levels = [_Level()]  # of parentheses
     may_follow = False  # whether a table may follow
     before = Token("end", "", 0, 0)
     while parser.token.kind != "end":
         token, level = parser.token, levels[-1]
-        level.sees(token, may_follow=may_follow)
+        level.count(token, may_follow=may_follow)
         if may_follow and token.kind in ("word", "quoted") and not token.is_word(*_NO_TABLE):
-            table = _table(parser, is_alone=before.is_word("TABLE"))
+            table = _table(parser, may_have_alias=not before.is_word("TABLE"))
             if table is not None:
-                if _renames(parser):
-                    table = replace(table, may_add=False)
+                if _has_column_aliases(parser):
+                    table = replace(table, allows_metadata=False)
                 else:
                     level.tables.append(len(references))
                 references.append(table)
-            before, may_follow = parser.tokens[parser.at - 1], False
+            before, may_follow = parser.tokens[parser.index - 1], False
             continue
         if token.text == "(":
             levels.append(_Level(may_follow, before.is_word(*_WITH_FROM)))
@@ -308,10 +330,10 @@ def _tables(parser: Parser) -> list[Reference]:
         elif token.is_word("FROM"):
             may_follow = not (level.is_arguments or before.is_word("DISTINCT"))
             if may_follow:
-                level.begins()
+                level.begin_from()
         elif token.is_word("TABLE"):
             may_follow = (
-                not before.is_word(*_NAMES_TABLE) and parser.tokens[parser.at + 1].text != "("
+                not before.is_word(*_NAMES_TABLE) and parser.tokens[parser.index + 1].text != "("
             )
         elif token.is_word(*_AFTER_TABLES):
             if token.is_word("WHERE") and level.is_inner:
@@ -320,7 +342,7 @@ def _tables(parser: Parser) -> list[Reference]:
         else:
             may_follow = token.is_word("JOIN") or (may_follow and token.is_word("LATERAL"))
         before = token
-        parser.at += 1
+        parser.index += 1
     return references
 
 
@@ -342,60 +364,34 @@ class _Level:
     relations: int = 0
     is_inner: bool = True
 
-    def begins(self) -> None:
+    def begin_from(self) -> None:
         """Begin a FROM clause."""
         self.has_tables = self.is_inner = True
         self.tables, self.relations = [], 0
 
-    def sees(self, token: Token, *, may_follow: bool) -> None:
+    def count(self, token: Token, *, may_follow: bool) -> None:
         """Count relations, and detect outer joins and other operators that are not inner joins."""
         self.relations += may_follow or token.is_word("LATERAL")
         if token.is_word(*_NOT_INNER) or token.text == "|":
             self.is_inner = False
 
 
-#: Operators whose result may depend on rows that do not satisfy WHERE.
-_NOT_INNER = (
-    *("LEFT", "RIGHT", "FULL", "OUTER", "SEMI", "ANTI", "PIVOT", "UNPIVOT"),
-    *("TABLESAMPLE", "INSERT"),
-)
-
-#: Keywords that end a condition.
-_AFTER_WHERE = (
-    *("GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "WINDOW", "CLUSTER", "DISTRIBUTE", "SORT"),
-    *("UNION", "EXCEPT", "MINUS", "INTERSECT", "LATERAL", "PIVOT", "SELECT", "INSERT"),
-)
-
-
-def _add_condition(parser: Parser, references: list[Reference], level: _Level) -> None:
+def _add_condition(parser: Parser, references: list[TableReference], level: _Level) -> None:
     """Record the WHERE condition of a FROM clause for its tables."""
-    start = parser.at
-    parser.at += 1
+    start = parser.index
+    parser.index += 1
     try:
         where = parser.until(*((word,) for word in _AFTER_WHERE))
-    except InvalidArgumentError:  # Spark will say what is wrong
+    except InvalidArgumentError:  # Spark reports the error
         return
     finally:
-        parser.at = start
-    for at in level.tables:
-        references[at] = replace(references[at], where=where, is_joined=level.relations > 1)
+        parser.index = start
+    for index in level.tables:
+        references[index] = replace(references[index], where=where, is_joined=level.relations > 1)
 
 
-#: Keywords that may follow FROM instead of a table.
-_NO_TABLE = ("SELECT", "VALUES", "LATERAL", "FROM", "TABLE")
-
-
-#: Keywords before TABLE where it does not begin a query.
-_NAMES_TABLE = ("CREATE", "EXTERNAL", "REPLACE", "INTO", "OVERWRITE")
-
-
-def _table(parser: Parser, *, is_alone: bool) -> Reference | None:
-    """Parse a table, up to its alias.
-
-    Args:
-        parser: The query.
-        is_alone: Whether an alias is not allowed here.
-    """
+def _table(parser: Parser, *, may_have_alias: bool) -> TableReference | None:
+    """Parse a table up to its alias; return None if it is no table."""
     start = parser.token.start
     name = parser.name()
     changes = None
@@ -403,57 +399,56 @@ def _table(parser: Parser, *, is_alone: bool) -> Reference | None:
         if parser.sees("("):
             if len(name) > 1 or name[0].lower() not in change_functions.NAMES:
                 return None
-            changes = tuple(parser.in_parentheses())
+            changes = tuple(parser.in_parentheses(parser.expression))
         version, timestamp = (None, None) if changes else parser.time_travel()
     except InvalidArgumentError:  # an expression, which other formats may have there
         return None
-    after = parser.at
+    end_index = parser.index
     while parser.takes("TABLESAMPLE") or parser.takes("REPEATABLE"):
-        parser.past_parentheses()
-    alias_at = None if is_alone else parser.tokens[parser.at - 1].end
+        parser.skip_parentheses()
+    alias_position = parser.tokens[parser.index - 1].end if may_have_alias else None
     alias = None if names.path_of(name) is not None else name[-1]
     parser.takes("AS")
     token = parser.token
     if token.kind == "quoted" or (token.kind == "word" and not token.is_word(*_AFTER_TABLE)):
-        alias, alias_at = token.name, None
-    parser.at = after
-    end = parser.tokens[after - 1].end
-    return Reference(
+        alias, alias_position = token.name, None
+    parser.index = end_index
+    return TableReference(
         name,
         version,
         timestamp,
         start,
-        end,
+        parser.tokens[end_index - 1].end,
         alias,
-        alias_at,
-        may_add=not is_alone and changes is None,
+        alias_position,
+        allows_metadata=may_have_alias and changes is None,
         changes=changes,
     )
 
 
-def _renames(parser: Parser) -> bool:
+def _has_column_aliases(parser: Parser) -> bool:
     """Return whether an alias with column names follows."""
-    at = parser.at + parser.sees("AS")
-    alias = parser.tokens[at]
+    index = parser.index + parser.sees("AS")
+    alias = parser.tokens[index]
     is_alias = alias.kind in ("word", "quoted") and not alias.is_word(*_AFTER_TABLE)
-    return is_alias and parser.tokens[at + 1].text == "("
+    return is_alias and parser.tokens[index + 1].text == "("
 
 
-def _defined(parsed: Sequence[Token]) -> set[str]:
+def _query_names(parsed: Sequence[Token]) -> set[str]:
     """Return the names of the queries that ``WITH`` defines, in lower case."""
-    defined: set[str] = set()
+    query_names: set[str] = set()
     for index, token in enumerate(parsed[1:], 1):
         before = parsed[index - 1]
         if token.kind in ("word", "quoted") and (
             before.is_word("WITH", "RECURSIVE")
             or (before.text == "," and _is_definition(parsed, index + 1))
         ):
-            defined.add(token.name.lower())
-    return defined
+            query_names.add(token.name.lower())
+    return query_names
 
 
 def _is_definition(parsed: Sequence[Token], index: int) -> bool:
-    """Return whether the query of a name follows, perhaps after column names."""
+    """Return whether ``AS`` and a query follow a name, perhaps after column names."""
     if parsed[index].text == "(":
         while parsed[index].kind != "end" and parsed[index].text != ")":
             index += 1

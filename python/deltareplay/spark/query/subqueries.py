@@ -21,19 +21,19 @@ _T = TypeVar("_T")
 
 
 @dataclass
-class Subqueries:
-    """Temporary views that stand for Delta tables in subqueries.
+class TableViews:
+    """Temporary views that replace Delta tables in subqueries.
 
     Attributes:
-        defined: Queries that ``WITH`` defines before a statement, by their names.
+        named_queries: Queries that ``WITH`` defines before the statement, by their names.
         views: The views, by name, version and timestamp of the table.
     """
 
     spark: SparkSession
-    defined: Mapping[str, str] = field(default_factory=dict)
+    named_queries: Mapping[str, str]
     views: dict[Any, str] = field(default_factory=dict)
 
-    def opened(self, expression: _T) -> _T:
+    def substitute(self, expression: _T) -> _T:
         """Replace the Delta tables of an expression's subqueries by views.
 
         Values other than text are returned as they are.
@@ -47,16 +47,15 @@ class Subqueries:
             if view is None:
                 continue
             edits.append((reference.start, reference.end, view))
-            if reference.alias_at is not None and reference.alias is not None:
-                alias = f" AS {names.quoted(reference.alias)}"
-                edits.append((reference.alias_at, reference.alias_at, alias))
+            if (index := reference.alias_position) is not None and reference.alias is not None:
+                edits.append((index, index, f" AS {names.quoted(reference.alias)}"))
         return cast("_T", parser.text.edited(edits))
 
-    def values(self, values: Mapping[str, _T]) -> dict[str, _T]:
-        """Replace the Delta tables in the values of columns, as ``opened`` does."""
-        return {column: self.opened(value) for column, value in values.items()}
+    def substitute_values(self, values: Mapping[str, _T]) -> dict[str, _T]:
+        """Replace the Delta tables in the values of columns, as ``substitute`` does."""
+        return {column: self.substitute(value) for column, value in values.items()}
 
-    def _view(self, reference: queries.Reference) -> str | None:
+    def _view(self, reference: queries.TableReference) -> str | None:
         """Return the view of a table; None if Spark itself can open it."""
         key = (reference.name, reference.version, reference.timestamp)
         if key not in self.views:
@@ -67,13 +66,12 @@ class Subqueries:
             frame.createOrReplaceTempView(self.views[key])
         return self.views[key]
 
-    def _rows(self, reference: queries.Reference) -> DataFrame | None:
-        query = self.defined.get(reference.name[0].lower()) if len(reference.name) == 1 else None
-        return (
-            queries.rows_of_table(self.spark, reference)
-            if query is None
-            else (queries.read_here(self.spark, query))
-        )
+    def _rows(self, reference: queries.TableReference) -> DataFrame | None:
+        name = reference.name[0].lower() if len(reference.name) == 1 else ""
+        query = self.named_queries.get(name)
+        if query is None:
+            return queries.rows_of_table(self.spark, reference)
+        return queries.run_on_snapshots(self.spark, query)
 
     def drop(self) -> None:
         """Drop the views."""
@@ -81,28 +79,28 @@ class Subqueries:
             self.spark.catalog.dropTempView(view)
 
 
-#: The queries before the statement that runs.
-_before: ContextVar[Mapping[str, str]] = ContextVar("_before", default={})  # noqa: B039 never changed
+#: The queries that ``WITH`` defines before the current statement, by their names.
+_queries: ContextVar[Mapping[str, str]] = ContextVar("_queries", default={})  # noqa: B039 never changed
 
 
 @contextmanager
-def after(defined: Mapping[str, str]) -> Iterator[None]:
+def defining(named_queries: Mapping[str, str]) -> Iterator[None]:
     """Make the queries that ``WITH`` defines visible to the subqueries of a statement."""
-    token = _before.set(defined)
+    token = _queries.set(named_queries)
     try:
         yield
     finally:
-        _before.reset(token)
+        _queries.reset(token)
 
 
 @contextmanager
-def of(spark: SparkSession) -> Iterator[Subqueries]:
-    """Provide the subqueries of one statement, and drop their views when it ends."""
-    subqueries = Subqueries(spark, _before.get())
+def views(spark: SparkSession) -> Iterator[TableViews]:
+    """Provide the views for the subqueries of one statement, and drop them when it ends."""
+    table_views = TableViews(spark, _queries.get())
     try:
-        yield subqueries
+        yield table_views
     finally:
-        subqueries.drop()
+        table_views.drop()
 
 
 def _has_query(expression: str) -> bool:

@@ -48,8 +48,8 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
         views[view.lower()] = (hadoop_path.hadoop_root(entry.table().uri), rows)
 
 
-def behind(spark: SparkSession, view: CatalogEntry) -> CatalogEntry:
-    """Return the path of the table of a temporary view.
+def table_of(spark: SparkSession, view: CatalogEntry) -> CatalogEntry:
+    """Return the table that a temporary view reads, as a path.
 
     Raises:
         UnsupportedFeatureError: ``sql.target``: the view does not read all of one Delta table, or
@@ -59,15 +59,15 @@ def behind(spark: SparkSession, view: CatalogEntry) -> CatalogEntry:
     path, rows = _views.get(spark, {}).get(name.lower(), (None, None))
     if path is None or rows is None or not spark.table(names.quoted(name)).sameSemantics(rows):
         raise UnsupportedFeatureError(
-            f"{names.dotted(view.parts)} is a view: name the table to change, or "
+            f"{names.dotted(view.parts)} is a view: change the table itself, or "
             "a temporary view that sql has created AS SELECT * FROM that table",
             code="sql.target",
         )
     return lookup.find(spark, ("delta", path))
 
 
-def show_newest(spark: SparkSession, name: Name, rows: DataFrame) -> None:
-    """Recreate a view with the newest version of its table, after a statement changed it."""
+def refresh(spark: SparkSession, name: Name, rows: DataFrame) -> None:
+    """Recreate a view with the rows of its table, after a statement has changed them."""
     path, _ = _views[spark][name[-1].lower()]
     rows.createOrReplaceTempView(name[-1])
     _views[spark][name[-1].lower()] = (path, rows)

@@ -32,13 +32,13 @@ class Alter(SharedStatement):
 
     Attributes:
         text: The whole statement, for changes of the catalog by Spark.
-        form: What follows the name.
+        clause: What follows the name.
     """
 
     WORDS = (("ALTER", "TABLE"),)
 
     text: str = ""
-    form: Any = None
+    clause: Any = None
 
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
@@ -50,54 +50,56 @@ class Alter(SharedStatement):
 
         Raises:
             InvalidArgumentError: ``sql.syntax``.
-            UnsupportedFeatureError: ``sql.alter``: the form is not supported.
+            UnsupportedFeatureError: ``sql.alter``: the clause is not supported.
         """
-        for words, form_of in _FORMS:
+        for words, parse in _CLAUSES:
             if parser.takes(*words):
-                self.form = form_of(parser)
+                self.clause = parse(parser)
                 return
-        ahead = parser.tokens[parser.at : parser.at + 2]
+        ahead = parser.tokens[parser.index : parser.index + 2]
         words = tuple(token.text.upper() for token in ahead if token.kind == "word")
         if not words:
-            raise parser.wrong("a clause of ALTER TABLE")
-        raise unsupported(" ".join(words), "the docstring of deltareplay.spark.sql lists the forms")
+            raise parser.expected("a clause of ALTER TABLE")
+        raise unsupported(
+            " ".join(words), "the docstring of deltareplay.spark.sql lists the clauses"
+        )
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        """Change the table in one commit, or none if nothing changes.
+        """Change the table in one commit, or in none if nothing changes.
 
-        Only ``DROP FEATURE`` and the property ``delta.enableRowTracking`` may commit more.
+        Only ``DROP FEATURE`` and the property ``delta.enableRowTracking`` may make more commits.
 
         Raises:
             InvalidArgumentError: As by the method of ``Table``; or ``alter.column``.
-            UnsupportedFeatureError: As by the method; or ``sql.alter``: a type that needs an
-                UPDATE, or a change of the catalog that it does not take.
+            UnsupportedFeatureError: As by the method; or ``sql.alter``: the change of a type needs
+                an UPDATE, or the catalog does not take the change.
         """
-        if isinstance(self.form, ChangeEntry):
-            self.form.check(spark, entry)
+        if isinstance(self.clause, CatalogChange):
+            self.clause.check(spark, entry)
             return spark.sql(self.text)
         capabilities.require_spark_4(spark, "ALTER TABLE")
-        self.form.run(entry.table())
+        self.clause.run(entry.table())
         return empty_frame(spark)
 
 
-def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
-    """Return the error for a form that is not supported.
+def unsupported(clause: str, remedy: str) -> UnsupportedFeatureError:
+    """Return the error for a clause that is not supported.
 
     Args:
-        what: The clause after the name of the table.
-        instead: What to do instead.
+        clause: The clause after the name of the table.
+        remedy: What to do instead.
     """
     return UnsupportedFeatureError(
-        f"ALTER TABLE ... {what} is not supported for Delta tables: {instead}", code="sql.alter"
+        f"ALTER TABLE ... {clause} is not supported for Delta tables: {remedy}", code="sql.alter"
     )
 
 
 class Call:
-    """A clause that is one call of a method of ``Table``.
+    """A clause that calls a method of ``Table``.
 
     Attributes:
-        arguments: Its arguments by position.
-        options: Its arguments by name.
+        arguments: The positional arguments.
+        options: The keyword arguments.
     """
 
     def __init__(self, method: str, *arguments: Any, **options: Any) -> None:
@@ -111,17 +113,12 @@ class Call:
 
 
 def _set_properties(parser: Parser) -> Call:
-    return Call("set_properties", parser.own_properties())
+    return Call("set_properties", parser.table_properties())
 
 
 def _unset_properties(parser: Parser) -> Call:
     parser.takes("IF", "EXISTS")  # which makes no difference, as in delta-spark
-    parser.needs("(")
-    keys = [parser.key()]
-    while parser.takes(","):
-        keys.append(parser.key())
-    parser.needs(")")
-    return Call("unset_properties", keys, if_exists=True)
+    return Call("unset_properties", parser.in_parentheses(parser.key), if_exists=True)
 
 
 def _add_constraint(parser: Parser) -> Call:
@@ -131,7 +128,7 @@ def _add_constraint(parser: Parser) -> Call:
             "ADD CONSTRAINT without CHECK", "Delta tables have CHECK constraints only"
         )
     parser.needs("(")
-    expression = parser.logged()
+    expression = parser.log_expression()
     parser.needs(")")
     return Call("add_constraint", name, expression)
 
@@ -142,7 +139,7 @@ def _drop_constraint(parser: Parser) -> Call:
 
 
 def _cluster_by(parser: Parser) -> Call:
-    return Call("cluster_by", () if parser.takes("NONE") else parser.names_in_parentheses())
+    return Call("cluster_by", () if parser.takes("NONE") else parser.column_list())
 
 
 def _replace_columns(_parser: Parser) -> Call:
@@ -172,7 +169,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class NewColumn:
+class AddedColumn:
     """A column to add.
 
     Attributes:
@@ -189,7 +186,7 @@ class NewColumn:
     position: Position | None = None
 
     @classmethod
-    def read(cls, parser: Parser) -> NewColumn:
+    def read(cls, parser: Parser) -> AddedColumn:
         path, data_type = parser.name(), parser.data_type()
         nullable, comment, position = True, None, None
         while True:
@@ -198,8 +195,8 @@ class NewColumn:
             elif parser.takes("COMMENT"):
                 comment = parser.string()
             elif parser.takes("DEFAULT"):
-                instead = "add the column without it, then ALTER COLUMN ... SET DEFAULT"
-                raise unsupported("ADD COLUMN ... DEFAULT", instead)
+                remedy = "add the column without it, then ALTER COLUMN ... SET DEFAULT"
+                raise unsupported("ADD COLUMN ... DEFAULT", remedy)
             elif position is None and (position := Position.read(parser)) is not None:
                 continue
             else:
@@ -210,32 +207,28 @@ class NewColumn:
 class AddColumns:
     """The clause ``ADD COLUMNS``."""
 
-    columns: tuple[NewColumn, ...]
+    columns: tuple[AddedColumn, ...]
 
     @classmethod
     def read(cls, parser: Parser) -> AddColumns:
-        closes = parser.takes("(")
-        columns = [NewColumn.read(parser)]
-        while parser.takes(","):
-            columns.append(NewColumn.read(parser))
-        if closes:
-            parser.needs(")")
+        columns = parser.in_parentheses(lambda: AddedColumn.read(parser), optional=True)
         return cls(tuple(columns))
 
     def run(self, table: Table) -> None:
         schema = _schema(table)
-        added = []
-        for new in self.columns:
-            column = _column(new.path, new.data_type, nullable=new.nullable, comment=new.comment)
+        columns = []
+        for added in self.columns:
+            path = added.path
+            column = _column(path, added.data_type, nullable=added.nullable, comment=added.comment)
             if not all(part.nullable for part in nested([column])):
                 raise InvalidArgumentError(
                     f"the column {names.quoted(column.name)} is NOT NULL, and existing rows "
                     "have no value for it: leave NOT NULL out",
                     code="alter.column",
                 )
-            position = None if new.position is None else new.position.change
-            added.append((_path(schema, new.path[:-1]), schema_json([column]), position))
-        table.native.add_columns(added)
+            position = None if added.position is None else added.position.change
+            columns.append((_path(schema, path[:-1]), schema_json([column]), position))
+        table.native.add_columns(columns)
 
 
 @dataclass(frozen=True)
@@ -265,11 +258,7 @@ class DropColumns:
     @classmethod
     def read(cls, parser: Parser) -> DropColumns:
         if_exists = parser.takes("IF", "EXISTS")
-        closes = parser.takes("(")
-        paths = parser.names()
-        if closes:
-            parser.needs(")")
-        return cls(paths, if_exists)
+        return cls(tuple(parser.in_parentheses(parser.name, optional=True)), if_exists)
 
     def run(self, table: Table) -> None:
         schema, paths = _schema(table), self.paths
@@ -307,36 +296,36 @@ class ChangeColumn:
         if parser.takes("COMMENT"):
             return cls(path, comment=parser.string())
         if parser.takes("SET", "DEFAULT"):
-            return cls(path, default=parser.logged((",",)))
+            return cls(path, default=parser.log_expression((",",)))
         if parser.takes("DROP", "DEFAULT"):
             return cls(path, drops="DEFAULT")
         if parser.takes("DROP", "NOT", "NULL"):
             return cls(path, drops="NOT NULL")
         if parser.takes("SET", "NOT", "NULL"):
-            instead = f"use ADD CONSTRAINT ... CHECK ({'.'.join(path)} IS NOT NULL)"
-            raise unsupported("ALTER COLUMN ... SET NOT NULL", instead)
+            remedy = f"use ADD CONSTRAINT ... CHECK ({'.'.join(path)} IS NOT NULL)"
+            raise unsupported("ALTER COLUMN ... SET NOT NULL", remedy)
         if parser.sees("SYNC"):
             raise unsupported(
                 "ALTER COLUMN ... SYNC IDENTITY",
-                "spark.sql does it in a session that has delta-spark's jar",
+                "use spark.sql in a session that has delta-spark's jar",
             )
         position = Position.read(parser)
         return None if position is None else cls(path, position=position)
 
     def changes(self, schema: Struct) -> list[Change]:
         """Return the changes of the column, as the core names them."""
-        new: list[Change] = []
+        changes: list[Change] = []
         if self.data_type is not None:
-            new += _type(schema, self.path, self.data_type)
+            changes += _type_change(schema, self.path, self.data_type)
         if self.comment is not None:
-            new.append(("comment", self.comment))
+            changes.append(("comment", self.comment))
         if self.default is not None or self.drops == "DEFAULT":
-            new.append(("default", self.default))
+            changes.append(("default", self.default))
         if self.drops == "NOT NULL":
-            new.append(("drop not null", None))
+            changes.append(("drop not null", None))
         if self.position is not None:
-            new.append(self.position.change)
-        return new
+            changes.append(self.position.change)
+        return changes
 
 
 @dataclass(frozen=True)
@@ -347,20 +336,20 @@ class ChangeColumns:
 
     @classmethod
     def read(cls, parser: Parser) -> ChangeColumns:
-        start, is_hive = parser.at, parser.tokens[parser.at - 1].is_word("CHANGE")
-        is_hive |= parser.tokens[parser.at - 2].is_word("CHANGE")
+        start = parser.index
+        is_hive = any(token.is_word("CHANGE") for token in parser.tokens[start - 2 : start])
         columns = []
         while (change := ChangeColumn.read(parser)) is not None:
             columns.append(change)
             if not parser.takes(","):
                 return cls(tuple(columns))
         if columns or not is_hive:
-            raise parser.wrong("TYPE, COMMENT, SET, DROP, FIRST or AFTER")
-        parser.at = start
+            raise parser.expected("TYPE, COMMENT, SET, DROP, FIRST or AFTER")
+        parser.index = start
         path = parser.name()
-        at, name = parser.at, parser.identifier()
+        start, name = parser.index, parser.identifier()
         if name.lower() != path[-1].lower():
-            parser.at = at
+            parser.index = start
             raise parser.invalid(f"CHANGE COLUMN does not rename {path[-1]}: use RENAME COLUMN")
         data_type = parser.data_type()
         comment = parser.string() if parser.takes("COMMENT") else None
@@ -370,19 +359,19 @@ class ChangeColumns:
     def run(self, table: Table) -> None:
         schema = _schema(table)
         changes = [(_path(schema, column.path), column.changes(schema)) for column in self.columns]
-        if any(new for _, new in changes):
+        if any(column_changes for _, column_changes in changes):
             table.native.change_columns(changes)
 
 
 @dataclass(frozen=True)
-class ChangeEntry:
+class CatalogChange:
     """A change of the name or location in the catalog, by Spark."""
 
-    what: Literal["RENAME TO", "SET LOCATION"]
+    clause: Literal["RENAME TO", "SET LOCATION"]
 
     @classmethod
-    def read(cls, parser: Parser) -> ChangeEntry:
-        if parser.token.kind == "string" or parser.tokens[parser.at - 1].is_word("LOCATION"):
+    def read(cls, parser: Parser) -> CatalogChange:
+        if parser.token.kind == "string" or parser.tokens[parser.index - 1].is_word("LOCATION"):
             parser.string()
             return cls("SET LOCATION")
         parser.name()
@@ -391,17 +380,17 @@ class ChangeEntry:
     def check(self, spark: SparkSession, entry: CatalogEntry) -> None:
         """Check that the catalog accepts the change."""
         if entry.is_path:
-            raise unsupported(self.what, "a path has no entry in the catalog")
-        if self.what == "SET LOCATION" and not capabilities.has_delta(spark):
+            raise unsupported(self.clause, "a path has no entry in the catalog")
+        if self.clause == "SET LOCATION" and not capabilities.has_delta(spark):
             raise unsupported(
-                self.what,
+                self.clause,
                 "Spark would accept any path; use DROP TABLE, which keeps the files, and then "
                 "CREATE TABLE ... USING delta LOCATION",
             )
 
 
-#: The words after the name of the table, and the parser of the rest.
-_FORMS: tuple[tuple[tuple[str, ...], Callable[[Parser], Any]], ...] = (
+#: The words after the name of the table, and the parser of what follows them.
+_CLAUSES: tuple[tuple[tuple[str, ...], Callable[[Parser], Any]], ...] = (
     (("SET", "TBLPROPERTIES"), _set_properties),
     (("UNSET", "TBLPROPERTIES"), _unset_properties),
     (("ADD", "COLUMN"), AddColumns.read),
@@ -418,8 +407,8 @@ _FORMS: tuple[tuple[tuple[str, ...], Callable[[Parser], Any]], ...] = (
     (("REPLACE", "COLUMNS"), _replace_columns),
     (("CLUSTER", "BY"), _cluster_by),
     (("DROP", "FEATURE"), _drop_feature),
-    (("RENAME", "TO"), ChangeEntry.read),
-    (("SET", "LOCATION"), ChangeEntry.read),
+    (("RENAME", "TO"), CatalogChange.read),
+    (("SET", "LOCATION"), CatalogChange.read),
 )
 
 
@@ -429,13 +418,13 @@ def _column(path: Name, data_type: str, *, nullable: bool, comment: str | None) 
     )
 
 
-def _type(schema: Struct, path: Name, data_type: str) -> list[Change]:
-    """Return the change to another type; nothing if the type is the same."""
+def _type_change(schema: Struct, path: Name, data_type: str) -> list[Change]:
+    """Return the change to another type; none if the type is the same."""
     declared = _column(path, data_type, nullable=True, comment=None)
     field = _field(schema, path)
-    # a part is NOT NULL, or has a comment or the length of its strings
-    says_more = any(part.metadata or not part.nullable for part in nested([declared]))
-    if says_more or (field is not None and field.limit):
+    # NOT NULL, a comment, or the maximum length of strings
+    has_rules = any(part.metadata or not part.nullable for part in nested([declared]))
+    if has_rules or (field is not None and field.limit):
         raise unsupported(
             f"ALTER COLUMN ... TYPE {data_type}", "add a column of that type, then UPDATE"
         )
@@ -448,9 +437,9 @@ def _schema(table: Table) -> Struct:
 
 
 def _path(schema: Struct, path: Name) -> Name:
-    """Check that a single name with dots is a column, since ``Table`` would take it for a path.
+    """Check that a name with dots is a column, because ``Table`` would take it for a path.
 
-    The method of ``Table`` checks that other columns exist.
+    The methods of ``Table`` check that other columns exist.
     """
     if len(path) == 1 and "." in path[0] and _field(schema, path) is None:
         raise InvalidArgumentError(

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 Arguments = Mapping[str, Any] | Sequence[Any]
 
-#: A replaced part of a statement: its start, its end, and the new text.
+#: An edit of a statement: the start and the end of the replaced text, and the new text.
 Edit = tuple[int, int, str]
 
 
-def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> Sql:
+def substitute(spark: SparkSession, text: str, arguments: Arguments | None) -> Sql:
     """Substitute the parameters of a statement, and names for ``IDENTIFIER(...)``.
 
     Args:
@@ -47,36 +47,33 @@ def filled(spark: SparkSession, text: str, arguments: Arguments | None) -> Sql:
 def _values(spark: SparkSession, sql: Sql, arguments: Arguments) -> Iterator[Edit]:
     """Yield the literals of the parameters."""
     by_name = dict(arguments) if isinstance(arguments, Mapping) else None
-    in_order, used = [] if by_name is not None else list(arguments), 0
+    positional, used = [] if by_name is not None else list(arguments), 0
     for index, token in enumerate(sql.tokens):
         if by_name is None and token.text == "?":
-            if used == len(in_order):
+            if used == len(positional):
                 raise InvalidArgumentError(
                     f"args has no value for ? at {position(sql, token.start)}",
                     code="sql.arguments",
                 )
-            yield token.start, token.end, literal(in_order[used], spark)
+            yield token.start, token.end, literal(positional[used], spark)
             used += 1
         elif by_name is not None and _is_parameter(sql.tokens, index):
             name = sql.tokens[index + 1]
-            if name.text in by_name:  # else the field of a struct type; or Spark reports it
+            if name.text in by_name:  # otherwise a field of a struct type, or Spark's error
                 yield token.start, name.end, literal(by_name[name.text], spark)
-    if used < len(in_order):
+    if used < len(positional):
         raise InvalidArgumentError(
-            f"the statement has {used} parameters, and args has {len(in_order)} values",
+            f"the statement has {used} parameters, and args has {len(positional)} values",
             code="sql.arguments",
         )
 
 
 def _is_parameter(parsed: Sequence[Token], index: int) -> bool:
     """Return whether ``:name`` begins at a token, and not a cast ``::``."""
-    token, following = parsed[index], parsed[index + 1 : index + 2]
-    return (
-        token.text == ":"
-        and bool(following)
-        and following[0].kind == "word"
-        and (index == 0 or parsed[index - 1].text != ":" or parsed[index - 1].end != token.start)
-    )
+    token = parsed[index]
+    if token.text != ":" or parsed[index + 1].kind != "word":
+        return False
+    return index == 0 or parsed[index - 1].text != ":" or parsed[index - 1].end != token.start
 
 
 def literal(value: Any, spark: SparkSession) -> str:
@@ -104,7 +101,7 @@ def literal(value: Any, spark: SparkSession) -> str:
         return strings.expression(spark, value)
     if isinstance(value, (bytes, bytearray)):
         return f"X'{value.hex()}'"
-    if isinstance(value, datetime.datetime):  # a naive one is in this process's zone, as in PySpark
+    if isinstance(value, datetime.datetime):  # if naive, in this process's zone, as in PySpark
         return f"TIMESTAMP '{_in_utc(value)}Z'"
     if isinstance(value, datetime.date):
         return f"DATE '{value.isoformat()}'"
@@ -113,48 +110,48 @@ def literal(value: Any, spark: SparkSession) -> str:
 
 def _plain(value: Any) -> Any:
     """Return a value of Python; for a member of an ``Enum`` its value, as in PySpark."""
-    single = value.value if isinstance(value, enum.Enum) else value
-    if isinstance(single, (Mapping, list, tuple, set, frozenset)):
-        raise _no_literal(single)
+    value = value.value if isinstance(value, enum.Enum) else value
+    if isinstance(value, (Mapping, list, tuple, set, frozenset)):
+        raise _no_literal(value)
     try:
-        return plain(single, "args")
+        return plain(value, "args")
     except InvalidArgumentError:
-        raise _no_literal(single) from None
+        raise _no_literal(value) from None
 
 
 def _is_unicode(text: str) -> bool:
     """Return whether a text has no surrogates of UTF-16."""
-    return text.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in text)
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _in_utc(value: datetime.datetime) -> str:
     try:
         in_utc = value.astimezone(datetime.timezone.utc)
-    except OverflowError:  # in the first or the last hours of Python's years
+    except OverflowError:  # in UTC it is before the year 1 or after the year 9999
         raise _no_literal(value) from None
     return in_utc.replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def _no_literal(value: Any) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"args has a {type(value).__name__}, and takes strings, numbers, booleans, bytes, dates, "
-        "timestamps and None: write other values into the statement",
+        f"args takes strings, numbers, booleans, bytes, dates, timestamps and None, not a "
+        f"{type(value).__name__}: write other values into the statement",
         code="sql.arguments",
     )
 
 
 def _names(spark: SparkSession, sql: Sql) -> Iterator[Edit]:
-    """Yield the names that ``IDENTIFIER`` of constants stands for."""
+    """Yield the edits that replace ``IDENTIFIER(...)`` by the names that it returns."""
     parser = Parser(sql)
     while parser.token.kind != "end":
-        token, start = parser.token, parser.at
-        parser.at += 1
+        token, start = parser.token, parser.index
+        parser.index += 1
         if not token.is_word("IDENTIFIER") or not parser.sees("("):
             continue
         if start and parser.tokens[start - 1].text == ".":
             continue
-        if not parser.past_parentheses():
-            continue  # Spark reports that it is not complete
+        if not parser.skip_parentheses():
+            continue  # Spark reports the error
         [row] = spark.sql(f"SELECT CAST({parser.since(start + 1)} AS STRING)").collect()
         if row[0] is None:
             raise InvalidArgumentError(
@@ -162,4 +159,4 @@ def _names(spark: SparkSession, sql: Sql) -> Iterator[Edit]:
                 code="name.syntax",
             )
         name = names.dotted(names.parts_of(row[0]))
-        yield token.start, parser.tokens[parser.at - 1].end, name
+        yield token.start, parser.tokens[parser.index - 1].end, name

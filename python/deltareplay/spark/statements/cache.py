@@ -23,7 +23,7 @@ _cached: WeakKeyDictionary[Any, dict[str, DataFrame]] = WeakKeyDictionary()
 
 @dataclass
 class Refresh(SharedStatement):
-    """A statement ``REFRESH TABLE``: each query reads the newest version."""
+    """A statement ``REFRESH TABLE``, which changes nothing: queries read the newest version."""
 
     WORDS = (("REFRESH", "TABLE"),)
 
@@ -54,9 +54,9 @@ class Cache(Uncache):
 
     Attributes:
         is_lazy: Whether rows are cached only when they are read.
-        options: The clause ``OPTIONS``, or an empty string.
+        options: The text of the clause ``OPTIONS``; empty if there is none.
         level: The storage level in the options.
-        query: The query whose rows are cached under a new name.
+        query: The query whose rows are cached, as a temporary view of this name.
     """
 
     WORDS = (("CACHE",),)
@@ -71,7 +71,7 @@ class Cache(Uncache):
         is_lazy = parser.takes("LAZY")
         if not parser.takes("TABLE"):
             return None
-        statement, start = cls(parser.name(), is_lazy), parser.at
+        statement, start = cls(parser.name(), is_lazy), parser.index
         if parser.takes("OPTIONS"):
             options = parser.properties()
             levels = [v for key, v in options.items() if key.lower() == "storagelevel"]
@@ -86,19 +86,19 @@ class Cache(Uncache):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         if self.query is not None:
-            return self._named(spark, self.query)
+            return self._cache_query(spark, self.query)
         super().run(spark, entry)
-        rows = queries.read_here(spark, f"SELECT * FROM {names.dotted(self.table)}")
+        rows = queries.run_on_snapshots(spark, f"SELECT * FROM {names.dotted(self.table)}")
         rows.persist(*_levels(self.level))
         if not self.is_lazy:
             rows.count()
         _cached[spark][entry.table().uri] = rows
         return empty_frame(spark)
 
-    def _named(self, spark: SparkSession, query: str) -> DataFrame:
+    def _cache_query(self, spark: SparkSession, query: str) -> DataFrame:
         """Cache a query as a temporary view, which stays at the tables' current versions."""
         name = names.quoted(self.table[-1])
-        queries.read_here(spark, Sql.joined(f"CREATE TEMPORARY VIEW {name} AS ", query))
+        queries.run_on_snapshots(spark, Sql.joined(f"CREATE TEMPORARY VIEW {name} AS ", query))
         try:
             return spark.sql(f"CACHE {'LAZY ' * self.is_lazy}TABLE {name} {self.options}")
         except BaseException:

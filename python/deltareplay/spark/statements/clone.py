@@ -12,7 +12,7 @@ from deltareplay.spark.definition.definition import Mode
 from deltareplay.spark.delta_table import results
 from deltareplay.spark.statements.create import head
 from deltareplay.spark.statements.statement import Statement
-from deltareplay.spark.syntax.parser import Expression, Name, Parser
+from deltareplay.spark.syntax.parser import ConstantExpression, Name, Parser
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Clone(Statement):
-    """A statement ``CREATE TABLE ... SHALLOW CLONE``; its table is the clone."""
+    """A statement ``CREATE TABLE ... SHALLOW CLONE``; ``table`` is the clone."""
 
     WORDS = (("CREATE",), ("REPLACE",))
 
     mode: Mode = "create"
     source: Name = ()
     version: int | None = None
-    timestamp: str | Expression | None = None
+    timestamp: str | ConstantExpression | None = None
     properties: dict[str, str] = field(default_factory=dict)
     location: str | None = None
 
@@ -48,7 +48,7 @@ class Clone(Statement):
         self.location = parser.string() if parser.takes("LOCATION") else None
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        at = None if self.timestamp is None else evaluate_timestamp(spark, self.timestamp)
+        timestamp = None if self.timestamp is None else evaluate_timestamp(spark, self.timestamp)
         _, metrics = clones.run(
             spark,
             lookup.find(spark, self.source).table(),
@@ -58,6 +58,6 @@ class Clone(Statement):
             location=self.location,
             properties=self.properties,
             version=self.version,
-            timestamp=at,
+            timestamp=timestamp,
         )
         return results.cloned(spark, metrics)

@@ -27,7 +27,7 @@ class Convert(Statement):
     def read_clauses(self, parser: Parser) -> None:
         parser.takes("NO", "STATISTICS")
         if parser.takes("PARTITIONED", "BY"):
-            self.partition_schema = ", ".join(parser.in_parentheses())
+            self.partition_schema = ", ".join(parser.in_parentheses(parser.expression))
 
     def entry(self, spark: SparkSession) -> CatalogEntry:  # noqa: ARG002
         return CatalogEntry(self.table)

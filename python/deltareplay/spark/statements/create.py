@@ -29,6 +29,18 @@ if TYPE_CHECKING:
 
 _DEFAULTS = "delta.feature.allowColumnDefaults"
 
+#: The first words of clauses; the last three are not supported for Delta tables.
+_CLAUSES = (
+    *("PARTITIONED", "CLUSTER", "COMMENT", "LOCATION", "TBLPROPERTIES", "OPTIONS"),
+    *("CLUSTERED", "SKEWED", "DEFAULT"),
+)
+
+#: The first words of constraints, after their names.
+_CONSTRAINED = ("PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK")
+
+#: The first words of constraints without names, among the columns.
+_CONSTRAINTS = (("PRIMARY", "KEY", "("), ("UNIQUE", "("), ("FOREIGN", "KEY", "("), ("CHECK", "("))
+
 
 @dataclass(frozen=True)
 class NewColumn:
@@ -36,7 +48,7 @@ class NewColumn:
 
     Attributes:
         data_type: The SQL name of the type.
-        nullable: Whether it may be null.
+        nullable: Whether the column may be null.
         default: The SQL expression of the default.
         computed: The SQL expression of a generated column.
         identity: Start and step of an identity column, and whether writers may set values.
@@ -70,12 +82,12 @@ class CreateTable(Statement):
     """A statement ``CREATE TABLE`` or ``REPLACE TABLE``.
 
     Attributes:
-        mode: What to do if the table exists or does not.
+        mode: What to do if the table exists, and if it does not.
         provider: The format, if the statement names it.
         text: The whole statement, for Spark.
         columns: The columns; none if there is a query.
         location: The Hadoop path.
-        options: Options of the format, but for ``path``, which is the location.
+        options: Options of the format, except ``path``, which is the location.
         query: The query of CREATE TABLE AS SELECT.
     """
 
@@ -94,8 +106,8 @@ class CreateTable(Statement):
     query: str | None = None
 
     @property
-    def only_names(self) -> bool:
-        """Whether the statement has a location and no definition."""
+    def only_registers(self) -> bool:
+        """Whether the statement only registers a name: it has a location and no definition."""
         clauses = (self.columns, self.partition_by, self.cluster_by, self.properties, self.query)
         return self.location is not None and self.comment is None and not any(clauses)
 
@@ -139,7 +151,7 @@ class CreateTable(Statement):
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         """Create or replace the table in one commit, and register its name in the catalog.
 
-        An existing table at the location is only registered, if the definition matches it.
+        A table that exists at the location, with this definition, is only registered.
 
         Raises:
             InvalidArgumentError: As by ``definition.create``; ``definition.columns``: a replacing
@@ -149,7 +161,7 @@ class CreateTable(Statement):
                 ``column_expressions.check``.
             TableNotFoundError: There is nothing to replace.
         """
-        if self.only_names and lookup.at_path(str(self.location)).native.exists():
+        if self.only_registers and lookup.at_path(str(self.location)).native.exists():
             return spark.sql(self.text)
         capabilities.require_spark_4(spark, "CREATE TABLE")
         if self.mode == "create_if_not_exists" and entry.exists and not entry.is_view:
@@ -170,7 +182,7 @@ class CreateTable(Statement):
         column_expressions.check(spark, columns)
         existing = None if entry.exists or entry.is_path else _at_location(self)
         if existing is not None:
-            _check_same(existing, self, columns)
+            _check_matches(existing, self, columns)
             registration.check_takes_delta(spark)
             registration.add(spark, self.table, existing)
             return empty_frame(spark)
@@ -191,7 +203,7 @@ class CreateTable(Statement):
 
 def provider(parser: Parser) -> str | None:
     """Return the format of a new table, without moving."""
-    start, name, depth = parser.at, None, 0
+    start, name, depth = parser.index, None, 0
     while parser.token.kind != "end":
         depth += parser.sees("(") - parser.sees(")")
         if depth == 0 and parser.token.is_word("STORED", "ROW"):  # Hive's clauses
@@ -199,23 +211,17 @@ def provider(parser: Parser) -> str | None:
             break
         if depth == 0 and parser.token.is_word("AS", "SELECT", "WITH"):
             break
-        is_named = depth == 0 and parser.sees("USING")
-        parser.at += 1
-        if is_named:
+        if depth == 0 and parser.takes("USING"):
             name = ".".join(parser.optional_name())
-    parser.at = start
+        else:
+            parser.index += 1
+    parser.index = start
     return name
 
 
-def unsupported(what: str, instead: str) -> UnsupportedFeatureError:
-    """Return the error for a clause that is not supported.
-
-    Args:
-        what: The clause.
-        instead: What to do instead.
-    """
+def _unsupported(clause: str, remedy: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"CREATE TABLE ... {what} is not supported for Delta tables: {instead}", code="sql.create"
+        f"CREATE TABLE ... {clause} is not supported for Delta tables: {remedy}", code="sql.create"
     )
 
 
@@ -223,32 +229,32 @@ def _read_options(parser: Parser, created: CreateTable) -> None:
     """Parse the clauses after the format, each at most once, in any order."""
     clauses: set[str] = set()
     while parser.token.is_word(*_CLAUSES):
-        clause, start = parser.token.text.upper(), parser.at
+        clause, start = parser.token.text.upper(), parser.index
         if clause in clauses:
             raise parser.invalid(f"duplicate clause {clause}")
         clauses.add(clause)
-        parser.at += 1
+        parser.index += 1
         if clause == "PARTITIONED":
             _partitions(parser, created)
         elif clause == "CLUSTER":
             parser.needs("BY")
-            created.cluster_by = parser.names_in_parentheses()
+            created.cluster_by = parser.column_list()
         elif clause == "COMMENT":
             created.comment = parser.string()
         elif clause == "LOCATION":
             created.location = parser.string()
         elif clause == "TBLPROPERTIES":
-            created.properties = parser.own_properties()
+            created.properties = parser.table_properties()
         elif clause == "OPTIONS":
             created.options = parser.properties()
         else:
-            raise unsupported(clause, "leave it out")
+            raise _unsupported(clause, "leave it out")
         if {"PARTITIONED", "CLUSTER"} <= clauses:
-            parser.at = start
+            parser.index = start
             raise parser.invalid("use only one of PARTITIONED BY and CLUSTER BY")
-        paths = [key for key in created.options if key.lower() == "path"]
-        if paths and created.location is not None:
-            parser.at = start
+        has_path = any(key.lower() == "path" for key in created.options)
+        if has_path and created.location is not None:
+            parser.index = start
             raise parser.invalid("the path is set twice, by LOCATION and by OPTIONS")
     for key in [key for key in created.options if key.lower() == "path"]:
         created.location = created.options.pop(key)
@@ -256,54 +262,45 @@ def _read_options(parser: Parser, created: CreateTable) -> None:
     created.comment = comment if created.comment is None else created.comment
 
 
-#: The first words of clauses; the last are not supported for Delta tables.
-_CLAUSES = (
-    *("PARTITIONED", "CLUSTER", "COMMENT", "LOCATION", "TBLPROPERTIES", "OPTIONS"),
-    *("CLUSTERED", "SKEWED", "DEFAULT"),
-)
-
-
 def _partitions(parser: Parser, created: CreateTable) -> None:
     """Parse ``PARTITIONED BY``: names or, as in Hive, additional columns with types."""
     parser.needs("BY", "(")
-    start = parser.at
+    start = parser.index
     parser.identifier()
     is_typed = parser.token.kind in ("word", "quoted")
-    parser.at = start
+    parser.index = start
     if is_typed:
         added = _columns(parser)
         created.columns += added
         created.partition_by = tuple(column.name for column in added)
         return
-    names = parser.names()
-    if parser.sees("(") or any(len(name) > 1 for name in names):
-        raise unsupported(
+    columns = parser.names()
+    if parser.sees("(") or any(len(column) > 1 for column in columns):
+        raise _unsupported(
             "PARTITIONED BY with an expression",
             "name columns; instead of an expression, name a generated column",
         )
     parser.needs(")")
-    created.partition_by = tuple(name for (name,) in names)
+    created.partition_by = tuple(name for (name,) in columns)
 
 
 def _columns(parser: Parser) -> tuple[NewColumn, ...]:
     """Parse columns, up to the closing parenthesis."""
-    columns = [_column(parser)]
-    while parser.takes(","):
-        columns.append(_column(parser))
+    columns = parser.list_of(lambda: _column(parser))
     parser.needs(")")
     return tuple(columns)
 
 
 def _column(parser: Parser) -> NewColumn:
-    after_name = parser.tokens[parser.at + 2 : parser.at + 3]
-    is_named = parser.sees("CONSTRAINT") and any(t.is_word(*_CONSTRAINED) for t in after_name)
-    if is_named or any(parser.sees(*words) for words in _CONSTRAINTS):
-        raise _constraint()
+    after_name = parser.tokens[parser.index + 2 : parser.index + 3]
+    has_name = parser.sees("CONSTRAINT") and any(t.is_word(*_CONSTRAINED) for t in after_name)
+    if has_name or any(parser.sees(*words) for words in _CONSTRAINTS):
+        raise _unsupported_constraint()
     name = parser.identifier()
     data_type = parser.data_type()
     options: dict[str, Any] = {}
     while True:
-        start = parser.at
+        start = parser.index
         key, value = _column_property(parser, name)
         if key is None:
             if len({"default", "computed", "identity"} & set(options)) > 1:
@@ -312,38 +309,40 @@ def _column(parser: Parser) -> NewColumn:
                 )
             return NewColumn(name, data_type, **options)
         if key in options:
-            parser.at = start
+            parser.index = start
             raise parser.invalid(f"duplicate {parser.token.text.upper()} of column {name}")
         options[key] = value
 
 
 def _column_property(parser: Parser, column: str) -> tuple[str | None, Any]:
-    """Parse one property of a column; return its name and value."""
+    """Parse one property of a column; return its name, None if there is none, and its value."""
     if parser.takes("NOT", "NULL"):
         return "nullable", False
     if parser.takes("COMMENT"):
         return "comment", parser.string()
     if parser.takes("DEFAULT"):
-        return "default", parser.logged((",",), ("COMMENT",), ("NOT", "NULL"), ("GENERATED",))
+        return "default", parser.log_expression(
+            (",",), ("COMMENT",), ("NOT", "NULL"), ("GENERATED",)
+        )
     if parser.token.is_word("CONSTRAINT", *_CONSTRAINED):
-        raise _constraint()
+        raise _unsupported_constraint()
     if not parser.takes("GENERATED"):
         return None, None
-    always = parser.takes("ALWAYS")
-    if not always:
+    is_always = parser.takes("ALWAYS")
+    if not is_always:
         parser.needs("BY", "DEFAULT")
     parser.needs("AS")
-    if always and parser.takes("("):
-        computed = parser.logged()
+    if is_always and parser.takes("("):
+        computed = parser.log_expression()
         parser.needs(")")
         return "computed", computed
     parser.needs("IDENTITY")
     start, step = _steps(parser, column)
-    return "identity", (start, step, not always)
+    return "identity", (start, step, not is_always)
 
 
 def _steps(parser: Parser, column: str) -> tuple[int, int]:
-    """Parse start and step of an identity column."""
+    """Parse the start and the step of an identity column."""
     steps: dict[str, int] = {}
     if parser.takes("("):
         while not parser.takes(")"):
@@ -352,7 +351,7 @@ def _steps(parser: Parser, column: str) -> tuple[int, int]:
                 raise parser.invalid(f"duplicate {word}")
             parser.needs(word, "WITH" if word == "START" else "BY")
             sign = -1 if parser.takes("-") else 1
-            steps[word] = sign * parser.whole()
+            steps[word] = sign * parser.integer()
     if steps.get("INCREMENT") == 0:
         raise InvalidArgumentError(
             f"the step of the identity column {column} must not be 0", code="column.generated"
@@ -360,44 +359,37 @@ def _steps(parser: Parser, column: str) -> tuple[int, int]:
     return steps.get("START", 1), steps.get("INCREMENT", 1)
 
 
-#: The first words of constraints, after their names.
-_CONSTRAINED = ("PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK")
-
-#: The first words of constraints without names, among the columns.
-_CONSTRAINTS = (("PRIMARY", "KEY", "("), ("UNIQUE", "("), ("FOREIGN", "KEY", "("), ("CHECK", "("))
-
-
-def _constraint() -> UnsupportedFeatureError:
-    return unsupported("with a constraint", "use ALTER TABLE ... ADD CONSTRAINT ... CHECK")
+def _unsupported_constraint() -> UnsupportedFeatureError:
+    return _unsupported("with a constraint", "use ALTER TABLE ... ADD CONSTRAINT ... CHECK")
 
 
 def _at_location(statement: CreateTable) -> Table | None:
-    """Return the existing table for which the statement registers a new name."""
+    """Return the existing table that the statement registers under a new name."""
     if statement.location is None or statement.mode not in ("create", "create_if_not_exists"):
         return None
     table = lookup.at_path(statement.location)
     return table if table.native.exists() else None
 
 
-def _check_same(table: Table, statement: CreateTable, columns: list[Field]) -> None:
-    """Check that an existing table has the definition of the statement, as in delta-spark."""
+def _check_matches(table: Table, statement: CreateTable, columns: list[Field]) -> None:
+    """Check that an existing table matches the definition of the statement, as in delta-spark."""
     if statement.query is not None:
         raise InvalidArgumentError(
-            f"there is a table at {statement.location}, and CREATE TABLE ... AS does not add rows "
-            "to it: register it without AS, and use INSERT INTO",
+            f"there is a table at {statement.location} already, and CREATE TABLE ... AS does not "
+            "add rows to it: register it without AS, and use INSERT INTO",
             code="table.exists",
         )
     snapshot = table.snapshot()
     properties = _properties(statement)
-    fields = [as_defined(field) for field in Struct.parse(snapshot.schema_json).fields]
-    other = {
+    fields = [declared(field) for field in Struct.parse(snapshot.schema_json).fields]
+    differences = {
         "columns": columns and columns != fields,
         "partition columns": columns and _partitioned_by(statement) != snapshot.partition_columns,
         "clustering columns": columns and [*statement.cluster_by] != clustering_columns(snapshot),
         "properties": properties
-        and own_properties(properties) != own_properties(snapshot.properties),
+        and defining_properties(properties) != defining_properties(snapshot.properties),
     }
-    differing = [part for part, is_other in other.items() if is_other]
+    differing = [part for part, differs in differences.items() if differs]
     if differing:
         raise InvalidArgumentError(
             f"the table at {statement.location} has other {' and '.join(differing)}: leave them "
@@ -406,15 +398,15 @@ def _check_same(table: Table, statement: CreateTable, columns: list[Field]) -> N
         )
 
 
-def as_defined(field: Field) -> Field:
-    """Remove the metadata that the table itself has added to a field."""
+def declared(field: Field) -> Field:
+    """Return a field as it was declared, without the metadata that writers have added."""
     added = ("delta.columnMapping.", "delta.identity.highWaterMark")
     metadata = {key: value for key, value in field.metadata.items() if not key.startswith(added)}
-    return replace(field, type=converted(field.type, as_defined), metadata=metadata)
+    return replace(field, type=converted(field.type, declared), metadata=metadata)
 
 
-def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Remove properties that follow from others, or that only enable a feature."""
+def defining_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a definition, without those that writers derive from it."""
     return {
         key: value
         for key, value in properties.items()
@@ -424,13 +416,13 @@ def own_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def _properties(statement: CreateTable) -> dict[str, str]:
-    """Return the table properties, with options under two names, as in delta-spark."""
+    """Return the table properties; as in delta-spark, options are among them under two names."""
     options = {f"option.{key}": value for key, value in statement.options.items()}
     return {**statement.options, **options, **statement.properties}
 
 
 def _partitioned_by(statement: CreateTable) -> list[str]:
-    """Return the partition columns; with a query, they are not checked yet."""
+    """Return the partition columns; those of a query are checked later."""
     if statement.query is not None:
         return list(statement.partition_by)
     return partitions_among([column.name for column in statement.columns], statement.partition_by)

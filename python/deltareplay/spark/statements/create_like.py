@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deltareplay._protocol.schema import Field, Struct
+from deltareplay._protocol.schema import Struct
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.definition import definition as definitions
@@ -29,7 +29,7 @@ class CreateTableLike(create.CreateTable):
     """A statement ``CREATE TABLE ... LIKE``.
 
     Attributes:
-        source: The table whose definition the new one gets.
+        source: The table whose definition is copied.
     """
 
     source: Name = ()
@@ -49,15 +49,15 @@ class CreateTableLike(create.CreateTable):
         Raises:
             InvalidArgumentError: ``sql.syntax``: the statement has other clauses.
         """
-        start = parser.at
+        start = parser.index
         super().read_clauses(parser)
         others = self.columns, self.partition_by, self.cluster_by, self.comment, self.options
         if any(others) or self.query is not None:
-            parser.at = start
-            raise parser.wrong("USING, LOCATION or TBLPROPERTIES")
+            parser.index = start
+            raise parser.expected("USING, LOCATION or TBLPROPERTIES")
 
     def entry(self, spark: SparkSession) -> CatalogEntry | None:
-        """Look up the table; as in delta-spark, the format is by default that of the source."""
+        """Look up the table; as in delta-spark, its format defaults to that of the source."""
         if capabilities.has_delta(spark) or not self.source:
             return None
         source = lookup.find(spark, self.source)
@@ -76,8 +76,9 @@ class CreateTableLike(create.CreateTable):
         if self.mode == "create_if_not_exists" and entry.exists and not entry.is_view:
             return empty_frame(spark)
         source = lookup.find(spark, self.source)
-        definition = _of_table(source.table().snapshot()) if source.is_delta else None
-        if definition is None:
+        if source.is_delta:
+            definition = _of_delta_table(source.table().snapshot())
+        else:
             definition = _of_other(spark, self.source)
         definition.mode = self.mode
         definition.name, definition.location = names.dotted(self.table), self.location
@@ -86,10 +87,10 @@ class CreateTableLike(create.CreateTable):
         return empty_frame(spark)
 
 
-def _of_table(snapshot: Snapshot) -> Definition:
+def _of_delta_table(snapshot: Snapshot) -> Definition:
     """Return the definition of a Delta table, with the features of its protocol."""
     protocol = snapshot.protocol
-    properties = create.own_properties(snapshot.metadata.configuration)
+    properties = create.defining_properties(snapshot.metadata.configuration)
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
     properties |= {f"delta.feature.{feature}": "supported" for feature in features}
     properties["delta.minReaderVersion"] = str(protocol.min_reader_version)
@@ -98,7 +99,7 @@ def _of_table(snapshot: Snapshot) -> Definition:
     return Definition(
         "create",
         comment=snapshot.metadata.description,
-        columns=[create.as_defined(field) for field in fields],
+        columns=[create.declared(field) for field in fields],
         partition_by=snapshot.partition_columns,
         cluster_by=clustering_columns(snapshot),
         properties=properties,
@@ -108,7 +109,7 @@ def _of_table(snapshot: Snapshot) -> Definition:
 def _of_other(spark: SparkSession, source: Name) -> Definition:
     """Return the columns and the partition columns of a view, or a table of another format."""
     name = names.dotted(source)
-    columns: list[Field] = [definitions.column_of(field) for field in spark.table(name).schema]
+    columns = [definitions.column_of(field) for field in spark.table(name).schema]
     listed = spark.catalog.listColumns(name)
     partitions = [column.name for column in listed if column.isPartition]
     return Definition("create", columns=columns, partition_by=partitions)

@@ -29,5 +29,5 @@ class Delete(RowStatement):
         self.where = parser.until() if parser.takes("WHERE") else None
 
     def change(self, spark: SparkSession, table: Table) -> DataFrame:
-        done = delete(spark, table, self.where, target_alias=self.qualifier)
-        return results.affected(spark, done.metrics, "numDeletedRows")
+        commit = delete(spark, table, self.where, target_alias=self.qualifier)
+        return results.affected(spark, commit.metrics, "numDeletedRows")

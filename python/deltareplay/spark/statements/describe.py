@@ -24,7 +24,7 @@ class DescribeDetail(Statement):
 
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
-        """Parse the name; if there is none, Spark describes a table of the name of the keyword."""
+        """Parse the name; without one, Spark describes a table whose name is the keyword."""
         return None if parser.token.text in ("", ";") else super().read(parser)
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
@@ -40,7 +40,7 @@ class DescribeHistory(DescribeDetail):
     limit: int | None = None
 
     def read_clauses(self, parser: Parser) -> None:
-        self.limit = parser.whole() if parser.takes("LIMIT") else None
+        self.limit = parser.integer() if parser.takes("LIMIT") else None
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         return DeltaTable(spark, entry.table(), None, entry.name).history(self.limit)

@@ -34,7 +34,7 @@ class DropTable(Statement):
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
         name = parser.optional_name()
-        parser.at = len(parser.tokens) - 1
+        parser.index = len(parser.tokens) - 1
         return cls(name, parser.text) if name else None
 
     def entry(self, spark: SparkSession) -> CatalogEntry | None:
@@ -43,22 +43,22 @@ class DropTable(Statement):
         return super().entry(spark)
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        """Drop the name by Spark; then delete the files, if they belong to the name.
+        """Let Spark drop the name; then delete the files, if they belong to the name.
 
-        The log is deleted first: if this is interrupted, no table is left.
+        The log is deleted first, so that an interruption leaves no table.
         """
-        table = _own(spark, entry)
-        done = spark.sql(self.text)
+        table = _owned_table(spark, entry)
+        result = spark.sql(self.text)
         if table is not None:
             for directory in ("_delta_log", ""):
                 _native.discard_directory(table.native, directory)
-        return done
+        return result
 
 
-def _own(spark: SparkSession, entry: CatalogEntry) -> Table | None:
+def _owned_table(spark: SparkSession, entry: CatalogEntry) -> Table | None:
     """Return the table if its files belong to the name.
 
-    They do if the table was created with it, at the catalog's default location.
+    They do if the table was created with this name, at the catalog's default location.
     """
     if not (entry.is_delta and entry.owns_files and entry.name and entry.location):
         return None

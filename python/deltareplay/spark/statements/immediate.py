@@ -18,8 +18,8 @@ class ExecuteImmediate:
     """A statement ``EXECUTE IMMEDIATE``.
 
     Attributes:
-        text: An expression for the text.
-        values: Expressions of its parameters, each with a name or None.
+        text: An expression whose value is the text.
+        values: The expressions of its parameters, each with its name, if it has one.
     """
 
     text: str
@@ -27,26 +27,22 @@ class ExecuteImmediate:
 
     @classmethod
     def read(cls, parser: Parser) -> ExecuteImmediate | None:
-        """Parse the statement; return None for another statement, or one with ``INTO``.
+        """Parse the statement; return None for another statement.
 
-        Spark itself stores results in variables.
+        Also return None for a statement with ``INTO``, whose variables only Spark can set.
         """
         if not parser.takes("EXECUTE", "IMMEDIATE"):
             return None
         text = parser.until(("INTO",), ("USING",))
         if parser.sees("INTO"):
-            parser.at = 0
+            parser.index = 0
             return None
-        values: list[tuple[str, str | None]] = []
-        if parser.takes("USING"):
-            closes = parser.takes("(")
-            while True:
-                value = parser.until((",",), ("AS",))
-                values.append((value, parser.identifier() if parser.takes("AS") else None))
-                if not parser.takes(","):
-                    break
-            if closes:
-                parser.needs(")")
+
+        def value() -> tuple[str, str | None]:
+            expression = parser.until((",",), ("AS",))
+            return expression, parser.identifier() if parser.takes("AS") else None
+
+        values = parser.in_parentheses(value, optional=True) if parser.takes("USING") else []
         parser.ends()
         return cls(text, tuple(values))
 
@@ -67,6 +63,6 @@ class ExecuteImmediate:
         values = list(spark.sql(f"SELECT {selected}").collect()[0])
         names = [name for _, name in self.values]
         if all(name is None for name in names):
-            return arguments.filled(spark, row[0], values)
+            return arguments.substitute(spark, row[0], values)
         by_name = {str(name): value for name, value in zip(names, values, strict=True)}
-        return arguments.filled(spark, row[0], by_name)
+        return arguments.substitute(spark, row[0], by_name)

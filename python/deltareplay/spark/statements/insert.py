@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.assignments import default_of, is_default
 from deltareplay.spark.dml.replace_where import Matching
-from deltareplay.spark.dml.write import write, written
+from deltareplay.spark.dml.write import write, write_rows
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.fields import fields_of, spark_type
 from deltareplay.spark.schema.frames import empty_frame
@@ -42,11 +42,11 @@ class Insert(SharedStatement):
         overwrites: Whether the rows replace others.
         where: The condition of the rows to replace; None for all, or all of the same partitions.
         evolves: Whether columns that the table lacks are added.
-        partition: Partition columns and their values as SQL; None for those that the query has.
-        using: Columns whose values are equal in replaced rows and in new rows.
-        on: A condition on replaced rows and new rows.
+        partition: Partition columns and their values as SQL; None for values from the query.
+        using: The columns of ``REPLACE USING``.
+        on: The condition of ``REPLACE ON``.
         alias: The name of the table in ``on``.
-        query_alias: The name of the new rows in ``on``; None if the query is not in parentheses.
+        query_alias: The name of the new rows in ``on``, if the query has one.
     """
 
     WORDS = (("INSERT",),)
@@ -83,31 +83,31 @@ class Insert(SharedStatement):
             self.query = parser.query()
 
     def _read_replace(self, parser: Parser) -> bool:
-        """Parse ``REPLACE`` and what follows it; return whether the statement has it."""
-        start = parser.at
+        """Parse ``REPLACE`` and the rest; return whether the statement has ``REPLACE``."""
+        start = parser.index
         alias = None
         if not parser.sees("REPLACE") and not parser.sees("BY", "NAME"):
             alias = parser.alias(*_AFTER_NAME)
         self.by_name = parser.takes("BY", "NAME")
         if not parser.takes("REPLACE"):
-            parser.at = start
+            parser.index = start
             return False
         self.overwrites = True
         if parser.takes("USING"):
-            self.using = _names(parser)
+            self.using = tuple(parser.in_parentheses(parser.identifier))
         elif parser.takes("ON"):
             self.on = parser.condition_of_query()
             alias = alias or ("target" if path_of(self.table) is not None else self.table[-1])
         elif parser.takes("WHERE"):
             self.where = parser.condition_of_query()
         else:
-            raise parser.wrong("WHERE, USING or ON")
+            raise parser.expected("WHERE, USING or ON")
         self.alias = alias or "target"
         self.by_name = parser.takes("BY", "NAME") or self.by_name
         self.columns = None if self.by_name or self.where is None else _columns(parser)
         self.query = parser.query()
         if self.where is None:
-            self.query, self.query_alias = _aliased(self.query)
+            self.query, self.query_alias = _split_alias(self.query)
         return True
 
     @property
@@ -131,7 +131,7 @@ class Insert(SharedStatement):
         _check_listed(self.columns or (), target)
         columns = self.columns or [field.name for field in target.fields]
         names = [column for column in columns if self.columns or column not in constants]
-        rows = queries.run(spark, self.before.query(_with_defaults(spark, self, names, target)))
+        rows = queries.run(spark, self.prefix.query(_with_defaults(spark, self, names, target)))
         evolves = self.evolves or settings.merges_schemas(spark)
         rows = aligned_rows(
             rows,
@@ -141,7 +141,7 @@ class Insert(SharedStatement):
             by_name=self.by_name,
             is_listed=self.columns is not None,
         )
-        # ``write`` refuses duplicate columns
+        # ``write`` rejects duplicate columns
         rows = rows.select("*", *_values(rows, constants, target))
         where, dynamic = self.where, False
         if self.overwrites and where is None:
@@ -162,7 +162,7 @@ class Insert(SharedStatement):
         """Replace the rows of the table that match a row of the query."""
         columns = [field.name for field in target.fields]
         evolves = self.evolves or settings.merges_schemas(spark)
-        query = self.before.query(_with_defaults(spark, self, columns, target))
+        query = self.prefix.query(_with_defaults(spark, self, columns, target))
         source = queries.run(spark, query)
         alias = self.query_alias
         if alias is None and self.on is not None and not capabilities.is_classic(spark):
@@ -176,12 +176,12 @@ class Insert(SharedStatement):
             if self.using:
                 source = source.toDF(*columns)
 
-        def shaped(rows: DataFrame) -> DataFrame:
+        def convert(rows: DataFrame) -> DataFrame:
             return aligned_rows(rows, columns, target, evolves=evolves, by_name=self.by_name)
 
-        matching = Matching(self.using, self.on, self.alias, source, shaped)
-        written(
-            shaped(source),
+        matching = Matching(self.using, self.on, self.alias, source, convert)
+        write_rows(
+            convert(source),
             snapshot,
             mode="overwrite",
             matching=matching,
@@ -193,23 +193,17 @@ class Insert(SharedStatement):
 _AFTER_NAME = ("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
 
 
-def _names(parser: Parser) -> tuple[str, ...]:
-    """Parse column names in parentheses."""
-    parser.needs("(")
-    names = [parser.identifier()]
-    while parser.takes(","):
-        names.append(parser.identifier())
-    parser.needs(")")
-    return tuple(names)
+#: Keywords that may follow a query in parentheses if it is part of a longer query.
+_SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "LIMIT", "OFFSET")
 
 
-def _aliased(query: str) -> tuple[str, str | None]:
-    """Split the alias from a query in parentheses."""
+def _split_alias(query: str) -> tuple[str, str | None]:
+    """Split a query in parentheses from its alias, if it has one."""
     parser = Parser(query)
     if not parser.sees("("):
         return query, None
-    parser.past_parentheses()
-    end = parser.tokens[parser.at - 1].end
+    parser.skip_parentheses()
+    end = parser.tokens[parser.index - 1].end
     if parser.token.kind == "end" or parser.token.is_word(*_SET_OPERATORS):
         return query, None
     alias = parser.alias()
@@ -217,18 +211,14 @@ def _aliased(query: str) -> tuple[str, str | None]:
     return query[:end], alias
 
 
-#: Keywords that may follow a query in parentheses if it is part of a longer query.
-_SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "LIMIT", "OFFSET")
-
-
 def _partition(parser: Parser) -> dict[str, str | None]:
     """Parse the clause ``PARTITION``: columns, some of them with values."""
     parser.needs("(")
     values: dict[str, str | None] = {}
     while True:
-        start, name = parser.at, parser.identifier()
+        start, name = parser.index, parser.identifier()
         if name.lower() in map(str.lower, values):
-            parser.at = start
+            parser.index = start
             raise parser.invalid(f"duplicate partition column {name}")
         values[name] = parser.constant() if parser.takes("=") else None
         if not parser.takes(","):
@@ -240,7 +230,7 @@ def _columns(parser: Parser) -> tuple[str, ...] | None:
     """Parse a list of columns; return None if the parentheses contain a query."""
     if not parser.sees("(") or any(parser.sees("(", *words) for words in QUERY):
         return None
-    return _names(parser)
+    return tuple(parser.in_parentheses(parser.identifier))
 
 
 def _other_alias(condition: str, aliases: Sequence[str]) -> str | None:
@@ -251,21 +241,21 @@ def _other_alias(condition: str, aliases: Sequence[str]) -> str | None:
     >>> _other_alias("t.id = s.id AND s.v.w > 7", ["t"])
     's'
     """
-    every = tokens(condition)
-    lowered = {name.lower() for name in aliases}
-    names = {
+    parsed = tokens(condition)
+    known = {name.lower() for name in aliases}
+    qualifiers = {
         token.name.lower(): token.name
-        for before, token, after in zip([every[-1], *every], every, every[1:], strict=False)
+        for before, token, after in zip([parsed[-1], *parsed], parsed, parsed[1:], strict=False)
         if token.kind in ("word", "quoted") and before.text != "." and after.text == "."
     }
-    others = [name for key, name in names.items() if key not in lowered]
+    others = [name for key, name in qualifiers.items() if key not in known]
     return others[0] if len(others) == 1 else None
 
 
 def _check_listed(columns: Sequence[str], target: TargetTable) -> None:
     """Check that the table has the listed columns; as in delta-spark, a list adds none."""
-    own = {field.key for field in target.fields}
-    unknown = [name for name in columns if name.lower() not in own]
+    keys = {field.key for field in target.fields}
+    unknown = [name for name in columns if name.lower() not in keys]
     if unknown:
         raise InvalidArgumentError(
             f"the table has no column {', '.join(unknown)}: leave it out of the list, or use BY "
@@ -276,9 +266,9 @@ def _check_listed(columns: Sequence[str], target: TargetTable) -> None:
 
 def _check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[str]) -> None:
     """Check that columns have the same position in query and table, as in delta-spark."""
-    source, own = ([name.lower() for name in names] for names in (rows.columns, columns))
+    source, target = ([name.lower() for name in names] for names in (rows.columns, columns))
     for name in using:
-        if name.lower() in source and source.index(name.lower()) != own.index(name.lower()):
+        if name.lower() in source and source.index(name.lower()) != target.index(name.lower()):
             raise InvalidArgumentError(
                 f"the column {name} is at a different position in the query and the table: use BY "
                 "NAME",
@@ -288,19 +278,19 @@ def _check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[st
 
 def _constants(statement: Insert, target: TargetTable) -> dict[str, str]:
     """Return the values of partition columns, by name in the table's spelling."""
-    own = {name.lower(): name for name in target.partition_columns}
+    spellings = {name.lower(): name for name in target.partition_columns}
     for name in statement.partition:
-        if name.lower() not in own:
+        if name.lower() not in spellings:
             raise InvalidArgumentError(
                 f"{name} is not a partition column of the table, which has "
-                f"{', '.join(own.values()) or 'none'}: take its values from the query",
+                f"{', '.join(spellings.values()) or 'none'}: take its values from the query",
                 code="write.partitions",
             )
-    return {own[name.lower()]: value for name, value in statement.constants.items()}
+    return {spellings[name.lower()]: value for name, value in statement.constants.items()}
 
 
 def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> list[Column]:
-    """Return the values of the statement's partition columns, in their types."""
+    """Return the values of partition columns, converted to the columns' types."""
     from pyspark.sql import functions as sf
 
     types = {field.name: field.type for field in target.fields}
@@ -320,7 +310,7 @@ def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> 
 
 
 def _within(constants: dict[str, str], target: TargetTable) -> str | None:
-    """Return the condition of the rows in the partition that a statement replaces; None for all."""
+    """Return the condition of the rows in the replaced partitions; None for all rows."""
     types = {field.name: field.type for field in target.fields}
     conditions = [
         f"{quoted(name)} <=> CAST({value} AS {spark_type(types[name]).simpleString()})"
@@ -350,13 +340,14 @@ def _with_defaults(
 def _rows(parser: Parser) -> Iterator[list[Sql]]:
     """Yield the expressions of each row of ``VALUES``, or those of ``SELECT`` without ``*``."""
     if parser.takes("SELECT"):
-        values = [parser.until((",",), ("FROM",))]
-        while parser.takes(","):
-            values.append(parser.until((",",), ("FROM",)))
+        values = parser.list_of(lambda: parser.until((",",), ("FROM",)))
         if not any(value.endswith("*") for value in values):
             yield values
     elif parser.takes("VALUES"):
         while True:
-            yield parser.in_parentheses() if parser.sees("(") else [parser.until((",",))]
+            if parser.sees("("):
+                yield parser.in_parentheses(parser.expression)
+            else:
+                yield [parser.expression()]
             if not parser.takes(","):
                 return

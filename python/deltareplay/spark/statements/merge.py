@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from deltareplay._table.merge import When
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.delta_table import results
-from deltareplay.spark.dml.assignments import of_table
-from deltareplay.spark.dml.merge.builder import merge
+from deltareplay.spark.dml.assignments import without_alias
+from deltareplay.spark.dml.merge.clauses import Clause
+from deltareplay.spark.dml.merge.execution import MergeArguments, execute
+from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.query import queries
 from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import RowStatement
@@ -20,56 +23,41 @@ if TYPE_CHECKING:
     from deltareplay._table.table import Table
 
 
-@dataclass(frozen=True)
-class Clause:
-    """A clause of a merge.
-
-    Attributes:
-        method: The method of ``Merge`` that adds it.
-        condition: The condition under which it applies.
-        values: Columns and values; None if the action has none.
-    """
-
-    method: str
-    condition: str | None
-    values: dict[str, str] | None
-
-    @classmethod
-    def read(cls, parser: Parser) -> Clause:
-        if parser.takes("MATCHED"):
-            when = "when_matched"
+def _clause(parser: Parser) -> Clause:
+    """Parse a clause, after ``WHEN``."""
+    when: When = "matched"
+    if not parser.takes("MATCHED"):
+        parser.needs("NOT", "MATCHED")
+        if parser.takes("BY", "SOURCE"):
+            when = "not_matched_by_source"
         else:
-            parser.needs("NOT", "MATCHED")
-            by_source = parser.takes("BY", "SOURCE")
-            if not by_source:
-                parser.takes("BY", "TARGET")
-            when = "when_not_matched_by_source" if by_source else "when_not_matched"
-        condition = parser.until(("THEN",)) if parser.takes("AND") else None
-        parser.needs("THEN")
-        if when == "when_not_matched":
-            parser.needs("INSERT")
-            if parser.takes("*"):
-                return cls(f"{when}_insert_all", condition, None)
-            return cls(f"{when}_insert", condition, _inserted(parser))
-        if parser.takes("DELETE"):
-            return cls(f"{when}_delete", condition, None)
-        parser.needs("UPDATE", "SET")
-        if when == "when_matched" and parser.takes("*"):
-            return cls(f"{when}_update_all", condition, None)
-        return cls(f"{when}_update", condition, {**parser.assignments(("WHEN",))})
+            parser.takes("BY", "TARGET")
+            when = "not_matched"
+    condition = parser.until(("THEN",)) if parser.takes("AND") else None
+    parser.needs("THEN")
+    if when == "not_matched":
+        parser.needs("INSERT")
+        inserted = None if parser.takes("*") else _insert_values(parser)
+        return Clause(when, "insert", condition, inserted)
+    if parser.takes("DELETE"):
+        return Clause(when, "delete", condition, None)
+    parser.needs("UPDATE", "SET")
+    sets_all = when == "matched" and parser.takes("*")
+    assigned = None if sets_all else parser.assignments(("WHEN",))
+    return Clause(when, "update", condition, assigned)
 
 
-def _inserted(parser: Parser) -> dict[str, str]:
+def _insert_values(parser: Parser) -> dict[str, str]:
     """Parse the columns and values of an ``INSERT``."""
-    columns = parser.in_parentheses()
+    columns = parser.in_parentheses(parser.expression)
     parser.needs("VALUES")
-    values = parser.in_parentheses()
+    values = parser.in_parentheses(parser.expression)
     if len(columns) != len(values):
         raise parser.invalid(f"INSERT needs {len(columns)} values, not {len(values)}")
-    twice = next((name for name in columns if columns.count(name) > 1), None)
-    if twice is not None:
+    duplicate = next((name for name in columns if columns.count(name) > 1), None)
+    if duplicate is not None:
         raise InvalidArgumentError(
-            f"{twice} is set twice by an INSERT of the merge: leave one of the values out",
+            f"{duplicate} is set twice by an INSERT of the merge: leave one of the values out",
             code="statement.column",
         )
     return dict(zip(columns, values, strict=True))
@@ -89,16 +77,16 @@ class Source:
 
     @classmethod
     def read(cls, parser: Parser) -> Source:
-        start = parser.at
+        start = parser.index
         name = parser.optional_name()
         if name:
             parser.time_travel()
             alias = parser.alias("ON")
             if parser.sees("ON"):
                 return cls(parser.since(start), alias or name[-1])
-            parser.at = start
+            parser.index = start
         text = parser.until(("ON",))
-        last, before = parser.tokens[parser.at - 1], parser.tokens[parser.at - 2]
+        last, before = parser.tokens[parser.index - 1], parser.tokens[parser.index - 2]
         has_alias = last.kind in ("word", "quoted") and (before.text == ")" or before.is_word("AS"))
         return cls(text, last.name if has_alias else None)
 
@@ -127,22 +115,24 @@ class Merge(RowStatement):
         parser.needs("ON")
         self.on = parser.until(("WHEN",))
         while parser.takes("WHEN"):
-            self.clauses += (Clause.read(parser),)
+            self.clauses += (_clause(parser),)
         if not self.clauses:
-            raise parser.wrong("WHEN")
+            raise parser.expected("WHEN")
 
     def change(self, spark: SparkSession, table: Table) -> DataFrame:
         evolves = self.evolves or settings.merges_schemas(spark)
-        source = queries.read_here(spark, self.before.query("SELECT * FROM ", self.source.text))
-        run = merge(
-            spark,
-            table,
-            source if self.source.alias is None else source.alias(self.source.alias),
-            self.on,
-            schema_mode="merge" if evolves else None,
-            target_alias=self.qualifier,
+        source = queries.run_on_snapshots(
+            spark, self.prefix.query("SELECT * FROM ", self.source.text)
         )
-        for clause in self.clauses:
-            values = () if clause.values is None else (of_table(clause.values, self.qualifier),)
-            getattr(run, clause.method)(*values, clause.condition)
-        return results.merged(spark, run.execute().metrics)
+        if self.source.alias is not None:
+            source = source.alias(self.source.alias)
+        clauses = [
+            clause
+            if clause.values is None
+            else replace(clause, values=without_alias(clause.values, self.qualifier))
+            for clause in self.clauses
+        ]
+        arguments = MergeArguments(
+            spark, table, MergeSource.of(source, None), self.on, self.qualifier, evolves=evolves
+        )
+        return results.merged(spark, execute(arguments, clauses).metrics)

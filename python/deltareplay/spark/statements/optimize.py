@@ -29,17 +29,18 @@ class Optimize(Statement):
 
     def read_clauses(self, parser: Parser) -> None:
         self.full = parser.takes("FULL")
-        self.where = parser.logged(("ZORDER", "BY")) if parser.takes("WHERE") else None
+        self.where = parser.log_expression(("ZORDER", "BY")) if parser.takes("WHERE") else None
         if parser.takes("ZORDER", "BY"):
-            closes = parser.takes("(")
-            self.z_order_by = tuple(map(".".join, parser.names()))
-            if closes:
-                parser.needs(")")
+            self.z_order_by = parser.column_list(optional=True)
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         table = entry.table()
         if self.full and "delta.clustering" not in table.snapshot().domain_metadata:
-            raise InvalidArgumentError("OPTIMIZE FULL requires clustering columns", code="sql.full")
+            raise InvalidArgumentError(
+                "OPTIMIZE FULL requires clustering columns: leave out FULL, or set them by "
+                "ALTER TABLE ... CLUSTER BY",
+                code="sql.full",
+            )
         return optimize_result.run(spark, table, self.where, self.z_order_by or None)
 
 
@@ -52,7 +53,7 @@ class Reorg(Statement):
     where: str | None = None
 
     def read_clauses(self, parser: Parser) -> None:
-        self.where = parser.logged(("APPLY", "(")) if parser.takes("WHERE") else None
+        self.where = parser.log_expression(("APPLY", "(")) if parser.takes("WHERE") else None
         parser.needs("APPLY", "(", "PURGE", ")")
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:

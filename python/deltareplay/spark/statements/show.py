@@ -14,8 +14,7 @@ from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.maintenance.detail import location
 from deltareplay.spark.schema.fields import spark_type
 from deltareplay.spark.schema.frames import from_arrow
-from deltareplay.spark.session import capabilities
-from deltareplay.spark.statements.statement import SharedStatement, Statement
+from deltareplay.spark.statements.statement import LogStatement, Statement
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Name, Parser
 
@@ -27,23 +26,15 @@ if TYPE_CHECKING:
 
 Row = tuple[str | None, ...]
 
-_TABLE = ("col_name", "data_type", "comment")
+_COLUMNS = ("col_name", "data_type", "comment")
 
 
 @dataclass
-class _Shown(SharedStatement):
-    """A statement that describes a Delta table from its log, in sessions without Delta's jar."""
-
-    def entry(self, spark: SparkSession) -> CatalogEntry | None:
-        return None if capabilities.has_delta(spark) else super().entry(spark)
-
-
-@dataclass
-class DescribeTable(_Shown):
+class DescribeTable(LogStatement):
     """A statement ``DESCRIBE TABLE``.
 
     Attributes:
-        extended: Whether facts of the table follow its columns.
+        extended: Whether details of the table follow its columns.
         column: The path of the only column to describe.
     """
 
@@ -63,7 +54,7 @@ class DescribeTable(_Shown):
         self.column = parser.optional_name()
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        """Return the columns of the table, or the facts of one.
+        """Return the columns of the table, or the details of one.
 
         Raises:
             InvalidArgumentError: ``columns.unknown``: the table has no such column.
@@ -72,11 +63,11 @@ class DescribeTable(_Shown):
         if self.column:
             return _frame(spark, ("info_name", "info_value"), _column(snapshot, self.column))
         details = _details(snapshot, _full_name(entry)) if self.extended else []
-        return _frame(spark, _TABLE, _table(snapshot) + details)
+        return _frame(spark, _COLUMNS, _columns_and_partitions(snapshot) + details)
 
 
 @dataclass
-class ShowColumns(_Shown):
+class ShowColumns(LogStatement):
     """A statement ``SHOW COLUMNS``."""
 
     WORDS = (("SHOW", "COLUMNS"),)
@@ -92,11 +83,11 @@ class ShowColumns(_Shown):
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         columns = _columns(entry.table().snapshot())
-        return _frame(spark, _TABLE[:1], [row[:1] for row in columns])
+        return _frame(spark, _COLUMNS[:1], [row[:1] for row in columns])
 
 
 @dataclass
-class ShowProperties(_Shown):
+class ShowProperties(LogStatement):
     """A statement ``SHOW TBLPROPERTIES``.
 
     Attributes:
@@ -121,7 +112,7 @@ class ShowProperties(_Shown):
 
 
 @dataclass
-class ShowCreate(_Shown):
+class ShowCreate(LogStatement):
     """A statement ``SHOW CREATE TABLE``, which is not supported, as in delta-spark."""
 
     WORDS = (("SHOW", "CREATE", "TABLE"),)
@@ -133,8 +124,8 @@ class ShowCreate(_Shown):
             UnsupportedFeatureError: ``sql.catalog``.
         """
         raise UnsupportedFeatureError(
-            "SHOW CREATE TABLE is not supported for Delta tables: DESCRIBE TABLE EXTENDED has the "
-            "columns and the properties",
+            "SHOW CREATE TABLE is not supported for Delta tables: DESCRIBE TABLE EXTENDED shows "
+            "the columns and the properties",
             code="sql.catalog",
         )
 
@@ -148,23 +139,23 @@ def _columns(snapshot: Snapshot) -> list[Row]:
     return [(field.name, spark_type(field.type).simpleString(), field.comment) for field in fields]
 
 
-def _table(snapshot: Snapshot) -> list[Row]:
+def _columns_and_partitions(snapshot: Snapshot) -> list[Row]:
     columns = _columns(snapshot)
     partitions = [row for name in snapshot.partition_columns for row in columns if row[0] == name]
     if not partitions:
         return columns
-    heading = [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+    heading: list[Row] = [("# Partition Information", "", ""), ("# col_name", *_COLUMNS[1:])]
     return [*columns, *heading, *partitions]
 
 
 def _details(snapshot: Snapshot, name: Name) -> list[Row]:
-    *space, last = ("spark_catalog", *name)[-3:]
-    database = ".".join(space[1:])
-    facts = {
-        "Catalog": space[0],
+    catalog, *namespace, table = ("spark_catalog", *name)[-3:]
+    database = ".".join(namespace)
+    details = {
+        "Catalog": catalog,
         "Namespace": database,
         "Database": database,
-        "Table": last,
+        "Table": table,
         "Type": "EXTERNAL",
         "Comment": snapshot.metadata.description,
         "Location": location(snapshot.table.uri),
@@ -172,7 +163,7 @@ def _details(snapshot: Snapshot, name: Name) -> list[Row]:
         "Table Properties": f"[{','.join(f'{k}={v}' for k, v in _properties(snapshot))}]",
     }
     heading = [("", "", ""), ("# Detailed Table Information", "", "")]
-    return [*heading, *((key, value, "") for key, value in facts.items() if value is not None)]
+    return [*heading, *((key, value, "") for key, value in details.items() if value is not None)]
 
 
 def _properties(snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -203,10 +194,11 @@ def _property(snapshot: Snapshot, name: Name, key: str) -> list[Row]:
 def _column(snapshot: Snapshot, name: Name) -> list[Row]:
     for row in _columns(snapshot):
         if len(name) == 1 and str(row[0]).lower() == name[0].lower():
-            facts = zip(_TABLE, (name[0], *row[1:]), strict=True)  # the name as in the statement
-            return [(key, value or "NULL") for key, value in facts]
+            # the column is named as in the statement
+            details = zip(_COLUMNS, (name[0], *row[1:]), strict=True)
+            return [(key, value or "NULL") for key, value in details]
     raise InvalidArgumentError(
-        f"the table has no column {'.'.join(name)}; DESCRIBE takes top-level columns only",
+        f"the table has no column {'.'.join(name)}: DESCRIBE takes a top-level column",
         code="columns.unknown",
     )
 

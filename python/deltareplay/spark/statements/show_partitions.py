@@ -12,7 +12,7 @@ from deltareplay.spark.scan import partition_values
 from deltareplay.spark.schema.fields import columns_of, spark_type, struct_type
 from deltareplay.spark.schema.frames import from_arrow
 from deltareplay.spark.session import capabilities
-from deltareplay.spark.statements.statement import SharedStatement
+from deltareplay.spark.statements.statement import LogStatement
 from deltareplay.spark.syntax.names import dotted, quoted
 from deltareplay.spark.syntax.parser import Parser
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class ShowPartitions(SharedStatement):
+class ShowPartitions(LogStatement):
     """A statement ``SHOW PARTITIONS``.
 
     Attributes:
-        partition: Columns and their values, as SQL.
+        partition: The columns of the clause ``PARTITION``, and their values as SQL.
     """
 
     WORDS = (("SHOW", "PARTITIONS"),)
@@ -35,17 +35,13 @@ class ShowPartitions(SharedStatement):
     partition: dict[str, str] = field(default_factory=dict)
 
     def read_clauses(self, parser: Parser) -> None:
-        if parser.takes("PARTITION", "("):
-            while True:
-                name = parser.identifier()
-                parser.needs("=")
-                self.partition[name] = parser.constant()
-                if not parser.takes(","):
-                    break
-            parser.needs(")")
+        def value() -> tuple[str, str]:
+            name = parser.identifier()
+            parser.needs("=")
+            return name, parser.constant()
 
-    def entry(self, spark: SparkSession) -> CatalogEntry | None:
-        return None if capabilities.has_delta(spark) else super().entry(spark)
+        if parser.takes("PARTITION"):
+            self.partition = dict(parser.in_parentheses(value))
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         """Return a row for each partition that has files, with a column for each partition column.
@@ -63,11 +59,12 @@ class ShowPartitions(SharedStatement):
             raise InvalidArgumentError(
                 f"{dotted(self.table)} is not partitioned", code="sql.partitions"
             )
-        own = {column.name.lower(): column.name for column in columns}
+        spellings = {column.name.lower(): column.name for column in columns}
         for name in self.partition:
-            if name.lower() not in own:
+            if name.lower() not in spellings:
                 raise InvalidArgumentError(
-                    f"{name} is not a partition column: the table has {', '.join(own.values())}",
+                    f"{name} is not a partition column: the table has "
+                    f"{', '.join(spellings.values())}",
                     code="sql.partitions",
                 )
         files = snapshot.files(["partitionValues", "partitionValues_parsed"])
@@ -82,5 +79,5 @@ class ShowPartitions(SharedStatement):
             *(sf.col(quoted(c.name)).cast(spark_type(c.logical_type)) for c in columns)
         )
         for name, value in self.partition.items():
-            rows = rows.where(sf.col(quoted(own[name.lower()])) == sf.expr(value))
+            rows = rows.where(sf.col(quoted(spellings[name.lower()])) == sf.expr(value))
         return rows

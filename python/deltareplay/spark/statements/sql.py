@@ -12,7 +12,6 @@ from deltareplay.spark.session import capabilities, strings
 from deltareplay.spark.statements import (
     alter,
     arguments,
-    before_statements,
     cache,
     clone,
     comment,
@@ -34,6 +33,7 @@ from deltareplay.spark.statements import (
     vacuum,
 )
 from deltareplay.spark.statements.immediate import ExecuteImmediate
+from deltareplay.spark.statements.prefix import Prefix, split
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax import tokens
 from deltareplay.spark.syntax.parser import Parser
@@ -42,19 +42,13 @@ from deltareplay.spark.syntax.tokens import Sql
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: The statements; of those with the same first words, the longer ones come first.
+#: The statements; of those with the same first words, the more specific ones come first.
 _STATEMENTS: tuple[type[Statement], ...] = (
     *(merge.Merge, insert.Insert, update.Update, delete.Delete, truncate.Truncate),
     *(optimize.Optimize, optimize.Reorg, vacuum.Vacuum, restore.Restore, generate.Generate),
     *(describe.DescribeHistory, describe.DescribeDetail, convert.Convert),
-    *(
-        clone.Clone,
-        create_like.CreateTableLike,
-        create.CreateTable,
-        alter.Alter,
-        drop.DropTable,
-        comment.Comment,
-    ),
+    *(clone.Clone, create_like.CreateTableLike, create.CreateTable),
+    *(alter.Alter, drop.DropTable, comment.Comment),
     *(show.ShowProperties, show.ShowCreate, show.ShowColumns, show.DescribeTable),
     *(show_partitions.ShowPartitions, cache.Cache, cache.Uncache, cache.Refresh),
 )
@@ -72,13 +66,13 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     ``spark.sql``. deltareplay parses the statement; Spark parses and evaluates the expressions.
 
     Queries, also those of other statements, read Delta tables by path, by name and by version
-    (``VERSION AS OF``, ``TIMESTAMP AS OF``), as ``read`` does: each stays at the version that it
-    has now. ``WHERE`` skips files by statistics, except in queries with outer, semi and anti joins.
-    A temporary view stays at these versions, too. A view in the catalog is an error, because Spark
-    stores only its text.
+    (``VERSION AS OF``, ``TIMESTAMP AS OF``), as ``read`` does: the result stays at the versions
+    that the tables have now, and so does a temporary view. ``WHERE`` skips files by statistics,
+    except in queries with outer, semi and anti joins. A view in the catalog is an error, because
+    Spark stores only its text.
 
-    ``ALTER TABLE`` has these forms, each of which is one commit, as by the method of ``Table``
-    (``DROP FEATURE`` and ``delta.enableRowTracking`` may take more):
+    ``ALTER TABLE`` takes these clauses, each in one commit, as the methods of ``Table`` do
+    (``DROP FEATURE`` and ``delta.enableRowTracking`` may make more):
 
     - ``SET TBLPROPERTIES``, ``UNSET TBLPROPERTIES [IF EXISTS]``;
     - ``ADD COLUMNS`` without ``DEFAULT``, ``RENAME COLUMN``, ``DROP COLUMNS [IF EXISTS]``;
@@ -88,10 +82,10 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     - ``CLUSTER BY``, ``DROP FEATURE [TRUNCATE HISTORY]``;
     - ``RENAME TO``, which Spark runs: it changes the name in the catalog.
 
-    ``CREATE TABLE`` and ``REPLACE TABLE`` of format delta, with columns or ``AS`` a query, are one
-    commit, as delta-spark's: with ``NOT NULL``, ``DEFAULT``, ``GENERATED``, ``IDENTITY`` and
-    ``COMMENT`` of columns, ``PARTITIONED BY``, ``CLUSTER BY``, ``COMMENT``, ``LOCATION``,
-    ``TBLPROPERTIES`` and ``OPTIONS``; or ``LIKE`` another table. A new name for an existing table
+    ``CREATE TABLE`` and ``REPLACE TABLE`` of format delta, with columns, ``AS`` a query or ``LIKE``
+    another table, make one commit, as in delta-spark. They take ``NOT NULL``, ``DEFAULT``,
+    ``GENERATED``, ``IDENTITY`` and ``COMMENT`` of columns, ``PARTITIONED BY``, ``CLUSTER BY``,
+    ``COMMENT``, ``LOCATION``, ``TBLPROPERTIES`` and ``OPTIONS``. A new name for an existing table
     commits nothing. With delta-spark's jar, Spark runs them.
 
     Without delta-spark's jar, Spark's catalog does not know a table's columns and properties:
@@ -103,8 +97,8 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     query, as ``write`` does, cast to the table's types. Columns are matched by position, to the
     columns listed after the table's name, or ``BY NAME``. ``WITH SCHEMA EVOLUTION`` adds columns.
     ``PARTITION (day = '2026-01-31', country)`` sets values of partition columns, and ``OVERWRITE``
-    then replaces these partitions. ``DEFAULT`` in ``VALUES``, or alone after ``SELECT``, is the
-    default of the column.
+    then replaces these partitions. ``DEFAULT`` in ``VALUES``, or as a whole expression after
+    ``SELECT``, is the default of the column.
     ``REPLACE WHERE condition`` replaces rows as ``write(where=)`` does, ``REPLACE USING (columns)``
     and ``REPLACE ON condition`` as its arguments ``replace_using`` and ``replace_on``.
 
@@ -128,7 +122,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     Raises:
         InvalidArgumentError: The statement is invalid (``sql.syntax``, ``sql.token``; the message
             has the position), or as by the function that runs it.
-        UnsupportedFeatureError: A form of ``ALTER TABLE`` (``sql.alter``) or a clause of
+        UnsupportedFeatureError: A clause of ``ALTER TABLE`` (``sql.alter``) or of
             ``CREATE TABLE`` (``sql.create``) is not supported; ``SHOW CREATE TABLE``
             (``sql.catalog``); a script (``sql.script``); the statement creates a view in the
             catalog (``sql.view``), or changes a view (``sql.target``); a parameter has no literal
@@ -143,17 +137,18 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     +-----------------+
     """
     capabilities.check(spark)
-    return _run(spark, arguments.filled(spark, text, args))
+    return _run(spark, arguments.substitute(spark, text, args))
 
 
 def _run(spark: SparkSession, text: Sql) -> DataFrame:
-    with tokens.strings(raw="\\" in text and strings.are_raw(spark)), lookup.cached_lookups():
+    is_raw = "\\" in text and strings.are_raw(spark)
+    with tokens.raw_strings(enabled=is_raw), lookup.cached_lookups():
         parser = Parser(text)
         if _is_script(parser) and not capabilities.has_delta(spark):
             raise UnsupportedFeatureError(
-                "this is a script, BEGIN ... END, and a call runs one statement: pass each of "
-                "them, with conditions and loops of Python; spark.sql runs scripts without Delta "
-                "tables",
+                "the text is a script, BEGIN ... END, and sql runs single statements: pass its "
+                "statements one by one, with conditions and loops of Python; spark.sql runs "
+                "scripts without Delta tables",
                 code="sql.script",
             )
         immediate = ExecuteImmediate.read(parser)
@@ -172,30 +167,30 @@ def _is_script(parser: Parser) -> bool:
 def _run_all(spark: SparkSession, parser: Parser) -> DataFrame:
     """Run the statement, or each of several inserts from one query."""
     text = parser.text
-    several = before_statements.split(parser)
-    if several is None:
-        parser.at = 0
-        several = [(before_statements.Before(), parser)]
+    parts = split(parser)
+    if parts is None:
+        parser.index = 0
+        parts = [(Prefix(), parser)]
     runs = []
-    for before, part in several:
+    for prefix, part in parts:
         statement = read(part)
         entry = None if statement is None else statement.entry(spark)
         if statement is not None and entry is not None:
-            statement.before = before
+            statement.prefix = prefix
             statement.read_clauses(part)
             part.ends()
             runs.append((statement, entry))
     if not runs:
         return queries.run(spark, text)  # a query, another format, or Spark raises an error
-    if len(runs) < len(several):
+    if len(runs) < len(parts):
         raise UnsupportedFeatureError(
             "this statement inserts into Delta tables and others: write two statements",
             code="sql.inserts",
         )
     for statement, entry in runs:
-        with subqueries.after(statement.before.queries):
-            done = statement.run(spark, entry)
-    return done
+        with subqueries.defining(statement.prefix.queries):
+            result = statement.run(spark, entry)
+    return result
 
 
 def read(parser: Parser) -> Statement | None:
@@ -210,12 +205,12 @@ def read(parser: Parser) -> Statement | None:
     >>> read(Parser("SELECT 1")) is None
     True
     """
-    start = parser.at
+    start = parser.index
     for kind in _STATEMENTS:
         for words in kind.WORDS:
             if parser.takes(*words):
                 statement = kind.read(parser)
                 if statement is not None:
                     return statement
-                parser.at = start
+                parser.index = start
     return None

@@ -1,4 +1,4 @@
-"""The base of SQL statements: each parses itself, and runs on the entry of its table."""
+"""Base classes of SQL statements: a statement parses itself, and runs on its table's entry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from deltareplay.spark.catalog import lookup
 from deltareplay.spark.query import queries, target_views
 from deltareplay.spark.session import capabilities
-from deltareplay.spark.statements.before_statements import Before
+from deltareplay.spark.statements.prefix import Prefix
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Name, Parser
 
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 class Statement:
     """A statement on one table.
 
-    It is parsed up to the name of the table, which is looked up once; the clauses that follow may
-    have other forms if Spark runs the statement.
+    ``read`` parses it up to the name of the table. Unless Spark runs the statement,
+    ``read_clauses`` parses the rest.
 
     Attributes:
-        before: The text before the statement.
+        prefix: The clauses before the statement.
     """
 
-    #: The first words, of which there are several spellings.
+    #: The spellings of the first words.
     WORDS: ClassVar[tuple[tuple[str, ...], ...]]
     #: Whether a path may be written as a string.
     TAKES_PATH: ClassVar[bool] = False
 
     table: Name
-    before: Before = field(default=Before(), repr=False, kw_only=True)
+    prefix: Prefix = field(default=Prefix(), repr=False, kw_only=True)
 
     @classmethod
     def read(cls, parser: Parser) -> Statement | None:
-        """Parse what follows the first words, up to the name; None leaves the text to Spark."""
+        """Parse what follows the first words, up to the name; return None if Spark runs it."""
         return cls(parser.table() if cls.TAKES_PATH else parser.name())
 
     def read_clauses(self, parser: Parser) -> None:
@@ -51,7 +51,7 @@ class Statement:
         return lookup.find(spark, self.table)
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        """Run the statement, and return delta-spark's result."""
+        """Run the statement; return the same result as delta-spark."""
         raise NotImplementedError
 
 
@@ -72,8 +72,16 @@ class SharedStatement(Statement):
 
 
 @dataclass
+class LogStatement(SharedStatement):
+    """A statement that only reads the log of a table, in sessions without delta-spark's jar."""
+
+    def entry(self, spark: SparkSession) -> CatalogEntry | None:
+        return None if capabilities.has_delta(spark) else super().entry(spark)
+
+
+@dataclass
 class RowStatement(SharedStatement):
-    """A statement that changes rows of a table, perhaps through a view of the whole table.
+    """A statement that changes rows of a table, or of the table that a temporary view reads.
 
     Attributes:
         alias: The alias of the table.
@@ -93,18 +101,18 @@ class RowStatement(SharedStatement):
         return self.alias or ("target" if is_path else self.table[-1])
 
     def entry(self, spark: SparkSession) -> CatalogEntry | None:
-        """Look up the table, or the one behind a view; return None if it is not a Delta table."""
+        """Look up the table, or that of a view; return None if it is not a Delta table."""
         entry = lookup.find(spark, self.table)
         if entry.is_view and not capabilities.has_delta(spark):
-            return target_views.behind(spark, entry)
+            return target_views.table_of(spark, entry)
         return entry if entry.is_delta else None
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        """Change the rows, and let a view show them."""
+        """Change the rows, and refresh the view, if the statement names one."""
         result = self.change(spark, entry.table())
         if entry.parts != self.table:
-            rows = queries.read_here(spark, f"SELECT * FROM {names.dotted(entry.parts)}")
-            target_views.show_newest(spark, self.table, rows)
+            rows = queries.run_on_snapshots(spark, f"SELECT * FROM {names.dotted(entry.parts)}")
+            target_views.refresh(spark, self.table, rows)
         return result
 
     def change(self, spark: SparkSession, table: Table) -> DataFrame:

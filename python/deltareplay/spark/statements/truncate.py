@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltareplay.spark.dml import overwrite
-from deltareplay.spark.dml import statement as dml
+from deltareplay.spark.dml.statement import DmlStatement
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.statements.statement import SharedStatement
 
@@ -23,5 +23,5 @@ class Truncate(SharedStatement):
     WORDS = (("TRUNCATE", "TABLE"),)
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
-        overwrite.truncate(dml.Statement.of(spark, entry.table(), None))
+        overwrite.truncate(DmlStatement.of(spark, entry.table(), None))
         return empty_frame(spark)

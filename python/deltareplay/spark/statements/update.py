@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from deltareplay.spark.delta_table import results
-from deltareplay.spark.dml.assignments import of_table
+from deltareplay.spark.dml.assignments import without_alias
 from deltareplay.spark.dml.update import update
 from deltareplay.spark.statements.statement import RowStatement
 from deltareplay.spark.syntax.parser import Parser
@@ -33,6 +33,6 @@ class Update(RowStatement):
         self.where = parser.until() if parser.takes("WHERE") else None
 
     def change(self, spark: SparkSession, table: Table) -> DataFrame:
-        values = of_table(self.values, self.qualifier)
-        done = update(spark, table, self.where, values, target_alias=self.qualifier)
-        return results.affected(spark, done.metrics, "numUpdatedRows")
+        values = without_alias(self.values, self.qualifier)
+        commit = update(spark, table, self.where, values, target_alias=self.qualifier)
+        return results.affected(spark, commit.metrics, "numUpdatedRows")

@@ -40,11 +40,11 @@ class Vacuum(Statement):
             elif parser.takes("LITE"):
                 self.lite = True
             elif not parser.takes("FULL"):
-                raise parser.wrong("RETAIN, DRY RUN, LITE or FULL")
+                raise parser.expected("RETAIN, DRY RUN, LITE or FULL")
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         table = entry.table()
-        done = vacuum(
+        vacuumed = vacuum(
             spark,
             table,
             retention=None if self.hours is None else timedelta(hours=self.hours),
@@ -53,4 +53,5 @@ class Vacuum(Statement):
             force=not settings.checks_retention(spark),
         )
         root = location(table.uri)
-        return results.paths(spark, [f"{root}/{f}" for f in done.files] if self.dry_run else [root])
+        paths = [f"{root}/{file}" for file in vacuumed.files] if self.dry_run else [root]
+        return results.vacuumed(spark, paths)

@@ -11,15 +11,15 @@ from deltareplay.exceptions import InvalidArgumentError
 
 __all__ = ["dotted", "is_absolute", "parts_of", "path_of", "quoted"]
 
-#: Absolute paths and URIs: what a name that follows ``delta.`` must be to be a path.
+#: Absolute paths and URIs. A name after ``delta.`` is a path if it matches.
 _PATH = re.compile(r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """Parse a name into its parts.
+    """Split a name into its parts.
 
     Raises:
-        InvalidArgumentError: ``name.syntax``: it is not a name.
+        InvalidArgumentError: ``name.syntax``: the text is not a name.
 
     >>> parts_of("delta.`/tmp/orders`")
     ('delta', '/tmp/orders')
@@ -27,7 +27,7 @@ def parts_of(name: str) -> tuple[str, ...]:
     parts = _names.parts_of(name, r"\s*\w+\s*")
     if not parts:
         raise InvalidArgumentError(
-            f"{name!r} is not the name of a table, as in orders, sales.orders or delta.`/path`",
+            f"{name!r} is not a table name such as orders, sales.orders or delta.`/path`",
             code="name.syntax",
         )
     return parts

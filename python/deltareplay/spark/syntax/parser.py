@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.syntax.strings import escaped_literal
 from deltareplay.spark.syntax.tokens import Sql, Token, position
+
+_T = TypeVar("_T")
 
 #: The parts of the name of a table, or of the path to a column.
 Name = tuple[str, ...]
@@ -16,7 +19,7 @@ Name = tuple[str, ...]
 #: The kinds of tokens that are parts of names.
 _NAMES = ("word", "quoted")
 
-#: The first word of a query.
+#: The first words of queries.
 QUERY = (("SELECT",), ("VALUES",), ("WITH",), ("TABLE",), ("FROM",), ("(",))
 
 #: Keys that Spark reserves for separate clauses.
@@ -27,7 +30,6 @@ _AFTER_TYPE = (
     *(",", ")", ";", "NOT", "DEFAULT", "COMMENT", "GENERATED", "FIRST", "AFTER"),
     *("CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "REFERENCES", "CHECK"),
 )
-
 
 #: Binary operators.
 _OPERATORS = ("+", "-", "*", "/", "%", "|", "&", "^")
@@ -50,16 +52,14 @@ _UNITS = tuple(
 
 
 @dataclass(frozen=True)
-class Expression:
+class ConstantExpression:
     """A SQL expression without columns."""
 
     text: str
 
 
 class Parser:
-    """The parser of one statement.
-
-    Its methods parse what comes next, and move past it.
+    """The parser of one statement; its methods parse what comes next, and move past it.
 
     >>> parser = Parser("SET TBLPROPERTIES ('a' = 1)")
     >>> parser.takes("SET", "TBLPROPERTIES"), parser.properties()
@@ -69,16 +69,16 @@ class Parser:
     def __init__(self, text: str) -> None:
         self.text = Sql.of(text)
         self.tokens = self.text.tokens
-        self.at = 0
+        self.index = 0
 
     @property
     def token(self) -> Token:
         """The current token."""
-        return self.tokens[self.at]
+        return self.tokens[self.index]
 
     def sees(self, *words: str) -> bool:
         """Return whether these keywords and symbols come next."""
-        ahead = self.tokens[self.at : self.at + len(words)]
+        ahead = self.tokens[self.index : self.index + len(words)]
         return len(ahead) == len(words) and all(
             token.is_word(word) or (token.kind == "symbol" and token.text == word)
             for token, word in zip(ahead, words, strict=True)
@@ -88,25 +88,25 @@ class Parser:
         """Move past these keywords and symbols if they come next; return whether they did."""
         if not self.sees(*words):
             return False
-        self.at += len(words)
+        self.index += len(words)
         return True
 
     def needs(self, *words: str) -> None:
         """Move past these keywords and symbols, which are required."""
         for word in words:
             if not self.takes(word):
-                raise self.wrong(word)
+                raise self.expected(word)
 
     def ends(self) -> None:
         """Check that only semicolons remain."""
         while self.takes(";"):
             pass
         if self.token.kind != "end":
-            raise self.wrong("the end of the statement")
+            raise self.expected("the end of the statement")
 
-    def wrong(self, expected: str) -> InvalidArgumentError:
-        """Return the error that something else was expected at the current token."""
-        return self.invalid(f"expected {expected}, not {self.token.text or 'the end'!r}")
+    def expected(self, what: str) -> InvalidArgumentError:
+        """Return the error for a current token other than what is expected."""
+        return self.invalid(f"expected {what}, not {self.token.text or 'the end'!r}")
 
     def invalid(self, message: str) -> InvalidArgumentError:
         """Return an error with the position of the current token."""
@@ -115,33 +115,47 @@ class Parser:
         )
 
     def since(self, start: int) -> Sql:
-        """Return the text from a token to before the current one."""
-        return self.text.part(self.tokens[start].start, self.tokens[self.at - 1].end)
+        """Return the text from the token with this index up to the current token."""
+        return self.text.part(self.tokens[start].start, self.tokens[self.index - 1].end)
 
     def name(self) -> Name:
         """Parse a name into its parts."""
         name = self.optional_name()
         if not name:
-            raise self.wrong("a name")
+            raise self.expected("a name")
         return name
 
     def optional_name(self) -> Name:
-        """Parse a name into its parts; there are none if something else comes next."""
+        """Parse a name into its parts; return none if something else comes next."""
         parts: Name = ()
         while self.token.kind in _NAMES:
             parts += (self.token.name,)
-            self.at += 1
-            if self.token.text != "." or self.tokens[self.at + 1].kind not in _NAMES:
+            self.index += 1
+            if self.token.text != "." or self.tokens[self.index + 1].kind not in _NAMES:
                 break
-            self.at += 1
+            self.index += 1
         return parts
 
     def names(self) -> tuple[Name, ...]:
         """Parse names with commas between them."""
-        names = [self.name()]
+        return tuple(self.list_of(self.name))
+
+    def list_of(self, parse: Callable[[], _T]) -> list[_T]:
+        """Parse elements with commas between them."""
+        elements = [parse()]
         while self.takes(","):
-            names.append(self.name())
-        return tuple(names)
+            elements.append(parse())
+        return elements
+
+    def in_parentheses(self, parse: Callable[[], _T], *, optional: bool = False) -> list[_T]:
+        """Parse elements with commas between them, in parentheses, which may be optional."""
+        is_open = self.takes("(")
+        if not (is_open or optional):
+            raise self.expected("(")
+        elements = self.list_of(parse)
+        if is_open:
+            self.needs(")")
+        return elements
 
     def table(self) -> Name:
         """Parse the name of a table, or a path as a string."""
@@ -152,68 +166,66 @@ class Parser:
     def identifier(self) -> str:
         """Parse an identifier: a word, or a name in backticks."""
         if self.token.kind not in _NAMES:
-            raise self.wrong("a name")
-        self.at += 1
-        return self.tokens[self.at - 1].name
+            raise self.expected("a name")
+        self.index += 1
+        return self.tokens[self.index - 1].name
 
     def string(self) -> str:
         """Parse a string."""
         if self.token.kind != "string":
-            raise self.wrong("a string")
-        self.at += 1
-        return self.tokens[self.at - 1].value
+            raise self.expected("a string")
+        self.index += 1
+        return self.tokens[self.index - 1].value
 
     def number(self) -> float:
         """Parse a number."""
         text, start = "", self.token.start
         while self.token.start == start + len(text) and re.fullmatch(r"[\w.-]+", self.token.text):
             text += self.token.text
-            self.at += 1
+            self.index += 1
         try:
             return float(text)
         except ValueError:
-            self.at -= bool(text)
-            raise self.wrong("a number") from None
+            self.index -= bool(text)
+            raise self.expected("a number") from None
 
     def constant(self) -> Sql:
         """Return the SQL of a constant: a string, number, date, timestamp, boolean or NULL."""
-        start = self.at
-        is_timestamp = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
-        if is_timestamp or self.token.kind == "string":
+        start = self.index
+        has_type = self.takes("DATE") or self.takes("TIMESTAMP") or self.takes("TIMESTAMP_NTZ")
+        if has_type or self.token.kind == "string":
             self.string()
         elif self.takes("CAST"):  # a value without a string literal in this session
-            self.past_parentheses()
+            self.skip_parentheses()
         elif not (self.takes("NULL") or self.takes("TRUE") or self.takes("FALSE")):
             self.takes("-")
             self.number()
         return self.since(start)
 
-    def whole(self) -> int:
-        """Parse a non-negative integer."""
-        text = self.string() if self.token.kind == "string" else self.token.text
+    def integer(self) -> int:
+        """Parse a non-negative integer, which may be in quotes."""
+        text = self.token.value if self.token.kind == "string" else self.token.text
         if not (text.isascii() and text.isdecimal() and len(text) < 20):
-            raise self.wrong("an integer")
-        if self.token.text == text:
-            self.at += 1
+            raise self.expected("an integer")
+        self.index += 1
         return int(text)
 
     def alias(self, *keywords: str) -> str | None:
         """Parse the alias of a table, if there is one before the keywords."""
-        if self.takes("AS"):
-            return self.identifier()
-        if self.token.kind == "quoted" or (
-            self.token.kind == "word" and not self.token.is_word(*keywords)
-        ):
-            return self.identifier()
-        return None
+        is_name = self.token.kind in _NAMES and not self.token.is_word(*keywords)
+        return self.identifier() if self.takes("AS") or is_name else None
 
     def until(self, *stops: tuple[str, ...]) -> Sql:
         """Return the expression before one of these words, outside of parentheses and ``CASE``."""
-        return self._before(lambda _: any(self.sees(*words) for words in stops), "an expression")
+        return self._until(lambda _: any(self.sees(*words) for words in stops), "an expression")
 
-    def _before(self, stops: Callable[[Token], bool], expected: str) -> Sql:
-        """Return the text up to where ``stops``, called with the last token, is true."""
-        start, depth, cases = self.at, 0, 0
+    def expression(self) -> Sql:
+        """Return the expression before a comma."""
+        return self.until((",",))
+
+    def _until(self, stops: Callable[[Token], bool], expected: str) -> Sql:
+        """Return the text before the first token at which ``stops(previous token)`` is true."""
+        start, depth, cases = self.index, 0, 0
         last = Token("end", "", 0, 0)
         while self.token.kind != "end" and not self.sees(";"):
             after_dot = last.text == "."
@@ -226,12 +238,12 @@ class Parser:
                 cases += self.token.is_word("CASE")
                 cases -= cases > 0 and self.token.is_word("END")
             last = self.token
-            self.at += 1
-        if self.at == start:
-            raise self.wrong(expected)
+            self.index += 1
+        if self.index == start:
+            raise self.expected(expected)
         return self.since(start)
 
-    def logged(self, *stops: tuple[str, ...]) -> Sql:
+    def log_expression(self, *stops: tuple[str, ...]) -> Sql:
         """Return the expression as ``until`` does, with escaped strings, for the log."""
         expression = self.until(*stops)
         return expression.edited(
@@ -247,7 +259,7 @@ class Parser:
         >>> parser.condition_of_query(), parser.query()
         ('a IN (SELECT 1) AND f(b)', '(SELECT 2)')
         """
-        return self._before(self._begins_query, "a condition")
+        return self._until(self._begins_query, "a condition")
 
     def _begins_query(self, last: Token) -> bool:
         """Return whether a query, ``BY NAME`` or a column list follows a complete condition."""
@@ -255,19 +267,19 @@ class Parser:
             return False
         if not self.sees("("):
             return self.sees("BY", "NAME") or any(self.sees(*words) for words in QUERY[:-1])
-        is_whole = last.kind in ("quoted", "string") or last.text == ")"
-        is_whole |= last.kind == "word" and not last.is_word(*_BEFORE_SUBQUERIES)
-        return is_whole and any(
-            self.tokens[self.at + 1].is_word(words[0]) or self.tokens[self.at + 1].text == "("
+        is_complete = last.kind in ("quoted", "string") or last.text == ")"
+        is_complete |= last.kind == "word" and not last.is_word(*_BEFORE_SUBQUERIES)
+        return is_complete and any(
+            self.tokens[self.index + 1].is_word(words[0]) or self.tokens[self.index + 1].text == "("
             for words in QUERY[:-1]
         )
 
-    def past_parentheses(self) -> bool:
-        """Move past the parentheses that begin here, if any; return whether they are closed."""
+    def skip_parentheses(self) -> bool:
+        """Move past the parentheses that begin here; return whether they are closed."""
         depth = 0
         while self.token.kind != "end":
             depth += self.sees("(") - self.sees(")")
-            self.at += 1
+            self.index += 1
             if depth <= 0:
                 return True
         return False
@@ -276,11 +288,11 @@ class Parser:
         """Parse the assignments of ``SET``: columns and the SQL of their values."""
         values: dict[str, Sql] = {}
         while True:
-            start = self.at
+            start = self.index
             self.name()
             column = self.since(start)
             if column in values:
-                self.at = start
+                self.index = start
                 raise self.invalid(f"duplicate assignment to {column}")
             self.needs("=")
             values[column] = self.until((",",), *stops)
@@ -289,12 +301,12 @@ class Parser:
 
     def data_type(self) -> str:
         """Return the type of a column: the text up to the next clause of the column."""
-        start, depth = self.at, 0
+        start, depth = self.index, 0
         while self.token.kind != "end" and (depth or not any(map(self.sees, _AFTER_TYPE))):
             depth += (self.token.text in "(<") - (self.token.text in ")>")
-            self.at += 1
-        if self.at == start:
-            raise self.wrong("a type")
+            self.index += 1
+        if self.index == start:
+            raise self.expected("a type")
         return self.since(start)
 
     def properties(self) -> dict[str, str]:
@@ -302,25 +314,24 @@ class Parser:
         self.needs("(")
         values: dict[str, str] = {}
         while True:
-            start = self.at
+            start = self.index
             key = self.key()
             if key in values:
-                self.at = start
+                self.index = start
                 raise self.invalid(f"duplicate property {key}")
             self.takes("=")
             values[key] = self._value()
             if not self.takes(","):
-                break
-        self.needs(")")
-        return values
+                self.needs(")")
+                return values
 
-    def own_properties(self) -> dict[str, str]:
+    def table_properties(self) -> dict[str, str]:
         """Parse table properties; those that Spark reserves are an error."""
-        start = self.at
+        start = self.index
         values = self.properties()
         for key in values:
             if key in _RESERVED:
-                self.at = start
+                self.index = start
                 raise self.invalid(f"the property {key} is reserved by Spark")
         return values
 
@@ -330,99 +341,87 @@ class Parser:
 
     def _value(self) -> str:
         if self.token.kind != "string":
-            start = self.at
-            text = "" if self.sees(")") or self.sees(",") else self.until((",",)).lower()
+            start = self.index
+            text = "" if self.sees(")") or self.sees(",") else self.expression().lower()
             if not re.fullmatch(r"\d+|\d+\.\d*|\.\d+|true|false", text):
-                self.at = start
-                raise self.wrong("a string, a number, true or false")
+                self.index = start
+                raise self.expected("a string, a number, true or false")
             return text
         value = self.string()
         while self.token.kind == "string":
             value += self.string()
         return value
 
-    def in_parentheses(self) -> list[Sql]:
-        """Return the expressions of a list in parentheses."""
-        self.needs("(")
-        parts = [self.until((",",))]
-        while self.takes(","):
-            parts.append(self.until((",",)))
-        self.needs(")")
-        return parts
-
-    def names_in_parentheses(self) -> tuple[str, ...]:
-        """Return the column names of a list in parentheses, with dots between parts."""
-        self.needs("(")
-        names = tuple(map(".".join, self.names()))
-        self.needs(")")
-        return names
+    def column_list(self, *, optional: bool = False) -> tuple[str, ...]:
+        """Return the column names in parentheses, with dots between their parts."""
+        return tuple(map(".".join, self.in_parentheses(self.name, optional=optional)))
 
     def query(self) -> Sql:
         """Return the text of a query, which extends to the end of the statement."""
         if not any(self.sees(*words) for words in QUERY):
-            raise self.wrong("a query")
-        start, self.at = self.at, len(self.tokens) - 1
-        while self.tokens[self.at - 1].text == ";":
-            self.at -= 1
+            raise self.expected("a query")
+        start, self.index = self.index, len(self.tokens) - 1
+        while self.tokens[self.index - 1].text == ";":
+            self.index -= 1
         return self.since(start)
 
-    def time_travel(self) -> tuple[int | None, str | Expression | None]:
+    def time_travel(self) -> tuple[int | None, str | ConstantExpression | None]:
         """Parse ``VERSION AS OF`` or ``TIMESTAMP AS OF``, if it comes next."""
-        start = self.at
+        start = self.index
         self.takes("FOR")
         if self.takes("VERSION", "AS", "OF") or self.takes("SYSTEM_VERSION", "AS", "OF"):
-            return self.whole(), None
+            return self.integer(), None
         if self.takes("TIMESTAMP", "AS", "OF") or self.takes("SYSTEM_TIME", "AS", "OF"):
             return None, self._time()
-        self.at = start
+        self.index = start
         return None, None
 
-    def _time(self) -> str | Expression:
+    def _time(self) -> str | ConstantExpression:
         """Parse a timestamp: a string, or an expression."""
-        start = self.at
+        start = self.index
         if self.token.kind == "string":
             value = self.string()
             if self.token.text not in _OPERATORS and self.token.kind != "string":
                 return value
-            self.at = start
+            self.index = start
         self._term()
         while self.token.text in _OPERATORS or self.token.is_word("DIV"):
             while self.token.text in _OPERATORS or self.token.is_word("DIV"):
-                self.at += 1
+                self.index += 1
             self._term()
-        return Expression(self.since(start))
+        return ConstantExpression(self.since(start))
 
     def _term(self) -> None:
         """Move past one operand of an expression without columns."""
         while self.token.text in ("+", "-"):
-            self.at += 1
+            self.index += 1
         if self.sees("("):
-            self.past_parentheses()
+            self.skip_parentheses()
         elif self.takes("INTERVAL"):
             self._term()
             while self.token.is_word(*_UNITS):
-                self.at += 1
+                self.index += 1
                 if self.takes("TO"):
                     self.identifier()
                 elif self.token.kind == "string" or self.token.text.isdecimal():
-                    self.at += 1
+                    self.index += 1
         elif self.takes("CASE"):
             depth = 1
             while depth and self.token.kind != "end":
                 depth += self.sees("CASE") - self.sees("END")
-                self.at += 1
+                self.index += 1
         elif self.token.kind == "string":
             while self.token.kind == "string":
-                self.at += 1
+                self.index += 1
         elif self.token.text[:1].isdigit():
             self.number()
         else:
             self.name()
             if self.token.kind == "string":  # TIMESTAMP '...', DATE '...'
-                self.at += 1
+                self.index += 1
             elif self.sees("("):
-                self.past_parentheses()
+                self.skip_parentheses()
         while self.takes(":", ":"):
             self.name()
             if self.sees("("):
-                self.past_parentheses()
+                self.skip_parentheses()

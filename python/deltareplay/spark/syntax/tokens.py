@@ -26,15 +26,14 @@ _TOKEN = re.compile(
 _ESCAPED = r"\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\([01][0-7]{2})|\\(.)"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
-
 #: Whether backslashes in strings do not escape.
 _raw: ContextVar[bool] = ContextVar("_raw", default=False)
 
 
 @contextmanager
-def strings(*, raw: bool) -> Iterator[None]:
-    """Let strings, within the context, be read raw or with escapes."""
-    token = _raw.set(raw)
+def raw_strings(*, enabled: bool) -> Iterator[None]:
+    """Set, within the context, whether backslashes in strings do not escape."""
+    token = _raw.set(enabled)
     try:
         yield
     finally:
@@ -79,37 +78,37 @@ class Token:
 
     @property
     def unescaped(self) -> str:
-        """The value of a ``string`` token, with backslash escapes."""
+        """The value of a ``string`` token in a session in which backslashes escape."""
         quote = self.text[0]
         if quote in "rR":
             return self.text[2:-1]
-        return re.sub(rf"{_ESCAPED}|({quote}){quote}", _unescaped, self.text[1:-1], flags=re.DOTALL)
+        return re.sub(rf"{_ESCAPED}|({quote}){quote}", _unescape, self.text[1:-1], flags=re.DOTALL)
 
     def is_word(self, *words: str) -> bool:
         """Return whether the token is one of these keywords (in upper case)."""
         return self.kind == "word" and self.text.upper() in words
 
-    def moved(self, by: int) -> Token:
-        """Return the token in a text that has it so many characters later."""
-        return Token(self.kind, self.text, self.start + by, self.end + by)
+    def shifted(self, offset: int) -> Token:
+        """Return the token with its position shifted by a number of characters."""
+        return Token(self.kind, self.text, self.start + offset, self.end + offset)
 
 
 class Sql(str):
-    """A text with its tokens: parts of a statement are not tokenized again.
+    """A text that keeps its tokens, so that parts of a statement are not tokenized again.
 
     >>> Sql("a IN (b, c)").part(6, 10).tokens[1]
     Token(kind='symbol', text=',', start=1, end=2)
     """
 
-    #: The texts that it consists of.
+    #: The texts of which it is the concatenation, if it was made by ``joined``.
     pieces: tuple[Sql, ...] = ()
-    #: The text that it is a part of, and the index in it.
+    #: The text that it is a part of, and its index in that text.
     source: Sql | None = None
     start: int = 0
 
     @classmethod
     def of(cls, text: str) -> Sql:
-        """Return the text, with its tokens if it has them."""
+        """Return the text as ``Sql``; one that is ``Sql`` already keeps its tokens."""
         return text if isinstance(text, Sql) else cls(text)
 
     @classmethod
@@ -120,37 +119,37 @@ class Sql(str):
         return sql
 
     def part(self, start: int, end: int | None = None) -> Sql:
-        """Return a part of whole tokens, from a character to before another one."""
+        """Return a slice of the text, which must not split a token."""
         sql = Sql(self[start:end])
         sql.source, sql.start = self, start
         return sql
 
     def edited(self, edits: Iterable[tuple[int, int, str]]) -> Sql:
-        """Replace parts of whole tokens: each a start, an end, and the new text.
+        """Replace slices that do not split a token: each a start, an end, and the new text.
 
         >>> Sql("a = now()").edited([(4, 9, "'x'")])
         "a = 'x'"
         """
-        pieces, after = [], 0
+        pieces, index = [], 0
         for start, end, text in edits:
-            pieces += [self.part(after, start), text]
-            after = end
-        return self.joined(*pieces, self.part(after)) if pieces else self
+            pieces += [self.part(index, start), text]
+            index = end
+        return self.joined(*pieces, self.part(index)) if pieces else self
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """The tokens, as by ``tokens``."""
+        """The tokens, as the function ``tokens`` returns them."""
         if self.source is not None:
             start, end = self.start, self.start + len(self)
             all_tokens = self.source.tokens
-            inner = [token.moved(-start) for token in all_tokens if start <= token.start < end]
+            inner = [token.shifted(-start) for token in all_tokens if start <= token.start < end]
         elif self.pieces:
             inner, start = [], 0
             for piece in self.pieces:
-                inner += [token.moved(start) for token in piece.tokens[:-1]]
+                inner += [token.shifted(start) for token in piece.tokens[:-1]]
                 start += len(piece)
         else:
-            return _scanned(self)
+            return _tokenize(self)
         return [*inner, Token("end", "", len(self), len(self))]
 
 
@@ -166,7 +165,7 @@ def tokens(text: str) -> list[Token]:
     return Sql.of(text).tokens
 
 
-def _scanned(text: str) -> list[Token]:
+def _tokenize(text: str) -> list[Token]:
     result: list[Token] = []
     index = 0
     while match := _TOKEN.match(text, index):
@@ -177,7 +176,7 @@ def _scanned(text: str) -> list[Token]:
         elif kind == "string":
             index = _after_string(text, start, match.group())
         elif kind == "symbol" and match.group() == "`":
-            raise _endless(text, start, "name in backticks")
+            raise _unclosed(text, start, "name in backticks")
         if kind not in ("space", "comment"):
             result.append(Token(kind, text[start:index], start, index))
     return [*result, Token("end", "", len(text), len(text))]
@@ -193,7 +192,7 @@ def position(text: str, index: int) -> str:
     return f"line {before.count(chr(10)) + 1}, column {index - before.rfind(chr(10))}"
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     code, long_code, octal, single, quote = match.groups()
     if quote is not None:
         return quote
@@ -204,7 +203,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _after_string(text: str, start: int, opening: str) -> int:
-    """Return the index after a string; unless it is raw, two quotes in it are one."""
+    """Return the index after a string, in which two quotes stand for one unless it is raw."""
     quote, index, is_raw = opening[-1], start + len(opening), len(opening) > 1
     while index < len(text):
         if text[index] != quote:
@@ -213,7 +212,7 @@ def _after_string(text: str, start: int, opening: str) -> int:
             return index + 1
         else:
             index += 2
-    raise _endless(text, start, "string")
+    raise _unclosed(text, start, "string")
 
 
 def _after_comment(text: str, start: int) -> int:
@@ -225,10 +224,10 @@ def _after_comment(text: str, start: int) -> int:
         index += 2 if two in ("/*", "*/") else 1
         if depth == 0:
             return index
-    raise _endless(text, start, "comment")
+    raise _unclosed(text, start, "comment")
 
 
-def _endless(text: str, start: int, what: str) -> InvalidArgumentError:
+def _unclosed(text: str, start: int, what: str) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"the {what} that begins at {position(text, start)} is not closed", code="sql.token"
     )

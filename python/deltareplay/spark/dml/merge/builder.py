@@ -31,8 +31,8 @@ def merge(
 ) -> Merge[str | Column, str | Column]:
     """Create a merge of rows into a table, which ``execute`` runs.
 
-    Spark joins the source with the rows of the files that partition values and statistics cannot
-    exclude, to find the rows that change; only those are joined again, with all of their columns. A
+    To find the rows that change, Spark joins the source with the files that partition values and
+    statistics do not exclude; only these rows are joined again, with all of their columns. A
     source that may not return the same rows twice is first written to the table's storage.
 
     Args:
@@ -40,8 +40,8 @@ def merge(
         table: A ``Table``, a ``Snapshot``, or the table's path, URI or name.
         source: The rows to merge.
         on: The condition of matching rows: SQL text or a column.
-        source_alias: The name of the source in conditions and values; by default the alias that it
-            has, or ``source``.
+        source_alias: The name of the source in conditions and values; by default its own alias,
+            or ``source``.
         target_alias: The name of the table in conditions and values.
         schema_mode: ``"merge"`` adds columns that only the source has.
         txn: As in ``write``.

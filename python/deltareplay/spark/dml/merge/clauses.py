@@ -13,7 +13,12 @@ from deltareplay._table.merge import Clause as MergeClause
 from deltareplay._table.merge import When
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.dml.assignments import Assignments
-from deltareplay.spark.dml.statement import as_column, condition_text, qualified
+from deltareplay.spark.dml.statement import (
+    as_column,
+    condition_text,
+    predicate_parameter,
+    qualified,
+)
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.alignment import MERGING, lacking, untyped, widened
 from deltareplay.spark.schema.fields import spark_type
@@ -25,20 +30,20 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from deltareplay.spark.dml.merge.repeatability import MergeSource
-    from deltareplay.spark.dml.statement import Statement
+    from deltareplay.spark.dml.statement import DmlStatement
 
 #: A clause: conditions and values are SQL text or columns.
 Clause = MergeClause[Any, Any]
 
 
 def parameters(on: Any, clauses: Sequence[Clause]) -> dict[str, str]:
-    """Return the merge as the table's history records it."""
+    """Return the operation parameters of MERGE."""
 
     def predicates(when: When) -> str:
         return json.dumps([_parameters(clause) for clause in clauses if clause.when == when])
 
     return {
-        "predicate": json.dumps([condition_text(on)]),
+        "predicate": predicate_parameter(on),
         "matchedPredicates": predicates("matched"),
         "notMatchedPredicates": predicates("not_matched"),
         "notMatchedBySourcePredicates": predicates("not_matched_by_source"),
@@ -46,10 +51,10 @@ def parameters(on: Any, clauses: Sequence[Clause]) -> dict[str, str]:
 
 
 def _parameters(clause: Clause) -> dict[str, str]:
-    recorded: dict[str, str] = {"actionType": clause.then}
+    parameters: dict[str, str] = {"actionType": clause.then}
     if clause.condition is not None:
-        recorded["predicate"] = condition_text(clause.condition)
-    return recorded
+        parameters["predicate"] = condition_text(clause.condition)
+    return parameters
 
 
 def check(clauses: Sequence[Clause]) -> None:
@@ -60,37 +65,33 @@ def check(clauses: Sequence[Clause]) -> None:
     """
     if not clauses:
         raise InvalidArgumentError("a merge needs at least one clause", code="rows.merge")
-    for at, clause in enumerate(clauses):
-        if clause.condition is None and any(
-            later.when == clause.when for later in clauses[at + 1 :]
-        ):
+    for index, clause in enumerate(clauses, 1):
+        if clause.condition is None and any(later.when == clause.when for later in clauses[index:]):
             raise InvalidArgumentError(
                 "only the last clause of a kind may lack a condition", code="rows.merge"
             )
 
 
-def takes_several(clauses: Sequence[Clause]) -> bool:
-    """Return whether the result does not depend on which source row matches a target row."""
+def allows_several_matches(clauses: Sequence[Clause]) -> bool:
+    """Return whether a target row may match several source rows, because the result is the same."""
     matched = [clause for clause in clauses if clause.when == "matched"]
     if not matched:
         return True
     return len(matched) == 1 and matched[0].then == "delete" and matched[0].condition is None
 
 
-def joining(fields: Sequence[Field], clauses: Sequence[Clause]) -> list[Field]:
-    """Return the columns of the source that the merge may add to the table."""
-    setting = [
+def source_fields_to_add(fields: Sequence[Field], clauses: Sequence[Clause]) -> list[Field]:
+    """Return the fields of the source that the merge may add to the table."""
+    assigning = [
         clause
         for clause in clauses
         if clause.then != "delete" and clause.when != "not_matched_by_source"
     ]
-    if any(clause.values is None for clause in setting):
+    if any(clause.values is None for clause in assigning):
         return list(fields)
-    table_columns = {field.key for field in fields}
-    assigned = {name.lower() for clause in setting for name in clause.values or ()}
-    return _chosen(
-        fields, [[name] if name in table_columns else parts_of(name) for name in assigned]
-    )
+    keys = {field.key for field in fields}
+    assigned = {name.lower() for clause in assigning for name in clause.values or ()}
+    return _selected(fields, [[name] if name in keys else parts_of(name) for name in assigned])
 
 
 def refuse_untyped(
@@ -98,57 +99,56 @@ def refuse_untyped(
 ) -> None:
     """Check that no clause sets a void column to values, which could not be stored."""
     void = set(map(str.lower, void_columns))
-    void_fields = [field for field in joining(fields, clauses) if field.key in void]
-    for field in void_fields:
-        if field.type != "void":
+    for field in source_fields_to_add(fields, clauses):
+        if field.key in void and field.type != "void":
             type_ = spark_type(field.type).simpleString()
             raise untyped(field.name, type_, MERGING, "statement.column")
 
 
-def _chosen(fields: Sequence[Field], paths: Sequence[Sequence[str]]) -> list[Field]:
-    """Select the fields that paths name; from structs, only the nested fields that paths name."""
-    chosen = []
+def _selected(fields: Sequence[Field], paths: Sequence[Sequence[str]]) -> list[Field]:
+    """Select the fields that paths name; of structs, only the nested fields that paths name."""
+    selected = []
     for field in fields:
         inner, type_ = [path[1:] for path in paths if path[0] == field.key], field.type
         if not all(inner):
-            chosen.append(field)
+            selected.append(field)
         elif inner and isinstance(type_, Struct):
-            chosen.append(replace(field, type=Struct(tuple(_chosen(type_.fields, inner)))))
-    return chosen
+            selected.append(replace(field, type=Struct(tuple(_selected(type_.fields, inner)))))
+    return selected
 
 
 @dataclass(frozen=True)
 class JoinedColumns:
     """The columns of joined rows: each has a copy, whose name is the same in all queries.
 
-    Clauses for unmatched rows see one side only, as the other has no values.
+    Clauses for unmatched rows can refer to one side only, because the other has no values.
 
     Attributes:
         target_alias: The alias of the table.
-        every: The columns of the table after the merge, also void ones.
-        fields: Those that are in data files.
-        target: The columns before the merge, with their types then, and the name of each copy.
-        source_alias: The alias of the source; None if its columns have several.
-        source: The columns of the source, and the name of each copy.
+        all_fields: The columns of the table after the merge, including void ones.
+        written_fields: Those that are in data files.
+        target: The columns of the table before the merge, and the names of their copies.
+        source_alias: The alias of the source; None if its columns have several aliases.
+        source: The columns of the source, and the names of their copies.
     """
 
     target_alias: str
-    every: list[Field]
-    fields: list[Field]
+    all_fields: list[Field]
+    written_fields: list[Field]
     target: list[tuple[Field, str]]
     source_alias: str | None
     source: list[tuple[Field, str]]
 
     @classmethod
-    def of(cls, statement: Statement, source: MergeSource, target_alias: str) -> JoinedColumns:
+    def of(cls, statement: DmlStatement, source: MergeSource, target_alias: str) -> JoinedColumns:
         """Return the columns of a statement's table and of a source."""
         return cls(
             target_alias,
             statement.target.fields,
             statement.target.written_fields,
             [
-                (field, f"{hidden_columns.PREFIX}target_{at}")
-                for at, field in enumerate(statement.known_fields)
+                (field, f"{hidden_columns.PREFIX}target_{index}")
+                for index, field in enumerate(statement.fields_before)
             ],
             source.alias,
             source.columns,
@@ -163,7 +163,7 @@ class JoinedColumns:
         return joined.withColumns(columns)
 
     def old(self, field: Field) -> Column:
-        """Return a column before the merge, with the fields and the type that it has afterwards."""
+        """Return a column before the merge, converted to its type after the merge."""
         from pyspark.sql import functions as sf
 
         for column, copy in self.target:
@@ -204,19 +204,19 @@ class JoinedColumns:
         inserts = clause.then == "insert"
         if clause.values is not None:
             visible = self._visible_names(clause.when)
-            return Assignments.of(spark, clause.values, self.every, visible, inserts=inserts)
+            return Assignments.of(spark, clause.values, self.all_fields, visible, inserts=inserts)
         refuse = identity_columns.refuse if inserts else identity_columns.refuse_updated
         sources = {other.key: (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
-        for field in self.fields:
+        for field in self.written_fields:
             other, copy = sources.get(field.key, (None, ""))
             if other is not None:
                 refuse(field)
                 value = sf.col(copy)
                 if evolves and clause.then == "update":
-                    value = _over(value, other.type, self.old(field), field.type)
+                    value = _completed(value, other.type, self.old(field), field.type)
                 values[(field.name,)] = value
-            elif not evolves and not _computed(field):
+            elif not evolves and not _is_computed(field):
                 raise InvalidArgumentError(
                     f"the source has no column {field.name}, which a clause for all columns "
                     f"sets: name the columns, or evolve the schema by {MERGING}",
@@ -225,10 +225,10 @@ class JoinedColumns:
         return Assignments(values)
 
 
-def _over(value: Column, source: Type, old: Column, target: Type) -> Column:
+def _completed(value: Column, source: Type, old: Column, target: Type) -> Column:
     """Fill the fields that a struct value lacks from the old value; return other values unchanged.
 
-    The result is null if the value is, unless the old struct has fields that the value lacks.
+    For a null value, the result is null, unless the old struct has fields that the value lacks.
     """
     from pyspark.sql import functions as sf
 
@@ -238,73 +238,73 @@ def _over(value: Column, source: Type, old: Column, target: Type) -> Column:
     for inner in target.fields:
         other, part = source.by_name.get(inner.key), old.getField(inner.name)
         if other is not None:
-            part = _over(value.getField(other.name), other.type, part, inner.type)
+            part = _completed(value.getField(other.name), other.type, part, inner.type)
         fields.append(part.alias(inner.name))
-    is_left = old.isNotNull() if any(lacking(source, target, "")) else sf.lit(False)
-    return sf.when(value.isNotNull() | is_left, sf.struct(*fields))
+    keeps_old = old.isNotNull() if any(lacking(source, target, "")) else sf.lit(False)
+    return sf.when(value.isNotNull() | keeps_old, sf.struct(*fields))
 
 
-#: The kinds of clauses; the first sees most.
+#: The kinds of clauses, in the order in which ``JoinedColumns.visible`` drops columns.
 KINDS: tuple[When, ...] = ("matched", "not_matched", "not_matched_by_source")
 
 
-def _numbered(
+def _with_clause_of_kind(
     rows: DataFrame, clauses: Sequence[Clause], when: When, is_kind: Column, columns: JoinedColumns
 ) -> DataFrame:
-    """Add the number of the clause of a kind that applies to a row, or -1."""
+    """Add the index of the clause of a kind that applies to a row, or -1."""
     from pyspark.sql import functions as sf
 
     rows = columns.visible(rows, when)
-    number: Any = sf
-    for at, clause in enumerate(clauses):
+    clause_index: Any = sf
+    for index, clause in enumerate(clauses):
         if clause.when == when:
             applies = is_kind
             if clause.condition is not None:
                 applies = applies & sf.coalesce(as_column(clause.condition), sf.lit(False))
-            number = number.when(applies, at)
-    number = sf.lit(-1) if number is sf else number.otherwise(-1)
-    return rows.withColumn(_number(when), number)
+            clause_index = clause_index.when(applies, index)
+    clause_index = sf.lit(-1) if clause_index is sf else clause_index.otherwise(-1)
+    return rows.withColumn(_clause_column(when), clause_index)
 
 
-def _number(when: When) -> str:
+def _clause_column(when: When) -> str:
     return f"{hidden_columns.CLAUSE}_{when}"
 
 
-def _with_clause(rows: DataFrame, whens: Mapping[When, Column]) -> DataFrame:
-    """Add the number of the clause of any kind that applies to a row, or -1."""
+def _with_clause(rows: DataFrame, kinds: Mapping[When, Column]) -> DataFrame:
+    """Add the index of the clause of any kind that applies to a row, or -1."""
     from pyspark.sql import functions as sf
 
     none = sf.lit(-1)
-    number = sf.greatest(none, *[sf.col(_number(when)) for when in whens], none)
-    return rows.withColumn(hidden_columns.CLAUSE, number)
+    clause_index = sf.greatest(none, *[sf.col(_clause_column(when)) for when in kinds], none)
+    return rows.withColumn(hidden_columns.CLAUSE, clause_index)
 
 
-def numbered(
+def with_clause(
     joined: DataFrame,
     clauses: Sequence[Clause],
-    whens: Mapping[When, Column],
+    kinds: Mapping[When, Column],
     columns: JoinedColumns,
 ) -> DataFrame:
-    """Add the number of the clause that applies to joined rows as ``hidden_columns.CLAUSE``, or -1.
+    """Add the index of the clause that applies to joined rows as ``hidden_columns.CLAUSE``, or -1.
 
     Args:
         joined: The rows.
         clauses: The clauses, in their order.
-        whens: The kinds of clauses to evaluate, each with the condition that rows are of this kind.
+        kinds: The kinds of clauses to evaluate, each with the condition that a row is of this kind.
         columns: The columns of the rows.
     """
     rows = joined
-    for when in (kind for kind in KINDS if kind in whens):
-        rows = _numbered(rows, clauses, when, whens[when], columns)
-    return _with_clause(rows, whens)
+    for when in (kind for kind in KINDS if kind in kinds):
+        rows = _with_clause_of_kind(rows, clauses, when, kinds[when], columns)
+    return _with_clause(rows, kinds)
 
 
 def changed(
     joined: DataFrame,
     clauses: Sequence[Clause],
-    whens: Mapping[When, Column],
+    kinds: Mapping[When, Column],
     columns: JoinedColumns,
-    numbers: Collection[int],
+    returned: Collection[int],
     *,
     evolves: bool,
 ) -> DataFrame:
@@ -315,84 +315,89 @@ def changed(
     Args:
         joined: The joined rows.
         clauses: The clauses.
-        whens: The kinds of clauses to evaluate, each with the condition that rows are of this kind.
+        kinds: The kinds of clauses to evaluate, each with the condition that a row is of this kind.
         columns: The columns of the rows.
-        numbers: The numbers of the clauses whose rows are returned.
+        returned: The indexes of the clauses whose rows are returned.
         evolves: Whether the schema evolves.
     """
     from pyspark.sql import functions as sf
 
     spark, rows = joined.sparkSession, joined
-    every: dict[int, Assignments] = {}
-    for when in (kind for kind in KINDS if kind in whens):
-        rows = _numbered(rows, clauses, when, whens[when], columns)
-        number = sf.col(_number(when))
-        rows = rows.where(~whens[when] | number.isin(list(numbers)))
+    by_clause: dict[int, Assignments] = {}
+    for when in (kind for kind in KINDS if kind in kinds):
+        rows = _with_clause_of_kind(rows, clauses, when, kinds[when], columns)
+        clause_index = sf.col(_clause_column(when))
+        rows = rows.where(~kinds[when] | clause_index.isin(list(returned)))
         values: dict[str, Any] = {}
-        for at, clause in enumerate(clauses):
+        for index, clause in enumerate(clauses):
             if clause.when != when or clause.then == "delete":
                 continue
-            every[at] = columns.assignments(spark, clause, evolves=evolves).typed(
-                rows, columns.fields, partial=evolves, evolve=MERGING
+            assignments = columns.assignments(spark, clause, evolves=evolves).typed(
+                rows, columns.written_fields, partial=evolves, evolve=MERGING
             )
-            for position, field in enumerate(columns.fields):
-                if every[at].sets(field.name):
-                    is_new = clause.then == "insert" and (field.name,) not in (every[at].values)
+            by_clause[index] = assignments
+            for position, field in enumerate(columns.written_fields):
+                if assignments.sets(field.name):
+                    is_new = clause.then == "insert" and (field.name,) not in assignments.values
                     old = default(spark, field) if is_new else columns.old(field)
-                    value, name = every[at].value(field, old), _value(when, position)
-                    values[name] = values.get(name, sf).when(number == at, value)
+                    value, name = assignments.value(field, old), _value_column(when, position)
+                    values[name] = values.get(name, sf).when(clause_index == index, value)
         rows = rows.withColumns(values) if values else rows
-    rows = _with_clause(rows, whens)
+    rows = _with_clause(rows, kinds)
     rows = rows.where(sf.col(hidden_columns.CLAUSE) >= 0)
-    return _set(rows, clauses, columns, every)
+    return _combined(rows, clauses, columns, by_clause)
 
 
-def _value(when: When, position: int) -> str:
+def _value_column(when: When, position: int) -> str:
     """Return the name of the values that clauses of a kind compute for a column."""
     return f"{hidden_columns.PREFIX}value_{when}_{position}"
 
 
-def _set(
+def _combined(
     rows: DataFrame,
     clauses: Sequence[Clause],
     columns: JoinedColumns,
-    every: Mapping[int, Assignments],
+    by_clause: Mapping[int, Assignments],
 ) -> DataFrame:
     """Combine the values that clauses have computed into the columns of the table."""
     from pyspark.sql import functions as sf
 
     spark = rows.sparkSession
-    number = sf.col(hidden_columns.CLAUSE)
-    selected, partly, usable = [], [], []
-    for position, field in enumerate(columns.fields):
-        setting = [at for at, assignments in every.items() if assignments.sets(field.name)]
+    clause_index = sf.col(hidden_columns.CLAUSE)
+    selected, generated, usable = [], [], []
+    for position, field in enumerate(columns.written_fields):
+        setting = [
+            index for index, assignments in by_clause.items() if assignments.sets(field.name)
+        ]
         if field.generation_expression is not None:
             if not setting:
                 continue
-            partly.append((field, setting))
+            generated.append((field, setting))
         value = columns.old(field)
-        for when in dict.fromkeys(clauses[at].when for at in setting):
-            of_kind = [at for at in setting if clauses[at].when == when]
-            new = sf.col(_value(when, position))
-            value = sf.when(number.isin(of_kind), new).otherwise(value)
-        lacking = [at for at in every if at not in setting and clauses[at].then == "insert"]
-        if lacking:
+        for when in dict.fromkeys(clauses[index].when for index in setting):
+            of_kind = [index for index in setting if clauses[index].when == when]
+            new = sf.col(_value_column(when, position))
+            value = sf.when(clause_index.isin(of_kind), new).otherwise(value)
+        defaulting = [
+            index for index in by_clause if index not in setting and clauses[index].then == "insert"
+        ]
+        if defaulting:
             # a single expression, so that an identity column counts the rows of all clauses
-            value = sf.when(number.isin(lacking), default(spark, field)).otherwise(value)
+            value = sf.when(clause_index.isin(defaulting), default(spark, field)).otherwise(value)
         selected.append(value.alias(field.name))
         usable.append(field.name)
-    own = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.PREFIX)]
-    result = rows.select(*selected, *own)
-    for field, setting in partly:
+    hidden = [sf.col(name) for name in rows.columns if name.startswith(hidden_columns.PREFIX)]
+    result = rows.select(*selected, *hidden)
+    deleting = [index for index, clause in enumerate(clauses) if clause.then == "delete"]
+    for field, setting in generated:
         computed = log_expressions.generated(spark, field, usable)
         log_expressions.check(result, {log_expressions.generated_by(field): computed})
-        own_value = sf.col(names.quoted(field.name))
-        is_deleted = [at for at, clause in enumerate(clauses) if clause.then == "delete"]
-        keeps = number.isin([*setting, *is_deleted])
-        result = result.withColumn(field.name, sf.when(keeps, own_value).otherwise(computed))
+        value = sf.col(names.quoted(field.name))
+        is_kept = clause_index.isin([*setting, *deleting])
+        result = result.withColumn(field.name, sf.when(is_kept, value).otherwise(computed))
     return result
 
 
-def _computed(field: Field) -> bool:
+def _is_computed(field: Field) -> bool:
     has_expression = field.generation_expression is not None or field.default is not None
     return has_expression or field.is_identity

@@ -1,4 +1,4 @@
-"""Execution of a merge, step by step."""
+"""Execution of a merge."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltareplay._table.merge import When
+from deltareplay._table.merge import Then, When
 from deltareplay._transaction.written import Written
 from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.table_argument import TableLike
@@ -19,12 +19,7 @@ from deltareplay.spark.dml.merge import clauses as merge_clauses
 from deltareplay.spark.dml.merge.clauses import Clause, JoinedColumns
 from deltareplay.spark.dml.merge.repeatability import MergeSource, repeatable
 from deltareplay.spark.dml.rewrite import Rewrite, with_images
-from deltareplay.spark.dml.statement import (
-    Statement,
-    analyzed,
-    as_column,
-    note_read,
-)
+from deltareplay.spark.dml.statement import DmlStatement, analyzed, as_column, record_read
 from deltareplay.spark.dml.target_rows import EXTRA_ROW, RowSets, bit, words
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
 
 _MATCHED: When = "matched"
 _INSERTED: When = "not_matched"
-_ALONE: When = "not_matched_by_source"
+_NOT_BY_SOURCE: When = "not_matched_by_source"
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,7 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
     """Execute a merge; see ``Merge.execute``."""
     merge_clauses.check(clauses)
     source, target_alias = arguments.source, arguments.target_alias
-    statement = Statement.of(
+    statement = DmlStatement.of(
         arguments.spark,
         arguments.table,
         arguments.root,
@@ -72,32 +67,32 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
     if any(clause.then != "insert" for clause in clauses):
         statement.refuse_append_only()
     if arguments.evolves:
-        statement = statement.evolved(merge_clauses.joining(source.fields, clauses))
+        statement = statement.evolved(merge_clauses.source_fields_to_add(source.fields, clauses))
     merge_clauses.refuse_untyped(source.fields, clauses, statement.target.void_columns)
     transaction = statement.begin("MERGE", merge_clauses.parameters(arguments.on, clauses))
     if statement.is_repeated(transaction):
         return Written(transaction.commit(), {})
     columns = JoinedColumns.of(statement, source, target_alias)
     empty = statement.empty(target_alias)
-    with subqueries.of(arguments.spark) as opened_queries:
-        opened = [
+    with subqueries.views(arguments.spark) as views:
+        clauses = [
             replace(
                 clause,
-                condition=opened_queries.opened(clause.condition),
-                values=None if clause.values is None else opened_queries.values(clause.values),
+                condition=views.substitute(clause.condition),
+                values=None if clause.values is None else views.substitute_values(clause.values),
             )
             for clause in clauses
         ]
         pairs = analyzed(lambda: columns.with_copies(empty.crossJoin(source.rows)))
-        on, clauses = _repeatable(opened_queries.opened(arguments.on), opened, columns, pairs)
+        on, clauses = _repeatable(views.substitute(arguments.on), clauses, columns, pairs)
         execution = MergeExecution(statement, transaction, on, clauses, columns, arguments.evolves)
         joined = execution.check(empty, source.rows)
         filter = None
-        if not any(clause.when == _ALONE for clause in clauses):
+        if not any(clause.when == _NOT_BY_SOURCE for clause in clauses):
             filter = target_filter(
                 on, statement.snapshot, target_alias, lambda: joined, joined=True
             )
-        note_read(transaction, filter)
+        record_read(transaction, filter)
         with source.stable(statement.target, arguments.root) as rows:
             return execution.run(rows, statement.candidates(filter))
 
@@ -105,19 +100,19 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
 def _repeatable(
     on: Any, clauses: Sequence[Clause], columns: JoinedColumns, pairs: DataFrame
 ) -> tuple[Any, list[Clause]]:
-    """Return conditions that can be evaluated twice.
+    """Return the conditions in a form that can be evaluated twice.
 
     ``pairs`` is an empty frame of joined rows.
     """
     now = datetime.datetime.now(datetime.timezone.utc)
-    fixed = [
+    repeatable_clauses = [
         replace(
             clause,
             condition=repeatable(clause.condition, columns.visible(pairs, clause.when), now),
         )
         for clause in clauses
     ]
-    return repeatable(on, pairs, now), fixed
+    return repeatable(on, pairs, now), repeatable_clauses
 
 
 @dataclass(frozen=True)
@@ -131,29 +126,29 @@ class MergeExecution:
         evolves: Whether the schema evolves.
     """
 
-    statement: Statement
+    statement: DmlStatement
     transaction: Transaction
     on: Any
     clauses: Sequence[Clause]
     columns: JoinedColumns
     evolves: bool
 
-    def _has(self, when: str, *kinds: str) -> bool:
-        return any(clause.when == when and clause.then in kinds for clause in self.clauses)
+    def _has(self, when: When, *actions: Then) -> bool:
+        return any(clause.when == when and clause.then in actions for clause in self.clauses)
 
     def check(self, empty: DataFrame, source: DataFrame) -> DataFrame:
-        """Let Spark analyze the merge before the first job; return the joined frame.
+        """Let Spark analyze the merge before the first job; return the empty joined frame.
 
         Args:
             empty: An empty frame with the table's columns.
-            source: The source.
+            source: The rows of the source.
 
         Raises:
             InvalidArgumentError: Spark cannot resolve an expression.
         """
         pairs = analyzed(lambda: empty.join(source, as_column(self.on), "full"))
         joined = self.columns.with_copies(pairs)
-        analyzed(lambda: self._changed(joined, (_MATCHED, _INSERTED, _ALONE)))
+        analyzed(lambda: self._changed(joined, (_MATCHED, _INSERTED, _NOT_BY_SOURCE)))
         return pairs
 
     def run(self, source: DataFrame, candidates: Candidates) -> Written:
@@ -168,8 +163,8 @@ class MergeExecution:
             metrics = _metrics(rewrite, matches)
             self._check_counts(metrics)
             self.transaction.set_metrics(metrics)
-        is_idle = not matches.modified and not rewrite.metrics["output_rows"]
-        if is_idle and not target.adds_columns and not self.statement.is_idempotent:
+        changes_rows = matches.modified or rewrite.metrics["output_rows"]
+        if not changes_rows and not target.adds_columns and not self.statement.is_idempotent:
             rewrite.discard()
             self.transaction.abort()
             return Written(None, metrics)
@@ -191,7 +186,7 @@ class MergeExecution:
         return self.columns.with_copies(target.join(source, as_column(self.on), how))
 
     def _target(self, rows: DataFrame) -> DataFrame:
-        """Name rows of the table as the conditions do."""
+        """Give rows of the table the alias that conditions refer to."""
         return rows.alias(self.columns.target_alias)
 
     def _matches(self, source: DataFrame, candidates: Candidates) -> _Matches:
@@ -199,49 +194,45 @@ class MergeExecution:
         from pyspark.sql import functions as sf
 
         spark = self.statement.spark
-        alone = self._has(_ALONE, "update", "delete")
-        if not alone and not self._has(_MATCHED, "update", "delete"):
-            return _Matches.none(spark, source.count())
+        has_unmatched = self._has(_NOT_BY_SOURCE, "update", "delete")
+        if not has_unmatched and not self._has(_MATCHED, "update", "delete"):
+            return _Matches.of_inserts(spark, source.count())
         target = self._target(candidates.rows())
-        joined = self._joined(target, source, "left" if alone else "inner")
+        joined = self._joined(target, source, "left" if has_unmatched else "inner")
         matched = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
-        whens: dict[When, Column] = {_MATCHED: matched, _ALONE: ~matched}
-        numbered = merge_clauses.numbered(joined, self.clauses, whens, self.columns)
+        kinds: dict[When, Column] = {_MATCHED: matched, _NOT_BY_SOURCE: ~matched}
+        rows = merge_clauses.with_clause(joined, self.clauses, kinds, self.columns)
         bits = {"matched": _bits(matched)}
-        for when, kind in _CHANGES:
-            which = [
-                at
-                for at, clause in enumerate(self.clauses)
-                if (clause.when, clause.then) == (when, kind)
+        for when, action in _CHANGES:
+            indexes = [
+                index
+                for index, clause in enumerate(self.clauses)
+                if (clause.when, clause.then) == (when, action)
             ]
-            bits[f"{when} {kind}"] = _bits(sf.col(hidden_columns.CLAUSE).isin(which))
+            bits[f"{when} {action}"] = _bits(sf.col(hidden_columns.CLAUSE).isin(indexes))
         pairs = sf.count_if(matched).alias(_PAIRS)
-        table = words(
-            numbered, bits, pairs, extra_row=source.agg(sf.count(sf.lit(1)).alias(_PAIRS))
-        )
-        matches = _Matches.of(spark, table)
-        several = matches.pairs > len(matches.matched or ())
-        if several and not merge_clauses.takes_several(self.clauses):
-            self._refuse_several(joined)
+        source_count = source.agg(sf.count(sf.lit(1)).alias(_PAIRS))
+        matches = _Matches.of(spark, words(rows, bits, pairs, extra_row=source_count))
+        has_several_matches = matches.pairs > len(matches.matched or ())
+        if has_several_matches and not merge_clauses.allows_several_matches(self.clauses):
+            self._refuse_several_matches(joined)
         return matches
 
-    def _refuse_several(self, joined: DataFrame) -> None:
+    def _refuse_several_matches(self, joined: DataFrame) -> None:
         from pyspark.sql import functions as sf
 
         keys = [hidden_columns.FILE, hidden_columns.ROW_NUMBER]
         row = sf.struct(
-            *[self.columns.old(field).alias(field.name) for field in self.statement.known_fields]
+            *[self.columns.old(field).alias(field.name) for field in self.statement.fields_before]
         )
         pairs = joined.where(sf.col(hidden_columns.FROM_SOURCE)).groupBy(*keys)
-        several = pairs.agg(
+        counted = pairs.agg(
             sf.count(sf.lit(1)).alias("n"), sf.first(row.cast("string")).alias("row")
         )
-        duplicate = several.where("n > 1").head()
-        example = (
-            "" if duplicate is None else f", such as {duplicate['n']} the row {duplicate['row']}"
-        )
+        example = counted.where("n > 1").head()
+        detail = "" if example is None else f", such as {example['n']} the row {example['row']}"
         raise InvalidArgumentError(
-            f"several source rows match one target row{example}; a target row may match at most "
+            f"several source rows match one target row{detail}; a target row may match at most "
             "one source row. Make the keys of the source unique, or narrow `on`; nothing was "
             "written",
             code="rows.ambiguous",
@@ -252,30 +243,31 @@ class MergeExecution:
     ) -> DataFrame | None:
         """Return the rows to write; None if there are none."""
         has_feed = self.statement.target.has_feed
-        kinds = ("update", "delete") if has_feed else ("update",)
+        actions = ("update", "delete") if has_feed else ("update",)
         inserts = self._has(_INSERTED, "insert")
-        several = merge_clauses.takes_several(self.clauses)
+        allows_several = merge_clauses.allows_several_matches(self.clauses)
         parts = []
-        if inserts or any(matches.changed[_MATCHED, kind] for kind in kinds):
+        if inserts or any(matches.changed[_MATCHED, action] for action in actions):
             target = candidates.rows()
             if matches.matched is not None:
                 target = matches.matched.only(candidates.rows(matches.matched.counts))
             joined = self._joined(self._target(target), source, "right" if inserts else "inner")
             # several pairs of a deleted row are a single change
-            which = (_INSERTED,) if several else (_MATCHED, _INSERTED)
-            parts.append(self._changed(joined, which))
-        if several and has_feed and (deleted := matches.changed[_MATCHED, "delete"]):
+            whens = (_INSERTED,) if allows_several else (_MATCHED, _INSERTED)
+            parts.append(self._changed(joined, whens))
+        if allows_several and has_feed and (deleted := matches.changed[_MATCHED, "delete"]):
             parts.append(self._of_target(deleted, candidates, source, _MATCHED))
-        alone = [matches.changed[_ALONE, kind] for kind in kinds]
-        if any(alone):
-            parts += [self._of_target(rows, candidates, source, _ALONE) for rows in alone if rows]
+        unmatched = [matches.changed[_NOT_BY_SOURCE, action] for action in actions]
+        parts += [
+            self._of_target(rows, candidates, source, _NOT_BY_SOURCE) for rows in unmatched if rows
+        ]
         if not parts:
             return None
         changed = functools.reduce(lambda left, right: left.unionByName(right), parts)
         hidden = [column for column in _EXTRA_COLUMNS if column in changed.columns]
         rows = table_rows(changed, self.statement.target, hidden)
         if has_feed:
-            return with_images(rows, self.columns.fields)
+            return with_images(rows, self.columns.written_fields)
         return rows.drop(hidden_columns.KIND)
 
     def _of_target(
@@ -294,47 +286,52 @@ class MergeExecution:
     def _changed(
         self,
         joined: DataFrame,
-        which: Sequence[When],
+        whens: Sequence[When],
         selected: Mapping[When, Column] | None = None,
     ) -> DataFrame:
-        """Apply clauses to joined rows; return the table's columns, the kind, ids and old row.
+        """Apply clauses to joined rows; return the table's columns, and hidden columns.
 
         Args:
             joined: The rows.
-            which: The kinds of clauses that apply to them.
+            whens: The kinds of clauses that apply to them.
             selected: The rows to which each kind applies; by default as the join determines.
         """
         from pyspark.sql import functions as sf
 
         from_source = sf.col(hidden_columns.FROM_SOURCE).isNotNull()
         from_table = sf.col(hidden_columns.FILE).isNotNull()
-        whens = {
+        kinds = {
             _MATCHED: from_source & from_table,
             _INSERTED: from_source & ~from_table,
-            _ALONE: ~from_source,
+            _NOT_BY_SOURCE: ~from_source,
         }
-        feed_too = self.statement.target.has_feed
-        kinds = {at: clause.then for at, clause in enumerate(self.clauses)}
+        has_feed = self.statement.target.has_feed
+        actions = [clause.then for clause in self.clauses]
         changed = merge_clauses.changed(
             joined,
             self.clauses,
-            selected or {when: whens[when] for when in which},
+            selected or {when: kinds[when] for when in whens},
             self.columns,
-            [at for at, kind in kinds.items() if feed_too or kind != "delete"],
+            [index for index, action in enumerate(actions) if has_feed or action != "delete"],
             evolves=self.evolves,
         )
         kind: Any = sf
-        for at, then in kinds.items():
-            kind = kind.when(sf.col(hidden_columns.CLAUSE) == at, then)
+        for index, action in enumerate(actions):
+            kind = kind.when(sf.col(hidden_columns.CLAUSE) == index, action)
         extra_columns = [kind.alias(hidden_columns.KIND)]
         if hidden_columns.OLD_ROW_ID in changed.columns:
             extra_columns.append(sf.col(hidden_columns.OLD_ROW_ID))
             extra_columns.append(sf.lit(None).cast("bigint").alias(hidden_columns.OLD_VERSION))
-        if feed_too:
-            before = [self.columns.old(field).alias(field.name) for field in self.columns.fields]
+        if has_feed:
+            fields = self.columns.written_fields
+            before = [self.columns.old(field).alias(field.name) for field in fields]
             extra_columns.append(sf.struct(*before).alias(hidden_columns.BEFORE))
-        own = [column for column in changed.columns if not column.startswith(hidden_columns.PREFIX)]
-        return changed.select(*[sf.col(names.quoted(column)) for column in own], *extra_columns)
+        table_columns = [
+            sf.col(names.quoted(column))
+            for column in changed.columns
+            if not column.startswith(hidden_columns.PREFIX)
+        ]
+        return changed.select(*table_columns, *extra_columns)
 
 
 @dataclass(frozen=True)
@@ -343,10 +340,10 @@ class _Matches:
 
     Attributes:
         matched: Rows that match a source row; None if no clause needs them.
-        changed: Rows that clauses change, by the kind of clause and the kind of change.
+        changed: Rows that clauses change, by the kind of clause and its action.
         modified: All rows that clauses change.
         source_rows: The number of source rows.
-        pairs: The number of matching pairs of rows.
+        pairs: The number of pairs of matching rows.
     """
 
     matched: RowSets | None
@@ -356,9 +353,9 @@ class _Matches:
     pairs: int
 
     @classmethod
-    def none(cls, spark: SparkSession, source_rows: int) -> _Matches:
+    def of_inserts(cls, spark: SparkSession, source_rows: int) -> _Matches:
         """Return the result of a merge that only inserts, which does not run the first query."""
-        nothing = RowSets.none(spark)
+        nothing = RowSets.empty(spark)
         return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
 
     @classmethod
@@ -370,19 +367,21 @@ class _Matches:
         pairs = pc.sum(table[_PAIRS]).as_py() or 0
         columns = {change: f"{change[0]} {change[1]}" for change in _CHANGES}
         changed = {change: RowSets.of_words(spark, table, name) for change, name in columns.items()}
-        every = RowSets.of_words(spark, table, *columns.values())
+        modified = RowSets.of_words(spark, table, *columns.values())
         matched = RowSets.of_words(spark, table, "matched")
-        return cls(matched, changed, every, source_rows, pairs)
+        return cls(matched, changed, modified, source_rows, pairs)
 
-    def count(self, kind: str, *whens: When) -> int:
+    def count(self, action: str, *whens: When) -> int:
         """Return the number of rows that clauses update, or delete."""
-        return sum(len(self.changed[when, kind]) for when in whens or (_MATCHED, _ALONE))
+        return sum(len(self.changed[when, action]) for when in whens or (_MATCHED, _NOT_BY_SOURCE))
 
 
 #: The column that counts pairs of rows; in the extra row, the rows of the source.
 _PAIRS = "pairs"
 
-_CHANGES = [(when, kind) for when in (_MATCHED, _ALONE) for kind in ("update", "delete")]
+_CHANGES = [
+    (when, action) for when in (_MATCHED, _NOT_BY_SOURCE) for action in ("update", "delete")
+]
 
 
 def _bits(condition: Column) -> Column:
@@ -408,10 +407,10 @@ def _metrics(rewrite: Rewrite, matches: _Matches) -> dict[str, int]:
         "numTargetRowsInserted": files["output_rows"] - files["copied"] - updated,
         "numTargetRowsUpdated": updated,
         "numTargetRowsMatchedUpdated": matches.count("update", _MATCHED),
-        "numTargetRowsNotMatchedBySourceUpdated": matches.count("update", _ALONE),
+        "numTargetRowsNotMatchedBySourceUpdated": matches.count("update", _NOT_BY_SOURCE),
         "numTargetRowsDeleted": deleted,
         "numTargetRowsMatchedDeleted": matches.count("delete", _MATCHED),
-        "numTargetRowsNotMatchedBySourceDeleted": matches.count("delete", _ALONE),
+        "numTargetRowsNotMatchedBySourceDeleted": matches.count("delete", _NOT_BY_SOURCE),
         "numTargetRowsCopied": files["copied"],
         "numOutputRows": files["output_rows"],
         "numTargetFilesAdded": files["added"],

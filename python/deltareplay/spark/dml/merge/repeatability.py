@@ -1,7 +1,7 @@
 """Sources and conditions of a merge, made repeatable.
 
-A merge finds rows in one query, and writes them in another. Each query has its own current time and
-its own random numbers.
+A merge finds rows in one query, and writes them in another; each query has its own current time and
+random numbers.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from deltareplay.spark.dml.statement import Expression
     from deltareplay.spark.writing.target_table import TargetTable
 
-#: Nodes of a plan that return the same rows for the same input. Limits, windows and aggregates of
-#: floating-point numbers do not: they depend on the order of rows.
+#: Nodes of a plan that return the same rows for the same input. Others, such as limits, windows and
+#: aggregates of floating-point numbers, depend on the order of rows.
 _STABLE = (
     "Filter",
     "Join",
@@ -48,7 +48,7 @@ _STABLE = (
 #: Patterns of expressions whose values may change, even if Spark regards them as deterministic.
 _UNSTABLE = ("CURRENT_LIKE", "PYTHON_UDF", "SCALA_UDF")
 
-#: Settings under which every date and timestamp is kept as it is.
+#: Settings under which every date and timestamp is stored unchanged.
 _EXACT = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
@@ -62,6 +62,7 @@ class MergeSource:
     Attributes:
         frame: The rows, under the alias.
         alias: The alias; None if the columns have several.
+        fields: The columns.
     """
 
     frame: DataFrame
@@ -90,9 +91,9 @@ class MergeSource:
                 )
             keys.add(field.key)
         if alias is None:
-            own = _aliases(frame)
-            alias = next(iter(own)) if len(own) == 1 else None
-            if own and _is_stable(frame):
+            aliases = _aliases(frame)
+            alias = next(iter(aliases)) if len(aliases) == 1 else None
+            if aliases and _is_stable(frame):
                 return cls(frame, alias, fields)
             alias = alias or "source"  # a stored copy needs an alias
         return cls(frame.alias(alias), alias, fields)
@@ -100,14 +101,14 @@ class MergeSource:
     @property
     def columns(self) -> list[tuple[Field, str]]:
         """The columns, each with the name of its copy in joined rows."""
-        return [(field, f"{_COLUMN}{at}") for at, field in enumerate(self.fields)]
+        return [(field, f"{_COLUMN}{index}") for index, field in enumerate(self.fields)]
 
     @property
     def rows(self) -> DataFrame:
         """The source with ``hidden_columns.FROM_SOURCE`` and copies of its columns."""
-        return self._marked(self.frame)
+        return self._with_hidden_columns(self.frame)
 
-    def _marked(self, frame: DataFrame) -> DataFrame:
+    def _with_hidden_columns(self, frame: DataFrame) -> DataFrame:
         from pyspark.sql import functions as sf
 
         copies = {copy: sf.col(names.quoted(field.name)) for field, copy in self.columns}
@@ -136,7 +137,7 @@ class MergeSource:
             writer.options(**options).parquet(directory.path)
             reader = spark.read.options(**options).schema(self.frame.schema)
             stored = reader.parquet(glob_escaped(directory.path))
-            yield self._marked(stored.alias(self.alias or "source"))
+            yield self._with_hidden_columns(stored.alias(self.alias or "source"))
         finally:
             directory.discard()
 
@@ -149,8 +150,8 @@ def _aliases(frame: DataFrame) -> set[str]:
     if capabilities.is_classic(frame.sparkSession):
         plan = internals.analyzed_plan(frame)
         output = plan.output()
-        paths = [output.apply(at).qualifier() for at in range(output.size())]
-        return {str(path.last()) for path in paths if path.size()}
+        qualifiers = [output.apply(index).qualifier() for index in range(output.size())]
+        return {str(qualifier.last()) for qualifier in qualifiers if qualifier.size()}
     return _aliases_in(internals.connect_plan(frame))
 
 
@@ -169,7 +170,7 @@ def _aliases_in(plan: Any) -> set[str]:
 
 
 def _is_stable(frame: DataFrame) -> bool:
-    """Return whether the plan of a frame is repeatable; Connect has no plan to inspect."""
+    """Return whether the plan of a frame is repeatable; False on Connect, which hides the plan."""
     if not capabilities.is_classic(frame.sparkSession):
         return False
     plan = internals.analyzed_plan(frame)
@@ -184,14 +185,14 @@ def _is_repeatable(plan: Any) -> bool:
     if name not in _STABLE or not plan.deterministic():
         return name == "LogicalRelation" and _is_of_snapshot(plan)
     children = plan.children()
-    return all(_is_repeatable(children.apply(at)) for at in range(children.size()))
+    return all(_is_repeatable(children.apply(index)) for index in range(children.size()))
 
 
 def _is_of_snapshot(leaf: Any) -> bool:
     """Return whether a relation reads the files of a version, which do not change."""
     try:
         return "SnapshotFiles" in leaf.relation().location().getClass().getName()
-    except Exception:  # another kind of relation has no location
+    except Exception:  # other kinds of relations have no location
         return False
 
 
@@ -252,9 +253,9 @@ def freeze_current_time(
     literal = f"TIMESTAMP '{now.strftime('%Y-%m-%dT%H:%M:%S.%f')}Z'"
     column_names = {column.upper() for column in columns}
     result, position = "", 0
-    every = tokens(text)
-    for number, token in enumerate(every):
-        end = _end_of_call(every, number, column_names)
+    parsed = tokens(text)
+    for index, token in enumerate(parsed):
+        end = _end_of_call(parsed, index, column_names)
         if end is not None:
             name = token.text.upper()
             time = _time_of_day(literal, spark) if name == "CURRENT_TIME" else None
@@ -269,24 +270,24 @@ def _time_of_day(literal: str, spark: SparkSession) -> str:
     return str(row[0])
 
 
-def _end_of_call(every: list[Token], number: int, column_names: Collection[str]) -> int | None:
+def _end_of_call(parsed: list[Token], index: int, column_names: Collection[str]) -> int | None:
     """Return the end of a call for the current time at a token; None if there is none."""
-    token = every[number]
-    if not token.is_word(*_CLOCK) or (number and every[number - 1].text == "."):
+    token = parsed[index]
+    if not token.is_word(*_CLOCK) or (index and parsed[index - 1].text == "."):
         return None
-    following = [token.text for token in every[number + 1 : number + 4]]
+    following = [token.text for token in parsed[index + 1 : index + 4]]
     if following[:2] == ["(", ")"]:
-        return every[number + 2].end
+        return parsed[index + 2].end
     if token.is_word("CURRENT_TIME") and following[0] == "(":
         if following == ["(", "6", ")"]:  # microseconds, the default
-            return every[number + 3].end
+            return parsed[index + 3].end
         raise _unrepeatable("current_time(...)", "has a precision")
     is_bare = token.is_word(*_BARE) and token.text.upper() not in column_names
     return token.end if is_bare and following[0] not in (".", "(") else None
 
 
 def _text(condition: Any, rows: DataFrame, now: datetime.datetime) -> str | None:
-    """Return a column that uses the current time as SQL text; None if it does not."""
+    """Return the SQL text of a column that uses the current time; None for other columns."""
     spark = rows.sparkSession
     if capabilities.is_classic(spark):
         frame = analyzed(lambda: rows.where(condition))
@@ -314,7 +315,7 @@ def _check_deterministic(condition: Expression, rows: DataFrame) -> None:
     except AnalysisException as cause:
         if cause.getCondition() == "INVALID_NON_DETERMINISTIC_EXPRESSIONS":
             raise _unrepeatable(condition, "is not deterministic") from cause
-        # other errors are those of the statement, or of joins alone
+        # other errors are reported when the statement is analyzed, or occur in joins only
 
 
 def _unrepeatable(condition: Expression, why: str) -> InvalidArgumentError:
