@@ -276,7 +276,7 @@ def _references(parser: Parser) -> list[TableReference]:
     describes = parser.takes("DESCRIBE") or parser.takes("DESC")
     if describes and not parser.takes("QUERY") and parser.sees("TABLE"):
         return []
-    if not any(parser.sees(*words) for words in (QUERY if describes else _BEGINNINGS)):
+    if not parser.sees_any(QUERY if describes else _BEGINNINGS):
         return []
     return tables_in(parser)
 

@@ -77,7 +77,7 @@ class Cache(Uncache):
             levels = [v for key, v in options.items() if key.lower() == "storagelevel"]
             statement.level = next(iter(levels), None)
             statement.options = parser.since(start)
-        if parser.takes("AS") or any(parser.sees(*words) for words in QUERY):
+        if parser.takes("AS") or parser.sees_any(QUERY):
             statement.query = parser.query()
         return statement
 

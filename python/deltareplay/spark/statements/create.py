@@ -132,7 +132,7 @@ class CreateTable(Statement):
         if parser.takes("USING"):
             parser.name()
         _read_options(parser, self)
-        if any(parser.sees(*words) for words in (("AS",), *QUERY)):
+        if parser.sees("AS") or parser.sees_any(QUERY):
             if self.columns:
                 raise parser.invalid("CREATE TABLE ... AS takes its columns from the query")
             parser.takes("AS")
@@ -294,7 +294,7 @@ def _columns(parser: Parser) -> tuple[NewColumn, ...]:
 def _column(parser: Parser) -> NewColumn:
     after_name = parser.tokens[parser.index + 2 : parser.index + 3]
     has_name = parser.sees("CONSTRAINT") and any(t.is_word(*_CONSTRAINED) for t in after_name)
-    if has_name or any(parser.sees(*words) for words in _CONSTRAINTS):
+    if has_name or parser.sees_any(_CONSTRAINTS):
         raise _unsupported_constraint()
     name = parser.identifier()
     data_type = parser.data_type()

@@ -13,6 +13,7 @@ from deltareplay.spark.definition.definition import Definition
 from deltareplay.spark.schema.frames import empty_frame
 from deltareplay.spark.session import capabilities
 from deltareplay.spark.statements import create
+from deltareplay.spark.statements.show import protocol_properties
 from deltareplay.spark.statements.statement import Statement
 from deltareplay.spark.syntax import names
 from deltareplay.spark.syntax.parser import Name, Parser
@@ -89,12 +90,7 @@ class CreateTableLike(create.CreateTable):
 
 def _of_delta_table(snapshot: Snapshot) -> Definition:
     """Return the definition of a Delta table, with the features of its protocol."""
-    protocol = snapshot.protocol
     properties = create.defining_properties(snapshot.metadata.configuration)
-    features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    properties |= {f"delta.feature.{feature}": "supported" for feature in features}
-    properties["delta.minReaderVersion"] = str(protocol.min_reader_version)
-    properties["delta.minWriterVersion"] = str(protocol.min_writer_version)
     fields = Struct.parse(snapshot.schema_json).fields
     return Definition(
         "create",
@@ -102,7 +98,7 @@ def _of_delta_table(snapshot: Snapshot) -> Definition:
         columns=[create.declared(field) for field in fields],
         partition_by=snapshot.partition_columns,
         cluster_by=clustering_columns(snapshot),
-        properties=properties,
+        properties=properties | protocol_properties(snapshot.protocol),
     )
 
 

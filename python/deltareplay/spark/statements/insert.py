@@ -110,11 +110,6 @@ class Insert(SharedStatement):
             self.query, self.query_alias = _split_alias(self.query)
         return True
 
-    @property
-    def constants(self) -> dict[str, str]:
-        """The partition columns that have a constant value in the statement."""
-        return {name: value for name, value in self.partition.items() if value is not None}
-
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         """Write the rows of the query, cast to the types of the table.
 
@@ -131,7 +126,7 @@ class Insert(SharedStatement):
         _check_listed(self.columns or (), target)
         columns = self.columns or [field.name for field in target.fields]
         names = [column for column in columns if self.columns or column not in constants]
-        rows = queries.run(spark, self.prefix.query(_with_defaults(spark, self, names, target)))
+        rows = self._rows(spark, names, target)
         evolves = self.evolves or settings.merges_schemas(spark)
         rows = aligned_rows(
             rows,
@@ -143,27 +138,30 @@ class Insert(SharedStatement):
         )
         # ``write`` rejects duplicate columns
         rows = rows.select("*", *_values(rows, constants, target))
-        where, dynamic = self.where, False
+        where, is_dynamic = self.where, False
         if self.overwrites and where is None:
-            by_query = len(target.partition_columns) > len(constants)
-            dynamic = by_query and settings.overwrites_partitions(spark)
-            where = None if dynamic else _within(constants, target)
+            has_dynamic_columns = len(target.partition_columns) > len(constants)
+            is_dynamic = has_dynamic_columns and settings.overwrites_partitions(spark)
+            where = None if is_dynamic else _within(constants, target)
         write(
             rows,
             snapshot,
             mode="overwrite" if self.overwrites else "append",
             where=where,
-            partition_overwrite="dynamic" if dynamic else "static",
+            partition_overwrite="dynamic" if is_dynamic else "static",
             schema_mode="merge" if evolves else None,
         )
         return empty_frame(spark)
+
+    def _rows(self, spark: SparkSession, names: Sequence[str], target: TargetTable) -> DataFrame:
+        """Return the rows of the query, whose columns have these names in the table."""
+        return queries.run(spark, self.prefix.query(_with_defaults(spark, self, names, target)))
 
     def _replace(self, spark: SparkSession, snapshot: Snapshot, target: TargetTable) -> None:
         """Replace the rows of the table that match a row of the query."""
         columns = [field.name for field in target.fields]
         evolves = self.evolves or settings.merges_schemas(spark)
-        query = self.prefix.query(_with_defaults(spark, self, columns, target))
-        source = queries.run(spark, query)
+        source = self._rows(spark, columns, target)
         alias = self.query_alias
         if alias is None and self.on is not None and not capabilities.is_classic(spark):
             alias = _other_alias(self.on, [self.alias, *source.columns])
@@ -191,7 +189,6 @@ class Insert(SharedStatement):
 
 #: Keywords that may follow the name of the table; anything else is its alias.
 _AFTER_NAME = ("REPLACE", "BY", "WITH", *(words[0] for words in QUERY))
-
 
 #: Keywords that may follow a query in parentheses if it is part of a longer query.
 _SET_OPERATORS = ("UNION", "EXCEPT", "MINUS", "INTERSECT", "ORDER", "SORT", "LIMIT", "OFFSET")
@@ -228,7 +225,7 @@ def _partition(parser: Parser) -> dict[str, str | None]:
 
 def _columns(parser: Parser) -> tuple[str, ...] | None:
     """Parse a list of columns; return None if the parentheses contain a query."""
-    if not parser.sees("(") or any(parser.sees("(", *words) for words in QUERY):
+    if not parser.sees("(") or parser.sees_any(("(", *words) for words in QUERY):
         return None
     return tuple(parser.in_parentheses(parser.identifier))
 
@@ -277,7 +274,7 @@ def _check_positions(using: Sequence[str], rows: DataFrame, columns: Sequence[st
 
 
 def _constants(statement: Insert, target: TargetTable) -> dict[str, str]:
-    """Return the values of partition columns, by name in the table's spelling."""
+    """Return the constant values of partition columns, by name in the table's spelling."""
     spellings = {name.lower(): name for name in target.partition_columns}
     for name in statement.partition:
         if name.lower() not in spellings:
@@ -286,7 +283,11 @@ def _constants(statement: Insert, target: TargetTable) -> dict[str, str]:
                 f"{', '.join(spellings.values()) or 'none'}: take its values from the query",
                 code="write.partitions",
             )
-    return {spellings[name.lower()]: value for name, value in statement.constants.items()}
+    return {
+        spellings[name.lower()]: value
+        for name, value in statement.partition.items()
+        if value is not None
+    }
 
 
 def _values(rows: DataFrame, constants: dict[str, str], target: TargetTable) -> list[Column]:
@@ -327,7 +328,7 @@ def _with_defaults(
         return statement.query
     edits, query = [], Sql.of(statement.query)
     fields = {field.key: field for field in target.fields}
-    for values in _rows(Parser(query)):
+    for values in _value_rows(Parser(query)):
         for value, name in zip(values, names, strict=False):
             field = fields.get(name.lower())
             if field is not None and is_default(value):
@@ -337,7 +338,7 @@ def _with_defaults(
     return query.edited(edits)
 
 
-def _rows(parser: Parser) -> Iterator[list[Sql]]:
+def _value_rows(parser: Parser) -> Iterator[list[Sql]]:
     """Yield the expressions of each row of ``VALUES``, or those of ``SELECT`` without ``*``."""
     if parser.takes("SELECT"):
         values = parser.list_of(lambda: parser.until((",",), ("FROM",)))

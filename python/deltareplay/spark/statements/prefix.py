@@ -94,7 +94,7 @@ def _inserts(parser: Parser) -> list[int]:
         if parser.sees("("):
             parser.skip_parentheses()
             continue
-        if any(parser.sees("INSERT", word) for word in ("INTO", "OVERWRITE", "WITH")):
+        if parser.sees_any(("INSERT", word) for word in ("INTO", "OVERWRITE", "WITH")):
             inserts.append(parser.token.start)
         parser.index += 1
     return inserts

@@ -21,6 +21,7 @@ from deltareplay.spark.syntax.parser import Name, Parser
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from deltareplay._protocol.protocol import Protocol
     from deltareplay._snapshot.snapshot import Snapshot
     from deltareplay.spark.catalog.lookup import CatalogEntry
 
@@ -168,16 +169,18 @@ def _details(snapshot: Snapshot, name: Name) -> list[Row]:
 
 def _properties(snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return the table properties, including those for the protocol."""
-    protocol = snapshot.protocol
+    properties = snapshot.metadata.configuration | protocol_properties(snapshot.protocol)
+    return sorted(properties.items())
+
+
+def protocol_properties(protocol: Protocol) -> dict[str, str]:
+    """Return the properties by which CREATE TABLE requests a protocol."""
     features = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
-    return sorted(
-        {
-            **snapshot.metadata.configuration,
-            "delta.minReaderVersion": str(protocol.min_reader_version),
-            "delta.minWriterVersion": str(protocol.min_writer_version),
-            **{f"delta.feature.{feature}": "supported" for feature in features},
-        }.items()
-    )
+    return {
+        "delta.minReaderVersion": str(protocol.min_reader_version),
+        "delta.minWriterVersion": str(protocol.min_writer_version),
+        **{f"delta.feature.{feature}": "supported" for feature in features},
+    }
 
 
 def _property(snapshot: Snapshot, name: Name, key: str) -> list[Row]:

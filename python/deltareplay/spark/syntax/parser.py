@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -83,6 +83,10 @@ class Parser:
             token.is_word(word) or (token.kind == "symbol" and token.text == word)
             for token, word in zip(ahead, words, strict=True)
         )
+
+    def sees_any(self, alternatives: Iterable[tuple[str, ...]]) -> bool:
+        """Return whether one of several sequences of keywords and symbols comes next."""
+        return any(self.sees(*words) for words in alternatives)
 
     def takes(self, *words: str) -> bool:
         """Move past these keywords and symbols if they come next; return whether they did."""
@@ -217,7 +221,7 @@ class Parser:
 
     def until(self, *stops: tuple[str, ...]) -> Sql:
         """Return the expression before one of these words, outside of parentheses and ``CASE``."""
-        return self._until(lambda _: any(self.sees(*words) for words in stops), "an expression")
+        return self._until(lambda _: self.sees_any(stops), "an expression")
 
     def expression(self) -> Sql:
         """Return the expression before a comma."""
@@ -266,7 +270,7 @@ class Parser:
         if last.kind == "end" or last.is_word("DISTINCT"):  # IS DISTINCT FROM
             return False
         if not self.sees("("):
-            return self.sees("BY", "NAME") or any(self.sees(*words) for words in QUERY[:-1])
+            return self.sees("BY", "NAME") or self.sees_any(QUERY[:-1])
         is_complete = last.kind in ("quoted", "string") or last.text == ")"
         is_complete |= last.kind == "word" and not last.is_word(*_BEFORE_SUBQUERIES)
         return is_complete and any(
@@ -358,7 +362,7 @@ class Parser:
 
     def query(self) -> Sql:
         """Return the text of a query, which extends to the end of the statement."""
-        if not any(self.sees(*words) for words in QUERY):
+        if not self.sees_any(QUERY):
             raise self.expected("a query")
         start, self.index = self.index, len(self.tokens) - 1
         while self.tokens[self.index - 1].text == ";":

@@ -355,8 +355,8 @@ class _Matches:
     @classmethod
     def of_inserts(cls, spark: SparkSession, source_rows: int) -> _Matches:
         """Return the result of a merge that only inserts, which does not run the first query."""
-        nothing = RowSets.empty(spark)
-        return cls(None, dict.fromkeys(_CHANGES, nothing), nothing, source_rows, 0)
+        empty = RowSets.empty(spark)
+        return cls(None, dict.fromkeys(_CHANGES, empty), empty, source_rows, 0)
 
     @classmethod
     def of(cls, spark: SparkSession, table: pa.Table) -> _Matches:
