@@ -44,6 +44,11 @@ def test_insert_into_matches_columns_by_position(delta: Any, named: str) -> None
     assert rows(delta, named) == ROWS
     frame(delta).where("id = 1").write.insertInto(named, overwrite=True)
     assert rows(delta, named) == ROWS[:1]
+    for mode in ("error", "ignore"):  # Spark appends
+        frame(delta).where("id = 1").write.mode(mode).insertInto(named)
+    assert rows(delta, named) == ROWS[:1] * 3
+    frame(delta).where("id = 1").write.mode("Overwrite").insertInto(named)
+    assert rows(delta, named) == ROWS[:1]
     dynamic = frame(delta).where("id = 2").write.mode("overwrite")
     dynamic.option("partitionOverwriteMode", "dynamic").insertInto(named)
     assert rows(delta, named) == ROWS
@@ -92,6 +97,9 @@ def test_save_as_table_creates_a_table(delta: Any, name: str) -> None:
         with pytest.raises(dr.InvalidArgumentError) as caught:
             refused.saveAsTable(f"{name}_other")
         assert caught.value.code == "option.write"
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        frame(delta).write.saveAsTable(f"{name}_other", format="delta", mode="other")
+    assert caught.value.code == "write.mode"
     assert not delta.catalog.tableExists(f"{name}_other")
     dr_spark.sql(delta, f"DROP TABLE {name}")
 

@@ -28,15 +28,8 @@ if TYPE_CHECKING:
 #: A placeholder for the path in the options; the catalog has the path of the table.
 _NO_PATH = "/"
 
-#: Spark's names of modes, in lower case, and those of ``write``.
-_MODES = {
-    "append": "append",
-    "overwrite": "overwrite",
-    "ignore": "ignore",
-    "error": "error",
-    "errorifexists": "error",
-    "default": "error",
-}
+#: Spark's other names of the mode ``error``, in lower case.
+_ERROR_MODES = ("errorifexists", "default")
 
 
 def insert(
@@ -48,8 +41,8 @@ def insert(
         df: The rows, which are cast to the types of the table.
         name: The name of the table.
         options: The options of the writer.
-        mode: ``append``, which is the default; ``overwrite``; or ``dynamic``, which replaces the
-            partitions of the rows.
+        mode: ``overwrite``, or ``dynamic``, which replaces the partitions of the rows. As in Spark,
+            all other modes append.
         by_name: Whether columns are matched by name instead of position.
 
     Raises:
@@ -65,7 +58,8 @@ def insert(
     rows = aligned_rows(df, columns, target, evolves=evolves, by_name=by_name)
     if mode == "dynamic":
         options, mode = {**options, "partitionOverwriteMode": mode}, "overwrite"
-    _write(rows, table, options, (mode or "append").lower())
+    overwrites = mode is not None and mode.lower() == "overwrite"
+    _write(rows, table, options, "overwrite" if overwrites else "append")
 
 
 def save(
@@ -94,7 +88,8 @@ def save(
             "names the table",
             code="option.write",
         )
-    _write(df, name, options, _MODES[(mode or "error").lower()], partition_by)
+    mode = (mode or "error").lower()
+    _write(df, name, options, "error" if mode in _ERROR_MODES else mode, partition_by)
 
 
 def streamed(
