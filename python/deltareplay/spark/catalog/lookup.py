@@ -155,7 +155,7 @@ def cached_lookups() -> Iterator[None]:
 
 
 def find(spark: SparkSession, parts: Sequence[str]) -> CatalogEntry:
-    """Look a name up in the session's catalog: one query of Spark, or none for a path.
+    """Look up a name in the session's catalog: one query of Spark, or none for a path.
 
     Works without Delta's jar, because Spark lists tables without loading them.
     """

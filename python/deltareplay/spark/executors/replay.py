@@ -106,7 +106,7 @@ def files(
     keyed = reconcile == "executors" or (
         reconcile == "auto" and snapshot.log_segment.tail_size_in_bytes > DRIVER_BYTES
     )
-    # to select no columns, read one: rows without a column cannot be sent as Arrow
+    # if no columns are requested, read one: Arrow rows need a column
     names = ["path"] if columns is not None and len(columns) == 0 else columns
     plan = snapshot.replay_plan(names, filter, piece_size=piece_size, keyed=keyed)
     if keyed:

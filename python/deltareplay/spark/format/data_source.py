@@ -258,7 +258,7 @@ class DeltaReplayDataSource(DataSource):
 
         super().__init__(source.in_zone(options, self.time_zone))
         self.reading = source.resolve_time_travel(self.options, self.time_zone)
-        # all later calls use this version, although they run in several processes
+        # all later calls use this version, even if they run in other processes
         self.version = source.pinned(self.reading)
 
     def schema(self) -> Any:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 def pinned(options: Mapping[str, str]) -> int | None:
     """Return the version that a read is fixed to; None if there is nothing to read.
 
-    It is not known yet whether a read or a write follows, so invalid options are not an error here:
-    each checks its own.
+    A write may follow instead of a read, so invalid options are no error here: reads and writes
+    check their options themselves.
     """
     try:
         return ReadOptions(options).snapshot(None).version
@@ -64,7 +64,7 @@ def resolve_time_travel(options: Mapping[str, str], zone: str | None) -> dict[st
     root, version, time = split_path
     if "versionAsOf" in values or "timestampAsOf" in values:
         raise InvalidArgumentError(
-            f"{path} has a version, and so have the options: leave out one of them",
+            f"both {path} and the options set a version: leave out one of them",
             code="argument.version",
         )
     remaining = {name: text for name, text in options.items() if name.lower() != "path"}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 
-#: Functions that SQL writes between, before or after their arguments.
+#: Functions that are operators in SQL.
 _SYMBOLS = {
     "==": "({} = {})",
     "<=>": "({} <=> {})",

@@ -26,7 +26,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def condition(filter: Filter) -> Column:
-    """Convert a filter to a column: SQL is parsed by Spark, tuples are built one by one."""
+    """Convert a filter to a column: Spark parses SQL, and tuples become comparisons."""
     from pyspark.sql import functions as sf
 
     if isinstance(filter, str):

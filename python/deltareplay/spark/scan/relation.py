@@ -28,8 +28,8 @@ def relation(
             ``hidden_columns.ROW_NUMBER``.
 
     Raises:
-        InvalidArgumentError: ``columns.reserved``: a column of the table is stored under the name
-            of another one.
+        InvalidArgumentError: ``columns.reserved``: a column of the table is stored under a name
+            that the scan uses for another column.
     """
     _check_names([*(constant.field for constant in files.constants), *fields])
     rows = by_file_index.frame(spark, files, fields) if is_classic(spark) else None
@@ -46,8 +46,9 @@ def _check_names(fields: list[Field]) -> None:
     for field in fields:
         if field.key in taken:
             raise InvalidArgumentError(
-                f"a column of the table is stored as {field.name}, a name that this scan needs for "
-                "another column: read the table by the format 'deltareplay', or by Snapshot.scan",
+                f"a column of the table is stored as {field.name}, which this scan needs as the "
+                "name of another column: read the table by the format 'deltareplay', or by "
+                "Snapshot.scan",
                 code="columns.reserved",
             )
         taken.add(field.key)

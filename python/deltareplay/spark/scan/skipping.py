@@ -116,7 +116,7 @@ def _sql(condition: str | Column, frame: DataFrame) -> str | None:
         return connect_sql.sql(condition, frame.sparkSession)
     rules = internals.jvm(frame.sparkSession).org.apache.spark.sql.catalyst.optimizer
     plan = internals.analyzed_plan(frame)
-    # IN casts a column to its own type, which Rust does not look through
+    # IN adds a cast of a column to its own type, which the core does not remove
     plan = rules.SimplifyCasts.apply(rules.ConstantFolding.apply(plan))
     expression: Any = plan.condition()
     if plan.nodeName() == "Join":

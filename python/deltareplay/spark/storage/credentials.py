@@ -111,7 +111,7 @@ class HadoopCredentials:
         logged = "".join(
             f'key: "{key}"\n  value: "{value}"\n' for key, value in self.options.items()
         )
-        with contextlib.suppress(re.error):  # a pattern that only Java understands
+        with contextlib.suppress(re.error):  # a pattern that is valid in Java only
             logged = re.sub(str(spark.conf.get(REDACTION_SETTING, None) or "$^"), "", logged)
         secrets = [value for key, value in self.options.items() if _SECRET.search(key)]
         if any(secret in logged for secret in secrets):
