@@ -76,21 +76,21 @@ _EXPORTS = {
     ),
 }
 
-_HOMES = {name: module for module, names in _EXPORTS.items() for name in names}
+_MODULES = {name: module for module, names in _EXPORTS.items() for name in names}
 
-__all__ = sorted(_HOMES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used.
 
-    So the command, its completion and imports of single modules do not wait for pyarrow.
+    So neither the command and its completion nor imports of single modules wait for pyarrow.
     """
     if name == "exceptions":
         return import_module(f"{__name__}.exceptions")
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     return value
 
 

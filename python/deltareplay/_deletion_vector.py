@@ -41,7 +41,7 @@ class DeletionVector:
         )
 
     @classmethod
-    def _of(cls, native: _native.DeletionVector) -> DeletionVector:
+    def _from_native(cls, native: _native.DeletionVector) -> DeletionVector:
         self = cls.__new__(cls)
         self._vector = native
         return self
@@ -68,7 +68,7 @@ class DeletionVector:
         >>> dr.DeletionVector.decode(data, cardinality=2)
         DeletionVector(2 rows from 1 to 2)
         """
-        return cls._of(_native.DeletionVector.decode(data, offset, cardinality))
+        return cls._from_native(_native.DeletionVector.decode(data, offset, cardinality))
 
     @classmethod
     def from_rows(
@@ -100,7 +100,7 @@ class DeletionVector:
             pa.types.is_integer(array.type) or pa.types.is_null(array.type)
         ):
             array = array.cast(pa.int64())
-        return cls._of(_native.DeletionVector.from_rows(array))
+        return cls._from_native(_native.DeletionVector.from_rows(array))
 
     @classmethod
     def from_descriptor(cls, descriptor: Mapping[str, Any]) -> DeletionVector:
@@ -130,7 +130,7 @@ class DeletionVector:
             descriptor["sizeInBytes"],
             descriptor["cardinality"],
         )
-        return cls._of(native)
+        return cls._from_native(native)
 
     @staticmethod
     def pack(
@@ -246,7 +246,7 @@ class DeletionVector:
         >>> left.union(right).rows.to_pylist()
         [1, 2, 3]
         """
-        return self._of(self._vector.union(other._vector))
+        return self._from_native(self._vector.union(other._vector))
 
     def intersection(self, other: DeletionVector) -> DeletionVector:
         """Return the rows that are in both vectors; also ``&``.
@@ -258,7 +258,7 @@ class DeletionVector:
         >>> left.intersection(right).rows.to_pylist()
         [2]
         """
-        return self._of(self._vector.intersection(other._vector))
+        return self._from_native(self._vector.intersection(other._vector))
 
     def difference(self, other: DeletionVector) -> DeletionVector:
         """Return the rows of this vector that are not in the other; also ``-``.
@@ -270,7 +270,7 @@ class DeletionVector:
         >>> left.difference(right).rows.to_pylist()
         [1]
         """
-        return self._of(self._vector.difference(other._vector))
+        return self._from_native(self._vector.difference(other._vector))
 
     def encode(self) -> bytes:
         """Encode the bitmap in the portable layout.

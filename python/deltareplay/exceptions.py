@@ -65,7 +65,7 @@ class DeltaReplayError(Exception):
         line: int | None = None,
         offset: int | None = None,
     ) -> None:
-        # attributes keep what they are; a message is for people, and may have a stranger's text
+        # only the message is escaped: it is displayed, and may contain text from the table
         super().__init__(escaped_message(message))
         self.code = code
         self.path = path

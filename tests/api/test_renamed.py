@@ -125,7 +125,7 @@ def test_a_clone_by_its_old_argument(rows: dr.Table, tmp_path: Path) -> None:
 def test_a_default_by_its_old_name_changes_nothing() -> None:
     reported = {"merge_schema": renamed.Old("schema_mode", {True: "merge", False: None})}
     with pytest.warns(DeprecationWarning, match=r"write\(merge_schema=\) .*: leave it out"):
-        assert renamed._today("write", {"merge_schema": False}, reported) == {}
+        assert renamed._with_new_names("write", {"merge_schema": False}, reported) == {}
 
 
 def test_values_by_their_old_names_are_checked(rows: dr.Table, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ _COMPARISONS = {
     "greater": ">",
     "greater_equal": ">=",
 }
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def condition(node: Any) -> str | None:
 
 def _comparison(operator: str, left: Any, right: Any) -> str | None:
     if isinstance(right, Column):
-        left, right, operator = right, left, _TURNED.get(operator, operator)
+        left, right, operator = right, left, _MIRRORED.get(operator, operator)
     if not isinstance(left, Column) or not isinstance(right, pa.Scalar):
         return None
     text = _literal(left, right)
@@ -110,18 +110,22 @@ def _literal(column: Column, value: Any) -> str | None:
     """Return a value as SQL if Arrow and SQL compare it alike with the column; None otherwise."""
     if not value.is_valid or column.type is None:
         return None
-    of, with_ = column.type, value.type
+    column_type, value_type = column.type, value.type
     is_alike = (
-        of.equals(with_)
-        or (pa.types.is_integer(of) and pa.types.is_integer(with_))
-        or (pa.types.is_decimal(of) and pa.types.is_decimal(with_))
-        or (pa.types.is_float64(of) and pa.types.is_integer(with_))
-        or (_is_text(of) and _is_text(with_))
-        or (pa.types.is_timestamp(of) and pa.types.is_timestamp(with_) and with_.unit != "ns")
+        column_type.equals(value_type)
+        or (pa.types.is_integer(column_type) and pa.types.is_integer(value_type))
+        or (pa.types.is_decimal(column_type) and pa.types.is_decimal(value_type))
+        or (pa.types.is_float64(column_type) and pa.types.is_integer(value_type))
+        or (_is_text(column_type) and _is_text(value_type))
+        or (
+            pa.types.is_timestamp(column_type)
+            and pa.types.is_timestamp(value_type)
+            and value_type.unit != "ns"
+        )
     )
-    if pa.types.is_timestamp(of) and pa.types.is_timestamp(with_):
-        is_alike = is_alike and (of.tz is None) == (with_.tz is None)
-    if not is_alike or pa.types.is_float32(of) or pa.types.is_nested(of):
+    if pa.types.is_timestamp(column_type) and pa.types.is_timestamp(value_type):
+        is_alike = is_alike and (column_type.tz is None) == (value_type.tz is None)
+    if not is_alike or pa.types.is_float32(column_type) or pa.types.is_nested(column_type):
         return None
     constant = value.as_py()
     if isinstance(constant, float) and not math.isfinite(constant):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from deltareplay.exceptions import UnsupportedFeatureError
 
-#: Prefixes of the metadata that generates the values of a column.
+#: The prefix of the metadata keys of an identity column, and the key of a physical name.
 _IDENTITY = "delta.identity."
 _PHYSICAL = "delta.columnMapping.physicalName"
 

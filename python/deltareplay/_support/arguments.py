@@ -17,7 +17,7 @@ R = TypeVar("R")
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
 
-#: The core names the range of each number; it takes no larger ones to do so.
+#: The largest integer that the core takes. It reports the range of each argument itself.
 _MAX_INTEGER = 2**127 - 1
 
 
@@ -39,7 +39,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         # at the first call, since a class has many methods and a program calls few
         signature = inspect.signature(function)
         return signature, {
-            name: _of_each(rule) if parameter.kind is parameter.VAR_POSITIONAL else rule
+            name: _for_each(rule) if parameter.kind is parameter.VAR_POSITIONAL else rule
             for name, parameter in signature.parameters.items()
             if (rule := _rule(str(parameter.annotation))) is not None
         }
@@ -59,7 +59,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
             return function(*bound.args, **bound.kwargs)
         except (UnicodeEncodeError, TypeError):  # the core takes UTF-8
             for name, value in bound.arguments.items():
-                if not _encodes(value):
+                if not _is_encodable(value):
                     raise InvalidArgumentError(  # not repeated: it may be a secret
                         f"{name} has half of a surrogate pair, which UTF-8 cannot encode: decode it"
                         " again, without errors='surrogateescape' or 'surrogatepass'",
@@ -81,7 +81,7 @@ def checked_methods(cls: C) -> C:
     return cls
 
 
-def _encodes(value: Any, depth: int = 3) -> bool:
+def _is_encodable(value: Any, depth: int = 3) -> bool:
     """Return whether the strings in a value can be encoded."""
     if isinstance(value, str):
         try:
@@ -89,9 +89,9 @@ def _encodes(value: Any, depth: int = 3) -> bool:
         except UnicodeEncodeError:
             return False
     elif depth and isinstance(value, Mapping):
-        return all(_encodes(part, depth - 1) for pair in value.items() for part in pair)
+        return all(_is_encodable(part, depth - 1) for pair in value.items() for part in pair)
     elif depth and isinstance(value, (list, tuple)):
-        return all(_encodes(part, depth - 1) for part in value)
+        return all(_is_encodable(part, depth - 1) for part in value)
     return True
 
 
@@ -226,10 +226,12 @@ def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
     return dict(value)
 
 
-def _mapping(argument: str, value: Any) -> Mapping[str, Any]:
+def _mapping(
+    argument: str, value: Any, expected: str = "a mapping with strings as keys"
+) -> Mapping[str, Any]:
     if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
         return value
-    raise _wrong(argument, "a mapping with strings as keys", value)
+    raise _wrong(argument, expected, value)
 
 
 def _mappings(argument: str, value: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -238,10 +240,8 @@ def _mappings(argument: str, value: Any) -> Mapping[str, Mapping[str, Any]]:
     return dict(value)
 
 
-def _by_column(argument: str, value: Any) -> Mapping[str, Any]:
-    if isinstance(value, Mapping) and all(isinstance(name, str) for name in value):
-        return value
-    raise _wrong(argument, "a mapping of columns to values", value)
+def _values_by_column(argument: str, value: Any) -> Mapping[str, Any]:
+    return _mapping(argument, value, "a mapping of columns to values")
 
 
 def _wrong(
@@ -253,7 +253,7 @@ def _wrong(
     )
 
 
-def _of_class(name: str, expected: str) -> Callable[[str, Any], Any]:
+def _instance_of(name: str, expected: str) -> Callable[[str, Any], Any]:
     """Return a rule for the instances of a class, which is not imported for that."""
 
     def check(argument: str, value: Any) -> Any:
@@ -280,9 +280,9 @@ _RULES: dict[str, Rule] = {
     "datetime.datetime | str": _timestamp,
     "int | datetime.datetime | str": _version_or_timestamp,
     "Kind": _text,
-    "pa.Table": _of_class("pyarrow.Table", "a table of pyarrow"),
-    "Metadata": _of_class("deltareplay.Metadata", "the metadata of a table"),
-    "Protocol": _of_class("deltareplay.Protocol", "the protocol of a table"),
+    "pa.Table": _instance_of("pyarrow.Table", "a table of pyarrow"),
+    "Metadata": _instance_of("deltareplay.Metadata", "the metadata of a table"),
+    "Protocol": _instance_of("deltareplay.Protocol", "the protocol of a table"),
     "Sequence[str]": names,
     "str | Sequence[str]": names,
     "str | Iterable[str]": names,
@@ -290,14 +290,14 @@ _RULES: dict[str, Rule] = {
     "Mapping[str, str]": _texts_by_name,
     "Mapping[str, Any]": _mapping,
     "Mapping[str, Mapping[str, Any]]": _mappings,
-    "Mapping[str, Expression]": _by_column,
-    "Mapping[str, Value]": _by_column,
+    "Mapping[str, Expression]": _values_by_column,
+    "Mapping[str, Value]": _values_by_column,
     "str | os.PathLike[str]": _path,
     "Sequence[str | os.PathLike[str]]": _paths,
 }
 
 
-def _of_each(rule: Rule) -> Rule:
+def _for_each(rule: Rule) -> Rule:
     return lambda argument, values: tuple(rule(argument, value) for value in values)
 
 

@@ -27,27 +27,27 @@ def logger() -> logging.Logger | None:
     return instance
 
 
-def _safe(fact: object) -> object:
-    """Escape a fact for a line of the log; numbers stay numbers."""
-    return escaped_message(fact) if isinstance(fact, str) else fact
+def _safe(value: object) -> object:
+    """Escape a value for a line of the log; numbers stay numbers."""
+    return escaped_message(value) if isinstance(value, str) else value
 
 
-def debug(message: str, *facts: object) -> None:
+def debug(message: str, *values: object) -> None:
     """Log details of a read."""
     if (log := logger()) is not None:
-        log.debug(message, *map(_safe, facts), stacklevel=2)
+        log.debug(message, *map(_safe, values), stacklevel=2)
 
 
-def info(message: str, *facts: object) -> None:
+def info(message: str, *values: object) -> None:
     """Log a change of a table."""
     if (log := logger()) is not None:
-        log.info(message, *map(_safe, facts), stacklevel=2)
+        log.info(message, *map(_safe, values), stacklevel=2)
 
 
-def warning(message: str, *facts: object) -> None:
+def warning(message: str, *values: object) -> None:
     """Log a repair or a retry."""
     if (log := logger()) is not None:
-        log.warning(message, *map(_safe, facts), stacklevel=2)
+        log.warning(message, *map(_safe, values), stacklevel=2)
 
 
 def transferred(seconds: float, listed: int, read: int) -> None:

@@ -45,7 +45,7 @@ class Progress:
 
 Callback = Callable[[Progress], object]
 
-#: None: the line.
+#: The callback of ``progress``; None shows a line.
 _CALLBACK: ContextVar[Callback | None] = ContextVar("deltareplay_progress", default=None)
 
 
@@ -82,26 +82,26 @@ def progress(callback: Callback) -> Iterator[None]:
         _CALLBACK.reset(token)
 
 
-def show(seconds: float, listed: int, read: int, units: tuple[int, int] | None) -> None:
+def show(seconds: float, listed: int, read: int, parts: tuple[int, int] | None) -> None:
     """Report the progress of a call; the gate of the native module calls it.
 
     Args:
         seconds: Seconds since the call began.
         listed: Files listed in that time.
         read: Bytes read in that time.
-        units: The finished parts, and the number of all parts, of equal size; None if unknown.
+        parts: The finished parts, and the number of all parts, of equal size; None if unknown.
     """
-    fraction = None if units is None or units[1] == 0 else units[0] / units[1]
-    now = Progress(seconds, listed, read, fraction)
+    fraction = None if parts is None or parts[1] == 0 else parts[0] / parts[1]
+    current = Progress(seconds, listed, read, fraction)
     if _reported.last is None or seconds - _reported.logged >= _LOGGED_EVERY:
         _reported.logged = seconds
-        log.info("still at work: %s", line(now))
-    _reported.last = now
+        log.info("still at work: %s", line(current))
+    _reported.last = current
     callback = _CALLBACK.get()
     if callback is not None:
-        _call(callback, now)
+        _call(callback, current)
     elif (stream := attached()) is not None:
-        _write(stream, _CLEAR + line(now, **_abilities(stream)))
+        _write(stream, _CLEAR + line(current, **_features(stream)))
 
 
 def clear() -> None:
@@ -115,9 +115,9 @@ def clear() -> None:
         _write(stream, _CLEAR)
 
 
-def _call(callback: Callback, now: Progress) -> None:
+def _call(callback: Callback, current: Progress) -> None:
     try:
-        callback(now)
+        callback(current)
     except Exception as error:
         log.warning("the callback of the progress failed: %r", error)
 
@@ -149,14 +149,14 @@ def _is_notebook() -> bool:
     return kernel is not None and shell is not None and shell.get_ipython() is not None
 
 
-def _abilities(stream: TextIO) -> dict[str, bool]:
+def _features(stream: TextIO) -> dict[str, bool]:
     """Return whether a stream supports the characters and the colours of a bar."""
     encoding = (getattr(stream, "encoding", None) or "").lower().replace("-", "")
     colours = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return {"bars": encoding == "utf8", "colours": colours}
 
 
-def line(now: Progress, *, bars: bool = False, colours: bool = False) -> str:
+def line(current: Progress, *, bars: bool = False, colours: bool = False) -> str:
     """Return the line, in the layout of rich's progress bars.
 
     >>> line(Progress(2.4, 1203, 0, None))
@@ -167,15 +167,15 @@ def line(now: Progress, *, bars: bool = False, colours: bool = False) -> str:
     'deltareplay ━━━━━━━╸──────────────────────  25% 1.42 GiB 19.3 MiB/s 0:01:15'
     """
     parts = ["deltareplay"]
-    if now.fraction is not None:
-        parts += [_bar(now.fraction, bars, colours), f"{100 * now.fraction:3.0f}%"]
-    if now.bytes_read:
-        parts.append(units.size(now.bytes_read, " "))
-        if now.seconds > 0:
-            parts.append(f"{units.size(now.bytes_read / now.seconds, ' ')}/s")
-    elif now.files_listed:
-        parts.append(f"{now.files_listed:,} files listed")
-    minutes, seconds = divmod(int(now.seconds), 60)
+    if current.fraction is not None:
+        parts += [_bar(current.fraction, bars, colours), f"{100 * current.fraction:3.0f}%"]
+    if current.bytes_read:
+        parts.append(units.size(current.bytes_read, " "))
+        if current.seconds > 0:
+            parts.append(f"{units.size(current.bytes_read / current.seconds, ' ')}/s")
+    elif current.files_listed:
+        parts.append(f"{current.files_listed:,} files listed")
+    minutes, seconds = divmod(int(current.seconds), 60)
     parts.append(f"{minutes // 60}:{minutes % 60:02}:{seconds:02}")
     return " ".join(parts)
 

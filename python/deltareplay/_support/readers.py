@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 def to_schema(native: _native.ArrowSchema) -> pa.Schema:
     """Convert a native schema to pyarrow."""
-    return _imported(pa.schema, cast("Any", native))  # by its capsule, which the stubs lack
+    return _convert(pa.schema, cast("Any", native))  # by its capsule, which the stubs lack
 
 
-def _imported(of: Callable[[Any], T], native: Any) -> T:
+def _convert(convert: Callable[[Any], T], native: Any) -> T:
     """Convert a native object; it may have a type that pyarrow does not support."""
     try:
-        return of(native)
+        return convert(native)
     except pa.ArrowInvalid as error:
         message = (
             f"pyarrow does not support the schema ({error}): the snapshot's `schema_json` has it "
@@ -35,7 +35,7 @@ def to_table(native: _native.ArrowTable) -> pa.Table:
 
     ``pa.table`` is not used, because it imports pandas to check for its frames.
     """
-    return _imported(pa.RecordBatchReader.from_stream, native).read_all()
+    return _convert(pa.RecordBatchReader.from_stream, native).read_all()
 
 
 def reader(
@@ -49,7 +49,7 @@ def reader(
     """
     schema = to_schema(batches.schema)
 
-    def pulled() -> Iterator[pa.RecordBatch]:
+    def read() -> Iterator[pa.RecordBatch]:
         while (batch := batches.next_batch()) is not None:
             if after_each is not None:
                 after_each()
@@ -57,4 +57,4 @@ def reader(
         if after_each is not None:
             after_each()
 
-    return pa.RecordBatchReader.from_batches(schema, pulled())
+    return pa.RecordBatchReader.from_batches(schema, read())

@@ -80,7 +80,7 @@ class Cloning(TableLocation):
         """
         snapshot = self._native.snapshot(version, timestamp)
         target_table = target_of(self, target, shallow, storage_options)
-        planned = _native.Cloning(
+        cloning = _native.Cloning(
             self._native,
             snapshot,
             target_table.native,
@@ -88,8 +88,8 @@ class Cloning(TableLocation):
             or_replace,
             dict(properties or {}),
         )
-        planned.copy()
-        planned.commit(durable)
+        cloning.copy()
+        cloning.commit(durable)
         return target_table
 
     def generate(self, mode: str = SYMLINKS) -> int:

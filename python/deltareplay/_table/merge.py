@@ -80,7 +80,7 @@ class Merge(Generic[Condition, Value]):
         run: Callable[[Sequence[Clause[Condition, Value]]], Written],
         clause: Callable[..., Clause[Condition, Value]] = Clause,
     ) -> Merge[Condition, Value]:
-        """Internal: create it.
+        """Internal: create a merge.
 
         Args:
             run: Executes the merge.
@@ -277,13 +277,12 @@ class Merging(TableLocation):
         """
         condition = _condition(on, source_alias, target_alias)
         write_options = options(schema_mode, txn, user_metadata, target_file_size, durable, timeout)
-        called = (condition, source_alias, target_alias)
-
+        condition_and_aliases = (condition, source_alias, target_alias)
         double_quotes.check(condition, lambda: self.snapshot().schema_json)
 
         def run(clauses: Sequence[Clause[str, Expression]]) -> Written:
             rows = arrow_stream(source, lambda: columns_for(write_options, self.snapshot()))
-            recorded: list[Any] = [
+            native_clauses: list[Any] = [
                 (
                     clause.when,
                     clause.then,
@@ -292,7 +291,9 @@ class Merging(TableLocation):
                 )
                 for clause in clauses
             ]
-            return written(self._native.merge(rows, called, recorded, write_options))
+            return written(
+                self._native.merge(rows, condition_and_aliases, native_clauses, write_options)
+            )
 
         return Merge.of(run, _clause)
 
@@ -315,8 +316,9 @@ def _condition(
     if isinstance(on, str) and (on.lower() in _CONSTANTS or not on.replace("_", "a").isalnum()):
         return on
     pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}
-    sides = (
-        f"{quoted(target_alias)}.{quoted(source_column)} = {quoted(source_alias)}.{quoted(name)}"
-        for name, source_column in pairs.items()
+    equalities = (
+        f"{quoted(target_alias)}.{quoted(target_column)} = "
+        f"{quoted(source_alias)}.{quoted(source_column)}"
+        for source_column, target_column in pairs.items()
     )
-    return " AND ".join(sides)
+    return " AND ".join(equalities)

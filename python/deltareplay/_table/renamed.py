@@ -46,24 +46,24 @@ def renamed(**names: str | Old) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
     old_names = {name: Old(now) if isinstance(now, str) else now for name, now in names.items()}
 
-    def of(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         for name, old in old_names.items():
             OLD[f"{function.__module__}.{function.__qualname__}", name] = old
-        inside = checked(function)
+        checked_function = checked(function)
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             used = [name for name in old_names if name in kwargs]
             if not used:
-                return inside(*args, **kwargs)
-            return inside(*args, **_today(function.__name__, kwargs, old_names))
+                return checked_function(*args, **kwargs)
+            return checked_function(*args, **_with_new_names(function.__name__, kwargs, old_names))
 
         return call
 
-    return of
+    return decorate
 
 
-def _today(
+def _with_new_names(
     function: str, values: Mapping[str, Any], old_names: Mapping[str, Old]
 ) -> dict[str, Any]:
     """Return the arguments without deprecated names.

@@ -67,39 +67,41 @@ class Reporting(TableLocation):
         from pathlib import Path
 
         path = Path(os.fspath(output))
-        with _named(path):
+        with _file_errors(path):
             _check(path)
         content = drawn("report", "report", self, version, orphans)
-        with _named(path):
+        with _file_errors(path):
             _replace(path, content.encode("utf-8", "replace"))
         return path
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _file_errors(path: Path) -> Iterator[None]:
     """Convert errors of the file system, such as a full disk or a missing permission."""
     try:
         yield
     except InvalidArgumentError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a null character
-        raise _wrong(f"{path} cannot be written: {error}") from error
+        raise _output_error(f"{path} cannot be written: {error}") from error
 
 
 def _check(path: Path) -> None:
     """Check that the file may be written."""
     if path.is_dir():
-        raise _wrong(f"{path} is a directory: name a file in it")
+        raise _output_error(f"{path} is a directory: name a file in it")
     if not path.parent.is_dir():
-        raise _wrong(f"there is no directory {path.parent}: create it first")
+        raise _output_error(f"there is no directory {path.parent}: create it first")
     if path.exists():
         with path.open("rb") as file:
             head = file.read(_HEAD)
         if b'<meta name="generator" content="' + GENERATOR.encode() not in head:
-            raise _wrong(f"{path} exists and is not a report: choose another name, or delete it")
+            raise _output_error(
+                f"{path} exists and is not a report: choose another name, or delete it"
+            )
 
 
-def _wrong(message: str) -> InvalidArgumentError:
+def _output_error(message: str) -> InvalidArgumentError:
     return InvalidArgumentError(message, code="report.output")
 
 

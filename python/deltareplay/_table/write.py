@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -105,7 +105,7 @@ def write(
     check_modes(mode, where, partition_overwrite, schema_mode)
     location = WriteLocation.of(uri, storage_options, catalog)
     table = location.table
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "txn": txn,
         "user_metadata": user_metadata,
         "target_file_size": target_file_size,
@@ -119,8 +119,7 @@ def write(
         requested = location.properties(columns, partitioning, properties or {})
         metadata, protocol = _native.new_table(columns, partitioning, requested)
         described = replace(metadata, name=name, description=description)
-        first = _FirstRows(table, described, protocol, mode)
-        written = first.written(reader, where, **how)
+        written = _create_with_rows(table, described, protocol, mode, reader, where, **options)
         location.registered()
         return written
     if mode == "ignore":
@@ -142,67 +141,60 @@ def write(
             )
     if mode == "append":
         merging: Any = schema_mode
-        return table.append(data, schema_mode=merging, **how)
+        return table.append(data, schema_mode=merging, **options)
     return table.overwrite(
         data,
         where,
         partition_overwrite=partition_overwrite,
         schema_mode=schema_mode,
         partition_columns=partition_columns if schema_mode == "overwrite" else None,
-        **how,
+        **options,
     )
 
 
-@dataclass(frozen=True)
-class _FirstRows:
-    """A table that the commit of its first rows creates."""
-
-    table: Table
-    metadata: Metadata
-    protocol: Protocol
-    mode: Mode
-
-    def written(
-        self,
-        rows: pa.RecordBatchReader,
-        where: Filter | None,
-        *,
-        txn: tuple[str, int] | None,
-        user_metadata: str | None,
-        target_file_size: int | None,
-        durable: bool,
-        timeout: float,
-    ) -> Written:
-        """Write the files, then commit table and rows as version 0."""
-        metadata, native = self.metadata, self.table.native
-        definition = metadata, self.protocol
-        adds, count, size = _native.stage_rows(native, rows, definition, where, target_file_size)
-        files = json.loads(adds)
-        metrics = {"numFiles": len(files), "numOutputRows": count, "numOutputBytes": size}
-        try:
-            transaction = Transaction.from_native(
-                self.table,
-                None,
-                native.transaction(None, "WRITE", None, durable, timeout),
-                parameters={
-                    "mode": MODES[self.mode],
-                    "partitionBy": metadata.partition_columns,
-                },
-                metrics=metrics,
-                user_metadata=user_metadata,
-            )
-            transaction.set_metadata(metadata)
-            transaction.set_protocol(self.protocol)
-            if txn is not None:
-                transaction.set_transaction(*txn)
-            transaction.add_written(adds)
-            version = transaction.commit()
-        except CommitStateUnknownError:
-            raise
-        except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
-            _native.discard_staged(native, [file["path"] for file in files])
-            raise
-        return Written(version, metrics)
+def _create_with_rows(
+    table: Table,
+    metadata: Metadata,
+    protocol: Protocol,
+    mode: Mode,
+    rows: pa.RecordBatchReader,
+    where: Filter | None,
+    *,
+    txn: tuple[str, int] | None,
+    user_metadata: str | None,
+    target_file_size: int | None,
+    durable: bool,
+    timeout: float,
+) -> Written:
+    """Write the files of the rows, then commit a new table with them as version 0."""
+    native, definition = table.native, (metadata, protocol)
+    adds, count, size = _native.stage_rows(native, rows, definition, where, target_file_size)
+    files = json.loads(adds)
+    metrics = {"numFiles": len(files), "numOutputRows": count, "numOutputBytes": size}
+    try:
+        transaction = Transaction.from_native(
+            table,
+            None,
+            native.transaction(None, "WRITE", None, durable, timeout),
+            parameters={
+                "mode": MODES[mode],
+                "partitionBy": metadata.partition_columns,
+            },
+            metrics=metrics,
+            user_metadata=user_metadata,
+        )
+        transaction.set_metadata(metadata)
+        transaction.set_protocol(protocol)
+        if txn is not None:
+            transaction.set_transaction(*txn)
+        transaction.add_written(adds)
+        version = transaction.commit()
+    except CommitStateUnknownError:
+        raise
+    except DeltaReplayError:  # after other errors, such as Ctrl-C, the commit may exist
+        _native.discard_staged(native, [file["path"] for file in files])
+        raise
+    return Written(version, metrics)
 
 
 #: The names of the modes in the history, as in delta-spark.

@@ -67,7 +67,7 @@ class LogTail:
             ``max_version``. May be empty if all commits are published.
         table_id: The catalog's id of the table. If it changes, the table was replaced by another.
         allowed: Permissions other than commits, checkpoints, compacted logs and checksums.
-            With ``take_over``, it begins to manage a table that gets the feature
+            With ``take_over``, the catalog begins to manage a table that gets the feature
             ``catalogManaged``, new or not, when ``Catalog.published`` names the version.
 
     >>> LogTail(max_version=3).commits

@@ -12,7 +12,7 @@ from deltareplay.catalogs._glue_storage import GlueStorage, credentials_of
 from deltareplay.catalogs._hive_entry import HiveEntry
 from deltareplay.catalogs._names import parts_of
 from deltareplay.catalogs._rest import check_address
-from deltareplay.catalogs._rest_values import part_of, texts_of
+from deltareplay.catalogs._rest_values import field_of, string_map_of
 from deltareplay.catalogs._timely import in_time
 from deltareplay.exceptions import StorageError, UnsupportedFeatureError
 
@@ -107,10 +107,13 @@ class GlueCatalog:
         client = self._client
         entry = self._table(client, name, self._arguments["catalog_id"], database, table)
         try:
-            target = part_of(entry, "TargetTable", dict)
+            target = field_of(entry, "TargetTable", dict)
             if target:
-                region, account = part_of(target, "Region", str), part_of(target, "CatalogId", str)
-                parts = part_of(target, "DatabaseName", str), part_of(target, "Name", str)
+                region, account = (
+                    field_of(target, "Region", str),
+                    field_of(target, "CatalogId", str),
+                )
+                parts = field_of(target, "DatabaseName", str), field_of(target, "Name", str)
                 client = self._client_in(region or None)
                 entry = self._table(client, name, account, *parts)
             root = _entry(entry, name).root()
@@ -140,7 +143,7 @@ class GlueCatalog:
         if catalog_id:
             request["CatalogId"] = catalog_id
         entry: dict[str, Any] = _with_errors(
-            lambda: part_of(self._in_time(lambda: client.get_table(**request)), "Table", dict),
+            lambda: field_of(self._in_time(lambda: client.get_table(**request)), "Table", dict),
             name,
             lambda: tuple(self._credentials().storage_options.values()),
         )
@@ -170,14 +173,14 @@ class GlueCatalog:
 
 
 def _entry(table: dict[str, Any], name: str) -> HiveEntry:
-    descriptor = part_of(table, "StorageDescriptor", dict)
+    descriptor = field_of(table, "StorageDescriptor", dict)
     return HiveEntry(
         name,
-        kind=part_of(table, "TableType", str),
-        location=part_of(descriptor, "Location", str),
-        input_format=part_of(descriptor, "InputFormat", str),
-        parameters=texts_of(table, "Parameters"),
-        serde_parameters=texts_of(part_of(descriptor, "SerdeInfo", dict), "Parameters"),
+        kind=field_of(table, "TableType", str),
+        location=field_of(descriptor, "Location", str),
+        input_format=field_of(descriptor, "InputFormat", str),
+        parameters=string_map_of(table, "Parameters"),
+        serde_parameters=string_map_of(field_of(descriptor, "SerdeInfo", dict), "Parameters"),
     )
 
 

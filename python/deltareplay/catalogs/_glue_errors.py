@@ -23,7 +23,7 @@ _DENIED = {
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 }
-#: BotoCoreError's kinds about the credentials, and about where Glue is.
+#: Classes of ``BotoCoreError`` about credentials.
 _CREDENTIALS = (
     "NoCredentialsError",
     "PartialCredentialsError",
@@ -34,9 +34,10 @@ _CREDENTIALS = (
     "TokenRetrievalError",
     "UnauthorizedSSOTokenError",
 )
-#: Characters of an error that are repeated in ours.
-_MAX_MESSAGE = 2000
+#: Classes of errors about the region or the address of Glue.
 _ADDRESS = ("NoRegionError", "ProfileNotFound", "InvalidRegionError", "ValueError")
+#: The maximum number of characters of an error that are repeated in ours.
+_MAX_MESSAGE = 2000
 
 
 def refused(error: Exception, name: str, secrets: Sequence[str]) -> DeltaReplayError:
@@ -46,11 +47,11 @@ def refused(error: Exception, name: str, secrets: Sequence[str]) -> DeltaReplayE
         error: A ``ClientError``, which is a response of AWS, or a ``BotoCoreError``; or a
             ``ValueError`` for an invalid address.
         name: The name of the requested table.
-        secrets: Those of the request, which the response may repeat.
+        secrets: The secrets of the request, which the response may repeat.
     """
     response = getattr(error, "response", None)
     if response is None:
-        return _without_answer(error, name)
+        return _no_response(error, name)
     details = response.get("Error") or {}
     kind, reason = (_redacted(str(details.get(key)), secrets) for key in ("Code", "Message"))
     status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode", 0)
@@ -78,7 +79,7 @@ def _redacted(text: str, secrets: Sequence[str]) -> str:
     return text[:_MAX_MESSAGE]
 
 
-def _without_answer(error: Exception, name: str) -> DeltaReplayError:
+def _no_response(error: Exception, name: str) -> DeltaReplayError:
     # an address from the environment may have secrets
     message = re.sub(r"//[^/\s@]*@|[?#][^\s\"]*", "//", str(error))[:_MAX_MESSAGE]
     kinds = {kind.__name__ for kind in type(error).__mro__}

@@ -11,9 +11,9 @@ from deltareplay.exceptions import UnsupportedFeatureError
 if TYPE_CHECKING:
     import boto3
 
-#: The time in milliseconds after which credentials are requested from boto3 again. It renews them
-#: ten to fifteen minutes before they expire; requests before that are free.
-_USED_FOR = 5 * 60 * 1000
+#: Milliseconds after which credentials are requested from boto3 again. It renews them ten to
+#: fifteen minutes before they expire; before that, it returns them without a request.
+_CACHED_FOR = 5 * 60 * 1000
 
 
 class Vending(Protocol):
@@ -62,16 +62,16 @@ def credentials_of(session: boto3.Session) -> Credentials:
     credentials = session.get_credentials()
     if credentials is None:
         raise NoCredentialsError
-    now = credentials.get_frozen_credentials()
+    frozen = credentials.get_frozen_credentials()
     options = {
-        "aws_access_key_id": now.access_key,
-        "aws_secret_access_key": now.secret_key,
-        "aws_session_token": now.token,
+        "aws_access_key_id": frozen.access_key,
+        "aws_secret_access_key": frozen.secret_key,
+        "aws_session_token": frozen.token,
     }
     renewed = isinstance(credentials, RefreshableCredentials)
     return Credentials(
         {key: value for key, value in options.items() if value},
-        int(time.time() * 1000) + _USED_FOR if renewed else None,
+        int(time.time() * 1000) + _CACHED_FOR if renewed else None,
     )
 
 

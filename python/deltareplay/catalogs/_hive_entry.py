@@ -1,4 +1,4 @@
-"""``HiveEntry``: the entry of a table in a Hive Metastore or Glue, as seen for Delta."""
+"""``HiveEntry``: the entry of a table in a Hive Metastore or Glue."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from deltareplay._support.arguments import checked_methods
 from deltareplay.catalogs._catalog import Located
 from deltareplay.catalogs._hive_entry import HiveEntry
 from deltareplay.catalogs._names import parts_of
-from deltareplay.catalogs._rest_values import part_of, texts_of
+from deltareplay.catalogs._rest_values import field_of, string_map_of
 from deltareplay.catalogs._thrift import ThriftError, ThriftRefusal
 from deltareplay.catalogs._thrift_client import ThriftClient
 from deltareplay.exceptions import InvalidArgumentError, StorageError, TableNotFoundError
@@ -116,22 +116,22 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
     arguments = {1: schema, 2: table} | ({4: catalog[0]} if catalog else {})
     try:
         answer = client.ask("get_table_req", {1: arguments})
-        success = part_of(part_of(answer, 0, dict), 1, dict)
+        success = field_of(field_of(answer, 0, dict), 1, dict)
     except ThriftRefusal as error:
         if error.kind != ThriftRefusal.UNKNOWN_METHOD:
             raise
         answer = client.ask("get_table", {1: schema, 2: table})  # before Hive 2.3
-        success = part_of(answer, 0, dict)
+        success = field_of(answer, 0, dict)
     name = ".".join(parts)
     if 2 in answer or (catalog and success and success.get(17) != catalog[0].lower()):
         # a metastore without catalogs ignores the catalog
-        message = part_of(part_of(answer, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
+        message = field_of(field_of(answer, 2, dict), 1, str) or f"it has no catalog {catalog[0]}"
         raise TableNotFoundError(
             f"the Hive Metastore reports an error for {name}: {message}. Check the name",
             code="catalog.no_table",
         )
     if 1 in answer:
-        message = part_of(part_of(answer, 1, dict), 1, str)
+        message = field_of(field_of(answer, 1, dict), 1, str)
         raise StorageError(
             f"the Hive Metastore reports an error for {name}: {message}", code="catalog.unreachable"
         )
@@ -141,14 +141,14 @@ def _table(client: ThriftClient, parts: list[str]) -> dict[int, Any]:
 
 
 def _entry(table: dict[int, Any], name: str) -> HiveEntry:
-    descriptor = part_of(table, 7, dict)
+    descriptor = field_of(table, 7, dict)
     return HiveEntry(
         name,
-        kind=part_of(table, 12, str),
-        location=part_of(descriptor, 2, str),
-        input_format=part_of(descriptor, 3, str),
-        parameters=texts_of(table, 9),
-        serde_parameters=texts_of(part_of(descriptor, 7, dict), 3),
+        kind=field_of(table, 12, str),
+        location=field_of(descriptor, 2, str),
+        input_format=field_of(descriptor, 3, str),
+        parameters=string_map_of(table, 9),
+        serde_parameters=string_map_of(field_of(descriptor, 7, dict), 3),
     )
 
 

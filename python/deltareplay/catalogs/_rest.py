@@ -25,7 +25,7 @@ _MAX_MESSAGE = 2000
 #: The maximum number of attempts of a request that may be repeated, and the first wait in seconds.
 _ATTEMPTS = 4
 _FIRST_WAIT = 0.2
-#: The status of a server that may respond to a retry.
+#: The statuses after which a retry may succeed.
 _BUSY = {429, 502, 503, 504}
 
 
@@ -84,7 +84,7 @@ class RestClient:
     Args:
         base: The address, without a slash at its end.
         token: The bearer token, or a function that returns it for each request.
-        timeout: Seconds for a whole response, from its first byte to its last.
+        timeout: Seconds for a request, up to the last byte of its response.
     """
 
     def __init__(self, base: str, token: str | Callable[[], str] | None, timeout: float) -> None:
@@ -118,26 +118,26 @@ class RestClient:
         self, path: str, query: Mapping[str, str] | None = None, body: Json | None = None
     ) -> Json:
         """Make a GET request; retry while the server is busy or unreachable."""
-        return self._repeated("GET", path, query, body, lambda _: True)
+        return self._send_with_retries("GET", path, query, body, lambda _: True)
 
     def post(self, path: str, body: Json) -> Json:
         """Make a POST request; retry only if the server reports that it did nothing."""
-        return self._repeated("POST", path, None, body, _has_done_nothing)
+        return self._send_with_retries("POST", path, None, body, _is_unprocessed)
 
-    def _repeated(
+    def _send_with_retries(
         self,
         method: str,
         path: str,
         query: Mapping[str, str] | None,
         body: Json | None,
-        harmless: Callable[[Exception], bool],
+        may_repeat: Callable[[Exception], bool],
     ) -> Json:
         attempt = 1
         while True:
             try:
-                return self._once(method, path, query, body)
+                return self._send(method, path, query, body)
             except _Busy as error:
-                if attempt == _ATTEMPTS or not harmless(error.error):
+                if attempt == _ATTEMPTS or not may_repeat(error.error):
                     raise error.error from error.error.__cause__
                 wait = error.retry_after or _FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.0)
                 if wait > max(self._timeout, _FIRST_WAIT * 2**_ATTEMPTS):
@@ -146,7 +146,7 @@ class RestClient:
             time.sleep(wait)
             attempt += 1
 
-    def _once(
+    def _send(
         self, method: str, path: str, query: Mapping[str, str] | None, body: Json | None
     ) -> Json:
         url = self.base + path + (f"?{urlencode(query)}" if query else "")
@@ -168,18 +168,18 @@ class RestClient:
             refusal = _refusal(error, token)
         except (OSError, http.client.HTTPException) as error:
             # without the request, which has the token
-            away = StorageError(
+            unreachable = StorageError(
                 f"the catalog at {self.base} did not respond: {error}", code="catalog.unreachable"
             )
-            away.__cause__ = error
-            raise _Busy(away, None) from None
+            unreachable.__cause__ = error
+            raise _Busy(unreachable, None) from None
         if refusal is not None:
             raise refusal  # without the response as its context, which may repeat the token
         log.debug("%s %s in %.3f s", method, path, time.monotonic() - began)
         return answer
 
 
-def _has_done_nothing(error: Exception) -> bool:
+def _is_unprocessed(error: Exception) -> bool:
     return isinstance(error, RestError) and error.status in (429, 503)
 
 

@@ -29,14 +29,14 @@ def number_of(value: object, least: int = 0) -> int:
     return value
 
 
-def place_of(value: object) -> str:
+def location_of(value: object) -> str:
     """Return a location: a URI of a store, or an absolute path.
 
     Raises:
         ValueError: The value is not a location. A relative path would depend on the working
             directory, and a name would be looked up in another catalog.
 
-    >>> place_of("s3://lake/orders")
+    >>> location_of("s3://lake/orders")
     's3://lake/orders'
     """
     if isinstance(value, str) and "\0" not in value:
@@ -46,13 +46,13 @@ def place_of(value: object) -> str:
     raise ValueError("the location is neither a URI of a store nor an absolute path")
 
 
-def part_of(struct: Mapping[Any, Any], name: Hashable, kind: type[T]) -> T:
+def field_of(struct: Mapping[Any, Any], name: Hashable, kind: type[T]) -> T:
     """Return a field of a struct; an empty value if it is missing or null.
 
     Raises:
         TypeError: The field has another type.
 
-    >>> part_of({"a": {"b": 1}}, "a", dict), part_of({}, "c", str)
+    >>> field_of({"a": {"b": 1}}, "a", dict), field_of({}, "c", str)
     ({'b': 1}, '')
     """
     value = struct.get(name)
@@ -63,16 +63,16 @@ def part_of(struct: Mapping[Any, Any], name: Hashable, kind: type[T]) -> T:
     return value
 
 
-def texts_of(struct: Mapping[Any, Any], name: Hashable) -> dict[str, str]:
+def string_map_of(struct: Mapping[Any, Any], name: Hashable) -> dict[str, str]:
     """Return a field of a struct that is a map of strings; values that are null are left out.
 
     Raises:
         TypeError: The field has another type.
 
-    >>> texts_of({"a": {"b": "c", "d": None}}, "a")
+    >>> string_map_of({"a": {"b": "c", "d": None}}, "a")
     {'b': 'c'}
     """
-    texts = {key: text for key, text in part_of(struct, name, dict).items() if text is not None}
+    texts = {key: text for key, text in field_of(struct, name, dict).items() if text is not None}
     if not all(isinstance(text, str) for pair in texts.items() for text in pair):
         raise TypeError(f"its field {name} is not a map of strings")
     return texts

@@ -22,7 +22,7 @@ _STOP, _STRING, _STRUCT, _MAP, _SET, _LIST = 0, 11, 12, 13, 14, 15
 #: Values of a fixed length, by type.
 _FIXED = {2: ">?", 3: ">b", 4: ">d", 6: ">h", 8: ">i", 10: ">q"}
 #: A depth that no valid entry of a table reaches.
-_DEEPEST = 32
+_MAX_DEPTH = 32
 _MAX_VALUES = 300_000
 #: The first bytes of a server that refuses a client without SASL.
 _SASL = (b"\x03", b"\x04")
@@ -100,7 +100,7 @@ class _Reader:
 
     def value(self, kind: int, depth: int = 0) -> Any:
         self._values += 1
-        if depth > _DEEPEST or self._values > _MAX_VALUES:
+        if depth > _MAX_DEPTH or self._values > _MAX_VALUES:
             raise ThriftError("it nests deeper, or has more values, than any entry of a table")
         if kind in _FIXED:
             form = _FIXED[kind]
@@ -117,9 +117,9 @@ class _Reader:
                 fields[number] = self.value(field, depth + 1)
             return fields
         if kind == _MAP:
-            of_key, of_value = self._byte(), self._byte()
+            key_type, value_type = self._byte(), self._byte()
             pairs = (
-                (self.value(of_key, depth + 1), self.value(of_value, depth + 1))
+                (self.value(key_type, depth + 1), self.value(value_type, depth + 1))
                 for _ in range(self._length())
             )
             try:
@@ -127,8 +127,8 @@ class _Reader:
             except TypeError as error:
                 raise ThriftError("it has a map whose keys are structs or maps") from error
         if kind in (_SET, _LIST):
-            of_item = self._byte()
-            return tuple(self.value(of_item, depth + 1) for _ in range(self._length()))
+            item_type = self._byte()
+            return tuple(self.value(item_type, depth + 1) for _ in range(self._length()))
         raise ThriftError(f"it has a value of the type {kind}, which is unknown")
 
     def _byte(self) -> int:

@@ -6,16 +6,16 @@ could hold its client forever.
 
 from __future__ import annotations
 
+import concurrent.futures
 import functools
 import http.client
 import io
-import queue
 import socket
 import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -35,25 +35,19 @@ def in_time(call: Callable[[], T], seconds: float) -> T:
     >>> in_time(lambda: 5, 1.0)
     5
     """
-    outcome: queue.SimpleQueue[Callable[[], T]] = queue.SimpleQueue()
+    future: concurrent.futures.Future[T] = concurrent.futures.Future()
 
     def run() -> None:
         try:
-            result = call()
-            outcome.put(lambda: result)
+            future.set_result(call())
         except BaseException as error:
-            outcome.put(functools.partial(_raise, error))
+            future.set_exception(error)
 
     threading.Thread(target=run, name="deltareplay-catalog", daemon=True).start()
-    try:
-        ended = outcome.get(timeout=seconds)
-    except queue.Empty:
-        raise TimeoutError("it did not respond in time") from None
-    return ended()
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error
+    concurrent.futures.wait([future], seconds)
+    if not future.done():
+        raise TimeoutError("it did not respond in time")
+    return future.result()
 
 
 def timely_opener(
@@ -86,19 +80,19 @@ def timely_opener(
 
 class _Response(http.client.HTTPResponse):
     def __init__(
-        self, connected: socket.socket, *arguments: Any, deadline: float, **more: Any
+        self, connection: socket.socket, *arguments: Any, deadline: float, **more: Any
     ) -> None:
-        super().__init__(connected, *arguments, **more)
+        super().__init__(connection, *arguments, **more)
         self.fp.close()
-        raw = connected.makefile("rb", buffering=0)
-        self.fp = io.BufferedReader(_Timely(connected, raw, deadline))
+        raw = connection.makefile("rb", buffering=0)
+        self.fp = io.BufferedReader(_Timely(connection, raw, deadline))
 
 
 class _Timely(io.RawIOBase):
     """A connection whose reads are limited to the remaining time."""
 
-    def __init__(self, connected: socket.socket, raw: io.RawIOBase, deadline: float) -> None:
-        self._connected = connected
+    def __init__(self, connection: socket.socket, raw: io.RawIOBase, deadline: float) -> None:
+        self._connection = connection
         self._raw = raw
         self._deadline = deadline
 
@@ -109,7 +103,7 @@ class _Timely(io.RawIOBase):
         remaining = self._deadline - time.monotonic()
         if remaining <= 0:
             raise TimeoutError("it did not respond in time")
-        self._connected.settimeout(remaining)
+        self._connection.settimeout(remaining)
         return self._raw.readinto(buffer)
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from deltareplay.catalogs._catalog import Credentials, LogTail, RatifiedCommit, StagedCommit
 from deltareplay.catalogs._rest import Json, RestClient
-from deltareplay.catalogs._rest_values import number_of, place_of
+from deltareplay.catalogs._rest_values import location_of, number_of
 from deltareplay.catalogs._unity_credentials import of_older
 
 #: Unpublished commits usually fill one or two pages.
@@ -25,7 +25,7 @@ class OlderTable:
     def __init__(self, client: RestClient, parts: list[str]) -> None:
         self._client = client
         table = client.get(client.path("tables", ".".join(parts)))
-        self.uri = place_of(table["storage_location"])
+        self.uri = location_of(table["storage_location"])
         self._id = str(table["table_id"])
         properties = table.get("properties") or {}
         self._is_managed = any(properties.get(key) == "supported" for key in _MANAGED)

@@ -9,7 +9,7 @@ from deltareplay import _native
 from deltareplay.catalogs import _unity_columns
 from deltareplay.catalogs._catalog import Credentials, LogTail, Ratification, StagedCommit
 from deltareplay.catalogs._rest import Json, RestClient
-from deltareplay.catalogs._rest_values import place_of
+from deltareplay.catalogs._rest_values import location_of
 from deltareplay.catalogs._unity_credentials import best_of
 from deltareplay.catalogs._unity_errors import call_catalog
 from deltareplay.catalogs._unity_table import UnityTable
@@ -31,10 +31,10 @@ class UnityStaging:
         self._name = ".".join(parts)
         self._schema_path = "/delta/v1" + client.path("catalogs", parts[0], "schemas", parts[1])
         self._staged = self._post("/staging-tables", {"name": parts[2]})
-        self._asked_before = False
+        self._has_used_credentials = False
         self._is_written = False
         #: The location that the catalog chose.
-        self.location = call_catalog(lambda: place_of(self._staged["location"]), self._name)
+        self.location = call_catalog(lambda: location_of(self._staged["location"]), self._name)
 
     def properties(
         self, schema: str, partition_columns: list[str], own: Mapping[str, str]
@@ -58,11 +58,11 @@ class UnityStaging:
             if value is None or key in properties:
                 continue
             try:
-                tried = {**properties, key: str(value)}
-                _native.new_table(schema, partition_columns, tried)
+                extended = {**properties, key: str(value)}
+                _native.new_table(schema, partition_columns, extended)
             except DeltaReplayError:
-                continue  # it suggests what cannot be written here
-            properties = tried
+                continue  # this release cannot write a table with the suggested property
+            properties = extended
         return properties
 
     def registered(
@@ -107,10 +107,10 @@ class UnityStaging:
 
     def credentials(self, _: Literal["READ", "READ_WRITE"]) -> Credentials | None:
         answer = self._staged
-        if self._asked_before:  # they have expired
+        if self._has_used_credentials:  # they have expired
             path = "/delta/v1" + self._client.path(
                 "staging-tables", str(answer["table-id"]), "credentials"
             )
             answer = call_catalog(lambda: self._client.get(path), self._name)
-        self._asked_before = True
+        self._has_used_credentials = True
         return call_catalog(lambda: best_of(answer, self.location), self._name)

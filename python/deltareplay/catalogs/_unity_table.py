@@ -15,7 +15,7 @@ from deltareplay.catalogs._catalog import (
     StagedCommit,
 )
 from deltareplay.catalogs._rest import Json, RestClient, RestError
-from deltareplay.catalogs._rest_values import number_of, place_of
+from deltareplay.catalogs._rest_values import location_of, number_of
 from deltareplay.catalogs._unity_credentials import best_of
 from deltareplay.catalogs._unity_errors import OTHER_FORMAT, call_catalog, refused
 from deltareplay.catalogs._unity_older import OlderTable
@@ -25,7 +25,7 @@ T = TypeVar("T")
 #: The path of the API on a server.
 API = "/api/2.1/unity-catalog"
 
-#: Another commit is this version.
+#: The errors if another commit has the version.
 _TAKEN = ("CommitVersionConflictException", "ALREADY_EXISTS", "ABORTED")
 _EXHAUSTED = ("ResourceExhaustedException", "RESOURCE_EXHAUSTED")
 
@@ -74,7 +74,7 @@ class UnityTable:
 
     def _tail(self, answer: Json) -> LogTail:
         metadata = answer["metadata"]
-        root = place_of(metadata["location"])
+        root = location_of(metadata["location"])
         latest = answer.get("latest-table-version")
         commits = sorted(
             answer.get("commits") or [], key=lambda commit: number_of(commit["version"])
