@@ -1,6 +1,6 @@
-"""Writes the sample table ``demo/orders`` with Spark and delta-spark.
+"""Write the sample table ``demo/orders`` with Spark and delta-spark.
 
-Run it only to make the table again: ``python demo/make_table.py demo/orders``. It needs the
+Run it only to write the table again: ``python demo/make_table.py demo/orders``. It needs the
 dependency group ``spark-tests``. Rows are the same every time; file names, commit times and ids
 are not.
 
@@ -22,7 +22,7 @@ COUNTRIES = ("DE", "FR", "PT")
 
 
 def rows(spark: SparkSession, first: int, count: int):
-    """``count`` orders from number ``first`` on, spread over the countries; one file a country."""
+    """Return ``count`` orders from number ``first`` on, spread over the countries."""
     countries = ", ".join(f"'{name}'" for name in COUNTRIES)
     return spark.range(first, first + count).selectExpr(
         "id",
@@ -34,7 +34,7 @@ def rows(spark: SparkSession, first: int, count: int):
 
 
 def main(target: Path) -> None:
-    """Writes the table at ``target``, replacing what is there."""
+    """Write the table at ``target``, replacing what exists there."""
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("deltareplay sample table")
@@ -65,9 +65,9 @@ def main(target: Path) -> None:
     rows(spark, 240, 30).coalesce(1).write.format("delta").mode("append").save(uri)  # version 7
     spark.stop()
 
-    for litter in target.rglob(".*.crc"):  # the local file system's own checksums, no part of Delta
-        litter.unlink()
-    (target / "_delta_log" / "_staged_commits").rmdir()  # made empty for commits by a catalog
+    for path in target.rglob(".*.crc"):  # checksums of the local file system, not of Delta
+        path.unlink()
+    (target / "_delta_log" / "_staged_commits").rmdir()  # an empty directory for catalogs
 
 
 if __name__ == "__main__":

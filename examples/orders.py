@@ -31,7 +31,7 @@ DAYS = ("2026-03-01", "2026-03-02", "2026-03-03")
 EVENTS = (
     "order_id BIGINT, customer STRING, amount DECIMAL(10,2), state STRING, day STRING, at BIGINT"
 )
-#: Under which silver keeps the number of the last batch that it has.
+#: The application id under which silver records the number of its last batch.
 APPLICATION = "orders-to-silver"
 
 
@@ -52,7 +52,7 @@ def main(root: Path, spark: SparkSession) -> list[dict[str, Any]]:
             report = changed_orders(spark, silver, before[1])
             for row in report:
                 print(f"{day}: {row['state']:9} {row['orders']:3} orders  {row['amount']:>10}")
-        keep_house(spark, bronze, silver)
+        maintain(spark, bronze, silver)
     columns = "day STRING, events BIGINT, merged BIGINT, inserted BIGINT, updated BIGINT"
     spark.createDataFrame(days, columns).show()
     orders = dr_spark.read(spark, silver, filter="state <> 'cancelled'")
@@ -155,7 +155,7 @@ def changed_orders(spark: SparkSession, silver: Path, before: int) -> list[dict[
     return [row.asDict() for row in by_state.orderBy("state").collect()]
 
 
-def keep_house(spark: SparkSession, *tables: Path) -> None:
+def maintain(spark: SparkSession, *tables: Path) -> None:
     """Compact small files, and remove those that only expired versions need."""
     for table in tables:
         dr_spark.optimize(spark, table)

@@ -47,10 +47,10 @@ def write_updates(path: Path, rows: int) -> None:
     size = rows // PARTS
 
     def batches() -> Iterator[pa.RecordBatch]:
-        chance = np.random.default_rng(1)
+        rng = np.random.default_rng(1)
         for part in range(PARTS):
             ids = np.arange(part * size, (part + 1) * size)
-            values = chance.integers(0, 1 << 40, size)
+            values = rng.integers(0, 1 << 40, size)
             partition = np.full(size, part * UPDATES // PARTS, dtype=np.int32)
             yield pa.record_batch([ids, values, partition], schema=schema)
 
@@ -80,14 +80,14 @@ def write_files(path: Path, files: int) -> None:
     head = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}]
     log = path / "_delta_log"
     log.mkdir(parents=True)
-    each = files // PARTITIONS
+    files_per_partition = files // PARTITIONS
     for version in range(COMMITS):
         with (log / f"{version:020}.json").open("w", encoding="utf-8") as commit:
             for action in head if version == 0 else []:
                 commit.write(json.dumps(action) + "\n")
             for p in range(version, PARTITIONS, COMMITS):
                 (path / f"p={p}").mkdir()
-                for number in range(each):
+                for number in range(files_per_partition):
                     name = f"p={p}/part-{number:05}-{p:08}-0000-4000-8000-{number:012}-c000.parquet"
                     empty(path / name)
                     add = {"path": name, "partitionValues": {"p": str(p)}, "size": 0}
@@ -163,8 +163,8 @@ def main() -> None:
             command = [sys.executable, __file__, "--run", task, way, "--data", str(data)]
             command += ["--rows", str(arguments.rows), "--files", str(arguments.files)]
             environment = {"PYSPARK_PYTHON": sys.executable, **os.environ}
-            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-            best = json.loads(done.stdout.splitlines()[-1])
+            process = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+            best = json.loads(process.stdout.splitlines()[-1])
             answers.add(best["answer"])
             print(
                 f"| {task} | {way} | {best['answer']:,} | {best['cpu']:.1f} | {best['wall']:.1f} "

@@ -81,13 +81,13 @@ def write_log(directory: Path, configuration: dict[str, str], commits: list[list
         (log / f"{version:020}.json").write_text(lines)
 
 
-def columns(pick: random.Random, ids: list[int]) -> dict[str, object]:
+def columns(rng: random.Random, ids: list[int]) -> dict[str, object]:
     categories = ["alpha", "beta", "gamma", "delta"]
     return {
         "id": ids,
-        "x": [pick.random() for _ in ids],
-        "category": [categories[pick.randrange(4)] for _ in ids],
-        "name": [f"name-{pick.randrange(1 << 30)}" for _ in ids],
+        "x": [rng.random() for _ in ids],
+        "category": [categories[rng.randrange(4)] for _ in ids],
+        "name": [f"name-{rng.randrange(1 << 30)}" for _ in ids],
     }
 
 
@@ -104,11 +104,11 @@ def write_feed(directory: Path) -> None:
     (directory / "_change_data").mkdir(parents=True)
     commits: list[list[object]] = []
     for number in range(FEED_COMMITS):
-        pick = random.Random(number)
-        ids = [pick.randrange(1 << 40) for _ in range(FEED_ROWS // 2)] * 2
+        rng = random.Random(number)
+        ids = [rng.randrange(1 << 40) for _ in range(FEED_ROWS // 2)] * 2
         types = ["update_preimage"] * (FEED_ROWS // 2) + ["update_postimage"] * (FEED_ROWS // 2)
         path = directory / "_change_data" / f"cdc-{number}.parquet"
-        pq.write_table(pa.table({**columns(pick, ids), "_change_type": types}), path)
+        pq.write_table(pa.table({**columns(rng, ids), "_change_type": types}), path)
         commits.append([{"cdc": action(path, directory, dataChange=False)}])
     write_log(directory, {"delta.enableChangeDataFeed": "true"}, commits)
 
@@ -140,30 +140,30 @@ def write_tracked(directory: Path) -> None:
     directory.mkdir(parents=True)
     commits: list[list[object]] = []
     before: dict[str, object] | None = None
-    free, last = 0, list[int]()
+    next_row_id, last = 0, list[int]()
     for number in range(COMMITS):
-        pick = random.Random(number)
+        rng = random.Random(number)
         moved = last[: ROWS // 2]
         ids: list[int | None] = [*moved, *[None] * (ROWS - len(moved))]
         path = directory / f"part-{number}.parquet"
-        values = columns(pick, list(range(free, free + ROWS)))
+        values = columns(rng, list(range(next_row_id, next_row_id + ROWS)))
         since = pa.nulls(ROWS, pa.int64())
-        kept = {"_id": pa.array(ids, pa.int64()), "_since": since} if moved else {}
-        pq.write_table(pa.table({**values, **kept}), path)
-        more = {"dataChange": True, "modificationTime": 0, "baseRowId": free}
+        row_ids = {"_id": pa.array(ids, pa.int64()), "_since": since} if moved else {}
+        pq.write_table(pa.table({**values, **row_ids}), path)
+        more = {"dataChange": True, "modificationTime": 0, "baseRowId": next_row_id}
         more |= {"defaultRowCommitVersion": number + 1, "stats": f'{{"numRecords":{ROWS}}}'}
         add = action(path, directory, **more)
         actions: list[object] = [{"add": add}]
         if before is not None:
             vector = dr.DeletionVector.from_rows(range(ROWS // 2)).encode_inline()
             actions.append({"add": {**before, "deletionVector": vector}})
-            gone = {key: before[key] for key in ("path", "partitionValues", "size", "baseRowId")}
-            gone |= {"defaultRowCommitVersion": before["defaultRowCommitVersion"]}
-            gone |= {"dataChange": True, "extendedFileMetadata": True, "deletionTimestamp": 0}
-            actions.append({"remove": gone})
+            removed = {key: before[key] for key in ("path", "partitionValues", "size", "baseRowId")}
+            removed |= {"defaultRowCommitVersion": before["defaultRowCommitVersion"]}
+            removed |= {"dataChange": True, "extendedFileMetadata": True, "deletionTimestamp": 0}
+            actions.append({"remove": removed})
         commits.append(actions)
-        last = [row_id if row_id is not None else free + at for at, row_id in enumerate(ids)]
-        before, free = add, free + ROWS
+        last = [row_id if row_id is not None else next_row_id + at for at, row_id in enumerate(ids)]
+        before, next_row_id = add, next_row_id + ROWS
     write_log(directory, TRACKED, commits)
 
 
@@ -178,10 +178,10 @@ def write_updated(directory: Path) -> None:
     rows = each * (ROWS // 2)  # of a file: each of its commits updates every nth row
 
     def write(
-        name: str, version: int, base: int, ids: list[int], **kept: object
+        name: str, version: int, base: int, ids: list[int], **row_ids: object
     ) -> dict[str, object]:
         path = directory / name
-        pq.write_table(pa.table({**columns(random.Random(name), ids), **kept}), path)
+        pq.write_table(pa.table({**columns(random.Random(name), ids), **row_ids}), path)
         more = {"dataChange": True, "modificationTime": 0, "baseRowId": base}
         more |= {"defaultRowCommitVersion": version, "stats": f'{{"numRecords":{len(ids)}}}'}
         return action(path, directory, **more)
@@ -196,16 +196,16 @@ def write_updated(directory: Path) -> None:
         for number in range(UPDATED_FILES)
     ]
     commits: list[list[object]] = [[{"add": add} for add in files]]
-    free = rows * UPDATED_FILES
+    next_row_id = rows * UPDATED_FILES
     for number in range(COMMITS):
         at, round_ = number % UPDATED_FILES, number // UPDATED_FILES
         before = files[at]
         ids = [at * rows + row for row in range(round_, rows, each)]
-        kept = {"_id": pa.array(ids, pa.int64()), "_since": pa.nulls(len(ids), pa.int64())}
-        add = write(f"new-{number}.parquet", number + 2, free, ids, **kept)
-        free += len(ids)
-        gone = [row for row in range(rows) if row % each <= round_]
-        vector = dr.DeletionVector.from_rows(gone).encode_inline()
+        row_ids = {"_id": pa.array(ids, pa.int64()), "_since": pa.nulls(len(ids), pa.int64())}
+        add = write(f"new-{number}.parquet", number + 2, next_row_id, ids, **row_ids)
+        next_row_id += len(ids)
+        removed = [row for row in range(rows) if row % each <= round_]
+        vector = dr.DeletionVector.from_rows(removed).encode_inline()
         files[at] = {**before, "deletionVector": vector}
         remove = {
             key: value for key, value in before.items() if key not in ("stats", "modificationTime")

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 SEED = 20260101
 CHECKPOINT_VERSION = 1000
-FIRST_MOMENT = 1_767_225_600_000  # ms: 2026-01-01 in UTC
+FIRST_TIMESTAMP = 1_767_225_600_000  # ms: 2026-01-01 in UTC
 ROWS_OF_A_GROUP = 440_000
 ROWS_OF_A_BATCH = 50_000
 REGIONS = ("ap-south", "ap-north", "eu-west", "eu-central", "us-east", "us-west", "sa-east", "af")
@@ -47,7 +47,7 @@ METADATA = {
     "schemaString": json.dumps(SCHEMA, separators=(",", ":")),
     "partitionColumns": ["day", "region"],
     "configuration": {"delta.logRetentionDuration": "interval 3650 days"},
-    "createdTime": FIRST_MOMENT,
+    "createdTime": FIRST_TIMESTAMP,
 }
 PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 
@@ -99,7 +99,7 @@ class File:
 
     @property
     def modification_time(self) -> int:
-        return FIRST_MOMENT + self.number * 100
+        return FIRST_TIMESTAMP + self.number * 100
 
     @property
     def stats(self) -> str:
@@ -211,13 +211,13 @@ def generate(root: Path, shape: Shape) -> None:
     shutil.rmtree(root, ignore_errors=True)
     log = root / "_delta_log"
     log.mkdir(parents=True)
-    chance = random.Random(SEED)
+    rng = random.Random(SEED)
     if shape.files:
-        write_checkpoint(log, shape, chance)
+        write_checkpoint(log, shape, rng)
     live = Live(shape.files)
     first = CHECKPOINT_VERSION + 1 if shape.files else 0
     for version in range(first, first + shape.commits):
-        write_commit(log, version, live, shape, chance)
+        write_commit(log, version, live, shape, rng)
     version = first + shape.commits - 1
     expected = {
         "version": version,
@@ -226,7 +226,7 @@ def generate(root: Path, shape: Shape) -> None:
     }
     (root / "_expected.json").write_text(json.dumps(expected))
     (root / "_next_commit").mkdir()
-    write_commit(root / "_next_commit", version + 1, live, shape, chance)
+    write_commit(root / "_next_commit", version + 1, live, shape, rng)
 
 
 class Live:
@@ -241,17 +241,17 @@ class Live:
         self.next += 1
         return File(self.next - 1)
 
-    def remove(self, chance: random.Random) -> File:
-        at = chance.randrange(len(self.numbers))
+    def remove(self, rng: random.Random) -> File:
+        at = rng.randrange(len(self.numbers))
         self.numbers[at], self.numbers[-1] = self.numbers[-1], self.numbers[at]
         return File(self.numbers.pop())
 
 
 def write_commit(
-    directory: Path, version: int, live: Live, shape: Shape, chance: random.Random
+    directory: Path, version: int, live: Live, shape: Shape, rng: random.Random
 ) -> None:
-    timestamp = FIRST_MOMENT + version * 60_000
-    removed = [live.remove(chance) for _ in range(shape.removes) if live.numbers]
+    timestamp = FIRST_TIMESTAMP + version * 60_000
+    removed = [live.remove(rng) for _ in range(shape.removes) if live.numbers]
     actions: list[dict[str, object]] = [
         {"commitInfo": {"timestamp": timestamp, "operation": "WRITE", "operationParameters": {}}}
     ]
@@ -263,11 +263,11 @@ def write_commit(
     (directory / f"{version:020}.json").write_text("\n".join(lines) + "\n")
 
 
-def write_checkpoint(log: Path, shape: Shape, chance: random.Random) -> None:
+def write_checkpoint(log: Path, shape: Shape, rng: random.Random) -> None:
     """Write a classic checkpoint in random order, as after Spark's shuffle; 2 % are tombstones."""
     tombstones = range(1 << 32, (1 << 32) + shape.files // 50)
     numbers = [*range(shape.files), *tombstones]
-    chance.shuffle(numbers)
+    rng.shuffle(numbers)
     path = log / f"{CHECKPOINT_VERSION:020}.checkpoint.parquet"
     with pq.ParquetWriter(
         path, CHECKPOINT, compression="snappy", write_page_index=True, store_schema=False
@@ -287,7 +287,7 @@ def checkpoint_batches(numbers: list[int], with_metadata: bool) -> Iterator[pa.R
         live = [file.number < 1 << 32 for file in files]
         yield batch(
             add=structs(ADD, files, live, add_columns),
-            remove=structs(REMOVE, files, [not kept for kept in live], remove_columns),
+            remove=structs(REMOVE, files, [not is_live for is_live in live], remove_columns),
         )
     if with_metadata:
         metadata = {**METADATA, "configuration": list(METADATA["configuration"].items())}
@@ -304,10 +304,10 @@ def batch(**columns: pa.Array) -> pa.RecordBatch:
     return pa.record_batch(arrays, schema=CHECKPOINT)
 
 
-def structs(kind, files, required, columns_of) -> pa.Array:
+def structs(kind, files, selected, columns_of) -> pa.Array:
     """Return a struct for each selected file, null for the others."""
-    columns = columns_of([file for file, want in zip(files, required, strict=True) if want])
-    rows = sum(required)
+    columns = columns_of([file for file, keep in zip(files, selected, strict=True) if keep])
+    rows = sum(selected)
     arrays = [
         pa.array(columns[field.name], field.type)
         if field.name in columns
@@ -316,9 +316,9 @@ def structs(kind, files, required, columns_of) -> pa.Array:
     ]
     struct = pa.StructArray.from_arrays(arrays, fields=list(kind))
     positions, position = [], 0
-    for want in required:
-        positions.append(position if want else None)
-        position += want
+    for keep in selected:
+        positions.append(position if keep else None)
+        position += keep
     return struct.take(pa.array(positions, pa.int64()))
 
 
@@ -336,7 +336,7 @@ def add_columns(files: list[File]) -> dict[str, list[object]]:
 def remove_columns(files: list[File]) -> dict[str, list[object]]:
     return {
         "path": [file.path for file in files],
-        "deletionTimestamp": [FIRST_MOMENT] * len(files),
+        "deletionTimestamp": [FIRST_TIMESTAMP] * len(files),
         "dataChange": [True] * len(files),
         "extendedFileMetadata": [True] * len(files),
         "partitionValues": [partition_items(file) for file in files],

@@ -32,7 +32,7 @@ class Figures:
     beyond: float | None
     version: str
 
-    def least(self, other: Figures | None) -> Figures:
+    def minimum(self, other: Figures | None) -> Figures:
         if other is None:
             return self
         beyond = None if self.beyond is None else min(self.beyond, other.beyond or 0.0)
@@ -59,7 +59,7 @@ def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Fi
     command = [sys.executable, str(HERE / "worker.py"), engine, task]
     if task != "update":
         answer = _answer([*command, str(log)], seconds)
-        right = expected["version"] if task == "open" else expected["live_files"]
+        expected_count = expected["version"] if task == "open" else expected["live_files"]
     else:
         [commit] = (log / "_next_commit").glob("*.json")
         with tempfile.TemporaryDirectory() as copy:
@@ -68,15 +68,17 @@ def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Fi
         actions = [line for line in commit.read_text().splitlines() if line]
         added = sum(line.startswith('{"add":') for line in actions)
         removed = sum(line.startswith('{"remove":') for line in actions)
-        right = expected["live_files"] + added - removed
+        expected_count = expected["live_files"] + added - removed
     result = answer.pop("found")
-    if result != right and not engines.load(engine).floor:
-        raise FailedError(f"{engine}, {task}, {log.name}: found {result}, but it is {right}")
+    if result != expected_count and not engines.load(engine).floor:
+        raise FailedError(
+            f"{engine}, {task}, {log.name}: found {result}, but it is {expected_count}"
+        )
     return Figures(**answer)
 
 
 def mirror(source: Path, target: Path) -> None:
-    """Return a copy of a log as links, to which commits can be added."""
+    """Copy a log as links, to which commits can be added."""
     target.mkdir()
     for file in source.iterdir():
         try:

@@ -40,20 +40,20 @@ def write(directory: Path, files: int, rows: int) -> None:
     directory.mkdir(parents=True)
     adds = []
     for number in range(files):
-        pick = np.random.default_rng(number)
-        micros = pick.integers(1_600_000_000_000_000, 1_700_000_000_000_000, rows)
+        rng = np.random.default_rng(number)
+        micros = rng.integers(1_600_000_000_000_000, 1_700_000_000_000_000, rows)
         data = pa.table(
             {
                 "id": pa.array(np.arange(rows) + number * rows),
-                "units": pa.array(pick.integers(0, 1_000_000, rows, np.int32)),
-                "x": pa.array(pick.random(rows)),
-                "y": pa.array(pick.random(rows)),
-                "category": pa.array(np.array(["a", "b", "c", "d"])[pick.integers(0, 4, rows)]),
-                "name": pa.array([f"name-{value}" for value in pick.integers(0, 1 << 30, rows)]),
+                "units": pa.array(rng.integers(0, 1_000_000, rows, np.int32)),
+                "x": pa.array(rng.random(rows)),
+                "y": pa.array(rng.random(rows)),
+                "category": pa.array(np.array(["a", "b", "c", "d"])[rng.integers(0, 4, rows)]),
+                "name": pa.array([f"name-{value}" for value in rng.integers(0, 1 << 30, rows)]),
                 "at": pa.array(micros, pa.timestamp("us", "UTC")),
                 "day": pa.array((micros // 86_400_000_000).astype(np.int32), pa.date32()),
-                "z": pa.array(pick.random(rows)),
-                "flag": pa.array(pick.integers(0, 2, rows).astype(bool)),
+                "z": pa.array(rng.random(rows)),
+                "flag": pa.array(rng.integers(0, 2, rows).astype(bool)),
             }
         )
         path = directory / f"{number:05}.parquet"
@@ -142,11 +142,11 @@ def run(way: str, task: str, path: Path, heap: str) -> None:
         spark.conf.set("spark.databricks.delta.optimize.minFileSize", str(256 << 20))
         by = f" ZORDER BY ({', '.join(columns)})" if columns else ""
         spark.sql(f"OPTIMIZE delta.`{path}`{by}").collect()
-    took = time.perf_counter() - started
+    wall = time.perf_counter() - started
     cpu, peaks = cpu_seconds() - before, peaks_mb()
     snapshot = dr.Table(path).snapshot()
     size = snapshot.size_in_bytes >> 20
-    cells = [task, way, f"{cpu:.1f}", f"{took:.1f}", *peaks, snapshot.num_files, size]
+    cells = [task, way, f"{cpu:.1f}", f"{wall:.1f}", *peaks, snapshot.num_files, size]
     print(f"| {' | '.join(map(str, cells))} |", flush=True)
 
 

@@ -150,9 +150,9 @@ def lines(drawn: Sequence[Curve], metric: Metric, label: str, height: int) -> Ht
         paths.append(path(curve.points, f"l l{curve.colour}{dash}"))
         for size, value in curve.points:
             title = f"{curve.title}, {units.plural(size, 'file')}: {metric.text(value)}"
-            where = {"cx": f"{100 * x(size):.1f}%", "cy": f"{y(value):.1f}"}
+            center = {"cx": f"{100 * x(size):.1f}%", "cy": f"{y(value):.1f}"}
             dots.append(
-                tag("circle", tag("title", title), r=3.5, class_=f"s{curve.colour}", **where)
+                tag("circle", tag("title", title), r=3.5, class_=f"s{curve.colour}", **center)
             )
     ticks = [(x(size), units.short(size)) for size in sizes]
     return charts.chart(paths, levels, ticks, label, height, anchor="middle", points=dots)
@@ -323,9 +323,9 @@ def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> st
     """Return one chart as a separate file, with the colours of the report, dark and light."""
     drawn = curves(results, task, metric)
     kind = METRICS[metric]
-    wide, left, top, tall = 760, 70, 62, 300
+    width, left, top, plot_height = 760, 70, 62, 300
     rows = -(-len(drawn) // 2)
-    height = top + tall + 22 * rows + 44
+    height = top + plot_height + 22 * rows + 44
     style = report.resource("report.css")
     [light] = re.findall(r"\A:root(\{.*?\})", style, re.DOTALL)
     dark = re.search(
@@ -344,7 +344,7 @@ def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> st
     )
     keys = []
     for index, curve in enumerate(drawn):
-        x, y = left + index % 2 * 340, top + tall + 24 + 22 * (index // 2)
+        x, y = left + index % 2 * 340, top + plot_height + 24 + 22 * (index // 2)
         dash = " dash" if curve.floor else ""
         keys += [
             tag("path", d=f"M{x} {y - 4}h26", class_=f"l l{curve.colour}{dash}"),
@@ -364,22 +364,22 @@ def svg(results: dict[str, Any], task: str = "files", metric: str = "cpu") -> st
             "svg",
             tag("title", label),
             Html(f"<style>{rules}</style>"),
-            tag("rect", x=0.5, y=0.5, width=wide - 1, height=height - 1, rx=8, class_="back"),
+            tag("rect", x=0.5, y=0.5, width=width - 1, height=height - 1, rx=8, class_="back"),
             tag("text", title, x=16, y=30, class_="title"),
             tag(
                 "svg",
-                lines(drawn, kind, label, tall),
+                lines(drawn, kind, label, plot_height),
                 x=left,
                 y=top,
-                width=wide - left - 24,
-                height=tall,
+                width=width - left - 24,
+                height=plot_height,
                 class_="chart",
             ),
             *keys,
             tag("text", note, x=16, y=height - 16),
             xmlns="http://www.w3.org/2000/svg",
-            viewBox=f"0 0 {wide} {height}",
-            width=wide,
+            viewBox=f"0 0 {width} {height}",
+            width=width,
             height=height,
             role="img",
         )

@@ -78,31 +78,31 @@ def write(directory: Path, deleted: bool) -> None:
     categories = ["alpha", "beta", "gamma", "delta"]
     for number in range(FILES):
         first = number * ROWS
-        pick = random.Random(number)
+        rng = random.Random(number)
         columns = {
             "id": pa.array(range(first, first + ROWS), pa.int64()),
-            "units": pa.array([pick.randrange(1000) for _ in range(ROWS)], pa.int32()),
-            "x": pa.array([pick.random() for _ in range(ROWS)]),
-            "y": pa.array([pick.random() for _ in range(ROWS)]),
-            "category": pa.array([categories[pick.randrange(4)] for _ in range(ROWS)]),
-            "name": pa.array([f"name-{pick.randrange(1 << 30)}" for _ in range(ROWS)]),
+            "units": pa.array([rng.randrange(1000) for _ in range(ROWS)], pa.int32()),
+            "x": pa.array([rng.random() for _ in range(ROWS)]),
+            "y": pa.array([rng.random() for _ in range(ROWS)]),
+            "category": pa.array([categories[rng.randrange(4)] for _ in range(ROWS)]),
+            "name": pa.array([f"name-{rng.randrange(1 << 30)}" for _ in range(ROWS)]),
             "at": pa.array(
-                [1_700_000_000_000_000 + pick.randrange(10**12) for _ in range(ROWS)],
+                [1_700_000_000_000_000 + rng.randrange(10**12) for _ in range(ROWS)],
                 pa.timestamp("us", "UTC"),
             ),
-            "day": pa.array([18_000 + pick.randrange(2000) for _ in range(ROWS)], pa.int32()).cast(
+            "day": pa.array([18_000 + rng.randrange(2000) for _ in range(ROWS)], pa.int32()).cast(
                 pa.date32()
             ),
-            "price": pa.array([pick.randrange(10**9) for _ in range(ROWS)], pa.int64())
+            "price": pa.array([rng.randrange(10**9) for _ in range(ROWS)], pa.int64())
             .cast(pa.decimal128(19, 0))
             .cast(pa.decimal128(21, 2)),
-            "flag": pa.array([pick.random() < 0.5 for _ in range(ROWS)]),
+            "flag": pa.array([rng.random() < 0.5 for _ in range(ROWS)]),
         }
         path = directory / f"part-{number}.parquet"
         pq.write_table(pa.table(columns), path, row_group_size=GROUP)
         add = added(path)
         if deleted:
-            rows = sorted(pick.sample(range(ROWS), ROWS // DELETED))
+            rows = sorted(rng.sample(range(ROWS), ROWS // DELETED))
             add["deletionVector"] = dr.DeletionVector.from_rows(rows).encode_inline()
         adds.append(add)
     write_log(directory, SCHEMA, adds, deleted)
@@ -260,7 +260,7 @@ def measure(script: str, engine: str, task: str, table: Path, runs: int) -> dict
 
 
 def line(title: str, engine: str, best: dict[str, float], ours: float) -> str:
-    """Print a row of the table."""
+    """Format a row of the table."""
     return (
         f"| {title} | {engine} | {best['cpu']:.3f} | {best['wall']:.3f} | "
         f"{best['peak']:,.0f} | {best['cpu'] / max(ours, 1e-6):.2f} |"

@@ -66,7 +66,7 @@ def measure(case: Case, log: Path, runs: int) -> dict[str, Figures]:
     for _ in range(runs):
         for engine in case.engines:
             try:
-                best[engine] = harness.timed(engine, case.task, log).least(best.get(engine))
+                best[engine] = harness.timed(engine, case.task, log).minimum(best.get(engine))
             except (harness.FailedError, engines.MissingError) as error:
                 sys.exit(f"{case.title}: {error}")
     return best

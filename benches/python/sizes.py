@@ -54,21 +54,21 @@ def measure(names: list[str], measured: Measured, data: Path, seconds: float) ->
         shape = generate.Shape(size, COMMITS, ADDS, REMOVES)
         log = harness.generated(f"files-{size}", shape, data)
         for task in TASKS:
-            able = [name for name in names if can(name, task, size, measured)]
+            active = [name for name in names if can_run(name, task, size, measured)]
             best: dict[str, harness.Figures] = {}
             for _ in range(measured.runs):
-                for name in list(able):
+                for name in list(active):
                     try:
-                        best[name] = harness.timed(name, task, log, seconds).least(best.get(name))
-                    except engines.MissingError as lack:
-                        measured.missing[name] = str(lack)
-                        able.remove(name)
-                    except harness.FailedError as failure:
+                        best[name] = harness.timed(name, task, log, seconds).minimum(best.get(name))
+                    except engines.MissingError as error:
+                        measured.missing[name] = str(error)
+                        active.remove(name)
+                    except harness.FailedError as error:
                         # the last line of a traceback; the others contain paths of this machine
-                        why = str(failure).strip().splitlines()[-1]
-                        leave_out(measured, name, task, size, why)
+                        reason = str(error).strip().splitlines()[-1]
+                        leave_out(measured, name, task, size, reason)
                         best.pop(name, None)
-                        able.remove(name)
+                        active.remove(name)
             for name, figures in best.items():
                 entry = asdict(figures)
                 measured.versions[name] = entry.pop("version")
@@ -77,28 +77,28 @@ def measure(names: list[str], measured: Measured, data: Path, seconds: float) ->
             yield
 
 
-def can(name: str, task: str, size: int, measured: Measured) -> bool:
+def can_run(name: str, task: str, size: int, measured: Measured) -> bool:
     """Return whether an engine has a task, and can be expected to manage the next size."""
     if name in measured.missing or not hasattr(engines.load(name), task):
         return False
-    ours = (name, task)
-    if any((entry["engine"], entry["task"]) == ours for entry in measured.left_out):
+    pair = (name, task)
+    if any((entry["engine"], entry["task"]) == pair for entry in measured.left_out):
         return False
-    before = [entry for entry in measured.figures if (entry["engine"], entry["task"]) == ours]
+    before = [entry for entry in measured.figures if (entry["engine"], entry["task"]) == pair]
     if before:
         last = before[-1]
         needs = last["peak"] * size / last["size"]
         free = psutil.virtual_memory().available / (1 << 20)
         # memory of a small log is mostly that of the libraries
         if last["size"] >= 1_000_000 and needs > free:
-            why = f"would need some {needs:,.0f} MB of memory; {free:,.0f} MB are free"
-            leave_out(measured, name, task, size, why)
+            reason = f"would need some {needs:,.0f} MB of memory; {free:,.0f} MB are free"
+            leave_out(measured, name, task, size, reason)
             return False
     return True
 
 
-def leave_out(measured: Measured, name: str, task: str, size: int, why: str) -> None:
-    measured.left_out.append({"task": task, "size": size, "engine": name, "why": why})
+def leave_out(measured: Measured, name: str, task: str, size: int, reason: str) -> None:
+    measured.left_out.append({"task": task, "size": size, "engine": name, "why": reason})
 
 
 def machine() -> dict[str, Any]:

@@ -68,32 +68,32 @@ def write_rows(directory: Path, deleted: bool) -> None:
     adds = []
     directory.mkdir(parents=True)
     for number in range(FILES):
-        pick = np.random.default_rng(number)
+        rng = np.random.default_rng(number)
         columns = {
             "id": pa.array(np.arange(ROWS) + number * ROWS),
-            "units": pa.array(pick.integers(0, 1000, ROWS, np.int32)),
-            "x": pa.array(pick.random(ROWS)),
-            "y": pa.array(pick.random(ROWS)),
+            "units": pa.array(rng.integers(0, 1000, ROWS, np.int32)),
+            "x": pa.array(rng.random(ROWS)),
+            "y": pa.array(rng.random(ROWS)),
             "category": pa.array(
-                np.array(["alpha", "beta", "gamma", "delta"])[pick.integers(0, 4, ROWS)]
+                np.array(["alpha", "beta", "gamma", "delta"])[rng.integers(0, 4, ROWS)]
             ),
-            "name": pa.array([f"name-{value}" for value in pick.integers(0, 1 << 30, ROWS)]),
-            "at": pa.array(1_700_000_000_000_000 + pick.integers(0, 10**12, ROWS)).cast(
+            "name": pa.array([f"name-{value}" for value in rng.integers(0, 1 << 30, ROWS)]),
+            "at": pa.array(1_700_000_000_000_000 + rng.integers(0, 10**12, ROWS)).cast(
                 pa.timestamp("us", "UTC")
             ),
-            "day": pa.array(pick.integers(18_000, 20_000, ROWS, np.int32)).cast(pa.date32()),
-            "price": pa.array(pick.integers(0, 10**7, ROWS))
+            "day": pa.array(rng.integers(18_000, 20_000, ROWS, np.int32)).cast(pa.date32()),
+            "price": pa.array(rng.integers(0, 10**7, ROWS))
             .cast(pa.decimal128(19, 0))
             .cast(pa.decimal128(21, 2)),
-            "flag": pa.array(pick.random(ROWS) < 0.5),
+            "flag": pa.array(rng.random(ROWS) < 0.5),
         }
         path = directory / f"part-{number:05}.parquet"
         pq.write_table(pa.table(columns), path, row_group_size=ROWS // 4)
         bounds = {"minValues": {"id": number * ROWS}, "maxValues": {"id": (number + 1) * ROWS - 1}}
         add = added(path.name, path.stat().st_size, ROWS, bounds)
         if deleted:
-            gone = np.sort(pick.choice(ROWS, DELETED, replace=False))
-            add["deletionVector"] = dr.DeletionVector.from_rows(gone).encode_inline()
+            deleted_rows = np.sort(rng.choice(ROWS, DELETED, replace=False))
+            add["deletionVector"] = dr.DeletionVector.from_rows(deleted_rows).encode_inline()
         adds.append(add)
     rows.write_log(directory, [*SCHEMA.items()], adds, deleted)
 

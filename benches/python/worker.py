@@ -40,8 +40,8 @@ def peak_mb(who: int) -> float:
 def main(name: str, task: str, uri: str, *next_commit: str) -> None:
     try:
         engine = engines.load(name)(uri)
-    except (ImportError, engines.MissingError) as lack:
-        print(json.dumps({"missing": str(lack)}))
+    except (ImportError, engines.MissingError) as error:
+        print(json.dumps({"missing": str(error)}))
         return
     if task == "update":
         engine.load()

@@ -45,7 +45,7 @@ TASKS = {
 
 
 def make_rows(path: Path, count: int) -> None:
-    """Return about 85 bytes per row: numbers, timestamps, strings of few and of many values."""
+    """Write about 85 bytes per row: numbers, timestamps, strings of few and of many values."""
     import numpy as np
     import pyarrow as pa
 
@@ -162,14 +162,14 @@ def million(engine: str, folder: Path, log: Path, count: int) -> dict[str, float
 
 def commits(commit: Callable[[], object], count: int) -> dict[str, float]:
     figures: dict[str, float] = {"count": count}
-    taken = []
+    durations = []
     with measured(figures):
         for _ in range(count):
             start = time.perf_counter()
             commit()
-            taken.append(time.perf_counter() - start)
-    figures["median"] = sorted(taken)[count // 2]
-    figures["longest"] = max(taken)
+            durations.append(time.perf_counter() - start)
+    figures["median"] = sorted(durations)[count // 2]
+    figures["longest"] = max(durations)
     return figures
 
 
@@ -198,10 +198,10 @@ def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]
         import pyarrow.parquet as pq
 
         source, target = newest_checkpoint(folder / "t"), folder / "bare.parquet"
-        facts = pq.ParquetFile(source).metadata
-        names = [facts.schema.column(number).path for number in range(facts.num_columns)]
-        kept = [name for name in names if name not in ("add.path", "add.stats")]
-        codec = facts.row_group(0).column(0).compression
+        metadata = pq.ParquetFile(source).metadata
+        names = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+        encoded = [name for name in names if name not in ("add.path", "add.stats")]
+        codec = metadata.row_group(0).column(0).compression
         rows = pq.read_table(source)
         with measured(figures):
             pq.write_table(
@@ -209,8 +209,8 @@ def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]
                 target,
                 row_group_size=50_000,
                 compression=codec,
-                use_dictionary=kept,
-                write_statistics=kept,
+                use_dictionary=encoded,
+                write_statistics=encoded,
             )
         count, size = live(target), target.stat().st_size
     expected = json.loads((log / "_expected.json").read_text())["live_files"]

@@ -20,14 +20,14 @@ def key(file: str) -> str:
 
 
 REPLAY = f"""
-WITH said AS (
+WITH actions AS (
     SELECT "add", coalesce("add", "remove") AS file, filename
     FROM read_json($commits, format = 'newline_delimited', filename = true,
         columns = {{'add': '{FILE}', 'remove': '{FILE}'}})
     WHERE "add" IS NOT NULL OR "remove" IS NOT NULL
 ),
 newest AS (
-    SELECT "add", {key("file")} AS key FROM said
+    SELECT "add", {key("file")} AS key FROM actions
     QUALIFY row_number() OVER (PARTITION BY key ORDER BY filename DESC) = 1
 )
 SELECT COLUMNS_OF_ADD FROM read_parquet($checkpoint)

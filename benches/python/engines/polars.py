@@ -32,21 +32,21 @@ class Engine(Lister):
         old = pl.scan_parquet(checkpoint).select("add").filter(pl.col("add").is_not_null())
         old = old.select(pl.col("add").struct.unnest())
         vector = pl.col("deletionVector").struct
-        spoken_of = pl.LazyFrame(
+        changed = pl.LazyFrame(
             list(newest),
             schema=dict.fromkeys(("path", *VECTOR), pl.String) | {"offset": pl.Int32},
             orient="row",
         )
-        kept = old.join(
-            spoken_of,
+        unchanged = old.join(
+            changed,
             left_on=["path", *(vector.field(name) for name in VECTOR)],
             right_on=["path", *VECTOR],
             how="anti",
             nulls_equal=True,
         ).select(columns)
-        schema = kept.collect_schema()
+        schema = unchanged.collect_schema()
         added = [_row(add, columns) for add in newest.values() if add]
-        return pl.concat([kept, pl.LazyFrame(added, schema=schema)]).collect().height
+        return pl.concat([unchanged, pl.LazyFrame(added, schema=schema)]).collect().height
 
 
 def _key(file: dict) -> tuple:
