@@ -174,6 +174,6 @@ def test_columns_of_parts_that_are_all_null_are_not_written(
     """delta-spark refuses them, too."""
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     argument = pa.table({"id": [1], "v": pa.array([None], arrow)})
-    with pytest.raises(dr.UnsupportedFeatureError, match="hold nothing but nulls"):
+    with pytest.raises(dr.UnsupportedFeatureError, match=r"arrays of void|only void fields"):
         table.append(argument, schema_mode="merge")
     assert table.snapshot().version == 0

@@ -74,7 +74,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a part twice": ({"s.a": 1, "S.A": 2}, "set twice"),
     "a part that is not there": ({"s.aa": 1}, "did you mean s.a"),
     "a column that is not there": ({"idd": 1}, "did you mean id"),
-    "a part of an array": ({"items.element": 1}, "only structs"),
+    "a part of an array": ({"items.element": 1}, "only columns and fields of structs"),
     "a type that does not fit": ({"s.a": "items"}, "s.a"),
 }
 
