@@ -171,6 +171,19 @@ def test_strings_that_are_not_text(encoding: str, tmp_path: Path) -> None:
         refuses(table, READS[:1])
 
 
+def test_terabytes_before_a_page_with_an_index_out_of_range(tmp_path: Path) -> None:
+    """1.5 TiB from a dictionary; the last page is padded with indexes that no string has."""
+    text = struct.pack("<I", 16 << 20) + bytes(16 << 20)
+    bodies = (b"\x01" + varint(100_000 << 1) + b"\0", b"\x01" + varint(1 << 1 | 1) + b"\xfe")
+    dictionary = parquet_bytes.page(DICTIONARY, compressed(text, "zstd"), len(text), 1)
+    pages = dictionary
+    for body, count in zip(bodies, (100_000, 1), strict=True):
+        content = compressed(body, "zstd")
+        pages += parquet_bytes.page(DATA, content, len(body), count, encoding="indexes")
+    make(tmp_path, Column("string", pages, 100_001, "zstd", len(dictionary)), 100_001)
+    refuses(tmp_path, READS[:1])
+
+
 def test_values_of_two_gigabytes(tmp_path: Path) -> None:
     """Memory for 1,024 of them is allocated at once to compare statistics with a filter."""
     page = parquet_bytes.page(DATA, bytes(40), 40, 10)

@@ -2,15 +2,15 @@
 //!
 //! Protocol: Apache Parquet, "Run Length Encoding / Bit-Packing Hybrid", "Delta Encoding".
 
-/// Iterates over runs of levels: the number of repetitions, and the level.
-pub(super) struct LevelRuns<'a> {
+/// Iterates over the runs of the RLE/bit-packing hybrid: the number of repetitions, and the value.
+pub(super) struct RleRuns<'a> {
     bytes: &'a [u8],
     width: u32,
-    /// Remaining levels of a bit-packed run.
+    /// Remaining values of a bit-packed run.
     packed: (&'a [u8], u64, u64),
 }
 
-impl<'a> LevelRuns<'a> {
+impl<'a> RleRuns<'a> {
     /// Reads levels up to the maximum level `max`.
     pub(super) fn new(bytes: &'a [u8], max: i16) -> Self {
         Self::with_width(bytes, i16::BITS - max.leading_zeros())
@@ -26,7 +26,7 @@ impl<'a> LevelRuns<'a> {
     }
 }
 
-impl Iterator for LevelRuns<'_> {
+impl Iterator for RleRuns<'_> {
     type Item = (u64, u64);
 
     fn next(&mut self) -> Option<Self::Item> {

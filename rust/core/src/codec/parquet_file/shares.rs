@@ -9,7 +9,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::data_page::DataPage;
 use super::fetched::FetchedBytes;
-use super::integers::LevelRuns;
+use super::integers::RleRuns;
 
 /// Consecutive rows, and their decoded bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) fn measured(
             page = pages.get_next_page().ok()??;
         }
         let page = DataPage::new(&page, column.column_descr())?;
-        shares.levels(LevelRuns::new(page.repetition, levels), size);
+        shares.levels(RleRuns::new(page.repetition, levels), size);
     }
     Some(shares.finish())
 }
@@ -64,7 +64,7 @@ impl SharedBytes {
     }
 
     /// Adds rows; a level of 0 begins a row, and each value takes `each` bytes.
-    fn levels(&mut self, runs: LevelRuns<'_>, each: u64) {
+    fn levels(&mut self, runs: RleRuns<'_>, each: u64) {
         for (count, level) in runs {
             let bytes = count.saturating_mul(each);
             match (level, count) {

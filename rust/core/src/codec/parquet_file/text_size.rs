@@ -10,10 +10,10 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::PageRules;
 use super::data_page::DataPage;
 use super::fetched::FetchedBytes;
-use super::integers::LevelRuns;
+use super::integers::RleRuns;
 use crate::error::{Error, Result};
 
-/// The strings of a column chunk must not exceed this size: a dictionary turns kilobytes into terabytes, which
+/// The strings of a column chunk must not exceed this size: a dictionary can expand kilobytes to terabytes, which
 /// would take hours to decode.
 pub(super) const MAX_BYTES: u64 = 1 << 40;
 
@@ -21,20 +21,19 @@ pub(super) const MAX_BYTES: u64 = 1 << 40;
 ///
 /// # Errors
 ///
-/// Corrupt, with the code of the rules.
+/// Corrupt, with the error code of `rules`.
 pub(super) fn check(
     column: &ColumnChunkMetaData,
     fetched: &FetchedBytes,
     rules: &PageRules,
 ) -> Result<()> {
-    // what does not decode is reported by the decoder
-    let size = decoded_size(column, fetched).unwrap_or_default();
+    let size = decoded_size(column, fetched);
     if size <= MAX_BYTES {
         return Ok(());
     }
     let message = format!(
-        "the strings of {} in a row group take {} GiB, more than the limit of {} GiB, from {} bytes: read \
-         other columns, or rewrite the file with smaller row groups",
+        "the strings of {} in a row group decode to {} GiB, which exceeds the limit of {} GiB (compressed: {} \
+         bytes): read other columns, or rewrite the file with smaller row groups",
         column.column_path(),
         size >> 30,
         MAX_BYTES >> 30,
@@ -53,12 +52,15 @@ pub(super) fn dictionary_lengths(mut bytes: &[u8], count: u32) -> impl Iterator<
     })
 }
 
-fn decoded_size(column: &ColumnChunkMetaData, fetched: &FetchedBytes) -> Option<u64> {
+/// Returns the size of the strings up to the first page that cannot be read, which the decoder reports.
+fn decoded_size(column: &ColumnChunkMetaData, fetched: &FetchedBytes) -> u64 {
     let fetched = Arc::new(fetched.clone());
-    let mut pages = SerializedPageReader::new(fetched, column, 0, None).ok()?;
+    let Ok(mut pages) = SerializedPageReader::new(fetched, column, 0, None) else {
+        return 0;
+    };
     let mut lengths = Vec::new();
     let mut size = 0_u64;
-    while let Some(page) = pages.get_next_page().ok()? {
+    while let Ok(Some(page)) = pages.get_next_page() {
         if let Page::DictionaryPage {
             buf, num_values, ..
         } = &page
@@ -66,35 +68,44 @@ fn decoded_size(column: &ColumnChunkMetaData, fetched: &FetchedBytes) -> Option<
             lengths = dictionary_lengths(buf, *num_values).collect();
             continue;
         }
-        let page = DataPage::new(&page, column.column_descr())?;
-        let page_size = match page.encoding {
-            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY => {
-                size_of_indexed(page.body, page.values, &lengths)?
+        let is_indexed = matches!(
+            page.encoding(),
+            Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY
+        );
+        let page_size = match DataPage::new(&page, column.column_descr()) {
+            Some(data) if is_indexed => size_of_indexed(data.body, data.values, &lengths),
+            // levels in the deprecated encoding: an upper bound
+            None if is_indexed => {
+                let longest = lengths.iter().max().copied().unwrap_or_default();
+                u64::from(page.num_values()).saturating_mul(longest.into())
             }
-            _ => page.body.len() as u64,
+            _ => page.buffer().len() as u64,
         };
         size = size.saturating_add(page_size);
     }
-    Some(size)
+    size
 }
 
-/// Returns the size of at most `count` strings that are dictionary indexes, after the width of an index.
-fn size_of_indexed(body: &[u8], count: u64, lengths: &[u32]) -> Option<u64> {
-    let (width, runs) = body.split_first()?;
-    if u32::from(*width) > u32::BITS {
-        return None;
-    }
+/// Returns the total size of the first `count` strings of a dictionary-encoded page body, which is the bit width
+/// of an index and runs of indexes.
+fn size_of_indexed(body: &[u8], count: u64, lengths: &[u32]) -> u64 {
+    let Some((width, runs)) = body.split_first() else {
+        return 0;
+    };
     let (mut left, mut size) = (count, 0_u64);
-    for (repeated, index) in LevelRuns::with_width(runs, u32::from(*width)) {
-        let length = *lengths.get(usize::try_from(index).ok()?)?;
+    for (repeated, index) in RleRuns::with_width(runs, u32::from(*width).min(u32::BITS)) {
+        // an index out of range is padding, or an error that the decoder reports
+        let length = usize::try_from(index)
+            .ok()
+            .and_then(|index| lengths.get(index));
         let repeated = repeated.min(left);
-        size = size.saturating_add(repeated.saturating_mul(length.into()));
+        size = size.saturating_add(repeated.saturating_mul(length.copied().unwrap_or(0).into()));
         left -= repeated;
         if left == 0 {
             break;
         }
     }
-    Some(size)
+    size
 }
 
 #[cfg(test)]

@@ -52,16 +52,16 @@ fn miniblocks_are_not_beyond_the_bytes() {
 #[test]
 fn levels_are_decoded_by_the_format() {
     let packed = [0b0000_0011, 0b1000_1000, 0b1100_0110, 0b1111_1010];
-    let levels: Vec<_> = LevelRuns::new(&packed, 7).collect();
+    let levels: Vec<_> = RleRuns::new(&packed, 7).collect();
     let expected: Vec<_> = (0..8).map(|level| (1, level)).collect();
     assert_eq!(levels, expected);
-    let runs: Vec<_> = LevelRuns::new(&[20, 1, 6, 0], 1).collect();
+    let runs: Vec<_> = RleRuns::new(&[20, 1, 6, 0], 1).collect();
     assert_eq!(runs, [(10, 1), (3, 0)]);
-    assert_eq!(LevelRuns::new(&[20], 1).count(), 0);
+    assert_eq!(RleRuns::new(&[20], 1).count(), 0);
 }
 
 #[test]
 fn empty_runs_take_no_stack() {
     let empty = vec![1; 16 << 20];
-    assert_eq!(LevelRuns::new(&empty, 1).count(), 0);
+    assert_eq!(RleRuns::new(&empty, 1).count(), 0);
 }

@@ -35,7 +35,7 @@ fn long_and_short_rows_are_distinguished() {
     let mut measured = SharedBytes::default();
     // a row of 1 + 2^20 values, then 1,000 rows of one
     let long: Vec<u8> = vec![2, 0, 0x80, 0x80, 0x80, 1, 1, 0xD0, 0x0F, 0];
-    measured.levels(LevelRuns::new(&long, 1), 8);
+    measured.levels(RleRuns::new(&long, 1), 8);
     let actual = measured.finish();
     assert_eq!(actual, shares(&[(1, 8 + (8 << 20)), (1_000, 8_000)]));
 }
