@@ -198,7 +198,7 @@ CHOSEN = [
     "datediff(at, day)", "datediff('2024-03-01', day)", f"add_months({LATER}, y)", "last_day(day)",
     "day + INTERVAL 1 MONTH", f"{LATER} - INTERVAL 3 DAYS", "day + INTERVAL 1 WEEK",
     "day + INTERVAL 36 HOURS", "at - INTERVAL '1' YEAR", "at + INTERVAL 1.5 SECONDS",
-    "at + INTERVAL '-.5' SECOND", "at + INTERVAL 1.0000019 SECONDS",
+    "at + INTERVAL '-.5' SECOND", "at + INTERVAL '1.' SECOND", "at + INTERVAL 1.0000019 SECONDS",
     "INTERVAL 90 MINUTES + at", "at - INTERVAL '2 days'", "at + INTERVAL -1 MONTH",
     "at < TIMESTAMP '1970-02-01 00:00:00Z' - INTERVAL 1 MONTH",
     "day BETWEEN date_sub('1970-01-01', 1) AND last_day('1970-01-01')",

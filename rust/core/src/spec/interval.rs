@@ -66,12 +66,10 @@ pub(crate) fn parse_seconds(text: &str) -> Option<i128> {
         return Some(i128::from(text.parse::<i64>().ok()?) * 1_000_000);
     };
     let seconds: i64 = match whole {
-        "" | "-" | "+" => 0,
+        "" | "-" | "+" if !fraction.is_empty() => 0,
         whole => whole.parse().ok()?,
     };
-    let is_fraction =
-        (1..=9).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    if !is_fraction {
+    if fraction.len() > 9 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     let micros = format!("{fraction:0<9}").parse::<i128>().ok()? / 1_000;
