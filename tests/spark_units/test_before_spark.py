@@ -62,8 +62,9 @@ def test_roots(uri: str, expected: str) -> None:
     assert hadoop_root(uri) == expected
 
 
-def test_a_name_that_the_public_reader_passes_over() -> None:
-    table = pa.table({"p": ["file:/t/a", "file:/t/_b"], "n": [1, 1]})
+@pytest.mark.parametrize("name", ["_b", ".b", ".b=1", "b._COPYING_"])
+def test_a_name_that_the_public_reader_leaves_out(name: str) -> None:
+    table = pa.table({"p": ["file:/t/_a=1", f"file:/t/{name}"], "n": [1, 1]})
     files = Files("file:/t", table["p"], table["n"], table["n"], HadoopCredentials())
     capabilities: Any = None
     error = raises(
@@ -71,7 +72,7 @@ def test_a_name_that_the_public_reader_passes_over() -> None:
         dr.UnsupportedFeatureError,
         lambda: by_paths.frame(capabilities, files, [], False),
     )
-    assert error.path == "file:/t/_b"
+    assert error.path == f"file:/t/{name}"
 
 
 @pytest.mark.parametrize(

@@ -29,16 +29,19 @@ if TYPE_CHECKING:
 #: Characters that Java's ``URI`` does not encode in a path, besides ASCII letters and digits.
 _LEGAL = "/,;:$&+=@!~*'()_-."
 
+#: Names that Spark's ``HadoopFSUtils.shouldFilterOutPathName`` leaves out; ``=`` exempts only those
+#: with an underscore.
+_HIDDEN = r"/(\.[^/]*|_[^/=]*|[^/]*\._COPYING_)$"
+
 
 def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool) -> DataFrame:
-    """Return a DataFrame as ``relation.relation``."""
-    hidden = pc.match_substring_regex(files.paths, r"/[._][^/=]*$")
+    """Return the DataFrame that ``relation.relation`` describes."""
+    hidden = pc.match_substring_regex(files.paths, _HIDDEN)
     if pc.any(hidden, min_count=0).as_py():
         path = files.paths.filter(hidden)[0].as_py()
         raise UnsupportedFeatureError(
-            "Spark ignores files whose names begin with a dot or an underscore, which only the "
-            "driver's JVM can change: read this table on classic Spark, or by the format "
-            "'deltareplay'",
+            "Spark ignores files whose names begin with a dot or an underscore, or end with "
+            "._COPYING_: read this table on classic Spark, or with the format 'deltareplay'",
             code="spark.hidden_file",
             path=path,
         )
@@ -46,10 +49,10 @@ def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool
 
     schema = struct_type(fields)
     if len(files) == 0:
-        empty = [constant.field for constant in files.constants]
+        added = [constant.field for constant in files.constants]
         if numbered:
-            empty.append(Field(ROW_NUMBER, "long"))
-        return spark.createDataFrame([], struct_type([*fields, *empty]))
+            added.append(Field(ROW_NUMBER, "long"))
+        return spark.createDataFrame([], struct_type([*fields, *added]))
     paths: list[Any] = files.paths.to_pylist()
     options = {**READ_OPTIONS, **files.credentials.options_for(spark)}
     scan = spark.read.options(**options).schema(schema).parquet(*map(glob_escaped, paths))
@@ -69,14 +72,15 @@ def frame(spark: SparkSession, files: Files, fields: list[Field], numbered: bool
     joined = scan.select(*columns, path.alias(SCANNED_PATH)).join(
         sf.broadcast(constants), sf.col(SCANNED_PATH) == sf.col(PATH), "left"
     )
-    # a file without constants would lose its rows silently
+    # otherwise rows whose path matches no file would silently have null constants; the condition
+    # is true or raises the error
     message = sf.concat(sf.lit("deltareplay does not recognise the file "), sf.col(SCANNED_PATH))
     recognised = sf.coalesce(sf.col(PATH), sf.raise_error(message).cast("string"))
     return joined.where(sf.length(recognised) > 0).drop(PATH, SCANNED_PATH)
 
 
 def as_metadata_path(path: str) -> str:
-    """Return a decoded path as ``_metadata.file_path`` writes it, ``file:`` with one slash.
+    """Return a decoded path, encoded as in ``_metadata.file_path``, with one slash after ``file:``.
 
     >>> as_metadata_path("file:///t/p=a b%/\u00e4+[1].parquet")
     'file:/t/p=a%20b%25/\u00e4+%5B1%5D.parquet'
@@ -88,8 +92,8 @@ def as_metadata_path(path: str) -> str:
 
 
 def _is_other(character: str) -> bool:
-    """Return whether a character is in the category "other" of ``java.net.URI``.
+    """Return whether ``java.net.URI`` puts a character in its category "other".
 
-    That is beyond ASCII, and neither a control character nor a blank.
+    These are the non-ASCII characters except control and space characters.
     """
     return character > "\x7f" and category(character) not in ("Cc", "Zs", "Zl", "Zp")
