@@ -1,8 +1,9 @@
-"""Responses that no Unity Catalog server sends: a typed error, soon, without secrets."""
+"""Invalid responses of Unity Catalog cause a typed error, promptly and without secrets."""
 
 from __future__ import annotations
 
 import json
+import math
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -20,8 +21,8 @@ NESTED = b'{"metadata":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 
 
 def answer(metadata: dict[str, Any] | None = None, **more: Any) -> Answer:
-    about = {"location": "file:///nowhere", "table-type": "MANAGED", "table-uuid": "u"}
-    body = {"metadata": {**about, **(metadata or {})}, "latest-table-version": 0, "commits": []}
+    defaults = {"location": "file:///nowhere", "table-type": "MANAGED", "table-uuid": "u"}
+    body = {"metadata": {**defaults, **(metadata or {})}, "latest-table-version": 0, "commits": []}
     return 200, {}, json.dumps({**body, **more}).encode()
 
 
@@ -34,24 +35,29 @@ def ratified(version: Any) -> dict[str, Any]:
     }
 
 
-def older(path: str) -> Answer:
-    """The older interface, whose list of commits never ends."""
-    if "/delta/v1" in path:
-        kind = {"type": "UnsupportedTableFormatException", "message": ""}
-        return 400, {}, json.dumps({"error": kind}).encode()
-    if "/tables/" in path:
-        managed = {"delta.feature.catalogManaged": "supported"}
-        result = {"storage_location": "file:///nowhere", "table_id": "t", "properties": managed}
-        return 200, {}, json.dumps(result).encode()
-    older.version += 1  # type: ignore[attr-defined]
-    commit = {
-        "version": older.version,  # type: ignore[attr-defined]
-        "file_name": "x",
-        "file_size": 1,
-        "file_modification_timestamp": 1,
-    }
-    result = {"latest_table_version": 2**62, "commits": [commit]}
-    return 200, {}, json.dumps(result).encode()
+class OlderApi:
+    """The older API, whose list of commits never ends."""
+
+    def __init__(self) -> None:
+        self.version = -1
+
+    def __call__(self, path: str) -> Answer:
+        if "/delta/v1" in path:
+            error = {"type": "UnsupportedTableFormatException", "message": ""}
+            return 400, {}, json.dumps({"error": error}).encode()
+        if "/tables/" in path:
+            managed = {"delta.feature.catalogManaged": "supported"}
+            table = {"storage_location": "file:///nowhere", "table_id": "t", "properties": managed}
+            return 200, {}, json.dumps(table).encode()
+        self.version += 1
+        commit = {
+            "version": self.version,
+            "file_name": "x",
+            "file_size": 1,
+            "file_modification_timestamp": 1,
+        }
+        commits = {"latest_table_version": 2**62, "commits": [commit]}
+        return 200, {}, json.dumps(commits).encode()
 
 
 def trickle() -> Iterator[bytes]:
@@ -75,12 +81,9 @@ ANSWERS: dict[str, tuple[Answer | Callable[[str], Answer], str]] = {
     "list of commits": (answer(commits=[["x"]]), "catalog.response"),
     "huge version": (answer(commits=[ratified(10**400)]), "catalog.response"),
     "negative version": (answer(commits=[ratified(-1)]), "catalog.response"),
-    "infinite version": (
-        (200, {}, b'{"metadata":{},"latest-table-version":Infinity}'),
-        "catalog.response",
-    ),
-    "endless pages": (older, "catalog.response"),
-    "too long": ((200, {}, b'{"commits":[' + b"{}," * (6 << 20) + b"{}]}"), "catalog.response"),
+    "infinite version": (answer(**{"latest-table-version": math.inf}), "catalog.response"),
+    "endless pages": (OlderApi(), "catalog.response"),
+    "too long": (answer(padding="x" * (16 << 20)), "catalog.response"),
     "a byte now and then": ((200, {}, trickle), "catalog.unreachable"),
     "wait for years": ((429, {"Retry-After": "315360000"}, b"{}"), "catalog.unreachable"),
     "wait for \u00b2": ((429, {"Retry-After": "\u00b2"}, b"{}"), "catalog.unreachable"),
@@ -95,10 +98,9 @@ def serve() -> Iterator[Callable[[Answering], str]]:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_that_is_none(name: str, serve: Callable[..., str]) -> None:
-    argument, code = ANSWERS[name]
-    older.version = -1  # type: ignore[attr-defined]
-    catalog = UnityCatalog(serve(argument), token=TOKEN, timeout=0.5)
+def test_an_invalid_response_is_a_typed_error(name: str, serve: Callable[..., str]) -> None:
+    response, code = ANSWERS[name]
+    catalog = UnityCatalog(serve(response), token=TOKEN, timeout=0.5)
     began = time.monotonic()
     with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table.from_name("main.s.t", catalog).snapshot()
@@ -108,36 +110,38 @@ def test_an_answer_that_is_none(name: str, serve: Callable[..., str]) -> None:
     assert TOKEN not in repr(caught.value.__context__)
 
 
-REPEATED = {
+RESPONSES_WITH_TOKEN = {
     "cut off": f'{{"token": "{TOKEN}"'.encode(),
-    "no JSON": f"<html>{TOKEN}</html>".encode(),
-    "no UTF-8": TOKEN.encode() + b"\xff",
+    "not JSON": f"<html>{TOKEN}</html>".encode(),
+    "not UTF-8": TOKEN.encode() + b"\xff",
     "a list": f'["{TOKEN}"]'.encode(),
     "no location": f'{{"location": 5, "token": "{TOKEN}"}}'.encode(),
 }
 
 
-@pytest.mark.parametrize("name", REPEATED)
+@pytest.mark.parametrize("name", RESPONSES_WITH_TOKEN)
 def test_no_error_keeps_a_response_with_the_token(name: str, serve: Callable[..., str]) -> None:
-    catalog = UnityCatalog(serve((200, {}, REPEATED[name])), token=TOKEN, timeout=5)
+    catalog = UnityCatalog(serve((200, {}, RESPONSES_WITH_TOKEN[name])), token=TOKEN, timeout=5)
     with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table.from_name("main.s.t", catalog).snapshot()
-    errors: list[BaseException | None] = [caught.value]
-    for error in errors:
-        if error is not None:
-            errors += [error.__cause__, error.__context__]
-            kept = [getattr(error, name, None) for name in ("args", "doc", "object")]
-            assert TOKEN not in repr([vars(error), *kept])
+    pending: list[BaseException | None] = [caught.value]
+    while pending:
+        error = pending.pop()
+        if error is None:
+            continue
+        pending += [error.__cause__, error.__context__]
+        kept = [getattr(error, attribute, None) for attribute in ("args", "doc", "object")]
+        assert TOKEN not in repr([vars(error), *kept])
 
 
 def test_a_redirect_is_not_followed(serve: Callable[..., str]) -> None:
     requested: list[str] = []
 
-    def elsewhere(path: str) -> Answer:
+    def record(path: str) -> Answer:
         requested.append(path)
         return answer()
 
-    location = serve(elsewhere)
+    location = serve(record)
     catalog = UnityCatalog(serve((302, {"Location": f"{location}/x"}, b"")), token=TOKEN)
     with pytest.raises(dr.DeltaReplayError):
         dr.Table.from_name("main.s.t", catalog)
@@ -148,44 +152,44 @@ def test_a_redirect_is_not_followed(serve: Callable[..., str]) -> None:
 def test_credentials_of_another_type(
     serve: Callable[..., str], tmp_path: Path, secret: object
 ) -> None:
-    def both(path: str) -> Answer:
+    def respond(path: str) -> Answer:
         if "/credentials" not in path:
             return answer({"location": tmp_path.as_uri()})
         config = {"s3.access-key-id": "a", "s3.secret-access-key": secret}
-        vended = {"prefix": tmp_path.as_uri(), "config": config, "expiration-time-ms": "soon"}
+        vended = {"prefix": tmp_path.as_uri(), "config": config}
         return 200, {}, json.dumps({"storage-credentials": [vended]}).encode()
 
-    catalog = UnityCatalog(serve(both), token=TOKEN)
+    catalog = UnityCatalog(serve(respond), token=TOKEN)
     with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table.from_name("main.s.t", catalog).snapshot()
-    assert caught.value.code == "catalog.failed" or caught.value.code == "catalog.response"
+    assert caught.value.code == "catalog.response"
 
 
 KEYS = {"s3.access-key-id": "a", "s3.secret-access-key": "SECRET"}
 VENDED: dict[str, tuple[object, str]] = {
-    "no list": (5, "catalog.response"),
-    "a text": ("x", "catalog.response"),
+    "not a list": (5, "catalog.response"),
+    "a string": ("x", "catalog.response"),
     "an object": ({"config": KEYS}, "catalog.response"),
     "a list of null": ([None], "catalog.response"),
     "a number as prefix": ([{"prefix": 5, "config": KEYS}], "catalog.response"),
     "a list as prefix": ([{"prefix": ["s3://b"], "config": KEYS}], "catalog.response"),
     "a list as config": ([{"prefix": "s3://b", "config": [KEYS]}], "catalog.response"),
     **{
-        f"expiry {time}": (
-            [{"prefix": "s3://b", "config": KEYS, "expiration-time-ms": time}],
+        f"expiry {expiry}": (
+            [{"prefix": "s3://b", "config": KEYS, "expiration-time-ms": expiry}],
             "catalog.response",
         )
-        for time in (-1, 2**63, 10**400, 1.5, True, "soon", [1], {})
+        for expiry in (-1, 2**63, 10**400, 1.5, True, "soon", [1], {})
     },
     "a line break": (
         [{"prefix": "s3://b", "config": {**KEYS, "s3.session-token": "a\r\nHost: evil"}}],
         "options.value",
     ),
-    "half of a character": (
+    "a lone surrogate": (
         [{"prefix": "s3://b", "config": {**KEYS, "s3.session-token": "\ud800"}}],
         "catalog.answer",
     ),
-    # expired, of another host: the storage has the address that the caller named, which is closed
+    # expired, or with another endpoint: the caller's endpoint is used, where nothing listens
     "expired": ([{"prefix": "s3://b", "config": KEYS, "expiration-time-ms": 0}], "storage.io"),
     "another host": (
         [{"prefix": "s3://b", "config": {**KEYS, "s3.endpoint": "http://other.example"}}],
@@ -195,10 +199,10 @@ VENDED: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize("name", VENDED)
-def test_vended_credentials_that_are_none(name: str, serve: Callable[..., str]) -> None:
+def test_hostile_vended_credentials_are_not_displayed(name: str, serve: Callable[..., str]) -> None:
     offered, code = VENDED[name]
 
-    def both(path: str) -> Answer:
+    def respond(path: str) -> Answer:
         if "/credentials" not in path:
             return answer({"location": "s3://b/t"})
         return 200, {}, json.dumps({"storage-credentials": offered}).encode()
@@ -209,7 +213,7 @@ def test_vended_credentials_that_are_none(name: str, serve: Callable[..., str]) 
         "aws_region": "x",
         "max_retries": "0",
     }
-    catalog = UnityCatalog(serve(both), token=TOKEN)
+    catalog = UnityCatalog(serve(respond), token=TOKEN)
     with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table.from_name("main.s.t", catalog, storage_options=options).snapshot()
     assert caught.value.code == code
@@ -239,7 +243,7 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str) -> N
     assert "SECRET" not in str(caught.value)
 
 
-def test_a_token_out_of_a_file_has_a_line_break(serve: Callable[..., str], tmp_path: Path) -> None:
+def test_a_line_break_after_the_token_is_ignored(serve: Callable[..., str], tmp_path: Path) -> None:
     catalog = UnityCatalog(serve(answer({"location": tmp_path.as_uri()})), token=f"{TOKEN}\n")
     assert dr.Table.from_name("main.s.t", catalog).uri == tmp_path.as_uri()
 

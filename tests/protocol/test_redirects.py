@@ -9,17 +9,17 @@ from support.answers import Answer, Servers
 
 import deltareplay as dr
 
-Ask = Callable[[str], tuple[int, str]]
+Redirect = Callable[[str], tuple[int, str]]
 FAST = {"allow_http": "true", "max_retries": "0", "retry_timeout": "1s", "timeout": "5s"}
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Ask], str]]:
+def serve() -> Iterator[Callable[[Redirect], str]]:
     servers = Servers()
 
-    def start(ask: Ask) -> str:
+    def start(redirect: Redirect) -> str:
         def answer(path: str) -> Answer:
-            status, location = ask(path)
+            status, location = redirect(path)
             return status, {"Location": location} if location else {}, b""
 
         return servers.start(answer)
@@ -38,7 +38,9 @@ def tables(address: str) -> dict[str, dr.Table]:
 
 @pytest.mark.parametrize("kind", ["http", "s3"])
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_none_leaves_the_origin(serve: Callable[[Ask], str], kind: str, status: int) -> None:
+def test_redirects_to_another_origin_are_refused(
+    serve: Callable[[Redirect], str], kind: str, status: int
+) -> None:
     requested: list[str] = []
 
     def elsewhere(path: str) -> tuple[int, str]:
@@ -54,7 +56,7 @@ def test_none_leaves_the_origin(serve: Callable[[Ask], str], kind: str, status: 
     assert "SECRET" not in str(caught.value)
 
 
-def test_one_within_the_origin_is_followed(serve: Callable[[Ask], str]) -> None:
+def test_redirects_within_the_origin_are_followed(serve: Callable[[Redirect], str]) -> None:
     requested: list[str] = []
 
     def moved(path: str) -> tuple[int, str]:
@@ -67,7 +69,7 @@ def test_one_within_the_origin_is_followed(serve: Callable[[Ask], str]) -> None:
     assert any(path.startswith("/new") for path in requested)
 
 
-def test_redirects_in_a_circle_end(serve: Callable[[Ask], str]) -> None:
+def test_redirect_loops_are_refused(serve: Callable[[Redirect], str]) -> None:
     with pytest.raises(dr.StorageError) as caught:
         dr.Table(f"{serve(lambda path: (307, path))}/t", FAST).snapshot()
     assert caught.value.code == "storage.redirect"

@@ -1,6 +1,6 @@
 """HDFS as Hadoop's own test cluster: a name node and two data nodes in one JVM.
 
-Call: serve_hdfs.py PORT DETAILS. The cluster writes the file DETAILS once it can be used.
+Usage: serve_hdfs.py PORT DETAILS. The cluster writes the file DETAILS when it is ready.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def jars() -> list[str]:
     One start at a time, as in ``tests/spark/conftest.py``: concurrent downloads corrupt the files.
     """
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    with Path(tempfile.gettempdir(), "deltareplay-spark-start").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with Path(tempfile.gettempdir(), "deltareplay-spark-start").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         spark = builder.config("spark.jars.packages", ",".join(CLUSTER)).getOrCreate()
     urls = spark.sparkContext.getConf().get("spark.jars", "").split(",")
     spark.stop()
