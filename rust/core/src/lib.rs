@@ -1,6 +1,6 @@
-//! Replay of Delta Lake transaction logs into Arrow.
+//! Replays Delta Lake transaction logs into Arrow; reads, writes and maintains the tables.
 //!
-//! One-way modules: each imports only from those before it.
+//! Modules are in the order of their dependencies: each imports only from those before it.
 
 pub mod error;
 pub mod spec;

@@ -109,7 +109,7 @@ CASES = {
     ),
 }
 
-#: Statements that are incomplete, or contradictory, and their messages.
+#: Invalid statements, and a part of the message for each.
 WRONG = {
     "CREATE TABLE t (": "expected a name, not 'the end', at line 1, column 17",
     "CREATE TABLE t (id INT": "expected ), not 'the end', at line 1, column 23",
@@ -143,7 +143,7 @@ WRONG = {
     "CREATE OR REPLACE TABLE IF NOT EXISTS t (id INT)": "not 'NOT', at line 1, column 28",
 }
 
-#: Unsupported by Delta tables.
+#: Statements with clauses that CREATE TABLE does not support for Delta tables.
 UNSUPPORTED = [
     "CREATE TABLE t (id INT, CONSTRAINT c CHECK (id > 0))",
     "CREATE TABLE t (id INT, PRIMARY KEY (id))",
@@ -157,12 +157,12 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_splits(text: str) -> None:
+def test_parses_clauses(text: str) -> None:
     assert parsed(text) == CASES[text]
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_names_the_position(text: str) -> None:
+def test_refuses_invalid_statements(text: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         parsed(text)
     assert caught.value.code == "sql.syntax"
@@ -170,7 +170,7 @@ def test_names_the_position(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", UNSUPPORTED)
-def test_refuses_definitions_that_delta_lacks(text: str) -> None:
+def test_refuses_unsupported_clauses(text: str) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         parsed(text)
     assert caught.value.code == "sql.create"
@@ -194,7 +194,7 @@ def test_identity_steps_are_not_zero() -> None:
         ("CREATE TABLE t USING delta LOCATION '/x' AS SELECT 1", False),
     ],
 )
-def test_distinguishes_names_from_definitions(text: str, expected: bool) -> None:
+def test_only_registers_a_location_without_definition(text: str, expected: bool) -> None:
     statement = parsed(text)
     assert isinstance(statement, CreateTable)
     assert statement.only_registers == expected

@@ -25,7 +25,7 @@ _views: WeakKeyDictionary[Any, dict[str, tuple[str, DataFrame]]] = WeakKeyDictio
 
 
 def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> None:
-    """Record a new view if it reads all of one table, in the newest version.
+    """Record a new view if it reads all rows of the latest version of one table.
 
     Args:
         spark: The session.
@@ -41,9 +41,10 @@ def remember(spark: SparkSession, view: str, query: str, rows: DataFrame) -> Non
             return
         name = parser.name()
         parser.ends()
-    except InvalidArgumentError:  # not a name
+    except InvalidArgumentError:  # not SELECT * FROM a single name
         return
     entry = lookup.find(spark, name)
+    # the path alone is recorded, which is not enough for a shallow clone
     if entry.is_delta and not entry.allowed_roots:
         views[view.lower()] = (hadoop_path.hadoop_root(entry.table().uri), rows)
 
@@ -60,7 +61,7 @@ def table_of(spark: SparkSession, view: CatalogEntry) -> CatalogEntry:
     if path is None or rows is None or not spark.table(names.quoted(name)).sameSemantics(rows):
         raise UnsupportedFeatureError(
             f"{names.dotted(view.parts)} is a view: change the table itself, or "
-            "a temporary view that sql has created AS SELECT * FROM that table",
+            "a temporary view that deltareplay.spark.sql created as SELECT * FROM that table",
             code="sql.target",
         )
     return lookup.find(spark, ("delta", path))

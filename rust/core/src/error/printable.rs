@@ -1,7 +1,6 @@
 //! Untrusted text, escaped for display.
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
 /// Escapes everything that a terminal would interpret, that would forge another line of a log, or that is
 /// invisible: control characters, line separators, marks that reorder text, and zero-width characters.
@@ -16,26 +15,26 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     safe.push_str(plain);
     for (index, character) in rest.char_indices() {
         let number = u32::from(character);
-        let _writing_to_a_string_cannot_fail = match character {
+        match character {
             '\n' if rest
                 .get(index + 1..)
                 .is_some_and(|rest| rest.starts_with("  ")) =>
             {
-                safe.write_char(character)
+                safe.push(character)
             }
-            '\n' => safe.write_str("\\n"),
-            '\r' => safe.write_str("\\r"),
-            '\t' => safe.write_str("\\t"),
-            _ if !is_invisible(character) => safe.write_char(character),
-            _ if number < 0x100 => write!(safe, "\\x{number:02x}"),
-            _ => write!(safe, "\\u{number:04x}"),
-        };
+            '\n' => safe.push_str("\\n"),
+            '\r' => safe.push_str("\\r"),
+            '\t' => safe.push_str("\\t"),
+            _ if !is_invisible(character) => safe.push(character),
+            _ if number < 0x100 => safe.push_str(&format!("\\x{number:02x}")),
+            _ => safe.push_str(&format!("\\u{number:04x}")),
+        }
     }
     safe.into()
 }
 
 /// Returns `true` if this character is invisible, or interpreted by terminals: `INVISIBLE` of the Python
-/// package, and everything below the space.
+/// package, and the control characters below U+0020.
 pub fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 pub enum DeletionVectorStorage {
     /// `i`: in the descriptor, in base 85.
     Inline,
-    /// `u`: in a file below the table root that is named by a UUID.
+    /// `u`: in a file that is named by a UUID, below the table root.
     Relative,
     /// `p`: in a file that is named by an absolute URI.
     Absolute,
@@ -91,18 +91,14 @@ impl DeletionVectorDescriptor {
             return Err(Error::corrupt(
                 "dv.path",
                 format!(
-                    "a deletion vector of storage type {storage_type} has a path of {} characters; at least \
+                    "a deletion vector of storage type {storage_type} has a path of {} bytes; at least \
                      {shortest} are required",
                     path_or_inline.len()
                 ),
             ));
         }
-        if offset.is_some_and(i32::is_negative) {
-            return Err(negative(
-                "dv.offset",
-                "offset",
-                i64::from(offset.unwrap_or_default()),
-            ));
+        if let Some(offset) = offset.filter(|offset| offset.is_negative()) {
+            return Err(negative("dv.offset", "offset", offset.into()));
         }
         Ok(Self {
             storage,
@@ -155,7 +151,7 @@ impl DeletionVectorDescriptor {
     }
 
     /// Returns an id that distinguishes the vectors of one data file: storage type, path or content, and
-    /// `@offset` where the log has one. Offset 0 and no offset are two ids.
+    /// `@offset` where the log has one. Offset 0 and no offset give different ids.
     pub fn unique_id(&self) -> String {
         let mut id = format!("{}{}", self.storage.letter(), self.path_or_inline);
         if let Some(offset) = self.offset {

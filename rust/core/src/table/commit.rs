@@ -47,7 +47,7 @@ impl Table {
     /// impossible and the table is small, and for versions that get a checkpoint: everything is then read
     /// anyway, and errors do not accumulate.
     fn maintain(&self, version: u64, commit: &Commit, read: Option<&Snapshot>) -> Result<()> {
-        if commit.hands_over {
+        if commit.becomes_catalog_managed {
             self.source.hand_over(version)?;
         }
         if version == 0

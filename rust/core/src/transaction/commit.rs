@@ -2,8 +2,8 @@
 //! winning commits, retry.
 //!
 //! Only the first writer can create the file of a version. If the response is ambiguous, the file is read:
-//! it is ours if it has our transaction id. The same bytes are only put again if there is no file yet, so
-//! that nothing is committed twice.
+//! it is ours if it has our transaction id. If it is absent or cannot be read, the same bytes are put again,
+//! always with put-if-absent, so that nothing is committed twice.
 
 use std::time::{Duration, Instant};
 
@@ -22,14 +22,14 @@ use crate::write::AddFile;
 use crate::write::actions::{line, put};
 use crate::write::random::random_bits;
 
-/// The maximum wait before the first retry, and before any.
-const FIRST_WAIT: Duration = Duration::from_millis(5);
-const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// The wait before a retry is random; its maximum doubles with each retry, from twice the base to the maximum.
+const BASE_WAIT: Duration = Duration::from_millis(5);
+const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// The result of a transaction.
 #[derive(Clone, Debug, Default)]
 pub struct Commit {
-    /// The committed version; `None` if its application had committed it before.
+    /// The committed version; `None` if the application had already committed this batch.
     pub version: Option<u64>,
     /// The number of versions that were attempted.
     pub attempts: u32,
@@ -40,7 +40,7 @@ pub struct Commit {
     /// True if the table's properties require a checkpoint of this version.
     pub checkpoint_due: bool,
     /// True if a catalog manages the table from this version on.
-    pub hands_over: bool,
+    pub becomes_catalog_managed: bool,
     /// The commit as written; empty if there is none.
     pub text: String,
 }
@@ -57,9 +57,10 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the commit would break the table. Conflict: a winning commit conflicts with this one,
-    /// or `conflict.deadline` if other writers won until the time was up; nothing is committed then. Storage:
-    /// `commit.unknown` if the store did not confirm the commit.
+    /// Invalid argument: the commit would break the table. Unsupported: `catalog.take_over`. Conflict: a winning
+    /// commit conflicts with this one, or `conflict.deadline` if other writers kept winning until the timeout.
+    /// Storage: `commit.unknown` if the store did not confirm the commit, `rows.vacuumed`, and those of the
+    /// store. Nothing is committed, except perhaps after `commit.unknown`.
     pub fn commit(mut self) -> Result<Commit> {
         let mut attempts = 0;
         if self.done_before {
@@ -93,7 +94,7 @@ impl Transaction {
             }
             if Instant::now() >= deadline {
                 let message = format!(
-                    "other writers won {attempts} times until the timeout: nothing was committed"
+                    "other writers won {attempts} times before the timeout: nothing was committed"
                 );
                 return Err(Error::new(
                     ErrorKind::Conflict,
@@ -111,16 +112,16 @@ impl Transaction {
             .and_then(|(metadata, protocol)| TableProperties::new(metadata, protocol))
             .map(|(properties, _)| properties.checkpoint_interval);
         let managed = |protocol: &Protocol| protocol.is_catalog_managed();
-        let before = self.base.as_ref().map(|base| &base.protocol);
-        let hands_over = version.is_some()
+        let old_protocol = self.base.as_ref().map(|base| &base.protocol);
+        let becomes_catalog_managed = version.is_some()
             && self.new_protocol().is_some_and(managed)
-            && !before.is_some_and(managed);
+            && !old_protocol.is_some_and(managed);
         let due = |interval| version.is_some_and(|version| version > 0 && version % interval == 0);
         Commit {
             version,
             attempts,
             checkpoint_due: interval.is_ok_and(due),
-            hands_over,
+            becomes_catalog_managed,
             adds: self.adds,
             id: self.id,
             text,
@@ -150,8 +151,8 @@ impl Transaction {
         })
     }
 
-    /// Returns the isolation level for conflicts: a commit that changes no rows only needs snapshot
-    /// isolation.
+    /// Returns the isolation level for the conflict check. A commit that only rearranges data (no data change,
+    /// and no actions other than those of files) needs only snapshot isolation.
     fn isolation(&self) -> Result<IsolationLevel> {
         let changes_data = self.adds.iter().any(|file| file.data_change)
             || self.removes.iter().any(|file| file.data_change)
@@ -172,7 +173,8 @@ impl Transaction {
         property.map_or(Ok(IsolationLevel::Serializable), IsolationLevel::parse)
     }
 
-    /// Renders the commit as version `version`, and returns the files to add as they are in it.
+    /// Renders the commit as version `version`; returns its text and its added files, with the row ids
+    /// assigned to them.
     fn render(
         &self,
         version: u64,
@@ -187,15 +189,16 @@ impl Transaction {
         let timestamp = latest
             .timestamp
             .map_or(now, |before| now.max(before.saturating_add(1)));
-        let in_commit = properties.in_commit_timestamps.then_some(timestamp);
+        let in_commit_timestamp = properties.in_commit_timestamps.then_some(timestamp);
         let mut metadata = self.metadata.clone();
         if let Some(metadata) = &mut metadata {
-            self.enable_timestamps(metadata, in_commit, version)?;
+            self.update_timestamp_enablement(metadata, in_commit_timestamp, version)?;
         }
         let mut adds = self.adds.clone();
         let mut domains: Vec<DomainMetadata> = self.domains.values().cloned().collect();
-        let tracked = protocol.is_supported("rowTracking") && !properties.row_tracking_suspended;
-        if tracked {
+        let tracks_rows =
+            protocol.is_supported("rowTracking") && !properties.row_tracking_suspended;
+        if tracks_rows {
             domains.extend(assign_row_ids(
                 &mut adds,
                 read_mark,
@@ -204,7 +207,7 @@ impl Transaction {
             )?);
         }
         let mut lines = String::new();
-        let info = self.commit_info(now, in_commit, isolation, blind, tracked);
+        let info = self.commit_info(now, in_commit_timestamp, isolation, blind, tracks_rows);
         line(&mut lines, "commitInfo", &info)?;
         if let Some(protocol) = &self.protocol {
             line(&mut lines, "protocol", &json!(protocol))?;
@@ -230,11 +233,12 @@ impl Transaction {
         Ok((lines, adds))
     }
 
-    /// Records the enablement version of in-commit timestamps that are enabled after the first version.
-    fn enable_timestamps(
+    /// Sets the enablement version and timestamp if this commit enables in-commit timestamps on an existing
+    /// table; removes them if in-commit timestamps are off.
+    fn update_timestamp_enablement(
         &self,
         metadata: &mut Metadata,
-        in_commit: Option<i64>,
+        in_commit_timestamp: Option<i64>,
         version: u64,
     ) -> Result<()> {
         let keys = [
@@ -244,12 +248,12 @@ impl Transaction {
         let Some(base) = &self.base else {
             return Ok(());
         };
-        let (before, _) = TableProperties::new(&base.metadata, &base.protocol)?;
-        match in_commit {
+        let (old_properties, _) = TableProperties::new(&base.metadata, &base.protocol)?;
+        match in_commit_timestamp {
             None => metadata
                 .configuration
                 .retain(|key, _| !keys.contains(&key.as_str())),
-            Some(timestamp) if !before.in_commit_timestamps => {
+            Some(timestamp) if !old_properties.in_commit_timestamps => {
                 for (key, value) in keys
                     .iter()
                     .zip([version.to_string(), timestamp.to_string()])
@@ -265,14 +269,14 @@ impl Transaction {
     fn commit_info(
         &self,
         now: i64,
-        in_commit: Option<i64>,
+        in_commit_timestamp: Option<i64>,
         isolation: IsolationLevel,
         blind: bool,
-        tracked: bool,
+        tracks_rows: bool,
     ) -> Value {
         let description = &self.description;
         let mut info = Map::new();
-        put(&mut info, "inCommitTimestamp", in_commit);
+        put(&mut info, "inCommitTimestamp", in_commit_timestamp);
         put(&mut info, "timestamp", Some(now));
         put(&mut info, "operation", Some(description.operation.as_str()));
         put(
@@ -291,8 +295,8 @@ impl Transaction {
         );
         put(&mut info, "userMetadata", description.user_metadata.clone());
         let mut tags = description.tags.clone();
-        if tracked {
-            // rows that move to another file need a file with a base row id to keep their ids
+        if tracks_rows {
+            // rewritten rows keep their ids only if every added file was staged with a base row id
             let preserved =
                 self.removes.is_empty() || self.adds.iter().all(|file| file.base_row_id.is_some());
             let key = "delta.rowTracking.preserved".to_owned();
@@ -322,7 +326,7 @@ impl Transaction {
                 Ok(true) => return Ok(true),
                 // another writer's commit, or this one if the response to an earlier attempt was lost
                 Ok(false) => Error::storage("storage.io", "the existing commit cannot be read"),
-                // an attempt without a response may still be executed
+                // a refusal is final at the first try only: later, an earlier try may still be executed
                 Err(error) if tries == 0 && is_refusal(&error) => {
                     return Err(error.at_version(version));
                 }
@@ -384,13 +388,11 @@ fn is_refusal(error: &Error) -> bool {
 
 /// Waits a random time, longer after more attempts, and never beyond the deadline.
 fn wait(attempts: u32, deadline: Instant) -> Result<()> {
-    let longest = FIRST_WAIT
+    let max = BASE_WAIT
         .saturating_mul(2_u32.saturating_pow(attempts.min(20)))
-        .min(LONGEST_WAIT)
+        .min(MAX_WAIT)
         .min(deadline.saturating_duration_since(Instant::now()));
-    let micros = u64::try_from(longest.as_micros())
-        .unwrap_or(u64::MAX)
-        .max(1);
+    let micros = u64::try_from(max.as_micros()).unwrap_or(u64::MAX).max(1);
     let until = Instant::now() + Duration::from_micros(random_bits() % micros);
     loop {
         interrupt::check()?;
@@ -402,7 +404,7 @@ fn wait(attempts: u32, deadline: Instant) -> Result<()> {
     }
 }
 
-/// Assigns row ids and commit versions to new files; returns the high-water mark if it changed.
+/// Assigns row ids and commit versions to files that have none; returns the high-water mark if it changed.
 fn assign_row_ids(
     adds: &mut [AddFile],
     read_mark: i64,
@@ -412,6 +414,7 @@ fn assign_row_ids(
     let mut mark = latest_mark;
     let version = i64::try_from(version).unwrap_or(i64::MAX);
     for file in adds {
+        // an id above the mark of the version that was read belongs to no existing row
         if file.base_row_id.is_none_or(|id| id > read_mark) {
             let Some(rows) = file.num_records() else {
                 let message =

@@ -5,7 +5,7 @@ use super::*;
 
 proptest! {
     #[test]
-    fn keeps_what_filter_keeps(rows in prop::collection::vec((prop::option::of("[a-zé]{0,30}"), any::<bool>()), 0..60)) {
+    fn keeps_selected_strings(rows in prop::collection::vec((prop::option::of("[a-zé]{0,30}"), any::<bool>()), 0..60)) {
         let strings: StringViewArray = rows.iter().map(|(text, _)| text.as_deref()).collect();
         let bits = BooleanBuffer::from_iter(rows.iter().map(|(_, keep)| *keep));
         let keep = SelectedRows::new(bits);

@@ -22,7 +22,7 @@ fn example_of_the_deep_dive() {
 
 #[test]
 fn files_of_other_writers() {
-    // delta-rs, early and later
+    // early delta-rs
     let early = LastCheckpoint::parse(br#"{"size":6,"size_in_bytes":23521,"version":1}"#).unwrap();
     assert_eq!(
         early,
@@ -31,10 +31,12 @@ fn files_of_other_writers() {
             ..plain(1)
         }
     );
+    // later delta-rs
     let nulls = LastCheckpoint::parse(b"{\"parts\":null,\"size\":20622,\"version\":1}\n").unwrap();
     assert_eq!(nulls, plain(1));
+    // an unknown size, and an unknown field
     assert_eq!(
-        LastCheckpoint::parse(br#"{"version":3,"size":-1,"later":[{}]}"#).unwrap(),
+        LastCheckpoint::parse(br#"{"version":3,"size":-1,"unknown":[{}]}"#).unwrap(),
         plain(3)
     );
 }
@@ -88,7 +90,7 @@ fn checksums_are_verified() {
 }
 
 #[test]
-fn what_is_no_hint_is_refused() {
+fn invalid_hints_are_refused() {
     for bytes in [
         &b""[..],
         b"{}",

@@ -104,7 +104,7 @@ pub(super) fn plan(
             }
         }
         let bytes = |page: &PageInfo| match width {
-            None if !page.dictionary => page.bytes,
+            None if !page.is_dictionary_encoded => page.bytes,
             _ => page.values.saturating_mul(encoded),
         };
         let shares = if repeats {

@@ -1,8 +1,9 @@
-//! Checks page headers against their column chunk before anything is decoded.
+//! Checks pages against their headers and column chunk before they reach the Parquet decoder.
 //!
 //! A page's body must lie within the fetched bytes, must not claim to decompress to more than its codec can
-//! produce, and must not decompress to more than it claims; the pages of a chunk must not hold more values
-//! than the chunk, and must begin where the page index says. If a header has a checksum, the body must match
+//! produce, and, if the codec's decoder would allocate whatever the page holds, must not decompress to more
+//! than it claims; the pages of a chunk must not hold more values than the chunk, and must begin where the page
+//! index says. If a header has a checksum, the body must match
 //! it.
 //!
 //! Protocol: Apache Parquet, "Data Pages", "Checksumming".
@@ -33,11 +34,12 @@ pub(super) struct LeafPages {
 #[derive(Clone, Debug)]
 pub(super) struct PageInfo {
     pub(super) values: u64,
-    /// Decompressed size in bytes.
+    /// Decompressed size in bytes; for prefix-compressed strings, the total size of the decoded strings.
     pub(super) bytes: u64,
     /// True if the values are dictionary indexes.
-    pub(super) dictionary: bool,
-    /// The decoded bytes of strings that are prefix-compressed (`DELTA_BYTE_ARRAY`), by values.
+    pub(super) is_dictionary_encoded: bool,
+    /// The decoded bytes of prefix-compressed strings (`DELTA_BYTE_ARRAY`), as shares of the page's values;
+    /// `None` for other pages.
     pub(super) strings: Option<Vec<Share>>,
     /// True if the lengths of strings are delta-encoded (`DELTA_LENGTH_BYTE_ARRAY`, `DELTA_BYTE_ARRAY`).
     pub(super) has_delta_lengths: bool,
@@ -47,18 +49,18 @@ pub(super) struct PageInfo {
 /// A column chunk whose pages are checked.
 struct Chunk<'a> {
     column: &'a ColumnChunkMetaData,
-    /// The data pages by the page index, if the decoder follows one.
+    /// The data pages listed in the offset index, if the decoder uses one.
     index: Option<&'a [PageLocation]>,
     /// The number of values of the pages so far.
     values: i64,
 }
 
 /// Checks the pages of a row group in these ranges, each with its leaf, and returns the content of their
-/// headers. `index` returns the data pages of a leaf by the page index.
+/// headers. `index` returns the data pages of a leaf listed in the offset index.
 ///
 /// # Errors
 ///
-/// Corrupt, with the code of the rules and the byte offset of the page, or of missing bytes.
+/// Corrupt, with the code of the rules, and the byte offset of the page or of missing bytes if there is one.
 pub(super) fn check_pages<'a>(
     columns: &[ColumnChunkMetaData],
     index: impl Fn(usize) -> Option<&'a [PageLocation]>,
@@ -72,7 +74,7 @@ pub(super) fn check_pages<'a>(
             .first()
             .and_then(|(leaf, _)| Some((*leaf, columns.get(*leaf)?)))
         else {
-            continue;
+            continue; // never: a request has only leaves of the row group
         };
         let mut chunk = Chunk {
             column,
@@ -99,8 +101,8 @@ pub(super) fn check_pages<'a>(
                 .ok_or_else(|| Error::corrupt(rules.code, rules.message).at_offset(range.start))?;
             check_range(&mut chunk, range, &bytes, &mut pages, rules)?;
         }
-        let delta_pages = pages.data.iter_mut();
-        let delta_pages: Vec<_> = delta_pages.filter(|page| page.has_delta_lengths).collect();
+        let data_pages = pages.data.iter_mut();
+        let delta_pages: Vec<_> = data_pages.filter(|page| page.has_delta_lengths).collect();
         let locations: Vec<_> = delta_pages
             .iter()
             .map(|page| page.location.clone())
@@ -118,7 +120,7 @@ pub(super) fn check_pages<'a>(
     Ok(checked)
 }
 
-/// Returns `true` if the pages follow one another inside the column chunk, as their rows do.
+/// Returns `true` if the pages lie one after another inside the column chunk, in the order of their rows.
 fn is_consistent(index: &[PageLocation], column: &ColumnChunkMetaData) -> bool {
     let (start, length) = column.byte_range();
     let mut end = start;
@@ -130,9 +132,10 @@ fn is_consistent(index: &[PageLocation], column: &ColumnChunkMetaData) -> bool {
         ) else {
             return false;
         };
+        let page_end = from.saturating_add(size);
         let follows = from >= end && page.first_row_index >= row;
-        (end, row) = (from.saturating_add(size), page.first_row_index);
-        follows && end <= start.saturating_add(length)
+        (end, row) = (page_end, page.first_row_index);
+        follows && page_end <= start.saturating_add(length)
     })
 }
 
@@ -146,7 +149,7 @@ fn check_range(
 ) -> Result<()> {
     let column = chunk.column;
     let values = &mut chunk.values;
-    // where the decoder begins a page; it reads all bytes before the first data page as one page, too
+    // where the decoder expects pages; it reads all bytes before the first data page as one dictionary page
     let mut starts = chunk
         .index
         .unwrap_or_default()
@@ -154,8 +157,8 @@ fn check_range(
         .map(|page| (page.offset.cast_unsigned(), page.compressed_page_size))
         .filter(|(offset, _)| range.contains(offset))
         .peekable();
-    let first = chunk.index.and_then(|index| index.first());
-    let first = first.map_or(range.start, |page| page.offset.cast_unsigned());
+    let first_page = chunk.index.and_then(|index| index.first());
+    let first_data_offset = first_page.map_or(range.start, |page| page.offset.cast_unsigned());
     let mut rest = bytes;
     while !rest.is_empty() {
         let at = range.start + (bytes.len() - rest.len()) as u64;
@@ -167,7 +170,9 @@ fn check_range(
         let size = usize::try_from(header.compressed).ok();
         let body = size.and_then(|size| rest.get(header.length..)?.split_at_checked(size));
         let Some((body, after)) = body else {
-            return Err(broken("it runs over the end of its column chunk"));
+            return Err(broken(
+                "it extends past the end of its column chunk or of the requested range",
+            ));
         };
         let max = max_decompressed(column.compression(), body.len() as u64).min(rules.max_bytes);
         match u64::try_from(header.uncompressed) {
@@ -190,14 +195,14 @@ fn check_range(
             let what = format!("it decompresses to more than {} bytes", header.uncompressed);
             return Err(broken(&what));
         }
-        let size = header.length + body.len();
-        let end = at + size as u64;
-        let matches_index = if at < first {
-            end == first
+        let page_size = header.length + body.len();
+        let end = at + page_size as u64;
+        let matches_index = if at < first_data_offset {
+            end == first_data_offset
         } else {
-            starts
-                .next_if(|(offset, _)| *offset == at)
-                .is_none_or(|(_, known)| usize::try_from(known).is_ok_and(|known| known == size))
+            // a listed page has its listed size, and no page extends over the start of the next
+            let listed = starts.next_if(|(offset, _)| *offset == at);
+            listed.is_none_or(|(_, size)| usize::try_from(size) == Ok(page_size))
                 && starts.peek().is_none_or(|(offset, _)| *offset >= end)
         };
         if !matches_index {
@@ -223,12 +228,12 @@ fn check_range(
         let page = PageInfo {
             values: u64::try_from(header.values).unwrap_or_default(),
             bytes: claimed,
-            dictionary: header.is_dictionary_encoded(),
+            is_dictionary_encoded: header.is_dictionary_encoded(),
             strings: None,
             has_delta_lengths: header.has_delta_lengths(),
             location: PageLocation {
                 offset: at.cast_signed(),
-                compressed_page_size: i32::try_from(size).unwrap_or(i32::MAX),
+                compressed_page_size: i32::try_from(page_size).unwrap_or(i32::MAX),
                 first_row_index: 0,
             },
         };

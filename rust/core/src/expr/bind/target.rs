@@ -4,14 +4,14 @@ use crate::expr::node::predicate::{Expr, Operand, Path, Predicate};
 use crate::spec::schema::StructType;
 
 impl Predicate {
-    /// Returns the parts of a conjunction that refer to columns of the target table only, without its
-    /// alias: implied by the condition. `None` if there is no such part.
+    /// Returns the conjuncts that refer to columns of the target table only, without its alias; the condition
+    /// implies them. `None` if there are none.
     ///
     /// # Arguments
     ///
     /// * `alias`: the qualifier of the table's columns in the condition.
-    /// * `joined`: the condition also refers to a source: a dotted name is then a column of the target only
-    ///   if it begins with the alias.
+    /// * `joined`: true if the condition also refers to a source; a dotted name is then a column of the target
+    ///   only if it begins with the alias.
     pub fn of_target(
         &self,
         schema: &StructType,
@@ -34,6 +34,7 @@ impl Predicate {
     }
 }
 
+/// Rewrites a condition to the target table's own names; `None` if it refers to anything else.
 struct Target<'a> {
     alias: Option<&'a str>,
     joined: bool,
@@ -88,8 +89,7 @@ impl Target<'_> {
             {
                 Some(Path(rest.to_vec()))
             }
-            [_] => Some(path.clone()),
-            _ if self.joined => None,
+            [_, _, ..] if self.joined => None,
             _ => Some(path.clone()),
         }
     }

@@ -9,20 +9,20 @@ fn file(name: &str, size: u64) -> FileMeta {
     }
 }
 
-fn v(version: u64, rest: &str) -> FileMeta {
-    file(&format!("{version:020}.{rest}"), 1)
+fn log_file(version: u64, suffix: &str) -> FileMeta {
+    file(&format!("{version:020}.{suffix}"), 1)
 }
 
 #[test]
 fn prefers_v2_then_parts_then_classic_at_one_version() {
     let listing = LogListing::of(
         vec![
-            v(4, "checkpoint.b.json"),
-            v(4, "checkpoint.a.parquet"),
-            v(4, "checkpoint.parquet"),
-            v(4, "checkpoint.0000000001.0000000002.parquet"),
-            v(4, "checkpoint.0000000002.0000000002.parquet"),
-            v(3, "checkpoint.z.json"),
+            log_file(4, "checkpoint.b.json"),
+            log_file(4, "checkpoint.a.parquet"),
+            log_file(4, "checkpoint.parquet"),
+            log_file(4, "checkpoint.0000000001.0000000002.parquet"),
+            log_file(4, "checkpoint.0000000002.0000000002.parquet"),
+            log_file(3, "checkpoint.z.json"),
         ],
         0,
     );
@@ -48,9 +48,9 @@ fn prefers_v2_then_parts_then_classic_at_one_version() {
 fn drops_incomplete_and_empty_checkpoints_with_a_warning() {
     let listing = LogListing::of(
         vec![
-            v(4, "checkpoint.0000000001.0000000003.parquet"),
-            v(4, "checkpoint.0000000003.0000000003.parquet"),
-            v(4, "checkpoint.0000000002.0000000002.parquet"),
+            log_file(4, "checkpoint.0000000001.0000000003.parquet"),
+            log_file(4, "checkpoint.0000000003.0000000003.parquet"),
+            log_file(4, "checkpoint.0000000002.0000000002.parquet"),
             file(&format!("{:020}.checkpoint.parquet", 5), 0),
         ],
         0,
@@ -72,17 +72,23 @@ fn drops_incomplete_and_empty_checkpoints_with_a_warning() {
 }
 
 #[test]
-fn the_oldest_version_is_where_commits_join_a_checkpoint() {
-    let of = |files: Vec<FileMeta>| LogListing::of(files, 0).earliest_recreatable();
-    assert_eq!(of(vec![v(0, "json"), v(1, "json")]), Some(0));
+fn the_earliest_recreatable_version_is_0_or_a_checkpoint_that_commits_follow() {
+    let earliest = |files: Vec<FileMeta>| LogListing::of(files, 0).earliest_recreatable();
     assert_eq!(
-        of(vec![
-            v(3, "checkpoint.parquet"),
-            v(6, "checkpoint.parquet"),
-            v(6, "json")
+        earliest(vec![log_file(0, "json"), log_file(1, "json")]),
+        Some(0)
+    );
+    assert_eq!(
+        earliest(vec![
+            log_file(3, "checkpoint.parquet"),
+            log_file(6, "checkpoint.parquet"),
+            log_file(6, "json")
         ]),
         Some(6)
     );
-    assert_eq!(of(vec![v(5, "checkpoint.parquet"), v(6, "json")]), Some(5));
-    assert_eq!(of(vec![v(6, "json")]), None);
+    assert_eq!(
+        earliest(vec![log_file(5, "checkpoint.parquet"), log_file(6, "json")]),
+        Some(5)
+    );
+    assert_eq!(earliest(vec![log_file(6, "json")]), None);
 }

@@ -11,15 +11,16 @@ use crate::codec::parquet_file::FetchedBytes;
 use crate::error::Result;
 use crate::storage::pool::rows::Prefetch;
 
-/// A unit smaller than this is fetched at once, including bytes that only some of its rows need.
+/// Up to this size, the other columns of a unit are fetched together with those of the filter, before the
+/// matching rows are known.
 const AT_ONCE: u64 = 1 << 20;
 
-/// A unit of an open file.
+/// Some rows of an open file, and the bytes that were fetched for them.
 pub struct FileUnit {
     file: Arc<OpenFile>,
     unit: UnitRows,
     /// The rows to read, and the bytes that were fetched to find them.
-    narrowed: Option<(Vec<Range<u64>>, FetchedBytes)>,
+    live_rows: Option<(Vec<Range<u64>>, FetchedBytes)>,
 }
 
 impl FileUnit {
@@ -31,7 +32,7 @@ impl FileUnit {
             .map(|unit| Self {
                 file: Arc::clone(&file),
                 unit,
-                narrowed: None,
+                live_rows: None,
             })
             .collect()
     }
@@ -56,27 +57,27 @@ impl FileUnit {
             bytes: Arc::clone(&self.file.bytes),
             // an error is reported again when the unit is read
             ranges: self.file.guarded(|| self.ranges()).ok()?,
-            taken: self.narrowed.as_ref().map(taken).unwrap_or_default(),
+            taken: self.live_rows.as_ref().map(taken).unwrap_or_default(),
         })
     }
 
     fn ranges(&self) -> Result<Vec<Range<u64>>> {
         let file = &self.file;
-        let none = FetchedBytes::new(file.bytes.length());
-        let of = |file: &OpenFile, live: &[Range<u64>], fetched: &FetchedBytes| {
+        let nothing_fetched = FetchedBytes::new(file.bytes.length());
+        let missing = |file: &OpenFile, live: &[Range<u64>], fetched: &FetchedBytes| {
             if live.is_empty() {
                 return Vec::new();
             }
             request(file, &self.unit, live).missing(fetched)
         };
-        Ok(match (&self.narrowed, &file.filter_pass) {
-            (Some((live, fetched)), _) => of(file, live, fetched),
-            (None, None) => of(file, &file.candidates(&self.unit)?, &none),
+        Ok(match (&self.live_rows, &file.filter_pass) {
+            (Some((live, fetched)), _) => missing(file, live, fetched),
+            (None, None) => missing(file, &file.candidates(&self.unit)?, &nothing_fetched),
             (None, Some(filter_pass)) => {
                 let live = filter_pass.candidates(&self.unit)?;
-                let mut ranges = of(filter_pass, &live, &none);
+                let mut ranges = missing(filter_pass, &live, &nothing_fetched);
                 if self.unit.bytes <= AT_ONCE {
-                    ranges.extend(of(file, &live, &none));
+                    ranges.extend(missing(file, &live, &nothing_fetched));
                 }
                 ranges
             }
@@ -91,17 +92,19 @@ impl FileUnit {
     /// As [`OpenFile::read`].
     pub fn read(mut self, emit: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Option<Self>> {
         let file = Arc::clone(&self.file);
-        if self.narrowed.is_none() {
+        let (live, mut fetched) = if let Some(live_rows) = self.live_rows.take() {
+            live_rows
+        } else {
             let mut fetched = FetchedBytes::new(file.bytes.length());
             let live = file.live_rows(&self.unit, &mut fetched)?;
-            self.narrowed = Some((live, fetched));
-            let waits = |ahead: Prefetch| !ahead.bytes.has(&ahead.ranges);
-            if file.filter_pass.is_some() && self.prefetch().is_some_and(waits) {
-                return Ok(Some(self));
+            if file.filter_pass.is_some() {
+                self.live_rows = Some((live.clone(), fetched.clone()));
+                let is_pending = |prefetch: Prefetch| !prefetch.bytes.has(&prefetch.ranges);
+                if self.prefetch().is_some_and(is_pending) {
+                    return Ok(Some(self));
+                }
             }
-        }
-        let Some((live, mut fetched)) = self.narrowed else {
-            return Ok(None);
+            (live, fetched)
         };
         for batch in file.read_rows(&self.unit, live, &mut fetched)? {
             emit(batch?)?;

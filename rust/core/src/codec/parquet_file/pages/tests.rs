@@ -106,13 +106,13 @@ fn what_contradicts_itself_is_refused_with_its_place() {
     let framed = |header: Vec<u8>| [&header[..], b"0123456789"].concat();
     for (codec, second, message) in [
         (PLAIN, b"\xff\xff\xff".to_vec(), "header"),
-        (PLAIN, header(0, [10, 10], None, 4), "runs over"),
-        (PLAIN, framed(header(0, [10, 11], None, 4)), "runs over"),
-        (PLAIN, framed(header(0, [10, -1], None, 4)), "runs over"),
+        (PLAIN, header(0, [10, 10], None, 4), "extends past"),
+        (PLAIN, framed(header(0, [10, 11], None, 4)), "extends past"),
+        (PLAIN, framed(header(0, [10, -1], None, 4)), "extends past"),
         (
             PLAIN,
             framed(header(0, [10, i32::MAX], None, 4)),
-            "runs over",
+            "extends past",
         ),
         (PLAIN, framed(header(0, [-1, 10], None, 4)), "decompress"),
         (

@@ -99,8 +99,8 @@ impl Function {
             ("greatest", 1..) => Variadic(|values| numbers::extreme(values, Op::Gt)),
             ("least", 1..) => Variadic(|values| numbers::extreme(values, Op::Lt)),
             ("abs", 1) => Unary(numbers::abs),
-            ("floor", 1) => Unary(|value| numbers::round(value, f64::floor)),
-            ("ceil" | "ceiling", 1) => Unary(|value| numbers::round(value, f64::ceil)),
+            ("floor", 1) => Unary(|value| numbers::floor_or_ceil(value, f64::floor)),
+            ("ceil" | "ceiling", 1) => Unary(|value| numbers::floor_or_ceil(value, f64::ceil)),
             _ => return None,
         })
     }

@@ -1,4 +1,4 @@
-//! Rounding, and the greatest and least of values.
+//! Functions of numbers: negation, `abs`, `isnan`, `floor` and `ceil`; and `greatest` and `least` of any values.
 
 use std::sync::Arc;
 
@@ -23,7 +23,10 @@ use crate::expr::value::floats::{normalized, with_canonical_nan};
 /// Invalid argument: `formula.unsupported`, `formula.value`.
 pub(super) fn negate(values: &ArrayRef) -> Result<ArrayRef> {
     if !values.data_type().is_numeric() {
-        return Err(unsupported("the operator - here"));
+        return Err(unsupported(&format!(
+            "the operator - on values of the type {}",
+            values.data_type()
+        )));
     }
     let negated = arrow_arith::numeric::neg(values).map_err(failed)?;
     Ok(with_canonical_nan(&negated))
@@ -54,15 +57,15 @@ pub(super) fn isnan(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(is_nan.collect::<BooleanArray>()))
 }
 
-/// Returns the greatest or the least of some values, as selected by the comparison `op`. Nulls are ignored.
-pub(super) fn extreme(values: &[ArrayRef], op: Op) -> Result<ArrayRef> {
-    let mut values = values
+/// Returns the greatest or the least value of each row, as selected by the comparison `op`. Nulls are ignored.
+pub(super) fn extreme(columns: &[ArrayRef], op: Op) -> Result<ArrayRef> {
+    let mut columns = columns
         .iter()
         .map(|column| ColumnarValue::Array(Arc::clone(column)));
-    let mut best = values
+    let mut best = columns
         .next()
         .ok_or_else(|| type_error("there are no values"))?;
-    for column in values {
+    for column in columns {
         let better = is_true(&compared(op, &column, &best)?);
         let missing = not(&best.valid(better.len())).map_err(failed)?;
         let better = or(&better, &missing).map_err(failed)?;
@@ -71,8 +74,8 @@ pub(super) fn extreme(values: &[ArrayRef], op: Op) -> Result<ArrayRef> {
     Ok(Arc::clone(best.array()))
 }
 
-/// Rounds to integers; numbers out of range become the nearest `BIGINT`, NaN 0.
-pub(super) fn round(values: &ArrayRef, rounding: fn(f64) -> f64) -> Result<ArrayRef> {
+/// Rounds to integers. Numbers out of range become the nearest `BIGINT`, and NaN becomes 0.
+pub(super) fn floor_or_ceil(values: &ArrayRef, rounding: fn(f64) -> f64) -> Result<ArrayRef> {
     match values.data_type() {
         DataType::Float32 | DataType::Float64 => {
             let numbers = cast_value(values, &DataType::Float64)?;
