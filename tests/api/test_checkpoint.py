@@ -120,6 +120,7 @@ def test_the_hint_names_the_checkpoint(tmp_path: Path) -> None:
     assert table.snapshot(strict=True).warnings == []
 
 
+@pytest.mark.slow
 def test_files_fill_row_groups(tmp_path: Path) -> None:
     table = plain(tmp_path / "t")
     paths = [f"part-{number:06}" for number in range(120_000)]
@@ -199,6 +200,7 @@ def test_a_v2_checkpoint_holds_the_table(
     assert after == before
 
 
+@pytest.mark.slow
 def test_sidecars_hold_fifty_thousand_files_each(tmp_path: Path) -> None:
     table = plain(tmp_path / "t")
     table.set_properties(V2)

@@ -264,6 +264,7 @@ def test_everything_of_the_table_is_escaped(log: logs.LogBuilder, tmp_path: Path
     assert "invoice\\u202egpj.exe" in text
 
 
+@pytest.mark.slow
 def test_its_size_does_not_grow_with_the_table(log: logs.LogBuilder, tmp_path: Path) -> None:
     long = '"' * 300  # each character is six in HTML
     columns = {f"{long}{number}": "long" for number in range(150)}
