@@ -13,12 +13,14 @@ use crate::spec::json::text_of;
 
 const CODE: &str = "last_checkpoint.json";
 
-/// The newest checkpoint when the hint was written: the fields that readers use.
+/// The newest checkpoint when the hint was written: the required fields, and those that readers use.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastCheckpoint {
     /// Version of the checkpoint.
     pub version: u64,
+    /// Number of its actions; -1 if the writer did not know it.
+    pub size: i64,
     /// Number of files of a multi-part checkpoint.
     pub parts: Option<u32>,
     /// Size in bytes of all its files, including sidecars.

@@ -1,9 +1,10 @@
 use super::*;
 use proptest::prelude::*;
 
-fn plain(version: u64) -> LastCheckpoint {
+fn plain(version: u64, size: i64) -> LastCheckpoint {
     LastCheckpoint {
         version,
+        size,
         parts: None,
         size_in_bytes: None,
         checksum: None,
@@ -16,7 +17,7 @@ fn plain(version: u64) -> LastCheckpoint {
 fn example_of_the_deep_dive() {
     assert_eq!(
         LastCheckpoint::parse(br#"{"version":10,"size":12}"#).unwrap(),
-        plain(10)
+        plain(10, 12)
     );
 }
 
@@ -28,16 +29,16 @@ fn files_of_other_writers() {
         early,
         LastCheckpoint {
             size_in_bytes: Some(23_521),
-            ..plain(1)
+            ..plain(1, 6)
         }
     );
     // later delta-rs
     let nulls = LastCheckpoint::parse(b"{\"parts\":null,\"size\":20622,\"version\":1}\n").unwrap();
-    assert_eq!(nulls, plain(1));
+    assert_eq!(nulls, plain(1, 20_622));
     // an unknown size, and an unknown field
     assert_eq!(
         LastCheckpoint::parse(br#"{"version":3,"size":-1,"unknown":[{}]}"#).unwrap(),
-        plain(3)
+        plain(3, -1)
     );
 }
 
@@ -61,7 +62,7 @@ fn every_field() {
         parts: Some(2),
         size_in_bytes: Some(20_432),
         v2_checkpoint: Some(v2),
-        ..plain(8)
+        ..plain(8, 11)
     };
     assert_eq!(result, expected);
 }
@@ -77,7 +78,7 @@ fn checksums_are_verified() {
         good,
         LastCheckpoint {
             checksum: Some(TEN_TWELVE.to_owned()),
-            ..plain(10)
+            ..plain(10, 12)
         }
     );
     let error = LastCheckpoint::parse(with(&TEN_TWELVE.replace('e', "f")).as_bytes()).unwrap_err();
@@ -96,6 +97,7 @@ fn invalid_hints_are_refused() {
         b"{}",
         b"null",
         br#"{"size":10}"#,
+        br#"{"version":10}"#,
         br#"{"version":-1,"size":1}"#,
         br#"{"version":"10","size":1}"#,
         br#"{"version":1,"size":1,"version":2}"#,

@@ -74,7 +74,7 @@ fn decoded_size(column: &ColumnChunkMetaData, fetched: &FetchedBytes) -> u64 {
         );
         let page_size = match DataPage::new(&page, column.column_descr()) {
             Some(data) if is_indexed => size_of_indexed(data.body, data.values, &lengths),
-            // levels in the deprecated encoding: an upper bound
+            // levels that are invalid, or in the deprecated encoding: an upper bound
             None if is_indexed => {
                 let longest = lengths.iter().max().copied().unwrap_or_default();
                 u64::from(page.num_values()).saturating_mul(longest.into())
@@ -89,11 +89,14 @@ fn decoded_size(column: &ColumnChunkMetaData, fetched: &FetchedBytes) -> u64 {
 /// Returns the total size of the first `count` strings of a dictionary-encoded page body, which is the bit width
 /// of an index and runs of indexes.
 fn size_of_indexed(body: &[u8], count: u64, lengths: &[u32]) -> u64 {
-    let Some((width, runs)) = body.split_first() else {
+    let Some((&width, runs)) = body.split_first() else {
         return 0;
     };
+    if u32::from(width) > u32::BITS {
+        return 0;
+    }
     let (mut left, mut size) = (count, 0_u64);
-    for (repeated, index) in RleRuns::with_width(runs, u32::from(*width).min(u32::BITS)) {
+    for (repeated, index) in RleRuns::with_width(runs, width.into()) {
         // an index out of range is padding, or an error that the decoder reports
         let length = usize::try_from(index)
             .ok()

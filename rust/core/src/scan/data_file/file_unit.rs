@@ -92,19 +92,15 @@ impl FileUnit {
     /// As [`OpenFile::read`].
     pub fn read(mut self, emit: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<Option<Self>> {
         let file = Arc::clone(&self.file);
-        let (live, mut fetched) = if let Some(live_rows) = self.live_rows.take() {
-            live_rows
-        } else {
+        let Some((live, mut fetched)) = self.live_rows.take() else {
             let mut fetched = FetchedBytes::new(file.bytes.length());
             let live = file.live_rows(&self.unit, &mut fetched)?;
-            if file.filter_pass.is_some() {
-                self.live_rows = Some((live.clone(), fetched.clone()));
-                let is_pending = |prefetch: Prefetch| !prefetch.bytes.has(&prefetch.ranges);
-                if self.prefetch().is_some_and(is_pending) {
-                    return Ok(Some(self));
-                }
+            self.live_rows = Some((live, fetched));
+            let is_pending = |prefetch: Prefetch| !prefetch.bytes.has(&prefetch.ranges);
+            if file.filter_pass.is_some() && self.prefetch().is_some_and(is_pending) {
+                return Ok(Some(self));
             }
-            (live, fetched)
+            return self.read(emit);
         };
         for batch in file.read_rows(&self.unit, live, &mut fetched)? {
             emit(batch?)?;

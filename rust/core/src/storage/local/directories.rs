@@ -64,12 +64,7 @@ impl LocalStorage {
         enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Option<(String, &'static str)>> {
         let mut directories = vec![String::new()];
-        directories.extend(
-            self.directories("", enter)?
-                .into_iter()
-                .map(|entry| entry.path),
-        );
-        for directory in directories {
+        while let Some(directory) = directories.pop() {
             for entry in self.entries(&directory)?.into_iter().flatten() {
                 interrupt::check()?;
                 let entry = entry.map_err(|cause| failed("list", &directory, cause))?;
@@ -86,10 +81,13 @@ impl LocalStorage {
                     "its name is not UTF-8"
                 } else if kind.is_symlink() && !entry.path().is_file() {
                     "it is a link, but not to a file"
-                } else if !(kind.is_dir() || kind.is_file() || kind.is_symlink()) {
-                    "it is neither a file nor a directory"
-                } else {
+                } else if kind.is_dir() {
+                    directories.push(path.to_owned());
                     continue;
+                } else if kind.is_file() || kind.is_symlink() {
+                    continue;
+                } else {
+                    "it is neither a file nor a directory"
                 };
                 return Ok(Some((path.to_owned(), reason)));
             }
