@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from deltareplay._support import log
 from deltareplay._support.arguments import checked_methods, names
-from deltareplay._support.warnings import warn
+from deltareplay._transaction.written import warn_after_commit
 
 if TYPE_CHECKING:
     from deltareplay._expressions.filters import Filter
@@ -393,10 +393,7 @@ class Transaction:
         if self.version is not None:
             log.info("committed version %d of %r", self.version, self._table)
         if afterwards is not None:
-            warn(
-                f"version {self.version} is committed, but its checkpoint or checksum is not "
-                f"written: {afterwards}"
-            )
+            warn_after_commit(self.version, afterwards)
         return self.version
 
     def abort(self) -> None:
@@ -465,7 +462,9 @@ def _removed(row: dict[str, Any], now: int) -> dict[str, Any]:
     """Convert a row of ``add`` or ``remove`` to the body of a ``remove``."""
     extended = row.get("partitionValues") is not None and row.get("size") is not None
     body = {"deletionTimestamp": now, "extendedFileMetadata": extended, **row}
-    if "modificationTime" in row:  # an `add`, whose false does not concern this commit
+    if (
+        "modificationTime" in row
+    ):  # an `add`: its `dataChange` is that of the commit that added the file
         body["dataChange"] = True
     return {key: value for key, value in body.items() if key not in _ADD_ONLY}
 

@@ -41,7 +41,7 @@ def options(
     durable: bool,
     timeout: float,
 ) -> dict[str, Any]:
-    """Return the options that all verbs share that write rows, for the core."""
+    """Return the options of a write of rows, for the core."""
     return {
         "schema_mode": schema_mode,
         "partition_columns": None,
@@ -66,6 +66,10 @@ def written(outcome: tuple[int | None, dict[str, str], str | None]) -> Written:
     if version is not None:
         log.info("committed version %d: %s", version, metrics)
     if afterwards is not None:
-        message = f"version {version} is committed, but a step after it failed: {afterwards}"
-        warn(message)
+        warn_after_commit(version, afterwards)
     return Written(version, {name: int(value) for name, value in metrics.items()})
+
+
+def warn_after_commit(version: int | None, error: str) -> None:
+    """Warn that a step after a commit failed: a checkpoint, a checksum, a cleanup, a compaction."""
+    warn(f"version {version} is committed, but a step after it failed: {error}")
