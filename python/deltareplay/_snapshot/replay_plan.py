@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from deltareplay._snapshot.replay_piece import ReplayPiece
 from deltareplay._snapshot.replay_tail import ReplayTail
-from deltareplay._support.display import Carded
+from deltareplay._support.display import NotebookCard
 from deltareplay._support.readers import to_table
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class ReplayPlan(Carded):
+class ReplayPlan(NotebookCard):
     """The plan of a replay, from ``Snapshot.replay_plan``.
 
     Attributes:

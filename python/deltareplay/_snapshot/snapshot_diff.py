@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from deltareplay._names import escaped
-from deltareplay._support.display import Carded
+from deltareplay._support.display import NotebookCard
 from deltareplay._support.readers import to_table
 
 if TYPE_CHECKING:
     from deltareplay._native import Snapshot as NativeSnapshot
 
 
-class SnapshotDiff(Carded):
+class SnapshotDiff(NotebookCard):
     """The differences between two versions, from ``Snapshot.diff``; ``str`` shows them all.
 
     The two states are compared, not the commits between them: a file that was added and removed in

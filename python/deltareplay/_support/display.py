@@ -1,6 +1,6 @@
-"""Pictures of objects by ``deltareplay.viz``.
+"""HTML of objects, rendered by ``deltareplay.viz``.
 
-``deltareplay.viz`` imports the classes here, so it is imported by name, when a picture is needed.
+``deltareplay.viz`` imports the classes that it renders, so it is imported here by name, on demand.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ import importlib
 from typing import Any
 
 
-def drawn(module: str, function: str, *arguments: Any) -> str:
+def render(module: str, function: str, *arguments: Any) -> str:
     """Return the result of a function of a module of ``deltareplay.viz``."""
-    draw = getattr(importlib.import_module(f"deltareplay.viz.{module}"), function)
-    return str(draw(*arguments))
+    function_of_module = getattr(importlib.import_module(f"deltareplay.viz.{module}"), function)
+    return str(function_of_module(*arguments))
 
 
-class Carded:
+class NotebookCard:
     """A mixin of classes that notebooks display as a card."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
         """Return the card for a notebook."""
-        return drawn("cards", "card_of", self)
+        return render("cards", "card_of", self)

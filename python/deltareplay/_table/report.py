@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked_methods
-from deltareplay._support.display import drawn
+from deltareplay._support.display import render
 from deltareplay.exceptions import InvalidArgumentError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Reporting(TableLocation):
         """Write an HTML report on the table: definition, history, layout and advice.
 
         The file works offline and loads nothing. Its size does not grow with the table: files are
-        summed, and the history has the last 10,000 commits. Only the log is read. Log and
+        summed, and the history has at most 10,000 commits. Only the log is read. Log and
         findings are those of the latest version, whatever ``version`` is.
 
         Args:
@@ -69,7 +69,7 @@ class Reporting(TableLocation):
         path = Path(os.fspath(output))
         with _file_errors(path):
             _check(path)
-        content = drawn("report", "report", self, version, orphans)
+        content = render("report", "report", self, version, orphans)
         with _file_errors(path):
             _replace(path, content.encode("utf-8", "replace"))
         return path

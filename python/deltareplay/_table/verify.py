@@ -12,7 +12,7 @@ from deltareplay import _native
 from deltareplay._names import escaped
 from deltareplay._snapshot.table_location import TableLocation
 from deltareplay._support.arguments import checked_methods
-from deltareplay._support.display import Carded
+from deltareplay._support.display import NotebookCard
 from deltareplay._support.units import plural
 from deltareplay.exceptions import docs_of
 
@@ -62,7 +62,7 @@ class Finding:
 
 
 @dataclass(frozen=True, repr=False)
-class Verification(Carded):
+class Verification(NotebookCard):
     """The result of ``Table.verify``.
 
     Attributes:
