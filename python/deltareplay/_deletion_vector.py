@@ -81,6 +81,7 @@ class DeletionVector:
 
         Raises:
             InvalidArgumentError: A row is negative, null or too large for the format.
+            TypeError: The rows are not integers.
 
         >>> dr.DeletionVector.from_rows(range(1000, 2000))
         DeletionVector(1000 rows from 1000 to 1999)
@@ -183,7 +184,7 @@ class DeletionVector:
             A boolean array of ``num_rows`` bits; true where the row is deleted.
 
         Raises:
-            InvalidArgumentError: A deleted row is not below ``num_rows``.
+            InvalidArgumentError: ``num_rows`` is out of range, or a deleted row is not below it.
 
         >>> dr.DeletionVector.from_rows([1]).mask(3).to_pylist()
         [False, True, False]
@@ -200,7 +201,7 @@ class DeletionVector:
             A boolean array of ``num_rows`` bits; false where the row is deleted.
 
         Raises:
-            InvalidArgumentError: A deleted row is not below ``num_rows``.
+            InvalidArgumentError: ``num_rows`` is out of range, or a deleted row is not below it.
 
         >>> dr.DeletionVector.from_rows([1]).live_mask(3).to_pylist()
         [True, False, True]
@@ -229,7 +230,7 @@ class DeletionVector:
             As from ``ranges``.
 
         Raises:
-            InvalidArgumentError: A deleted row is not below ``num_rows``.
+            InvalidArgumentError: ``num_rows`` is out of range, or a deleted row is not below it.
 
         >>> dr.DeletionVector.from_rows([1, 2, 3, 9]).live_ranges(10).to_pylist()
         [{'start': 0, 'end': 1}, {'start': 4, 'end': 9}]

@@ -109,7 +109,7 @@ class CorruptTableError(DeltaReplayError):
     """The table is damaged: its bytes break the protocol. The message names the position."""
 
 
-#: Delta's names of conflicts, by the codes here.
+#: Delta's names of conflicts, by their codes.
 _CONFLICTS = {
     "conflict.protocol_changed": "ProtocolChangedException",
     "conflict.metadata_changed": "MetadataChangedException",
@@ -202,4 +202,4 @@ class CommitStateUnknownError(StorageError):
 
 
 class DeltaReplayWarning(UserWarning):
-    """A warning about damage in the log that was worked around; see ``Snapshot.warnings``."""
+    """A problem that does not fail a call, such as damage in the log (``Snapshot.warnings``)."""

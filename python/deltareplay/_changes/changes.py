@@ -11,7 +11,7 @@ from deltareplay._arrow.frames import Frames
 from deltareplay._changes.change_split import ChangeSplit
 from deltareplay._snapshot.scan import TARGET_SIZE
 from deltareplay._support.arguments import checked_methods
-from deltareplay._support.display import Carded
+from deltareplay._support.display import NotebookCard
 from deltareplay._support.readers import reader, to_schema
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @checked_methods
-class Changes(Frames, Carded):
+class Changes(Frames, NotebookCard):
     """Changed rows of a range of versions, from ``Table.changes``; read on demand.
 
     The columns are those of the table at the end of the range, with their names and types at that
@@ -91,7 +91,8 @@ class Changes(Frames, Carded):
         Raises:
             UnsupportedFeatureError: A version needs features that this release lacks; or, with
                 ``require_feed``, the feed was off at it.
-            InvalidArgumentError: A column has types in the range that cannot be converted.
+            InvalidArgumentError: A column has types in the range that cannot be converted; nothing
+                identifies the rows, and the kind needs that; or several rows have the same key.
             CorruptTableError: A file is missing or damaged.
             StorageError: The storage failed.
 

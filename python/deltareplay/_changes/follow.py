@@ -81,7 +81,8 @@ class Follow(Iterator[MicroBatch]):
         Raises:
             StopIteration: With ``available_now``, when everything has been returned.
             UnsupportedFeatureError: A commit changed or deleted rows, and the options do not allow
-                that; or the table needs features that this release lacks.
+                that; with ``require_feed``, the feed was off; or the table needs features that this
+                release lacks.
             InvalidArgumentError: The table's columns changed, or the table was replaced: start
                 again; the message names the version.
             VersionNotFoundError: The next commits are no longer in the log.

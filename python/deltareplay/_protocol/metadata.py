@@ -15,7 +15,7 @@ class Metadata:
     """Identity, schema and properties of a table, as in the ``metaData`` action.
 
     Attributes:
-        id: The table id, a GUID that never changes; by default a new one.
+        id: The table id, a GUID; by default a new one. A replaced table gets another id.
         name: The name that a user has set, or None.
         description: The description that a user has set, or None.
         schema_string: The schema as JSON, character for character.
@@ -23,7 +23,7 @@ class Metadata:
         configuration: The table properties.
         created_time: Milliseconds since the epoch, or None.
         format_provider: ``parquet``.
-        format_options: Options of the format, nearly always empty.
+        format_options: Options of the format; usually empty.
 
     Source: Delta protocol, "Change Metadata".
 

@@ -9,7 +9,7 @@ from deltareplay import _native
 from deltareplay._names import escaped
 from deltareplay._protocol.metadata import Metadata
 from deltareplay._support.arguments import checked_methods
-from deltareplay._support.display import Carded
+from deltareplay._support.display import NotebookCard
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Obstacle:
 
 @dataclass(frozen=True)
 @checked_methods
-class Protocol(Carded):
+class Protocol(NotebookCard):
     """The versions and features that readers and writers of a table must support.
 
     Attributes:
@@ -106,10 +106,10 @@ class Protocol(Carded):
     def required_minimum(metadata: Metadata) -> tuple[Protocol, list[str]]:
         """Return the lowest versions by the rules from before table features.
 
-        Starting at versions (0, 0): column invariants require (0, 2), append-only tables (0, 3) as
-        written in those rules, CHECK constraints (0, 3), generated columns (0, 4), the change data
-        feed (0, 4), column mapping (2, 5). ``for_new_table`` returns the protocol that a table
-        really gets.
+        Starting at versions (0, 0): column invariants require (0, 2), append-only tables (0, 3),
+        CHECK constraints (0, 3), generated columns (0, 4), the change data feed (0, 4), column
+        mapping (2, 5). ``for_new_table`` returns the protocol that a table really gets, with (1, 2)
+        for append-only tables.
 
         Args:
             metadata: Only its schema and properties matter.

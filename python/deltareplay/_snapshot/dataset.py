@@ -57,7 +57,7 @@ class RowsDataset(pds.UnionDataset):
         """
         expression = self._conjunction(filter)
         schema = self.schema
-        projection = self._named(columns, expression, schema)
+        projection = self._needed_columns(columns, expression, schema)
         pushed = None if expression is None else ArrowExpression.of(expression, schema)
         scan = self._snapshot.scan(projection, None if pushed is None else pushed.sql)
         options.pop("cache_metadata", None)  # there is no metadata to cache
@@ -67,7 +67,7 @@ class RowsDataset(pds.UnionDataset):
         )
 
     @staticmethod
-    def _named(columns: Any, filter: Any, schema: pa.Schema) -> list[str] | None:
+    def _needed_columns(columns: Any, filter: Any, schema: pa.Schema) -> list[str] | None:
         """Return the columns of the table that are needed; None for all."""
         if columns is None:
             return None

@@ -15,8 +15,8 @@ class LogSegment:
             Sidecars are not among them.
         checkpoint_size_in_bytes: Their size in bytes.
         num_commits: The number of commits after the checkpoint.
-        tail_size_in_bytes: The size in bytes of the commits after the checkpoint; of a compacted
-            file where it is read instead of several commits.
+        tail_size_in_bytes: The size in bytes of the files that are read for these commits, some of
+            which may be compacted files.
 
     >>> segment = table.snapshot().log_segment
     >>> segment.checkpoint_version, segment.num_commits

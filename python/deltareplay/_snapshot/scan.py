@@ -13,7 +13,7 @@ from deltareplay._arrow.polars import LazyFrames
 from deltareplay._names import escaped, some_names
 from deltareplay._snapshot.split import Split
 from deltareplay._support.arguments import checked_methods
-from deltareplay._support.display import Carded
+from deltareplay._support.display import NotebookCard
 from deltareplay._support.readers import reader, to_schema, to_table
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Scanned(Protocol):
 
 
 @checked_methods
-class Scan(Frames, LazyFrames, Carded):
+class Scan(Frames, LazyFrames, NotebookCard):
     """Rows of a snapshot, from ``Snapshot.scan``; read on demand.
 
     Deleted rows are left out, columns have their logical names and types, partition values are
@@ -159,6 +159,7 @@ class Scan(Frames, LazyFrames, Carded):
 
         Raises:
             CorruptTableError: A data file or a deletion vector is missing or damaged.
+            StorageError: The storage failed.
 
         >>> rows.snapshot().scan().count()
         2

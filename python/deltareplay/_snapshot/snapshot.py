@@ -17,7 +17,7 @@ from deltareplay._snapshot.scan import Scan
 from deltareplay._snapshot.snapshot_files import SnapshotFiles
 from deltareplay._support import log
 from deltareplay._support.arguments import checked_methods
-from deltareplay._support.display import Carded
+from deltareplay._support.display import NotebookCard
 from deltareplay._support.readers import to_schema
 from deltareplay._support.warnings import warn
 from deltareplay.exceptions import CorruptTableError, InvalidArgumentError
@@ -38,7 +38,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @checked_methods
-class Snapshot(SnapshotFiles, Frames, Carded):
+class Snapshot(SnapshotFiles, Frames, NotebookCard):
     """The state of a table at one version; ``Table.snapshot`` opens it.
 
     A snapshot never changes. Version, protocol and metadata are available at once; the rest is read
@@ -463,6 +463,7 @@ class Snapshot(SnapshotFiles, Frames, Carded):
 
         Raises:
             TableNotFoundError: The table no longer exists.
+            UnsupportedFeatureError: The table now needs features that this release lacks.
             CorruptTableError: A new commit breaks the protocol.
 
         >>> table.snapshot(version=1).refresh().version

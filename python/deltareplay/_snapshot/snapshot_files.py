@@ -78,7 +78,7 @@ class SnapshotFiles:
             Batches of the rows of ``files()``, read on demand.
 
         Raises:
-            InvalidArgumentError: A column does not exist.
+            InvalidArgumentError: A column does not exist, or the filter does not parse.
             CorruptTableError: A file of the log does not decode, and nothing replaces it; also
                 raised while reading.
 

@@ -107,7 +107,7 @@ class TableLocation:
         """Internal: return the credentials that the catalog vends, for Spark.
 
         They are cached for a quarter of their lifetime, so that the steps of a statement share
-        them and each job starts with most of it left; for good if they do not expire.
+        them and each job starts with most of it left; without a limit if they do not expire.
         """
         if self._catalog is None:
             return None

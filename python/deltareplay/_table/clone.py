@@ -66,8 +66,11 @@ class Cloning(TableLocation):
 
         Raises:
             InvalidArgumentError: The target exists (``table.exists``); one table is inside of the
-                other (``clone.target``); or a property is invalid.
-            CorruptTableError: A file to copy has a different size than in the log (``clone.size``).
+                other (``clone.target``); both ``version`` and ``timestamp`` are passed; or a
+                property is invalid.
+            VersionNotFoundError: There is no such version.
+            CorruptTableError: A file to copy has a different size than in the log (``clone.size``),
+                or a path in the log is invalid.
             UnsupportedFeatureError: A shallow clone on another store (``clone.store``); or the
                 table has a feature that this release cannot write.
             StorageError: The storage failed; nothing was committed.
@@ -109,8 +112,8 @@ class Cloning(TableLocation):
         Raises:
             InvalidArgumentError: The mode is unknown (``generate.mode``).
             UnsupportedFeatureError: Readers of Parquet would read wrong rows: a file has a deletion
-                vector (``generate.deletion_vectors``), or the table has column mapping
-                (``generate.column_mapping``).
+                vector (``generate.deletion_vectors``), the table has column mapping
+                (``generate.column_mapping``), or a path has a line break (``generate.path``).
 
         >>> table.generate()
         2

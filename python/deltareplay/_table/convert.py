@@ -47,9 +47,10 @@ def convert(
 
     Raises:
         InvalidArgumentError: There are no files (``convert.no_files``); a name is not UTF-8, or a
-            link leads to no file (``convert.path``); directories do not match ``partition_schema``
-            (``convert.partition``); a column has different types in different files
-            (``convert.schema``); or a property is invalid. The message names the file.
+            pipe or a link does not lead to a file (``convert.path``); directories do not match
+            ``partition_schema`` (``convert.partition``); a column has different types in different
+            files (``convert.schema``); or a column or a property is invalid. The error names the
+            file.
         CorruptTableError: A file is not a Parquet file (``data.footer``); the message names it.
         UnsupportedFeatureError: A property requires a feature that this release cannot write.
         StorageError: The storage failed.

@@ -60,9 +60,10 @@ class Optimizing(TableLocation):
 
         Raises:
             InvalidArgumentError: ``where`` uses a column that is not a partition column
-                (``optimize.where``); rows cannot be sorted by a column (``optimize.z_order``); or
-                the table is clustered, and ``where`` or ``z_order_by`` is passed
-                (``optimize.clustered``).
+                (``optimize.where``); rows cannot be sorted by a column (``optimize.z_order``); the
+                table is clustered, and ``where`` or ``z_order_by`` is passed
+                (``optimize.clustered``); or ``purge`` is combined with ``z_order_by``
+                (``optimize.purge``).
             CommitConflictError: Another writer removed or changed a file that was rewritten.
             UnsupportedFeatureError: The table has a feature that this release cannot write.
 

@@ -22,11 +22,11 @@ class Old:
     """A deprecated name of an argument.
 
     Attributes:
-        now: The new name.
+        new_name: The new name.
         values: The new values by the old values; None if they are the same.
     """
 
-    now: str
+    new_name: str
     values: Mapping[Any, Any] | None = None
 
     def value(self, argument: Any) -> Any:
@@ -44,7 +44,7 @@ def renamed(**names: str | Old) -> Callable[[Callable[P, R]], Callable[P, R]]:
     Args:
         names: The new name of each old argument.
     """
-    old_names = {name: Old(now) if isinstance(now, str) else now for name, now in names.items()}
+    old_names = {name: Old(new) if isinstance(new, str) else new for name, new in names.items()}
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         for name, old in old_names.items():
@@ -75,16 +75,16 @@ def _with_new_names(
     for name, old in old_names.items():
         if name not in values:
             continue
-        if old.now in values:
+        if old.new_name in values:
             raise InvalidArgumentError(
-                f"{name} is the old name of {old.now}: pass {old.now} alone",
+                f"{name} is the old name of {old.new_name}: pass {old.new_name} alone",
                 code="argument.renamed",
             )
         value = old.value(values[name])
-        instead = "leave it out" if value is None else f"write {old.now}={value!r}"
+        instead = "leave it out" if value is None else f"write {old.new_name}={value!r}"
         warn(f"{function}({name}=) is deprecated: {instead}", DeprecationWarning)
         if value is not None:
-            arguments[old.now] = value
+            arguments[old.new_name] = value
     return arguments
 
 

@@ -64,7 +64,8 @@ class Restoring(TableLocation):
             The new version, and the restored and removed files.
 
         Raises:
-            InvalidArgumentError: Neither a version nor a timestamp is passed, or both are.
+            InvalidArgumentError: Neither a version nor a timestamp is passed, or both are; or rows
+                of an append-only table would be removed.
             VersionNotFoundError: The version is no longer in the log, or some of its data files no
                 longer exist.
             UnsupportedFeatureError: The table has a feature that this release cannot write.

@@ -44,9 +44,10 @@ class Writing(TableLocation):
 
         Columns are matched by name, in any order, and cast to the table's types as in Spark:
         numbers to numbers, with an error on overflow; any value to a string; strings to the value
-        that they contain. Missing columns are null. ``NOT NULL``, invariants, CHECK
-        constraints and lengths of strings are enforced. Rows are streamed: memory has one batch and
-        the open files, one for each partition, of 256 MiB in total.
+        that they contain. Missing columns are null, computed, or have their default.
+        ``NOT NULL``, invariants, CHECK constraints and lengths of strings are enforced. Rows are
+        streamed: memory has one batch and the open files, one for each partition, of 256 MiB in
+        total.
 
         Args:
             data: A pyarrow table, batch or reader, a Polars or pandas frame, a DuckDB relation, a
@@ -70,7 +71,8 @@ class Writing(TableLocation):
                 a row breaks a constraint; the message has the row. Nothing was written.
             TypeError: ``data`` is not rows; the message says what to use instead, such as
                 ``deltareplay.spark.write`` for a Spark DataFrame.
-            UnsupportedFeatureError: The table has a constraint that this release cannot evaluate.
+            UnsupportedFeatureError: The table has a feature that this release cannot write, or a
+                constraint that it cannot evaluate.
             CommitConflictError: Another writer changed the table's schema or protocol.
 
         Source: Delta protocol, "Per-file Statistics", "Partition Value Serialization".
@@ -121,7 +123,8 @@ class Writing(TableLocation):
             with ``where`` those of ``delete``.
 
         Raises:
-            InvalidArgumentError: As ``append``; or a row does not satisfy ``where``.
+            InvalidArgumentError: As ``append``; a row does not satisfy ``where``; or the table is
+                append-only.
             UnsupportedFeatureError: As ``append``.
             CommitConflictError: Another writer changed the rows to replace.
 
@@ -186,6 +189,7 @@ class Writing(TableLocation):
 
         Raises:
             InvalidArgumentError: The filter does not fit the table; the table is append-only.
+            UnsupportedFeatureError: As ``append``.
             CommitConflictError: Another writer changed the files that were read.
 
         Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".
@@ -234,7 +238,8 @@ class Writing(TableLocation):
 
         Raises:
             InvalidArgumentError: The filter, a column or an expression does not fit the table; a
-                row would break a constraint of the table.
+                row would break a constraint of the table; the table is append-only.
+            UnsupportedFeatureError: As ``append``.
             CommitConflictError: Another writer changed the files that were read.
 
         Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".

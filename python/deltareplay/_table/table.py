@@ -17,7 +17,7 @@ from deltareplay._changes.follow import Follow
 from deltareplay._expressions.filters import Filter
 from deltareplay._snapshot.snapshot import Snapshot
 from deltareplay._support.arguments import checked, checked_methods
-from deltareplay._support.display import Carded
+from deltareplay._support.display import NotebookCard
 from deltareplay._support.readers import reader, to_table
 from deltareplay._table.alter import Altering
 from deltareplay._table.clone import Cloning
@@ -52,9 +52,9 @@ class Table(
     Cloning,
     Verifying,
     Reporting,
-    Carded,
+    NotebookCard,
 ):
-    """A Delta table: its URI and storage options. Creating the object does no I/O.
+    """A Delta table: its URI and storage options. Creating the object with a URI does no I/O.
 
     Args:
         uri: The table root: a local path, or ``file://``, ``s3://``, ``az://``, ``abfss://``,
@@ -140,8 +140,8 @@ class Table(
 
         Raises:
             TableNotFoundError: There is no Delta table.
-            VersionNotFoundError: There is no such version, or no version before the timestamp; the
-                message has the range.
+            VersionNotFoundError: There is no such version, or the timestamp is before the first or
+                after the latest one; the message has the range.
             UnsupportedFeatureError: The table needs features that this release lacks.
             CorruptTableError: The log is damaged and a reader cannot work around it; with
                 ``strict`` or ``verify``, any damage.
@@ -174,7 +174,8 @@ class Table(
 
         Raises:
             TableNotFoundError: There is no Delta table.
-            VersionNotFoundError: The version, or its commit, is not in the log any more.
+            VersionNotFoundError: There is no such version, or its commit is no longer in the log.
+            InvalidArgumentError: Both ``limit`` and ``version`` are passed.
             CorruptTableError: A commit does not decode.
 
         Source: Delta protocol, "Commit Provenance Information".
@@ -204,6 +205,7 @@ class Table(
 
         Raises:
             VersionNotFoundError: A commit of the range is not in the log, or not any more.
+            InvalidArgumentError: The range ends before it starts.
             CorruptTableError: A commit does not decode.
 
         Source: Delta protocol, "Actions".
@@ -258,11 +260,12 @@ class Table(
             require_feed: Whether versions at which the change data feed was off are an error, as in
                 Spark, instead of deriving their changes from files.
             allow_out_of_range: Whether a range that starts after the latest version has no rows,
-                instead of being an error.
+                and an end after its time is that version, instead of being an error.
 
         Raises:
-            VersionNotFoundError: The range starts after the latest version, or its commits are no
-                longer in the log; the message names those that are.
+            VersionNotFoundError: The range starts after the latest version, its end is a time
+                before the first or after the latest one, or its commits are no longer in the log;
+                the message names those that are.
             InvalidArgumentError: The range ends before it starts; the kind, a column or the filter
                 is invalid. While reading: rows have the same key; or ``upsert`` or ``append-only``
                 is used and nothing identifies the rows of the range.
