@@ -10,7 +10,7 @@ import sys
 
 import deltareplay as dr
 
-#: Of each commit.
+#: The number of rows in each commit.
 ROWS = 3
 
 

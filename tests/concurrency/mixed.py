@@ -36,7 +36,7 @@ def table(root: Path, kind: str) -> dr.Table:
     return created
 
 
-def started(module: str, *arguments: str, errors: Any = subprocess.PIPE) -> subprocess.Popen[str]:
+def start(module: str, *arguments: str, errors: Any = subprocess.PIPE) -> subprocess.Popen[str]:
     """Start a process of a module of the tests."""
     paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
@@ -57,16 +57,23 @@ class Race:
         journals.mkdir()
         self.writers: list[subprocess.Popen[str]] = []
         self.readers = [
-            started("concurrency.mixed_reader", table.uri, str(journals / f"reader-{number}"))
+            start("concurrency.mixed_reader", table.uri, str(journals / f"reader-{number}"))
             for number in range(READERS)
         ]
 
-    def start(self, writers: int, commits: int, pause: float, theirs: int = 0) -> None:
+    def start(self, writers: int, commits: int, pause: float, spark_commits: int = 0) -> None:
         """Start the writers of deltareplay; delta-spark makes this many commits concurrently."""
         for name in (f"w{number}" for number in range(writers)):
             journal = str(self.journals / f"writer-{name}")
-            arguments = (self.table.uri, name, str(commits), str(pause), journal, str(theirs))
-            self.writers.append(started("concurrency.mixed_writer", *arguments))
+            arguments = (
+                self.table.uri,
+                name,
+                str(commits),
+                str(pause),
+                journal,
+                str(spark_commits),
+            )
+            self.writers.append(start("concurrency.mixed_writer", *arguments))
 
     def end(self) -> tuple[Sequence[Path], Sequence[Path]]:
         """Wait for the writers, then stop the readers; return the journals of both."""

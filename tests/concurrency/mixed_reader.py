@@ -1,6 +1,6 @@
 """One process that reads until its input ends: ``mixed_reader TABLE JOURNAL``.
 
-Records which rows it read in which version; fails if a version comes before an older one.
+Records the rows of each version that it reads; fails if a version is older than the previous one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def main(uri: str, journal: str) -> None:
     with Path(journal).open("w", encoding="utf-8") as log:
         while not select.select([sys.stdin], [], [], 0.02)[0]:
             snapshot = table.snapshot()
-            assert snapshot.version >= last, f"version {snapshot.version} behind version {last}"
+            assert snapshot.version >= last, f"version {snapshot.version} after version {last}"
             result = snapshot.scan(columns=["key", "half", "v"]).to_arrow()
             assert snapshot.num_rows == result.num_rows
             if snapshot.version > last:

@@ -19,7 +19,7 @@ from concurrency import plans
 import deltareplay as dr
 
 
-def carry_out(table: dr.Table, step: plans.Step, mark: str) -> int:
+def commit_step(table: dr.Table, step: plans.Step, mark: str) -> int:
     if step["kind"] == "append":
         written = table.append(plans.rows(step), user_metadata=mark, timeout=300)
     elif step["kind"] == "merge":
@@ -42,20 +42,24 @@ def committed(journals: Path) -> int:
     return sum(path.read_text().count('"version"') for path in journals.glob("writer-d*"))
 
 
-def main(uri: str, name: str, commits: str, pause: str, journal: str, theirs: str = "0") -> None:
+def main(
+    uri: str, name: str, commits: str, pause: str, journal: str, spark_commits: str = "0"
+) -> None:
     # between writing a checkpoint and its hint, a reader finds no hint
     warnings.simplefilter("ignore", dr.DeltaReplayWarning)
     table, chance = dr.Table(uri), random.Random()
 
     def steps() -> Iterator[plans.Step]:
         for number, step in enumerate(plans.planned(name, int(commits))):
-            while committed(Path(journal).parent) * int(commits) < (number - 1) * int(theirs):
+            while committed(Path(journal).parent) * int(commits) < (number - 1) * int(
+                spark_commits
+            ):
                 time.sleep(0.05)
             time.sleep(chance.random() * 2 * float(pause))
             yield step
 
-    carried = partial(carry_out, table)
-    plans.carried_out(name, steps(), Path(journal), carried, dr.CommitConflictError)
+    execute = partial(commit_step, table)
+    plans.execute_steps(name, steps(), Path(journal), execute, dr.CommitConflictError)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ SCHEMA = pa.schema(
 PARTITIONS = ["owner", "half"]
 #: The key that all writers increment.
 SHARED = "shared"
-#: Retries of one step; each of them is caused by another writer's commit.
+#: The most attempts of one step; each failure is caused by another writer's commit.
 ATTEMPTS = 1000
 
 
@@ -74,21 +74,21 @@ def where(step: Step) -> str:
     return key if step["wide"] else f"{key} AND owner = '{step['owner']}'"
 
 
-def carried_out(
+def execute_steps(
     name: str,
     steps: Iterator[Step],
     journal: Path,
-    carry_out: Callable[[Step, str], int | None],
+    execute: Callable[[Step, str], int | None],
     conflicts: type[Exception] | tuple[type[Exception], ...],
 ) -> None:
-    """Execute steps until each is committed; records every attempt, under its own mark.
+    """Execute each step until it is committed, and record every attempt with a unique mark.
 
     Args:
-        name: The writer's.
-        steps: What to do.
-        journal: A file for the attempts.
-        carry_out: Does a step in a commit with this mark; gives its version if it knows.
-        conflicts: What is raised when another writer was in the way.
+        name: The name of the writer.
+        steps: The steps.
+        journal: The file in which the attempts are recorded.
+        execute: Commits a step with this mark; returns the version, or ``None`` if unknown.
+        conflicts: The exceptions of a conflict with another writer.
     """
     with journal.open("w", buffering=1, encoding="utf-8") as log:
         for number, step in enumerate(steps):
@@ -96,7 +96,7 @@ def carried_out(
                 mark = f"{name} {number} {attempt}"
                 log.write(json.dumps({"mark": mark, "step": step}) + "\n")
                 try:
-                    version = carry_out(step, mark)
+                    version = execute(step, mark)
                 except conflicts as error:
                     output = f"{type(error).__name__} {str(error)[:200]}"
                     log.write(json.dumps({"mark": mark, "failed": output}) + "\n")

@@ -19,7 +19,7 @@ SCHEMA = pa.schema([("writer", pa.string()), ("number", pa.int64()), ("row", pa.
 READERS = 2
 
 
-def started(script: str, *arguments: str) -> subprocess.Popen[str]:
+def start(script: str, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, str(HERE / script), *arguments],
         stdin=subprocess.PIPE,
@@ -29,16 +29,19 @@ def started(script: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def appends(table: dr.Table, options: dict[str, str], processes: int, commits: int) -> None:
-    """Every commit is acknowledged, under its own version; its rows exist once, in order.
+def append_concurrently(
+    table: dr.Table, options: dict[str, str], processes: int, commits: int
+) -> None:
+    """Append from several processes, with concurrent readers.
 
     Raises:
-        AssertionError: They are not, or a reader saw something else.
+        AssertionError: A commit is not acknowledged under its own version, a row is lost or
+            duplicated, or a reader saw an incomplete version.
     """
-    output = json.dumps(options)
-    readers = [started("reader.py", table.uri, output) for _ in range(READERS)]
+    options_json = json.dumps(options)
+    readers = [start("reader.py", table.uri, options_json) for _ in range(READERS)]
     names = [f"w{number}" for number in range(processes)]
-    writers = [started("appender.py", table.uri, name, str(commits), output) for name in names]
+    writers = [start("appender.py", table.uri, name, str(commits), options_json) for name in names]
     try:
         acknowledged: dict[int, str] = {}
         for name, writer in zip(names, writers, strict=True):
@@ -47,7 +50,7 @@ def appends(table: dr.Table, options: dict[str, str], processes: int, commits: i
             numbered = [int(version) for version in versions.split()]
             assert numbered == sorted(numbered), "a writer's commits are in order"
             for number, version in enumerate(numbered):
-                assert version not in acknowledged, f"version {version} was given away twice"
+                assert version not in acknowledged, f"version {version} was acknowledged twice"
                 acknowledged[version] = f"{name} {number}"
         for reader in readers:
             times, errors = reader.communicate("stop\n", timeout=600)
@@ -59,10 +62,12 @@ def appends(table: dr.Table, options: dict[str, str], processes: int, commits: i
             process.communicate()
 
     total = processes * commits
-    assert sorted(acknowledged) == list(range(1, total + 1)), "all are acknowledged, without a gap"
+    assert sorted(acknowledged) == list(range(1, total + 1)), (
+        "all commits are acknowledged, without a gap"
+    )
     history = table.history().to_pylist()
     result = {row["version"]: row["userMetadata"] for row in history if row["version"] > 0}
-    assert result == acknowledged, "each version is the commit that was told so"
+    assert result == acknowledged, "each version is the commit to which it was acknowledged"
     rows = Counter(
         (row["writer"], row["number"], row["row"])
         for row in table.snapshot().scan().to_arrow().to_pylist()

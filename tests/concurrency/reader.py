@@ -1,7 +1,8 @@
 """One process that reads until its input ends: ``python reader.py TABLE [OPTIONS]``.
 
-The table has appends of equally many rows, so that every version determines their number. Prints
-the number of reads; fails if a version has other rows, or comes before an older one.
+Every commit appends the same number of rows, so that the version determines their number. Prints
+the number of reads; fails if a version has another number of rows, or is older than the previous
+one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def main(uri: str, options: str = "{}") -> None:
     while not select.select([sys.stdin], [], [], 0)[0]:
         snapshot = table.snapshot()
         rows = snapshot.scan(columns=["writer", "number", "row"]).to_arrow()
-        assert snapshot.version >= last, f"version {snapshot.version} behind version {last}"
+        assert snapshot.version >= last, f"version {snapshot.version} after version {last}"
         assert rows.num_rows == ROWS * snapshot.version, (snapshot.version, rows.num_rows)
         assert snapshot.num_rows == rows.num_rows
         last, times = snapshot.version, times + 1

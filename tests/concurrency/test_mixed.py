@@ -1,4 +1,4 @@
-"""Appends, updates, deletes and merges of many processes, and tests of the verdict."""
+"""Appends, updates, deletes and merges of many processes, and tests of their check."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_every_version_agrees_with_the_acknowledgements(tmp_path: Path, kind: st
         journals, seen = race.end()
     finally:
         race.kill()
-    result = verdict.reach(tmp_path / "table", mixed.FIRST, journals, seen)
+    result = verdict.check(tmp_path / "table", mixed.FIRST, journals, seen)
     print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads")
     assert len(result.authors) == WRITERS * COMMITS
     assert result.reads > 0
@@ -57,12 +57,12 @@ class Run:
     def reader(self) -> Path:
         return self.root / "journals/reader-0"
 
-    def checked(self) -> verdict.Verdict:
-        return verdict.reach(self.root / "table", mixed.FIRST, [self.writer], [self.reader])
+    def checked(self) -> verdict.Result:
+        return verdict.check(self.root / "table", mixed.FIRST, [self.writer], [self.reader])
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def valid_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A race of one process, without a fault."""
     run = Run(tmp_path_factory.mktemp("race"))
     race = mixed.Race(mixed.table(run.root / "table", "vectors and row ids"), run.root / "journals")
@@ -74,14 +74,14 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-def edited(path: Path, at: int, change: Callable[[dict[str, Any]], object]) -> None:
+def edit(path: Path, at: int, change: Callable[[dict[str, Any]], object]) -> None:
     """Change one line of JSON."""
     result = verdict.lines(path)
     change(result[at])
     path.write_text("".join(json.dumps(line) + "\n" for line in result), encoding="utf-8")
 
 
-def overwritten(run: Run) -> None:
+def overwrite_commit(run: Run) -> None:
     """Overwrite a commit, like a rename that comes too late."""
     shutil.copy(run.commit(run.last), run.commit(4))
 
@@ -90,68 +90,68 @@ def report_another_version(run: Run) -> None:
     def other(entry: dict[str, Any]) -> None:
         entry["version"] += 1
 
-    edited(run.writer, 1, other)
+    edit(run.writer, 1, other)
 
 
-def refused(run: Run) -> None:
+def report_a_conflict(run: Run) -> None:
     def failed(entry: dict[str, Any]) -> None:
         del entry["version"]
         entry["failed"] = "CommitConflictError"
 
-    edited(run.writer, -1, failed)
+    edit(run.writer, -1, failed)
 
 
-def file_lost(run: Run) -> None:
+def lose_files(run: Run) -> None:
     path = run.commit(2)
     kept = [line for line in path.read_text().splitlines() if '"add"' not in line]
     path.write_text("\n".join(kept) + "\n")
 
 
-def ids_twice(run: Run) -> None:
+def repeat_row_ids(run: Run) -> None:
     """Give the rows of the race's first append the ids of earlier ones."""
     result = verdict.lines(run.commit(2))
     at = next(number for number, line in enumerate(result) if "add" in line)
-    edited(run.commit(2), at, lambda line: line["add"].update(baseRowId=0))
+    edit(run.commit(2), at, lambda line: line["add"].update(baseRowId=0))
 
 
-def time_stands(run: Run) -> None:
+def repeat_a_timestamp(run: Run) -> None:
     time = verdict.lines(run.commit(3))[0]["commitInfo"]["inCommitTimestamp"]
-    edited(run.commit(4), 0, lambda line: line["commitInfo"].update(inCommitTimestamp=time))
+    edit(run.commit(4), 0, lambda line: line["commitInfo"].update(inCommitTimestamp=time))
 
 
 FAULTS: dict[str, tuple[Callable[[Run], object], str]] = {
     "the last commit lost": (lambda run: run.commit(run.last).unlink(), "in the log 0 times"),
     "a commit lost": (lambda run: run.commit(4).unlink(), "a version is missing"),
-    "a commit overwritten": (overwritten, "in the log [02] times"),
+    "a commit overwritten": (overwrite_commit, "in the log [02] times"),
     "a commit doubled": (
         lambda run: shutil.copy(run.commit(run.last), run.commit(run.last + 1)),
         "in the log 2 times",
     ),
-    "a commit of nobody": (
+    "a commit without a journal entry": (
         lambda run: shutil.copy(run.commit(0), run.commit(run.last + 1)),
-        "nobody was told",
+        "no writer committed",
     ),
-    "told of another version": (report_another_version, "has another version"),
-    "refused and committed": (refused, "was refused and is in the log"),
-    "files lost": (file_lost, "version 2 has . rows"),
-    "row ids twice": (ids_twice, "row ids of another file"),
-    "time stands": (time_stands, "in-commit timestamps rise"),
+    "acknowledged with another version": (report_another_version, "has another version"),
+    "refused and committed": (report_a_conflict, "was refused and is in the log"),
+    "files lost": (lose_files, "version 2 has . rows"),
+    "row ids twice": (repeat_row_ids, "row ids of another file"),
+    "a timestamp twice": (repeat_a_timestamp, "in-commit timestamps increase"),
     "a reader saw half a commit": (
-        lambda run: edited(run.reader, -1, lambda line: line["rows"].pop()),
+        lambda run: edit(run.reader, -1, lambda line: line["rows"].pop()),
         "saw other rows",
     ),
 }
 
 
-def test_a_sound_race_is_passed(sound: Run) -> None:
-    assert len(sound.checked().authors) == 8
+def test_a_valid_race_passes(valid_run: Run) -> None:
+    assert len(valid_run.checked().authors) == 8
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_judge_finds(sound: Run, tmp_path: Path, fault: str) -> None:
+def test_a_fault_is_found(valid_run: Run, tmp_path: Path, fault: str) -> None:
     run = Run(tmp_path / "race")
-    shutil.copytree(sound.root, run.root)
-    spoil, message = FAULTS[fault]
-    spoil(run)
+    shutil.copytree(valid_run.root, run.root)
+    inject, message = FAULTS[fault]
+    inject(run)
     with pytest.raises(AssertionError, match=message):
         run.checked()

@@ -31,34 +31,34 @@ def rows(pause: Callable[[], None]) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(SCHEMA, batches())
 
 
-def write(table: dr.Table, verb: str, source: pa.RecordBatchReader) -> Any:
-    if verb == "merge":
+def write(table: dr.Table, method: str, source: pa.RecordBatchReader) -> Any:
+    if method == "merge":
         merge = table.merge(source, "target.id = source.id")
         return merge.when_not_matched_insert_all().execute()
-    return getattr(table, verb)(source, target_file_size=100_000)
+    return getattr(table, method)(source, target_file_size=100_000)
 
 
-@pytest.mark.parametrize("verb", ["append", "overwrite"])
-def test_files_that_a_vacuum_took_are_not_committed(tmp_path: Path, verb: str) -> None:
+@pytest.mark.parametrize("method", ["append", "overwrite"])
+def test_files_that_a_vacuum_deleted_are_not_committed(tmp_path: Path, method: str) -> None:
     retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
     table = dr.create_table(tmp_path / "t", SCHEMA, properties=retention)
     table.append({"id": [-1], "s": ["first"]})
-    taken: list[str] = []
+    deleted: list[str] = []
 
     def pause() -> None:
         time.sleep(2.5)
-        taken.extend(dr.Table(table.uri).vacuum(dry_run=False, log=False).files)
+        deleted.extend(dr.Table(table.uri).vacuum(dry_run=False, log=False).files)
 
     with pytest.raises(dr.StorageError) as caught:
-        write(table, verb, rows(pause))
+        write(table, method, rows(pause))
     assert caught.value.code == "rows.vacuumed"
-    assert caught.value.path in taken
+    assert caught.value.path in deleted
     assert table.snapshot().version == 1
     assert table.snapshot().scan().to_arrow().num_rows == 1
-    assert len(list((tmp_path / "t").glob("*.parquet"))) == 1, "nothing of the write stays"
+    assert len(list((tmp_path / "t").glob("*.parquet"))) == 1, "the write leaves no files"
 
 
-def test_first_rows_that_a_vacuum_took_are_not_committed(tmp_path: Path) -> None:
+def test_first_files_that_a_vacuum_deleted_are_not_committed(tmp_path: Path) -> None:
     """The files of a new table exist before its log."""
     root = tmp_path / "t"
     retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
@@ -71,11 +71,11 @@ def test_first_rows_that_a_vacuum_took_are_not_committed(tmp_path: Path) -> None
         dr.write(root, rows(pause), properties=retention, target_file_size=100_000)
     assert caught.value.code == "rows.vacuumed"
     assert not dr.is_table(root)
-    assert not list(root.glob("*.parquet")), "nothing of the write stays"
+    assert not list(root.glob("*.parquet")), "the write leaves no files"
 
 
-@pytest.mark.parametrize("is_reused", [False, True], ids=["copied", "there before"])
-def test_copies_that_a_vacuum_took_are_not_committed(tmp_path: Path, is_reused: bool) -> None:
+@pytest.mark.parametrize("is_reused", [False, True], ids=["copied", "existing"])
+def test_copies_that_a_vacuum_deleted_are_not_committed(tmp_path: Path, is_reused: bool) -> None:
     retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
     source = dr.create_table(tmp_path / "s", SCHEMA, properties=retention)
     source.append({"id": [1], "s": ["a"]})
@@ -95,7 +95,7 @@ def test_copies_that_a_vacuum_took_are_not_committed(tmp_path: Path, is_reused: 
     assert target.snapshot().version == 0
 
 
-def test_a_pause_without_a_vacuum_does_no_harm(tmp_path: Path) -> None:
+def test_a_pause_without_a_vacuum_is_committed(tmp_path: Path) -> None:
     retention = {"delta.deletedFileRetentionDuration": "interval 1 seconds"}
     table = dr.create_table(tmp_path / "t", SCHEMA, properties=retention)
     write(table, "append", rows(lambda: time.sleep(2.5)))

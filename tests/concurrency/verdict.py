@@ -1,4 +1,4 @@
-"""Verifies a mixed race by the log as plain JSON and the journals of its processes."""
+"""Check a mixed race: its log, read as plain JSON, against the journals of its processes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ START = 1
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The result of a race without fault.
+class Result:
+    """The result of a race without a fault.
 
     Attributes:
-        rows: Of the last version.
-        authors: Who wrote each version after the first.
-        conflicts: How many attempts were told that another writer was in the way, by writer.
-        reads: How many versions the readers found.
+        rows: The rows of the last version.
+        authors: The writer of each version after ``START``.
+        conflicts: The number of attempts that failed with a conflict, by writer.
+        reads: The number of versions that readers recorded.
     """
 
     rows: list[Row]
@@ -42,19 +42,19 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def reach(
+def check(
     table: Path, first: plans.State, journals: Iterable[Path], seen: Iterable[Path]
-) -> Verdict:
+) -> Result:
     """Check that log, journals and reads are consistent.
 
     Args:
         table: The root of the table.
-        first: What version 1 holds, after which the race begins.
-        journals: Of the writers.
-        seen: Of the readers.
+        first: The keys and values of version 1, after which the race begins.
+        journals: The journals of the writers.
+        seen: The journals of the readers.
 
     Raises:
-        AssertionError: They do not.
+        AssertionError: They are not consistent.
     """
     commits = commits_of(table)
     marks = [_commit_info(commit).get("userMetadata") for commit in commits]
@@ -74,9 +74,9 @@ def reach(
             assert marks.count(mark) == 1, f"{mark} is in the log {marks.count(mark)} times"
             steps[mark], versions[mark] = step, marks.index(mark)
             assert entry["version"] in (None, versions[mark]), f"{mark} has another version"
-        assert not running, f"no word of {list(running)}"
+        assert not running, f"no result of {list(running)}"
     unknown = [mark for mark in marks[START + 1 :] if mark not in steps]
-    assert not unknown, f"nobody was told of {unknown}"
+    assert not unknown, f"no writer committed {unknown}"
 
     state, states, replay = first, {START: first}, Model()
     for version, commit in enumerate(commits):
@@ -98,7 +98,7 @@ def reach(
             assert entry["rows"] == expected, f"{journal.stem} saw other rows in {entry['version']}"
             reads += 1
     authors = [str(mark).split()[0] for mark in marks[START + 1 :]]
-    return Verdict(rows_of(state), authors, conflicts, reads)
+    return Result(rows_of(state), authors, conflicts, reads)
 
 
 def commits_of(table: Path) -> list[list[dict[str, Any]]]:
@@ -129,7 +129,7 @@ def tracked(commits: list[list[dict[str, Any]]]) -> None:
         free = add["baseRowId"] + json.loads(add["stats"])["numRecords"]
     result = [_commit_info(commit).get("inCommitTimestamp") for commit in commits]
     times = [time for time in result if time is not None]
-    assert times == sorted(set(times)), "in-commit timestamps rise"
+    assert times == sorted(set(times)), "in-commit timestamps increase"
     assert len(times) in (0, len(commits)), "a commit has no timestamp"
 
 

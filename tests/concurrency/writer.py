@@ -15,7 +15,7 @@ def main(uri: str, name: str, commits: int, options: str = "{}") -> None:
         with table.transaction(txn=(name, number), timeout=300) as transaction:
             transaction.add(path, size=number, stats={"numRecords": 1})
         assert transaction.version is not None
-        if number % 4 == 3:  # every fourth of the own files is removed again
+        if number % 4 == 3:  # every fourth file is removed again
             with table.transaction(
                 "DELETE", isolation_level="SnapshotIsolation", timeout=300
             ) as transaction:

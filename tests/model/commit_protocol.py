@@ -1,9 +1,9 @@
 """A model of committing versions: every interleaving of a few writers and faults.
 
 The log is a list of versions, each the commit of one writer. A writer has committed (with the
-version), failed, reported that the result is unknown, or is still working. Storage may lose the
-response to a put: after its execution, before it, or so that it is executed later, by itself. A
-reader checkpoints what it sees; a cleaner deletes old versions.
+version), failed, reported that the result is unknown, or is still working. The response to a put
+may be lost: the storage has executed the put, never executes it, or executes it later. A process
+writes checkpoints; a cleaner deletes old versions.
 
 :func:`explore` visits every reachable state and returns all problems.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from model.visited import visited
+from model.states import check_states
 
 
 @dataclass(frozen=True)
@@ -21,10 +21,10 @@ class Rules:
     """The rules for writers and the cleaner; the defaults are those of deltareplay.
 
     Attributes:
-        read_back: After an answer that was lost, the version is read, and not committed again.
-        unknown_at_deadline: Who gives up says that it does not know, and not that it failed.
-        waits_for_unreadable: An existing version that cannot be read may be the writer's own.
-        cleaner_keeps_recent: What a writer may still have to read back stays.
+        read_back: A writer without a response reads the version before it commits again.
+        unknown_at_deadline: A writer that gives up reports an unknown result, not a failure.
+        waits_for_unreadable: A writer retries to read an existing version, which may be its own.
+        cleaner_keeps_recent: The cleaner keeps versions that a writer may still have to read.
     """
 
     read_back: bool = True
@@ -35,7 +35,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Writer:
-    """One writer: ``idle``, ``asks`` (a put without a response), or done."""
+    """One writer: ``idle``, ``pending`` (a put without a response), or its result."""
 
     phase: str = "idle"
     version: int = -1
@@ -46,12 +46,12 @@ class State:
     """The state of the model.
 
     Attributes:
-        log: Of each version the writer; None once it was cleaned away.
+        log: The writer of each version; None once the cleaner has deleted it.
         writers: The writers.
-        late: Puts that the storage may still carry out: writer and version.
-        faults: How many answers may still be lost.
+        late: Puts that the storage may still execute: writer and version.
+        faults: How many responses or reads may still be lost.
         checkpoint: The version of the checkpoint.
-        counted: Who is in the checkpoint, in order.
+        counted: The writers whose commits are in the checkpoint, in order.
     """
 
     log: tuple[int | None, ...] = (None,)
@@ -65,7 +65,7 @@ class State:
 def explore(writers: int, faults: int, rules: Rules) -> tuple[int, list[str]]:
     """Return the number of states, and each kind of problem."""
     first = State(writers=(Writer(),) * writers, faults=faults)
-    return visited(first, lambda state: steps(state, rules), problems)
+    return check_states(first, lambda state: steps(state, rules), problems)
 
 
 def problems(state: State) -> Iterator[str]:
@@ -79,7 +79,7 @@ def problems(state: State) -> Iterator[str]:
         if times > 1:
             yield "committed twice"
         if writer.phase == "failed" and times:
-            yield "reported as failed, and there"
+            yield "reported as failed, and committed"
         if writer.phase == "committed" and times == 0:
             yield "reported as committed, and lost"
 
@@ -89,8 +89,8 @@ def steps(state: State, rules: Rules) -> Iterator[State]:
     for number, writer in enumerate(state.writers):
         if writer.phase == "idle":
             yield from put(state, number, len(state.log))
-        elif writer.phase == "asks":
-            yield from ask(state, number, rules)
+        elif writer.phase == "pending":
+            yield from resolve(state, number, rules)
     for late in state.late:
         yield apply(replace(state, late=state.late - {late}), *late)
     newest = len(state.log) - 1
@@ -101,19 +101,19 @@ def steps(state: State, rules: Rules) -> Iterator[State]:
 
 
 def put(state: State, number: int, version: int) -> Iterator[State]:
-    """A writer puts its commit, if there is none of this version."""
+    """A writer puts its commit, unless the version exists."""
     taken = version < len(state.log) and state.log[version] is not None
     if taken:
-        yield updated(state, number, Writer("asks", version))  # a read will show whose
+        yield updated(state, number, Writer("pending", version))  # it reads whose commit this is
     else:
         yield updated(apply(state, number, version), number, Writer("committed", version))
     if state.faults:
         fewer = replace(state, faults=state.faults - 1)
-        asks = Writer("asks", version)
-        yield updated(apply(fewer, number, version), number, asks)  # executed, the response is lost
-        yield updated(fewer, number, asks)  # never arrived
+        pending = Writer("pending", version)
+        yield updated(apply(fewer, number, version), number, pending)  # the response is lost
+        yield updated(fewer, number, pending)  # the request is lost
         late = fewer.late | {(number, version)}
-        yield updated(replace(fewer, late=late), number, asks)  # executed later
+        yield updated(replace(fewer, late=late), number, pending)  # the request is late
 
 
 def apply(state: State, number: int, version: int) -> State:
@@ -126,12 +126,12 @@ def apply(state: State, number: int, version: int) -> State:
     return state
 
 
-def ask(state: State, number: int, rules: Rules) -> Iterator[State]:
+def resolve(state: State, number: int, rules: Rules) -> Iterator[State]:
     """A writer without a response determines the result of its put."""
     version = state.writers[number].version
     idle = updated(state, number, Writer())
     if not rules.read_back:
-        yield idle  # takes it for a failure, and commits again
+        yield idle  # treats it as a failure, and commits again
         return
     result = state.log[version] if version < len(state.log) else None
     if result == number:
@@ -144,17 +144,17 @@ def ask(state: State, number: int, rules: Rules) -> Iterator[State]:
         given_up = "unknown" if rules.unknown_at_deadline else "failed"
         yield updated(state, number, Writer(given_up, version))
     if not rules.waits_for_unreadable and result is not None and state.faults:
-        # the existing commit cannot be read, and is taken for another's
+        # the existing commit cannot be read, and is treated as another writer's
         yield replace(idle, faults=state.faults - 1)
 
 
 def clean(state: State, rules: Rules) -> Iterator[State]:
-    """The cleaner deletes what the checkpoint covers."""
+    """The cleaner deletes a version before the checkpoint."""
     for version in range(1, state.checkpoint):
         if state.log[version] is None:
             continue
         requested = any(
-            writer.phase == "asks" and writer.version <= version for writer in state.writers
+            writer.phase == "pending" and writer.version <= version for writer in state.writers
         )
         if rules.cleaner_keeps_recent and (requested or state.late):
             continue

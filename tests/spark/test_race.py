@@ -40,7 +40,7 @@ class DeltaSpark:
 
     def __init__(self, jars: str, errors: Any) -> None:
         self.errors = errors
-        self.process: Any = mixed.started("spark.support.delta_writer", jars, errors=errors)
+        self.process: Any = mixed.start("spark.support.delta_writer", jars, errors=errors)
 
     def ask(self, job: dict[str, Any]) -> None:
         print(json.dumps(job), file=self.process.stdin, flush=True)
@@ -93,7 +93,7 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
         race.kill()
 
     assert len(journals) == WRITERS + len(names)
-    result = verdict.reach(root, mixed.FIRST, journals, seen)
+    result = verdict.check(root, mixed.FIRST, journals, seen)
     print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads", reported)
     assert len(result.authors) == WRITERS * COMMITS + theirs
     assert reported["put"] == theirs, "the log store is not the one that links"
@@ -130,7 +130,7 @@ def test_merges_on_executors(spark: Any, delta: DeltaSpark, tmp_path: Path, kind
     finally:
         race.kill()
 
-    result = verdict.reach(root, mixed.FIRST, journals, seen)
+    result = verdict.check(root, mixed.FIRST, journals, seen)
     print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads", reported)
     assert len(result.authors) == (len(ours) + len(theirs)) * commits
     assert reported["put"] == len(theirs) * commits, "the log store is not the one that links"
@@ -181,7 +181,7 @@ def merges(spark: Any, root: Path, race: mixed.Race, name: str, commits: int) ->
 
     journal = race.journals / f"writer-{name}"
     steps = plans.planned(name, commits)
-    plans.carried_out(name, steps, journal, carry_out, dr.CommitConflictError)
+    plans.execute_steps(name, steps, journal, carry_out, dr.CommitConflictError)
 
 
 def changes_of_hands(authors: list[str], names: list[str]) -> int:

@@ -184,7 +184,7 @@ def test_appended_rows_occur_once_for_every_reader(store: Store) -> None:
     table = dr.create_table(uri, row_race.SCHEMA, storage_options=options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        row_race.appends(table, options, PROCESSES, COMMITS)
+        row_race.append_concurrently(table, options, PROCESSES, COMMITS)
 
 
 def test_a_store_without_conditional_puts_fails_the_race() -> None:

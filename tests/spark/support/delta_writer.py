@@ -88,7 +88,7 @@ def write(session: Any, job: dict[str, Any], name: str) -> None:
 
     journal = Path(job["journals"], f"writer-{name}")
     steps = plans.planned(name, job["commits"])
-    plans.carried_out(name, steps, journal, carry_out, CONFLICTS)
+    plans.execute_steps(name, steps, journal, carry_out, CONFLICTS)
 
 
 def main(jars: str) -> None:

@@ -1,4 +1,4 @@
-"""Explores every reachable state, and returns its problems."""
+"""Explore every reachable state of a model."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TypeVar
 S = TypeVar("S")
 
 
-def visited(
+def check_states(
     first: S, steps: Callable[[S], Iterable[S]], problems: Callable[[S], Iterable[str]]
 ) -> tuple[int, list[str]]:
     """Return the number of states, and each problem once.
 
     Args:
-        first: Where it begins; states are values.
-        steps: Every state that may come next.
-        problems: What is wrong with a state.
+        first: The initial state; states are hashable values.
+        steps: The possible next states of a state.
+        problems: The invariants that a state violates.
     """
     seen, open_states = {first}, deque([first])
     wrong: dict[str, None] = {}
