@@ -7,12 +7,17 @@ tests/conformance/adapter.py``; the project's own suite runs the same cases in
 
 from __future__ import annotations
 
+import functools
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 
 import deltareplay as dr
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 COLUMNS = [
     "path",
@@ -28,47 +33,50 @@ COLUMNS = [
 ]
 
 
+def _without_warnings(function: Callable[P, R]) -> Callable[P, R]:
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", dr.DeltaReplayWarning)
+            return function(*args, **kwargs)
+
+    return call
+
+
+def _table(path: str) -> dr.Table:
+    return dr.Table(path, allowed_roots=["/"])
+
+
+@_without_warnings
 def snapshot(path: str, version: int | None = None) -> dict[str, Any]:
     """Return the state of one version in the runner's format."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        return state(dr.Table(path, allowed_roots=["/"]).snapshot(version=version))
+    return state(_table(path).snapshot(version=version))
 
 
+@_without_warnings
 def rows(path: str, version: int | None = None) -> pa.Table:
     """Return all rows of one version."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        return dr.Table(path, allowed_roots=["/"]).snapshot(version=version).scan().to_arrow()
+    return _table(path).snapshot(version=version).scan().to_arrow()
 
 
+@_without_warnings
 def changes(path: str, start: int, end: int) -> pa.Table:
     """Return the changes between two versions; as in the reference, only if the feed was on."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        table = dr.Table(path, allowed_roots=["/"])
-        return table.changes(start, end, require_feed=True).to_arrow()
+    return _table(path).changes(start, end, require_feed=True).to_arrow()
 
 
+@_without_warnings
 def stream(path: str, **options: Any) -> pa.Table:
     """Return all rows that a stream returns up to the latest version."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        follow = dr.Table(path, allowed_roots=["/"]).follow(available_now=True, **options)
-        empty = follow.schema.empty_table()
-        return pa.concat_tables([empty, *(batch.data for batch in follow)])
+    follow = _table(path).follow(available_now=True, **options)
+    empty = follow.schema.empty_table()
+    return pa.concat_tables([empty, *(batch.data for batch in follow)])
 
 
+@_without_warnings
 def row_tracking(path: str, version: int | None = None) -> pa.Table:
     """Return all rows of one version with their ids."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", dr.DeltaReplayWarning)
-        return (
-            dr.Table(path, allowed_roots=["/"])
-            .snapshot(version=version)
-            .scan(with_row_id=True)
-            .to_arrow()
-        )
+    return _table(path).snapshot(version=version).scan(with_row_id=True).to_arrow()
 
 
 def state(snapshot: dr.Snapshot) -> dict[str, Any]:

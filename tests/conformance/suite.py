@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -79,8 +80,6 @@ def runner() -> ModuleType:
 @contextmanager
 def table_of(case: Case) -> Iterator[str]:
     """Return the case's table; a temporary copy if the log has absolute paths."""
-    import shutil
-
     directory, copy = runner().materialize(str(case.directory))
     try:
         yield f"{directory}/table"

@@ -28,10 +28,10 @@ pytestmark = [
 READABLE = [case for case in CASES if case.expected["expect"] == "ok"]
 REFUSED = [case for case in CASES if case.expected["expect"] == "error"]
 
-# The counts of a checksum are used until the files are replayed, and here they are made up.
-LYING_CHECKSUM = {"kernelrs-crc-full"}
-# Tables that the reference refuses and this reader accepts; the version here, and the reason.
-READ_ALL_THE_SAME = {
+# Tables whose checksum has wrong counts, which are used until the files are replayed.
+WRONG_COUNTS = {"kernelrs-crc-full"}
+# Tables that the reference refuses and this reader accepts, with the version, and the reason.
+ACCEPTED = {
     # the reference requires a setting for geospatial types
     "kernelrs-table-with-geo": 0,
     # a log with only a checkpoint has everything that a state needs
@@ -50,15 +50,14 @@ def _quiet() -> object:
 def test_passes_the_runner(case: suite.Case) -> None:
     results = suite.runner().run_case(adapter, case.name, str(case.directory))
 
-    if case.name in READ_ALL_THE_SAME:
-        # this is the only warning
+    if case.name in ACCEPTED:
+        # the runner reports that an error is missing, and nothing else
         assert results
         assert all(verdict == "fail" for _, verdict, _ in results)
         assert all(what.endswith("but succeeded") for _, _, what in results)
         return
     failed = [f"{name}: {what}" for name, verdict, what in results if verdict in ("fail", "err")]
     assert not failed, "; ".join(failed)
-    # A table in which only rows are broken is tested for its state as well.
     assert Counter(verdict for _, verdict, _ in results)["pass"] > 0, "nothing was checked"
 
 
@@ -71,7 +70,7 @@ def test_reads_the_state_that_the_reference_read(case: suite.Case) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in READABLE if not case.contested], ids=str)
-def test_an_update_ends_where_a_fresh_open_ends(case: suite.Case) -> None:
+def test_an_update_has_the_state_of_a_new_snapshot(case: suite.Case) -> None:
     with suite.table_of(case) as table:
         versions = case.expected["versions"]
         latest = adapter.snapshot(table)
@@ -88,7 +87,7 @@ def test_counts_agree_with_the_files(case: suite.Case) -> None:
         for version in case.expected["versions"][-5:]:
             expected = case.state(version)["files"]
             snapshot = dr.Table(table).snapshot(version=version)
-            if case.name in LYING_CHECKSUM:
+            if case.name in WRONG_COUNTS:
                 assert snapshot.files(columns=["size"]).num_rows == len(expected)
                 continue
             assert snapshot.num_files == len(expected)
@@ -115,9 +114,9 @@ def test_history_numbers_every_commit(case: suite.Case) -> None:
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 def test_refuses_with_the_right_class(case: suite.Case) -> None:
     with suite.table_of(case) as table:
-        if case.name in READ_ALL_THE_SAME:
+        if case.name in ACCEPTED:
             snapshot = dr.Table(table).snapshot()
-            assert snapshot.version == READ_ALL_THE_SAME[case.name]
+            assert snapshot.version == ACCEPTED[case.name]
             assert snapshot.num_files == snapshot.files(columns=["path"]).num_rows
             return
         with pytest.raises(CLASSES[case.name]) as caught:
@@ -127,7 +126,7 @@ def test_refuses_with_the_right_class(case: suite.Case) -> None:
 
 
 @pytest.mark.parametrize("case", READABLE, ids=str)
-def test_a_version_outside_names_the_range(case: suite.Case) -> None:
+def test_a_missing_version_names_the_latest(case: suite.Case) -> None:
     absent = [
         error["version"]
         for error in case.expected["errors"]
@@ -145,8 +144,8 @@ def test_the_suite_is_complete() -> None:
     assert len(READABLE) > 200
     assert sum(len(case.expected["versions"]) for case in READABLE) > 500
     refused = {case.name for case in REFUSED}
-    assert refused == set(CLASSES) | set(READ_ALL_THE_SAME), (
-        "the suite changed: say in CLASSES what each refused table is refused with"
+    assert refused == set(CLASSES) | set(ACCEPTED), (
+        "the suite changed: list the error of each refused table in CLASSES"
     )
     stats = [
         file["stats"]

@@ -1,4 +1,4 @@
-"""The pieces of a replay are the files, for every table of the suite."""
+"""The pieces of a replay contain the files of every table of the suite."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CASES = [case for case in suite.cases() if case.expected["expect"] == "ok"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_pieces_are_the_files(case: suite.Case) -> None:
+def test_pieces_contain_the_files(case: suite.Case) -> None:
     with suite.table_of(case) as path, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         snapshot = dr.Table(path).snapshot()

@@ -38,7 +38,7 @@ def catalog_of(table: Path, latest: int, *, inline: bool) -> MemoryCatalog:
 
 @pytest.mark.parametrize("inline", [False, True], ids=["named", "inline"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_catalog_changes_nothing(case: suite.Case, inline: bool) -> None:
+def test_a_catalog_leads_to_the_same_state(case: suite.Case, inline: bool) -> None:
     versions = case.expected["versions"]
     with suite.table_of(case) as path, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)

@@ -58,7 +58,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copies(written: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """Theirs and ours; each with Parquet files next to it that are not a table."""
+    """Two copies, for deltalake and for deltareplay, each next to plain Parquet files."""
     for item in ("theirs", "ours"):
         shutil.copytree(written, tmp_path / item / "t")
         (tmp_path / item / "parquet").mkdir()
@@ -151,7 +151,7 @@ def files_of(result: Any) -> list[str]:
 
 #: Functions of the compared values, by the title of a row. The other rows change the table, or
 #: return values that can be compared as they are.
-VALUE: dict[str, Callable[[Any], Any]] = {
+COMPARED_VALUES: dict[str, Callable[[Any], Any]] = {
     "open the newest version": version_of,
     "open an older version": version_of,
     "open by time": version_of,
@@ -175,16 +175,16 @@ VALUE: dict[str, Callable[[Any], Any]] = {
     "the change data feed": changes,
     "what would vacuum delete?": files_of,
 }
-#: Evidence that a call did its work, if rows, columns and properties are unchanged.
-TRACE: dict[str, Callable[[Path], Any]] = {
+#: The effect of a call that may leave rows, columns and properties unchanged, by title of a row.
+EFFECTS: dict[str, Callable[[Path], Any]] = {
     "let a column be null": lambda path: dr.Table(path).snapshot().schema.field("id").nullable,
-    "add a constraint": lambda path: [*dr.Table(path).history()["operation"].to_pylist()][:1],
+    "add a constraint": lambda path: dr.Table(path).history(limit=1)["operation"].to_pylist(),
     "add a feature": lambda path: "deletionVectors" in dr.Table(path).snapshot().protocol.features,
     "append or create": lambda path: state(path.parent / "t-new"),
     "create": lambda path: state(path.parent / "t-new"),
     "convert Parquet files": lambda path: state(path.parent / "parquet"),
     "pack small files": lambda path: dr.Table(path).snapshot().num_files,
-    "order rows": lambda path: [*dr.Table(path).history()["operation"].to_pylist()][:1],
+    "order rows": lambda path: dr.Table(path).history(limit=1)["operation"].to_pylist(),
     "vacuum": lambda path: sorted(len(list(item.glob("*.parquet"))) for item in path.glob("c*")),
     "checkpoint": lambda path: [item.name for item in path.glob("_delta_log/*.checkpoint.parquet")],
     "compact the log": lambda path: [
@@ -194,8 +194,8 @@ TRACE: dict[str, Callable[[Path], Any]] = {
         str(item.relative_to(path)) for item in path.glob("_symlink_format_manifest/**/manifest")
     ),
 }
-#: Calls that have nothing to do here.
-NOTHING_TO_DO = {"create, if there is none", "clean the log", "leave a table as it is"}
+#: Calls that change nothing in this table.
+WITHOUT_EFFECT = {"create, if there is none", "clean the log", "leave a table as it is"}
 
 
 def state(path: Path) -> dict[str, Any]:
@@ -224,14 +224,14 @@ def test_both_calls_do_the_same(row: Row, copies: tuple[Path, Path]) -> None:
     if expected is None:  # the changes of the call
         expected = of_theirs["dt"]
     assert state(ours) == state(theirs)
-    if row.title in TRACE:
-        assert TRACE[row.title](ours) == TRACE[row.title](theirs)
-        assert TRACE[row.title](ours)
-    elif row.title in VALUE:
-        value = VALUE[row.title](result)
+    if row.title in EFFECTS:
+        assert EFFECTS[row.title](ours) == EFFECTS[row.title](theirs)
+        assert EFFECTS[row.title](ours)
+    elif row.title in COMPARED_VALUES:
+        value = COMPARED_VALUES[row.title](result)
         assert value
-        assert value == VALUE[row.title](expected)
-    elif state(ours) == before and row.title not in NOTHING_TO_DO:
+        assert value == COMPARED_VALUES[row.title](expected)
+    elif state(ours) == before and row.title not in WITHOUT_EFFECT:
         assert result is not None
         assert result == expected
 
@@ -239,7 +239,7 @@ def test_both_calls_do_the_same(row: Row, copies: tuple[Path, Path]) -> None:
 def test_compared_calls_are_on_the_page() -> None:
     titles = {row.title for row in ROWS}
     assert len(titles) > 50
-    assert {*VALUE, *TRACE, *NOTHING_TO_DO} <= titles
+    assert {*COMPARED_VALUES, *EFFECTS, *WITHOUT_EFFECT} <= titles
 
 
 def test_every_call_of_deltalake_is_on_the_page() -> None:

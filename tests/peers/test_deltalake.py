@@ -56,7 +56,7 @@ def test_versions_of_a_small_log(tmp_path: Path, kind: str) -> None:
 
 
 def comparable(history: History) -> bool:
-    """What deltalake 1.6 reads: no deletion vectors without their data, no wild hints."""
+    """Return whether deltalake 1.6 reads it: no wrong hints, no broken or compacted files."""
     return history.hint in ("none", "newest") and not history.broken and not history.compactions
 
 
@@ -78,5 +78,5 @@ def test_random_histories(tmp_path_factory: pytest.TempPathFactory, history: His
 
 def test_something_was_compared() -> None:
     if not seen:
-        pytest.skip("runs after the property")
+        pytest.skip("requires test_random_histories in the same process")
     assert seen["compared"] > seen["refused"]

@@ -1,4 +1,4 @@
-"""The output of each library for a table, as on the page."""
+"""The calls on the page that compares the output of libraries for a table."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ polars = pytest.importorskip("polars")
 pytest.importorskip("typer", reason="needs the extra `cli`")
 
 
-MOMENT = datetime(2026, 11, 21, 12, 41, 56, tzinfo=timezone.utc)
-#: Runs until it is stopped.
+TIMESTAMP = datetime(2026, 11, 21, 12, 41, 56, tzinfo=timezone.utc)
+#: Calls that run until they are stopped.
 ENDLESS = {"deltareplay watch orders"}
 
 
@@ -46,7 +46,7 @@ def value(code: str, path: Path) -> Any:
 
 
 @pytest.mark.parametrize("code", looks.calls("deltareplay"))
-def test_here(code: str, orders: Path, monkeypatch, capsys, tmp_path: Path) -> None:
+def test_calls_of_deltareplay(code: str, orders: Path, monkeypatch, capsys, tmp_path: Path) -> None:
     if not code.startswith("deltareplay "):
         assert value(code, orders) is not None
         return
@@ -60,12 +60,12 @@ def test_here(code: str, orders: Path, monkeypatch, capsys, tmp_path: Path) -> N
     assert capsys.readouterr().out
 
 
-#: Refused, as the page says.
+#: Calls that are refused, as on the page.
 REFUSED = {"dt.to_pandas()"}
 
 
 @pytest.mark.parametrize("library", ["deltalake", "Polars"])
-def test_elsewhere(library: str, orders: Path) -> None:
+def test_calls_of_other_libraries(library: str, orders: Path) -> None:
     result = looks.calls(library)
     assert len(result) > 5
     for code in result:
@@ -76,17 +76,17 @@ def test_elsewhere(library: str, orders: Path) -> None:
             assert value(code, orders) is not None, code
 
 
-def test_errors_elsewhere(orders: Path) -> None:
+def test_wrong_results_of_other_libraries(orders: Path) -> None:
     dt = deltalake.DeltaTable(orders)
     assert (dt.count(), dr.Table(orders).snapshot().num_rows) == (272, 259)
-    dt.load_as_version(MOMENT)
-    theirs = polars.scan_delta(str(orders), version=MOMENT).select(polars.len()).collect().item()
-    ours = dr.Table(orders).snapshot(timestamp=MOMENT)
+    dt.load_as_version(TIMESTAMP)
+    theirs = polars.scan_delta(str(orders), version=TIMESTAMP).select(polars.len()).collect().item()
+    ours = dr.Table(orders).snapshot(timestamp=TIMESTAMP)
     assert (dt.version(), theirs) == (0, 0)
     assert (ours.version, ours.num_rows) == (4, 170)
 
 
-def test_rewritten_rows_elsewhere(tmp_path: Path) -> None:
+def test_deltalake_reports_rewritten_rows_as_inserts(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path, pa.table({"id": [1, 2, 3]}))
     deltalake.DeltaTable(tmp_path).update({"id": "20"}, predicate="id = 2")
     theirs = pa.table(deltalake.DeltaTable(tmp_path).load_cdf(1, 1).read_all())

@@ -1,4 +1,4 @@
-"""Rows written by the table, read by deltalake and DuckDB."""
+"""Rows that deltareplay wrote, read by deltalake and DuckDB."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_deltalake_reads_the_rows(tmp_path: Path, partitions: list[str]) -> None
     table = written(tmp_path / "t", partitions)
     rows = deltalake.DeltaTable(str(tmp_path / "t")).to_pyarrow_table().to_pylist()
     assert sorted((row["id"], row["s"], row["p"]) for row in rows) == ours(table)
-    # and writes on top
+    # it also appends to the table
     more = pa.table({"id": [30], "s": ["theirs"], "p": ["a b"]}, schema=SCHEMA)
     deltalake.write_deltalake(str(tmp_path / "t"), more, mode="append")
     assert table.delete("id = 30").metrics["numDeletedRows"] == 1
