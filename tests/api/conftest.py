@@ -9,5 +9,5 @@ from support.mixed import write_mixed
 
 @pytest.fixture
 def mixed(log: logs.LogBuilder) -> logs.LogBuilder:
-    """Three files in two partitions, in row groups of two rows, each with a deleted row."""
+    """A file in each of three partitions, in row groups of two rows, with a deleted row."""
     return write_mixed(log)

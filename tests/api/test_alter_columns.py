@@ -50,7 +50,7 @@ def refused(code: str, call: Any) -> str:
     return str(caught.value)
 
 
-def test_parts_of_columns_get_other_names(tmp_path: Path) -> None:
+def test_columns_and_nested_fields_are_renamed(tmp_path: Path) -> None:
     table = create(tmp_path)
     table.rename_column("s.A", "z")
     table.rename_column(["items", "element", "b"], "text")
@@ -70,7 +70,7 @@ def test_parts_of_columns_get_other_names(tmp_path: Path) -> None:
     assert table.snapshot().scan(filter="s.z = 2").count() == 1
 
 
-def test_fields_of_columns_are_dropped_and_added(tmp_path: Path) -> None:
+def test_nested_fields_are_dropped_and_added(tmp_path: Path) -> None:
     table = create(tmp_path)
     table.drop_column(["items", "element", "a"])
     table.drop_column("s.b")
@@ -78,7 +78,7 @@ def test_fields_of_columns_are_dropped_and_added(tmp_path: Path) -> None:
     table.add_columns(pa.schema([("c", pa.bool_())]), parent=["m", "value"])
     assert only_row(table) == {
         "id": 1,
-        "s": {"a": 2, "b": None},  # a new column, whatever files have under its name
+        "s": {"a": 2, "b": None},  # a new column: older values of s.b are not read
         "items": [{"b": "three"}],
         "m": [("k", {"a": 4, "b": "four", "c": None})],
         "x.y": 5,
@@ -87,7 +87,7 @@ def test_fields_of_columns_are_dropped_and_added(tmp_path: Path) -> None:
     assert table.snapshot().scan(filter="s.b = 10").to_arrow()["id"].to_pylist() == [2]
 
 
-def test_parts_of_columns_have_comments(tmp_path: Path) -> None:
+def test_nested_fields_have_comments(tmp_path: Path) -> None:
     table = create(tmp_path)
     table.set_comment("a number", "s.a")
     table.set_comment("a text", ["items", "element", "b"])
@@ -96,15 +96,11 @@ def test_parts_of_columns_have_comments(tmp_path: Path) -> None:
     element = fields[2]["type"]["elementType"]
     assert element["fields"][1]["metadata"]["comment"] == "a text"
     table.set_comment(None, "s.a")
-    assert (
-        "comment"
-        not in json.loads(table.snapshot().schema_json)["fields"][1]["type"]["fields"][0][
-            "metadata"
-        ]
-    )
+    fields = json.loads(table.snapshot().schema_json)["fields"]
+    assert "comment" not in fields[1]["type"]["fields"][0]["metadata"]
 
 
-def test_what_cannot_be_done(tmp_path: Path) -> None:
+def test_invalid_changes_are_refused(tmp_path: Path) -> None:
     table = create(tmp_path)
     assert "did you mean a" in refused("alter.column", lambda: table.rename_column("s.aa", "z"))
     for path in ("s.a.c", ["items", "a"], ["m", "values", "a"], ["id", "x"], [], "items.element"):
@@ -124,7 +120,7 @@ def test_what_cannot_be_done(tmp_path: Path) -> None:
     assert table.snapshot().version == 4
 
 
-def test_columns_of_clusters_and_statistics(tmp_path: Path) -> None:
+def test_clustering_and_statistics_columns_are_renamed(tmp_path: Path) -> None:
     table = create(tmp_path, **{"delta.dataSkippingStatsColumns": "id, S.a,s.b,`x.y`"})
     table.cluster_by(["s.a"])
     for name in ("s.a", "s"):
@@ -136,7 +132,7 @@ def test_columns_of_clusters_and_statistics(tmp_path: Path) -> None:
     table.rename_column("s", "t")
     chosen = "delta.dataSkippingStatsColumns"
     assert table.snapshot().properties[chosen] == "id,t.`a.1`,t.b,`x.y`"
-    assert table.snapshot().domain_metadata == before  # by physical names
+    assert table.snapshot().domain_metadata == before  # it has physical names
     table.append([{"id": 7, "t": {"a.1": 70, "b": "x"}, "x.y": 700}])
     assert table.snapshot().min_max("t.`a.1`") == (2, 70)
     table.cluster_by([])
@@ -177,7 +173,7 @@ def last_operation(table: dr.Table) -> tuple[str, dict[str, Any]]:
     return newest["operation"], output | parsed
 
 
-def test_columns_move(tmp_path: Path) -> None:
+def test_columns_are_moved(tmp_path: Path) -> None:
     table = create(tmp_path, **{"delta.columnMapping.mode": "none"})
     table.move_column("x.y", after=None)
     assert last_operation(table) == (
@@ -232,9 +228,9 @@ def test_columns_have_defaults(tmp_path: Path) -> None:
     assert "CURRENT_DEFAULT" not in table.snapshot().schema_json
 
 
-def test_columns_may_be_null(tmp_path: Path) -> None:
-    never = pa.struct([pa.field("a", pa.int32(), nullable=False)])
-    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("s", never)])
+def test_not_null_is_dropped(tmp_path: Path) -> None:
+    required = pa.struct([pa.field("a", pa.int32(), nullable=False)])
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("s", required)])
     table = dr.create_table(tmp_path / "t", schema)
     with pytest.raises(dr.DeltaReplayError, match="null"):
         table.append(pa.table({"id": pa.array([None], pa.int64())}))

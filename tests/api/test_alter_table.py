@@ -17,7 +17,7 @@ import deltareplay as dr
 
 
 def create(root: Path, schema: pa.Schema, **properties: str) -> dr.Table:
-    return dr.create_table(root / "t", schema, properties={**properties})
+    return dr.create_table(root / "t", schema, properties=properties)
 
 
 def field(table: dr.Table, *path: int) -> Any:
@@ -57,7 +57,7 @@ def test_a_constraint_is_added_and_dropped(tmp_path: Path) -> None:
     assert table.drop_constraint("positive", if_exists=True) == 4
 
 
-def test_a_constraint_is_no_plain_property(tmp_path: Path) -> None:
+def test_constraints_are_not_accepted_as_properties(tmp_path: Path) -> None:
     """As delta-spark: its ALTER refuses them (DELTA_ADD_CONSTRAINTS), its CREATE checks them."""
     table = create(tmp_path, pa.schema([("id", pa.int64())]))
     table.append({"id": [-1]})
@@ -71,7 +71,7 @@ def test_a_constraint_is_no_plain_property(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rule", ["id >", "nope > 1", "id + 1", "", "id > 'x'"])
-def test_a_new_table_with_a_constraint_that_is_none(tmp_path: Path, rule: str) -> None:
+def test_create_table_refuses_an_invalid_constraint(tmp_path: Path, rule: str) -> None:
     properties = {"delta.constraints.c": rule}
     error = refused(
         "alter.constraint",
@@ -96,7 +96,7 @@ def test_rows_that_break_a_constraint_are_shown(
     assert table.snapshot().version == 2
 
 
-def test_a_constraint_computes(tmp_path: Path) -> None:
+def test_a_constraint_with_arithmetic(tmp_path: Path) -> None:
     table = create(tmp_path, pa.schema([("price", pa.float64()), ("quantity", pa.int64())]))
     table.append({"price": [2.5, None], "quantity": [2, 7]})
     refused("alter.constraint_broken", lambda: table.add_constraint("c", "price * quantity < 5"))
@@ -109,9 +109,8 @@ def test_a_constraint_computes(tmp_path: Path) -> None:
 
 def test_a_constraint_that_cannot_be_evaluated(tmp_path: Path) -> None:
     table = create(tmp_path, pa.schema([("id", pa.int64())]))
-    for expression in ("id >", "nobody = 1"):
-        with pytest.raises(dr.InvalidArgumentError):
-            table.add_constraint("c", expression)
+    refused("filter.syntax", lambda: table.add_constraint("c", "id >"))
+    refused("filter.column", lambda: table.add_constraint("c", "unknown = 1"))
     refused("alter.constraint", lambda: table.add_constraint(" ", "id > 0"))
     assert table.snapshot().version == 0
 
@@ -132,7 +131,7 @@ WIDER = [
 
 
 @pytest.mark.parametrize(("before", "after"), WIDER, ids=str)
-def test_types_that_are_widened(tmp_path: Path, before: pa.DataType, after: pa.DataType) -> None:
+def test_types_that_can_be_widened(tmp_path: Path, before: pa.DataType, after: pa.DataType) -> None:
     table = create(
         tmp_path,
         pa.schema([("a", before)]),
@@ -148,7 +147,7 @@ def test_types_that_are_widened(tmp_path: Path, before: pa.DataType, after: pa.D
     assert table.snapshot().schema.field("a").type == after
     result = table.snapshot().scan().to_arrow()["a"].to_pylist()
     if pa.types.is_decimal(after):
-        assert result == [1, 7, None]  # of any scale
+        assert result == [1, 7, None]  # equal at any scale
     else:
         assert result == values.cast(after).to_pylist()
 
@@ -168,12 +167,14 @@ def test_types_that_are_widened(tmp_path: Path, before: pa.DataType, after: pa.D
     ],
     ids=str,
 )
-def test_types_that_are_not(tmp_path: Path, before: pa.DataType, after: pa.DataType) -> None:
+def test_types_that_cannot_be_widened(
+    tmp_path: Path, before: pa.DataType, after: pa.DataType
+) -> None:
     table = create(tmp_path, pa.schema([("a", before)]), **{"delta.enableTypeWidening": "true"})
     refused("alter.type_widening", lambda: table.widen_column("a", after))
 
 
-def test_parts_of_columns_are_widened(tmp_path: Path) -> None:
+def test_nested_fields_are_widened(tmp_path: Path) -> None:
     inner = pa.struct([("x", pa.int32()), ("m", pa.map_(pa.int8(), pa.list_(pa.float32())))])
     table = create(tmp_path, pa.schema([("s", inner)]), **{"delta.enableTypeWidening": "true"})
     table.widen_column(["s", "x"], pa.int64())
@@ -192,13 +193,13 @@ def test_parts_of_columns_are_widened(tmp_path: Path) -> None:
         refused("alter.column", lambda path=path: table.widen_column(path, pa.int64()))
 
 
-def test_a_column_that_is_misspelt_is_offered(tmp_path: Path) -> None:
+def test_a_similar_column_is_suggested(tmp_path: Path) -> None:
     table = create(tmp_path, pa.schema([("identity", pa.int32()), ("value", pa.int32())]))
     error = refused("alter.column", lambda: table.set_comment("x", "valeu"))
     assert "did you mean value" in str(error)
 
 
-def test_widening_needs_the_property_and_spares_constraints(tmp_path: Path) -> None:
+def test_widening_requires_the_property_and_refuses_columns_of_constraints(tmp_path: Path) -> None:
     table = create(tmp_path, pa.schema([("a", pa.int32())]))
     error = refused("alter.type_widening", lambda: table.widen_column("a", pa.int64()))
     assert "delta.enableTypeWidening" in str(error)
@@ -257,7 +258,7 @@ def test_clustering(tmp_path: Path) -> None:
     table.cluster_by(["s.x"])
 
 
-def test_no_clustering_of_a_table_that_has_none_adds_no_feature(tmp_path: Path) -> None:
+def test_cluster_by_without_columns_adds_no_feature(tmp_path: Path) -> None:
     """As delta-spark's ``ALTER TABLE ... CLUSTER BY NONE``."""
     table = dr.create_table(tmp_path, pa.schema({"id": pa.int64()}))
     before = table.snapshot()
@@ -301,6 +302,6 @@ def test_features_are_dropped(tmp_path: Path) -> None:
         assert info["operationParameters"] == parameters
     snapshot = table.snapshot()
     assert snapshot.protocol == dr.Protocol(1, 2, None, None)
-    assert not [key for key in snapshot.properties if "ommitTimestamp" in key]
+    assert not [key for key in snapshot.properties if "committimestamp" in key.lower()]
     refused("protocol.feature_absent", lambda: table.drop_feature("checkConstraints"))
     refused("protocol.not_removable", lambda: table.drop_feature("appendOnly"))

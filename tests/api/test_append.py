@@ -1,4 +1,4 @@
-"""``Table.append``: rows in Arrow's types, files in Delta's."""
+"""``Table.append``: values, partitions, statistics, and rows that are refused."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def stats_of(table: dr.Table) -> dict[str, Any]:
     return result
 
 
-def test_every_type_comes_back(tmp_path: Path) -> None:
+def test_every_type_is_read_back(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", TYPES)
     data = pa.Table.from_pylist(ROWS, schema=TYPES)
     assert table.append(data).version == 1
@@ -136,7 +136,7 @@ def test_values_of_partitions(
     assert pq.read_schema(file).names == ["id"]
 
 
-def test_bytes_that_are_no_text_cannot_name_a_partition(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf8_are_refused_as_partition_values(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("p", pa.binary())])
     table = dr.create_table(tmp_path / "t", schema, ["p"])
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -181,7 +181,7 @@ def test_files_have_physical_names_and_ids(mode: str, tmp_path: Path) -> None:
     assert sorted_rows(table, "id") == [{"id": 1, "a b": "x", "p": "q"}]
 
 
-def test_types_are_fitted(tmp_path: Path) -> None:
+def test_rows_are_cast_to_the_schema(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", pa.string())]))
     table.append(pa.table({"ID": pa.array([1], pa.int8())}))
     table.append(pa.table({"s": pa.array(["x"]).dictionary_encode(), "id": [2]}))
@@ -189,24 +189,31 @@ def test_types_are_fitted(tmp_path: Path) -> None:
     assert table.append(pa.table({"id": pa.array([], pa.int64())})).version == 3
 
 
+STRUCT = [{"x": 1}]
 REFUSED = {
-    "a column too many": (pa.table({"id": [1], "x": [1]}), "rows.column"),
-    "a type that does not fit": (pa.table({"id": [[1]]}), "rows.type"),
-    "text that is not a number": (pa.table({"id": ["1.5"]}), "rows.value"),
-    "a column twice": (pa.table([pa.array([1]), pa.array([2])], ["id", "ID"]), "rows.column"),
-    "a part twice": (pa.table({"id": [1], "st": [{"x": 1, "X": 2}]}), "rows.column"),
-    "a part too many": (pa.table({"id": [1], "st": [{"x": 1, "z": 2}]}), "rows.column"),
-    "plain text for a number": ([{"id": "one"}], "rows.value"),
-    "a plain number too large": ({"id": [2**70]}, "rows.type"),
-    "a value that does not fit": (pa.table({"id": [1], "small": [300]}), "rows.value"),
-    "a null": (pa.table({"id": pa.array([1, None])}), "rows.null"),
-    "a null inside": (pa.table({"id": [1], "st": [{"x": None}]}), "rows.null"),
+    "an unknown column": (pa.table({"id": [1], "st": STRUCT, "x": [1]}), "rows.column"),
+    "a type that does not fit": (pa.table({"id": [[1]], "st": STRUCT}), "rows.type"),
+    "text that is not a number": (pa.table({"id": ["1.5"], "st": STRUCT}), "rows.value"),
+    "a column twice": (pa.table({"id": [1], "ID": [2], "st": STRUCT}), "rows.column"),
+    "a field twice": (pa.table({"id": [1], "st": [{"x": 1, "X": 2}]}), "rows.column"),
+    "an unknown field": (pa.table({"id": [1], "st": [{"x": 1, "z": 2}]}), "rows.column"),
+    "plain text for a number": ([{"id": "one", "st": STRUCT[0]}], "rows.value"),
+    "a plain number too large": ({"id": [2**70], "st": STRUCT}, "rows.type"),
+    "a value that does not fit": (
+        pa.table({"id": [1], "small": [300], "st": STRUCT}),
+        "rows.value",
+    ),
+    "a null": (pa.table({"id": [1, None], "st": STRUCT * 2}), "rows.null"),
+    "a null field": (pa.table({"id": [1], "st": [{"x": None}]}), "rows.null"),
     # as delta-spark, which refuses it (DELTA_NOT_NULL_CONSTRAINT_VIOLATED)
-    "a null around": (pa.table({"id": [1, 2], "st": [{"x": 1}, None]}), "rows.null"),
-    "a null around, as a dict": ([{"id": 1, "st": None}], "rows.null"),
-    "a struct that is missing": (pa.table({"id": [1]}), "rows.null"),
-    "a missing column": (pa.table({"small": [1]}), "rows.missing"),
-    "a missing part": (pa.table({"id": [1], "st": [{"y": "a"}]}), "rows.missing"),
+    "a null struct with a required field": (
+        pa.table({"id": [1, 2], "st": [{"x": 1}, None]}),
+        "rows.null",
+    ),
+    "a null struct with a required field, as a dict": ([{"id": 1, "st": None}], "rows.null"),
+    "a missing struct with a required field": (pa.table({"id": [1]}), "rows.null"),
+    "a missing column": (pa.table({"small": [1], "st": STRUCT}), "rows.missing"),
+    "a missing field": (pa.table({"id": [1], "st": [{"y": "a"}]}), "rows.missing"),
 }
 
 
@@ -214,9 +221,9 @@ def files_below(table: Path) -> list[Path]:
     return [file for file in table.rglob("*") if file.is_file() and "_delta_log" not in file.parts]
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_rows_that_do_not_fit(what: str, tmp_path: Path) -> None:
-    data, code = REFUSED[what]
+@pytest.mark.parametrize("case", REFUSED)
+def test_rows_that_do_not_fit_the_schema_are_refused(case: str, tmp_path: Path) -> None:
+    data, code = REFUSED[case]
     part = pa.struct([pa.field("x", pa.int32(), nullable=False), ("y", pa.string())])
     schema = pa.schema(
         [pa.field("id", pa.int64(), nullable=False), ("small", pa.int8()), ("st", part)]
@@ -299,7 +306,7 @@ def test_text_of_limited_length(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["array<char(3)>", "map<varchar(2),int>"])
-def test_lengths_of_a_kind_that_is_unknown(kind: str, tmp_path: Path) -> None:
+def test_nested_char_types_are_not_supported(kind: str, tmp_path: Path) -> None:
     field = pa.field("s", pa.string(), metadata={"__CHAR_VARCHAR_TYPE_STRING": kind})
     table = dr.create_table(tmp_path / "t", pa.schema([field]))
     with pytest.raises(dr.UnsupportedFeatureError):
@@ -314,7 +321,7 @@ def test_types_that_cannot_be_written(tmp_path: Path) -> None:
     assert caught.value.code == "rows.unsupported"
 
 
-def test_plain_python_is_rows(tmp_path: Path) -> None:
+def test_append_accepts_dicts(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("day", pa.date32())])
     table = dr.create_table(tmp_path / "t", schema)
     table.append([{"id": 1}, {"id": 2, "day": datetime.date(2026, 1, 2)}])
@@ -343,7 +350,7 @@ def test_streams_of_other_libraries(tmp_path: Path) -> None:
     assert result == [(1, "x"), (1, "x"), (2, "y"), (3, "z")]
 
 
-def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path) -> None:
+def test_a_stream_that_fails_leaves_no_files(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64())])
     table = dr.create_table(tmp_path / "t", schema)
 
@@ -359,7 +366,7 @@ def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path) -> None:
     assert table.snapshot().version == 0
 
 
-def test_files_have_the_requested_size(tmp_path: Path) -> None:
+def test_target_file_size(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("p", pa.int32())]))
     data = pa.table({"id": pa.array(range(300_000)), "p": pa.array([1] * 300_000, pa.int32())})
     written = table.append(data, target_file_size=100_000)
@@ -432,7 +439,7 @@ STORED = [
 
 
 @pytest.mark.parametrize(("values", "kind", "expected"), STORED, ids=str)
-def test_values_are_stored_as_the_table_has_them(
+def test_values_are_stored_in_the_types_of_the_table(
     values: pa.Array, kind: pa.DataType, expected: list[Any], tmp_path: Path
 ) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("x", kind)]))
@@ -492,7 +499,7 @@ def test_bounds_follow_the_properties(tmp_path: Path) -> None:
     }
 
 
-def test_a_batch_is_appended_once(tmp_path: Path) -> None:
+def test_a_transaction_version_is_appended_once(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     versions = [table.append([{"id": 1}], txn=("app", number)).version for number in (1, 1, 2)]
     assert versions == [1, None, 2]

@@ -1,4 +1,4 @@
-"""Arguments of wrong types: an error that names the argument, consistently."""
+"""Arguments of wrong types or out of range: errors that name the argument."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ WRONG: dict[str, tuple[str, Call]] = {
     "a version as a bool": ("version", lambda table: table.snapshot(True)),
     "a version as a numpy bool": ("version", lambda table: table.snapshot(np.True_)),
     "a version as a float": ("version", lambda table: table.snapshot(1.0)),
-    "a moment as a number": ("timestamp", lambda table: table.snapshot(timestamp=5)),
+    "a timestamp as a number": ("timestamp", lambda table: table.snapshot(timestamp=5)),
     "a flag as a number": ("strict", lambda table: table.snapshot(strict=1)),
     "a flag as text": ("verify", lambda table: table.snapshot(verify="yes")),
-    "no flag": ("durable", lambda table: table.append(ROWS, durable=None)),
+    "a flag as None": ("durable", lambda table: table.append(ROWS, durable=None)),
     "a limit as text": ("limit", lambda table: table.history("3")),
     "a start as a bool": ("start", lambda table: table.changes(True)),
     "a start as a list": ("start", lambda table: table.changes([0])),
@@ -52,35 +52,38 @@ WRONG: dict[str, tuple[str, Call]] = {
     "a property as a number": ("properties", lambda table: table.set_properties({"a.b": 1})),
     "keys of properties as a mapping": ("keys", lambda table: table.unset_properties({"a": "b"})),
     "assignments as a list": ("set", lambda table: table.update(None, ["s"])),
-    "a start by another name": (
+    "a starting version as text": (
         "starting_version",
         lambda table: table.follow(starting_version="x"),
     ),
     "a transaction as text": ("txn", lambda table: table.append(ROWS, txn="app")),
-    "its version as text": ("txn", lambda table: table.append(ROWS, txn=("app", "1"))),
-    "a patience as text": ("timeout", lambda table: table.append(ROWS, timeout="1")),
+    "the version of a transaction as text": (
+        "txn",
+        lambda table: table.append(ROWS, txn=("app", "1")),
+    ),
+    "a timeout as text": ("timeout", lambda table: table.append(ROWS, timeout="1")),
     "a retention as a number": ("retention", lambda table: table.vacuum(7)),
     "a new name as a number": ("new_name", lambda table: table.rename_column("s", 1)),
     "options as a list": ("storage_options", lambda table: dr.Table(table.uri, ["a"])),
     "an option as a number": ("storage_options", lambda table: dr.is_table(table.uri, {"a": 1})),
     "roots as a number": ("allowed_roots", lambda table: dr.Table(table.uri, allowed_roots=1)),
-    "a place as a number": ("uri", lambda _: dr.is_table(7)),
-    "a place as bytes": ("uri", lambda _: dr.Table(b"orders")),
-    "a place as None": ("uri", lambda _: dr.create_table(None, SCHEMA)),
+    "a URI as a number": ("uri", lambda _: dr.is_table(7)),
+    "a URI as bytes": ("uri", lambda _: dr.Table(b"orders")),
+    "a URI as None": ("uri", lambda _: dr.create_table(None, SCHEMA)),
     "partitions as a number": (
         "partition_columns",
         lambda table: dr.create_table(table.uri + "-new", SCHEMA, 3),
     ),
     "parameters as a list": ("parameters", lambda table: table.transaction(parameters=["a"])),
     "metrics as text": ("metrics", lambda table: table.transaction(metrics="a")),
-    "a vector as text": (
+    "a deletion vector as text": (
         "vectors",
         lambda table: table.transaction().update_vectors({"a.parquet": "x"}),
     ),
     "files as a number": ("files", lambda table: table.transaction().add_files(1)),
     "metadata as a mapping": ("metadata", lambda table: table.transaction().set_metadata({})),
     "a protocol as a tuple": ("protocol", lambda table: table.transaction().set_protocol((1, 2))),
-    "a type by a name of SQL": ("data_type", lambda table: table.widen_column("id", "bigint")),
+    "a type as its SQL name": ("data_type", lambda table: table.widen_column("id", "bigint")),
     "in Spark, a version as text": (
         "version",
         lambda table: dr_spark.read(None, table, version="1"),
@@ -119,13 +122,13 @@ def test_numbers_of_numpy_are_numbers(orders: dr.Table, number: Any) -> None:
 
 
 class Broken(datetime.tzinfo):
-    """A time zone whose offset is not valid."""
+    """A time zone that has no offset."""
 
     def utcoffset(self, _: datetime.datetime | None) -> datetime.timedelta:
         raise RuntimeError("no offset")
 
 
-MOMENTS: dict[str, Callable[[dr.Table, Any], object]] = {
+CALLS_WITH_A_TIMESTAMP: dict[str, Callable[[dr.Table, Any], object]] = {
     "snapshot": lambda table, timestamp: table.snapshot(timestamp=timestamp),
     "changes": lambda table, timestamp: table.changes(timestamp),
     "changes to an end": lambda table, timestamp: table.changes(0, timestamp),
@@ -138,10 +141,10 @@ MOMENTS: dict[str, Callable[[dr.Table, Any], object]] = {
 
 
 @pytest.mark.parametrize("timestamp", [pd.NaT, datetime.datetime(2026, 1, 1, tzinfo=Broken())])
-@pytest.mark.parametrize("call", MOMENTS)
-def test_a_datetime_without_a_time(orders: dr.Table, call: str, timestamp: Any) -> None:
+@pytest.mark.parametrize("call", CALLS_WITH_A_TIMESTAMP)
+def test_an_invalid_datetime_is_refused(orders: dr.Table, call: str, timestamp: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="without a time") as caught:
-        MOMENTS[call](orders, timestamp)
+        CALLS_WITH_A_TIMESTAMP[call](orders, timestamp)
     assert caught.value.code == "argument.timestamp"
     assert orders.snapshot().version == 1
 
@@ -159,44 +162,44 @@ def test_timestamps_at_the_ends_of_the_calendar(orders: dr.Table, hours: int) ->
             orders.snapshot(timestamp=end.replace(tzinfo=zone))
 
 
-HALVES: dict[str, Call] = {
+SURROGATES: dict[str, Call] = {
     "a filter": lambda table: table.snapshot().scan(filter="s = '\ud800'"),
     "a filter of tuples": lambda table: table.snapshot().scan(filter=[("\ud800", "=", 1)]),
-    "a moment": lambda table: table.snapshot(timestamp="\ud800"),
-    "a place": lambda table: dr.Table(table.uri + "\ud800"),
+    "a timestamp": lambda table: table.snapshot(timestamp="\ud800"),
+    "a URI": lambda table: dr.Table(table.uri + "\ud800"),
     "a value of an option": lambda table: dr.Table(table.uri, {"a": "\udfff"}),
     "a name of a property": lambda table: table.set_properties({"\ud800": "x"}),
     "a condition": lambda table: table.delete("s = '\udc00'"),
     "a value": lambda table: table.update(None, {"s": "\udc00"}),
     "a new name": lambda table: table.rename_column("s", "\ud800"),
     "an application": lambda table: table.append(ROWS, txn=("\ud800", 1)),
-    "what is read": lambda table: table.transaction().read("s = '\ud800'"),
+    "a predicate that is read": lambda table: table.transaction().read("s = '\ud800'"),
 }
 
 
-@pytest.mark.parametrize("case", HALVES)
-def test_half_of_a_surrogate_pair(orders: dr.Table, case: str) -> None:
+@pytest.mark.parametrize("case", SURROGATES)
+def test_a_lone_surrogate_is_refused(orders: dr.Table, case: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        HALVES[case](orders)
+        SURROGATES[case](orders)
     assert caught.value.code in ("argument.text", "filter.literal")
     assert str(caught.value).isprintable()
     assert orders.snapshot().version == 1
 
 
-FAR: dict[str, Call] = {
+OUT_OF_RANGE: dict[str, Call] = {
     "a version": lambda table: table.snapshot(10**5000),
     "a start": lambda table: table.changes(-(10**5000)),
     "a limit": lambda table: table.history(2**200),
     "a version of an application": lambda table: table.transaction().set_transaction("a", 2**63),
     "a timeout below zero": lambda table: table.append(ROWS, timeout=-1),
-    "no timeout": lambda table: table.append(ROWS, timeout=float("nan")),
+    "a timeout of NaN": lambda table: table.append(ROWS, timeout=float("nan")),
 }
 
 
-@pytest.mark.parametrize("case", FAR)
-def test_a_number_that_is_too_large(orders: dr.Table, case: str) -> None:
+@pytest.mark.parametrize("case", OUT_OF_RANGE)
+def test_a_number_out_of_range(orders: dr.Table, case: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        FAR[case](orders)
+        OUT_OF_RANGE[case](orders)
     assert caught.value.code == "argument.range"
     assert orders.snapshot().version == 1
 
@@ -212,19 +215,19 @@ def test_a_number_of_five_thousand_digits_in_a_filter(orders: dr.Table) -> None:
         assert caught.value.code == "filter.literal"
 
 
-def test_waits_of_thousands_of_years(orders: dr.Table) -> None:
+def test_durations_of_thousands_of_years(orders: dr.Table) -> None:
     assert orders.append(ROWS, timeout=2.0**63).version == 2
     report = orders.vacuum(datetime.timedelta.max)
     assert report.files == ()
     assert report.cutoff == datetime.datetime.min.replace(tzinfo=datetime.timezone.utc)
 
 
-def test_a_similar_name_is_suggested(orders: dr.Table) -> None:
+def test_the_item_of_a_wrong_type_is_named(orders: dr.Table) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="its item 1 is of type int"):
         orders.snapshot().scan(["id", 1])
 
 
-def test_one_name_is_one_name(orders: dr.Table) -> None:
+def test_a_single_name_is_accepted_as_text(orders: dr.Table) -> None:
     assert orders.snapshot().partition_columns == ["part"]
     snapshot = orders.snapshot()
     assert snapshot.files("path").column_names == ["path"]
@@ -239,11 +242,10 @@ def test_one_name_is_one_name(orders: dr.Table) -> None:
     clustered.cluster_by("id")
     [domain] = clustered.snapshot().domain_metadata.values()
     assert '"id"' in domain
-    result = snapshot.min_max("id")
-    assert result is not None
+    assert snapshot.min_max("id") == (1, 2)
 
 
-def test_one_root_is_one_root(tmp_path: Path) -> None:
+def test_a_single_root_is_accepted(tmp_path: Path) -> None:
     for roots in (str(tmp_path), tmp_path, [tmp_path]):
         assert f"allowed_roots=[{str(tmp_path)!r}]" in repr(dr.Table("t", allowed_roots=roots))
 

@@ -23,12 +23,12 @@ def snapshot(table: dr.Table) -> dr.Snapshot:
 
 def test_pyarrow_accepts_the_rows_of_a_snapshot(rows: dr.Table) -> None:
     snapshot = rows.snapshot()
-    for taken in (snapshot, snapshot.scan(), snapshot.scan().splits()[0]):
-        assert pa.table(taken).to_pylist() == ROWS
-        assert pa.RecordBatchReader.from_stream(taken).read_all().to_pylist() == ROWS
+    for source in (snapshot, snapshot.scan(), snapshot.scan().splits()[0]):
+        assert pa.table(source).to_pylist() == ROWS
+        assert pa.RecordBatchReader.from_stream(source).read_all().to_pylist() == ROWS
 
 
-def test_a_snapshot_is_taken_as_often_as_one_likes(rows: dr.Table) -> None:
+def test_a_snapshot_is_exported_repeatedly(rows: dr.Table) -> None:
     snapshot = rows.snapshot()
     assert pa.table(snapshot).equals(pa.table(snapshot))
 
@@ -47,21 +47,21 @@ def test_the_schema_is_known_without_a_data_file(rows: dr.Table, tmp_path: Path)
     assert pa.schema(rows.snapshot().scan(columns=["id"])).names == ["id"]
 
 
-def test_polars(snapshot: dr.Snapshot) -> None:
+def test_polars_accepts_files(snapshot: dr.Snapshot) -> None:
     polars = pytest.importorskip("polars")
-    for taken in (snapshot.files(), snapshot.file_batches()):
-        frame = polars.DataFrame(taken)
+    for source in (snapshot.files(), snapshot.file_batches()):
+        frame = polars.DataFrame(source)
         assert sorted(frame["path"].to_list()) == PATHS
         assert frame["size"].sum() == 500
 
 
 def test_polars_accepts_rows(rows: dr.Table) -> None:
     polars = pytest.importorskip("polars")
-    for taken in (rows.snapshot(), rows.snapshot().scan(columns=["id", "name"])):
-        assert polars.DataFrame(taken).to_dicts() == ROWS
+    for source in (rows.snapshot(), rows.snapshot().scan(columns=["id", "name"])):
+        assert polars.DataFrame(source).to_dicts() == ROWS
 
 
-def test_duckdb(snapshot: dr.Snapshot) -> None:
+def test_duckdb_accepts_files(snapshot: dr.Snapshot) -> None:
     duckdb = pytest.importorskip("duckdb")
     files, batches = snapshot.files(), snapshot.file_batches()
     assert files.num_rows  # the names are used by the queries
@@ -95,7 +95,7 @@ def test_pandas_accepts_rows(rows: dr.Table) -> None:
     assert frame["name"].tolist() == ["one", "three"]
 
 
-def test_pandas(snapshot: dr.Snapshot) -> None:
+def test_pandas_accepts_files(snapshot: dr.Snapshot) -> None:
     pytest.importorskip("pandas")
     frame = snapshot.files().to_pandas()
     assert sorted(frame["path"]) == PATHS
@@ -124,7 +124,7 @@ def test_native_batches_continue_as_a_stream(events: logs.LogBuilder) -> None:
     assert first.num_rows + rest.num_rows == sum(len(actions) for actions in events.commits)
 
 
-def test_memory_is_kept_by_its_holders(snapshot: dr.Snapshot) -> None:
+def test_a_column_outlives_its_table(snapshot: dr.Snapshot) -> None:
     column = snapshot.files()["path"].slice(1, 1)
     gc.collect()
     assert column.to_pylist()[0] in PATHS

@@ -19,24 +19,24 @@ HOSTILE = "</td><script>alert(1)</script><img src=http://evil.example/x onerror=
 def card_of(value: Any) -> tuple[Page, str]:
     """Return the card of a value, and its text."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # nothing was called
+        warnings.simplefilter("error")  # a display emits no warning
         page = Page(value._repr_html_())
     return page, " ".join(page.text).replace("\u00a0", " ")
 
 
-def test_reprs_of_a_table_and_a_snapshot(rows: dr.Table) -> None:
+def test_cards_of_a_table_and_a_snapshot(rows: dr.Table) -> None:
     size = rows.snapshot().size_in_bytes
-    for value, where in ((rows, rows.uri), (rows.snapshot(), rows.uri)):
+    for value in (rows, rows.snapshot()):
         page, text = card_of(value)
-        assert where in text
+        assert rows.uri in text
         assert re.search(r"version +1, committed 2026-01-02 00:00:00 UTC", text)
         assert re.search(r"rows +2 ", text)
         assert re.search(rf"files +1, {size} B ", text)
-        columns = next(table for table in page.tables.values()).rows
+        columns = next(iter(page.tables.values())).rows
         assert columns == [["column", "type"], ["id", "long"], ["name", "string"]]
 
 
-def test_a_card_is_right_on_light_and_dark(rows: dr.Table) -> None:
+def test_a_card_has_no_fixed_colours_or_global_styles(rows: dr.Table) -> None:
     card = rows._repr_html_()
     assert not re.search(r"(?<!-)color:(?:#000|#fff|black|white)", card)
     assert "background:#" not in card
@@ -44,7 +44,7 @@ def test_a_card_is_right_on_light_and_dark(rows: dr.Table) -> None:
     assert " id=" not in card
 
 
-def test_a_scan_describes_itself(rows: dr.Table) -> None:
+def test_card_of_a_scan(rows: dr.Table) -> None:
     scan = rows.snapshot().scan(["id"], filter="id > 7")
     _, text = card_of(scan)
     assert re.search(r"reads +0 of 1 file, 0 B of", text)
@@ -52,7 +52,7 @@ def test_a_scan_describes_itself(rows: dr.Table) -> None:
     assert repr(scan) == f"<Scan of {rows.snapshot()!r}: reads id, where id > 7>"
 
 
-def test_a_difference_has_its_kind(table: dr.Table, rows: dr.Table) -> None:
+def test_card_of_a_difference(table: dr.Table, rows: dr.Table) -> None:
     diff = table.snapshot(1).diff(table.snapshot(2))
     _, text = card_of(diff)
     assert re.search(r"files +2, as before", text)
@@ -66,7 +66,7 @@ def test_a_difference_has_its_kind(table: dr.Table, rows: dr.Table) -> None:
     assert "3 → 2 (\u22121)" in text
 
 
-def test_changes_are_explained(rows: dr.Table) -> None:
+def test_card_of_changes(rows: dr.Table) -> None:
     changes = rows.changes(0)
     page, text = card_of(changes)
     assert re.search(r"versions +0 to 1", text)
@@ -83,7 +83,7 @@ def test_changes_that_nothing_identifies_show_the_error(table: dr.Table) -> None
     assert str(caught.value.code) in text
 
 
-def test_a_verification_is_truthy_if_the_table_is_valid(table: dr.Table) -> None:
+def test_card_of_a_verification(table: dr.Table) -> None:
     good = table.verify(data_files=False)
     assert "nothing is wrong" in card_of(good)[1]
     assert repr(good) == "<Verification of version 2: nothing is wrong>"
@@ -95,7 +95,7 @@ def test_a_verification_is_truthy_if_the_table_is_valid(table: dr.Table) -> None
     assert repr(bad) == "<Verification of version 2: 2 of severity error>"
 
 
-def test_a_plan_and_a_protocol(table: dr.Table, events: logs.LogBuilder) -> None:
+def test_cards_of_a_replay_plan_and_a_protocol(table: dr.Table, events: logs.LogBuilder) -> None:
     events.checkpoint()
     plan = table.snapshot().replay_plan()
     _, text = card_of(plan)
@@ -116,7 +116,7 @@ def test_a_missing_table_shows_the_error(tmp_path: Any) -> None:
     assert "table.not_found" in text
 
 
-def test_long_lists_are_cut(log: logs.LogBuilder) -> None:
+def test_long_lists_are_truncated(log: logs.LogBuilder) -> None:
     log.create(logs.schema(**{f"column{number}": "long" for number in range(500)}))
     snapshot = dr.Table(log.uri).snapshot()
     card, text = card_of(snapshot)
@@ -138,8 +138,8 @@ def test_everything_of_the_table_is_escaped(log: logs.LogBuilder) -> None:
     snapshot = table.snapshot()
     diff = table.snapshot(0).diff(snapshot)
     values = (table, snapshot, snapshot.scan(), diff, table.changes(0), table.verify())
-    cards = [value._repr_html_() for value in values]
-    for card in cards:
+    html = [value._repr_html_() for value in values]
+    for card in html:
         assert Page(card).names <= {
             "div",
             "span",
@@ -152,7 +152,7 @@ def test_everything_of_the_table_is_escaped(log: logs.LogBuilder) -> None:
             "td",
             "code",
         }
-    assert HOSTILE in "".join(Page(cards[1]).text)
+    assert HOSTILE in "".join(Page(html[1]).text)
 
 
 def test_a_table_that_opens_and_cannot_be_read_shows_the_error(

@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import datetime
+import pickle
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from support import data, feed, logs
+from support.feed import SEED_CHANGES, changed_rows
 
 import deltareplay as dr
-
-#: The output for the three commits in the document on change queries.
-FULL = {
-    ("jack", "apple", "insert", 1),
-    ("sarah", "orange", "insert", 1),
-    ("john", "pineapple", "insert", 1),
-    ("jack", "apple", "update_preimage", 2),
-    ("jack", "banana", "update_postimage", 2),
-    ("john", "pineapple", "delete", 3),
-}
-
-
-def changed_rows(changes: dr.Changes) -> set[tuple[Any, ...]]:
-    """Return the changes without timestamps; fails on duplicates."""
-    rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
-    result = [tuple(row.values()) for row in rows]
-    assert len(result) == len(set(result))
-    return set(result)
 
 
 @pytest.fixture(params=[False, True], ids=["cow", "mor"])
 def fed(log: logs.LogBuilder, request: pytest.FixtureRequest) -> dr.Table:
-    """The seed's table with its change data feed."""
+    """The table of the document on change queries, with its change data feed."""
     feed.seed(log, vectors=request.param, feed=True)
     return dr.Table(log.uri)
 
 
-def test_the_feed_agrees_with_the_document(fed: dr.Table) -> None:
+def test_changes_agree_with_the_document(fed: dr.Table) -> None:
     changes = fed.changes(0)
     assert changes.versions == (0, 3)
-    assert changed_rows(changes) == FULL
-    assert changed_rows(fed.changes(2, 2)) == {row for row in FULL if row[3] == 2}
+    assert changed_rows(changes) == SEED_CHANGES
+    assert changed_rows(fed.changes(2, 2)) == {row for row in SEED_CHANGES if row[3] == 2}
     assert changes.schema.types == [
         pa.string(),
         pa.string(),
@@ -55,15 +39,15 @@ def test_the_feed_agrees_with_the_document(fed: dr.Table) -> None:
 def test_columns_and_filters(fed: dr.Table) -> None:
     names = fed.changes(1, columns=["name"]).to_arrow()
     assert names.column_names == ["name", "_change_type", "_commit_version", "_commit_timestamp"]
-    jack = {row for row in FULL if row[0] == "jack"}
+    jack = {row for row in SEED_CHANGES if row[0] == "jack"}
     assert changed_rows(fed.changes(0, filter="name = 'jack'")) == jack
     assert changed_rows(fed.changes(0, filter=[("fruit", "=", "pineapple")])) == {
-        row for row in FULL if row[1] == "pineapple"
+        row for row in SEED_CHANGES if row[1] == "pineapple"
     }
     result = fed.changes(0, columns=["name"], filter="_change_type = 'delete' OR fruit = 'banana'")
     assert changed_rows(result) == {("jack", "update_postimage", 2), ("john", "delete", 3)}
     late = fed.changes(0, filter="_commit_version > 2")
-    assert changed_rows(late) == {row for row in FULL if row[3] == 3}
+    assert changed_rows(late) == {row for row in SEED_CHANGES if row[3] == 3}
     with pytest.raises(dr.InvalidArgumentError) as caught:
         fed.changes(0, columns=["nothing"])
     assert caught.value.code == "columns.unknown"
@@ -121,7 +105,7 @@ def test_ranges(log: logs.LogBuilder, start: Any, end: Any, versions: Any) -> No
         ("noon", None, dr.InvalidArgumentError, "argument.timestamp"),
     ],
 )
-def test_ranges_that_are_none(
+def test_invalid_ranges_are_refused(
     log: logs.LogBuilder, start: Any, end: Any, kind: type[dr.DeltaReplayError], code: str
 ) -> None:
     table = appends(log)
@@ -130,7 +114,7 @@ def test_ranges_that_are_none(
     assert caught.value.code == code
 
 
-def test_ranges_outside_may_be_allowed(log: logs.LogBuilder) -> None:
+def test_allow_out_of_range(log: logs.LogBuilder) -> None:
     table = appends(log)
     for start, end in [(4, None), (7, 9), (at(16), None), (at(16), at(17))]:
         result = table.changes(start, end, allow_out_of_range=True)
@@ -139,7 +123,7 @@ def test_ranges_outside_may_be_allowed(log: logs.LogBuilder) -> None:
     assert table.changes(2, at(16), allow_out_of_range=True).versions == (2, 3)
 
 
-def test_commits_that_are_gone_are_named(log: logs.LogBuilder) -> None:
+def test_an_error_names_the_commits_that_are_left(log: logs.LogBuilder) -> None:
     table = appends(log)
     log.checkpoint(version=2)
     log.delete_commits(below=2)
@@ -149,7 +133,7 @@ def test_commits_that_are_gone_are_named(log: logs.LogBuilder) -> None:
     assert table.changes(2).to_arrow()["id"].to_pylist() == [2, 3]
 
 
-def test_the_feed_may_be_demanded(log: logs.LogBuilder) -> None:
+def test_require_feed(log: logs.LogBuilder) -> None:
     off = appends(log)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         off.changes(1, require_feed=True).to_arrow()
@@ -202,7 +186,7 @@ def test_vectors_that_grow_and_shrink(log: logs.LogBuilder) -> None:
     }
 
 
-def test_files_that_change_no_rows_do_not_count(log: logs.LogBuilder) -> None:
+def test_files_without_data_change_are_ignored(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     file = data.write(log.table, "1.parquet", {"id": [1, 2]})
     log.commit(file)
@@ -220,8 +204,8 @@ def test_a_merge_that_changed_nothing(log: logs.LogBuilder) -> None:
     none = dict.fromkeys(
         ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"], "0"
     )
-    again = data.write(log.table, "2.parquet", {"id": [1]})
-    log.commit(logs.commit_info("MERGE", operationMetrics=none), feed.removal(file), again)
+    rewritten = data.write(log.table, "2.parquet", {"id": [1]})
+    log.commit(logs.commit_info("MERGE", operationMetrics=none), feed.removal(file), rewritten)
     assert changed_rows(dr.Table(log.uri).changes(2)) == set()
 
 
@@ -239,7 +223,7 @@ def test_schemas_that_change_within_a_range(log: logs.LogBuilder) -> None:
     assert (caught.value.code, caught.value.version) == ("changes.schema", 0)
 
 
-def test_partition_columns_come_from_the_commit(log: logs.LogBuilder) -> None:
+def test_partition_columns_are_those_of_each_commit(log: logs.LogBuilder) -> None:
     schema = logs.schema(id="long", day="date")
     log.create(schema, partition_columns=["day"])
     day = {"day": "2026-01-02"}
@@ -248,11 +232,11 @@ def test_partition_columns_come_from_the_commit(log: logs.LogBuilder) -> None:
     two = pa.table({"id": [2], "day": [datetime.date(2026, 1, 3)]})
     log.commit(logs.metadata(schema), data.write(log.table, "2.parquet", two))
     log.commit(feed.removal(first))
-    second, third = datetime.date(2026, 1, 2), datetime.date(2026, 1, 3)
+    first_day, second_day = datetime.date(2026, 1, 2), datetime.date(2026, 1, 3)
     assert changed_rows(dr.Table(log.uri).changes(0)) == {
-        (1, second, "insert", 1),
-        (2, third, "insert", 2),
-        (1, second, "delete", 3),
+        (1, first_day, "insert", 1),
+        (2, second_day, "insert", 2),
+        (1, first_day, "delete", 3),
     }
 
 
@@ -290,7 +274,7 @@ def test_removes_without_partition_values(log: logs.LogBuilder) -> None:
     assert (error.code, error.path, error.version) == ("changes.partition_values", "1.parquet", 2)
 
 
-def test_a_column_of_the_same_name(log: logs.LogBuilder) -> None:
+def test_a_column_named_change_type_is_refused(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long", _change_type="string"))
     table = dr.Table(log.uri)
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -307,32 +291,26 @@ def test_in_commit_timestamps(log: logs.LogBuilder) -> None:
     assert time == datetime.datetime(2023, 11, 14, 22, 13, 20, 123000, datetime.timezone.utc)
 
 
-def test_consumers_and_pickles(fed: dr.Table) -> None:
-    import pickle
-
+def test_changes_are_exported_and_pickled(fed: dr.Table) -> None:
     changes = fed.changes(0, 2, columns=["name"])
     assert pickle.loads(pickle.dumps(fed.changes(1))).versions == (1, 3)
     assert pa.table(changes).num_rows == 5
     assert pa.schema(changes) == changes.schema
-    again = pickle.loads(pickle.dumps(changes))
-    assert changed_rows(again) == changed_rows(changes)
-    assert "versions 0 to 2" in repr(again)
+    unpickled = pickle.loads(pickle.dumps(changes))
+    assert changed_rows(unpickled) == changed_rows(changes)
+    assert "versions 0 to 2" in repr(unpickled)
     with pytest.raises(TypeError):
         dr.Changes()
 
 
 def test_a_pickle_keeps_its_range(log: logs.LogBuilder) -> None:
-    import pickle
-
     table = appends(log)
     sent = pickle.dumps(table.changes(at(13)))
     log.commit(data.write(log.table, "later.parquet", {"id": [9]}))
     assert pickle.loads(sent).versions == (1, 3)
 
 
-def test_splits_are_the_changes(fed: dr.Table) -> None:
-    import pickle
-
+def test_splits_contain_the_changes(fed: dr.Table) -> None:
     for kind in ("full-delta", "min-delta"):
         changes = fed.changes(0, kind=kind, key=["name"], columns=["name"])  # type: ignore[arg-type]
         for size in (1, 3000, 1 << 30):

@@ -19,7 +19,7 @@ def declared_later(path: Path, partitions: list[str]) -> dr.Table:
     schema = pa.schema([("id", pa.int64()), ("c", pa.string())])
     table = dr.create_table(path, schema, partitions)
     rows = [(1, "ab"), (2, "abcd"), (3, "ab  "), (4, None), (5, "a\t")]
-    table.append([{"id": row, "c": text} for row, text in rows])
+    table.append([{"id": number, "c": text} for number, text in rows])
     table.append([{"id": 6, "c": "zz"}])
     first = path / "_delta_log" / f"{0:020}.json"
     lines = [json.loads(line) for line in first.read_text().splitlines()]
@@ -38,7 +38,7 @@ def ids(table: dr.Table, condition: str | None = None) -> list[int]:
 
 
 @pytest.mark.parametrize("partitions", [[], ["c"]], ids=["data", "partition"])
-def test_what_is_read(partitions: list[str], tmp_path: Path) -> None:
+def test_scans_compare_padded_values(partitions: list[str], tmp_path: Path) -> None:
     table = declared_later(tmp_path / "t", partitions)
     rows = table.snapshot().scan().to_arrow().to_pylist()
     assert {row["id"]: row["c"] for row in rows} == {
@@ -63,7 +63,7 @@ def test_what_is_read(partitions: list[str], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("partitions", [[], ["c"]], ids=["data", "partition"])
-def test_what_statements_find(partitions: list[str], tmp_path: Path) -> None:
+def test_statements_compare_padded_values(partitions: list[str], tmp_path: Path) -> None:
     table = declared_later(tmp_path / "t", partitions)
     assert table.update("c = 'zz'", {"id": "length(c) * 10"}).metrics["numUpdatedRows"] == 1
     assert table.delete("c LIKE 'ab'").version is None

@@ -20,7 +20,7 @@ def log_of(table: dr.Table) -> Path:
 
 
 def state(table: dr.Table) -> dict[str, Any]:
-    """Return the whole state of a snapshot."""
+    """Return the state of the newest snapshot."""
     snapshot = table.snapshot()
     return {
         "version": snapshot.version,
@@ -36,7 +36,7 @@ def state(table: dr.Table) -> dict[str, Any]:
 
 
 def busy(root: Path, **properties: str) -> dr.Table:
-    """A table with all kinds of actions."""
+    """A table with actions of every kind."""
     table = partitioned(root)
     table.set_properties(
         {
@@ -263,7 +263,7 @@ def test_an_existing_checkpoint_is_kept(tmp_path: Path) -> None:
     assert file.stat().st_mtime_ns == before
 
 
-def test_deltalake_reads_the_remaining_rows(tmp_path: Path) -> None:
+def test_deltalake_reads_the_checkpoint(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     table = plain(tmp_path / "t")
     with table.transaction() as transaction:

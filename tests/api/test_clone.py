@@ -1,4 +1,4 @@
-"""``Table.clone``: shallow and deep, repeatedly."""
+"""``Table.clone``: shallow and deep clones, new and repeated."""
 
 from __future__ import annotations
 
@@ -20,18 +20,14 @@ SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 
 
 def _source(at: Path, **properties: str) -> dr.Table:
-    result = {key.replace("__", "."): value for key, value in properties.items()}
-    table = dr.create_table(at, SCHEMA, ["p"], result, name="n", description="d")
+    configuration = {key.replace("__", "."): value for key, value in properties.items()}
+    table = dr.create_table(at, SCHEMA, ["p"], configuration, name="n", description="d")
     table.append(pa.table({"id": [1, 2, 3, 4], "p": ["a b%", "a b%", None, "c/d"]}))
     return table
 
 
 def _rows(table: dr.Table) -> list[dict[str, Any]]:
     return table.snapshot().scan().to_arrow().sort_by("id").to_pylist()
-
-
-def _log(table: dr.Table, version: int, kind: str) -> list[dict[str, Any]]:
-    return bodies(table, version, kind)
 
 
 @pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
@@ -50,7 +46,7 @@ def test_a_clone_has_the_same_rows(tmp_path: Path, shallow: bool) -> None:
     assert after.metadata.id != before.metadata.id
     assert after.metadata.created_time == before.metadata.created_time
     assert (after.metadata.name, after.metadata.description) == (None, None)
-    [info] = _log(clone, 0, "commitInfo")
+    [info] = bodies(clone, 0, "commitInfo")
     size = before.size_in_bytes
     assert info["operation"] == "CLONE"
     assert info["operationParameters"] == {
@@ -73,9 +69,11 @@ def test_a_shallow_clone_points_to_the_source(tmp_path: Path) -> None:
     source.delete("id = 2")
     clone = source.clone(tmp_path / "to")
     root = f"file:{tmp_path}/from%20%25/"
-    adds = _log(clone, 0, "add")
-    theirs = {root + file for file in source.snapshot().files(columns=["path"])["path"].to_pylist()}
-    assert {add["path"] for add in adds} == theirs
+    adds = bodies(clone, 0, "add")
+    source_paths = {
+        root + file for file in source.snapshot().files(columns=["path"])["path"].to_pylist()
+    }
+    assert {add["path"] for add in adds} == source_paths
     [vector] = [add["deletionVector"] for add in adds if "deletionVector" in add]
     assert vector["storageType"] == "p"
     assert vector["pathOrInlineDv"].startswith(f"{root}deletion_vector_")
@@ -94,9 +92,9 @@ def test_a_shallow_clone_is_independent(tmp_path: Path) -> None:
     clone.delete("id = 1")
     assert [row["id"] for row in _rows(clone)] == [2, 3, 4, 9]
     assert [row["id"] for row in _rows(source)] == [1, 2, 3, 4]
-    again = clone.clone(tmp_path / "again")
-    assert _rows(again) == _rows(clone)
-    deep = again.clone(tmp_path / "deep", shallow=False)
+    second = clone.clone(tmp_path / "again")
+    assert _rows(second) == _rows(clone)
+    deep = second.clone(tmp_path / "deep", shallow=False)
     assert _rows(dr.Table(deep.uri)) == _rows(clone)
     assert deep.verify(rows=True).ok
 
@@ -113,7 +111,7 @@ def test_a_deep_clone_is_independent(tmp_path: Path) -> None:
     assert all(not file.startswith(("/", "file:")) for file in files)
 
 
-def test_older_versions(tmp_path: Path) -> None:
+def test_older_versions_are_cloned(tmp_path: Path) -> None:
     source = _source(tmp_path / "from")
     first = _rows(source)
     source.delete("id > 1")
@@ -122,7 +120,7 @@ def test_older_versions(tmp_path: Path) -> None:
     assert _rows(source.clone(tmp_path / "by time", timestamp=timestamp, shallow=False)) == first
 
 
-def test_a_deep_clone_catches_up(tmp_path: Path) -> None:
+def test_a_repeated_deep_clone_copies_new_files_only(tmp_path: Path) -> None:
     source = _source(tmp_path / "from")
     clone = source.clone(tmp_path / "to", shallow=False)
     source.append(pa.table({"id": [5], "p": ["new"]}))
@@ -132,13 +130,13 @@ def test_a_deep_clone_catches_up(tmp_path: Path) -> None:
     assert _rows(clone) == _rows(source)
     assert clone.snapshot().version == 1
     assert clone.snapshot().properties == {"k": "v"}
-    [info] = _log(clone, 1, "commitInfo")
+    [info] = bodies(clone, 1, "commitInfo")
     metrics = {key: int(value) for key, value in info["operationMetrics"].items()}
     assert metrics["sourceNumOfFiles"] == 3
     assert (metrics["numCopiedFiles"], metrics["numRemovedFiles"]) == (1, 1)
-    assert len(_log(clone, 1, "add")) == 1
-    [gone] = _log(clone, 1, "remove")
-    assert gone["partitionValues"] == {"p": None}
+    assert len(bodies(clone, 1, "add")) == 1
+    [remove] = bodies(clone, 1, "remove")
+    assert remove["partitionValues"] == {"p": None}
     assert _rows(dr.Table(clone.uri)) == _rows(source)
     assert len(clone.snapshot(0).scan().to_arrow()) == 4
 
@@ -174,9 +172,9 @@ def test_another_table_is_replaced(tmp_path: Path, shallow: bool) -> None:
     assert other.snapshot(1).scan().to_arrow().to_pylist() == [{"x": 1}]
 
 
-def test_clustering_and_rows_ids(tmp_path: Path) -> None:
-    both = {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"}
-    source = dr.create_table(tmp_path / "from", SCHEMA, properties=both)
+def test_clustering_and_row_ids(tmp_path: Path) -> None:
+    properties = {"delta.enableRowTracking": "true", "delta.enableInCommitTimestamps": "true"}
+    source = dr.create_table(tmp_path / "from", SCHEMA, properties=properties)
     source.append(pa.table({"id": [1]}))
     source.overwrite(pa.table({"id": [5, 6]}))
     source.cluster_by(["id"])
@@ -196,7 +194,7 @@ def test_clustering_and_rows_ids(tmp_path: Path) -> None:
     assert "delta.inCommitTimestampEnablementVersion" not in snapshot.properties
 
 
-def test_between_stores(tmp_path: Path) -> None:
+def test_clones_between_stores(tmp_path: Path) -> None:
     source = _source(tmp_path / "from", delta__enableDeletionVectors="true")
     source.delete("id = 2")
     clone = source.clone("memory://clones/to", shallow=False)
@@ -220,14 +218,14 @@ def test_files_of_the_same_name(tmp_path: Path, ids: list[int]) -> None:
     for copied in ("1", "0"):  # a second clone reuses the copies of the first
         clone = source.clone(tmp_path / "to", shallow=False, or_replace=True)
         assert [row["id"] for row in clone.snapshot().to_arrow().to_pylist()] == ids
-        [info] = _log(clone, clone.snapshot().version, "commitInfo")
+        [info] = bodies(clone, clone.snapshot().version, "commitInfo")
         assert info["operationMetrics"]["numCopiedFiles"] == copied
     assert (tmp_path / "to" / "data.parquet").read_bytes() == before
     assert target.snapshot(0).to_arrow()["id"].to_pylist() == [7, 8, 9]
     assert clone.verify(rows=True).ok
 
 
-def test_the_log_is_no_data(tmp_path: Path) -> None:
+def test_data_files_in_the_log_directory_are_refused(tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path / "from")
     log.create(logs.schema(id="long"))
     log.commit(logs.add("%5fdelta_log/%5flast_checkpoint"))
@@ -244,7 +242,7 @@ def test_the_log_is_no_data(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_nothing_is_copied_to_hidden_directories(tmp_path: Path) -> None:
+def test_files_are_not_copied_to_hidden_directories(tmp_path: Path) -> None:
     """A manifest of the source must not become one of the target: other engines follow it."""
     log = logs.LogBuilder(tmp_path / "from")
     log.create(logs.schema(id="long", _p="string"), partition_columns=["_p"])

@@ -86,7 +86,7 @@ def checkpoint_without_its_sidecars(log: logs.LogBuilder) -> None:
 
 
 def footer_that_promises_more_rows(log: logs.LogBuilder) -> None:
-    """Increase every count of 5,000 in the footer by one: a varint of two bytes, 10,000 doubled."""
+    """Increase every count of 5,000 in the footer by one: 10,000 and 10,002 as zigzag varints."""
     log.commit(*(logs.add(f"f{n}") for n in range(5_000 - 6)))
     [path] = log.checkpoint()
     content = path.read_bytes()
@@ -97,7 +97,7 @@ def footer_that_promises_more_rows(log: logs.LogBuilder) -> None:
     path.write_bytes(body + footer.replace(b"\x90\x4e", b"\x92\x4e"))
 
 
-def _nothing(log: logs.LogBuilder) -> None:
+def no_change(log: logs.LogBuilder) -> None:
     pass
 
 
@@ -118,7 +118,7 @@ class Refused(NamedTuple):
 
     code: str
     error: type[dr.DeltaReplayError]
-    recipe: Recipe = _nothing
+    recipe: Recipe = no_change
     read: Callable[[dr.Table], object] = files
     path: str | None = None
     line: int | None = None
@@ -174,7 +174,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.code)
-def test_refuses(events: logs.LogBuilder, case: Refused) -> None:
+def test_raises_an_error(events: logs.LogBuilder, case: Refused) -> None:
     case.recipe(events)
     with pytest.raises(dr.DeltaReplayError) as caught:
         case.read(dr.Table(events.uri))
@@ -188,7 +188,9 @@ def test_refuses(events: logs.LogBuilder, case: Refused) -> None:
 
 
 @pytest.mark.parametrize("location", ["nothing", ".", "memory://nothing/here"])
-def test_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str) -> None:
+def test_a_location_without_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table(location).snapshot()
@@ -196,8 +198,8 @@ def test_no_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str
     assert not dr.is_table(location)
 
 
-class Passed(NamedTuple):
-    """A case that is skipped with a warning."""
+class Warned(NamedTuple):
+    """A case that is read with a warning."""
 
     code: str
     recipe: Recipe
@@ -223,36 +225,36 @@ def a_checkpoint_alone(log: logs.LogBuilder) -> None:
     log.delete_commits(below=3)
 
 
-def a_property_without_sense(log: logs.LogBuilder) -> None:
+def an_invalid_property(log: logs.LogBuilder) -> None:
     configuration = {"delta.deletedFileRetentionDuration": "for ever"}
     log.commit(logs.metadata(SCHEMA, partition_columns=[], configuration=configuration))
 
 
-PASSED = [
-    Passed("hint.corrupt", replace("_last_checkpoint", b"{"), HINT),
-    Passed("hint.missing", lambda log: log.checkpoint(version=1, hint=False), HINT),
-    Passed("hint.stale", hint(0), HINT),
-    Passed("hint.wrong", hint(2), HINT),
-    Passed("commit.empty", commit(), THIRD),
-    Passed("checksum.unreadable", replace(logs.checksum_name(2), b"{"), CHECKSUM),
-    Passed("checksum.mismatch", checksum(numFiles=7), CHECKSUM),
-    Passed(
+WARNED = [
+    Warned("hint.corrupt", replace("_last_checkpoint", b"{"), HINT),
+    Warned("hint.missing", lambda log: log.checkpoint(version=1, hint=False), HINT),
+    Warned("hint.stale", hint(0), HINT),
+    Warned("hint.wrong", hint(2), HINT),
+    Warned("commit.empty", commit(), THIRD),
+    Warned("checksum.unreadable", replace(logs.checksum_name(2), b"{"), CHECKSUM),
+    Warned("checksum.mismatch", checksum(numFiles=7), CHECKSUM),
+    Warned(
         "checkpoint.unreadable",
         lambda log: log.checkpoint(version=1)[0].write_bytes(b"PAR1" * 9),
         CHECKPOINT,
     ),
-    Passed(
+    Warned(
         "compacted.unreadable",
         a_compacted_file_that_does_not_decode,
         "_delta_log/" + logs.compacted_name(0, 2),
     ),
-    Passed("log.checkpoint_only", a_checkpoint_alone, None),
-    Passed("properties.invalid", a_property_without_sense, None),
+    Warned("log.checkpoint_only", a_checkpoint_alone, None),
+    Warned("properties.invalid", an_invalid_property, None),
 ]
 
 
-@pytest.mark.parametrize("case", PASSED, ids=lambda case: case.code)
-def test_passes_over(events: logs.LogBuilder, case: Passed) -> None:
+@pytest.mark.parametrize("case", WARNED, ids=lambda case: case.code)
+def test_reads_with_a_warning(events: logs.LogBuilder, case: Warned) -> None:
     case.recipe(events)
     with pytest.warns(dr.DeltaReplayWarning):
         result = dr.Table(events.uri).snapshot()
@@ -268,7 +270,7 @@ def test_passes_over(events: logs.LogBuilder, case: Passed) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_reader_stays_with_the_process_that_began_it(log: logs.LogBuilder) -> None:
+def test_a_reader_is_refused_in_a_forked_process(log: logs.LogBuilder) -> None:
     log.create(SCHEMA)
     log.commit(*(logs.add(f"f{n}") for n in range(200)))
     log.checkpoint(row_group_size=1)

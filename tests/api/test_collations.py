@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.dataset as pds
 import pyarrow.parquet as pq
 import pytest
-from support import actions, logs
+from support import logs
 
 import deltareplay as dr
 
 
 def write(root: Path, collation: str, partition: bool = False) -> dr.Table:
-    """Write three files with one value each: a, A and b, which a filter by bytes would skip."""
+    """Write three files with one value each, a, A and b, and bounds by which files are skipped."""
     log = logs.LogBuilder(root)
     fields = [logs.field_json("v", "long"), logs.field_json("s", "string")]
     fields[1]["metadata"] = {"__COLLATIONS": {"s": collation}}
@@ -32,13 +32,13 @@ def write(root: Path, collation: str, partition: bool = False) -> dr.Table:
         path = root / f"p{number}.parquet"
         columns = {"v": [number]} if partition else {"v": [number], "s": [text]}
         pq.write_table(pa.table(columns), path)
-        low = {"v": number} if partition else {"v": number, "s": text}
-        stats = {"numRecords": 1, "minValues": low, "maxValues": low, "nullCount": {"v": 0, "s": 0}}
+        bounds = {"v": number} if partition else {"v": number, "s": text}
+        stats = {"numRecords": 1, "minValues": bounds, "maxValues": bounds}
         values = {"s": text} if partition else {}
         adds.append(
-            actions.add(
+            logs.add(
                 path.name,
-                stats=actions.dumps(stats),
+                stats=logs.dumps(stats),
                 size=path.stat().st_size,
                 partition_values=values,
             )
@@ -99,7 +99,7 @@ def test_statements_are_refused(tmp_path: Path) -> None:
     assert table.snapshot().version == 1
 
 
-def test_other_uses_work(tmp_path: Path) -> None:
+def test_uses_without_comparisons_are_supported(tmp_path: Path) -> None:
     table = write(tmp_path, "spark.UTF8_LCASE")
     snapshot = table.snapshot()
     assert snapshot.scan(filter="s IS NOT NULL AND v > 0").count() == 2
@@ -113,12 +113,12 @@ def test_other_uses_work(tmp_path: Path) -> None:
     assert "spark.UTF8_LCASE" in table.snapshot().schema_json
 
 
-def test_bytes_are_no_collation(tmp_path: Path) -> None:
+def test_the_binary_collation_is_compared(tmp_path: Path) -> None:
     snapshot = write(tmp_path, "spark.UTF8_BINARY").snapshot()
     assert snapshot.scan(filter="s = 'A'").count() == 1
 
 
-def test_other_engines_compare_in_their_own_way(tmp_path: Path) -> None:
+def test_other_engines_compare_bytes(tmp_path: Path) -> None:
     """Conditions on them are not pushed into the scan, and are evaluated by the libraries."""
     snapshot = write(tmp_path, "spark.UTF8_LCASE").snapshot()
     rows = snapshot.dataset().to_table(filter=(pds.field("s") == "A") & (pds.field("v") > 0))

@@ -83,7 +83,7 @@ def test_names_of_partition_columns_differ_in_case(tmp_path: Path) -> None:
     assert snapshot.scan().to_arrow()["P"].to_pylist() == [1, 1]
 
 
-def test_hidden_files_stay_out(tmp_path: Path) -> None:
+def test_hidden_files_are_ignored(tmp_path: Path) -> None:
     _file(tmp_path / "_p=1" / "a.parquet")
     for name in ("_metadata", ".b.parquet", "_SUCCESS"):
         (tmp_path / "_p=1" / name).write_bytes(b"no Parquet")
@@ -116,7 +116,7 @@ def test_a_partition_column_that_files_have_too(tmp_path: Path) -> None:
     assert table.snapshot().scan().to_arrow().to_pylist() == [{"p": "1", "id": 1}]
 
 
-def test_old_timestamps_are_instants(tmp_path: Path) -> None:
+def test_int96_timestamps_are_instants(tmp_path: Path) -> None:
     instants = pa.array([1_000_000], pa.timestamp("us"))
     rows = pa.table({"l": pa.array([[0]]), "t": instants})
     pq.write_table(rows, tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
@@ -142,18 +142,16 @@ def test_without_statistics(tmp_path: Path) -> None:
     assert table.snapshot().scan().to_arrow().num_rows == 2
 
 
-def test_a_table_stays_as_it_is(tmp_path: Path) -> None:
+def test_converting_a_table_again_changes_nothing(tmp_path: Path) -> None:
     _file(tmp_path / "a.parquet")
     first = dr.convert(tmp_path).snapshot()
     _file(tmp_path / "b.parquet")
-    again = dr.convert(tmp_path, partition_schema=PARTITIONS).snapshot()
-    assert (again.version, again.metadata.id) == (0, first.metadata.id)
+    repeated = dr.convert(tmp_path, partition_schema=PARTITIONS).snapshot()
+    assert (repeated.version, repeated.metadata.id) == (0, first.metadata.id)
 
 
-def test_in_memory() -> None:
-    created = dr.create_table("memory://converted/from", pa.schema([("id", pa.int64())]))
-    created.append(pa.table({"id": [1]}))
-    # a directory below the root without its own log
+def test_an_empty_directory_in_memory() -> None:
+    dr.create_table("memory://converted/from", pa.schema([("id", pa.int64())]))
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.convert("memory://converted/nothing")
     assert caught.value.code == "convert.no_files"
@@ -173,7 +171,7 @@ def _other_type(root: Path) -> None:
     _file(root / "bad.parquet", pa.table({"s": [{"x": "1"}]}))
 
 
-def _unsigned(root: Path) -> None:
+def _time(root: Path) -> None:
     _file(root / "bad.parquet", pa.table({"t": pa.array([1], pa.time64("us"))}))
 
 
@@ -195,7 +193,7 @@ REFUSED: dict[str, tuple[Callable[[Path], None], pa.Schema | None, type[Exceptio
     "no Parquet": (_bad, None, dr.CorruptTableError, "data.footer"),
     "an empty file": (_short, None, dr.CorruptTableError, "data.footer"),
     "another type": (_other_type, None, dr.InvalidArgumentError, "convert.schema"),
-    "a type of no table": (_unsigned, None, dr.InvalidArgumentError, "schema.arrow_type"),
+    "an unsupported type": (_time, None, dr.InvalidArgumentError, "schema.arrow_type"),
     "partitions without a schema": (
         _wrong_order,
         None,
@@ -230,7 +228,7 @@ def test_bad_directories_are_refused(tmp_path: Path, case: str) -> None:
     assert not dr.is_table(tmp_path)
 
 
-def test_columns_of_bad_names_are_refused(tmp_path: Path) -> None:
+def test_invalid_column_names_are_refused(tmp_path: Path) -> None:
     _file(tmp_path / "a.parquet", pa.table({"a b": [1]}))
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.convert(tmp_path)
@@ -261,7 +259,7 @@ def _pipe(path: Path) -> None:
 @pytest.mark.parametrize(
     "change", [_not_utf8, _directory_not_utf8, _linked_directory, _broken_link, _pipe]
 )
-def test_entries_that_no_listing_has_are_refused(
+def test_links_pipes_and_names_that_are_not_utf8_are_refused(
     tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
     for value in (1, 2):
@@ -276,7 +274,7 @@ def test_entries_that_no_listing_has_are_refused(
     assert not dr.is_table(tmp_path)
 
 
-def test_hidden_entries_may_be_anything(tmp_path: Path) -> None:
+def test_hidden_links_and_pipes_are_ignored(tmp_path: Path) -> None:
     _file(tmp_path / "a.parquet", pa.table({"id": [1]}))
     (tmp_path / "_elsewhere").symlink_to(tmp_path)
     os.mkfifo(tmp_path / ".pipe")
@@ -284,7 +282,7 @@ def test_hidden_entries_may_be_anything(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["nothing", "empty"])
-def test_nothing_to_convert(tmp_path: Path, missing: str) -> None:
+def test_directories_without_files_are_refused(tmp_path: Path, missing: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.convert(tmp_path / missing)

@@ -48,7 +48,7 @@ def test_the_first_version(tmp_path: Path) -> None:
     assert "readVersion" not in info
 
 
-def test_versions_are_never_stored(tmp_path: Path) -> None:
+def test_protocol_versions_are_not_stored_as_properties(tmp_path: Path) -> None:
     versions = {"delta.minReaderVersion": "2", "delta.minWriterVersion": "5"}
     table = dr.create_table(tmp_path / "t", SCHEMA, properties=versions)
     assert table.snapshot().protocol == dr.Protocol(2, 5)
@@ -78,7 +78,7 @@ REFUSED: dict[str, tuple[Create, str]] = {
         lambda at: dr.create_table(at, pa.schema([("a b", pa.int64())])),
         "transaction.column_name",
     ),
-    "a name of the feed": (
+    "a column of the change data feed": (
         lambda at: dr.create_table(
             at,
             pa.schema([("_change_type", pa.string())]),
@@ -107,9 +107,9 @@ REFUSED: dict[str, tuple[Create, str]] = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_invalid_definitions(what: str, tmp_path: Path) -> None:
-    create, code = REFUSED[what]
+@pytest.mark.parametrize("case", REFUSED)
+def test_invalid_definitions_are_refused(case: str, tmp_path: Path) -> None:
+    create, code = REFUSED[case]
     with pytest.raises(dr.InvalidArgumentError) as caught:
         create(tmp_path / "t")
     assert caught.value.code == code
@@ -198,9 +198,9 @@ ALTERED: dict[str, tuple[Callable[[dr.Table], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", ALTERED)
-def test_invalid_alterations(what: str, tmp_path: Path) -> None:
-    alter, code = ALTERED[what]
+@pytest.mark.parametrize("case", ALTERED)
+def test_invalid_alterations_are_refused(case: str, tmp_path: Path) -> None:
+    alter, code = ALTERED[case]
     table = plain(tmp_path / "t")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         alter(table)
@@ -208,7 +208,7 @@ def test_invalid_alterations(what: str, tmp_path: Path) -> None:
     assert table.snapshot().version == 1
 
 
-def test_the_last_and_the_partition_column_stay(tmp_path: Path) -> None:
+def test_partition_columns_and_columns_of_constraints_stay(tmp_path: Path) -> None:
     table = dr.create_table(
         tmp_path / "t",
         SCHEMA,
@@ -234,7 +234,7 @@ def test_properties_are_set_and_unset(tmp_path: Path) -> None:
     assert table.snapshot().metadata.description == "text"
 
 
-def test_timestamps_begin_where_they_are_enabled(tmp_path: Path) -> None:
+def test_in_commit_timestamps_start_where_they_are_enabled(tmp_path: Path) -> None:
     table = plain(tmp_path / "t")
     before = table.snapshot().timestamp
     version = table.set_properties({"delta.enableInCommitTimestamps": "true"})
@@ -272,10 +272,11 @@ def test_partition_columns_in_another_case(mode: str, tmp_path: Path) -> None:
     table.append([{"id": 1, "Day": "mon"}])
     written = {"id": [1], "Day": ["mon"]}
     dr.write(tmp_path / "w", written, partition_columns=["dAY"], properties=properties)
-    replaced = dr.write(tmp_path / "r", written) and dr.Table(tmp_path / "r")
+    dr.write(tmp_path / "r", written)
+    replaced = dr.Table(tmp_path / "r")
     replaced.overwrite(written, schema_mode="overwrite", partition_columns=["day"])
-    anew = dr.create_table(tmp_path / "r", types, partition_columns=["day"], or_replace=True)
-    assert anew.snapshot().partition_columns == ["Day"]
+    created = dr.create_table(tmp_path / "r", types, partition_columns=["day"], or_replace=True)
+    assert created.snapshot().partition_columns == ["Day"]
     for version, name in ((None, "t"), (None, "w"), (1, "r")):
         snapshot = dr.Table(tmp_path / name).snapshot(version)
         assert snapshot.partition_columns == ["Day"]

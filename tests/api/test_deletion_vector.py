@@ -86,26 +86,26 @@ def test_decodes_both_layouts_and_whole_files() -> None:
     [
         (b"", "dv.truncated"),
         (b"\x01", "dv.truncated"),
-        (b"\x02" + bytes(40), "dv.truncated"),
         (bytes(40), "dv.magic"),
         (NATIVE[:-1], "dv.truncated"),
         (NATIVE + b"\0", "dv.bitmap"),
         (b"\x01\0\0\0\x20" + NATIVE + bytes(4), "dv.checksum"),
     ],
 )
-def test_damage_is_an_error_with_its_code(data: bytes, code: str) -> None:
-    if data[:1] == b"\x02":
-        with pytest.raises(dr.CorruptTableError) as version:
-            dr.DeletionVector.decode(data, offset=1)
-        assert version.value.code == "dv.version"
-        return
+def test_damaged_bytes_are_refused(data: bytes, code: str) -> None:
     with pytest.raises(dr.CorruptTableError) as raised:
         dr.DeletionVector.decode(data)
     assert raised.value.code == code
 
 
-def test_a_wrong_descriptor() -> None:
-    rows, text, size = INLINE[2]
+def test_an_unknown_file_version_is_refused() -> None:
+    with pytest.raises(dr.CorruptTableError) as raised:
+        dr.DeletionVector.decode(b"\x02" + bytes(40), offset=1)
+    assert raised.value.code == "dv.version"
+
+
+def test_invalid_descriptors_are_refused() -> None:
+    _, text, size = INLINE[2]
     for descriptor, code in [
         (inline(text, size, 2), "dv.cardinality"),
         (inline(text, size - 4, 3), "dv.size"),
@@ -116,14 +116,13 @@ def test_a_wrong_descriptor() -> None:
         with pytest.raises(dr.CorruptTableError) as raised:
             dr.DeletionVector.from_descriptor(descriptor)
         assert raised.value.code == code
-    with pytest.raises(dr.InvalidArgumentError, match="read the file") as elsewhere:
+    with pytest.raises(dr.InvalidArgumentError, match="read the file") as raised:
         dr.DeletionVector.from_descriptor(inline("IjB3V2d3#qUP%s94R0WF", 36, 2, "u"))
-    assert elsewhere.value.code == "dv.not_inline"
-    assert rows == [0, 7, 14]
+    assert raised.value.code == "dv.not_inline"
 
 
 @given(sets)
-def test_every_form_shows_the_rows(rows: set[int]) -> None:
+def test_every_form_has_the_same_rows(rows: set[int]) -> None:
     vector = of(rows)
     ordered = sorted(rows)
 
@@ -133,7 +132,7 @@ def test_every_form_shows_the_rows(rows: set[int]) -> None:
     assert vector.rows.to_pylist() == ordered
     ranges = vector.ranges().to_pylist()
     assert [row for span in ranges for row in range(span["start"], span["end"])] == ordered
-    assert all(span["end"] < two["start"] for span, two in pairwise(ranges))
+    assert all(span["end"] < following["start"] for span, following in pairwise(ranges))
     assert dr.DeletionVector.decode(vector.encode(), cardinality=len(rows)) == vector
     assert dr.DeletionVector.from_descriptor(vector.encode_inline()) == vector
     assert pickle.loads(pickle.dumps(vector)) == vector
@@ -141,7 +140,7 @@ def test_every_form_shows_the_rows(rows: set[int]) -> None:
 
 
 @given(sets, sets)
-def test_sets_are_sets(left: set[int], right: set[int]) -> None:
+def test_operators_agree_with_python_sets(left: set[int], right: set[int]) -> None:
     first, second = of(left), of(right)
 
     assert first | second == first.union(second) == of(left | right)
@@ -151,7 +150,7 @@ def test_sets_are_sets(left: set[int], right: set[int]) -> None:
 
 
 @given(st.sets(st.integers(0, 999)), st.integers(0, 100))
-def test_masks_are_of_the_whole_file(rows: set[int], more: int) -> None:
+def test_masks_cover_the_whole_file(rows: set[int], more: int) -> None:
     num_rows = 1000 + more
     vector = of(rows)
     expected = np.isin(np.arange(num_rows), sorted(rows))
@@ -174,9 +173,9 @@ def test_a_mask_filters_a_table() -> None:
 
 @pytest.mark.parametrize("num_rows", [9, 0, -1, 1 << 60])
 def test_a_mask_that_is_too_small_or_too_large(num_rows: int) -> None:
-    for ask in (of([9]).mask, of([9]).live_mask, of([9]).live_ranges):
+    for method in (of([9]).mask, of([9]).live_mask, of([9]).live_ranges):
         with pytest.raises(dr.InvalidArgumentError, match="num_rows"):
-            ask(num_rows)
+            method(num_rows)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +192,7 @@ def test_a_mask_that_is_too_small_or_too_large(num_rows: int) -> None:
     ],
     ids=lambda rows: type(rows).__name__,
 )
-def test_rows_of_every_kind(rows: Any) -> None:
+def test_rows_of_every_supported_type(rows: Any) -> None:
     assert of(rows).rows.to_pylist() == [1, 2, 3]
 
 
@@ -201,15 +200,15 @@ def test_rows_of_every_kind(rows: Any) -> None:
     "rows",
     [[-1], [(1 << 63) - 1], [0x7FFFFFFF << 32], [None, 1], pa.array([1 << 63], pa.uint64())],
 )
-def test_rows_that_cannot_be(rows: Any) -> None:
+def test_rows_out_of_range_are_refused(rows: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError) as raised:
         of(rows)
     assert raised.value.code == "dv.row_range"
 
 
 @pytest.mark.parametrize("rows", [["a"], [1.5], [True], pa.array([1.5]), pa.array(["1"])])
-def test_rows_that_are_no_numbers(rows: Any) -> None:
-    with pytest.raises((TypeError, pa.ArrowException)):
+def test_rows_of_other_types_are_refused(rows: Any) -> None:
+    with pytest.raises(TypeError):
         of(rows)
 
 
@@ -240,7 +239,7 @@ def test_packed_files_follow_the_protocol() -> None:
     assert dr.DeletionVector.pack([])[0] != dr.DeletionVector.pack([])[0]
 
 
-def test_is_made_by_its_methods_and_compares_with_itself_only() -> None:
+def test_construction_comparison_and_repr() -> None:
     with pytest.raises(TypeError, match="from_rows"):
         dr.DeletionVector()
     vector = of([1])

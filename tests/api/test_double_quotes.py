@@ -34,7 +34,7 @@ def test_conditions_without_a_column(where: str, table: dr.Table) -> None:
     assert table.snapshot().version == 1
 
 
-def test_texts_that_are_names_of_columns(table: dr.Table) -> None:
+def test_strings_that_are_names_of_columns(table: dr.Table) -> None:
     with pytest.warns(dr.DeltaReplayWarning, match="`name`"):
         rows = table.snapshot().scan(filter='kind = "name"').to_arrow()
     assert rows["Name"].to_pylist() == ["x"]
@@ -45,7 +45,7 @@ def test_texts_that_are_names_of_columns(table: dr.Table) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_other_texts(table: dr.Table) -> None:
+def test_other_strings(table: dr.Table) -> None:
     snapshot = table.snapshot()
     assert snapshot.scan(filter='`Name` = "x"').count() == 1
     assert snapshot.scan(filter="`Name` = '\"Name\"'").count() == 0

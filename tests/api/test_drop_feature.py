@@ -1,4 +1,4 @@
-"""Features that are dropped with all their traces, and row ids for files without them."""
+"""``Table.drop_feature`` of features that rewrite files, and row tracking of existing tables."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def ids(table: dr.Table, version: int | None = None) -> list[int]:
 
 
 def operations(table: dr.Table, since: int) -> list[str]:
-    result = range(since, table.snapshot().version + 1)
-    return [bodies(table, version, "commitInfo")[0]["operation"] for version in result]
+    versions = range(since, table.snapshot().version + 1)
+    return [bodies(table, version, "commitInfo")[0]["operation"] for version in versions]
 
 
 def data_changes(table: dr.Table, since: int) -> set[bool]:
@@ -45,7 +45,7 @@ def data_changes(table: dr.Table, since: int) -> set[bool]:
 
 
 def dropped(table: dr.Table, feature: str) -> dr.Snapshot:
-    """Drop a feature that readers must support; the rows of all versions are unchanged."""
+    """Drop a feature that readers must support; check that the rows of all versions stay."""
     before = table.snapshot()
     rows = {version: ids(table, version) for version in range(1, before.version + 1)}
     version = table.drop_feature(feature)
@@ -56,7 +56,7 @@ def dropped(table: dr.Table, feature: str) -> dr.Snapshot:
     assert "checkpointProtection" in (after.protocol.writer_features or ())
     assert after.properties["delta.requireCheckpointProtectionBeforeVersion"] == str(version)
     assert ids(table) == rows[before.version]
-    assert {result: ids(table, result) for result in rows} == rows
+    assert {earlier: ids(table, earlier) for earlier in rows} == rows
     assert data_changes(table, before.version + 1) <= {False}
     steps = operations(table, before.version + 1)
     assert steps[-4:] == ["EMPTY COMMIT"] * 3 + ["DROP FEATURE"]
@@ -64,8 +64,6 @@ def dropped(table: dr.Table, feature: str) -> dr.Snapshot:
     for protected in range(version - 3, version + 1):
         assert (log / f"{protected:020}.checkpoint.parquet").exists()
     assert table.verify().findings == (), str(table.verify())
-    # a client that does not support the former feature begins at the checkpoint after the last
-    # commit
     table.append({"id": [99], "part": ["a"]})
     assert ids(table) == [*rows[before.version], 99]
     return after
@@ -81,7 +79,7 @@ def test_deletion_vectors(tmp_path: Path) -> None:
     assert "delta.enableDeletionVectors" not in after.properties
     named = {line["path"] for line in bodies(table, after.version, "remove")}
     on_disk = {path.name for path in (tmp_path / "t").rglob("deletion_vector_*")}
-    assert named == on_disk, "kept by those who know no vectors"
+    assert named == on_disk, "so that vacuum of writers without the feature keeps them"
 
 
 def test_column_mapping(tmp_path: Path) -> None:
@@ -95,7 +93,7 @@ def test_column_mapping(tmp_path: Path) -> None:
     assert {tuple(dict(value)) for value in values} == {("part",)}
 
 
-def test_names_that_need_mapping_keep_it(tmp_path: Path) -> None:
+def test_names_that_need_column_mapping_are_refused(tmp_path: Path) -> None:
     table = filled(tmp_path, {"delta.columnMapping.mode": "name"})
     table.rename_column("id", "the id")
     version, files = table.snapshot().version, sorted((tmp_path / "t").rglob("*.parquet"))
@@ -123,7 +121,7 @@ def test_type_widening(tmp_path: Path) -> None:
     assert len(kept) == 2, "files of the new type stay as they are"
 
 
-def test_checkpoints_of_version_two(tmp_path: Path) -> None:
+def test_v2_checkpoints(tmp_path: Path) -> None:
     table = filled(tmp_path, {"delta.checkpointPolicy": "v2"})
     table.checkpoint()
     assert "delta.checkpointPolicy" not in dropped(table, "v2Checkpoint").properties
@@ -160,18 +158,18 @@ def test_row_tracking_is_enabled_and_dropped(tmp_path: Path) -> None:
     files = after.files(["baseRowId", "defaultRowCommitVersion"])
     assert files["baseRowId"].null_count == files.num_rows
     assert files["defaultRowCommitVersion"].null_count == files.num_rows
-    assert not [key for key in after.properties if "ow" in key]
+    assert not [key for key in after.properties if "rowtracking" in key.lower()]
     assert after.domain_metadata == {}
     assert ids(table) == [*rows, 12]
     assert table.verify().findings == ()
-    # and once more, with new ids
+    # it is enabled again, with new ids
     table.drop_feature("domainMetadata")
     table.set_properties({"delta.enableRowTracking": "true"})
     tracked = table.snapshot().scan(["id"], with_row_id=True).to_arrow()
     assert len(set(tracked["_row_id"].to_pylist())) == 13
 
 
-def test_a_feature_with_no_way_out_stays(tmp_path: Path) -> None:
+def test_a_feature_that_cannot_be_dropped_is_refused(tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     protocol = logs.protocol(1, 7, writer_features=["redirectWriterOnly-preview"])
     log.create(logs.schema(id="long"), protocol_action=protocol)

@@ -1,4 +1,4 @@
-"""Ranges of tracked rows whose ends do not determine the changes: reasons and results."""
+"""``min-delta`` of tracked rows: when both ends of a range determine it, and when not."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ def restored(log: logs.LogBuilder) -> None:
     log.commit(feed.removal(file(log, 2, 2, "A:0 b:1:1")), first)
 
 
-def rows_back(log: logs.LogBuilder) -> None:
+def restored_rows(log: logs.LogBuilder) -> None:
     first = file(log, 1, 0, "a b c")
     log.commit(first)
-    some, other = feed.with_vector(first, [0, 1]), feed.with_vector(first, [1, 2])
-    log.commit(feed.removal(first), some)
-    log.commit(feed.removal(some), other)
+    masked, other_masked = feed.with_vector(first, [0, 1]), feed.with_vector(first, [1, 2])
+    log.commit(feed.removal(first), masked)
+    log.commit(feed.removal(masked), other_masked)
 
 
-def rows_back_without_a_change(log: logs.LogBuilder) -> None:
+def restored_rows_without_a_change(log: logs.LogBuilder) -> None:
     first = file(log, 1, 0, "a b")
     log.commit(first)
-    some = feed.with_vector(first, [1])
-    log.commit(feed.removal(first), some)
-    back = {"add": {**first["add"], "dataChange": False}}
-    log.commit(feed.removal(some, data_change=False), back)
+    masked = feed.with_vector(first, [1])
+    log.commit(feed.removal(first), masked)
+    unmasked = {"add": {**first["add"], "dataChange": False}}
+    log.commit(feed.removal(masked, data_change=False), unmasked)
 
 
 def ids_not_kept(log: logs.LogBuilder) -> None:
@@ -104,20 +104,25 @@ CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[s
         [("x", "insert", 4), ("y", "insert", 4)],
     ),
     "RESTORE": (restored, 2, "a file of an earlier commit again, as RESTORE does", []),
-    "rows come back": (
-        rows_back,
+    "rows are restored": (
+        restored_rows,
         2,
         "rows of a file were restored",
         [("b", "delete", 2), ("c", "delete", 3)],
     ),
-    "rows come back without a change": (
-        rows_back_without_a_change,
+    "rows are restored without a change": (
+        restored_rows_without_a_change,
         2,
         "rows of a file were restored",
         [("b", "delete", 2)],
     ),
     "ids are not kept": (ids_not_kept, 2, "does not record their ids", [("b", "delete", 3)]),
-    "rows go nowhere": (removed_without_a_target, 3, "added them to none", [("c", "delete", 4)]),
+    "rows are removed but not added": (
+        removed_without_a_target,
+        3,
+        "added them to none",
+        [("c", "delete", 4)],
+    ),
     "another vector": (
         another_vector,
         2,
@@ -130,7 +135,7 @@ CASES: dict[str, tuple[Callable[[logs.LogBuilder], None], int, str, list[tuple[s
         "not larger than those",
         [("a", "delete", 2), ("z", "insert", 2)],
     ),
-    # only the rows show these
+    # the rows show these, the log does not
     "a row exists already": (row_of_an_existing_file, 2, ENOUGH, [("c", "insert", 2)]),
     "a version after its file": (
         version_behind_its_file,
@@ -156,12 +161,11 @@ def test_rows_are_followed(log: logs.LogBuilder, case: str, most_rows: int | Non
     changes = dr.Table(log.uri).changes(start, kind="min-delta", most_rows=most_rows)
     assert change_rows(changes) == expected
     assert sorted(row for split in changes.splits(1) for row in change_rows(split)) == expected
-    reasons = {
+    [found] = {
         row["reason"] for row in changes.explain().to_pylist() if row["way"] == "row tracking"
     }
-    [result] = reasons
-    assert reason in result
-    assert (FOLLOWED in result) == (reason != ENOUGH)
+    assert reason in found
+    assert (FOLLOWED in found) == (reason != ENOUGH)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +177,7 @@ def test_rows_are_followed(log: logs.LogBuilder, case: str, most_rows: int | Non
         ("append-only", "include", False, [("c", "insert", 2), ("d", "insert", 3)]),
     ],
 )
-def test_rows_that_came_and_went(
+def test_a_row_inserted_and_deleted_within_the_range(
     log: logs.LogBuilder, kind: Any, deleted: Any, enough: bool, expected: list[Any]
 ) -> None:
     create(log)

@@ -1,4 +1,4 @@
-"""Exceptions: the class determines the remedy, attributes the location, and all of them pickle."""
+"""Exceptions: their classes, codes and attributes, and pickling."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CONFLICTS = {
 }
 
 
-def test_the_tree_is_small() -> None:
+def test_every_exception_class_is_listed() -> None:
     result = {
         value
         for value in vars(exceptions).values()
@@ -54,15 +54,15 @@ def test_the_tree_is_small() -> None:
 
 
 @pytest.mark.parametrize("cls", [dr.DeltaReplayError, *CLASSES, *CONFLICTS])
-@pytest.mark.parametrize("travel", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
-def test_pickles_whole(
-    cls: type[dr.DeltaReplayError], travel: Callable[[Exception], dr.DeltaReplayError]
+@pytest.mark.parametrize("duplicate", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
+def test_pickling_and_copying_keep_every_attribute(
+    cls: type[dr.DeltaReplayError], duplicate: Callable[[Exception], dr.DeltaReplayError]
 ) -> None:
     error = cls("what happened", code="a.b", path="p", version=3, line=4, offset=5)
-    arrived = travel(error)
+    copied = duplicate(error)
 
-    assert type(arrived) is cls
-    assert str(arrived) == "what happened"
+    assert type(copied) is cls
+    assert str(copied) == "what happened"
     attributes: dict[str, object] = {
         "code": "a.b",
         "path": "p",
@@ -72,11 +72,11 @@ def test_pickles_whole(
     }
     if issubclass(cls, dr.CommitConflictError):
         attributes["operation"] = None
-    assert vars(arrived) == attributes
+    assert vars(copied) == attributes
 
 
 @pytest.mark.parametrize(("cls", "code"), CONFLICTS.items())
-def test_a_conflict_has_the_class_that_delta_names(cls: type[Exception], code: str) -> None:
+def test_a_conflict_has_the_class_of_delta_exceptions(cls: type[Exception], code: str) -> None:
     base = exceptions.DeltaConcurrentModificationException
     for requested in (dr.CommitConflictError, base):
         error = requested("in the way", code=code, version=7)
@@ -86,22 +86,21 @@ def test_a_conflict_has_the_class_that_delta_names(cls: type[Exception], code: s
     assert issubclass(cls, base)
 
 
-def test_no_table(tmp_path: Path) -> None:
+def test_a_missing_table(tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table(tmp_path / "nothing").snapshot()
     assert str(tmp_path / "nothing") in str(caught.value)
-    assert caught.value.code
+    assert caught.value.code == "table.not_found"
 
 
-def test_no_such_version_names_the_range(table: dr.Table) -> None:
+def test_a_missing_version_names_the_range(table: dr.Table) -> None:
     with pytest.raises(dr.VersionNotFoundError) as caught:
         table.snapshot(version=7)
     assert caught.value.version == 7
-    assert "0" in str(caught.value)
-    assert "2" in str(caught.value)
+    assert "versions 0 to 2" in str(caught.value)
 
 
-def test_unsupported_names_every_feature(log: logs.LogBuilder) -> None:
+def test_an_unsupported_table_names_every_feature(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, protocol_action=logs.features("fancyOne", "fancyTwo", "deletionVectors"))
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr.Table(log.uri).snapshot()
@@ -110,7 +109,7 @@ def test_unsupported_names_every_feature(log: logs.LogBuilder) -> None:
     assert "deletionVectors" not in str(caught.value)
 
 
-def test_corrupt_names_file_and_line(log: logs.LogBuilder) -> None:
+def test_a_corrupt_commit_names_file_and_line(log: logs.LogBuilder) -> None:
     log.create(SCHEMA)
     good = logs.json_lines([logs.commit_info(), logs.add("a")])
     logs.write_file(log.table, logs.commit_name(1), good + b'{"add":{"path":"b",}}\n')
@@ -125,7 +124,7 @@ def test_corrupt_names_file_and_line(log: logs.LogBuilder) -> None:
 
 
 @pytest.mark.parametrize("read", ["read_all", "read_next_batch", "iterate", "read_pandas"])
-def test_readers_keep_the_class(log: logs.LogBuilder, read: str) -> None:
+def test_readers_raise_our_exceptions(log: logs.LogBuilder, read: str) -> None:
     log.create(SCHEMA)
     logs.write_file(log.table, logs.commit_name(1), b'{"add":{"path":5}}\n')
     with pytest.raises(dr.CorruptTableError) as caught:
@@ -167,7 +166,7 @@ def test_numbers_out_of_range(
     assert caught.value.code in {"argument.range", "dv.row_range"}
 
 
-def test_things_of_other_types(table: dr.Table) -> None:
+def test_arguments_of_other_types(table: dr.Table) -> None:
     with pytest.raises(TypeError, match="Snapshot, not int"):
         table.snapshot().diff(1)  # type: ignore[arg-type]
     with pytest.raises(dr.InvalidArgumentError, match="timedelta but got int"):
@@ -178,7 +177,7 @@ def test_things_of_other_types(table: dr.Table) -> None:
         table.append([], txn=("a", 2**70))
 
 
-def test_after_an_error_the_table_is_as_good_as_before(events: logs.LogBuilder) -> None:
+def test_a_snapshot_is_usable_after_an_error(events: logs.LogBuilder) -> None:
     table = dr.Table(events.uri)
     snapshot = table.snapshot()
     logs.write_file(events.table, logs.commit_name(3), b"garbage\n")

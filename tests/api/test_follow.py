@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def test_config_2_an_update_stops_the_stream(seed: dr.Table) -> None:
     assert "skip_change_commits" in message
 
 
-def test_configs_3_and_4_rewritten_files_come_again(seed: dr.Table, vectors: bool) -> None:
+def test_configs_3_and_4_rewritten_files_are_returned_again(seed: dr.Table, vectors: bool) -> None:
     stream = seed.follow(starting_version=0, ignore_changes=True, available_now=True)
     first = [JACK, SARAH, JOHN]
     cow = [BANANA, SARAH, JOHN, BANANA, SARAH]
@@ -65,7 +66,7 @@ def test_configs_3_and_4_rewritten_files_come_again(seed: dr.Table, vectors: boo
     assert rows_of(stream) == sorted(first + (mor if vectors else cow))
 
 
-def test_config_5_changes_are_passed_over(seed: dr.Table) -> None:
+def test_config_5_changes_are_skipped(seed: dr.Table) -> None:
     stream = seed.follow(starting_version=0, skip_change_commits=True, available_now=True)
     assert rows_of(stream) == sorted([JACK, SARAH, JOHN])
 
@@ -165,11 +166,11 @@ def test_a_stream_ends_at_an_offset(log: logs.LogBuilder, start: dict[str, Any])
     table = appends(log)
     begin = table.follow(**start).offset
     batches = list(table.follow(**start, max_files_per_batch=1, available_now=True))
-    places = [begin, *(batch.offset for batch in batches)]
+    offsets = [begin, *(batch.offset for batch in batches)]
     log.commit(data.write(log.table, "later.parquet", {"id": [99]}))
-    for first in range(len(places)):
-        for last in range(first, len(places)):
-            stream = table.follow(offset=places[first], until=places[last], available_now=True)
+    for first in range(len(offsets)):
+        for last in range(first, len(offsets)):
+            stream = table.follow(offset=offsets[first], until=offsets[last], available_now=True)
             assert rows_of(stream) == rows_of(batches[first:last])
     other = begin.replace(logs.TABLE_ID, "another")
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -178,7 +179,7 @@ def test_a_stream_ends_at_an_offset(log: logs.LogBuilder, start: dict[str, Any])
 
 
 @pytest.mark.parametrize("kind", ["full-delta", "upsert"])
-def test_batches_are_cut(fed: dr.Table, kind: Any) -> None:
+def test_batches_are_split(fed: dr.Table, kind: Any) -> None:
     [batch] = fed.follow(starting_version=0, kind=kind, key=["name"], available_now=True)
     parts = batch.splits(1)
     assert len(parts) > 1
@@ -206,7 +207,7 @@ def test_offsets_are_those_of_delta(log: logs.LogBuilder) -> None:
     ]
 
 
-def test_bytes_limit_batches_too(log: logs.LogBuilder) -> None:
+def test_max_bytes_per_batch(log: logs.LogBuilder) -> None:
     table = appends(log)
     size = (log.table / "1-0.parquet").stat().st_size
     batches = list(table.follow(max_bytes_per_batch=size + 1, available_now=True))
@@ -226,7 +227,7 @@ def test_changes_of_one_commit_stay_together(fed: dr.Table) -> None:
     assert versions == [{1}, {2}, {3}]
 
 
-def test_commits_that_come_later(log: logs.LogBuilder) -> None:
+def test_a_stream_returns_later_commits(log: logs.LogBuilder) -> None:
     table = appends(log, versions=1)
     stream = table.follow(poll_interval=0.01)
     assert rows_of([next(stream)]) == [(10,), (11,)]
@@ -247,7 +248,7 @@ def test_commits_that_come_later(log: logs.LogBuilder) -> None:
 
 
 @pytest.mark.parametrize("kind", [None, "full-delta"])
-def test_commits_that_are_gone(tmp_path: Path, kind: Any) -> None:
+def test_commits_missing_from_the_log(tmp_path: Path, kind: Any) -> None:
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
     for number in range(1, 8):
         table.append([{"id": number}])
@@ -277,7 +278,7 @@ def test_commits_that_are_gone(tmp_path: Path, kind: Any) -> None:
     assert ended.offset == until
 
 
-def test_deletes_may_be_tolerated(log: logs.LogBuilder) -> None:
+def test_streams_may_ignore_deletes(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     file = data.write(log.table, "1.parquet", {"id": [1]})
     log.commit(file)
@@ -286,7 +287,7 @@ def test_deletes_may_be_tolerated(log: logs.LogBuilder) -> None:
     table = dr.Table(log.uri)
     stream = table.follow(starting_version=0, available_now=True, max_files_per_batch=1)
     assert rows_of([next(stream)]) == [(1,)]
-    for _ in range(2):  # and it stays there
+    for _ in range(2):  # the offset does not move
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
             next(stream)
         assert (caught.value.code, caught.value.version) == ("follow.deletes", 2)
@@ -305,8 +306,8 @@ def test_columns_that_change_stop_the_stream(log: logs.LogBuilder) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         next(stream)
     assert (caught.value.code, caught.value.version) == ("follow.schema", 2)
-    again = table.follow(offset=stream.offset, available_now=True)
-    assert rows_of(again) == [(5, "x")]
+    resumed = table.follow(offset=stream.offset, available_now=True)
+    assert rows_of(resumed) == [(5, "x")]
     assert rows_of(table.follow(starting_version=0, columns=["id"], available_now=True)) == [
         (5,),
         (10,),
@@ -321,7 +322,7 @@ def test_columns_that_change_stop_the_stream(log: logs.LogBuilder) -> None:
     assert (caught.value.code, caught.value.version) == ("follow.offset", 4)
 
 
-def test_streams_that_cannot_begin(log: logs.LogBuilder) -> None:
+def test_invalid_starts_are_refused(log: logs.LogBuilder) -> None:
     table = appends(log)
     offset = table.follow().offset
     cases: list[tuple[dict[str, Any], str]] = [
@@ -359,26 +360,24 @@ def test_streams_begin_at_a_timestamp(log: logs.LogBuilder) -> None:
     assert rows_of(stream) == [(2,), (3,)]  # version 1 was committed at 09:53:20
 
 
-def test_a_column_of_the_feed_may_be_a_table_s_own(log: logs.LogBuilder) -> None:
+def test_a_table_may_have_a_column_named_change_type(log: logs.LogBuilder) -> None:
     log.create(logs.schema(_change_type="string"))
     log.commit(data.write(log.table, "1.parquet", {"_change_type": ["mine"]}))
     assert rows_of(dr.Table(log.uri).follow(available_now=True)) == [("mine",)]
 
 
-def test_batches_go_to_other_processes(fed: dr.Table) -> None:
-    import pickle
-
+def test_batches_are_pickled_and_exported(fed: dr.Table) -> None:
     [batch] = fed.follow(columns=["name"], filter="name <> 'sarah'", available_now=True)
     split = pickle.loads(pickle.dumps(batch.split))
     assert split.to_arrow().to_pylist() == [{"name": "jack"}]
     assert pa.table(batch) == batch.to_batches().read_all()
     assert pa.schema(batch) == batch.split.schema
-    for created in (dr.Follow, dr.MicroBatch, dr.ChangeSplit, dr.SnapshotDiff):
+    for cls in (dr.Follow, dr.MicroBatch, dr.ChangeSplit, dr.SnapshotDiff):
         with pytest.raises(TypeError):
-            created()
+            cls()
 
 
-def test_files_are_read_by_their_age(log: logs.LogBuilder) -> None:
+def test_files_are_read_in_order_of_modification_time(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     ages = {"b": 3, "c": 1, "a": 1}
     log.commit(
@@ -391,11 +390,10 @@ def test_files_are_read_by_their_age(log: logs.LogBuilder) -> None:
     assert [batch.data["id"].to_pylist() for batch in stream] == [[2], [1], [0]]
 
 
-def test_missing_files_are_named(log: logs.LogBuilder, tmp_path: Path) -> None:
+def test_missing_files_are_named(log: logs.LogBuilder) -> None:
     table = appends(log)
     (log.table / "2-0.parquet").unlink()
     [batch] = table.follow(starting_version=0, available_now=True)
     with pytest.raises(dr.CorruptTableError) as caught:
         _ = batch.data
     assert (caught.value.code, caught.value.version) == ("data.missing", 2)
-    assert tmp_path in logs.local_path(table.uri).parents

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ import deltareplay as dr
 
 
 def holders(table: dr.Table) -> dict[str, Any]:
-    """All objects that have rows."""
+    """Return an object of each class that has rows."""
     return {
         "snapshot": table.snapshot(),
         "scan": table.snapshot().scan(),
@@ -25,9 +26,9 @@ def holders(table: dr.Table) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("what", ["snapshot", "scan", "split", "changes", "change split", "batch"])
-def test_frames_have_the_rows(what: str, rows: dr.Table) -> None:
-    holder = holders(rows)[what]
+@pytest.mark.parametrize("name", ["snapshot", "scan", "split", "changes", "change split", "batch"])
+def test_frames_have_the_rows(name: str, rows: dr.Table) -> None:
+    holder = holders(rows)[name]
     expected = pa.table(holder)
     assert expected.num_rows > 0
     assert holder.to_arrow().equals(expected)
@@ -41,7 +42,7 @@ def test_frames_have_the_rows(what: str, rows: dr.Table) -> None:
     assert polars.columns == expected.column_names
 
 
-def test_uris_name_the_files(tmp_path: Path) -> None:
+def test_file_uris_are_readable(tmp_path: Path) -> None:
     path = tmp_path / "a b%"
     day = datetime.datetime(2026, 1, 2, 3, 4)
     dr.write(
@@ -50,8 +51,6 @@ def test_uris_name_the_files(tmp_path: Path) -> None:
     snapshot = dr.Table(path).snapshot()
     result = snapshot.file_uris()
     assert len(result) == 2
-    from urllib.parse import unquote, urlsplit
-
     for uri in result:
         parts = urlsplit(uri)
         assert parts.scheme == "file"
@@ -61,7 +60,7 @@ def test_uris_name_the_files(tmp_path: Path) -> None:
     assert "__HIVE_DEFAULT_PARTITION__" in first
 
 
-def test_uris_of_another_table_are_those_of_its_files(rows: dr.Table, tmp_path: Path) -> None:
+def test_uris_of_a_shallow_clone_are_those_of_its_source(rows: dr.Table, tmp_path: Path) -> None:
     clone = rows.clone(tmp_path / "clone")
     assert clone.snapshot().file_uris() == rows.snapshot().file_uris()
     without_roots = dr.Table(clone.uri)

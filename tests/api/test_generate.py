@@ -28,7 +28,7 @@ def _lines(table: dr.Table, root: Path) -> list[str]:
     return [f"file:{root}/{file}\n" for file in files]
 
 
-def test_one_for_a_table_without_partitions(tmp_path: Path) -> None:
+def test_a_table_without_partitions_has_one_manifest(tmp_path: Path) -> None:
     root = tmp_path / "a b%"
     table = dr.create_table(root, pa.schema([("id", pa.int64())]))
     assert table.generate() == 1
@@ -45,7 +45,7 @@ def test_one_for_a_table_without_partitions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("letter", ["%0A", "%0D", "%C2%85", "%E2%80%A8", "%1B"])
 def test_a_path_of_several_lines_is_refused(tmp_path: Path, letter: str) -> None:
-    """Readers of manifests take each line for a file: here one of another directory."""
+    """Readers of manifests would take the second line for a file of another directory."""
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long"))
     log.commit(logs.add(f"a{letter}file:/elsewhere/b.parquet"))
@@ -55,7 +55,7 @@ def test_a_path_of_several_lines_is_refused(tmp_path: Path, letter: str) -> None
     assert not (tmp_path / FOLDER).exists()
 
 
-def test_one_for_each_partition(tmp_path: Path) -> None:
+def test_each_partition_has_a_manifest(tmp_path: Path) -> None:
     timestamp = datetime.datetime(2026, 1, 2, 3, 4, 5, 500_000, tzinfo=datetime.timezone.utc)
     schema = pa.schema([("p", pa.string()), ("t", pa.timestamp("us", "UTC")), ("id", pa.int64())])
     table = dr.create_table(tmp_path, schema, ["p", "t"])
@@ -74,7 +74,7 @@ def test_one_for_each_partition(tmp_path: Path) -> None:
     assert not (tmp_path / FOLDER / f"p={null}").exists()
 
 
-def test_stale_checksums_of_hadoop_go(tmp_path: Path) -> None:
+def test_stale_checksums_of_hadoop_are_deleted(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
     table.generate()
     (tmp_path / FOLDER / ".manifest.crc").write_bytes(b"of another file")
@@ -88,7 +88,7 @@ def test_tables_that_parquet_readers_misread_are_refused(tmp_path: Path) -> None
     vectors = {"delta.enableDeletionVectors": "true"}
     table = dr.create_table(tmp_path / "vectors", schema, properties=vectors)
     table.append(pa.table({"id": [1, 2]}))
-    assert table.generate() == 1  # none exists yet
+    assert table.generate() == 1  # no file has a deletion vector yet
     table.delete("id = 1")
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         table.generate()
@@ -100,7 +100,7 @@ def test_tables_that_parquet_readers_misread_are_refused(tmp_path: Path) -> None
     assert caught.value.code == "generate.column_mapping"
 
 
-def test_the_only_mode(tmp_path: Path) -> None:
+def test_unknown_modes_are_refused(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
     assert table.generate("SYMLINK_FORMAT_manifest") == 1
     with pytest.raises(dr.InvalidArgumentError) as caught:

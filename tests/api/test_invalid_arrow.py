@@ -82,7 +82,7 @@ WRITES: dict[str, Write] = {
 
 
 def plain(type_: pa.DataType) -> pa.DataType:
-    """Return the type in which a table stores it."""
+    """Return the type in which a table stores values of a type."""
     if pa.types.is_dictionary(type_):
         return type_.value_type
     return pa.string() if type_ in (pa.large_string(), pa.string_view()) else type_
@@ -132,15 +132,15 @@ def test_nulls_may_hold_anything(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, pa.schema({"s": pa.string(), "l": pa.list_(pa.string())}))
     bytes_ = pa.array([b"a", BAD, b"b"])
     masked = pa.Array.from_buffers(pa.string(), 3, [pa.py_buffer(b"\x05"), *bytes_.buffers()[1:]])
-    below = pa.ListArray.from_arrays(
+    lists = pa.ListArray.from_arrays(
         [0, 1, 2, 3], texts([b"a", BAD, b"b"]), mask=pa.array([False, True, False])
     )
-    table.append(pa.table({"s": masked, "l": below}))
+    table.append(pa.table({"s": masked, "l": lists}))
     result = table.snapshot().scan().to_arrow().to_pydict()
     assert result == {"s": ["a", None, "b"], "l": [["a"], None, ["b"]]}
 
 
-def test_offsets_that_fall(tmp_path: Path) -> None:
+def test_invalid_offsets_are_refused(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, pa.schema({"s": pa.string()}))
     text = pa.py_buffer(b"abcdef")
     for numbers in ([0, 5, 2], [0, -1, 2]):

@@ -83,7 +83,7 @@ def merged(table: dr.Table, temporary: Path, most_written: int) -> dict[str, Any
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert not list(temporary.iterdir()), "temporary files are left"
+    assert not list(temporary.iterdir()), "temporary files are deleted"
     reported: dict[str, Any] = json.loads(done.stdout)
     return reported
 
@@ -101,7 +101,7 @@ def test_a_source_larger_than_memory_allows(tmp_path: Path) -> None:
     assert reported["grown"] < 512 << 20
 
 
-def test_a_full_disk_leaves_the_table_as_it_was(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_table_unchanged(tmp_path: Path) -> None:
     table = filled(tmp_path / "t")
     files = sorted((tmp_path / "t").rglob("*"))
     temporary = tmp_path / "temporary"

@@ -26,7 +26,7 @@ NOON = datetime.datetime(2026, 1, 31, 12, tzinfo=UTC)
 VALUES: dict[str, tuple[Any, pa.DataType, str]] = {
     "text": ("O'Brien", pa.string(), r"'O\'Brien'"),
     "awkward text": ("a\\b\n''\"\u00e4\0%_", pa.string(), "'a\\\\b\n\\'\\'\"\u00e4\0%_'"),
-    "no text": ("", pa.string(), "''"),
+    "empty text": ("", pa.string(), "''"),
     "true": (True, pa.bool_(), "TRUE"),
     "number": (-7, pa.int64(), "-7"),
     "least number": (-(2**63), pa.int64(), "-9223372036854775808"),
@@ -41,13 +41,13 @@ VALUES: dict[str, tuple[Any, pa.DataType, str]] = {
     "bytes": (b"\x00\xff'", pa.binary(), "X'00FF27'"),
     "date": (datetime.date(2026, 1, 31), pa.date32(), "DATE '2026-01-31'"),
     "old date": (datetime.date(1, 1, 1), pa.date32(), "DATE '0001-01-01'"),
-    "moment": (NOON, pa.timestamp("us", "UTC"), "TIMESTAMP '2026-01-31T12:00:00.000000Z'"),
-    "moment elsewhere": (
+    "timestamp": (NOON, pa.timestamp("us", "UTC"), "TIMESTAMP '2026-01-31T12:00:00.000000Z'"),
+    "timestamp of another zone": (
         datetime.datetime(2026, 1, 31, 0, 30, 0, 5, BERLIN),
         pa.timestamp("us", "UTC"),
         "TIMESTAMP '2026-01-30T23:30:00.000005Z'",
     ),
-    "clock time": (
+    "timestamp without a zone": (
         datetime.datetime(2026, 1, 31, 12),
         pa.timestamp("us"),
         "TIMESTAMP_NTZ '2026-01-31T12:00:00.000000'",
@@ -57,7 +57,7 @@ VALUES: dict[str, tuple[Any, pa.DataType, str]] = {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_a_literal_has_one_value_in_all_sql(name: str) -> None:
+def test_a_literal_has_the_same_value_in_filters_and_expressions(name: str) -> None:
     value, type_, text = VALUES[name]
     literal = dr.lit(value)
     assert (literal, f"{literal}", str(literal)) == (text, text, text)
@@ -78,7 +78,7 @@ def test_a_literal_has_one_value_in_all_sql(name: str) -> None:
     assert ids([("v", "=", literal)]) == ids([("v", "=", plain)]) == [1]
     assert ids([("v", "in", [literal])]) == [1]
     assert ids(f"v IN {dr.lit([plain, plain])}") == [1]
-    # a formula, by which expressions are computed
+    # functions are evaluated as formulas
     assert ids(f"coalesce(v, {literal}) = {literal}") == [1, 2, 3]
     table.update("id = 2", {"v": literal})
     if not isinstance(value, (str, uuid.UUID)):  # a string is an expression
@@ -96,9 +96,7 @@ def test_null_and_lists() -> None:
 
 @pytest.mark.parametrize("unit", ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns"])
 def test_timestamps_of_numpy(tmp_path: Path, unit: str) -> None:
-    timestamp = numpy.datetime64(
-        "1970-01-01", unit
-    )  # pandas has ns, and numpy's item() then returns a number
+    timestamp = numpy.datetime64("1970-01-01", unit)  # item() returns an int if the unit is ns
     types = {"at": pa.timestamp("us", "UTC"), "n": pa.timestamp("us"), "d": pa.date32()}
     table = dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64(), **types}))
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -114,7 +112,7 @@ def test_timestamps_of_numpy(tmp_path: Path, unit: str) -> None:
     assert (row["at"], row["n"], row["d"]) == (epoch, naive, epoch.date())
 
 
-def moments_that_no_table_has() -> Iterator[Any]:
+def unsupported_timestamps() -> Iterator[Any]:
     yield numpy.datetime64("2026-01-01T00:00:00.000000001", "ns")
     for unit in ("ps", "fs", "as"):
         yield numpy.datetime64(1, unit)
@@ -126,7 +124,7 @@ def moments_that_no_table_has() -> Iterator[Any]:
         yield pandas.Timestamp("2026-01-01T00:00:00.000000001")
 
 
-@pytest.mark.parametrize("timestamp", list(moments_that_no_table_has()), ids=str)
+@pytest.mark.parametrize("timestamp", list(unsupported_timestamps()), ids=str)
 def test_timestamps_out_of_range(timestamp: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.lit(timestamp)
@@ -134,7 +132,7 @@ def test_timestamps_out_of_range(timestamp: Any) -> None:
 
 
 @pytest.mark.parametrize("unit", ["ps", "fs", "as"])
-def test_timestamps_of_numpy_in_nanoseconds(unit: str) -> None:
+def test_timestamps_of_numpy_in_fractions_of_nanoseconds(unit: str) -> None:
     timestamp = numpy.datetime64(3, "us").astype(f"datetime64[{unit}]")
     assert dr.lit(timestamp) == "TIMESTAMP_NTZ '1970-01-01T00:00:00.000003'"
 
@@ -164,19 +162,20 @@ def test_nulls_of_libraries(null: Any, rows: dr.Table, tmp_path: Path) -> None:
         value, none = ([null], [None]) if operator == "in" else (null, None)
         with_null = snapshot.scan(filter=[("id", operator, value)]).count()
         assert with_null == snapshot.scan(filter=[("id", operator, none)]).count()
-    table = dr.write(tmp_path / "t", {"id": [1]}) and dr.Table(tmp_path / "t")
+    dr.write(tmp_path / "t", {"id": [1]})
+    table = dr.Table(tmp_path / "t")
     table.update("id = 1", {"id": null})
     assert table.snapshot().scan().to_arrow()["id"].to_pylist() == [None]
 
 
 @pytest.mark.parametrize("value", [[], (), Decimal("1e40"), 2**130])
-def test_values_that_sql_cannot_say(value: Any) -> None:
+def test_values_without_a_literal(value: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.lit(value)
     assert caught.value.code == "filter.literal"
 
 
-def test_texts_that_are_no_unicode(rows: dr.Table) -> None:
+def test_lone_surrogates_are_refused(rows: dr.Table) -> None:
     for write in (dr.lit, lambda text: rows.snapshot().scan(filter=[("name", "=", text)])):
         with pytest.raises(dr.InvalidArgumentError, match="surrogates") as caught:
             write("a\ud800")

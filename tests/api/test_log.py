@@ -1,4 +1,4 @@
-"""The logger ``deltareplay``: listed, read, repaired and retried files, and never a secret."""
+"""The logger ``deltareplay``: reads, skipped problems, commits and retries, without secrets."""
 
 from __future__ import annotations
 
@@ -14,48 +14,49 @@ import deltareplay as dr
 
 
 @pytest.fixture
-def log_of(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def debug_log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    """The records of the logger ``deltareplay``, of all levels."""
     caplog.set_level(logging.DEBUG, logger="deltareplay")
     return caplog
 
 
-def test_listed_and_read_files(events: logs.LogBuilder, log_of) -> None:
+def test_listed_and_read_files(events: logs.LogBuilder, debug_log) -> None:
     dr.Table(events.uri).snapshot().files()
-    assert {record.name for record in log_of.records} == {"deltareplay"}
-    assert "opened version 2 of Table('file://" in log_of.text
-    listed = [record.args for record in log_of.records if "files listed" in record.msg]
+    assert {record.name for record in debug_log.records} == {"deltareplay"}
+    assert "opened version 2 of Table('file://" in debug_log.text
+    listed = [record.args for record in debug_log.records if "files listed" in record.msg]
     assert sum(files for files, _, _ in listed) == 3
     sizes = sum(path.stat().st_size for path in (events.table / "_delta_log").glob("*.json"))
     assert sum(read for _, read, _ in listed) >= sizes
 
 
-def test_repairs(events: logs.LogBuilder, log_of) -> None:
+def test_skipped_problems_are_warnings(events: logs.LogBuilder, debug_log) -> None:
     (events.table / "_delta_log" / "_last_checkpoint").write_text("nonsense")
     with pytest.warns(dr.DeltaReplayWarning):
         dr.Table(events.uri).snapshot()
-    (warning,) = [record for record in log_of.records if record.levelname == "WARNING"]
+    (warning,) = [record for record in debug_log.records if record.levelname == "WARNING"]
     assert "_last_checkpoint" in warning.getMessage()
 
 
-def test_commits_and_retries(tmp_path, log_of) -> None:
-    empty = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
-    slow = empty.transaction()
-    empty.append([{"id": 1}])
-    slow.add("a.parquet", size=1)
-    assert slow.commit() == 2
-    assert "committed version 1: {" in log_of.text
-    assert "retried: other writers were first 1 times" in log_of.text
-    assert "committed version 2 of Table(" in log_of.text
+def test_commits_and_retries(tmp_path, debug_log) -> None:
+    table = dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
+    transaction = table.transaction()
+    table.append([{"id": 1}])
+    transaction.add("a.parquet", size=1)
+    assert transaction.commit() == 2
+    assert "committed version 1: {" in debug_log.text
+    assert "retried: other writers were first 1 times" in debug_log.text
+    assert "committed version 2 of Table(" in debug_log.text
 
 
-def test_no_secret(events: logs.LogBuilder, log_of) -> None:
+def test_secrets_are_not_logged(events: logs.LogBuilder, debug_log) -> None:
     options = {"aws_secret_access_key": "s3cret"}
     dr.Table(events.uri, options).snapshot().files()
-    assert "storage_options=<aws_secret_access_key>" in log_of.text
-    assert "s3cret" not in log_of.text
+    assert "storage_options=<aws_secret_access_key>" in debug_log.text
+    assert "s3cret" not in debug_log.text
 
 
-def test_nothing_is_written_unless_logging_is_configured(events: logs.LogBuilder) -> None:
+def test_logging_is_silent_unless_configured(events: logs.LogBuilder) -> None:
     (events.table / "_delta_log" / "_last_checkpoint").write_text("nonsense")
     code = "import logging, sys, deltareplay as dr; dr.Table(sys.argv[1]).snapshot()"
     done = subprocess.run(
@@ -67,10 +68,10 @@ def test_nothing_is_written_unless_logging_is_configured(events: logs.LogBuilder
     assert done.stdout + done.stderr == ""
 
 
-def test_counting_rows_counts_files_and_bytes(events: logs.LogBuilder, log_of) -> None:
+def test_num_rows_counts_files_and_bytes_too(events: logs.LogBuilder, debug_log) -> None:
     snapshot = dr.Table(events.uri).snapshot()
     assert snapshot.num_rows == 6
-    assert "bytes read" in log_of.text
-    log_of.clear()
+    assert "bytes read" in debug_log.text
+    debug_log.clear()
     assert (snapshot.num_files, snapshot.size_in_bytes) == (2, 500)
-    assert "bytes read" not in log_of.text
+    assert "bytes read" not in debug_log.text

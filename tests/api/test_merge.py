@@ -96,7 +96,7 @@ def test_upsert(tmp_path: Path) -> None:
     result = values(table)
     assert result.pop(30) == 300
     assert result == {**{number: number for number in range(10)}, 4: 40}
-    assert table.snapshot().num_files == 2, "that without such a row, and the new one"
+    assert table.snapshot().num_files == 2, "the unchanged file and the new one"
 
 
 def test_inserts_alone_append(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ def test_inserts_alone_append(tmp_path: Path) -> None:
     assert done.metrics["numTargetFilesRemoved"] == 0
     assert done.metrics["numTargetChangeFilesAdded"] == 0
     assert set(values(table)) == {*range(10), 20, 21}
-    again = table.merge(SOURCE, "id").when_not_matched_insert_all().execute()
-    assert again.version is None
+    repeated = table.merge(SOURCE, "id").when_not_matched_insert_all().execute()
+    assert repeated.version is None
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_constants_as_conditions(tmp_path: Path, on: str, matches: int) -> None:
         table.merge([{"id": 1}], ["false"]).when_matched_delete().execute()
 
 
-def test_other_names(tmp_path: Path) -> None:
+def test_aliases_and_names_of_keys(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     source = pa.table({"key": [2], "n": [20]})
     merge = table.merge(source, {"key": "id"}, source_alias="s", target_alias="t")
@@ -155,7 +155,7 @@ def test_other_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["copies", "vectors"])
-def test_several_rows_for_one(mode: str, tmp_path: Path) -> None:
+def test_several_source_rows_match_one_row(mode: str, tmp_path: Path) -> None:
     table = filled(tmp_path / "t", MODES[mode], [])
     source = pa.table({"id": [4, 4, 5], "v": [1, 2, 3]})
     before = sorted((tmp_path / "t").rglob("*"))
@@ -163,59 +163,52 @@ def test_several_rows_for_one(mode: str, tmp_path: Path) -> None:
         table.merge(source, "id").when_matched_update({"v": "source.v"}).execute()
     assert caught.value.code == "rows.ambiguous"
     assert sorted((tmp_path / "t").rglob("*")) == before
-    # conditions of clauses are not considered
+    # the condition of a clause does not make the match unambiguous
     with pytest.raises(dr.InvalidArgumentError, match="refine `on`"):
         table.merge(source, "id").when_matched_update({"v": "source.v"}, "source.v >= 2").execute()
     on = "target.id = source.id AND source.v >= 2"
     table.merge(source, on).when_matched_update({"v": "source.v"}).execute()
     assert values(table) == {**{number: number for number in range(10)}, 4: 2, 5: 3}
-    # it does not matter which
+    # inserts and deletes allow several matches
     assert table.merge(source, "id").when_not_matched_insert_all().execute().version is None
     table.merge(source, "id").when_matched_delete().execute()
     assert set(values(table)) == set(range(10)) - {4, 5}
 
 
-WRONG: list[tuple[str, Any, str]] = [
-    ("no clause", lambda merge: merge, "rows.merge"),
-    (
-        "two without a condition",
+WRONG: dict[str, tuple[Any, str]] = {
+    "no clause": (lambda merge: merge, "rows.merge"),
+    "two clauses without a condition": (
         lambda merge: merge.when_matched_delete().when_matched_update({"v": 1}),
         "rows.merge",
     ),
-    (
-        "a column that is not there",
-        lambda merge: merge.when_matched_update({"x": 1}),
-        "rows.column",
-    ),
-    (
-        "an expression that is none",
+    "an unknown column": (lambda merge: merge.when_matched_update({"x": 1}), "rows.column"),
+    "an incomplete expression": (
         lambda merge: merge.when_matched_update({"v": "source."}),
         "formula.syntax",
     ),
-    (
-        "a condition that is none",
+    "a condition that is not boolean": (
         lambda merge: merge.when_matched_delete("source.v"),
         "formula.type",
     ),
-    (
-        "an insert of a column that is not there",
+    "an insert of an unknown column": (
         lambda merge: merge.when_not_matched_insert({"x": "source.v"}),
         "rows.column",
     ),
-]
+}
 
 
-@pytest.mark.parametrize(("what", "add", "code"), WRONG, ids=[what for what, *_ in WRONG])
-def test_clauses_that_cannot_be(what: str, add: Any, code: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", WRONG)
+def test_invalid_clauses_are_refused(case: str, tmp_path: Path) -> None:
+    add, code = WRONG[case]
     table = filled(tmp_path / "t", {}, [])
     with pytest.raises(dr.InvalidArgumentError) as caught:
         add(table.merge(SOURCE, "id")).execute()
-    assert caught.value.code == code, what
+    assert caught.value.code == code
     assert table.snapshot().version == 2
 
 
-def test_every_pair_is_looked_at_in_small_steps(tmp_path: Path) -> None:
-    """Without an equality; far more pairs than are held at once."""
+def test_a_join_without_an_equality(tmp_path: Path) -> None:
+    """There are far more pairs of rows than are held at once."""
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("v", pa.int64())]))
     table.append(pa.table({"id": range(2000), "v": range(2000)}))
     source = pa.table({"low": range(0, 4000, 10), "high": range(1, 4001, 10)})
@@ -232,7 +225,7 @@ def test_every_pair_is_looked_at_in_small_steps(tmp_path: Path) -> None:
     assert all(by_id[number] == (number if number % 10 else -number) for number in range(2000))
 
 
-def test_columns_that_cannot_be_added(tmp_path: Path) -> None:
+def test_invalid_join_conditions_are_refused(tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     for on, code in (("nothing", "formula.column"), ("target.id + 1", "formula.type")):
         with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -240,6 +233,6 @@ def test_columns_that_cannot_be_added(tmp_path: Path) -> None:
         assert caught.value.code == code
 
 
-def test_a_merge_cannot_be_made_by_hand() -> None:
+def test_a_merge_is_created_by_a_table_only() -> None:
     with pytest.raises(TypeError, match=r"Table\.merge"):
         dr.Merge()

@@ -40,7 +40,7 @@ def rows(table: dr.Table) -> list[dict[str, Any]]:
     ],
     ids=["plain", "vectors", "mapped"],
 )
-def test_all_columns_of_the_source_join(properties: dict[str, str], tmp_path: Path) -> None:
+def test_all_columns_of_the_source_are_added(properties: dict[str, str], tmp_path: Path) -> None:
     table = create(tmp_path, **properties)
     merge = table.merge(SOURCE, "id", schema_mode="merge")
     done = merge.when_matched_update_all().when_not_matched_insert_all().execute()
@@ -53,7 +53,7 @@ def test_all_columns_of_the_source_join(properties: dict[str, str], tmp_path: Pa
     ]
 
 
-def test_columns_that_a_clause_names_join(tmp_path: Path) -> None:
+def test_columns_of_a_clause_are_added(tmp_path: Path) -> None:
     table = create(tmp_path)
     source = [{"id": 2, "note": "x", "other": 1}]
     merge = table.merge(source, "id", schema_mode="merge")
@@ -62,7 +62,7 @@ def test_columns_that_a_clause_names_join(tmp_path: Path) -> None:
     assert [row["note"] for row in rows(table)] == [None, "X"]
 
 
-def test_parts_that_a_clause_names_join(tmp_path: Path) -> None:
+def test_fields_of_a_clause_are_added(tmp_path: Path) -> None:
     table = create(tmp_path)
     merge = table.merge(SOURCE, "id", schema_mode="merge")
     merge.when_matched_update({"s.C": "source.s.c", "`note`": "'n'"}).execute()
@@ -72,7 +72,7 @@ def test_parts_that_a_clause_names_join(tmp_path: Path) -> None:
     ]
 
 
-def test_a_whole_struct_joins_with_its_parts(tmp_path: Path) -> None:
+def test_a_struct_is_assigned_with_its_new_fields(tmp_path: Path) -> None:
     table = create(tmp_path)
     merge = table.merge(SOURCE, "id", schema_mode="merge")
     merge.when_matched_update({"s": "source.s"}).execute()
@@ -92,14 +92,14 @@ def test_columns_are_added_even_without_new_rows(tmp_path: Path) -> None:
     assert rows(table) == [{**row, "GRÖßE": None} for row in ROWS]
 
 
-def test_rows_that_the_source_lacks_bring_nothing(tmp_path: Path) -> None:
+def test_clauses_without_source_rows_add_no_columns(tmp_path: Path) -> None:
     table = create(tmp_path)
     merge = table.merge(SOURCE, "id", schema_mode="merge")
     with pytest.raises(dr.InvalidArgumentError, match=r"no column .note"):
         merge.when_not_matched_by_source_update({"note": "'x'"}).execute()
 
 
-def test_nothing_is_added_by_default(tmp_path: Path) -> None:
+def test_columns_are_not_added_by_default(tmp_path: Path) -> None:
     table = create(tmp_path)
     for clause in ("when_matched_update_all", "when_not_matched_insert_all"):
         with pytest.raises(dr.InvalidArgumentError):
@@ -114,8 +114,8 @@ def test_nothing_is_added_by_default(tmp_path: Path) -> None:
     assert [row["id"] for row in rows(table)] == [1]
 
 
-#: Types of first values, and two of these.
-FIRST: list[tuple[pa.DataType, list[Any]]] = [
+#: Types, and two values of each.
+FIRST_VALUES: list[tuple[pa.DataType, list[Any]]] = [
     (pa.string(), ["x", "y"]),
     (pa.list_(pa.struct([("a", pa.int32())])), [[{"a": 1}], []]),
     (pa.struct([("a", pa.int32()), ("b", pa.string())]), [{"a": 1, "b": "x"}, None]),
@@ -123,7 +123,7 @@ FIRST: list[tuple[pa.DataType, list[Any]]] = [
 
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
-@pytest.mark.parametrize(("arrow", "values"), FIRST, ids=["text", "list", "struct"])
+@pytest.mark.parametrize(("arrow", "values"), FIRST_VALUES, ids=["text", "list", "struct"])
 @pytest.mark.parametrize("call", ["merge", "append"])
 def test_a_column_of_nulls_gets_the_type_of_its_first_values(
     call: str, arrow: pa.DataType, values: list[Any], mapping: str, tmp_path: Path
@@ -159,21 +159,19 @@ def test_a_field_of_nulls_gets_the_type_of_its_first_values(tmp_path: Path) -> N
     table.append([first])
     table.update("id = 1", {"id": "2"})
     typed = pa.struct([("a", pa.int32()), ("b", pa.string())])
-    argument = pa.schema([("id", pa.int64()), ("s", typed), ("l", pa.list_(typed))])
+    source_schema = pa.schema([("id", pa.int64()), ("s", typed), ("l", pa.list_(typed))])
     second = {"id": 3, "s": {"a": 3, "b": "x"}, "l": [{"a": 4, "b": "y"}]}
-    table.append(pa.Table.from_pylist([second], argument), schema_mode="merge")
+    table.append(pa.Table.from_pylist([second], source_schema), schema_mode="merge")
     assert rows(table) == [{**first, "id": 2}, second]
 
 
 @pytest.mark.parametrize(
     "arrow", [pa.list_(pa.null()), pa.struct([("x", pa.null())])], ids=["list", "struct"]
 )
-def test_columns_of_parts_that_are_all_null_are_not_written(
-    arrow: pa.DataType, tmp_path: Path
-) -> None:
+def test_nested_types_of_nulls_are_refused(arrow: pa.DataType, tmp_path: Path) -> None:
     """delta-spark refuses them, too."""
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]))
-    argument = pa.table({"id": [1], "v": pa.array([None], arrow)})
+    source = pa.table({"id": [1], "v": pa.array([None], arrow)})
     with pytest.raises(dr.UnsupportedFeatureError, match=r"arrays of void|only void fields"):
-        table.append(argument, schema_mode="merge")
+        table.append(source, schema_mode="merge")
     assert table.snapshot().version == 0

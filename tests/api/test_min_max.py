@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import actions, logs, vectors
+from support import logs, vectors
 
 import deltareplay as dr
 
@@ -23,14 +23,14 @@ SCHEMA = [
 ]
 
 
-def add(path: str, low: dict[str, Any], high: dict[str, Any], **more: Any) -> actions.Action:
+def add(path: str, low: dict[str, Any], high: dict[str, Any], **more: Any) -> logs.Action:
     stats = {"numRecords": 4, "minValues": low, "maxValues": high, "nullCount": {}}
     for name in ("n", "day", "price"):
         stats["nullCount"][name] = 0 if name in low else 4
     stats["nullCount"]["s"] = {"n": 0}
     stats.update(more.pop("stats", {}))
     partition = {"p": more.pop("p", "2026-01-01")}
-    return actions.add(path, stats=actions.dumps(stats), partition_values=partition, **more)
+    return logs.add(path, stats=logs.dumps(stats), partition_values=partition, **more)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""``Table.changes`` if rows must be matched: by key, id or values; and net changes."""
+"""``Table.changes``: net changes, and rows that are matched by key, row id or values."""
 
 from __future__ import annotations
 
@@ -6,44 +6,22 @@ from typing import Any
 
 import pytest
 from support import data, feed, logs
+from support.feed import SEED_CHANGES, changed_rows
 
 import deltareplay as dr
-
-#: The output for the three commits in the document on change queries.
-FULL = {
-    ("jack", "apple", "insert", 1),
-    ("sarah", "orange", "insert", 1),
-    ("john", "pineapple", "insert", 1),
-    ("jack", "apple", "update_preimage", 2),
-    ("jack", "banana", "update_postimage", 2),
-    ("john", "pineapple", "delete", 3),
-}
-
-
-def changed_rows(changes: dr.Changes) -> set[tuple[Any, ...]]:
-    """Return the changes without timestamps; fails on duplicates."""
-    rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
-    result = [tuple(row.values()) for row in rows]
-    assert len(result) == len(set(result))
-    return set(result)
-
-
-@pytest.fixture(params=[False, True], ids=["cow", "mor"])
-def fed(log: logs.LogBuilder, request: pytest.FixtureRequest) -> dr.Table:
-    """The seed's table with its change data feed."""
-    feed.seed(log, vectors=request.param, feed=True)
-    return dr.Table(log.uri)
 
 
 @pytest.mark.parametrize("vectors", [False, True], ids=["cow", "mor"])
 def test_without_a_feed_rows_are_compared(log: logs.LogBuilder, vectors: bool) -> None:
     feed.seed(log, vectors=vectors)
     table = dr.Table(log.uri)
-    first = ("jack", "apple"), ("jack", "banana")
-    pair = {(*first[0], "update_preimage", 2), (*first[1], "update_postimage", 2)}
-    apart = {(*first[0], "delete", 2), (*first[1], "insert", 2)}
-    assert changed_rows(table.changes(0, key=["name"])) == FULL
-    assert changed_rows(table.changes(0)) == (FULL - pair) | apart
+    images = {
+        ("jack", "apple", "update_preimage", 2),
+        ("jack", "banana", "update_postimage", 2),
+    }
+    unmatched = {("jack", "apple", "delete", 2), ("jack", "banana", "insert", 2)}
+    assert changed_rows(table.changes(0, key=["name"])) == SEED_CHANGES
+    assert changed_rows(table.changes(0)) == (SEED_CHANGES - images) | unmatched
     assert changed_rows(table.changes(3)) == {("john", "pineapple", "delete", 3)}
     ways = table.changes(0, key=["name"]).explain()["way"].to_pylist()
     assert ways == ["nothing", "files", "key", "deletion vectors" if vectors else "key"]
@@ -108,7 +86,7 @@ def test_the_net_changes_of_a_range(
     assert set(changes.explain()["way"].to_pylist()) <= {"key", "nothing"}
 
 
-def test_kinds_that_need_row_identity_have_a_remedy(log: logs.LogBuilder) -> None:
+def test_kinds_that_need_row_identity_name_a_remedy(log: logs.LogBuilder) -> None:
     feed.seed(log, vectors=False)
     table = dr.Table(log.uri)
     for kind in ("upsert", "append-only"):
@@ -126,14 +104,14 @@ def test_kinds_that_need_row_identity_have_a_remedy(log: logs.LogBuilder) -> Non
     assert "enable row tracking or pass `key`" in net.explain()["reason"].to_pylist()[0]
 
 
-def test_a_key_that_is_none(log: logs.LogBuilder) -> None:
+def test_a_key_that_is_not_unique(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long", v="long"))
     first = data.write(log.table, "1.parquet", {"id": [1, 1, 2], "v": [1, 2, 3]})
     log.commit(first)
     second = data.write(log.table, "2.parquet", {"id": [1, 1, 2], "v": [1, 9, 3]})
     log.commit(feed.removal(first), second)
     table = dr.Table(log.uri)
-    # one of the two rows was carried over, so that the other one is known
+    # one of the two rows was copied, so the other one was updated
     assert changed_rows(table.changes(2, key=["id"])) == {
         (1, 2, "update_preimage", 2),
         (1, 9, "update_postimage", 2),
@@ -158,13 +136,13 @@ def test_a_key_that_is_none(log: logs.LogBuilder) -> None:
         ({"kind": "upsert", "deleted": "perhaps"}, "changes.deleted"),
     ],
 )
-def test_unknown_kinds(fed: dr.Table, arguments: dict[str, Any], code: str) -> None:
+def test_invalid_kinds_are_refused(table: dr.Table, arguments: dict[str, Any], code: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        fed.changes(0, **arguments)
+        table.changes(0, **arguments)
     assert caught.value.code == code
 
 
-def test_row_ids_that_are_missing_or_twice(log: logs.LogBuilder) -> None:
+def test_row_ids_that_are_duplicate_or_not_kept(log: logs.LogBuilder) -> None:
     names = {
         "delta.enableRowTracking": "true",
         "delta.rowTracking.materializedRowIdColumnName": "_id",

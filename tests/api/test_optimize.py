@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.writing import MODES, actions, bodies
+from support.writing import MODES, bodies
 
 import deltareplay as dr
 from deltareplay import _native
@@ -63,7 +63,7 @@ def raises(code: str, call: Any) -> dr.DeltaReplayError:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_small_files_become_one(mode: str, tmp_path: Path) -> None:
+def test_small_files_are_compacted(mode: str, tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, SCHEMA, (), MODES[mode])
     for start in (0, 10, 20):
         table.append([{"id": number, "p": None, "v": 1.5} for number in range(start, start + 10)])
@@ -104,7 +104,7 @@ def test_small_files_become_one(mode: str, tmp_path: Path) -> None:
     assert table.verify().findings == ()
 
 
-def test_partitions_are_packed_by_themselves(tmp_path: Path) -> None:
+def test_partitions_are_compacted_separately(tmp_path: Path) -> None:
     table = filled(tmp_path, 6, ["p"])
     before = rows_of(table)
     done = table.optimize("p = 'a'")
@@ -118,7 +118,7 @@ def test_partitions_are_packed_by_themselves(tmp_path: Path) -> None:
     assert rows_of(table) == before
 
 
-def test_the_target_is_that_of_the_call_or_of_the_table(tmp_path: Path) -> None:
+def test_the_target_size_is_an_argument_or_a_property(tmp_path: Path) -> None:
     table = filled(tmp_path)
     size = max(table.snapshot().files()["size"].to_pylist())
     assert table.optimize(target_file_size=size // 2).version is None  # none is smaller
@@ -133,11 +133,11 @@ def test_the_target_is_that_of_the_call_or_of_the_table(tmp_path: Path) -> None:
     raises("argument.range", lambda: table.optimize(target_file_size=0))
 
 
-def test_files_with_many_deleted_rows_are_rewritten_whatever_their_size(tmp_path: Path) -> None:
+def test_files_with_many_deleted_rows_are_rewritten_at_any_size(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path, SCHEMA, (), {"delta.enableDeletionVectors": "true"})
     table.append([{"id": number, "p": "x", "v": 0.5} for number in range(100)])
     table.delete("id < 5")
-    assert table.optimize().version is None  # 5 % are not more than 5 %
+    assert table.optimize().version is None  # exactly 5 % of the rows are deleted
     table.delete("id < 6")
     done = table.optimize(target_file_size=1)
     assert done.metrics["numDeletionVectorsRemoved"] == 1
@@ -147,7 +147,9 @@ def test_files_with_many_deleted_rows_are_rewritten_whatever_their_size(tmp_path
 
 
 @pytest.mark.parametrize("tracked", ["true", "false"])
-def test_a_purge_rewrites_what_was_dropped(tracked: str, tmp_path: Path) -> None:
+def test_purge_rewrites_files_with_deleted_rows_or_dropped_columns(
+    tracked: str, tmp_path: Path
+) -> None:
     properties = {"enableDeletionVectors": "true", "columnMapping.mode": "name"}
     table = filled(tmp_path, 3, enableRowTracking=tracked, **properties)
     table.delete("id = 0")
@@ -170,9 +172,8 @@ def test_a_purge_rewrites_what_was_dropped(tracked: str, tmp_path: Path) -> None
     raises("optimize.purge", lambda: table.optimize(purge=True, z_order_by=["id"]))
 
 
-def test_streams_of_the_table_see_nothing(tmp_path: Path) -> None:
-    reported = {"appendOnly": "true", "enableChangeDataFeed": "true"}
-    table = filled(tmp_path, 3, **reported)  # no row is deleted: append-only tables allow it
+def test_streams_and_changes_do_not_see_an_optimize(tmp_path: Path) -> None:
+    table = filled(tmp_path, 3, appendOnly="true", enableChangeDataFeed="true")
     stream = table.follow(starting_version="latest", available_now=False)
     done = table.optimize(z_order_by=["v"])
     assert done.version is not None
@@ -220,14 +221,14 @@ def test_z_order_gives_files_narrow_ranges_of_both_columns(tracked: str, tmp_pat
     assert json.loads(info["operationParameters"]["clusterBy"]) == []
     for action in bodies(table, table.snapshot().version, "add"):
         assert action["dataChange"] is False
-    # less than half of each column, where it was all of it
+    # a file covers less than half of the range of each column; before, it covered all of it
     assert sum(most - least for least, most in ranges(table, "x")) < 16 * 64
     assert sum(int(most) - int(least) for least, most in ranges(table, "y")) < 16 * 64
     left = table.snapshot().scan(filter="x = 5 AND y = '0007'").files().num_rows
     assert left <= 2
 
 
-def test_one_column_is_put_in_its_plain_order(tmp_path: Path) -> None:
+def test_one_z_order_column_sorts_the_rows(tmp_path: Path) -> None:
     table = grid(tmp_path, 64, 4)
     size = table.snapshot().size_in_bytes
     table.optimize(z_order_by=["id"], target_file_size=size // 4)
@@ -257,7 +258,7 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_rows_are_put_in_order_by_every_type_with_nulls_first(name: str, tmp_path: Path) -> None:
+def test_every_type_is_ordered_with_nulls_first(name: str, tmp_path: Path) -> None:
     kind, values = VALUES[name]
     rows = [*values, None, *values, None]
     struct = pa.struct([("part", kind)])
@@ -344,50 +345,52 @@ def test_a_clustering_that_names_no_column_is_refused(tmp_path: Path) -> None:
 
 
 def planned(table: dr.Table, **options: Any) -> _native.OptimizePlan:
-    argument = {"z_order_by": [], "purge": False, "target_file_size": None, **options}
-    return _native.OptimizePlan(table.native, table.snapshot().native, None, **argument)
+    arguments = {"z_order_by": [], "purge": False, "target_file_size": None, **options}
+    return _native.OptimizePlan(table.native, table.snapshot().native, None, **arguments)
 
 
-def facts(table: dr.Table) -> Any:
+def definition_of(table: dr.Table) -> Any:
     snapshot = table.snapshot()
     return snapshot.metadata, snapshot.protocol
 
 
-ASKED = options(None, None, None, None, True, 60.0)
+COMMIT_OPTIONS = options(None, None, None, None, True, 60.0)
 
 
 def packed(table: dr.Table, plan: _native.OptimizePlan) -> list[tuple[int, str]]:
-    reported = facts(table)
-    bins = enumerate(plan.bins())
-    return [(bin, _native.pack_files(table.native, reported, split, 1)) for bin, split in bins]
+    definition = definition_of(table)
+    return [
+        (number, _native.pack_files(table.native, definition, split, 1))
+        for number, split in enumerate(plan.bins())
+    ]
 
 
-def test_appends_at_the_same_time_are_no_conflict(tmp_path: Path) -> None:
+def test_concurrent_appends_do_not_conflict(tmp_path: Path) -> None:
     table = filled(tmp_path)
     plan = planned(table)
     table.append([{"id": 99, "p": "a", "v": 0.0}])
-    version, metrics, _ = plan.commit(packed(table, plan), ASKED)
+    version, metrics, _ = plan.commit(packed(table, plan), COMMIT_OPTIONS)
     assert (version, metrics["numRemovedFiles"]) == (6, "4")
     assert len(rows_of(table)) == 41
     assert table.snapshot().num_files == 2
 
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
-def test_a_delete_at_the_same_time_is_a_conflict(vectors: str, tmp_path: Path) -> None:
+def test_a_concurrent_delete_conflicts(vectors: str, tmp_path: Path) -> None:
     table = filled(tmp_path, enableDeletionVectors=vectors)
     plan = planned(table)
     added = packed(table, plan)
     table.delete("id = 5")
     before = parquet_files(tmp_path)
     with pytest.raises(dr.CommitConflictError) as caught:
-        plan.commit(added, ASKED)
+        plan.commit(added, COMMIT_OPTIONS)
     assert caught.value.code == "conflict.delete_read"
     assert len(before - parquet_files(tmp_path)) == len(added)  # the written files are deleted
     assert [row["id"] for row in rows_of(table)] == [number for number in range(40) if number != 5]
 
 
 @pytest.mark.parametrize("z_order_by", [[], ["id"]], ids=["packed", "ordered"])
-def test_a_failure_leaves_no_file_behind(
+def test_a_failure_leaves_no_files(
     z_order_by: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scratch = tmp_path / "scratch"
@@ -405,7 +408,7 @@ def test_a_failure_leaves_no_file_behind(
     assert table.snapshot().version == 4
 
 
-def test_tasks_of_another_process_do_the_same(tmp_path: Path) -> None:
+def test_rows_are_ordered_in_separate_tasks(tmp_path: Path) -> None:
     table = grid(tmp_path, 32, 4)
     before = rows_of(table)
     plan = planned(table, z_order_by=["x", "y"], target_file_size=10_000)
@@ -416,18 +419,18 @@ def test_tasks_of_another_process_do_the_same(tmp_path: Path) -> None:
         _native.spill_piece(table.native, order, piece, f"spilled/{number}")
         for number, piece in enumerate(pieces)
     ]
-    reported = facts(table)
+    definition = definition_of(table)
 
     def added() -> list[tuple[int, str]]:
         return [
-            (0, _native.write_ordered(table.native, reported, order, file, spilled))
+            (0, _native.write_ordered(table.native, definition, order, file, spilled))
             for file in range(files)
         ]
 
-    version, _, _ = plan.commit(added(), ASKED)
+    version, _, _ = plan.commit(added(), COMMIT_OPTIONS)
     assert version == 5
     assert rows_of(table) == before
-    raises("split.json", lambda: _native.pack_files(table.native, reported, "{}", 1))
+    raises("split.json", lambda: _native.pack_files(table.native, definition, "{}", 1))
     raises("optimize.task", lambda: _native.spill_piece(table.native, "{}", pieces[0], "x"))
     for path in (tmp_path / "spilled").iterdir():
         path.write_bytes(bytes(path.stat().st_size))
@@ -463,7 +466,6 @@ def test_only_partitions_that_were_written_to_are_compacted(tmp_path: Path) -> N
     assert sorted({dict(file["partitionValues"])["p"] for file in files}) == ["a", "b"]
     assert sum(dict(file["partitionValues"])["p"] == "a" for file in files) == 1
     assert len(files) == 56
-    assert [line for line in actions(table, table.snapshot().version) if "commitInfo" in line]
 
 
 def test_a_compaction_that_fails_is_a_warning(tmp_path: Path) -> None:

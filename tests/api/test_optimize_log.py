@@ -29,7 +29,7 @@ def test_a_long_tail(tmp_path: Path) -> None:
     assert advice.with_compaction["size_in_bytes"] == written.size_in_bytes
 
 
-def test_behind_a_checkpoint(tmp_path: Path) -> None:
+def test_after_a_checkpoint(tmp_path: Path) -> None:
     table = plain(tmp_path)
     table.checkpoint()
     advice = table.optimize_log()

@@ -12,28 +12,28 @@ import deltareplay as dr
 
 
 @pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
-def test_table(table: dr.Table, protocol: int) -> None:
-    arrived = pickle.loads(pickle.dumps(table, protocol))
+def test_a_table(table: dr.Table, protocol: int) -> None:
+    unpickled = pickle.loads(pickle.dumps(table, protocol))
 
-    assert arrived == table
-    assert arrived.snapshot().version == 2
+    assert unpickled == table
+    assert unpickled.snapshot().version == 2
 
 
 def test_a_pickled_table_keeps_its_options() -> None:
     table = dr.Table("s3://bucket/t", {"aws_region": "r"}, ["s3://other"], strict=True)
-    arrived = pickle.loads(pickle.dumps(table))
+    unpickled = pickle.loads(pickle.dumps(table))
 
-    assert arrived == table
-    assert repr(arrived) == repr(table)
+    assert unpickled == table
+    assert repr(unpickled) == repr(table)
 
 
 def test_a_snapshot_is_opened_again_at_its_version(events: logs.LogBuilder) -> None:
     snapshot = dr.Table(events.uri).snapshot(version=1)
     events.commit(logs.add("d"))
-    for arrived in (pickle.loads(pickle.dumps(snapshot)), copy.copy(snapshot)):
-        assert arrived.version == 1
-        assert arrived.files().equals(snapshot.files())
-        assert arrived.update().version == events.version
+    for copied in (pickle.loads(pickle.dumps(snapshot)), copy.copy(snapshot)):
+        assert copied.version == 1
+        assert copied.files().equals(snapshot.files())
+        assert copied.update().version == events.version
 
 
 def test_a_snapshot_stays_strict(events: logs.LogBuilder) -> None:

@@ -16,7 +16,7 @@ from deltareplay.spark.storage.hadoop_path import root_in_spark
 SCHEMA = pa.schema({"id": pa.int64()})
 UNKNOWN = ("dbfs:/x", "viewfs://host/t", "wasb://c@a.blob.core.windows.net/t", "foo:bar", "a:b/c")
 #: All ways to pass the location of a table.
-ENTRANCES: dict[str, Callable[[str], object]] = {
+CALLS: dict[str, Callable[[str], object]] = {
     "Table": lambda location: dr.Table(location),
     "is_table": lambda location: dr.is_table(location),
     "create_table": lambda location: dr.create_table(location, SCHEMA),
@@ -39,25 +39,27 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("location", UNKNOWN)
-@pytest.mark.parametrize("entrance", ENTRANCES)
-def test_an_unknown_scheme_is_no_directory(home: Path, entrance: str, location: str) -> None:
+@pytest.mark.parametrize("call", CALLS)
+def test_unknown_schemes_are_refused(home: Path, call: str, location: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        ENTRANCES[entrance](location)
+        CALLS[call](location)
     assert caught.value.code == "uri.scheme"
-    for word in (f"`{location.split(':')[0]}:`", "local paths", "s3", "abfss", "gs", "./"):
-        assert word in str(caught.value) or (word == "./" and location[0] in "dvw")
+    for word in (f"`{location.split(':')[0]}:`", "local paths", "s3", "abfss", "gs"):
+        assert word in str(caught.value)
+    if ":/" not in location:
+        assert "./" in str(caught.value), "how to name a local directory"
     assert list(Path().iterdir()) == []
 
 
 @pytest.mark.parametrize("location", ["./a:b/c", "sub/a:b", "2026-01-01T10:00", "./~/t"])
-def test_a_directory_with_such_a_name(home: Path, location: str) -> None:
+def test_directories_with_a_colon_in_their_name(home: Path, location: str) -> None:
     dr.create_table(location, SCHEMA)
     assert (Path.cwd() / location / "_delta_log").is_dir()
     assert dr.is_table(location)
     assert dr.Table(location).uri.startswith("file:///")
 
 
-def test_a_tilde_is_the_home(home: Path) -> None:
+def test_a_tilde_is_the_home_directory(home: Path) -> None:
     dr.create_table("~/t", SCHEMA)
     assert (home / "t" / "_delta_log").is_dir()
     assert dr.is_table("~/t")
@@ -69,7 +71,7 @@ def test_a_tilde_is_the_home(home: Path) -> None:
     assert list(Path().iterdir()) == []
 
 
-@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize(
     ("location", "named"),
     [
@@ -79,34 +81,34 @@ def test_a_tilde_is_the_home(home: Path) -> None:
         ("gs://bucket/t?X-Goog-Signature=s3cret", "credentials"),
     ],
 )
-def test_a_signature_is_no_part_of_the_path(entrance: str, location: str, named: str) -> None:
+def test_signed_urls_are_refused(call: str, location: str, named: str) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="storage_options") as caught:
-        ENTRANCES[entrance](location)
+        CALLS[call](location)
     assert caught.value.code == "uri.form"
     assert named in str(caught.value)
     assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("location", [r"C:\t\a?b", "c:/t#1", "/t/a?b"])
-def test_a_local_path_is_printed_as_it_is(location: str) -> None:
+def test_local_paths_are_printed_unchanged(location: str) -> None:
     assert without_secrets(location) == location
 
 
 @pytest.mark.parametrize(
     "location", ["s3://bucket/a?b=c", "file:///a?sig=b", "s3://bucket/a%3Fsig=b"]
 )
-def test_any_other_question_mark_is(location: str) -> None:
+def test_other_question_marks_are_part_of_the_path(location: str) -> None:
     assert "/a%3F" in dr.Table(location).uri
 
 
-@pytest.mark.parametrize("entrance", ENTRANCES)
-def test_the_home_of_others_is_not_known(home: Path, entrance: str) -> None:
+@pytest.mark.parametrize("call", CALLS)
+def test_home_directories_of_other_users_are_refused(home: Path, call: str) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="~") as caught:
-        ENTRANCES[entrance]("~nobody/t")
+        CALLS[call]("~nobody/t")
     assert caught.value.code == "uri.form"
 
 
-def test_the_root_for_spark_knows_no_tilde() -> None:
+def test_the_root_in_spark_refuses_a_tilde() -> None:
     assert root_in_spark("file:///t", "dbfs:/t/") == "dbfs:/t"  # Hadoop may support it
     with pytest.raises(dr.InvalidArgumentError, match="~") as caught:
         root_in_spark("file:///t", "~/t")

@@ -1,4 +1,4 @@
-"""``Scan.to_polars_lazy`` returns the same rows as Polars, and reads few others."""
+"""``Scan.to_polars_lazy``: the rows that Polars selects, and conditions that the scan evaluates."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def ten(tmp_path_factory: pytest.TempPathFactory) -> dr.Table:
 #: Conditions, and the part of them that the scan takes.
 CONDITIONS: dict[str, tuple[Callable[[], Any], str | None]] = {
     "whole number": (lambda: pl.col("n") > 5, "`n` > 5"),
-    "mirrored": (lambda: pl.lit(5) >= pl.col("n"), "`n` <= 5"),
-    "narrow": (lambda: pl.col("small") == 4, "`small` = 4"),
+    "operands swapped": (lambda: pl.lit(5) >= pl.col("n"), "`n` <= 5"),
+    "32-bit number": (lambda: pl.col("small") == 4, "`small` = 4"),
     "float": (lambda: pl.col("f") >= 2.5, "`f` >= 2.5e0"),  # NaN is larger than every number
     "less than a float": (lambda: pl.col("f") < 8.0, "`f` < 8e0"),
-    "narrow float": (lambda: pl.col("g") == 0.1, None),
+    "32-bit float": (lambda: pl.col("g") == 0.1, None),
     "string": (lambda: pl.col("s") == "it's 4\\", "`s` = 'it\\'s 4\\\\'"),
     "not equal": (lambda: pl.col("s") != "it's 4\\", "`s` <> 'it\\'s 4\\\\'"),
     "boolean": (lambda: pl.col("b"), "`b`"),
@@ -91,17 +91,17 @@ def test_keeps_the_rows_that_polars_keeps(
 ) -> None:
     condition, expected = CONDITIONS[name]
     scan = ten.snapshot().scan()
-    taken: list[Any] = []
+    filters: list[Any] = []
 
-    def spied(predicate: Any, schema: pa.Schema) -> Any:
-        taken.append(pushed(predicate, schema))
-        return taken[0]
+    def recorded(predicate: Any, schema: pa.Schema) -> Any:
+        filters.append(pushed(predicate, schema))
+        return filters[0]
 
-    monkeypatch.setattr("deltareplay._arrow.polars_predicates.pushed", spied)
+    monkeypatch.setattr("deltareplay._arrow.polars_predicates.pushed", recorded)
     eager = pl.DataFrame(scan).filter(condition()).sort("n")
     lazy = scan.to_polars_lazy().filter(condition()).collect().sort("n")
     assert lazy.equals(eager)
-    assert taken == [expected]
+    assert filters == [expected]
 
 
 def test_pushes_the_supported_parts_of_an_and(ten: dr.Table) -> None:
@@ -141,7 +141,7 @@ def test_a_scan_with_a_filter_stays_filtered(ten: dr.Table) -> None:
 
 
 @pytest.mark.slow
-def test_many_conditions_are_left_to_polars_or_taken(ten: dr.Table) -> None:
+def test_filters_of_many_conditions(ten: dr.Table) -> None:
     lazy = ten.snapshot().scan().to_polars_lazy()
     many = pl.any_horizontal(*(pl.col("n") == n for n in range(900)))
     chain = pl.col("n") == -1

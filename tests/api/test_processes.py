@@ -75,7 +75,7 @@ def test_other_threads_continue(long_log: str) -> None:
         ticker.join()
 
     assert files.num_rows == 20_000
-    assert end - start > 0.05, "too quick to tell anything: make the log longer"
+    assert end - start > 0.05, "the call is too short to observe: make the log longer"
     margin = (end - start) * 0.1
     inside = [timestamp for timestamp in ticks if start + margin < timestamp < end - margin]
     assert len(inside) >= 5, f"{len(inside)} ticks in {end - start:.3f} s"
@@ -117,7 +117,7 @@ def test_ctrl_c_stops_a_long_replay(tmp_path: Path) -> None:
             print(time.perf_counter() - sent[0])
         else:
             print("it was not stopped")
-        # All is well afterwards.
+        # the library works after an interrupt
         assert deltareplay.Table(sys.argv[1]).snapshot(version=0).num_files == 0
     """
     assert float(run(code, log.uri)) < 30, (
@@ -204,16 +204,16 @@ def test_a_forked_child_reads_what_its_parent_has_read(events: logs.LogBuilder) 
     events.checkpoint(version=1, kind="multipart")
     snapshot = dr.Table(events.uri).snapshot()
     reader = snapshot.file_batches()
-    assert read_all(events.uri) == 4, "the parent's threads are up"
+    assert read_all(events.uri) == 4, "the parent's threads are running"
 
     child = os.fork()
     if child == 0:
         code = 1
         try:
             signal.alarm(30)
-            again = read_all(events.uri) == 4
-            shared = snapshot.files().num_rows == snapshot.update().num_files == 2
-            code = 0 if again and shared else 2
+            is_readable = read_all(events.uri) == 4
+            is_shared = snapshot.files().num_rows == snapshot.update().num_files == 2
+            code = 0 if is_readable and is_shared else 2
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
@@ -237,13 +237,13 @@ def _version(snapshot: dr.Snapshot) -> int:
     return snapshot.version
 
 
-def test_an_error_arrives_from_a_worker(tmp_path: Path) -> None:
+def test_an_error_of_a_worker_keeps_its_class(tmp_path: Path) -> None:
     with (
         multiprocessing.get_context("spawn").Pool(1) as pool,
         pytest.raises(dr.TableNotFoundError) as caught,
     ):
         pool.apply(read_all, (str(tmp_path),))
-    assert caught.value.code
+    assert caught.value.code == "table.not_found"
 
 
 def test_the_interpreter_exits_cleanly(long_log: str) -> None:

@@ -17,7 +17,7 @@ import pytest
 import deltareplay as dr
 from deltareplay._support import progress
 
-pty = pytest.importorskip("pty", reason="terminals of this kind are not on this system")
+pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
 
 CODE = """
 import sys, deltareplay as dr
@@ -56,7 +56,7 @@ def test_a_terminal_shows_progress_and_is_left_clean(endpoint: str) -> None:
     assert displayed.rstrip().endswith("\r\x1b[K")
 
 
-def test_the_environment_turns_it_off(endpoint: str) -> None:
+def test_an_environment_variable_disables_progress(endpoint: str) -> None:
     assert on_a_terminal(endpoint, DELTAREPLAY_PROGRESS="0") == ""
 
 
@@ -133,14 +133,14 @@ def on_a_terminal(endpoint: str, **environment: str) -> str:
     return result.decode()
 
 
-def test_no_stream_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     assert progress.attached() is None
     progress.show(1.0, 0, 0, (1, 2))
     progress.clear()
 
 
-def test_a_stream_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_with_a_closed_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone(io.StringIO):
         def isatty(self) -> bool:
             return True

@@ -6,8 +6,8 @@ import pytest
 
 import deltareplay as dr
 
-#: They require nothing of readers, or something that a snapshot fulfils (protocol, "Table
-#: Features").
+#: Features that require nothing of readers, or something that a snapshot supports (protocol,
+#: "Table Features").
 READABLE = [
     "deletionVectors",
     "columnMapping",
@@ -18,7 +18,7 @@ READABLE = [
 
 
 @pytest.mark.parametrize("versions", [(1, 1), (1, 2), (2, 5), (1, 6), (2, 6)])
-def test_versions_of_old_are_readable(versions: tuple[int, int]) -> None:
+def test_versions_without_features_are_readable(versions: tuple[int, int]) -> None:
     assert dr.Protocol(*versions).why_not_readable() == []
 
 
@@ -39,12 +39,12 @@ def test_names_every_obstacle() -> None:
     assert {"x", "y"} <= {obstacle.feature for obstacle in protocol.why_not_writable()}
 
 
-def test_a_reader_version_of_the_future() -> None:
+def test_an_unknown_reader_version_is_named() -> None:
     [obstacle] = dr.Protocol(99, 7).why_not_readable()
     assert "99" in obstacle.feature
 
 
-def test_features_of_a_writer_are_none_of_a_readers_business() -> None:
+def test_writer_features_do_not_prevent_reading() -> None:
     protocol = dr.Protocol(1, 7, None, ["somethingNew"])
 
     assert protocol.why_not_readable() == []

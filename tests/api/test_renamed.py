@@ -1,4 +1,4 @@
-"""Old spellings: each works, and warns with the new one."""
+"""Deprecated arguments and results: they work, with a warning that names the new ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from deltareplay._table import renamed
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.string())])
 ROWS = [{"id": 1, "p": "a"}, {"id": 2, "p": "b"}]
 
-#: Function and old argument: the new one, and the text of the warning.
+#: By function, old argument and value: the new argument and value, and the warning.
 ALIASES: dict[tuple[str, str, Any], tuple[str, Any, str]] = {
     ("Table.overwrite", "partitions", "dynamic"): (
         "partition_overwrite",
@@ -65,7 +65,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def path_of(function: str) -> str:
-    """Return the module and the name under which a function is known in ``_renamed``."""
+    """Return the module and the name by which ``renamed.OLD`` lists a function."""
     return f"{FUNCTIONS[function].__module__}.{FUNCTIONS[function].__qualname__}"
 
 
@@ -79,23 +79,23 @@ def test_every_old_spelling_is_listed() -> None:
 
 
 @pytest.mark.parametrize("alias", ALIASES, ids=lambda alias: f"{alias[0]}-{alias[1]}")
-def test_an_old_spelling_is_the_new_one_with_a_warning(alias: tuple[str, str, Any]) -> None:
+def test_an_old_argument_is_passed_on_with_a_warning(alias: tuple[str, str, Any]) -> None:
     function, name, value = alias
-    now, expected, message = ALIASES[alias]
+    new_name, expected, message = ALIASES[alias]
     parameters = inspect.signature(FUNCTIONS[function]).parameters
-    assert now in parameters
+    assert new_name in parameters
     assert name not in parameters
-    reached: dict[str, Any] = {}
+    received: dict[str, Any] = {}
 
-    def stands_in(**arguments: Any) -> None:
-        reached.update(arguments)
+    def stand_in(**arguments: Any) -> None:
+        received.update(arguments)
 
-    stands_in.__name__ = function.rpartition(".")[2]
+    stand_in.__name__ = function.rpartition(".")[2]
     old = renamed.OLD[path_of(function), name]
     with pytest.warns(DeprecationWarning, match=name) as reported:
-        renamed.renamed(**{name: old})(stands_in)(**{name: value})
-    del renamed.OLD[f"{__name__}.{stands_in.__qualname__}", name]
-    assert reached == {now: expected}
+        renamed.renamed(**{name: old})(stand_in)(**{name: value})
+    del renamed.OLD[f"{__name__}.{stand_in.__qualname__}", name]
+    assert received == {new_name: expected}
     assert [str(item.message) for item in reported] == [message]
     assert reported[0].filename == __file__
 

@@ -17,18 +17,18 @@ OTHER = pa.schema([("id", pa.int64()), ("note", pa.int32())])
 
 
 def _with_rows(at: Path, **properties: str) -> dr.Table:
-    result = {key.replace("__", "."): value for key, value in properties.items()}
-    table = dr.create_table(at, SCHEMA, ["day"], result, name="n", description="d")
+    configuration = {key.replace("__", "."): value for key, value in properties.items()}
+    table = dr.create_table(at, SCHEMA, ["day"], configuration, name="n", description="d")
     table.append(pa.table({"id": [1, 2], "note": ["a", "b"]}))
     return table
 
 
 def test_an_existing_table_is_kept(tmp_path: Path) -> None:
     table = _with_rows(tmp_path / "t")
-    again = dr.create_table(tmp_path / "t", OTHER, if_not_exists=True)
-    assert again == table
-    assert again.snapshot().version == 1
-    assert again.snapshot().schema.names == ["id", "day", "note"]
+    existing = dr.create_table(tmp_path / "t", OTHER, if_not_exists=True)
+    assert existing == table
+    assert existing.snapshot().version == 1
+    assert existing.snapshot().schema.names == ["id", "day", "note"]
 
 
 def test_a_missing_table_is_created(tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_the_new_table_replaces_all_but_the_history(tmp_path: Path) -> None:
         "isManaged": "false",
         "properties": '{"k":"v"}',
     }
-    [gone] = bodies(table, 2, "remove")
-    assert gone["path"] == before.files().column("path")[0].as_py()
-    assert gone["dataChange"] is True
+    [remove] = bodies(table, 2, "remove")
+    assert remove["path"] == before.files().column("path")[0].as_py()
+    assert remove["dataChange"] is True
     assert replaced.verify().ok
 
 
@@ -119,7 +119,7 @@ def test_vectors_and_tracking_stay_enabled(tmp_path: Path) -> None:
     assert table.snapshot().properties["delta.enableDeletionVectors"] == "false"
 
 
-def test_tracking_begins_with_a_table_that_had_rows(tmp_path: Path) -> None:
+def test_replacing_a_table_with_rows_may_enable_row_tracking(tmp_path: Path) -> None:
     table = _with_rows(tmp_path / "t")
     tracked = {"delta.enableRowTracking": "true"}
     dr.create_table(tmp_path / "t", OTHER, properties=tracked, or_replace=True)
@@ -154,7 +154,7 @@ def test_columns_of_the_same_type_keep_their_ids(tmp_path: Path) -> None:
     assert {number for number, _ in mapped.values()} == {5, 6}
 
 
-def test_clustering_ends(tmp_path: Path) -> None:
+def test_replacing_a_table_ends_its_clustering(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", OTHER)
     table.cluster_by(["id"])
     dr.create_table(tmp_path / "t", SCHEMA, ["day"], or_replace=True)
@@ -187,7 +187,7 @@ def test_a_bad_definition_changes_nothing(tmp_path: Path) -> None:
     assert table.snapshot().version == 1
 
 
-def test_a_writer_in_between_is_a_conflict(tmp_path: Path) -> None:
+def test_replacing_a_table_conflicts_with_an_open_transaction(tmp_path: Path) -> None:
     table = _with_rows(tmp_path / "t")
     transaction = table.transaction()
     dr.create_table(tmp_path / "t", OTHER, or_replace=True)

@@ -77,7 +77,7 @@ def paths(plan: dr.ReplayPlan) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [100_000, 1_000_000, 7_000_000, 1 << 40])
-def test_a_row_group_is_cut_and_each_row_read_once(large: str, size: int) -> None:
+def test_a_row_group_is_split_and_each_row_read_once(large: str, size: int) -> None:
     snapshot = dr.Table(large).snapshot()
     plan = snapshot.replay_plan(piece_size=size)
 
@@ -90,7 +90,7 @@ def test_a_row_group_is_cut_and_each_row_read_once(large: str, size: int) -> Non
         assert sum(count > 0 for count in counts) > 1, "the row group is read in several pieces"
 
 
-def test_a_filter_and_columns_travel_with_the_tail(large: str) -> None:
+def test_columns_are_pickled_with_the_tail(large: str) -> None:
     plan = dr.Table(large).snapshot().replay_plan(["size", "numRecords"], piece_size=1 << 20)
     tail = pickle.loads(pickle.dumps(plan.tail))
 
@@ -122,13 +122,11 @@ def test_the_plan_only_opens_manifests(events: logs.LogBuilder, kind: str) -> No
 
     for file, content in zip(broken, whole, strict=True):
         file.write_bytes(content)
-    assert paths(plan) == before, "a length that the manifest knows wrong is no harm"
+    assert paths(plan) == before, "lengths may differ from those at the time of the plan"
 
 
 @pytest.mark.parametrize("kind", ["classic", "multipart", "v2-json", "v2-inline-json"])
-def test_a_log_that_was_cleaned_up_meanwhile_is_reported(
-    events: logs.LogBuilder, kind: str
-) -> None:
+def test_files_deleted_after_planning_are_reported(events: logs.LogBuilder, kind: str) -> None:
     (first, *_) = events.checkpoint(1, kind=kind)
     plan = dr.Table(events.uri).snapshot().replay_plan()
     keyed = dr.Table(events.uri).snapshot().replay_plan(keyed=True)
@@ -147,7 +145,7 @@ def test_a_log_that_was_cleaned_up_meanwhile_is_reported(
         assert (caught.value.code, caught.value.path) == (expected, piece.paths[0])
 
 
-def test_a_piece_wants_the_tail_of_its_plan(events: logs.LogBuilder) -> None:
+def test_a_piece_requires_the_tail_of_its_plan(events: logs.LogBuilder) -> None:
     events.checkpoint(1)
     snapshot = dr.Table(events.uri).snapshot()
     first, other = snapshot.replay_plan(), snapshot.replay_plan()
@@ -159,9 +157,9 @@ def test_a_piece_wants_the_tail_of_its_plan(events: logs.LogBuilder) -> None:
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '{"plan":1,"work":{"rows":[]}}'])
 def test_invalid_pieces_are_refused(text: str) -> None:
-    for created in (lambda: _native.ReplayPiece(text), lambda: _native.ReplayTail(text, b"")):
+    for create in (lambda: _native.ReplayPiece(text), lambda: _native.ReplayTail(text, b"")):
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            created()
+            create()
         assert caught.value.code == "replay.json"
 
 
@@ -175,21 +173,21 @@ def test_another_release_does_not_read_our_pieces(table: dr.Table) -> None:
         _native.ReplayTail(text, hidden[:-1])
 
 
-def test_options_travel_and_do_not_show(events: logs.LogBuilder) -> None:
+def test_storage_options_are_pickled_but_not_printed(events: logs.LogBuilder) -> None:
     table = dr.Table(events.uri, {"aws_secret_access_key": "s3cr3t"})
     plan = table.snapshot().replay_plan(keyed=True)
-    arrived = pickle.loads(pickle.dumps(plan))
+    unpickled = pickle.loads(pickle.dumps(plan))
 
     assert b"s3cr3t" in pickle.dumps(plan.tail)
-    assert "s3cr3t" not in repr(plan) + repr(arrived.tail) + repr(arrived.pieces)
-    assert arrived.pieces[0].to_arrow(arrived.tail).num_rows == 3
-    assert arrived.files.equals(plan.files)
+    assert "s3cr3t" not in repr(plan) + repr(unpickled.tail) + repr(unpickled.pieces)
+    assert unpickled.pieces[0].to_arrow(unpickled.tail).num_rows == 3
+    assert unpickled.files.equals(plan.files)
 
 
-@pytest.mark.parametrize("what", [dr.ReplayPiece, dr.ReplayTail])
-def test_only_a_plan_makes_them(what: Any) -> None:
+@pytest.mark.parametrize("cls", [dr.ReplayPiece, dr.ReplayTail])
+def test_pieces_and_tails_are_created_by_a_plan_only(cls: Any) -> None:
     with pytest.raises(TypeError, match="replay_plan"):
-        what()
+        cls()
 
 
 def test_planning_needs_the_memory_of_the_tail(large: str) -> None:
@@ -204,7 +202,7 @@ def test_planning_needs_the_memory_of_the_tail(large: str) -> None:
                 return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
             snapshot = dr.Table({large!r}).snapshot()
             before = peak()
-            listed = {work}
+            result = {work}
             print(peak() - before)
         """
         done = subprocess.run(
@@ -220,7 +218,7 @@ def test_planning_needs_the_memory_of_the_tail(large: str) -> None:
     assert peak("snapshot.replay_plan()") < size / 4
 
 
-def test_a_plan_shows_itself_in_one_line(large: str) -> None:
+def test_repr_of_a_plan(large: str) -> None:
     plan = dr.Table(large).snapshot().replay_plan(["path"], piece_size=7_000_000)
-    reported = f"{len(plan.pieces)} pieces, {plan.files.num_rows} files, {plan.tail!r}"
-    assert repr(plan) == f"<ReplayPlan of {reported}>"
+    counts = f"{len(plan.pieces)} pieces, {plan.files.num_rows} files"
+    assert repr(plan) == f"<ReplayPlan of {counts}, {plan.tail!r}>"

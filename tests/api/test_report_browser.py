@@ -35,7 +35,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def page_server() -> Iterator[tuple[str, list[str]]]:
+def proxy_server() -> Iterator[tuple[str, list[str]]]:
     """The address of a proxy without useful responses, and the requests to it."""
     paths: list[str] = []
 
@@ -88,8 +88,8 @@ def browse(page: Path, proxy: str, *options: str) -> tuple[str, str]:
     )
 
 
-def colours(png: bytes) -> tuple[int, int, int]:
-    """Return width, height and the number of different rows of a screenshot."""
+def image_size(png: bytes) -> tuple[int, int, int]:
+    """Return width, height and the number of different rows of pixels of a screenshot."""
     assert png.startswith(b"\x89PNG")
     width, height = struct.unpack(">II", png[16:24])
     at, data = 8, b""
@@ -103,10 +103,10 @@ def colours(png: bytes) -> tuple[int, int, int]:
     return width, height, len({rows[at : at + line] for at in range(0, len(rows), line)})
 
 
-def test_runs_without_an_error_or_a_request(
-    events: logs.LogBuilder, tmp_path: Path, page_server: tuple[str, list[str]]
+def test_the_report_runs_without_errors_or_requests(
+    events: logs.LogBuilder, tmp_path: Path, proxy_server: tuple[str, list[str]]
 ) -> None:
-    proxy, paths = page_server
+    proxy, paths = proxy_server
     picture = tmp_path / "report.png"
     page = dr.Table(events.uri).report(tmp_path / "report.html")
 
@@ -117,7 +117,7 @@ def test_runs_without_an_error_or_a_request(
     assert re.search(r'<th scope="col"[^>]*><button type="button">', content)
 
     browse(page, proxy, f"--screenshot={picture}", "--window-size=400,2400")
-    width, height, rows = colours(picture.read_bytes())
+    width, height, rows = image_size(picture.read_bytes())
     assert (width, height) == (400, 2400)
     assert rows > 300  # text and charts, not a blank page
     assert [path for path in paths if not BROWSERS_OWN.search(path)] == []
@@ -131,9 +131,9 @@ def test_runs_without_an_error_or_a_request(
 
 
 def test_its_policy_blocks_injected_content(
-    events: logs.LogBuilder, tmp_path: Path, page_server: tuple[str, list[str]]
+    events: logs.LogBuilder, tmp_path: Path, proxy_server: tuple[str, list[str]]
 ) -> None:
-    proxy, paths = page_server
+    proxy, paths = proxy_server
     page = dr.Table(events.uri).report(tmp_path / "report.html")
     attack = '<img src="http://evil.example/x"><script>document.title = "owned"</script>'
     page.write_text(page.read_text().replace("</main>", f"{attack}</main>"))

@@ -41,11 +41,11 @@ ROWS = pa.table(
 )
 
 
-#: With other options, a process treats a table as another one.
-OTHER_NUMBERS = itertools.count(100)
+#: Caches are kept per location and options: other options, here a limit, find none.
+LIMITS = itertools.count(100)
 
 
-class Far:
+class RemoteStore:
     """A store, and the requests to it."""
 
     def __init__(self, store: servers.Store) -> None:
@@ -81,19 +81,19 @@ class Far:
                 ranges[key].append((start, end))
         return ranges
 
-    def anew(self, uri: str) -> dr.Table:
+    def uncached(self, uri: str) -> dr.Table:
         """Open a table with options that this process has not cached."""
-        return dr.Table(uri, {**self.options, "max_concurrent_requests": str(next(OTHER_NUMBERS))})
+        return dr.Table(uri, {**self.options, "max_concurrent_requests": str(next(LIMITS))})
 
 
 @pytest.fixture
-def far() -> Iterator[Far]:
+def remote() -> Iterator[RemoteStore]:
     with servers.gcs() as store:
-        yield Far(store)
+        yield RemoteStore(store)
 
 
 def check_once(reads: dict[str, list[tuple[int, int]]], most: int | None = None) -> None:
-    """Check that no two ranges of a file overlap, and that there are at most `most` of each."""
+    """Check that no two ranges of a file overlap, and that a file has at most `most` ranges."""
     assert reads
     for key, ranges in reads.items():
         ranges.sort()
@@ -102,7 +102,7 @@ def check_once(reads: dict[str, list[tuple[int, int]]], most: int | None = None)
         assert most is None or len(ranges) <= most, f"{key}: {ranges}"
 
 
-def merged(table: dr.Table) -> None:
+def merge_rows(table: dr.Table) -> None:
     rows = ROWS.slice(0, 10)
     merge = table.merge(rows, "target.id = source.id")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
@@ -119,7 +119,7 @@ def read_stream(table: dr.Table) -> None:
         pass
 
 
-VERBS: dict[str, Callable[[dr.Table], Any]] = {
+CALLS: dict[str, Callable[[dr.Table], Any]] = {
     "scan": lambda table: table.snapshot().scan().to_arrow(),
     "scan, filter": lambda table: table.snapshot().scan(filter="id = 7").to_arrow(),
     "scan, columns": lambda table: table.snapshot().scan(columns=["text"]).to_arrow(),
@@ -127,7 +127,7 @@ VERBS: dict[str, Callable[[dr.Table], Any]] = {
     "count": lambda table: table.snapshot().scan(filter="id > 50").count(),
     "delete": lambda table: table.delete("id % 50 = 3"),
     "update": lambda table: table.update("id % 50 = 4", {"text": "'new'"}),
-    "merge": merged,
+    "merge": merge_rows,
     "replace": lambda table: table.overwrite(ROWS.slice(0, 50), "id < 50"),
     "optimize": lambda table: table.optimize(),
     "optimize, ordered": lambda table: table.optimize(z_order_by=["id"]),
@@ -162,20 +162,20 @@ VERBS: dict[str, Callable[[dr.Table], Any]] = {
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:rows of this file were deleted")
 @pytest.mark.parametrize("vectors", ["false", "true"])
-@pytest.mark.parametrize("verb", VERBS)
-def test_no_byte_is_read_twice(far: Far, verb: str, vectors: str) -> None:
+@pytest.mark.parametrize("call", CALLS)
+def test_calls_read_bytes_once(remote: RemoteStore, call: str, vectors: str) -> None:
     """Nothing is cached; the log has a checkpoint, and later commits."""
-    table = far.table(**{"delta.enableDeletionVectors": vectors})
+    table = remote.table(**{"delta.enableDeletionVectors": vectors})
     if vectors == "true":
         table.delete("id % 10 = 9")
     table.checkpoint()
     for _ in range(2):
         table.append(ROWS)
-    table = far.anew(table.uri)
-    far.bucket.reads.clear()
-    VERBS[verb](table)
+    table = remote.uncached(table.uri)
+    remote.bucket.reads.clear()
+    CALLS[call](table)
     reads: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for key, start, end in far.bucket.reads:
+    for key, start, end in remote.bucket.reads:
         # the hint is read with each listing: a call that commits or opens two versions has several
         if not key.endswith("/_last_checkpoint"):
             reads[key].append((start, end))
@@ -186,27 +186,30 @@ def test_no_byte_is_read_twice(far: Far, verb: str, vectors: str) -> None:
 
 @pytest.mark.parametrize("tracked", ["true", "false"])
 @pytest.mark.parametrize("kind", ["full-delta", "min-delta"])
-def test_no_byte_is_read_twice_to_compare_rows(far: Far, kind: Any, tracked: str) -> None:
-    table = far.table(**{"delta.enableRowTracking": tracked})
+def test_rows_are_compared_with_one_request_for_each_file(
+    remote: RemoteStore, kind: Any, tracked: str
+) -> None:
+    table = remote.table(**{"delta.enableRowTracking": tracked})
     first = table.snapshot().version + 1
     table.update("id % 50 = 4", {"text": "'new'"})
     table.delete("id = 7")
     key = ["id"] if kind == "min-delta" and tracked == "false" else None
     changes: list[pa.Table] = []
-    reads = far.reads(lambda: changes.append(table.changes(first, kind=kind, key=key).to_arrow()))
+    reads = remote.reads(
+        lambda: changes.append(table.changes(first, kind=kind, key=key).to_arrow())
+    )
     assert changes[0].num_rows >= 9
     check_once(reads, most=1)
 
 
-def test_purging_reads_no_byte_twice(far: Far) -> None:
-    table = far.table(**{"delta.columnMapping.mode": "name"})
+def test_purging_reads_bytes_once(remote: RemoteStore) -> None:
+    table = remote.table(**{"delta.columnMapping.mode": "name"})
     table.drop_column("text")
-    check_once(far.reads(lambda: table.optimize(purge=True)), most=1)
+    check_once(remote.reads(lambda: table.optimize(purge=True)), most=1)
 
 
-def large(far: Far) -> dr.Table:
-    """Make a table of one file of some MiB in four row groups, whose columns are far apart."""
-    table = far.table(files=1)
+def large(remote: RemoteStore) -> dr.Table:
+    """Create a table of one file: four row groups, with about 1 MB of each string column."""
     rows = 40_000
     texts = pa.array([f"{number * 7919 % 1_000_003:0100}" for number in range(rows)])
     data = pa.table({"id": pa.array(range(rows), pa.int64()), "a": texts, "b": texts, "c": texts})
@@ -214,9 +217,9 @@ def large(far: Far) -> dr.Table:
     options = {"row_group_size": rows // 4, "compression": "none", "use_dictionary": False}
     pq.write_table(data, sink, write_page_index=True, **options)
     body = sink.getvalue().to_pybytes()
-    uri = f"{far.root}/large"
-    table = dr.create_table(uri, data.schema, storage_options=far.options)
-    far.bucket.objects["large/part.parquet"] = (body, 1, time.time())
+    uri = f"{remote.root}/large"
+    table = dr.create_table(uri, data.schema, storage_options=remote.options)
+    remote.bucket.objects["large/part.parquet"] = (body, 1, time.time())
     with table.transaction() as transaction:
         transaction.add("part.parquet", size=len(body), stats={"numRecords": rows})
     assert len(body) > 10 << 20
@@ -227,10 +230,12 @@ def large(far: Far) -> dr.Table:
     ("filter", "count"),
     [(None, 40_000), ("id = 7", 1), ("id % 10000 = 3", 4), ("a < '5' AND id % 2 = 0", 20_000)],
 )
-def test_no_byte_of_a_large_file_is_read_twice(far: Far, filter: str | None, count: int) -> None:
-    table = large(far)
+def test_scans_read_bytes_of_a_large_file_once(
+    remote: RemoteStore, filter: str | None, count: int
+) -> None:
+    table = large(remote)
     counts: list[int] = []
-    reads = far.reads(
+    reads = remote.reads(
         lambda: counts.append(table.snapshot().scan(filter=filter).to_arrow().num_rows)
     )
     assert counts == [count]
@@ -254,13 +259,15 @@ READ_LOG: dict[str, Callable[[dr.Table], Any]] = {
 
 
 @pytest.fixture(scope="module")
-def large_log() -> Iterator[Far]:
+def large_log() -> Iterator[RemoteStore]:
     """A table of 20,000 files whose checkpoint has some MiB, and later commits."""
     with servers.gcs() as store:
-        far = Far(store)
+        remote = RemoteStore(store)
         schema = pa.schema({"id": pa.int64(), "day": pa.string()})
-        uri = f"{far.root}/log"
-        table = dr.create_table(uri, schema, partition_columns=["day"], storage_options=far.options)
+        uri = f"{remote.root}/log"
+        table = dr.create_table(
+            uri, schema, partition_columns=["day"], storage_options=remote.options
+        )
         with table.transaction() as transaction:
             for number in range(20_000):
                 text = hashlib.sha512(str(number).encode()).hexdigest()
@@ -271,90 +278,93 @@ def large_log() -> Iterator[Far]:
         table.checkpoint()
         for number in range(3):
             table.append(pa.table({"id": [number], "day": ["3"]}, schema=schema))
-        sizes = [len(body) for key, (body, *_) in far.bucket.objects.items() if "checkpoint" in key]
+        sizes = [
+            len(body) for key, (body, *_) in remote.bucket.objects.items() if "checkpoint" in key
+        ]
         assert max(sizes) > 1 << 20, "not fetched whole"
-        yield far
+        yield remote
 
 
 @pytest.mark.parametrize("reading", READ_LOG)
-def test_no_byte_of_a_large_checkpoint_is_read_twice(large_log: Far, reading: str) -> None:
-    far = large_log
-    table = far.anew(f"{far.root}/log")
-    far.bucket.reads.clear()
+def test_bytes_of_a_large_checkpoint_are_read_once(large_log: RemoteStore, reading: str) -> None:
+    remote = large_log
+    table = remote.uncached(f"{remote.root}/log")
+    remote.bucket.reads.clear()
     READ_LOG[reading](table)
     reads: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for key, start, end in far.bucket.reads:
+    for key, start, end in remote.bucket.reads:
         if "/_delta_log/" in key:
             reads[key].append((start, end))
     check_once(reads)
 
 
-def test_statements_read_large_files_once(far: Far) -> None:
-    table = large(far)
-    check_once(far.reads(lambda: table.delete("id % 100 = 3")))
+def test_statements_read_large_files_once(remote: RemoteStore) -> None:
+    table = large(remote)
+    check_once(remote.reads(lambda: table.delete("id % 100 = 3")))
     assert table.snapshot().scan().count() == 39_600
 
 
-def test_many_requests_are_in_flight_and_no_more_than_may_be(far: Far) -> None:
-    table = far.table(files=12)
-    snapshot = table.snapshot()
-    far.bucket.latency = 0.1
+def test_requests_in_flight_are_many_and_bounded(remote: RemoteStore) -> None:
+    table = remote.table(files=12)
+    remote.bucket.latency = 0.1
     for most, fewest in [(None, 20), (3, 2)]:
-        options = far.options if most is None else {**far.options, "max_concurrent_requests": most}
+        options = (
+            remote.options if most is None else {**remote.options, "max_concurrent_requests": most}
+        )
         options = {name: str(value) for name, value in options.items()}
         snapshot = dr.Table(table.uri, options).snapshot()
         snapshot.files()
-        far.bucket.most_in_flight = 0
+        remote.bucket.most_in_flight = 0
         start = time.monotonic()
         assert snapshot.scan().to_arrow().num_rows == 1200
         took = time.monotonic() - start
-        assert far.bucket.most_in_flight >= fewest
+        assert remote.bucket.most_in_flight >= fewest
         if most is None:
             assert took < 60 * 0.1 / 3, "60 files, one after the other, take 6 s"
         else:
-            assert far.bucket.most_in_flight <= most
+            assert remote.bucket.most_in_flight <= most
 
 
-def test_the_number_of_requests_is_checked(far: Far) -> None:
+def test_the_number_of_requests_is_checked(remote: RemoteStore) -> None:
     for wrong in ["0", "many", "-1", "5000"]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            dr.Table(f"{far.root}/t", {**far.options, "max_concurrent_requests": wrong})
+            dr.Table(f"{remote.root}/t", {**remote.options, "max_concurrent_requests": wrong})
         assert caught.value.code == "options.value"
         assert "max_concurrent_requests" in str(caught.value)
 
 
-def test_slow_and_busy_answers_do_not_add_up(far: Far) -> None:
-    table = far.table(files=12)
+def test_waits_for_slow_and_busy_responses_overlap(remote: RemoteStore) -> None:
+    table = remote.table(files=12)
     snapshot = table.snapshot()
     snapshot.files()
     for trouble in ["slow", "busy"]:
-        far.bucket.trouble = (10, trouble, 1.0)
+        remote.bucket.trouble = (10, trouble, 1.0)
         start = time.monotonic()
         assert snapshot.scan().to_arrow().num_rows == 1200
         # six files wait for a second each; a server that sends Retry-After gets that much time
         assert 1.0 <= time.monotonic() - start < 3.5, trouble
-    far.bucket.trouble = None
+    remote.bucket.trouble = None
 
 
-def test_a_scan_that_is_dropped_leaves_no_request(far: Far) -> None:
-    table = far.table(files=40)
+def test_a_scan_that_is_dropped_leaves_no_request(remote: RemoteStore) -> None:
+    table = remote.table(files=40)
     snapshot = table.snapshot()
-    far.bucket.latency = 0.3
-    far.bucket.reads.clear()
+    remote.bucket.latency = 0.3
+    remote.bucket.reads.clear()
     batches = iter(snapshot.scan(look_ahead=1).to_batches())
     next(batches)
     del batches
     read = -1
-    while read != len(far.bucket.reads):  # a busy server records what was sent before
-        read = len(far.bucket.reads)
+    while read != len(remote.bucket.reads):  # a busy server records what was sent before
+        read = len(remote.bucket.reads)
         time.sleep(0.7)
     assert 0 < read < 40, "no request is sent any more"
     assert threading.active_count() < 200
 
 
-def test_ten_thousand_bytes_ahead(far: Far) -> None:
-    """Rows are complete and ordered with a minimal memory limit."""
-    table = far.table(files=6)
+def test_a_small_look_ahead(remote: RemoteStore) -> None:
+    """Rows are complete and in order."""
+    table = remote.table(files=6)
     scan = table.snapshot().scan(columns=["id"])
     expected = scan.to_arrow()["id"].to_pylist()
     for look_ahead in [1, 10_000]:
@@ -362,26 +372,28 @@ def test_ten_thousand_bytes_ahead(far: Far) -> None:
         assert pa.Table.from_batches(batches)["id"].to_pylist() == expected
 
 
-def test_files_of_a_converted_directory_are_read_once(far: Far) -> None:
-    large(far)
+def test_files_of_a_converted_directory_are_read_once(remote: RemoteStore) -> None:
+    large(remote)
     small = pa.BufferOutputStream()
     pq.write_table(pa.table({"id": pa.array([1], pa.int64())}), small)
     for number in range(5):
         body = small.getvalue().to_pybytes()
-        far.bucket.objects[f"plain/part-{number}.parquet"] = (body, 1, time.time())
+        remote.bucket.objects[f"plain/part-{number}.parquet"] = (body, 1, time.time())
     for directory, files in [("plain", 5), ("large", 1)]:
-        for key in [key for key in far.bucket.objects if key.startswith(f"{directory}/_delta_log")]:
-            del far.bucket.objects[key]
-        reads = far.reads(
-            lambda: dr.convert(f"{far.root}/{directory}", storage_options=far.options)  # noqa: B023
+        for key in [
+            key for key in remote.bucket.objects if key.startswith(f"{directory}/_delta_log")
+        ]:
+            del remote.bucket.objects[key]
+        reads = remote.reads(
+            lambda: dr.convert(f"{remote.root}/{directory}", storage_options=remote.options)  # noqa: B023
         )
         assert len(reads) == files
         check_once(reads)
 
 
-def local_copy(far: Far, table: dr.Table, directory: Path) -> dr.Table:
-    prefix = table.uri.removeprefix(far.root).strip("/") + "/"
-    for key, (body, *_) in far.bucket.objects.items():
+def local_copy(remote: RemoteStore, table: dr.Table, directory: Path) -> dr.Table:
+    prefix = table.uri.removeprefix(remote.root).strip("/") + "/"
+    for key, (body, *_) in remote.bucket.objects.items():
         if key.startswith(prefix):
             path = directory / key.removeprefix(prefix)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -415,16 +427,16 @@ DAMAGE: dict[str, Callable[[bytes], bytes | None]] = {
 @pytest.mark.parametrize("damage", DAMAGE)
 @pytest.mark.parametrize("size", ["small", "large"])
 def test_errors_are_those_of_a_local_table(
-    far: Far, tmp_path: Path, size: str, damage: str
+    remote: RemoteStore, tmp_path: Path, size: str, damage: str
 ) -> None:
-    table = far.table(files=3) if size == "small" else large(far)
-    prefix = table.uri.removeprefix(far.root).strip("/") + "/"
-    keys = [key for key in sorted(far.bucket.objects) if key.startswith(prefix)]
+    table = remote.table(files=3) if size == "small" else large(remote)
+    prefix = table.uri.removeprefix(remote.root).strip("/") + "/"
+    keys = [key for key in sorted(remote.bucket.objects) if key.startswith(prefix)]
     damaged = [key for key in keys if key.endswith(".parquet")][-2 if size == "small" else -1]
-    body = DAMAGE[damage](far.bucket.objects.pop(damaged)[0])
+    body = DAMAGE[damage](remote.bucket.objects.pop(damaged)[0])
     if body is not None:
-        far.bucket.objects[damaged] = (body, 1, time.time())
-    local = local_copy(far, table, tmp_path)
+        remote.bucket.objects[damaged] = (body, 1, time.time())
+    local = local_copy(remote, table, tmp_path)
     for scan in [{}, {"filter": "id > 5"}, {"on_error": "skip"}]:
         assert outcome(table, **scan) == outcome(local, **scan), scan
     if damage not in ("longer", "page", "footer"):
@@ -432,8 +444,8 @@ def test_errors_are_those_of_a_local_table(
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_forked_child_scans_what_its_parent_scans(far: Far) -> None:
-    table = far.table(files=4)
+def test_a_forked_child_scans_what_its_parent_scans(remote: RemoteStore) -> None:
+    table = remote.table(files=4)
     batches = iter(table.snapshot().scan().to_batches())
     first = next(batches)
     child = os.fork()
@@ -462,20 +474,20 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process here")
 @pytest.mark.parametrize("filter", ["", "id % 7 = 3"])
-def test_a_scan_that_waits_is_interrupted(far: Far, filter: str) -> None:
-    table = far.table(files=2)
-    command = [sys.executable, "-c", INTERRUPTED, table.uri, json.dumps(far.options), filter]
+def test_a_scan_that_waits_is_interrupted(remote: RemoteStore, filter: str) -> None:
+    table = remote.table(files=2)
+    command = [sys.executable, "-c", INTERRUPTED, table.uri, json.dumps(remote.options), filter]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        far.bucket.latency = 60
+        remote.bucket.latency = 60
         start = time.monotonic()
         output, _ = process.communicate("\n", timeout=50)
         assert (output, process.returncode) == ("interrupted\n", 0)
-        # far less than a request takes
+        # much less than a request takes
         assert time.monotonic() - start < 20
-    far.bucket.latency = 0
+    remote.bucket.latency = 0
 
 
 STREAMED = """
@@ -498,7 +510,7 @@ print(rows, peak - before)
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="memory is read from /proc")
-def test_many_files_are_streamed_in_bounded_memory(far: Far) -> None:
+def test_many_files_are_streamed_in_bounded_memory(remote: RemoteStore) -> None:
     """3,000 files of 100 KB, which share their bytes in the store, are 300 MB."""
     files, rows = 3000, 6000
     data = pa.table({"id": pa.array(range(rows), pa.int64()), "x": [float(x) for x in range(rows)]})
@@ -506,12 +518,12 @@ def test_many_files_are_streamed_in_bounded_memory(far: Far) -> None:
     pq.write_table(data, sink, compression="none", use_dictionary=False)
     body = sink.getvalue().to_pybytes()
     assert len(body) > 95_000
-    table = dr.create_table(f"{far.root}/many", data.schema, storage_options=far.options)
+    table = dr.create_table(f"{remote.root}/many", data.schema, storage_options=remote.options)
     with table.transaction() as transaction:
         for number in range(files):
-            far.bucket.objects[f"many/{number}.parquet"] = (body, 1, time.time())
+            remote.bucket.objects[f"many/{number}.parquet"] = (body, 1, time.time())
             transaction.add(f"{number}.parquet", size=len(body), stats={"numRecords": rows})
-    command = [sys.executable, "-c", STREAMED, table.uri, json.dumps(far.options)]
+    command = [sys.executable, "-c", STREAMED, table.uri, json.dumps(remote.options)]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     read, memory = map(int, run.stdout.split())
     assert read == files * rows

@@ -34,7 +34,7 @@ def ids(table: dr.Table) -> list[int]:
     return sorted(pa.table(table.snapshot(strict=True))["id"].to_pylist())
 
 
-def test_rows_come_back(tmp_path: Path) -> None:
+def test_files_and_vectors_are_restored(tmp_path: Path) -> None:
     table = created(tmp_path, **{"delta.enableDeletionVectors": "true"})
     append(table, "a", 1, 2, 3)
     second = append(table, "b", 4)
@@ -69,7 +69,7 @@ def test_rows_come_back(tmp_path: Path) -> None:
     assert ids(table) == [2, 3, 5]
 
 
-def test_the_newest_version_exists_already(tmp_path: Path) -> None:
+def test_restoring_the_newest_version_commits_nothing(tmp_path: Path) -> None:
     table = created(tmp_path)
     version = append(table, "a", 1)
 
@@ -93,7 +93,7 @@ def test_schema_and_properties_are_restored(tmp_path: Path) -> None:
 
 
 def test_high_water_marks_never_decrease(tmp_path: Path) -> None:
-    """The protocol, in-commit timestamps, the high-water mark of row ids."""
+    """Those of the protocol, of in-commit timestamps, and of row ids."""
     table = created(tmp_path, **{"delta.enableRowTracking": "true"})
     append(table, "a", 1, 2)
     table.set_properties({"delta.enableInCommitTimestamps": "true"})
@@ -124,7 +124,9 @@ def test_by_a_timestamp(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [{}, {"version": 1, "timestamp": "2026-01-01"}], ids=str)
-def test_one_of_both(arguments: dict[str, Any], tmp_path: Path) -> None:
+def test_exactly_one_of_version_and_timestamp_is_required(
+    arguments: dict[str, Any], tmp_path: Path
+) -> None:
     with pytest.raises(dr.InvalidArgumentError):
         plain(tmp_path).restore(**arguments)
 
@@ -161,7 +163,7 @@ def test_a_missing_vector_is_a_missing_file(tmp_path: Path) -> None:
     assert len(actions(table, 3)) == 2
 
 
-def test_an_append_only_table_loses_nothing(tmp_path: Path) -> None:
+def test_append_only_tables_refuse_to_remove_files(tmp_path: Path) -> None:
     table = created(tmp_path, **{"delta.appendOnly": "true"})
     append(table, "a", 1)
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -177,8 +179,8 @@ def clustering(table: dr.Table) -> list[list[str]] | None:
     return columns
 
 
-def test_columns_to_cluster_by_come_back(tmp_path: Path) -> None:
-    """As RESTORE of the reference: other domains are unchanged."""
+def test_clustering_columns_are_restored(tmp_path: Path) -> None:
+    """Other domains are unchanged, as by RESTORE of delta-spark."""
     schema = pa.schema([("id", pa.int64()), ("v", pa.int64())])
     table = dr.create_table(
         tmp_path / "t", schema, properties={"delta.feature.domainMetadata": "supported"}

@@ -13,7 +13,7 @@ from support.writing import MODES
 import deltareplay as dr
 
 ROWS = 300
-# the rows of one of three groups, of its neighbours, and of all
+#: Rows to change: of one of three row groups, of two, of parts of two, of all.
 RANGES = {
     "first": range(100),
     "middle": range(100, 200),

@@ -38,7 +38,7 @@ def structs(table: dr.Table) -> list[Any]:
 
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
-def test_the_other_fields_stay(vectors: str, tmp_path: Path) -> None:
+def test_update_keeps_the_other_fields_of_a_struct(vectors: str, tmp_path: Path) -> None:
     properties = {"delta.enableDeletionVectors": vectors, "delta.enableChangeDataFeed": "true"}
     table = create(tmp_path, **properties)
     done = table.update(
@@ -61,7 +61,7 @@ def test_the_other_fields_stay(vectors: str, tmp_path: Path) -> None:
     ]
 
 
-def test_a_merge_sets_parts(tmp_path: Path) -> None:
+def test_merge_assigns_fields(tmp_path: Path) -> None:
     table = create(tmp_path)
     merge = table.merge([{"id": 1, "text": "uno"}, {"id": 3, "text": "tres"}], "id")
     merge.when_matched_update({"s.b": "source.text"}).execute()
@@ -69,35 +69,33 @@ def test_a_merge_sets_parts(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "a column and its part": ({"s": None, "s.a": 1}, "set twice"),
-    "a part and its part": ({"s.in.x": 1, "s.in": None}, "set twice"),
-    "a part twice": ({"s.a": 1, "S.A": 2}, "set twice"),
-    "a part that is not there": ({"s.aa": 1}, "did you mean s.a"),
-    "a column that is not there": ({"idd": 1}, "did you mean id"),
-    "a part of an array": ({"items.element": 1}, "only columns and fields of structs"),
+    "a column and its field": ({"s": None, "s.a": 1}, "set twice"),
+    "a field and its field": ({"s.in.x": 1, "s.in": None}, "set twice"),
+    "a field twice": ({"s.a": 1, "S.A": 2}, "set twice"),
+    "an unknown field": ({"s.aa": 1}, "did you mean s.a"),
+    "an unknown column": ({"idd": 1}, "did you mean id"),
+    "the element of an array": ({"items.element": 1}, "only columns and fields of structs"),
     "a type that does not fit": ({"s.a": "items"}, "s.a"),
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_parts_that_cannot_be_set(what: str, tmp_path: Path) -> None:
-    values, output = REFUSED[what]
+@pytest.mark.parametrize("case", REFUSED)
+def test_invalid_assignments_are_refused(case: str, tmp_path: Path) -> None:
+    values, output = REFUSED[case]
     table = create(tmp_path)
     with pytest.raises(dr.InvalidArgumentError, match=output):
         table.update(None, values)
     assert table.snapshot().version == 1
 
 
-def test_parts_that_may_not_be_null(tmp_path: Path) -> None:
+def test_required_fields_refuse_nulls(tmp_path: Path) -> None:
     part = pa.struct([pa.field("n", pa.int64(), nullable=False), ("m", pa.int64())])
     table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int64()), ("s", part)]))
     table.append([{"id": 1, "s": {"n": 1, "m": 1}}])
     table.update("id = 1", {"s.m": 5})
     for change in (
         lambda: table.update(None, {"s.n": "nullif(1, 1)"}),
-        lambda: table.append(
-            [{"id": 2, "s": None}]
-        ),  # as delta-spark: without a struct there is no n
+        lambda: table.append([{"id": 2, "s": None}]),  # as delta-spark
     ):
         with pytest.raises(dr.InvalidArgumentError) as caught:
             change()

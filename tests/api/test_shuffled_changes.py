@@ -1,4 +1,4 @@
-"""The steps of net changes by a shuffle: what each refuses as the input from the previous one."""
+"""Net changes by a shuffle: the result, and inputs that a step refuses."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def refused(step: Any) -> str:
 
 
 @pytest.mark.parametrize("size", [1, 1 << 30])
-def test_the_rows_are_those_of_one_process(rows: dr.Table, size: int) -> None:
+def test_a_shuffle_has_the_same_result(rows: dr.Table, size: int) -> None:
     changes = rows.changes(0, kind="min-delta", key=["id"])
     result = shuffled(rows, changes, size).sort_by("id")
     assert result == changes.to_arrow().sort_by("id")
     assert result["id"].to_pylist() == [1, 3]
 
 
-def test_full_changes_need_none(rows: dr.Table) -> None:
+def test_full_delta_needs_no_shuffle(rows: dr.Table) -> None:
     assert rows.changes(0).shuffle() is None
 
 
@@ -48,13 +48,13 @@ def test_parts_have_a_size(rows: dr.Table) -> None:
     assert caught.value.code == "split.size"
 
 
-def test_events_are_sorted_by_row(rows: dr.Table) -> None:
+def test_unsorted_events_are_refused(rows: dr.Table) -> None:
     order = [("identity", "descending"), ("identity_low", "descending")]
     row_events = row_events_of(rows).sort_by(order)
     assert "not sorted" in refused(lambda: planned(rows).outcomes(row_events))
 
 
-def test_a_step_takes_the_output_of_the_previous_one(rows: dr.Table) -> None:
+def test_events_without_the_columns_of_a_step_are_refused(rows: dr.Table) -> None:
     steps, row_events = planned(rows), row_events_of(rows)
     refused(lambda: steps.rows(rows.native, row_events))
     refused(lambda: steps.outcomes(row_events.drop_columns(["row"])))
@@ -64,7 +64,7 @@ def test_a_step_takes_the_output_of_the_previous_one(rows: dr.Table) -> None:
 
 
 @pytest.mark.parametrize("column", ["piece", "commit"])
-def test_outcomes_are_of_the_range(rows: dr.Table, column: str) -> None:
+def test_outcomes_outside_the_range_are_refused(rows: dr.Table, column: str) -> None:
     row_events = row_events_of(rows).sort_by(
         [("identity", "ascending"), ("identity_low", "ascending")]
     )
@@ -75,7 +75,7 @@ def test_outcomes_are_of_the_range(rows: dr.Table, column: str) -> None:
     assert "not in the range" in refused(lambda: planned(rows).rows(rows.native, wrong))
 
 
-def test_steps_are_of_this_version() -> None:
+def test_invalid_json_is_refused() -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         _native.ChangeShuffle("{}")
     assert caught.value.code == "changes.shuffle"

@@ -39,7 +39,7 @@ KINDS = ["none", "classic", "multipart", "v2-json", "v2-parquet", "v2-classic"]
 
 
 def rows(table: pa.Table) -> list[dict[str, Any]]:
-    """Return the rows by path, maps as dicts."""
+    """Return the rows, sorted by path, with maps as dicts."""
     result = table.to_pylist()
     for row in result:
         for name in ("partitionValues", "tags"):
@@ -117,7 +117,7 @@ def test_log_segment(events: logs.LogBuilder, kind: str) -> None:
     assert segment.tail_size_in_bytes == size(compacted, commits[5])
 
 
-def test_has_the_values_of_the_log(rich: logs.LogBuilder) -> None:
+def test_attributes_have_the_values_of_the_log(rich: logs.LogBuilder) -> None:
     state = rich.state()
     snapshot = dr.Table(rich.uri).snapshot()
     assert state.metadata is not None
@@ -169,14 +169,14 @@ def test_files_are_the_live_adds(rich: logs.LogBuilder) -> None:
 )
 def test_returns_the_requested_columns(rich: logs.LogBuilder, columns: list[str]) -> None:
     snapshot = dr.Table(rich.uri).snapshot()
-    all_of_it = rows(snapshot.files())
+    all_rows = rows(snapshot.files())
 
     for result in (
         snapshot.files(columns=columns),
         snapshot.file_batches(tuple(columns)).read_all(),
     ):
         assert result.column_names == columns
-        assert rows(result) == [{name: row[name] for name in columns} for row in all_of_it]
+        assert rows(result) == [{name: row[name] for name in columns} for row in all_rows]
 
 
 def test_columns_on_demand(rich: logs.LogBuilder) -> None:
@@ -206,7 +206,7 @@ def test_batches_are_the_same_files(rich: logs.LogBuilder) -> None:
     assert rows(reader.read_all()) == rows(snapshot.files())
 
 
-def test_no_column_at_all(table: dr.Table) -> None:
+def test_files_without_columns(table: dr.Table) -> None:
     assert table.snapshot().files(columns=[]).num_columns == 0
 
 
@@ -246,7 +246,7 @@ def test_timestamp_is_the_time_of_the_commit_in_utc(table: dr.Table) -> None:
     assert timestamp.utcoffset() == datetime.timedelta(0)
 
 
-def test_in_commit_timestamps_win(log: logs.LogBuilder) -> None:
+def test_in_commit_timestamps_take_precedence(log: logs.LogBuilder) -> None:
     log.create(
         logs.schema(id="long"),
         protocol_action=logs.protocol(1, 7, writer_features=["inCommitTimestamp"]),
@@ -260,7 +260,7 @@ def test_in_commit_timestamps_win(log: logs.LogBuilder) -> None:
     assert snapshot.timestamp.isoformat() == "2026-01-01T00:00:00.001000+00:00"
 
 
-def test_a_timestamp_that_no_calendar_has(log: logs.LogBuilder) -> None:
+def test_a_timestamp_out_of_range(log: logs.LogBuilder) -> None:
     log.create(
         logs.schema(id="long"),
         protocol_action=logs.protocol(1, 7, writer_features=["inCommitTimestamp"]),

@@ -33,15 +33,15 @@ def refused(table: Path) -> dr.CorruptTableError:
     return caught.value
 
 
-def test_a_sound_table(table: Path) -> None:
+def test_a_valid_table(table: Path) -> None:
     snapshot = verified(table)
     assert (snapshot.version, snapshot.num_files) == (flips.LATEST, 3)
     assert snapshot.warnings == []
     assert pickle.loads(pickle.dumps(snapshot)).version == flips.LATEST
 
 
-#: The error in each field of the checksum, and the resulting message.
-LIES: dict[str, tuple[Any, str]] = {
+#: A wrong value of each field of the checksum, and a part of the message.
+WRONG_FIELDS: dict[str, tuple[Any, str]] = {
     "txnId": ("id-9", "transaction's id"),
     "tableSizeBytes": (1, "total size"),
     "numFiles": (4, "number of files"),
@@ -65,16 +65,16 @@ LIES: dict[str, tuple[Any, str]] = {
 }
 
 
-def lie(table: Path, **fields: Any) -> None:
+def write_wrong(table: Path, **fields: Any) -> None:
     body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
     assert fields.keys() <= body.keys()
     logs.write_checksum(table, flips.LATEST, {**body, **fields})
 
 
-@pytest.mark.parametrize("field", LIES)
+@pytest.mark.parametrize("field", WRONG_FIELDS)
 def test_every_field_of_the_checksum_is_compared(table: Path, field: str) -> None:
-    value, output = LIES[field]
-    lie(table, **{field: value})
+    value, output = WRONG_FIELDS[field]
+    write_wrong(table, **{field: value})
     error = refused(table)
     assert output in str(error)
     assert error.code in ("checksum.mismatch", "checksum.unreadable")
@@ -82,13 +82,13 @@ def test_every_field_of_the_checksum_is_compared(table: Path, field: str) -> Non
     assert error.version == flips.LATEST
 
 
-def test_all_fields_exist(table: Path) -> None:
+def test_every_field_of_the_checksum_is_tested(table: Path) -> None:
     body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
-    assert body.keys() - {"numProtocol"} == LIES.keys()
+    assert body.keys() - {"numProtocol"} == WRONG_FIELDS.keys()
 
 
-#: The error about a file in the checksum's own list.
-FILES: dict[str, Any] = {
+#: A wrong value of each field of a file in the checksum's list.
+WRONG_FILE_FIELDS: dict[str, Any] = {
     "path": "x.parquet",
     "partitionValues": {"d": "x"},
     "size": 7,
@@ -99,12 +99,12 @@ FILES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("field", FILES)
+@pytest.mark.parametrize("field", WRONG_FILE_FIELDS)
 def test_every_field_of_every_file_is_compared(table: Path, field: str) -> None:
     body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
     files = copy.deepcopy(body["allFiles"])
-    files[0][field] = FILES[field]
-    lie(table, allFiles=files)
+    files[0][field] = WRONG_FILE_FIELDS[field]
+    write_wrong(table, allFiles=files)
     error = refused(table)
     assert error.code == "checksum.mismatch"
     assert ("live" if field == "path" else field) in str(error)
@@ -113,7 +113,9 @@ def test_every_field_of_every_file_is_compared(table: Path, field: str) -> None:
 @pytest.mark.parametrize("field", ["stats", "tags"])
 def test_fields_of_a_file_omitted_by_the_checksum_are_not_compared(table: Path, field: str) -> None:
     body = json.loads((table / "_delta_log" / CHECKSUM).read_bytes())
-    lie(table, allFiles=[{k: v for k, v in f.items() if k != field} for f in body["allFiles"]])
+    write_wrong(
+        table, allFiles=[{k: v for k, v in f.items() if k != field} for f in body["allFiles"]]
+    )
     assert verified(table).num_files == 3
 
 
@@ -126,20 +128,20 @@ def test_fields_omitted_by_the_checksum_are_not_compared(table: Path, field: str
 
 
 def planted(table: Path, *actions: logs.Action) -> dr.CorruptTableError:
-    """Return the error for one more version, without a checksum; plain reading accepts it."""
-    info = logs.commit_info(inCommitTimestamp=flips.T0 + 100)
+    """Add a version without a checksum, which is read without verification; return the error."""
+    info = logs.commit_info()
     info["commitInfo"] = {"inCommitTimestamp": flips.T0 + 100, **info["commitInfo"]}
     logs.write_commit(table, flips.LATEST + 1, [info, *actions])
     assert dr.Table(str(table)).snapshot().version == flips.LATEST + 1
     return refused(table)
 
 
-def test_statistics_that_are_no_json(table: Path) -> None:
+def test_statistics_that_are_not_json(table: Path) -> None:
     error = planted(table, logs.add("x", partition_values={"d": "x"}, stats="{"))
     assert (error.code, error.path) == ("stats.json", "x")
 
 
-def test_partition_values_that_are_none_of_their_type(tmp_path: Path) -> None:
+def test_partition_values_of_another_type(tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long", n="integer"), partition_columns=["n"])
     log.commit(logs.add("x", partition_values={"n": "1"}))
@@ -164,25 +166,25 @@ def test_a_duplicate_row_of_a_checkpoint(tmp_path: Path) -> None:
     assert refused(tmp_path).code == "log.duplicate_file"
 
 
-def test_a_path_that_leads_out(table: Path) -> None:
+def test_a_path_outside_the_table(table: Path) -> None:
     error = planted(table, logs.add("../x", partition_values={"d": "x"}))
     assert (error.code, error.path) == ("path.escapes_root", "../x")
 
 
-def test_a_vector_that_is_none(table: Path) -> None:
+def test_an_unknown_storage_type_of_a_vector(table: Path) -> None:
     vector = {**vectors.inline([0]), "storageType": "q"}
     error = planted(table, logs.add("x", partition_values={"d": "x"}, deletion_vector=vector))
-    assert error.path == "x"
+    assert (error.code, error.path) == ("dv.storage_type", "x")
 
 
-def test_refusals_of_strict_reading(table: Path) -> None:
+def test_verify_implies_strict(table: Path) -> None:
     (table / "_delta_log" / "_last_checkpoint").write_text("{")
     with pytest.warns(dr.DeltaReplayWarning):
         assert dr.Table(str(table)).snapshot().warnings
     assert refused(table).code == "hint.corrupt"
 
 
-def test_update_verifies_what_it_finds(table: Path) -> None:
+def test_update_verifies_the_new_version(table: Path) -> None:
     old = verified(table)
     plain = dr.Table(str(table)).snapshot()
     planted(table, logs.add("x", partition_values={"d": "x"}, stats="{"))

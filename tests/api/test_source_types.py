@@ -80,7 +80,7 @@ def test_unsigned_keys(table: dr.Table) -> None:
     assert caught.value.code == "rows.value"
 
 
-def test_new_tables(tmp_path: Path) -> None:
+def test_unsigned_columns_of_new_tables(tmp_path: Path) -> None:
     """``DECIMAL(20,0)``, as Spark reads Parquet's ``UINT_64``."""
     path = tmp_path / "t"
     dr.write(path, pa.table({"h": UNUSED["unsigned"]}))

@@ -14,6 +14,7 @@ import pytest
 from support import data, logs
 
 import deltareplay as dr
+from deltareplay import _native
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def read(split: dr.Split) -> pa.Table:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_splits_one_after_another_are_the_scan(numbers: logs.LogBuilder, size: int) -> None:
+def test_splits_in_order_are_the_scan(numbers: logs.LogBuilder, size: int) -> None:
     scan = scan_of(numbers, with_file_path=True, with_row_index=True)
     splits = scan.splits(size)
     result = pa.concat_tables([split.to_arrow() for split in splits])
@@ -94,29 +95,30 @@ def test_small_files_are_grouped_and_large_ones_split(numbers: logs.LogBuilder) 
 
 
 def test_splits_are_the_same_every_time(numbers: logs.LogBuilder) -> None:
-    once, again = (
+    first, second = (
         [pickle.dumps(split) for split in scan_of(numbers).splits(10_000)] for _ in range(2)
     )
-    assert once == again
+    assert first == second
 
 
-@pytest.mark.parametrize("size", [0, -1, 1 << 70])
-def test_a_size_that_is_none(numbers: logs.LogBuilder, size: int) -> None:
-    with pytest.raises((OverflowError, dr.InvalidArgumentError)) as raised:
+@pytest.mark.parametrize(
+    ("size", "code"), [(0, "split.size"), (-1, "argument.range"), (1 << 70, "argument.range")]
+)
+def test_invalid_sizes_are_refused(numbers: logs.LogBuilder, size: int, code: str) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as raised:
         scan_of(numbers).splits(size)
-    if size == 0:
-        assert raised.value.code == "split.size"
+    assert raised.value.code == code
 
 
 def test_a_split_pickles(numbers: logs.LogBuilder) -> None:
     for split in scan_of(numbers, columns=["kind", "ID"], with_row_index=True).splits(20_000):
-        again = pickle.loads(pickle.dumps(split))
-        assert again.paths == split.paths
-        assert again.size_in_bytes == split.size_in_bytes
-        assert again.schema == split.schema
-        assert again.schema.names == ["kind", "id", "_row_index"]
-        assert again.to_arrow().equals(split.to_arrow())
-        assert repr(again) == repr(split)
+        unpickled = pickle.loads(pickle.dumps(split))
+        assert unpickled.paths == split.paths
+        assert unpickled.size_in_bytes == split.size_in_bytes
+        assert unpickled.schema == split.schema
+        assert unpickled.schema.names == ["kind", "id", "_row_index"]
+        assert unpickled.to_arrow().equals(split.to_arrow())
+        assert repr(unpickled) == repr(split)
 
 
 def test_reading_a_split_opens_no_log(numbers: logs.LogBuilder) -> None:
@@ -138,7 +140,7 @@ def test_a_split_does_not_see_later_commits(numbers: logs.LogBuilder) -> None:
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_splits_are_read_in_other_processes(numbers: logs.LogBuilder, method: str) -> None:
     scan = scan_of(numbers)
-    assert scan.to_arrow().num_rows == len(EXPECTED), "the parent's threads are up"
+    assert scan.to_arrow().num_rows == len(EXPECTED), "the parent's threads are running"
     with multiprocessing.get_context(method).Pool(2) as pool:
         tables = pool.map(read, scan.splits(30_000))
     assert pa.concat_tables(tables).equals(scan.to_arrow())
@@ -146,7 +148,7 @@ def test_splits_are_read_in_other_processes(numbers: logs.LogBuilder, method: st
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_reads_rows_on(numbers: logs.LogBuilder) -> None:
+def test_a_forked_child_reads_the_scan_again(numbers: logs.LogBuilder) -> None:
     scan = scan_of(numbers)
     reader = scan.to_batches()
     first = reader.read_next_batch().num_rows
@@ -155,8 +157,8 @@ def test_a_forked_child_reads_rows_on(numbers: logs.LogBuilder) -> None:
         code = 1
         try:
             signal.alarm(30)
-            again = scan.to_arrow()["id"].to_pylist() == EXPECTED
-            code = 0 if again and scan.count() == len(EXPECTED) else 2
+            is_complete = scan.to_arrow()["id"].to_pylist() == EXPECTED
+            code = 0 if is_complete and scan.count() == len(EXPECTED) else 2
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
@@ -164,16 +166,16 @@ def test_a_forked_child_reads_rows_on(numbers: logs.LogBuilder) -> None:
     assert first + reader.read_all().num_rows == len(EXPECTED)
 
 
-def test_storage_options_travel(numbers: logs.LogBuilder) -> None:
+def test_storage_options_are_pickled(numbers: logs.LogBuilder) -> None:
     table = dr.Table(numbers.uri, storage_options={"timeout": "17s"})
     split = table.snapshot().scan().splits()[0]
-    again = pickle.loads(pickle.dumps(split))
-    assert again._table.storage_options == table.storage_options == {"timeout": "17s"}
-    assert "17s" not in repr(again)
-    assert again.to_arrow().num_rows == len(EXPECTED)
+    unpickled = pickle.loads(pickle.dumps(split))
+    assert unpickled._table.storage_options == table.storage_options == {"timeout": "17s"}
+    assert "17s" not in repr(unpickled)
+    assert unpickled.to_arrow().num_rows == len(EXPECTED)
 
 
-def test_bad_files_are_passed_over_in_splits(numbers: logs.LogBuilder) -> None:
+def test_bad_files_are_skipped_in_splits(numbers: logs.LogBuilder) -> None:
     (numbers.table / "1.parquet").unlink()
     strict = scan_of(numbers).splits()[0]
     with pytest.raises(dr.CorruptTableError) as raised:
@@ -186,12 +188,10 @@ def test_bad_files_are_passed_over_in_splits(numbers: logs.LogBuilder) -> None:
     assert [(file.path, file.code) for file in split.skipped] == [("1.parquet", "data.missing")]
 
 
-def test_json_that_is_no_split() -> None:
-    from deltareplay import _native
-
-    for json in ("", "{}", "[]", '{"definition":5}', "\0"):
+def test_invalid_json_is_refused() -> None:
+    for text in ("", "{}", "[]", '{"definition":5}', "\0"):
         with pytest.raises(dr.InvalidArgumentError) as raised:
-            _native.Split(json)
+            _native.Split(text)
         assert raised.value.code == "split.json"
 
 

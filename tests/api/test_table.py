@@ -42,7 +42,7 @@ def test_opens_a_relative_path(events: logs.LogBuilder, monkeypatch: pytest.Monk
     assert table.snapshot().version == LAST, "a table stays where it was"
 
 
-def test_making_a_table_reads_nothing(tmp_path: Path) -> None:
+def test_creating_a_table_object_reads_nothing(tmp_path: Path) -> None:
     path = tmp_path / "later"
     table = dr.Table(path)
 
@@ -50,7 +50,7 @@ def test_making_a_table_reads_nothing(tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError):
         table.snapshot()
     samples.events(path)
-    assert table.snapshot().version == LAST, "it remembers nothing of a time without a table"
+    assert table.snapshot().version == LAST, "the missing table is not cached"
 
 
 @pytest.mark.parametrize("name", ["white space", "percent %41", "plus+", "ünïcode", "a#b?c"])
@@ -91,17 +91,17 @@ def test_is_table(events: logs.LogBuilder, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("uri", "options", "error"),
+    ("uri", "options"),
     [
-        ("ftp://host/table", None, dr.InvalidArgumentError),
-        ("s3://bucket/table", {"no_such_option": "1"}, dr.InvalidArgumentError),
-        ("s3://bucket/table", {"aws_region": 1}, dr.InvalidArgumentError),
-        ("s3://bucket/table", {1: "1"}, dr.InvalidArgumentError),
-        (7, None, dr.InvalidArgumentError),
+        ("ftp://host/table", None),
+        ("s3://bucket/table", {"no_such_option": "1"}),
+        ("s3://bucket/table", {"aws_region": 1}),
+        ("s3://bucket/table", {1: "1"}),
+        (7, None),
     ],
 )
-def test_refuses_unknown_statements(uri: Any, options: Any, error: type) -> None:
-    with pytest.raises(error):
+def test_refuses_invalid_uris_and_options(uri: Any, options: Any) -> None:
+    with pytest.raises(dr.InvalidArgumentError):
         dr.Table(uri, options)
 
 
@@ -157,23 +157,19 @@ def test_a_timestamp_before_or_after_the_log_has_no_version(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "code"),
+    ("arguments", "code"),
     [
-        ({"version": -1}, dr.InvalidArgumentError, "argument.range"),
-        ({"version": 2**70}, dr.InvalidArgumentError, "argument.range"),
-        (
-            {"version": 1, "timestamp": "2026-01-01"},
-            dr.InvalidArgumentError,
-            "argument.version_and_timestamp",
-        ),
-        ({"timestamp": "yesterday"}, dr.InvalidArgumentError, "argument.timestamp"),
+        ({"version": -1}, "argument.range"),
+        ({"version": 2**70}, "argument.range"),
+        ({"version": 1, "timestamp": "2026-01-01"}, "argument.version_and_timestamp"),
+        ({"timestamp": "yesterday"}, "argument.timestamp"),
     ],
     ids=str,
 )
-def test_refuses_a_version_that_cannot_be(
-    table: dr.Table, arguments: Any, error: type[dr.DeltaReplayError], code: str
+def test_refuses_invalid_versions_and_timestamps(
+    table: dr.Table, arguments: Any, code: str
 ) -> None:
-    with pytest.raises(error) as caught:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         table.snapshot(**arguments)
     assert caught.value.code == code
 
@@ -189,8 +185,8 @@ def test_history_is_newest_first(table: dr.Table) -> None:
 
     assert history["version"].to_pylist() == [2, 1, 0]
     assert history["operation"].to_pylist() == ["WRITE", "WRITE", "CREATE TABLE"]
-    moments = [timestamp.isoformat() for timestamp in history["timestamp"].to_pylist()]
-    assert moments == [f"2026-01-0{day}T00:00:00+00:00" for day in (3, 2, 1)]
+    timestamps = [timestamp.isoformat() for timestamp in history["timestamp"].to_pylist()]
+    assert timestamps == [f"2026-01-0{day}T00:00:00+00:00" for day in (3, 2, 1)]
     assert table.history(1)["version"].to_pylist() == [2]
     assert table.history(0).num_rows == 0
     assert table.history(0).schema == history.schema
@@ -210,7 +206,7 @@ def test_history_of_a_version(events: logs.LogBuilder) -> None:
         table.history(1, version=1)
     with pytest.raises(dr.InvalidArgumentError):
         table.history(version=-1)
-    # damage to other versions does not matter
+    # other versions are not read
     (events.table / "_delta_log" / f"{2:020}.json").write_text("{")
     assert table.history(version=1)["operation"].to_pylist() == ["WRITE"]
 
@@ -223,7 +219,7 @@ def test_history_of_a_version_with_only_a_checkpoint(events: logs.LogBuilder) ->
     assert caught.value.version == 2
 
 
-def test_actions_are_the_log_itself(events: logs.LogBuilder) -> None:
+def test_actions_return_the_log(events: logs.LogBuilder) -> None:
     reader = dr.Table(events.uri).actions(0)
     assert isinstance(reader, pa.RecordBatchReader)
     rows = reader.read_all().to_pylist()

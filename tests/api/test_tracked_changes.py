@@ -14,7 +14,7 @@ import deltareplay as dr
 
 @pytest.fixture
 def rewritten(log: logs.LogBuilder) -> dr.Table:
-    """Rows 0 to 3; each of two commits updates one of them; then a row is inserted."""
+    """Two commits rewrite four rows and update one each; the file between them is deleted."""
     create(log)
     first = file(log, 1, 0, "a b c d")
     log.commit(first)
@@ -36,13 +36,15 @@ PAIRS = [
 
 
 @pytest.mark.parametrize("most_rows", [None, 1])
-def test_a_file_that_came_and_went_is_not_read(rewritten: dr.Table, most_rows: int | None) -> None:
+def test_a_file_added_and_removed_within_the_range_is_not_read(
+    rewritten: dr.Table, most_rows: int | None
+) -> None:
     def net(kind: Any, deleted: Any = None) -> list[tuple[Any, ...]]:
         return change_rows(rewritten.changes(2, kind=kind, deleted=deleted, most_rows=most_rows))
 
     assert net("min-delta") == PAIRS
-    arrived = [row for row in PAIRS if row[1] != "update_preimage"]
-    assert net("upsert") == net("upsert", "include") == arrived
+    without_preimages = [row for row in PAIRS if row[1] != "update_preimage"]
+    assert net("upsert") == net("upsert", "include") == without_preimages
     assert net("append-only") == [("e", "insert", 3)]
     assert {row["way"] for row in rewritten.changes(2, kind="upsert").explain().to_pylist()} == {
         "row tracking"
@@ -60,7 +62,7 @@ def test_columns_and_filter(rewritten: dr.Table) -> None:
     assert change_rows(none) == sorted(row[1:] for row in PAIRS)
 
 
-def test_a_row_went_when_it_left_the_last_of_its_files(log: logs.LogBuilder) -> None:
+def test_a_row_is_deleted_when_its_last_file_loses_it(log: logs.LogBuilder) -> None:
     create(log)
     first = file(log, 1, 0, "a b c d")
     log.commit(first)
@@ -71,14 +73,14 @@ def test_a_row_went_when_it_left_the_last_of_its_files(log: logs.LogBuilder) -> 
     third = {"add": {**third["add"], "dataChange": True}}
     log.commit(feed.removal(third), feed.with_vector(third, [1]))  # and so is b
     table = dr.Table(log.uri)
-    gone = [("b", "delete", 4), ("d", "delete", 2)]
-    assert change_rows(table.changes(2, kind="min-delta")) == gone
-    assert change_rows(table.changes(2, kind="upsert", deleted="include")) == gone
+    deletes = [("b", "delete", 4), ("d", "delete", 2)]
+    assert change_rows(table.changes(2, kind="min-delta")) == deletes
+    assert change_rows(table.changes(2, kind="upsert", deleted="include")) == deletes
     assert change_rows(table.changes(2, kind="upsert")) == []
     assert change_rows(table.changes(3, kind="min-delta")) == [("B", "delete", 4)]
 
 
-def test_rows_leave_a_file_one_after_the_other(log: logs.LogBuilder) -> None:
+def test_rows_leave_a_file_in_several_commits(log: logs.LogBuilder) -> None:
     create(log)
     first = file(log, 1, 0, "a b c d e")
     log.commit(first)
@@ -88,33 +90,33 @@ def test_rows_leave_a_file_one_after_the_other(log: logs.LogBuilder) -> None:
     log.commit(feed.removal(states[2]), file(log, 4, 6, "a:0:1 e:4:1"))
     table = dr.Table(log.uri)
     pair = [("B", "update_postimage", 3), ("b", "update_preimage", 3)]
-    gone = [("c", "delete", 4), ("d", "delete", 2)]
-    assert change_rows(table.changes(2, kind="min-delta")) == [*pair, *gone]
-    assert change_rows(table.changes(3, kind="min-delta")) == [*pair, gone[0]]
-    assert change_rows(table.changes(2, kind="upsert", deleted="include")) == [pair[0], *gone]
+    deletes = [("c", "delete", 4), ("d", "delete", 2)]
+    assert change_rows(table.changes(2, kind="min-delta")) == [*pair, *deletes]
+    assert change_rows(table.changes(3, kind="min-delta")) == [*pair, deletes[0]]
+    assert change_rows(table.changes(2, kind="upsert", deleted="include")) == [pair[0], *deletes]
     by_parts = table.changes(2, kind="min-delta", most_rows=1)
-    assert change_rows(by_parts) == [*pair, *gone]
+    assert change_rows(by_parts) == [*pair, *deletes]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["vector", "file"])
-def test_rows_that_come_back_are_followed(log: logs.LogBuilder, whole: bool) -> None:
+def test_rows_that_are_restored_are_followed(log: logs.LogBuilder, whole: bool) -> None:
     create(log)
     first = file(log, 1, 0, "a b")
     log.commit(first)
-    gone = feed.with_vector(first, [1])
-    log.commit(feed.removal(first), *([] if whole else [gone]))
-    log.commit(*([] if whole else [feed.removal(gone)]), first)
+    masked = feed.with_vector(first, [1])
+    log.commit(feed.removal(first), *([] if whole else [masked]))
+    log.commit(*([] if whole else [feed.removal(masked)]), first)
     table = dr.Table(log.uri)
-    back = ("b", "update_postimage", 3)
-    expected = [("a", "update_postimage", 3), back] if whole else [back]
+    restored = ("b", "update_postimage", 3)
+    expected = [("a", "update_postimage", 3), restored] if whole else [restored]
     assert change_rows(table.changes(2, kind="min-delta")) == []
     assert change_rows(table.changes(2, kind="upsert")) == expected
-    inserts = [(*row[:1], "insert", 3) for row in expected]
+    inserts = [(row[0], "insert", 3) for row in expected]
     assert change_rows(table.changes(3, kind="min-delta")) == inserts
     assert change_rows(table.changes(3, kind="append-only")) == inserts
 
 
-def test_a_row_that_did_not_change_in_the_end(log: logs.LogBuilder) -> None:
+def test_a_row_that_is_updated_back_has_no_net_change(log: logs.LogBuilder) -> None:
     create(log)
     first = file(log, 1, 0, "a b")
     log.commit(first)
@@ -142,7 +144,7 @@ def test_rows_are_compared_within_and_beyond_most_rows(
     assert rows["_commit_timestamp"].null_count == 0
 
 
-def test_ids_that_are_twice(log: logs.LogBuilder) -> None:
+def test_duplicate_row_ids_are_an_error(log: logs.LogBuilder) -> None:
     create(log)
     log.commit(file(log, 1, 0, "a b"))
     log.commit(file(log, 2, 2, "c:1 d"))  # no writer does that
@@ -151,8 +153,8 @@ def test_ids_that_are_twice(log: logs.LogBuilder) -> None:
     assert (caught.value.code, caught.value.version) == ("changes.row_id", 2)
 
 
-def test_a_range_of_many_commits_is_cut_by_commits(log: logs.LogBuilder) -> None:
-    """Shares of rows are of one commit: no task reads files of other commits."""
+def test_a_range_of_many_commits_is_split_by_commits(log: logs.LogBuilder) -> None:
+    """A split has the rows of one commit: its task reads no files of other commits."""
     create(log)
     first = file(log, 1, 0, "a b c")
     log.commit(first)

@@ -1,4 +1,4 @@
-"""``Transaction``: what is written to the log, what is refused, and when nothing happens."""
+"""``Transaction``: the actions that are written, those that are refused, and idempotence."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_block_that_raises_commits_nothing(files: dr.Table) -> None:
     assert caught.value.code == "transaction.finished"
 
 
-def test_files_of_a_snapshot_are_taken_as_they_are(files: dr.Table) -> None:
+def test_files_of_a_snapshot_are_added_unchanged(files: dr.Table) -> None:
     before = files.snapshot().files().sort_by("path")
     with files.transaction("DELETE") as transaction:
         transaction.remove_files(transaction.snapshot.files())
@@ -136,22 +136,22 @@ def test_a_batch_is_committed_once(files: dr.Table, version: int) -> None:
         transaction.add("x", size=1)
     assert transaction.version == 2
 
-    with files.transaction(txn=("app", version)) as again:
-        again.add("y", size=1)
+    with files.transaction(txn=("app", version)) as repeated:
+        repeated.add("y", size=1)
 
-    assert again.version == (3 if version == 5 else None)
+    assert repeated.version == (3 if version == 5 else None)
     assert files.snapshot().version == (3 if version == 5 else 2)
     assert files.snapshot().transactions == {"app": max(version, 4)}
 
 
-def test_a_batch_that_came_in_between_is_not_committed_again(files: dr.Table) -> None:
-    mine = files.transaction(txn=("app", 4))
-    mine.add("x", size=1)
-    with files.transaction(txn=("app", 4)) as theirs:
-        theirs.add("x", size=1)
+def test_a_batch_of_a_concurrent_writer_is_not_committed_again(files: dr.Table) -> None:
+    transaction = files.transaction(txn=("app", 4))
+    transaction.add("x", size=1)
+    with files.transaction(txn=("app", 4)) as concurrent:
+        concurrent.add("x", size=1)
 
-    assert mine.commit() is None
-    assert files.snapshot().version == theirs.version == 2
+    assert transaction.commit() is None
+    assert files.snapshot().version == concurrent.version == 2
 
 
 def bad(**fields: Any) -> Callable[[dr.Transaction], object]:
@@ -160,11 +160,10 @@ def bad(**fields: Any) -> Callable[[dr.Transaction], object]:
 
 REFUSED: dict[str, tuple[Callable[[dr.Transaction], object], str]] = {
     "a negative size": (bad(size=-1), "transaction.file"),
-    "a path that climbs": (bad(path="../x"), "transaction.file"),
-    "a path elsewhere": (bad(path="s3://bucket/x"), "transaction.file"),
+    "a path outside the table": (bad(path="../x"), "transaction.file"),
+    "a path of another store": (bad(path="s3://bucket/x"), "transaction.file"),
     "values of other columns": (bad(partition_values={"d": "1"}), "transaction.partition_values"),
     "a size that is text": (bad(size="1"), "argument.type"),
-    "a partition value that is a list": (bad(partition_values={"d": [1]}), "transaction.action"),
     "a vector without the feature": (bad(deletion_vector=VECTOR), "transaction.deletion_vector"),
     "a file twice": (
         lambda txn: (txn.add("x", size=1), txn.add("x", size=1)),
@@ -187,23 +186,35 @@ REFUSED: dict[str, tuple[Callable[[dr.Transaction], object], str]] = {
         lambda txn: txn.set_domain_metadata("delta.x", ""),
         "transaction.domain",
     ),
-    "a domain without the feature": (
-        lambda txn: txn.set_domain_metadata("x", ""),
-        "transaction.domain",
-    ),
     "a file that is not there": (lambda txn: txn.remove("z"), "transaction.not_live"),
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_actions_that_would_break_the_table_are_refused(what: str, files: dr.Table) -> None:
-    step, code = REFUSED[what]
-    transaction = files.transaction()
+@pytest.mark.parametrize("case", REFUSED)
+def test_actions_that_would_break_the_table_are_refused(case: str, tmp_path: Path) -> None:
+    step, code = REFUSED[case]
+    table = plain(tmp_path / "t", protocol_action=logs.features(writer_only=["domainMetadata"]))
+    transaction = table.transaction()
     with pytest.raises(dr.InvalidArgumentError) as caught:
         step(transaction)
         transaction.commit()
     assert caught.value.code == code
-    assert files.snapshot().version == 1
+    assert table.snapshot().version == 1
+
+
+def test_domain_metadata_requires_its_feature(files: dr.Table) -> None:
+    transaction = files.transaction()
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        transaction.set_domain_metadata("x", "")
+        transaction.commit()
+    assert caught.value.code == "transaction.domain"
+
+
+def test_partition_values_are_strings(tmp_path: Path) -> None:
+    transaction = partitioned(tmp_path / "t").transaction()
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        transaction.add("x", size=1, partition_values={"day": [1]})  # type: ignore[dict-item]
+    assert caught.value.code == "transaction.action"
 
 
 @pytest.mark.parametrize("kind", ["add", "add_change_data"])
@@ -219,7 +230,7 @@ def test_partition_values_that_no_reader_could_parse_are_refused(tmp_path: Path,
     assert table.snapshot().version == 1
 
 
-def test_an_append_only_table_loses_no_rows(tmp_path: Path) -> None:
+def test_append_only_tables_refuse_to_remove_rows(tmp_path: Path) -> None:
     table = plain(tmp_path / "t", configuration={"delta.appendOnly": "true"})
     with table.transaction("OPTIMIZE") as transaction:
         transaction.remove("a", data_change=False)
@@ -267,7 +278,7 @@ def test_options_are_checked(files: dr.Table) -> None:
     assert caught.value.code == "argument.range"
 
 
-def test_a_commit_leaves_no_other_file(files: dr.Table) -> None:
+def test_a_commit_leaves_no_temporary_file(files: dr.Table) -> None:
     for durable in (True, False):
         with files.transaction(durable=durable) as transaction:
             transaction.add(f"{durable}", size=1)

@@ -32,7 +32,7 @@ def by_id(table: dr.Table, **options: Any) -> dict[int, dict[str, Any]]:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("partitions", [[], ["p"]], ids=["plain", "partitioned"])
-def test_rows_get_other_values(mode: str, partitions: list[str], tmp_path: Path) -> None:
+def test_update_evaluates_expressions(mode: str, partitions: list[str], tmp_path: Path) -> None:
     properties = {**MODES[mode], "delta.enableChangeDataFeed": "true"}
     table = filled(tmp_path / "t", properties, partitions)
     tracked = "ids" in mode
@@ -115,7 +115,7 @@ def test_plain_values(kind: pa.DataType, value: Any, expected: Any, tmp_path: Pa
         ({"id": "9223372036854775807 + id"}, "formula.value"),
     ],
 )
-def test_invalid_assignments(set: dict[str, Any], code: str, tmp_path: Path) -> None:
+def test_invalid_assignments_are_refused(set: dict[str, Any], code: str, tmp_path: Path) -> None:
     table = filled(tmp_path / "t", {}, [])
     before = sorted((tmp_path / "t").rglob("*.parquet"))
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -123,11 +123,15 @@ def test_invalid_assignments(set: dict[str, Any], code: str, tmp_path: Path) -> 
     assert caught.value.code == code
     assert table.snapshot().version == 2
     assert sorted((tmp_path / "t").rglob("*.parquet")) == before
+
+
+def test_assigned_lists_are_refused(tmp_path: Path) -> None:
+    table = filled(tmp_path / "t", {}, [])
     with pytest.raises(TypeError, match="SQL string or a plain value"):
         table.update(None, {"v": [1]})  # type: ignore[dict-item]
 
 
-def test_rules_hold_after_an_update(tmp_path: Path) -> None:
+def test_constraints_hold_after_an_update(tmp_path: Path) -> None:
     properties = {"delta.constraints.c": "v + id < 100"}
     table = filled(tmp_path / "t", properties, [])
     with pytest.raises(dr.InvalidArgumentError, match='CHECK constraint "c"') as caught:
@@ -138,7 +142,7 @@ def test_rules_hold_after_an_update(tmp_path: Path) -> None:
 
 
 def create(path: Path) -> dr.Table:
-    """Create a table with two generated columns."""
+    """Create a table with a generated column and a column default."""
     day = {"delta.generationExpression": "CAST(ts AS DATE)"}
     fields = [
         pa.field("ts", pa.timestamp("us", "UTC")),
@@ -174,7 +178,7 @@ def test_generated_columns_and_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("expression", ["mine(ts)", "ts +", "date_format(ts, 'E')", "id"])
-def test_columns_that_cannot_be_made(expression: str, tmp_path: Path) -> None:
+def test_generated_columns_that_cannot_be_computed(expression: str, tmp_path: Path) -> None:
     field = pa.field("x", pa.string(), metadata={"delta.generationExpression": expression})
     schema = pa.schema([("ts", pa.timestamp("us", "UTC")), field])
     table = dr.create_table(tmp_path / "t", schema)
@@ -183,7 +187,7 @@ def test_columns_that_cannot_be_made(expression: str, tmp_path: Path) -> None:
     assert caught.value.code == "rows.expression"
 
 
-def counting(path: Path, explicit: bool, step: int = 10) -> dr.Table:
+def with_identity(path: Path, explicit: bool, step: int = 10) -> dr.Table:
     """Create a table with an identity column, as delta-spark declares it."""
     table = dr.create_table(path, pa.schema([("id", pa.int64()), ("s", pa.string())]))
     first = path / "_delta_log" / f"{0:020}.json"
@@ -204,8 +208,8 @@ def counting(path: Path, explicit: bool, step: int = 10) -> dr.Table:
     return table
 
 
-def test_identities_count_on(tmp_path: Path) -> None:
-    table = counting(tmp_path / "t", explicit=False)
+def test_identity_values_continue(tmp_path: Path) -> None:
+    table = with_identity(tmp_path / "t", explicit=False)
     table.append([{"s": "a"}, {"s": "b"}])
     table.append([{"s": "c"}])
     assert {row["s"]: row["id"] for row in by_id(table).values()} == {"a": 5, "b": 15, "c": 25}
@@ -219,16 +223,16 @@ def test_identities_count_on(tmp_path: Path) -> None:
 
 
 def test_explicit_identity_values(tmp_path: Path) -> None:
-    table = counting(tmp_path / "t", explicit=True, step=-1)
+    table = with_identity(tmp_path / "t", explicit=True, step=-1)
     table.append([{"id": 100, "s": "a"}])
     table.append([{"s": "b"}])
     assert {row["s"]: row["id"] for row in by_id(table).values()} == {"a": 100, "b": 5}
 
 
 @pytest.mark.parametrize("explicit", [True, False])
-def test_identities_are_not_updated(tmp_path: Path, explicit: bool) -> None:
+def test_identity_columns_are_not_updated(tmp_path: Path, explicit: bool) -> None:
     """As delta-spark (``DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED``)."""
-    table = counting(tmp_path / "t", explicit)
+    table = with_identity(tmp_path / "t", explicit)
     table.append([{"s": "a"}])
     source = pa.table({"id": [7], "s": ["a"]})
     on = "target.s = source.s"
@@ -243,14 +247,14 @@ def test_identities_are_not_updated(tmp_path: Path, explicit: bool) -> None:
     assert by_id(table).keys() == {5}
 
 
-def test_identities_come_to_an_end(tmp_path: Path) -> None:
-    table = counting(tmp_path / "t", explicit=False, step=2**62)
+def test_identity_values_are_exhausted(tmp_path: Path) -> None:
+    table = with_identity(tmp_path / "t", explicit=False, step=2**62)
     with pytest.raises(dr.InvalidArgumentError, match="no values left") as caught:
         table.append([{"s": "a"}] * 3)
     assert caught.value.code == "rows.identity"
 
 
-def test_timestamps_are_displayed(tmp_path: Path) -> None:
+def test_errors_display_timestamps(tmp_path: Path) -> None:
     timestamp = pa.timestamp("us", "UTC")
     schema = pa.schema([("at", timestamp), ("s", pa.struct([("all", pa.list_(timestamp))]))])
     table = dr.create_table(tmp_path / "t", schema)

@@ -55,11 +55,11 @@ def busy(root: Path) -> logs.LogBuilder:
         logs.add(f"file://{root}/inside", partition_values={"_day": None}),
         modified=OLD,
     )
-    gone = {"partition_values": {"_day": None}}
+    fields = {"partition_values": {"_day": None}}
     log.commit(
-        logs.remove("young", deletion_timestamp=NOW - HOUR, **gone),
-        logs.remove("old", deletion_timestamp=OLD, **gone),
-        logs.remove("marked", deletion_timestamp=NOW - HOUR, deletion_vector=other, **gone),
+        logs.remove("young", deletion_timestamp=NOW - HOUR, **fields),
+        logs.remove("old", deletion_timestamp=OLD, **fields),
+        logs.remove("marked", deletion_timestamp=NOW - HOUR, deletion_vector=other, **fields),
         logs.cdc("_change_data/old.parquet", partition_values={"_day": None}),
         modified=OLD,
     )
@@ -102,7 +102,7 @@ def test_a_full_vacuum(tmp_path: Path) -> None:
     assert table.vacuum().files == ()
 
 
-def test_it_is_logged_as_delta_spark_does(tmp_path: Path) -> None:
+def test_vacuum_commits_its_start_and_end(tmp_path: Path) -> None:
     table = dr.Table(busy(tmp_path / "t").uri)
     table.vacuum(timedelta(days=10), dry_run=False)
     start, end = (actions(table, version) for version in (3, 4))
@@ -154,12 +154,12 @@ def test_a_lite_vacuum(tmp_path: Path) -> None:
     table = dr.Table(busy(root).uri)
     before = on_disk(root)
     plan = table.vacuum(lite=True)
-    assert set(plan.files) == {"old", "_change_data/old.parquet"}, "what the log removed"
+    assert set(plan.files) == {"old", "_change_data/old.parquet"}, "only files that the log removed"
     done = table.vacuum(lite=True, dry_run=False)
     assert before - on_disk(root) == set(done.files) == set(plan.files)
     info = root / "_delta_log" / "_last_vacuum_info"
     assert info.read_text() == '{"latestCommitVersionOutsideOfRetentionWindow":2}'
-    assert table.vacuum(lite=True).files == (), "it continues after what was done"
+    assert table.vacuum(lite=True).files == (), "it continues after the last vacuum"
 
 
 def test_a_lite_vacuum_needs_the_log(tmp_path: Path) -> None:
@@ -178,12 +178,12 @@ def test_a_lite_vacuum_needs_the_log(tmp_path: Path) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="full vacuum"):
         table.vacuum(lite=True)
     table.vacuum(dry_run=False)
-    # files deleted by a full vacuum need not be in the log any more
+    # after a full vacuum, a lite one does not need the older commits
     assert info.read_text() == '{"latestCommitVersionOutsideOfRetentionWindow":2}'
     assert table.vacuum(lite=True).files == ()
 
 
-def test_a_file_that_came_back_stays(tmp_path: Path) -> None:
+def test_a_file_that_is_added_again_stays(tmp_path: Path) -> None:
     root = tmp_path / "t"
     log = busy(root)
     log.commit(logs.add("old", partition_values={"_day": None}))
@@ -192,19 +192,19 @@ def test_a_file_that_came_back_stays(tmp_path: Path) -> None:
     assert "old" not in table.vacuum(lite=True).files
 
 
-def test_files_elsewhere_are_unchanged(tmp_path: Path) -> None:
+def test_files_outside_the_table_stay(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     put(tmp_path, "outside")
     log = busy(tmp_path / "t")
-    gone: dict[str, Any] = {"partition_values": {"_day": None}, "deletion_timestamp": OLD}
-    log.commit(logs.remove(f"file://{outside}", **gone), logs.remove("s3://b/k", **gone))
+    fields: dict[str, Any] = {"partition_values": {"_day": None}, "deletion_timestamp": OLD}
+    log.commit(logs.remove(f"file://{outside}", **fields), logs.remove("s3://b/k", **fields))
     table = dr.Table(log.uri)
     for lite in (False, True):
         table.vacuum(lite=lite, dry_run=False)
     assert outside.exists()
 
 
-def test_a_path_that_does_not_decode_stops_it(tmp_path: Path) -> None:
+def test_a_path_that_does_not_decode_is_an_error(tmp_path: Path) -> None:
     log = busy(tmp_path / "t")
     log.commit(logs.add("%ff%fe", partition_values={"_day": None}))
     with pytest.raises(dr.CorruptTableError) as caught:
@@ -235,17 +235,24 @@ def test_empty_directories_are_deleted(tmp_path: Path) -> None:
 
     table.vacuum(dry_run=False)
 
-    gone = {"deep", "deep/er", "bare", "bare/inside", "_change_data/_day=1"}
-    left = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir()}
-    assert not left & gone
-    assert {"just-made", "_hidden-and-empty", "_delta_log", "linked", "ab", "_day=x%20y"} <= left
+    deleted = {"deep", "deep/er", "bare", "bare/inside", "_change_data/_day=1"}
+    remaining = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir()}
+    assert not remaining & deleted
+    assert {
+        "just-made",
+        "_hidden-and-empty",
+        "_delta_log",
+        "linked",
+        "ab",
+        "_day=x%20y",
+    } <= remaining
     assert (tmp_path / "elsewhere").is_dir()
     info = actions(table, 4)[0]["commitInfo"]
-    assert info["operationMetrics"]["numVacuumedDirectories"] == str(len(gone))
+    assert info["operationMetrics"]["numVacuumedDirectories"] == str(len(deleted))
     assert root.is_dir()
 
 
-def test_an_emptied_directory_is_made_again_by_a_writer(tmp_path: Path) -> None:
+def test_a_writer_creates_a_deleted_directory_again(tmp_path: Path) -> None:
     schema = pa.schema([("p", pa.string()), ("id", pa.int64())])
     table = dr.create_table(tmp_path / "t", schema, ["p"])
     table.append({"p": ["a"], "id": [1]})
@@ -271,7 +278,7 @@ def test_leftovers_of_spark_tasks_are_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("roots", [None, []])
-def test_a_lite_vacuum_deletes_only_what_a_full_one_could(
+def test_a_lite_vacuum_deletes_no_hidden_or_linked_files(
     tmp_path: Path, roots: list[str] | None
 ) -> None:
     root = tmp_path / "t"
@@ -296,8 +303,8 @@ def test_a_lite_vacuum_deletes_only_what_a_full_one_could(
         "just-written",  # younger than the retention
         "deep/er/orphan",
     ]
-    gone: dict[str, Any] = {"partition_values": {"_day": None}, "deletion_timestamp": OLD}
-    log.commit(*(logs.remove(name, **gone) for name in names), modified=OLD + 1)
+    fields: dict[str, Any] = {"partition_values": {"_day": None}, "deletion_timestamp": OLD}
+    log.commit(*(logs.remove(name, **fields) for name in names), modified=OLD + 1)
     table = dr.Table(log.uri, allowed_roots=roots)
     before, live = on_disk(root), table.snapshot().num_files
     lite = table.vacuum(lite=True)
@@ -309,7 +316,7 @@ def test_a_lite_vacuum_deletes_only_what_a_full_one_could(
     assert table.snapshot().num_files == live
 
 
-def test_cleanup_deletes_nothing_behind_links(tmp_path: Path) -> None:
+def test_cleanup_does_not_follow_links(tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path / "t")
     retention = {"delta.logRetentionDuration": "interval 1 days"}
     log.create(logs.schema(id="long"), configuration=retention, modified=OLD)

@@ -1,6 +1,6 @@
 """Conditions that the library builds from values: keys of a merge, partitions to replace.
 
-A value equals itself, whatever its characters and however the log spells it: SQL's ``=``.
+Values are compared by SQL's ``=``, whatever their characters and their spelling in the log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TEXTS = {
 UTC = datetime.timezone.utc
 MOMENT = datetime.datetime(2020, 1, 1, 0, 0, 0, 120000)
 
-#: Type and value of a partition column, and spellings of it in the log.
+#: Type and value of a partition column, and spellings of the value in the log.
 SPELLINGS: dict[str, tuple[pa.DataType, Any, list[str]]] = {
     "float 0.1": (pa.float32(), 0.1, ["0.1", "1E-1", "0.10"]),
     "float 1e8": (pa.float32(), 1e8, ["1.0E8", "100000000", "1e8"]),
@@ -96,7 +96,7 @@ def test_rows_are_merged_by_any_text(key: str, partitions: list[str], tmp_path: 
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_partitions_are_replaced_however_they_are_spelled(spelling: str, tmp_path: Path) -> None:
+def test_partitions_are_replaced_in_every_spelling(spelling: str, tmp_path: Path) -> None:
     """delta-io/delta issue 6544: delta-spark compares values, too."""
     arrow, value, texts = SPELLINGS[spelling]
     schema = pa.schema([("id", pa.int64()), ("key.'of`it", arrow)])
@@ -113,7 +113,7 @@ def test_partitions_are_replaced_however_they_are_spelled(spelling: str, tmp_pat
 
 
 def test_partitions_of_several_columns_are_replaced(tmp_path: Path) -> None:
-    """Not in the order of the schema; more partitions than are listed one by one."""
+    """In another order than in the schema; more partitions than a condition lists."""
     schema = pa.schema([("id", pa.int64()), ("a", pa.string()), ("b", pa.int32())])
     table = dr.create_table(tmp_path / "t", schema, ["b", "a"])
     rows = [

@@ -9,31 +9,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from support import logs, vectors
+from support import data, logs, vectors
 
 import deltareplay as dr
 
 SCHEMA = logs.schema(id="long")
 
 
-def data(log: logs.LogBuilder, name: str, rows: int = 3) -> logs.Action:
-    """Write a data file; return its action."""
-    path = log.table / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.table({"id": pa.array(range(rows), pa.int64())}), path)
-    return logs.add(name, size=path.stat().st_size, stats=logs.stats(rows))
+def data_file(log: logs.LogBuilder, name: str) -> logs.Action:
+    """Write a data file of three rows; return its action."""
+    return data.write(log.table, name, {"id": [0, 1, 2]})
 
 
-def sound(root: Path, *, v2: bool = False) -> logs.LogBuilder:
+def valid(root: Path, *, v2: bool = False) -> logs.LogBuilder:
     """A valid table with everything: four versions, a checkpoint and checksums."""
     log = logs.LogBuilder(root)
     listed = ["deletionVectors", "v2Checkpoint"] if v2 else ["deletionVectors"]
     protocol = logs.features(*listed, writer_only=["domainMetadata"])
     log.create(SCHEMA, protocol_action=protocol)
-    log.commit(data(log, "a"), data(log, "b"), logs.txn("app", 1), logs.domain("d", "x"))
+    log.commit(data_file(log, "a"), data_file(log, "b"), logs.txn("app", 1), logs.domain("d", "x"))
     log.checksum(1)
     vector = vectors.inline([0, 2])
     stats = '{"numRecords":3,"tightBounds":false}'
@@ -45,7 +40,7 @@ def sound(root: Path, *, v2: bool = False) -> logs.LogBuilder:
     )
     log.checkpoint(2, kind="v2-json" if v2 else "classic", hint=True)
     log.checksum(2)
-    log.commit(data(log, "c"), logs.domain("d", "x", removed=True))
+    log.commit(data_file(log, "c"), logs.domain("d", "x", removed=True))
     log.checksum(3)
     return log
 
@@ -59,8 +54,8 @@ def codes(log: logs.LogBuilder) -> set[str]:
 
 
 @pytest.mark.parametrize("v2", [False, True])
-def test_a_sound_table(v2: bool, tmp_path: Path) -> None:
-    log = sound(tmp_path / "t", v2=v2)
+def test_a_valid_table(v2: bool, tmp_path: Path) -> None:
+    log = valid(tmp_path / "t", v2=v2)
     log.compact(1, 3)
     result = dr.Table(log.uri).verify()
     assert result.findings == ()
@@ -71,8 +66,8 @@ def test_a_sound_table(v2: bool, tmp_path: Path) -> None:
     assert json.loads(result.to_json())["findings"] == []
 
 
-def test_a_sound_table_whose_log_was_cleaned(tmp_path: Path) -> None:
-    log = sound(tmp_path / "t")
+def test_a_valid_table_after_a_log_cleanup(tmp_path: Path) -> None:
+    log = valid(tmp_path / "t")
     log.delete_commits(2)
     (logs.log_dir(log.table) / f"{1:020}.crc").unlink()
     assert findings(log) == []
@@ -83,7 +78,7 @@ def rewrite(log: logs.LogBuilder, version: int, change: Callable[[list[Any]], No
     logs.write_commit(log.table, version, log.commits[version])
 
 
-def plant(name: str) -> Callable[[Any], Any]:
+def injects(name: str) -> Callable[[Any], Any]:
     def register(fault: Any) -> Any:
         FAULTS[name] = fault
         return fault
@@ -91,17 +86,17 @@ def plant(name: str) -> Callable[[Any], Any]:
     return register
 
 
-#: Each injects one fault and returns the version or the file that must be reported.
+#: By code: a function that injects a fault, and returns the version or the path to report.
 FAULTS: dict[str, Callable[[logs.LogBuilder], Any]] = {}
 
 
-@plant("log.gap")
+@injects("log.gap")
 def _gap(log: logs.LogBuilder) -> Any:
     (logs.log_dir(log.table) / logs.commit_name(1)).unlink()
     return 1
 
 
-@plant("log.truncated")
+@injects("log.truncated")
 def _truncated(log: logs.LogBuilder) -> Any:
     for path in logs.log_dir(log.table).glob("*.checkpoint*"):
         path.unlink()
@@ -109,20 +104,20 @@ def _truncated(log: logs.LogBuilder) -> Any:
     return 0
 
 
-@plant("commit.empty")
+@injects("commit.empty")
 def _empty(log: logs.LogBuilder) -> Any:
     (logs.log_dir(log.table) / logs.commit_name(1)).write_bytes(b"")
     return 1
 
 
-@plant("commit.torn")
+@injects("commit.torn")
 def _torn(log: logs.LogBuilder) -> Any:
     path = logs.log_dir(log.table) / logs.commit_name(1)
     path.write_bytes(path.read_bytes()[:-20])
     return 1
 
 
-@plant("commit.json")
+@injects("commit.json")
 def _not_json(log: logs.LogBuilder) -> Any:
     path = logs.log_dir(log.table) / logs.commit_name(3)
     path.write_text("nonsense\n" + path.read_text())
@@ -149,27 +144,27 @@ DUPLICATES = {
 
 @pytest.mark.parametrize("kind", DUPLICATES)
 def test_actions_that_must_not_be_combined(kind: str, tmp_path: Path) -> None:
-    log = sound(tmp_path / "t")
+    log = valid(tmp_path / "t")
     rewrite(log, 3, lambda actions: actions.extend(DUPLICATES[kind]))
-    named = [finding for finding in findings(log) if finding.code == "commit.duplicate_action"]
-    assert named
-    assert {item.version for item in named} == {3}
-    assert named[0].severity == "error"
+    reported = [finding for finding in findings(log) if finding.code == "commit.duplicate_action"]
+    assert reported
+    assert {item.version for item in reported} == {3}
+    assert reported[0].severity == "error"
 
 
-@plant("commit.partition_values")
+@injects("commit.partition_values")
 def _partition_values(log: logs.LogBuilder) -> Any:
     log.commit(logs.add("p", partition_values={"day": "x"}))
     return 4
 
 
-@plant("commit.vector")
+@injects("commit.vector")
 def _vector_without_rows(log: logs.LogBuilder) -> Any:
     log.commit(logs.add("p", deletion_vector=vectors.inline([0])))
     return 4
 
 
-@plant("commit.in_commit_timestamp")
+@injects("commit.in_commit_timestamp")
 def _timestamps(log: logs.LogBuilder) -> Any:
     protocol = logs.protocol(
         3,
@@ -184,101 +179,101 @@ def _timestamps(log: logs.LogBuilder) -> Any:
     return 5
 
 
-@plant("protocol.malformed")
+@injects("protocol.malformed")
 def _malformed(log: logs.LogBuilder) -> Any:
     log.commit(logs.protocol(3, 7))
     return 4
 
 
-@plant("protocol.dependency")
+@injects("protocol.dependency")
 def _dependency(log: logs.LogBuilder) -> Any:
     log.commit(logs.features("deletionVectors", writer_only=["rowTracking"]))
     return 4
 
 
-@plant("protocol.reader_features")
+@injects("protocol.reader_features")
 def _unknown_feature(log: logs.LogBuilder) -> Any:
     log.commit(logs.features("deletionVectors", "fromTheFuture", writer_only=["domainMetadata"]))
     return 4
 
 
-@plant("transaction.feature_missing")
+@injects("transaction.feature_missing")
 def _feature_missing(log: logs.LogBuilder) -> Any:
     log.commit(logs.metadata(SCHEMA, configuration={"delta.enableChangeDataFeed": "true"}))
     return 4
 
 
-@plant("transaction.partition_columns")
+@injects("transaction.partition_columns")
 def _partition_column(log: logs.LogBuilder) -> Any:
     log.commit(logs.metadata(SCHEMA, partition_columns=["nowhere"]))
     return 4
 
 
-@plant("log.no_metadata")
+@injects("log.no_metadata")
 def _no_metadata(log: logs.LogBuilder) -> Any:
     rewrite(log, 0, lambda actions: actions.pop(2))
     return 0
 
 
-@plant("log.no_protocol")
+@injects("log.no_protocol")
 def _no_protocol(log: logs.LogBuilder) -> Any:
     rewrite(log, 0, lambda actions: actions.pop(1))
     return 0
 
 
-@plant("checksum.mismatch")
+@injects("checksum.mismatch")
 def _checksum(log: logs.LogBuilder) -> Any:
     log.checksum(2, numFiles=7)
     return 2
 
 
-@plant("checksum.unreadable")
+@injects("checksum.unreadable")
 def _checksum_unreadable(log: logs.LogBuilder) -> Any:
     (logs.log_dir(log.table) / f"{2:020}.crc").write_text("{")
     return 2
 
 
-@plant("checkpoint.mismatch")
+@injects("checkpoint.mismatch")
 def _checkpoint(log: logs.LogBuilder) -> Any:
     rows = [row for row in log.state(2).actions() if "add" not in row]
     logs.write_checkpoint(log.table, 2, rows)
     return 2
 
 
-@plant("checkpoint.duplicate_row")
+@injects("checkpoint.duplicate_row")
 def _duplicate_row(log: logs.LogBuilder) -> Any:
     rows = log.state(2).actions()
     logs.write_checkpoint(log.table, 2, [*rows, *(row for row in rows if "add" in row)])
     return 2
 
 
-@plant("checkpoint.parquet")
+@injects("checkpoint.parquet")
 def _not_parquet(log: logs.LogBuilder) -> Any:
     path = logs.log_dir(log.table) / logs.classic_name(2)
     path.write_bytes(path.read_bytes()[:-8])
     return 2
 
 
-@plant("log.empty_file")
+@injects("log.empty_file")
 def _empty_checkpoint(log: logs.LogBuilder) -> Any:
     (logs.log_dir(log.table) / logs.classic_name(3)).write_bytes(b"")
     return 3
 
 
-@plant("checkpoint.incomplete")
+@injects("checkpoint.incomplete")
 def _incomplete(log: logs.LogBuilder) -> Any:
     first, _ = log.checkpoint(3, kind="multipart", hint=False)
     first.unlink()
     return 3
 
 
-@plant("hint.wrong")
+@injects("hint.wrong")
 def _hint(log: logs.LogBuilder) -> Any:
     logs.write_hint(log.table, 3, 1)
     return 2
 
 
-@plant("compacted.mismatch")
+@injects("compacted.mismatch")
 def _compacted(log: logs.LogBuilder) -> Any:
     actions = log._replay(1, 3).actions(removed_domains=True)
     wrong = [action for action in actions if "remove" not in action]
@@ -286,43 +281,43 @@ def _compacted(log: logs.LogBuilder) -> Any:
     return 3
 
 
-@plant("file.missing")
+@injects("file.missing")
 def _missing(log: logs.LogBuilder) -> Any:
     (log.table / "c").unlink()
     return "c"
 
 
-@plant("file.size")
+@injects("file.size")
 def _size(log: logs.LogBuilder) -> Any:
     with (log.table / "c").open("ab") as file:
         file.write(b"x")
     return "c"
 
 
-@plant("file.orphan")
+@injects("file.orphan")
 def _orphan(log: logs.LogBuilder) -> Any:
     path = log.table / "deep" / "orphan"
     path.parent.mkdir()
     path.write_bytes(b"x")
     os.utime(path, (10**9, 10**9))
-    young = log.table / "just-written"
-    young.write_bytes(b"x")
+    recent = log.table / "just-written"
+    recent.write_bytes(b"x")
     hidden = log.table / "_hidden"
     hidden.write_bytes(b"x")
     os.utime(hidden, (10**9, 10**9))
     return "deep/orphan"
 
 
-@plant("file.link")
+@injects("file.link")
 def _link(log: logs.LogBuilder) -> Any:
-    away = log.table.parent / "away"
-    os.replace(log.table / "c", away)
-    (log.table / "c").symlink_to(away)
+    outside = log.table.parent / "away"
+    os.replace(log.table / "c", outside)
+    (log.table / "c").symlink_to(outside)
     (log.table / "inside").symlink_to("c")  # not a file of the table
     return "c"
 
 
-#: Changes of a vector's file, or of its descriptor; and the code.
+#: A change of a vector's file, changes of its descriptor, and the code.
 VECTORS: dict[str, tuple[Callable[[bytes], bytes | None], dict[str, Any], str]] = {
     "missing": (lambda _: None, {}, "dv.missing"),
     "a bit flipped": (
@@ -336,58 +331,58 @@ VECTORS: dict[str, tuple[Callable[[bytes], bytes | None], dict[str, Any], str]] 
 
 
 @pytest.mark.parametrize("kind", VECTORS)
-def test_vectors(kind: str, tmp_path: Path) -> None:
-    log = sound(tmp_path / "t")
+def test_damaged_vectors_are_reported(kind: str, tmp_path: Path) -> None:
+    log = valid(tmp_path / "t")
     change, fields, code = VECTORS[kind]
     name = uuid.UUID("d2c639aa-8816-431a-aaf6-d3fe2512ff61")
     content, (described,) = vectors.in_file([[0, 1]], name)
     changed = change(content)
     if changed is not None:
         (log.table / f"deletion_vector_{name}.bin").write_bytes(changed)
-    action = data(log, "v")
+    action = data_file(log, "v")
     action["add"]["stats"] = '{"numRecords":3,"tightBounds":false}'
     action["add"]["deletionVector"] = {**described, **fields}
     log.commit(action)
-    (named,) = findings(log)
-    assert named.code == code
-    assert named.severity == "error"
-    assert "the deletion vector of v" in named.message
+    (reported,) = findings(log)
+    assert reported.code == code
+    assert reported.severity == "error"
+    assert "the deletion vector of v" in reported.message
 
 
 def test_a_vector_beyond_its_file(tmp_path: Path) -> None:
-    log = sound(tmp_path / "t")
-    action = data(log, "v")
+    log = valid(tmp_path / "t")
+    action = data_file(log, "v")
     action["add"]["stats"] = '{"numRecords":3,"tightBounds":false}'
     action["add"]["deletionVector"] = vectors.inline([7])
     log.commit(action)
-    (named,) = findings(log)
-    assert named.code.startswith("dv.")
+    (reported,) = findings(log)
+    assert reported.code == "dv.beyond_file"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_reports_each_injected_fault(fault: str, tmp_path: Path) -> None:
-    log = sound(tmp_path / "t")
-    path = FAULTS[fault](log)
+    log = valid(tmp_path / "t")
+    location = FAULTS[fault](log)
     result = dr.Table(log.uri).verify()
-    named = [finding for finding in result.findings if finding.code == fault]
-    assert named, [str(finding) for finding in result.findings]
-    if isinstance(path, str):
-        assert [finding.path for finding in named] == [path]
+    reported = [finding for finding in result.findings if finding.code == fault]
+    assert reported, [str(finding) for finding in result.findings]
+    if isinstance(location, str):
+        assert [finding.path for finding in reported] == [location]
     else:
-        assert {finding.version for finding in named} == {path}
-    assert all(finding.remedy and finding.message for finding in named)
+        assert {finding.version for finding in reported} == {location}
+    assert all(finding.remedy and finding.message for finding in reported)
     expected = {"file.orphan": "info", "file.link": "info", "protocol.reader_features": "info"}
     warnings = {"checksum.unreadable", "log.empty_file", "checkpoint.incomplete", "hint.wrong"}
     severity = "warning" if fault in warnings else expected.get(fault, "error")
-    assert named[0].severity == severity
-    assert result.ok == (severity == "info" and len(result.findings) == len(named))
+    assert reported[0].severity == severity
+    assert result.ok == (severity == "info" and len(result.findings) == len(reported))
     assert fault in str(result)
-    again = json.loads(result.to_json())
-    assert again["findings"][0]["code"] == result.findings[0].code
+    parsed = json.loads(result.to_json())
+    assert parsed["findings"][0]["code"] == result.findings[0].code
 
 
 def test_sidecars(tmp_path: Path) -> None:
-    log = sound(tmp_path / "t", v2=True)
+    log = valid(tmp_path / "t", v2=True)
     side = logs.log_dir(log.table) / "_sidecars"
     (side / "stranger.parquet").write_bytes(b"x")
     (orphan,) = findings(log)
@@ -395,12 +390,14 @@ def test_sidecars(tmp_path: Path) -> None:
     assert orphan.path == "_delta_log/_sidecars/stranger.parquet"
     lost = min(path for path in side.iterdir() if path.name != "stranger.parquet")
     lost.unlink()
-    named = [finding for finding in findings(log) if finding.code == "checkpoint.sidecar_missing"]
-    assert [item.path for item in named] == [f"_delta_log/_sidecars/{lost.name}"]
+    reported = [
+        finding for finding in findings(log) if finding.code == "checkpoint.sidecar_missing"
+    ]
+    assert [item.path for item in reported] == [f"_delta_log/_sidecars/{lost.name}"]
 
 
-def test_nothing_is_changed(tmp_path: Path) -> None:
-    log = sound(tmp_path / "t")
+def test_verify_changes_no_file(tmp_path: Path) -> None:
+    log = valid(tmp_path / "t")
     for fault in ("checksum.mismatch", "checkpoint.duplicate_row", "file.size"):
         FAULTS[fault](log)
     before = {path: path.stat().st_mtime_ns for path in log.table.rglob("*")}
@@ -419,14 +416,14 @@ def test_many_faults_of_one_kind_are_counted(tmp_path: Path) -> None:
     assert findings(log, data_files=False) == []
 
 
-def test_the_table_must_exist(tmp_path: Path) -> None:
+def test_a_missing_table(tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError):
         dr.Table(tmp_path).verify()
 
 
-def test_spellings_that_mean_the_same(tmp_path: Path) -> None:
-    """A schema with other spaces in it; a feature that is listed under the name of its preview."""
-    log = sound(tmp_path / "t")
+def test_equivalent_spellings_are_not_reported(tmp_path: Path) -> None:
+    """A schema with other whitespace, and a feature under the name of its preview."""
+    log = valid(tmp_path / "t")
     state = log.state(2)
     assert state.metadata is not None
     spaced = json.dumps(json.loads(state.metadata["schemaString"]), indent=1)

@@ -14,16 +14,16 @@ import deltareplay as dr
 
 
 @pytest.fixture
-def mended(events: logs.LogBuilder) -> logs.LogBuilder:
+def damaged_hint(events: logs.LogBuilder) -> logs.LogBuilder:
     """The sample table with a hint that does not decode."""
     logs.write_file(events.table, "_last_checkpoint", b'{"version":')
     return events
 
 
-def test_a_warning_is_issued_once_and_stays_in_the_list(mended: logs.LogBuilder) -> None:
+def test_a_warning_is_issued_once_and_stays_in_the_list(damaged_hint: logs.LogBuilder) -> None:
     with warnings.catch_warnings(record=True) as reported:
         warnings.simplefilter("always")
-        snapshot = dr.Table(mended.uri).snapshot()
+        snapshot = dr.Table(damaged_hint.uri).snapshot()
         for _ in range(2):
             snapshot.files()
             snapshot.tombstones()
@@ -36,21 +36,23 @@ def test_a_warning_is_issued_once_and_stays_in_the_list(mended: logs.LogBuilder)
     [listed] = snapshot.warnings
     assert isinstance(listed, dr.LogWarning)
     assert listed.path == "_delta_log/_last_checkpoint"
-    assert listed.code
+    assert listed.code == "hint.corrupt"
     assert str(reported[0].message) == str(listed)
     assert pickle.loads(pickle.dumps(listed)) == listed
 
 
-def test_update_does_not_repeat_the_warning(mended: logs.LogBuilder) -> None:
+def test_update_does_not_repeat_the_warning(damaged_hint: logs.LogBuilder) -> None:
     with pytest.warns(dr.DeltaReplayWarning):
-        snapshot = dr.Table(mended.uri).snapshot()
-    logs.write_hint(mended.table, 0)
-    mended.commit(logs.add("d"))
-    newer = snapshot.update()
-    assert newer.version == mended.version
+        snapshot = dr.Table(damaged_hint.uri).snapshot()
+    damaged_hint.commit(logs.add("d"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        newer = snapshot.update()
+    assert newer.version == damaged_hint.version
+    assert [warning.code for warning in newer.warnings] == ["hint.corrupt"]
 
 
-def test_a_damaged_checkpoint_is_passed_over(events: logs.LogBuilder) -> None:
+def test_a_damaged_checkpoint_is_skipped_with_a_warning(events: logs.LogBuilder) -> None:
     [path] = events.checkpoint(version=1)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.warns(dr.DeltaReplayWarning):
@@ -76,20 +78,20 @@ def test_strict_refuses(events: logs.LogBuilder, read: Callable[[str], Any]) -> 
     assert caught.value.path == f"_delta_log/{path.name}"
 
 
-def test_strict_can_be_lifted(mended: logs.LogBuilder) -> None:
+def test_strict_of_a_table_can_be_overridden(damaged_hint: logs.LogBuilder) -> None:
     with pytest.warns(dr.DeltaReplayWarning):
-        snapshot = dr.Table(mended.uri, strict=True).snapshot(strict=False)
+        snapshot = dr.Table(damaged_hint.uri, strict=True).snapshot(strict=False)
     assert snapshot.version == 2
 
 
-def test_warnings_may_be_errors(mended: logs.LogBuilder) -> None:
+def test_warnings_may_be_errors(damaged_hint: logs.LogBuilder) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(dr.DeltaReplayWarning):
-            dr.Table(mended.uri).snapshot()
+            dr.Table(damaged_hint.uri).snapshot()
 
 
-def test_a_property_without_sense_is_refused_with_the_file_that_has_it(
+def test_an_invalid_property_is_refused_with_its_file(
     log: logs.LogBuilder,
 ) -> None:
     schema = logs.schema(id="long")
@@ -97,12 +99,12 @@ def test_a_property_without_sense_is_refused_with_the_file_that_has_it(
     log.commit(logs.metadata(schema, configuration={"delta.logRetentionDuration": "for ever"}))
     log.commit(logs.add("f"))
 
-    def named() -> str | None:
-        with pytest.raises(dr.CorruptTableError) as refused:
+    def refused_path() -> str | None:
+        with pytest.raises(dr.CorruptTableError) as caught:
             dr.Table(log.uri).snapshot(strict=True)
-        assert refused.value.code == "properties.invalid"
-        return refused.value.path
+        assert caught.value.code == "properties.invalid"
+        return caught.value.path
 
-    assert named() == f"_delta_log/{logs.commit_name(1)}"
+    assert refused_path() == f"_delta_log/{logs.commit_name(1)}"
     log.checksum(2)
-    assert named() == f"_delta_log/{logs.checksum_name(2)}", "nothing older was read"
+    assert refused_path() == f"_delta_log/{logs.checksum_name(2)}", "nothing older was read"

@@ -49,7 +49,7 @@ def create(path: Path, enabled: bool = True) -> dr.Table:
 
 @pytest.mark.parametrize("how", ["append", "overwrite", "merge", "merge of one column"])
 @pytest.mark.parametrize("name", WIDER)
-def test_with_the_feature(name: str, how: str, tmp_path: Path) -> None:
+def test_types_are_widened_with_the_feature(name: str, how: str, tmp_path: Path) -> None:
     column, type_ = WIDER[name]
     table = create(tmp_path / "t")
     rows = pa.table({name: column})
@@ -77,7 +77,7 @@ def test_with_the_feature(name: str, how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "f", "d"])
-def test_rows_as_dicts(name: str, tmp_path: Path) -> None:
+def test_dicts_widen_types(name: str, tmp_path: Path) -> None:
     value = WIDER[name][0][0].as_py()
     table = create(tmp_path / "t")
     table.append([{name: value}, {name: FIRST[name]}], schema_mode="merge")
@@ -89,7 +89,7 @@ def test_rows_as_dicts(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [None, "merge"])
 @pytest.mark.parametrize("name", WIDER)
-def test_without_the_feature(name: str, mode: Any, tmp_path: Path) -> None:
+def test_wider_rows_are_refused_without_the_feature(name: str, mode: Any, tmp_path: Path) -> None:
     column, _ = WIDER[name]
     table = create(tmp_path / "t", enabled=False)
     for rows in (pa.table({name: column}), {name: column.to_pylist()}):
@@ -102,7 +102,7 @@ def test_without_the_feature(name: str, mode: Any, tmp_path: Path) -> None:
     assert float("inf") in table.snapshot().scan(["f"]).to_arrow()["f"].to_pylist()
 
 
-def test_other_changes_are_not_made(tmp_path: Path) -> None:
+def test_types_are_not_changed_without_need(tmp_path: Path) -> None:
     table = create(tmp_path / "t")
     table.append(pa.table({"a": [5.0], "d": [7]}), schema_mode="merge")
     assert table.snapshot().schema.field("a").type == pa.int32()

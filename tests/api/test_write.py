@@ -26,7 +26,7 @@ def files_below(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite", "error", "ignore"])
-def test_a_table_appears_with_its_first_rows(mode: Any, tmp_path: Path) -> None:
+def test_the_first_write_creates_the_table(mode: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     properties = {"delta.enableRowTracking": "true", "delta.columnMapping.mode": "name"}
     written = dr.write(
@@ -99,7 +99,7 @@ def test_contradictions_are_refused(arguments: dict[str, Any], code: str, tmp_pa
     assert dr.Table(tmp_path / "t").snapshot().version == 0
 
 
-def test_a_first_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_first_write_leaves_no_files(tmp_path: Path) -> None:
     path = tmp_path / "t"
     for data, arguments, code in [
         (ROWS, {"mode": "overwrite", "where": "id < 3"}, "rows.where"),
@@ -115,9 +115,7 @@ def test_a_first_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
         dr.write(path, "text")
 
 
-def test_the_second_of_two_first_writers_loses(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_first_writes_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, commit = tmp_path / "t", dr.Transaction.commit
 
     def late(self: dr.Transaction) -> int | None:
@@ -192,8 +190,11 @@ def test_other_columns_and_partitions_in_one_commit(mapping: str, tmp_path: Path
         (["n", "day"], "transaction.partition_columns"),
         (["list"], "transaction.partition_columns"),
     ],
+    ids=str,
 )
-def test_partitions_that_cannot_be(columns: list[str], code: str, tmp_path: Path) -> None:
+def test_invalid_partition_columns_are_refused(
+    columns: list[str], code: str, tmp_path: Path
+) -> None:
     path = tmp_path / "t"
     dr.write(path, {"n": [1]})
     new = pa.table({"n": [2], "day": ["a"]})
@@ -203,8 +204,13 @@ def test_partitions_that_cannot_be(columns: list[str], code: str, tmp_path: Path
         dr.write(path, new, mode="overwrite", schema_mode="overwrite", partition_columns=columns)
     assert caught.value.code == code
     assert len(list(path.rglob("*.parquet"))) == 1
-    table = dr.Table(path)
-    for other in (None, "merge"):
-        with pytest.raises(dr.InvalidArgumentError) as caught:
-            table.overwrite({"n": [1]}, schema_mode=other, partition_columns=["n"])
-        assert caught.value.code == "rows.schema_mode"
+
+
+@pytest.mark.parametrize("schema_mode", [None, "merge"])
+def test_new_partition_columns_require_the_mode_overwrite(schema_mode: Any, tmp_path: Path) -> None:
+    dr.write(tmp_path / "t", {"n": [1]})
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr.Table(tmp_path / "t").overwrite(
+            {"n": [1]}, schema_mode=schema_mode, partition_columns=["n"]
+        )
+    assert caught.value.code == "rows.schema_mode"

@@ -8,12 +8,31 @@ from typing import Any
 
 import pyarrow as pa
 
+import deltareplay as dr
 from support import data, logs
 from support.actions import Action
 
 #: The configuration that enables the feed.
 ON = {"delta.enableChangeDataFeed": "true"}
 VECTORS = ("deletionVectors",)
+
+#: The changes of the table of ``seed``, from the document on change queries.
+SEED_CHANGES = {
+    ("jack", "apple", "insert", 1),
+    ("sarah", "orange", "insert", 1),
+    ("john", "pineapple", "insert", 1),
+    ("jack", "apple", "update_preimage", 2),
+    ("jack", "banana", "update_postimage", 2),
+    ("john", "pineapple", "delete", 3),
+}
+
+
+def changed_rows(changes: dr.Changes) -> set[tuple[Any, ...]]:
+    """Return the changes without timestamps; fails on duplicates."""
+    rows = changes.to_arrow().drop_columns(["_commit_timestamp"]).to_pylist()
+    result = [tuple(row.values()) for row in rows]
+    assert len(result) == len(set(result))
+    return set(result)
 
 
 def removal(add: Action, **extra: Any) -> Action:

@@ -13,7 +13,7 @@ MIXED = logs.schema(id="long", Name="string", day="date")
 
 
 def write_mixed(log: logs.LogBuilder) -> logs.LogBuilder:
-    """Write three files in two partitions, in row groups of two rows, each with a deleted row."""
+    """Write a file to each of three partitions, in row groups of two rows, with a deleted row."""
     log.create(MIXED, protocol_action=logs.features("deletionVectors"), partition_columns=["day"])
     adds = []
     for number, day in enumerate(["2026-01-01", "2026-01-02", None]):
