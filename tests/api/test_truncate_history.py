@@ -233,8 +233,9 @@ def test_a_damaged_checkpoint_prevents_truncation(tmp_path: Path) -> None:
     middle = len(whole) // 3
     checkpoint.write_bytes(whole[:middle] + bytes(64) + whole[middle + 64 :])
     age(table, 25)
-    with pytest.raises(dr.DeltaReplayError, match=checkpoint.name):
-        table.drop_feature("deletionVectors", truncate_history=True)
+    error = refused(table, "deletionVectors")
+    version = int(checkpoint.name[:20])
+    assert f"the checkpoint of version {version} cannot replace the log before it" in str(error)
     assert min(commits(table)) == 0, "nothing is deleted"
 
 
