@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
+from deltareplay.exceptions import InvalidArgumentError
 from deltareplay.spark.catalog.lookup import CatalogEntry
 from deltareplay.spark.query import queries
 from deltareplay.spark.schema.frames import empty_frame
@@ -87,9 +88,10 @@ class Cache(Uncache):
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:
         if self.query is not None:
             return self._cache_query(spark, self.query)
+        levels = _levels(self.level)
         super().run(spark, entry)
         rows = queries.run_on_snapshots(spark, f"SELECT * FROM {names.dotted(self.table)}")
-        rows.persist(*_levels(self.level))
+        rows.persist(*levels)
         if not self.is_lazy:
             rows.count()
         _cached[spark][entry.table().uri] = rows
@@ -109,4 +111,11 @@ class Cache(Uncache):
 def _levels(name: str | None) -> list[Any]:
     from pyspark import StorageLevel
 
-    return [] if name is None else [getattr(StorageLevel, name.upper())]
+    if name is None:
+        return []
+    level = getattr(StorageLevel, name.upper(), None)
+    if not isinstance(level, StorageLevel):
+        raise InvalidArgumentError(
+            f"{name!r} is not a storage level: use one such as MEMORY_AND_DISK", code="sql.syntax"
+        )
+    return [level]
