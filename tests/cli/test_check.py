@@ -1,4 +1,4 @@
-"""why, verify."""
+"""The subcommands why and verify."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 from support import logs
 
 
-def test_nothing_is_in_the_way(run, orders) -> None:
+def test_why_of_a_supported_table(run, orders) -> None:
     done = run("why", orders)
     assert done.code == 0
     assert "reads and writes" in done.out
@@ -37,7 +37,7 @@ def test_why_of_a_table_that_cannot_be_opened(run, log: logs.LogBuilder) -> None
     assert "deltareplay why" in displayed.err
 
 
-def test_why_when_the_commit_with_the_protocol_is_unreadable(run, log: logs.LogBuilder) -> None:
+def test_why_of_an_older_version(run, log: logs.LogBuilder) -> None:
     features = {"reader_features": ["fancyFeature"], "writer_features": ["fancyFeature"]}
     log.create(logs.schema(id="long"), protocol_action=logs.protocol(3, 7, **features))
     log.commit(logs.commit_info())
@@ -45,7 +45,7 @@ def test_why_when_the_commit_with_the_protocol_is_unreadable(run, log: logs.LogB
     assert [row["feature"] for row in done.lines] == ["fancyFeature", "fancyFeature"]
 
 
-def test_a_sound_table(run, orders) -> None:
+def test_verify_of_a_sound_table(run, orders) -> None:
     done = run("verify", orders)
     assert (done.code, done.err) == (0, "")
     assert "nothing is wrong" in done.out
@@ -54,7 +54,7 @@ def test_a_sound_table(run, orders) -> None:
     assert facts["num_files"] == 16
 
 
-def test_findings(run, events: logs.LogBuilder) -> None:
+def test_verify_lists_findings(run, events: logs.LogBuilder) -> None:
     assert run("verify", events.uri, "--log-only").code == 0
 
     done = run("verify", events.uri)

@@ -1,4 +1,4 @@
-"""schema, actions, diff, changes, explain."""
+"""The subcommands schema, actions, diff, changes and explain."""
 
 from __future__ import annotations
 
@@ -123,6 +123,6 @@ def test_explain(run, orders, least, code) -> None:
     assert "68.8 %" in run("explain", orders, "country = 'DE'").out
 
 
-def test_explain_of_nothing(run, tmp_path) -> None:
+def test_explain_of_an_empty_table(run, tmp_path) -> None:
     dr.create_table(tmp_path, pa.schema([("id", pa.int64())]))
     assert run("explain", tmp_path, "id > 1", "--min-pruning", 100).code == 0

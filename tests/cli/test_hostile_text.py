@@ -148,19 +148,19 @@ def objects(log: logs.LogBuilder) -> Iterator[tuple[str, Any]]:
 
 
 def test_every_public_class(hostile: logs.LogBuilder) -> None:
-    for kind, thing in objects(hostile):
-        for text in (repr(thing), str(thing)):
+    for kind, value in objects(hostile):
+        for text in (repr(value), str(value)):
             assert safe(text), (kind, text)
 
 
 def readers(uri: str) -> dict[str, Callable[[], object]]:
     return {
-        "a file that is not there": lambda: dr.Table(uri).snapshot().to_arrow(),
-        "a column that there is not": lambda: dr.Table(uri).snapshot().scan(["nope"]),
-        "a filter": lambda: dr.Table(uri).snapshot().scan(filter=TEXT).to_arrow(),
-        "a version": lambda: dr.Table(uri).snapshot(99),
-        "rows": lambda: dr.Table(uri).append({"nope": [1]}),
-        "no table": lambda: dr.Table(f"/none/{TEXT}").snapshot(),
+        "a missing file": lambda: dr.Table(uri).snapshot().to_arrow(),
+        "an unknown column": lambda: dr.Table(uri).snapshot().scan(["nope"]),
+        "an invalid filter": lambda: dr.Table(uri).snapshot().scan(filter=TEXT).to_arrow(),
+        "a missing version": lambda: dr.Table(uri).snapshot(99),
+        "rows with other columns": lambda: dr.Table(uri).append({"nope": [1]}),
+        "a missing table": lambda: dr.Table(f"/none/{TEXT}").snapshot(),
     }
 
 

@@ -1,4 +1,4 @@
-"""show, files, partitions, history, head, count, summary."""
+"""The subcommands show, files, partitions, history, head, count and summary."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_show_of_a_log_without_a_checkpoint(run, tmp_path) -> None:
     assert "checkpoint of version 100, 1 commit after it" in run("show", log.uri).out
 
 
-def test_names_that_a_terminal_would_obey_are_escaped(run, log: logs.LogBuilder) -> None:
+def test_control_characters_in_names_are_escaped(run, log: logs.LogBuilder) -> None:
     log.create(logs.schema(**{"a\x1b[31mb": "long"}), name="\x1b]0;owned\x07")
     out = run("show", log.uri).out
     assert "\x1b" not in out
@@ -309,7 +309,7 @@ def test_a_filter_may_use_the_current_time(run, tmp_path) -> None:
 
 
 def test_summary(run, orders) -> None:
-    """As computed by the statistics module, of the rows in the JSON output."""
+    """The statistics module computes the same from the rows in the JSON output."""
     choice = ("--filter", "country = 'DE'", "--columns", "id,amount,customer")
     rows = run("head", orders, "-n", 0, *choice, "--json").lines
     done = run("summary", orders, *choice, "--json")
@@ -370,8 +370,8 @@ def test_summary_of_every_type(run, tmp_path) -> None:
     assert {name: facts["nulls"] for name, facts in result.items()} == {
         name: array.null_count for name, array in values.items()
     }
-    ends = {name: (facts["min"], facts["max"]) for name, facts in result.items()}
-    assert ends == {
+    bounds = {name: (facts["min"], facts["max"]) for name, facts in result.items()}
+    assert bounds == {
         "n": (1, 3),
         "nan": (1.0, 2.0),
         "at": ("2026-01-02T00:00:00+00:00",) * 2,
@@ -401,5 +401,5 @@ def test_summary_of_more_rows_than_its_sample(run, tmp_path, monkeypatch) -> Non
     expected = statistics.quantiles(values, n=4, method="inclusive")
     # four standard errors of a quartile of 1000 rows
     assert [facts["q25"], facts["q50"], facts["q75"]] == pytest.approx(expected, abs=1300)
-    assert run("summary", tmp_path, "--json").out == done.out, "the same in every run"
+    assert run("summary", tmp_path, "--json").out == done.out, "the sample is not the same"
     assert "approximate: of 1,000 rows at random" in run("summary", tmp_path).out

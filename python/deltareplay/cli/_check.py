@@ -1,4 +1,4 @@
-"""``deltareplay why``, ``verify`` and ``explain``: obstacles, findings, and files skipped."""
+"""``deltareplay why``, ``verify`` and ``explain``: obstacles, findings and skipped files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _COLOURS = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
-def print_findings(
+def print_finding(
     console: Console,
     severity: str,
     message: str,
@@ -38,8 +38,8 @@ def print_findings(
         severity: ``error``, ``warning`` or ``info``.
         message: The description of the problem.
         remedy: The remedy.
-        location: The file, the line, the byte.
-        heading: The text to the left of it; None without such a column.
+        location: The file, the line and the byte, as far as they are known.
+        heading: The text to the left of the finding; None for no column on the left.
     """
     from rich.table import Table
     from rich.text import Text
@@ -75,7 +75,7 @@ def why(request: Request, *, version: Version = None) -> int:
         for obstacle in obstacles:
             message = f"{obstacle['feature']} prevents {obstacle['prevents']}: {obstacle['reason']}"
             severity = "error" if obstacle["prevents"] == "reading" else "warning"
-            print_findings(out, severity, message, obstacle["remedy"])
+            print_finding(out, severity, message, obstacle["remedy"])
         if not obstacles:
             out.print("nothing: this release reads and writes the table", style="green")
     else:
@@ -176,7 +176,7 @@ def verify(
             location += [f"line {finding.line}"] if finding.line is not None else []
             location += [f"byte {finding.offset}"] if finding.offset is not None else []
             message = f"{finding.message} [{finding.code}]"
-            print_findings(console, finding.severity, message, finding.remedy, location=location)
+            print_finding(console, finding.severity, message, finding.remedy, location=location)
         if verification.omitted:
             console.print(f"and {verification.omitted:,} more")
         if verification.ok:

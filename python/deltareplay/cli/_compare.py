@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from enum import Enum
 from itertools import chain, islice
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deltareplay.cli._output import Column
+from deltareplay.cli._output import Column, console
 from deltareplay.cli._values import counted, plain, records, size, thousands
 from deltareplay.cli._verb import (
     SCREEN_ROWS,
@@ -68,11 +69,7 @@ def _change(row: dict[str, Any]) -> str:
 
 
 def _print_diff(difference: SnapshotDiff) -> None:
-    import sys
-
     from rich.text import Text
-
-    from deltareplay.cli._output import console
 
     out = console(sys.stdout)
     totals = {

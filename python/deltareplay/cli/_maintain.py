@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deltareplay import LogCleanup, Table, Vacuumed
 
 
-#: Files on the screen.
+#: The maximum number of deleted files on the screen.
 _DELETED_ON_SCREEN = 20
 
 
@@ -144,9 +144,11 @@ def vacuum(
     """
     retention = None if retain_hours is None else datetime.timedelta(hours=retain_hours)
     done = request.table.vacuum(retention, lite=lite, force=force, dry_run=not yes)
+    options = [] if retain_hours is None else [f"--retain-hours {retain_hours}"]
+    options += ["--lite"] * lite + ["--force"] * force + ["--yes"]
 
     def text(console: Console) -> None:
-        _print_deleted(console, done, request.command("vacuum", "--yes"))
+        _print_deleted(console, done, request.command("vacuum", " ".join(options)))
         console.print(
             "files that were removed or written since "
             f"{request.output.timestamp(done.cutoff)} stay",
@@ -254,7 +256,8 @@ def restore(
     table = request.table
     if not yes:
         facts = _restore_plan(table, version, timestamp)
-        command = request.command("restore", f"{facts['restored_version']} --yes")
+        options = "--ignore-missing-files --yes" if ignore_missing_files else "--yes"
+        command = request.command("restore", f"{facts['restored_version']} {options}")
         request.output.document(facts, lambda console: _print_plan(console, facts, command))
         return
     done = table.restore(version, timestamp=timestamp, ignore_missing_files=ignore_missing_files)

@@ -95,7 +95,7 @@ class Output:
         *,
         empty: str = "nothing",
     ) -> None:
-        """Print a table: all facts of rows for programs, these columns for a person."""
+        """Print a table: all facts of the rows as JSON, only these columns as CSV or text."""
         if self.is_text:
             self._table(list(rows), columns, empty)
         else:

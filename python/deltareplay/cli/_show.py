@@ -13,7 +13,7 @@ import typer
 from deltareplay._protocol.schema import Struct, leaves, type_text
 from deltareplay._snapshot.clustering import clustering_columns
 from deltareplay._support import units
-from deltareplay.cli._check import print_findings
+from deltareplay.cli._check import print_finding
 from deltareplay.cli._history import author, effect
 from deltareplay.cli._values import counted, instant, plain, records, size, thousands
 from deltareplay.cli._verb import Request, Timestamp, Version, verb
@@ -198,7 +198,7 @@ def _print_screen(console: Console, request: Request, facts: dict[str, Any]) -> 
         console.print("        deltareplay verify checks everything", style="dim")
     for number, finding in enumerate(health):
         heading = "Health" if number == 0 else ""
-        print_findings(console, **finding, heading=heading)
+        print_finding(console, **finding, heading=heading)
 
 
 def _log_text(facts: dict[str, Any]) -> str:

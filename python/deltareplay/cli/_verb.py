@@ -19,7 +19,7 @@ import typer
 
 from deltareplay._support.units import parse_integer
 from deltareplay._support.uris import without_secrets
-from deltareplay.cli._output import Output
+from deltareplay.cli._output import Output, console
 from deltareplay.cli._values import plain
 from deltareplay.exceptions import (
     CommitConflictError,
@@ -311,8 +311,6 @@ def print_message(
     A message that may contain text from the table is one line; a message about the user's own text
     may have several (``multiline``).
     """
-    from deltareplay.cli._output import console
-
     colour = {"error": "bold red", "warning": "bold yellow"}.get(kind, "bold")
     out = console(sys.stderr)
     out.print(f"{kind}:", style=colour, end=" ")
