@@ -42,7 +42,7 @@ class Axes:
     """The marks of a chart.
 
     Attributes:
-        numbers: Returns the marks of the vertical axis below a value.
+        numbers: Returns the marks of the vertical axis up to a value.
         label: Formats a value.
         ticks: Positions from 0 to 1 with their labels.
     """
@@ -347,13 +347,12 @@ _STEPS = (
     *(_HOUR * hours for hours in (1, 3, 6, 12, 24, 48, 24 * 7, 24 * 14)),
 )
 
-
 #: The approximate number of marks of a vertical axis, and the maximum of a time axis.
 _NUM_MARKS, _MAX_TIME_MARKS = 3, 7
 
 
 def round_numbers(largest: float) -> list[float]:
-    """Return round numbers from the first step to the last below ``largest``.
+    """Return the multiples of a round number up to ``largest``.
 
     >>> round_numbers(100), round_numbers(7)
     ([50.0, 100.0], [2.0, 4.0, 6.0])
@@ -367,7 +366,7 @@ def round_numbers(largest: float) -> list[float]:
 
 
 def round_sizes(largest: float) -> list[float]:
-    r"""Return round sizes.
+    r"""Return the multiples of a round size up to ``largest``.
 
     >>> [units.size(mark) for mark in round_sizes(3 << 30)]
     ['1\xa0GiB', '2\xa0GiB', '3\xa0GiB']

@@ -40,7 +40,6 @@ MAX_VERIFIED = 300_000
 #: The sums of a commit; `in` and `out` are added and removed files.
 FLOWS = ("files_in", "bytes_in", "rows_in", "files_out", "bytes_out", "rows_out")
 
-
 #: The version, the kind (``metaData`` or ``protocol``) and the fields of an action.
 Definition = tuple[int, str, dict[str, Any]]
 

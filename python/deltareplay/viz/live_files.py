@@ -38,6 +38,7 @@ WIDTHS = (
     7 * _DAY,
     28 * _DAY,
     364 * _DAY,
+    3640 * _DAY,
 )
 MAX_BUCKETS = 4096
 #: Buckets of sizes per doubling.
@@ -129,7 +130,7 @@ class Sizes(Totals):
         self.add(keys, {"files": counts, "bytes": sizes})
 
     def bars(self, max_bars: int = 28) -> tuple[int, list[tuple[int, float, float]]]:
-        """Return the finest histogram with at most this many bars.
+        """Return the finest histogram with at most this many bars, or with one bar per doubling.
 
         Returns:
             The number of bars per doubling, and for each bar its number, files and bytes: it begins
@@ -153,7 +154,7 @@ class Sizes(Totals):
         return max(self.sums) * steps // STEPS - min(self.sums) * steps // STEPS + 1
 
     def quantile(self, share: float) -> float:
-        """Return the size that this share of the files does not exceed, to 3 %."""
+        """Return the size that this share of the files does not exceed, within 3 %."""
         rest = share * sum(row[0] for row in self.sums.values())
         for key in sorted(self.sums):
             rest -= self.sums[key][0]

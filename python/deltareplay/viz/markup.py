@@ -75,7 +75,7 @@ def _attribute(key: str) -> str:
 
 
 def clip(value: str, max_length: int = 120) -> str:
-    """Shorten a text to at max_length this many characters.
+    """Shorten a text to at most ``max_length`` characters.
 
     >>> clip("abcdef", 4)
     'abc…'

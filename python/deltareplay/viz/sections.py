@@ -294,9 +294,7 @@ class _Timeline:
     def __init__(self, commits: Sequence[Commit]) -> None:
         times = [units.milliseconds(commit.timestamp) for commit in commits]
         times = [min(max(time, units.FIRST_TIME), units.LAST_TIME) for time in times]
-        self.width = next(
-            (w for w in WIDTHS if max(times) // w - min(times) // w < MAX_BARS), WIDTHS[-1]
-        )
+        self.width = next(w for w in WIDTHS if max(times) // w - min(times) // w < MAX_BARS)
         self.first = min(times) // self.width
         self.num_buckets = max(times) // self.width - self.first + 1
         self.groups: list[list[Commit]] = [[] for _ in range(self.num_buckets)]

@@ -73,7 +73,7 @@ def _sizes(files: LiveFiles) -> Html:
     steps, histogram = files.sizes.bars()
     bars: list[Bar] = []
     rows: list[Row] = []
-    marks: list[tuple[float, str]] = []
+    ticks: list[tuple[float, str]] = []
     for index, (key, number, total) in enumerate(histogram):
         low, high = 2 ** (key / steps), 2 ** ((key + 1) / steps)
         name = f"{units.size(low)} to {units.size(high)}"
@@ -90,18 +90,18 @@ def _sizes(files: LiveFiles) -> Html:
         rows.append(
             (Cell(name, low), Cell(units.count(number), number), Cell(units.size(total), total))
         )
-        marks.append((index / len(histogram), units.size(low)))
-    round_marks = [
-        mark for mark, (key, *_) in zip(marks, histogram, strict=True) if key % steps == 0
+        ticks.append((index / len(histogram), units.size(low)))
+    round_ticks = [
+        tick for tick, (key, *_) in zip(ticks, histogram, strict=True) if key % steps == 0
     ]
-    marks = round_marks if len(round_marks) > 2 else marks
-    step = -(-len(marks) // 7)
+    ticks = round_ticks if len(round_ticks) > 2 else ticks
+    step = -(-len(ticks) // 7)
     return figure(
         "Sizes of files",
         "The number of files by size; sizes grow from left to right.",
         columns(
             bars,
-            Axes(round_numbers, units.short, marks[::step]),
+            Axes(round_numbers, units.short, ticks[::step]),
             f"Histogram of the sizes of {units.count(files.num_files)} files",
         ),
         legend([("s2", f"smaller than {units.size(files.small_limit)}"), ("s1", "larger")]),
@@ -296,13 +296,13 @@ def _deleted_shares(files: LiveFiles) -> Html:
         title = f"{name} deleted: {units.plural(number, 'file')}"
         bars.append(Bar(index / 10, (index + 1) / 10, (number,), title))
         rows.append((name, Cell(units.count(number), number)))
-    marks = [(tenth / 10, f"{10 * tenth} %") for tenth in range(0, 10, 2)]
+    ticks = [(tenth / 10, f"{10 * tenth} %") for tenth in range(0, 10, 2)]
     return figure(
         "Files by the share of their rows that is deleted",
         "",
         columns(
             bars,
-            Axes(round_numbers, units.short, marks),
+            Axes(round_numbers, units.short, ticks),
             "Histogram of files with a deletion vector by the share of deleted rows",
             height=140,
         ),
