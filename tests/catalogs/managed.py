@@ -55,7 +55,7 @@ class Managed:
         self.published(version).rename(self.directory / name)
         return RatifiedCommit(version, name)
 
-    def take_in(self) -> None:
+    def move_commits_inline(self) -> None:
         """Move staged commits from files into the catalog."""
         for version, commit in self.catalog.commits.items():
             file = self.directory / str(commit.file_name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 from support.unity_server import UnityServer
@@ -29,14 +31,14 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     return code, capsys.readouterr().out
 
 
-def test_a_name_is_as_good_as_a_path(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_accepts_a_name_instead_of_a_path(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert uri.startswith("file://")
     code, out = run(capsys, "count", f"uc://{NAME}")
-    assert (code, "3" in out) == (0, True)
+    assert (code, json.loads(out)) == (0, {"version": 1, "rows": 3})
     assert run(capsys, "verify", f"uc://{NAME}")[0] == 0
 
 
-def test_why_names_the_way_in(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_shows_the_uri_of_the_catalog(uri: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, result = run(capsys, "why", uri)
     assert code == 1
     assert "catalog.required" in result

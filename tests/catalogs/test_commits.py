@@ -40,7 +40,7 @@ def staged(root: Path) -> list[Path]:
     return sorted((root / "_delta_log" / "_staged_commits").glob("*.json"))
 
 
-def test_a_new_table_begins_published_and_is_handed_over(tmp_path: Path) -> None:
+def test_a_new_table_is_published_and_registered(tmp_path: Path) -> None:
     catalog = MemoryCatalog()
     table = created(tmp_path, catalog)
 
@@ -116,7 +116,7 @@ def file(name: str) -> dict[str, Any]:
     }
 
 
-def test_conflicts_are_those_of_any_table(tmp_path: Path) -> None:
+def test_conflicting_commits_raise_an_error(tmp_path: Path) -> None:
     catalog = MemoryCatalog()
     table = created(tmp_path, catalog)
     table.append({"id": [1]})
@@ -127,7 +127,7 @@ def test_conflicts_are_those_of_any_table(tmp_path: Path) -> None:
         table.delete("id = 1")
 
 
-class Forgetful(MemoryCatalog):
+class LossyCatalog(MemoryCatalog):
     """Ratify commits and lose the responses, as often as requested."""
 
     lost = 1
@@ -142,7 +142,7 @@ class Forgetful(MemoryCatalog):
 
 @pytest.mark.parametrize("lost", [1, 3])
 def test_a_lost_answer_commits_once(tmp_path: Path, lost: int) -> None:
-    catalog = Forgetful()
+    catalog = LossyCatalog()
     table = created(tmp_path, catalog)
     catalog.lost = lost
 
@@ -151,13 +151,13 @@ def test_a_lost_answer_commits_once(tmp_path: Path, lost: int) -> None:
     assert catalog.max_version == 1
 
 
-class Deaf(MemoryCatalog):
+class UnreachableCatalog(MemoryCatalog):
     def commit(self, staged: StagedCommit) -> Ratification:
         raise ConnectionError("refused")
 
 
-def test_a_catalog_that_never_answers_leaves_it_unknown(tmp_path: Path) -> None:
-    table = created(tmp_path, catalog := Deaf())
+def test_an_unreachable_catalog_leaves_the_commit_unknown(tmp_path: Path) -> None:
+    table = created(tmp_path, catalog := UnreachableCatalog())
 
     with pytest.raises(dr.CommitStateUnknownError) as caught:
         table.append({"id": [1]}, timeout=0.2)
@@ -181,34 +181,34 @@ def test_refusals_of_a_catalog_are_not_retried(tmp_path: Path, error: type[Excep
     assert ids(table) == []
 
 
-class Backlogged(MemoryCatalog):
+class BackloggedCatalog(MemoryCatalog):
     def commit(self, staged: StagedCommit) -> Ratification:
         return "publish-first"
 
 
 def test_a_backlog_is_published_first(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=1, newest=4, most_unpublished=2)
+    managed = Managed(tmp_path, published=1, newest=4, most_unpublished=2)
 
-    assert created.table().append({"id": [1]}).version == 5
+    assert managed.table().append({"id": [1]}).version == 5
     assert names(tmp_path) == [f"{version:020}.json" for version in range(6)]
-    assert created.catalog.calls.count("commit") == 2
+    assert managed.catalog.calls.count("commit") == 2
 
 
 def test_a_backlog_that_never_ends_is_an_error(tmp_path: Path) -> None:
-    table = created(tmp_path, Backlogged())
+    table = created(tmp_path, BackloggedCatalog())
 
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         table.append({"id": [1]})
     assert caught.value.code == "catalog.backlog"
 
 
-class Rambling(MemoryCatalog):
+class InvalidCatalog(MemoryCatalog):
     def commit(self, staged: StagedCommit) -> Ratification:
         return "perhaps"  # type: ignore[return-value]
 
 
-def test_an_answer_that_is_none_is_refused(tmp_path: Path) -> None:
-    table = created(tmp_path, Rambling())
+def test_rejects_an_invalid_response(tmp_path: Path) -> None:
+    table = created(tmp_path, InvalidCatalog())
 
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.append({"id": [1]})
@@ -218,7 +218,7 @@ def test_an_answer_that_is_none_is_refused(tmp_path: Path) -> None:
 # -- publishing
 
 
-def test_a_publisher_that_stops_leaves_it_to_the_next(tmp_path: Path) -> None:
+def test_the_next_writer_publishes_remaining_commits(tmp_path: Path) -> None:
     catalog = MemoryCatalog()
     table = created(tmp_path, catalog)
 
@@ -238,38 +238,38 @@ def test_a_publisher_that_stops_leaves_it_to_the_next(tmp_path: Path) -> None:
 
 
 def test_published_commits_are_unchanged(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=1, newest=3)
+    managed = Managed(tmp_path, published=1, newest=3)
     logs.write_commit(tmp_path, 2, [info(2), logs.add("f2")])
-    before = created.published(2).read_bytes()
+    before = managed.published(2).read_bytes()
 
-    created.table().append({"id": [1]})
+    managed.table().append({"id": [1]})
 
-    assert created.published(2).read_bytes() == before
+    assert managed.published(2).read_bytes() == before
     assert names(tmp_path) == [f"{version:020}.json" for version in range(5)]
 
 
 def test_inline_commits_are_published_as_files(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=1, newest=3)
-    created.take_in()
-    content = created.catalog.commits[2].content
+    managed = Managed(tmp_path, published=1, newest=3)
+    managed.move_commits_inline()
+    content = managed.catalog.commits[2].content
 
-    created.table().append({"id": [1]})
+    managed.table().append({"id": [1]})
 
-    assert created.published(2).read_bytes() == content
+    assert managed.published(2).read_bytes() == content
 
 
 def test_checkpoints_and_compacted_files_are_of_published_versions(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=1, newest=5)
+    managed = Managed(tmp_path, published=1, newest=5)
 
-    created.table().snapshot(version=3)
-    created.table().checkpoint()
+    managed.table().snapshot(version=3)
+    managed.table().checkpoint()
     assert names(tmp_path) == [f"{version:020}.json" for version in range(6)]
 
-    created = Managed(tmp_path / "other", published=1, newest=5)
-    created.table().compact_log(1, 3)
-    assert created.published(3).exists()
-    assert not created.published(4).exists()
-    assert paths(created.table().snapshot()) == ["f1", "f2", "f3", "f4", "f5"]
+    managed = Managed(tmp_path / "other", published=1, newest=5)
+    managed.table().compact_log(1, 3)
+    assert managed.published(3).exists()
+    assert not managed.published(4).exists()
+    assert paths(managed.table().snapshot()) == ["f1", "f2", "f3", "f4", "f5"]
 
 
 def test_a_checkpoint_that_is_due_comes_after_publishing(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ def test_maintenance_is_refused_unless_the_catalog_allows_it(tmp_path: Path) -> 
     assert ids(table) == [0, 1, 2]
 
 
-# -- enabling and disabling it
+# -- enabling and disabling catalogManaged
 
 
 def test_a_table_is_handed_over_and_taken_back(tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_a_table_is_handed_over_and_taken_back(tmp_path: Path) -> None:
     assert ids(dr.Table(tmp_path)) == ids(table) == [1, 2, 3, 4]
 
 
-def test_enabling_it_requires_a_catalog_and_timestamps(tmp_path: Path) -> None:
+def test_enabling_requires_a_catalog_and_timestamps(tmp_path: Path) -> None:
     dr.write(tmp_path, {"id": [1]})
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr.Table(tmp_path).set_properties(ON)
@@ -345,7 +345,7 @@ def test_enabling_it_requires_a_catalog_and_timestamps(tmp_path: Path) -> None:
     assert invalid.value.code == "catalog.in_commit_timestamps"
 
 
-class Aloof(MemoryCatalog):
+class RefusingCatalog(MemoryCatalog):
     """Does not take tables over."""
 
     def load(self) -> LogTail:
@@ -354,10 +354,13 @@ class Aloof(MemoryCatalog):
 
 def test_a_catalog_that_refuses_to_take_over_leaves_tables_unchanged(tmp_path: Path) -> None:
     dr.write(tmp_path / "old", {"id": [1]})
-    old = dr.Table(tmp_path / "old", catalog=Aloof())
+    old = dr.Table(tmp_path / "old", catalog=RefusingCatalog())
     on = ON | {"delta.enableInCommitTimestamps": "true"}
 
-    for work in (lambda: old.set_properties(on), lambda: created(tmp_path / "new", Aloof())):
+    for work in (
+        lambda: old.set_properties(on),
+        lambda: created(tmp_path / "new", RefusingCatalog()),
+    ):
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
             work()
         assert caught.value.code == "catalog.take_over"
@@ -368,11 +371,11 @@ def test_a_catalog_that_refuses_to_take_over_leaves_tables_unchanged(tmp_path: P
 # -- concurrency
 
 
-def test_writers_and_readers_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_concurrent_writers_and_readers_lose_nothing(tmp_path: Path) -> None:
     catalog = MemoryCatalog(most_unpublished=3)
     # a reader may see a checkpoint before its hint, and is warned
     created(tmp_path, catalog, **{"delta.checkpointInterval": "1000"})
-    wrong: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def write(first: int) -> None:
         table = dr.Table(tmp_path, catalog=catalog)
@@ -380,17 +383,17 @@ def test_writers_and_readers_at_once_lose_nothing(tmp_path: Path) -> None:
             for number in range(first, first + 10):
                 table.append({"id": [number]})
         except BaseException as error:
-            wrong.append(error)
+            errors.append(error)
 
     def read() -> None:
         table = dr.Table(tmp_path, catalog=catalog)
         try:
             snapshot = table.snapshot()
-            while snapshot.version < 40 and not wrong:
+            while snapshot.version < 40 and not errors:
                 snapshot = snapshot.refresh()
                 assert snapshot.num_files == snapshot.version
         except BaseException as error:
-            wrong.append(error)
+            errors.append(error)
 
     threads = [threading.Thread(target=write, args=(100 * number,)) for number in range(4)]
     threads.append(threading.Thread(target=read))
@@ -399,12 +402,12 @@ def test_writers_and_readers_at_once_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
 
-    assert wrong == []
+    assert errors == []
     table = dr.Table(tmp_path, catalog=catalog)
     assert table.snapshot().version == 40
     assert ids(table) == [100 * item + number for item in range(4) for number in range(10)]
     assert table.verify().findings == ()
-    # every version is the same for all: the ratified commit is the published one
+    # the published commit of each version is the ratified one
     for version, commit in catalog.staged.items():
         path = tmp_path / "_delta_log" / "_staged_commits" / commit.file_name
         published = tmp_path / "_delta_log" / f"{version:020}.json"

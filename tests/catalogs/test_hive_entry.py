@@ -56,7 +56,7 @@ def entry(location: str = ROOT, **facts: Any) -> HiveEntry:
         "Hive's connector": {
             "parameters": {"storage_handler": "io.delta.hive.DeltaStorageHandler"}
         },
-        "nothing of its kind": {"kind": "", "parameters": SPARK},
+        "an unknown kind": {"kind": "", "parameters": SPARK},
         "a path without a scheme": {"parameters": SPARK, "serde_parameters": {"path": "/orders"}},
     }.items(),
     ids=lambda case: case[0],

@@ -52,7 +52,7 @@ def test_an_older_metastore_gets_the_older_call() -> None:
     assert locate(answer) == Located("s3://lake/orders")
 
 
-def test_a_catalog_is_required_and_validated() -> None:
+def test_the_catalog_of_the_name_must_match() -> None:
     named = {**DELTA, 17: "spark"}
     assert locate(reply("get_table_req", {0: {1: named}}), "Spark.sales.orders").uri
     # before Hive 3 there are no catalogs, and their names are ignored
@@ -75,7 +75,7 @@ def test_a_catalog_is_required_and_validated() -> None:
         ({0: {1: {**DELTA, 9: {}}}}, "catalog.not_delta", dr.TableNotFoundError),
     ],
 )
-def test_an_answer_that_is_none_is_an_error(
+def test_responses_without_a_delta_table_raise_errors(
     fields: dict[int, Any], code: str, kind: type[dr.DeltaReplayError]
 ) -> None:
     with pytest.raises(kind) as caught:
@@ -88,14 +88,14 @@ def test_an_answer_that_is_none_is_an_error(
     {
         "HTTP": b"HTTP/1.1 400 Bad Request\r\n\r\n" + bytes(100),
         "SASL": b"\x04\x00\x00\x00\x12Invalid status -128",
-        "another call's": reply("get_tables", {0: {1: DELTA}}),
+        "a response to another call": reply("get_tables", {0: {1: DELTA}}),
         "a failure of the server": reply("get_table_req", {1: "odd", 2: 6}, EXCEPTION),
-        "a failure without a word": reply("get_table_req", {2: "odd"}, EXCEPTION),
-        "a length below zero": HEAD + b"\x0b\0\0\xff\xff\xff\xff",
-        "a length beyond all": HEAD + b"\x0b\0\0\x7f\xff\xff\xff",
-        "a list beyond all": HEAD + b"\x0f\0\0\x02\x7f\xff\xff\xff" + bytes(1_100_000),
-        "no such type": HEAD + b"\x10\0\0" + bytes(16),
-        "no UTF-8": HEAD + b"\x0b\0\0\0\0\0\x01\xff",
+        "a failure without a message": reply("get_table_req", {2: "odd"}, EXCEPTION),
+        "a negative length": HEAD + b"\x0b\0\0\xff\xff\xff\xff",
+        "a huge length": HEAD + b"\x0b\0\0\x7f\xff\xff\xff",
+        "a huge list": HEAD + b"\x0f\0\0\x02\x7f\xff\xff\xff" + bytes(1_100_000),
+        "an unknown type": HEAD + b"\x10\0\0" + bytes(16),
+        "invalid UTF-8": HEAD + b"\x0b\0\0\0\0\0\x01\xff",
         "deep structs": HEAD + b"\x0c\0\0" * 5000,
         "deep lists": HEAD + b"\x0f\0\0" + b"\x0f\0\0\0\x01" * 5000,
         "a map by structs": HEAD + b"\x0d\0\0\x0c\x08\0\0\0\x01\0" + bytes(4),
@@ -109,7 +109,7 @@ def test_hostile_bytes_are_an_error(answer: tuple[str, bytes]) -> None:
     assert len(str(caught.value)) < 300
 
 
-def test_every_part_of_an_answer_is_an_error() -> None:
+def test_truncated_responses_raise_errors() -> None:
     for length in range(len(FOUND)):
         cut = FOUND[:length]
         with Metastore(lambda _: cut) as server, pytest.raises(dr.StorageError) as caught:  # noqa: B023
@@ -117,7 +117,7 @@ def test_every_part_of_an_answer_is_an_error() -> None:
         assert caught.value.code == "catalog.unreachable"
 
 
-def test_any_byte_may_be_another() -> None:
+def test_changed_bytes_raise_only_typed_errors() -> None:
     for position in range(len(FOUND)):
         for byte in (0, 0x0F, 0x7F, 0xFF):
             changed = FOUND[:position] + bytes([byte]) + FOUND[position + 1 :]
@@ -127,7 +127,7 @@ def test_any_byte_may_be_another() -> None:
                     metastore.locate("sales.orders")
 
 
-def test_a_server_that_trickles_does_not_hold_up() -> None:
+def test_slow_responses_time_out() -> None:
     began = time.monotonic()
     slow = Metastore(lambda _: FOUND, byte_every=0.1)
     with slow as server, pytest.raises(dr.StorageError, match=r"in time|timed out") as caught:
@@ -148,7 +148,7 @@ def test_the_next_server_is_tried_if_one_does_not_respond() -> None:
 
 
 @pytest.mark.parametrize("name", ["orders", "a.b.c.d", "", "glue://a.b", "a..b", "hive://"])
-def test_names_of_another_form_are_refused(name: str) -> None:
+def test_rejects_invalid_names(name: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         HiveMetastore("thrift://127.0.0.1:1").locate(name)
     assert caught.value.code == "catalog.name"
@@ -165,7 +165,7 @@ def test_names_of_another_form_are_refused(name: str) -> None:
         "thrift://h/a",
     ],
 )
-def test_addresses_that_are_none_are_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_invalid_addresses(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HIVE_METASTORE_URI", raising=False)
     monkeypatch.delenv("HIVE_METASTORE_URIS", raising=False)
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -189,7 +189,7 @@ def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch)
             assert opened.snapshot().version == 0
 
 
-def test_it_is_a_value() -> None:
+def test_metastores_compare_and_pickle() -> None:
     metastore = HiveMetastore("thrift://a, b:1,[::1]:2", timeout=3)
 
     assert repr(metastore) == "HiveMetastore('thrift://a:9083,thrift://b:1,thrift://[::1]:2')"

@@ -84,7 +84,7 @@ ANSWERS: dict[str, tuple[Answer | Callable[[str], Answer], str]] = {
     "infinite version": (answer(**{"latest-table-version": math.inf}), "catalog.response"),
     "endless pages": (OlderApi(), "catalog.response"),
     "too long": (answer(padding="x" * (16 << 20)), "catalog.response"),
-    "a byte now and then": ((200, {}, trickle), "catalog.unreachable"),
+    "a slow response": ((200, {}, trickle), "catalog.unreachable"),
     "wait for years": ((429, {"Retry-After": "315360000"}, b"{}"), "catalog.unreachable"),
     "wait for \u00b2": ((429, {"Retry-After": "\u00b2"}, b"{}"), "catalog.unreachable"),
 }

@@ -149,13 +149,15 @@ def test_odd_types_in_each_field(
     ],
     ids=lambda body: ascii(body[:12]),
 )
-def test_no_answer(catalog: tuple[GlueCatalog, dict[str, Any]], status: int, body: bytes) -> None:
+def test_invalid_responses_raise_typed_errors(
+    catalog: tuple[GlueCatalog, dict[str, Any]], status: int, body: bytes
+) -> None:
     glue, current = catalog
     current.update(status=status, body=body)
     assert code_of(glue)
 
 
-def test_a_byte_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_responses_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """The timeout of boto3 applies to each packet."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, SECRET)

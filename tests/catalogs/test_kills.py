@@ -21,7 +21,9 @@ WRITER = Path(__file__).with_name("killed_writer.py")
 
 
 @pytest.mark.slow
-def test_killed_writers_lose_and_double_nothing(server: UnityServer, unity: UnityCatalog) -> None:
+def test_killed_writers_lose_and_duplicate_no_rows(
+    server: UnityServer, unity: UnityCatalog
+) -> None:
     server.latency = 0.003
     schema = pa.schema([("id", pa.int64())])
     table = dr.create_table(
@@ -31,8 +33,8 @@ def test_killed_writers_lose_and_double_nothing(server: UnityServer, unity: Unit
     reported: dict[int, int] = {}
 
     for round_ in range(ROUNDS):
-        requested = [sys.executable, str(WRITER), server.uri, NAME, str(1000 * round_)]
-        with subprocess.Popen(requested, stdout=subprocess.PIPE, text=True) as writer:
+        command = [sys.executable, str(WRITER), server.uri, NAME, str(1000 * round_)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             for _ in range(2):
                 version, number = map(int, writer.stdout.readline().split())

@@ -23,125 +23,125 @@ def files(newest: int) -> list[str]:
     return [f"f{version}" for version in range(1, newest + 1)]
 
 
-def test_staged_commits_count_as_far_as_the_catalog_says(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=5)
+def test_reads_the_staged_commits_that_the_catalog_names(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, published=2, newest=5)
 
-    snapshot = created.table().snapshot()
+    snapshot = managed.table().snapshot()
 
     assert snapshot.version == 5
     assert paths(snapshot) == files(5)
-    assert paths(created.table().snapshot(version=4)) == files(4)
-    assert created.table().history()["version"].to_pylist() == [5, 4, 3, 2, 1, 0]
-    actions = created.table().actions(3).read_all().to_pylist()
+    assert paths(managed.table().snapshot(version=4)) == files(4)
+    assert managed.table().history()["version"].to_pylist() == [5, 4, 3, 2, 1, 0]
+    actions = managed.table().actions(3).read_all().to_pylist()
     assert [row["add"]["path"] for row in actions if row["add"]] == ["f3", "f4", "f5"]
 
 
 @pytest.mark.parametrize("published", [0, 3, 5])
 def test_one_request_opens_a_table(tmp_path: Path, published: int) -> None:
-    created = Managed(tmp_path, published=published, newest=5)
+    managed = Managed(tmp_path, published=published, newest=5)
 
-    created.table().snapshot()
+    managed.table().snapshot()
 
-    assert created.catalog.calls.count("load") == 1
+    assert managed.catalog.calls.count("load") == 1
 
 
-def test_without_its_catalog_the_table_is_refused(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=3)
+def test_rejects_a_managed_table_without_its_catalog(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, published=2, newest=3)
 
     for look in (lambda t: t.snapshot(), lambda t: t.history(), lambda t: t.append({"id": [1]})):
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
-            look(dr.Table(created.log.uri))
+            look(dr.Table(managed.log.uri))
         assert caught.value.code == "catalog.required"
         assert "catalog=" in str(caught.value)
 
 
-def test_a_catalog_that_does_not_manage_the_table_does_not_do(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=3, newest=3)
+def test_rejects_a_catalog_that_does_not_manage_the_table(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, published=3, newest=3)
 
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        dr.Table(created.log.uri, catalog=MemoryCatalog()).snapshot()
+        dr.Table(managed.log.uri, catalog=MemoryCatalog()).snapshot()
     assert caught.value.code == "catalog.required"
 
 
-def test_published_files_above_the_newest_version_are_passed_over(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=5, newest=5)
-    created.log.checkpoint(5, hint=False)
-    created.log.checksum(5)
-    created.catalog.max_version = 3
+def test_ignores_published_files_after_the_newest_version(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, published=5, newest=5)
+    managed.log.checkpoint(5, hint=False)
+    managed.log.checksum(5)
+    managed.catalog.max_version = 3
 
-    assert created.table().snapshot().version == 3
-    assert paths(created.table().snapshot()) == files(3)
+    assert managed.table().snapshot().version == 3
+    assert paths(managed.table().snapshot()) == files(3)
     with pytest.raises(dr.VersionNotFoundError):
-        created.table().snapshot(version=4)
+        managed.table().snapshot(version=4)
 
 
-def test_the_catalogs_commit_wins_over_the_published_one(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=3)
-    logs.write_commit(created.log.table, 3, [info(3), logs.add("wrong")])
+def test_the_commit_of_the_catalog_precedes_the_published_one(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, published=2, newest=3)
+    logs.write_commit(managed.log.table, 3, [info(3), logs.add("wrong")])
 
-    assert paths(created.table().snapshot()) == files(3)
+    assert paths(managed.table().snapshot()) == files(3)
 
 
 def test_staged_commits_are_ignored_until_ratified(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=3)
+    managed = Managed(tmp_path, published=2, newest=3)
     for version in (3, 4, 5):
-        path = created.directory / f"{version:020}.ffffffff-0000-0000-0000-000000000000.json"
+        path = managed.directory / f"{version:020}.ffffffff-0000-0000-0000-000000000000.json"
         path.write_text("never read")
 
-    assert paths(created.table().snapshot()) == files(3)
+    assert paths(managed.table().snapshot()) == files(3)
 
 
 def test_inline_commits_are_read_like_files(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=5)
-    created.take_in()
+    managed = Managed(tmp_path, published=2, newest=5)
+    managed.move_commits_inline()
 
-    snapshot = created.table().snapshot()
+    snapshot = managed.table().snapshot()
 
     assert paths(snapshot) == files(5)
-    assert created.table().history()["version"].to_pylist()[0] == 5
-    assert created.table().verify(data_files=False).findings == ()
+    assert managed.table().history()["version"].to_pylist()[0] == 5
+    assert managed.table().verify(data_files=False).findings == ()
 
 
-def test_an_inline_commit_is_as_hostile_as_a_file(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=2)
-    created.catalog.commits[3] = RatifiedCommit(3, content=b'{"add":{"path":')
-    created.catalog.max_version = 3
+def test_a_corrupt_inline_commit_is_reported(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, published=2, newest=2)
+    managed.catalog.commits[3] = RatifiedCommit(3, content=b'{"add":{"path":')
+    managed.catalog.max_version = 3
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        created.table().snapshot()
+        managed.table().snapshot()
     assert caught.value.version == 3
     assert caught.value.line == 1
 
 
-def test_refresh_reads_what_was_ratified_since(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=5)
-    newer = {version: created.catalog.commits.pop(version) for version in (4, 5)}
-    created.catalog.max_version = 3
-    before = created.table().snapshot()
+def test_refresh_reads_newly_ratified_commits(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, published=2, newest=5)
+    newer = {version: managed.catalog.commits.pop(version) for version in (4, 5)}
+    managed.catalog.max_version = 3
+    before = managed.table().snapshot()
     assert paths(before) == files(3)
 
-    created.catalog.commits.update(newer)
-    created.catalog.max_version = 5
+    managed.catalog.commits.update(newer)
+    managed.catalog.max_version = 5
     assert paths(before.refresh()) == files(5)
 
 
-def test_refresh_after_a_commit_was_published_reads_nothing_twice(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=4)
-    before = created.table().snapshot()
+def test_refresh_continues_with_published_commits(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, published=2, newest=4)
+    before = managed.table().snapshot()
     for version in (3, 4):
-        staged = created.directory / str(created.catalog.commits[version].file_name)
-        staged.rename(created.published(version))
-    created.catalog.commits.clear()
+        staged = managed.directory / str(managed.catalog.commits[version].file_name)
+        staged.rename(managed.published(version))
+    managed.catalog.commits.clear()
 
     assert before.refresh().version == 4
-    # a snapshot opened from staged files that are gone now continues with the published ones
+    # the staged files of the snapshot are gone: it reads the published ones
     assert paths(before) == files(4)
 
 
-def test_an_answer_that_is_older_is_passed_over(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=5, newest=5)
-    snapshot = created.table().snapshot()
-    created.catalog.max_version = 3
+def test_refresh_ignores_an_older_response(tmp_path: Path) -> None:
+    managed = Managed(tmp_path, published=5, newest=5)
+    snapshot = managed.table().snapshot()
+    managed.catalog.max_version = 3
 
     assert snapshot.refresh().version == 5
 
@@ -174,11 +174,11 @@ def created(root: Path, catalog: MemoryCatalog) -> dr.Table:
 
 @pytest.mark.parametrize("missing", [3, 4])
 def test_a_tail_with_a_gap_is_refused(tmp_path: Path, missing: int) -> None:
-    created = Managed(tmp_path, published=2, newest=5)
-    del created.catalog.commits[missing]
+    managed = Managed(tmp_path, published=2, newest=5)
+    del managed.catalog.commits[missing]
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        created.table().snapshot()
+        managed.table().snapshot()
     assert caught.value.code == ("catalog.gap" if missing == 3 else "catalog.tail")
 
 
@@ -186,20 +186,20 @@ def test_a_tail_with_a_gap_is_refused(tmp_path: Path, missing: int) -> None:
 def test_a_tail_that_does_not_end_with_the_newest_version_is_refused(
     tmp_path: Path, newest: int | None
 ) -> None:
-    created = Managed(tmp_path, published=2, newest=5)
-    created.catalog.max_version = newest
+    managed = Managed(tmp_path, published=2, newest=5)
+    managed.catalog.max_version = newest
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        created.table().snapshot()
+        managed.table().snapshot()
     assert caught.value.code == "catalog.tail"
 
 
 def test_a_newest_version_without_a_commit_is_refused(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=5, newest=5)
-    created.catalog.max_version = 6
+    managed = Managed(tmp_path, published=5, newest=5)
+    managed.catalog.max_version = 6
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        created.table().snapshot()
+        managed.table().snapshot()
     assert caught.value.code == "catalog.gap"
     assert caught.value.version == 6
 
@@ -214,33 +214,33 @@ def test_a_newest_version_without_a_commit_is_refused(tmp_path: Path) -> None:
         "",
     ],
 )
-def test_a_name_that_is_none_of_the_version_is_refused(tmp_path: Path, name: str) -> None:
-    created = Managed(tmp_path, published=2, newest=3)
-    created.catalog.commits[3] = RatifiedCommit(3, name)
+def test_rejects_a_file_name_of_another_version(tmp_path: Path, name: str) -> None:
+    managed = Managed(tmp_path, published=2, newest=3)
+    managed.catalog.commits[3] = RatifiedCommit(3, name)
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        created.table().snapshot()
+        managed.table().snapshot()
     assert caught.value.code == "catalog.tail"
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_a_missing_file_is_named(tmp_path: Path, is_listed: bool) -> None:
-    created = Managed(tmp_path, published=2, newest=3)
-    commit = created.catalog.commits[3]
-    (created.directory / str(commit.file_name)).unlink()
+    managed = Managed(tmp_path, published=2, newest=3)
+    commit = managed.catalog.commits[3]
+    (managed.directory / str(commit.file_name)).unlink()
     if is_listed:
-        created.catalog.commits[3] = replace(commit, size=10, modification_time=1)
+        managed.catalog.commits[3] = replace(commit, size=10, modification_time=1)
 
     with pytest.raises(dr.CorruptTableError) as caught:
-        created.table().snapshot()
+        managed.table().snapshot()
     assert caught.value.code == "catalog.commit_missing"
     assert str(commit.file_name) in str(caught.value)
 
 
 def test_another_table_under_the_same_name_is_noticed(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=2)
-    snapshot = created.table().snapshot()
-    created.catalog.load = lambda: LogTail(7, [], "another")  # type: ignore[method-assign]
+    managed = Managed(tmp_path, published=2, newest=2)
+    snapshot = managed.table().snapshot()
+    managed.catalog.load = lambda: LogTail(7, [], "another")  # type: ignore[method-assign]
 
     with pytest.raises(dr.CorruptTableError) as caught:
         snapshot.refresh()
@@ -258,48 +258,48 @@ def test_another_table_under_the_same_name_is_noticed(tmp_path: Path) -> None:
         LogTail(2, allowed=["everything"]),  # type: ignore[list-item]
     ],
 )
-def test_an_answer_that_is_none_is_refused(tmp_path: Path, answer: object) -> None:
-    created = Managed(tmp_path, published=2, newest=2)
-    created.catalog.load = lambda: answer  # type: ignore[method-assign,assignment,return-value]
+def test_rejects_an_invalid_response(tmp_path: Path, answer: object) -> None:
+    managed = Managed(tmp_path, published=2, newest=2)
+    managed.catalog.load = lambda: answer  # type: ignore[method-assign,assignment,return-value]
 
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        created.table().snapshot()
+        managed.table().snapshot()
     assert caught.value.code == "catalog.answer"
 
 
 # -- exceptions of a catalog
 
 
-class Sour(MemoryCatalog):
+class FailingCatalog(MemoryCatalog):
+    error: BaseException
+
     def load(self) -> LogTail:
         raise self.error
-
-    error: BaseException
 
 
 @pytest.mark.parametrize("error", [OSError("no route"), KeyError("table"), RuntimeError("odd")])
 def test_exceptions_of_a_catalog_are_the_cause(tmp_path: Path, error: Exception) -> None:
-    created = Managed(tmp_path, published=2, newest=2)
-    catalog = Sour(2)
+    managed = Managed(tmp_path, published=2, newest=2)
+    catalog = FailingCatalog(2)
     catalog.error = error
 
     with pytest.raises(dr.DeltaReplayError) as caught:
-        dr.Table(created.log.uri, catalog=catalog).snapshot()
+        dr.Table(managed.log.uri, catalog=catalog).snapshot()
     assert caught.value.code == "catalog.failed"
     assert caught.value.__cause__ is error
     assert isinstance(caught.value, dr.StorageError) == isinstance(error, OSError)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), dr.StorageError("down", code="storage.io")])
-def test_an_exception_of_ours_and_ctrl_c_come_out_as_they_are(
+def test_own_exceptions_and_ctrl_c_are_raised_unchanged(
     tmp_path: Path, error: BaseException
 ) -> None:
-    created = Managed(tmp_path, published=2, newest=2)
-    catalog = Sour(2)
+    managed = Managed(tmp_path, published=2, newest=2)
+    catalog = FailingCatalog(2)
     catalog.error = error
 
     with pytest.raises(type(error)) as caught:
-        dr.Table(created.log.uri, catalog=catalog).snapshot()
+        dr.Table(managed.log.uri, catalog=catalog).snapshot()
     assert caught.value is error
 
 
@@ -319,9 +319,9 @@ class Picklable:
 
 
 def test_a_pickled_table_keeps_its_catalog(tmp_path: Path) -> None:
-    created = Managed(tmp_path, published=2, newest=2)
-    table = dr.Table(created.log.uri, catalog=Picklable())  # type: ignore[arg-type]
+    managed = Managed(tmp_path, published=2, newest=2)
+    table = dr.Table(managed.log.uri, catalog=Picklable())  # type: ignore[arg-type]
 
     assert repr(table).endswith("catalog=<Picklable>)")
     assert pickle.loads(pickle.dumps(table)) == table
-    assert table != dr.Table(created.log.uri)
+    assert table != dr.Table(managed.log.uri)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -168,20 +169,20 @@ def test_a_table_that_the_server_does_not_manage_cannot_be_made_its_own(
 
 
 @pytest.mark.parametrize("name", ["orders", "a.b", "a.b.c.d", "a..c", "a.`b.c", "", "hive://a.b.c"])
-def test_names_of_another_form_are_refused(unity: UnityCatalog, name: str) -> None:
+def test_rejects_invalid_names(unity: UnityCatalog, name: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         unity.locate(name)
     assert caught.value.code == "catalog.name"
 
 
-def test_a_kind_that_is_none_is_refused() -> None:
+def test_rejects_an_unknown_kind() -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.Table.from_name(NAME, "ucc")
     assert caught.value.code == "catalog.kind"
 
 
 @pytest.mark.parametrize("address", ["ftp://host", "http://", "https://me:word@host", ""])
-def test_addresses_that_are_none_are_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejects_invalid_addresses(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("UNITY_CATALOG_URI", "DATABRICKS_HOST"):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -294,8 +295,6 @@ def test_too_many_unpublished_commits_are_published_first(
         table.append(row(number))
     # as if nobody had published: the server still has all of them
     staged = {file.name[:20]: file.name for file in (log / "_staged_commits").iterdir()}
-    import sqlite3
-
     with sqlite3.connect(server.database) as db:
         for version in range(1, 11):
             (log / f"{version:020}.json").unlink()
@@ -343,7 +342,7 @@ def test_a_restarted_server_keeps_its_state(server: UnityServer, unity: UnityCat
 def test_writers_race_through_the_server(server: UnityServer, unity: UnityCatalog) -> None:
     server.latency = 0.002
     dr.create_table(NAME, SCHEMA, properties={"delta.checkpointInterval": "1000"}, catalog=unity)
-    wrong: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def write(first: int) -> None:
         try:
@@ -351,7 +350,7 @@ def test_writers_race_through_the_server(server: UnityServer, unity: UnityCatalo
             for number in range(first, first + 8):
                 table.append(row(number))
         except BaseException as error:
-            wrong.append(error)
+            errors.append(error)
 
     threads = [threading.Thread(target=write, args=(100 * number,)) for number in range(3)]
     for thread in threads:
@@ -359,18 +358,16 @@ def test_writers_race_through_the_server(server: UnityServer, unity: UnityCatalo
     for thread in threads:
         thread.join()
 
-    assert wrong == []
+    assert errors == []
     table = dr.Table.from_name(NAME, unity)
     assert table.snapshot().version == 24
     assert ids(table) == [100 * item + number for item in range(3) for number in range(8)]
 
 
-# -- the older interface
+# -- the older API
 
 
-def test_a_server_of_the_older_interface_is_understood(
-    server: UnityServer, unity: UnityCatalog
-) -> None:
+def test_reads_and_writes_through_the_older_api(server: UnityServer, unity: UnityCatalog) -> None:
     table = dr.create_table(NAME, SCHEMA, catalog=unity)
     for number in range(3):
         table.append(row(number))
@@ -420,7 +417,7 @@ def test_a_token_is_not_sent_to_another_server(server: UnityServer, unity: Unity
     assert len(server.requests) == 1
 
 
-def test_credentials_are_renewed_before_they_expire(
+def test_vended_credentials_become_storage_options(
     server: UnityServer, unity: UnityCatalog
 ) -> None:
     server.vended = {"s3.access-key-id": "id", "s3.secret-access-key": "key"}
@@ -466,9 +463,7 @@ def test_a_server_that_does_not_answer_is_a_storage_error(
     assert caught.value.code == codes.get(fault, "catalog.unreachable")
 
 
-def test_an_answer_that_lacks_something_is_an_error(
-    server: UnityServer, unity: UnityCatalog
-) -> None:
+def test_validates_only_the_fields_that_it_needs(server: UnityServer, unity: UnityCatalog) -> None:
     server.register(NAME, "file:///nowhere", columns=None)
     server.register("main.sales.odd", "file:///nowhere", "MANAGED", latest="seven")
 

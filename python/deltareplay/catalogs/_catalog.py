@@ -52,7 +52,7 @@ class RatifiedCommit:
     content: bytes | None = field(default=None, repr=False)
 
 
-#: Permissions of a catalog.
+#: Operations that a catalog may permit.
 Permission = Literal["take_over", "vacuum", "optimize", "cleanup_log"]
 
 
@@ -66,9 +66,10 @@ class LogTail:
         commits: The ratified commits that may not be published yet: contiguous, and the last has
             ``max_version``. May be empty if all commits are published.
         table_id: The catalog's id of the table. If it changes, the table was replaced by another.
-        allowed: Permissions other than commits, checkpoints, compacted logs and checksums.
-            With ``take_over``, the catalog begins to manage a table that gets the feature
-            ``catalogManaged``, new or not, when ``Catalog.published`` names the version.
+        allowed: The operations that the catalog permits, besides commits, checkpoints, compacted
+            logs and checksums. With ``take_over``, the catalog begins to manage a table that gets
+            the feature ``catalogManaged``, new or not, when ``Catalog.published`` names the
+            version.
 
     >>> LogTail(max_version=3).commits
     ()

@@ -39,7 +39,8 @@ class GlueCatalog:
 
     Raises:
         UnsupportedFeatureError: boto3 is not installed (``catalog.package``).
-        InvalidArgumentError: There is no region, or no such profile (``catalog.address``).
+        InvalidArgumentError: There is no region or no such profile, or ``endpoint_url`` is invalid
+            (``catalog.address``).
 
     Source: the API of AWS Glue, ``GetTable``.
 
@@ -96,9 +97,10 @@ class GlueCatalog:
 
         Raises:
             TableNotFoundError: There is no such table (``catalog.no_table``), or it is not a Delta
-                table (``catalog.not_delta``).
-            InvalidArgumentError: The name is invalid (``catalog.name``); or AWS rejects the
-                credentials (``catalog.denied``) or the request (``catalog.refused``).
+                table (``catalog.not_delta``), or it has no location (``catalog.no_location``).
+            InvalidArgumentError: The name (``catalog.name``) or the region of a link
+                (``catalog.address``) is invalid; or AWS rejects the credentials
+                (``catalog.denied``) or the request (``catalog.refused``).
             StorageError: Glue does not respond (``catalog.unreachable``), or its response is
                 invalid (``catalog.response``).
         """

@@ -81,7 +81,7 @@ def _redacted(text: str, secrets: Sequence[str]) -> str:
 
 def _no_response(error: Exception, name: str) -> DeltaReplayError:
     # an address from the environment may have secrets
-    message = re.sub(r"//[^/\s@]*@|[?#][^\s\"]*", "//", str(error))[:_MAX_MESSAGE]
+    message = re.sub(r"(//)[^/\s@]*@|[?#][^\s\"]*", r"\1", str(error))[:_MAX_MESSAGE]
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if not kinds.isdisjoint(_CREDENTIALS):
         return InvalidArgumentError(

@@ -63,7 +63,7 @@ class HiveMetastore:
 
         Raises:
             TableNotFoundError: There is no such table (``catalog.no_table``), or it is not a Delta
-                table (``catalog.not_delta``).
+                table (``catalog.not_delta``), or it has no location (``catalog.no_location``).
             InvalidArgumentError: The name is invalid (``catalog.name``).
             StorageError: No metastore responds (``catalog.unreachable``), or the response is
                 invalid (``catalog.response``).

@@ -35,7 +35,7 @@ class UnityCatalog:
         timeout: Seconds to wait for a response.
 
     Raises:
-        InvalidArgumentError: The address is missing or invalid.
+        InvalidArgumentError: The address is missing or invalid (``catalog.address``).
 
     Source: the API of the open Unity Catalog server, ``api/delta.yaml``.
 
@@ -65,16 +65,17 @@ class UnityCatalog:
         self._client = RestClient(self.uri + API, token or _token_of_environment, timeout)
 
     def locate(self, name: str) -> Located:
-        """Find a table: one request.
+        """Find a table: one request, or a few with the older API.
 
         Args:
             name: ``catalog.schema.table``, with or without ``uc://`` in front.
 
         Raises:
-            TableNotFoundError: There is no such table.
-            InvalidArgumentError: The name is invalid; or the catalog rejects the token
-                (``catalog.denied``).
-            StorageError: The catalog does not respond.
+            TableNotFoundError: There is no such table (``catalog.no_table``).
+            InvalidArgumentError: The name is invalid (``catalog.name``); or the catalog rejects the
+                token (``catalog.denied``) or the request (``catalog.refused``).
+            StorageError: The catalog does not respond (``catalog.unreachable``), or its response is
+                invalid (``catalog.response``).
         """
         table = UnityTable(self._client, _parts(name))
         return Located(table.find(), table)

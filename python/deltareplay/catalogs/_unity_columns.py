@@ -80,7 +80,7 @@ def domains(changed: Mapping[str, str | None]) -> tuple[Json, list[str]]:
 
 
 def metadata_updates(new: Metadata, old: Mapping[str, Any]) -> list[Json]:
-    """Return the updates from the server's metadata to those of a commit."""
+    """Return the updates that change the server's metadata to that of a commit."""
     updates: list[Json] = []
     had = {
         key: value

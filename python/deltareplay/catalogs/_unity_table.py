@@ -55,7 +55,7 @@ class UnityTable:
         self._is_exhausted = False
 
     def find(self) -> str:
-        """Return the table's root; one request."""
+        """Return the table's root; only the first call makes a request."""
         if not self._metadata and self._older is None:
             self.load()
         return self._older.uri if self._older else self._root
