@@ -57,7 +57,7 @@ def without_deleted(
         CorruptTableError: A vector does not decode; the error names its file and the version.
         UnsupportedFeatureError: The vectors are too large to be broadcast.
     """
-    # a vector has at most as many chunks as rows, and hardly more than bytes
+    # a vector has at most one chunk for each deleted row, and hardly more than one for each byte
     bits = chunk_bits(sum(min(vector["cardinality"], vector["sizeInBytes"]) for vector in vectors))
     batches = snapshot.table.native.bitmaps([descriptor(vector) for vector in vectors], bits)
     try:

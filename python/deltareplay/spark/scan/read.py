@@ -71,6 +71,8 @@ def read(
         UnsupportedFeatureError: This version of Spark does not support a type or feature; or Spark
             cannot use the credentials that the catalog vends (``spark.credentials``), or would log
             them (``spark.redaction``).
+        TableNotFoundError: There is no table at the path, or of the name.
+        VersionNotFoundError: The table does not have the version, or none so old.
         CorruptTableError: The log or a deletion vector is damaged.
 
     >>> read(spark, rows, filter="id > 1", columns=["name"]).show()  # doctest: +SKIP
@@ -127,8 +129,7 @@ def count(
         root: As in ``read``.
 
     Raises:
-        InvalidArgumentError: As in ``read``.
-        CorruptTableError: As in ``read``.
+        DeltaReplayError: As in ``read``.
 
     >>> count(spark, rows)  # doctest: +SKIP
     2
@@ -157,8 +158,7 @@ def create_view(spark: SparkSession, name: str, table: TableLike, **options: Any
         options: The keywords of ``read``.
 
     Raises:
-        InvalidArgumentError: As in ``read``.
-        CorruptTableError: As in ``read``.
+        DeltaReplayError: As in ``read``.
 
     >>> create_view(spark, "people", rows)  # doctest: +SKIP
     >>> spark.sql("SELECT max(id) AS id FROM people").collect()  # doctest: +SKIP

@@ -71,8 +71,8 @@ class Alter(SharedStatement):
 
         Raises:
             InvalidArgumentError: As by the method of ``Table``; or ``alter.column``.
-            UnsupportedFeatureError: As by the method; or ``sql.alter``: the change of a type needs
-                an UPDATE, or the catalog does not take the change.
+            UnsupportedFeatureError: As by the method; ``sql.alter``: the change of a type needs an
+                UPDATE, or the catalog does not take the change; or ``spark.too_old``.
         """
         if isinstance(self.clause, CatalogChange):
             self.clause.check(spark, entry)

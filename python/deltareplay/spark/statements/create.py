@@ -160,6 +160,7 @@ class CreateTable(Statement):
                 table at the location has another definition; or as by
                 ``column_expressions.check``.
             TableNotFoundError: There is nothing to replace.
+            UnsupportedFeatureError: ``spark.too_old``; or as by ``column_expressions.check``.
         """
         if self.only_registers and lookup.at_path(str(self.location)).native.exists():
             return spark.sql(self.text)

@@ -114,8 +114,9 @@ class Insert(SharedStatement):
         """Write the rows of the query, cast to the types of the table.
 
         Raises:
-            InvalidArgumentError: ``write.columns``: the query has more or fewer columns; or as by
-                ``write``.
+            InvalidArgumentError: ``write.columns``: the query has more or fewer columns, or the
+                table does not have a listed column; ``write.partitions``: ``PARTITION`` names
+                another column; or as by ``write``.
         """
         snapshot = entry.table().snapshot()
         target = TargetTable.of(snapshot)

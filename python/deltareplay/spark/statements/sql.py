@@ -121,13 +121,17 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
 
     Raises:
         InvalidArgumentError: The statement is invalid (``sql.syntax``, ``sql.token``; the message
-            has the position), or as by the function that runs it.
+            has the position); parameters and values do not match (``sql.arguments``); or as by the
+            function that runs it.
         UnsupportedFeatureError: A clause of ``ALTER TABLE`` (``sql.alter``) or of
             ``CREATE TABLE`` (``sql.create``) is not supported; ``SHOW CREATE TABLE``
             (``sql.catalog``); a script (``sql.script``); the statement creates a view in the
-            catalog (``sql.view``), or changes a view (``sql.target``); a parameter has no literal
+            catalog (``sql.view``), changes a view (``sql.target``), or inserts into Delta tables
+            and others (``sql.inserts``); a query with ``_metadata`` uses all columns of a table in
+            another way than by ``*`` (``sql.metadata``); a parameter has no literal
             (``sql.arguments``).
         TableNotFoundError: There is no Delta table of that name or at that path.
+        VersionNotFoundError: A query names a version that the table does not have.
 
     >>> sql(spark, "DELETE FROM delta.`/tmp/orders` WHERE id = 7").show()  # doctest: +SKIP
     +-----------------+

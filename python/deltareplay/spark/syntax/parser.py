@@ -59,7 +59,7 @@ class ConstantExpression:
 
 
 class Parser:
-    """The parser of one statement; its methods parse what comes next, and move past it.
+    """The parser of one statement, which moves past what it parses.
 
     >>> parser = Parser("SET TBLPROPERTIES ('a' = 1)")
     >>> parser.takes("SET", "TBLPROPERTIES"), parser.properties()

@@ -30,7 +30,7 @@ _PIECE = 64 << 20
 
 @dataclass(frozen=True)
 class PackFiles:
-    """Packs some bins of a plan into a file each.
+    """Packs some bins of a plan, each into one file.
 
     Attributes:
         definition: The definition on which its data files depend.

@@ -193,13 +193,11 @@ _SETTINGS = {
 #: Additional settings for Spark 4.1 and later.
 _SHREDDING = {"spark.sql.variant.writeShredding.enabled": "false"}
 
-
 #: Additional settings for optimized writes: partitions of the shuffle get about this size.
 _OPTIMIZED_WRITE = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.adaptive.advisoryPartitionSizeInBytes": "512m",
 }
-
 
 #: Codecs that every Spark can write, by the names that the property has for them.
 _CODECS = ("none", "uncompressed", "snappy", "gzip", "lz4", "lz4_raw", "zstd")

@@ -50,8 +50,9 @@ def table_rows(
         only: The boolean column of ``extra_columns`` that selects the rows to check; None for all.
 
     Raises:
-        InvalidArgumentError: The table lacks a column, or has another type for it; or a column
-            that must not be null is missing.
+        InvalidArgumentError: The table lacks a column, or has another type for it.
+        UnsupportedFeatureError: A column of the rows has a collation (``spark.collation``), or
+            Spark cannot evaluate an expression of the log (``spark.expression``).
     """
     rows = _without_void(df, target)
     logical, computed = _logical(rows, target.written_fields, extra_columns)
