@@ -104,7 +104,7 @@ def test_save_as_table_creates_a_table(delta: Any, name: str) -> None:
     dr_spark.sql(delta, f"DROP TABLE {name}")
 
 
-def test_tables_of_other_formats_are_sparks(delta: Any, name: str) -> None:
+def test_spark_writes_tables_of_other_formats(delta: Any, name: str) -> None:
     frame(delta).write.format("parquet").saveAsTable(name)
     frame(delta).write.insertInto(name)
     assert delta.table(name).count() == 4
@@ -119,8 +119,8 @@ def test_streams_read_and_write_tables_by_name(delta: Any, named: str, tmp_path:
     created = f"{named}_made"
 
     def run(format: str | None, **options: Any) -> None:
-        rows = delta.readStream.table(named).select("id", "p")
-        writer = rows.writeStream if format is None else rows.writeStream.format(format)
+        stream = delta.readStream.table(named).select("id", "p").writeStream
+        writer = stream if format is None else stream.format(format)
         writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer.trigger(availableNow=True).toTable(created, **options).awaitTermination(120)
 

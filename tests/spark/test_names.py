@@ -49,13 +49,13 @@ def test_every_function_accepts_a_name(spark: Any, name: str) -> None:
     assert DeltaTable.forName(spark, name).toDF().count() == 4
 
 
-def test_a_path_in_backticks_is_a_path(spark: Any, tmp_path: Path) -> None:
+def test_accepts_a_delta_path_in_backticks(spark: Any, tmp_path: Path) -> None:
     dr.write(tmp_path / "t", {"id": [1]})
 
     assert dr_spark.count(spark, f"delta.`{tmp_path / 't'}`") == 1
 
 
-def test_a_relative_path_with_a_table_is_that_table(
+def test_a_table_at_a_relative_path_precedes_a_name(
     spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -64,7 +64,7 @@ def test_a_relative_path_with_a_table_is_that_table(
     assert dr_spark.count(spark, name) == 3
 
 
-def test_a_name_of_something_else_is_refused(spark: Any) -> None:
+def test_rejects_views_and_unknown_names(spark: Any) -> None:
     spark.sql("CREATE SCHEMA IF NOT EXISTS named")
     spark.sql("CREATE OR REPLACE TEMPORARY VIEW a_view AS SELECT 1 AS id")
 
@@ -102,14 +102,17 @@ def test_write_to_a_new_name_refuses_files_of_a_dropped_table(spark: Any, name: 
         with pytest.raises(dr.InvalidArgumentError) as caught:
             dr_spark.write(spark.range(2), new)
         assert caught.value.code == "table.exists"
-        with pytest.raises(dr.TableNotFoundError) as caught_schema:
-            dr_spark.write(spark.range(2), "no_such_schema.orders")
-        assert caught_schema.value.code == "name.schema"
     finally:
         spark.sql(f"DROP TABLE IF EXISTS {new}")
 
 
-def test_a_relative_path_begins_with_a_dot(
+def test_write_rejects_a_missing_schema(spark: Any) -> None:
+    with pytest.raises(dr.TableNotFoundError) as caught:
+        dr_spark.write(spark.range(2), "no_such_schema.orders")
+    assert caught.value.code == "name.schema"
+
+
+def test_a_path_that_begins_with_a_dot_is_not_a_name(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

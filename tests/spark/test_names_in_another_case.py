@@ -63,8 +63,8 @@ def test_partitions_by_builders(spark: Any, tmp_path: Path) -> None:
     )
 
 
-def test_clusters(spark: Any, tmp_path: Path) -> None:
-    """delta-spark refuses them, but accepts partition columns in another case."""
+def test_clustering_columns(spark: Any, tmp_path: Path) -> None:
+    """delta-spark rejects clustering columns in another case, and accepts partition columns."""
     _own_sql(spark, f"CREATE TABLE {{t}} {COLUMNS} USING delta CLUSTER BY (DAY)", tmp_path / "sql")
     _own_sql(spark, f"CREATE TABLE {{t}} USING delta CLUSTER BY (day) AS {ROWS}", tmp_path / "as")
     _built(DeltaTable, spark, tmp_path / "built", "clusterBy")
@@ -83,7 +83,7 @@ WRITES: dict[str, Callable[[Any, Path], Any]] = {
 
 @pytest.mark.parametrize("exists", [False, True])
 @pytest.mark.parametrize("how", WRITES)
-def test_written(spark: Any, tmp_path: Path, how: str, exists: bool) -> None:
+def test_partition_columns_of_writes(spark: Any, tmp_path: Path, how: str, exists: bool) -> None:
     dr_spark.register(spark)
     rows, base = spark.sql(ROWS), None
     if exists:
@@ -100,7 +100,7 @@ def test_written(spark: Any, tmp_path: Path, how: str, exists: bool) -> None:
 
 
 @pytest.mark.parametrize("columns", [["DAY"], ["ID", "day"]])
-def test_ordered(spark: Any, tmp_path: Path, columns: list[str]) -> None:
+def test_z_order_columns(spark: Any, tmp_path: Path, columns: list[str]) -> None:
     base = create_table(
         spark,
         tmp_path / "base",

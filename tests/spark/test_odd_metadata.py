@@ -74,7 +74,7 @@ def table(
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_useless_values_are_refused(spark: Any, tmp_path: Path, name: str) -> None:
+def test_writes_reject_invalid_metadata(spark: Any, tmp_path: Path, name: str) -> None:
     uri = table(tmp_path / "t", *WRONG[name])
     assert sorted(row.id for row in dr_spark.read(spark, uri).collect()) == [1, 2, 3]
     for write in (
@@ -89,18 +89,16 @@ def test_useless_values_are_refused(spark: Any, tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_options_without_meaning_are_ignored(spark: Any, tmp_path: Path, name: str) -> None:
+def test_unknown_metadata_is_ignored(spark: Any, tmp_path: Path, name: str) -> None:
     uri = table(tmp_path / "t", "string", ODD[name])
     assert dr_spark.read(spark, uri).where("id > 1").count() == 2
     dr_spark.write(spark.range(7, 8), uri)
     assert dr_spark.read(spark, uri).count() == 4
 
 
-@pytest.mark.parametrize("codec", ["x", "brotli", "zstd"])
-def test_a_codec_that_spark_lacks_does_not_stop_writes(
-    spark: Any, tmp_path: Path, codec: str
-) -> None:
-    """As without Spark, rows are then compressed by zstd."""
+@pytest.mark.parametrize("codec", ["x", "brotli"])
+def test_unsupported_codecs_are_replaced_by_zstd(spark: Any, tmp_path: Path, codec: str) -> None:
+    """As in writes without Spark."""
     configuration = {"delta.parquet.compression.codec": codec}
     uri = table(tmp_path / "t", "long", {}, configuration)
     dr_spark.write(spark.range(7, 8), uri)
@@ -111,29 +109,36 @@ def test_a_codec_that_spark_lacks_does_not_stop_writes(
     )
 
 
-def mapped(number: int, physical: str) -> dict[str, Any]:
-    return {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": physical}
+def schema_with(logical: str, physical: str) -> str:
+    """Return the schema of a column ``id`` and a string column, with mapped names."""
+    columns = [("id", "id", "long"), (logical, physical, "string")]
+    fields = [
+        {
+            "name": name,
+            "type": kind,
+            "nullable": True,
+            "metadata": {
+                "delta.columnMapping.id": number,
+                "delta.columnMapping.physicalName": physical_name,
+            },
+        }
+        for number, (name, physical_name, kind) in enumerate(columns)
+    ]
+    return json.dumps({"type": "struct", "fields": fields})
 
 
 @pytest.mark.parametrize("name", ["__deltareplay_change", "__DeltaReplay_file"])
 @pytest.mark.parametrize("is_physical", [False, True], ids=["name", "physical name"])
-def test_names_of_columns_that_statements_add(
+def test_writes_reject_reserved_column_names(
     spark: Any, tmp_path: Path, name: str, is_physical: bool
 ) -> None:
-    """Rows of such a table would be taken for changes, and get lost."""
+    """A statement would take rows with such a column for changes, and lose them."""
     logical = "odd" if is_physical else name
-    fields = [
-        {"name": column, "type": kind, "nullable": True, "metadata": mapped(at, physical)}
-        for at, (column, physical, kind) in enumerate(
-            [("id", "id", "long"), (logical, name, "string")]
-        )
-    ]
-    mapping = {"delta.columnMapping.mode": "name"} if is_physical else {}
     log = logs.LogBuilder(tmp_path)
     log.create(
-        json.dumps({"type": "struct", "fields": fields}),
+        schema_with(logical, name),
         protocol_action=logs.protocol(2, 5),
-        configuration=mapping,
+        configuration={"delta.columnMapping.mode": "name"} if is_physical else {},
     )
     rows = spark.range(1).selectExpr("id", f"'x' AS `{logical}`")
     for write in (
@@ -148,24 +153,17 @@ def test_names_of_columns_that_statements_add(
 
 @pytest.mark.parametrize("is_physical", [False, True], ids=["name", "physical name"])
 @pytest.mark.parametrize("name", ["__deltareplay_Vector", "__deltareplay_words"])
-def test_names_of_columns_that_reads_add(
+def test_reads_reject_reserved_column_names(
     spark: Any, tmp_path: Path, name: str, is_physical: bool
 ) -> None:
-    """Spark would not know which of both columns is meant."""
+    """Spark could not distinguish the column from the one that the read adds."""
     pq.write_table(pa.table({"id": range(3), name: ["a", "b", "c"]}), tmp_path / "a.parquet")
-    logical = "odd" if is_physical else name
-    fields = [
-        {"name": column, "type": kind, "nullable": True, "metadata": mapped(at, physical)}
-        for at, (column, physical, kind) in enumerate(
-            [("id", "id", "long"), (logical, name, "string")]
-        )
-    ]
     size = (tmp_path / "a.parquet").stat().st_size
     stats = json.dumps({"numRecords": 3})
     features = ["columnMapping", "deletionVectors"]
     log = logs.LogBuilder(tmp_path)
     log.create(
-        json.dumps({"type": "struct", "fields": fields}),
+        schema_with("odd" if is_physical else name, name),
         logs.add("a.parquet", size=size, stats=stats, deletion_vector=inline([1])),
         protocol_action=logs.protocol(3, 7, reader_features=features, writer_features=features),
         configuration={"delta.columnMapping.mode": "name"} if is_physical else {},
@@ -200,7 +198,7 @@ def test_an_identity_column_may_have_any_name(spark: Any, tmp_path: Path) -> Non
     assert field["metadata"]["delta.identity.highWaterMark"] == max(written["rows"])
 
 
-def test_a_filter_may_name_a_column_that_is_a_star(spark: Any, tmp_path: Path) -> None:
+def test_a_filter_may_name_a_column_called_star(spark: Any, tmp_path: Path) -> None:
     dr.write(tmp_path, {"id": [1, 2], "*": ["a", "b"]})
     rows = dr_spark.read(spark, tmp_path, filter=[("*", "=", "b")])
     assert [row.id for row in rows.collect()] == [2]

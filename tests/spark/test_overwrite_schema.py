@@ -33,7 +33,7 @@ COLUMNS = {
 
 
 def fields(type_: Any, path: str = "") -> Iterator[tuple[str, int, str]]:
-    """Return each field with its id and its physical name, at any depth."""
+    """Yield the path, the id and the physical name of each field, at any depth."""
     if not isinstance(type_, dict):
         return
     for field in type_.get("fields", ()):
@@ -52,23 +52,21 @@ def mapped(path: Path) -> list[tuple[str, int, str]]:
     return list(fields(json.loads(dr.Table(path).snapshot().schema_json)))
 
 
-def written(spark: Any, way: str, columns: str, path: Path) -> None:
-    """Replace the columns of a table, and delete its rows."""
-    rows = spark.createDataFrame([], columns)
+def overwrite(rows: Any, way: str, path: Path) -> None:
+    """Replace the columns and the rows of a table, by ``write`` or by a format."""
     if way == "write":
         dr_spark.write(rows, path, mode="overwrite", schema_mode="overwrite")
-    elif way == "format":
-        writer = rows.write.format("deltareplay").mode("overwrite")
-        writer.option("overwriteSchema", "true").save(str(path))
     else:
-        writer = rows.write.format("delta").mode("overwrite")
+        writer = rows.write.format(way).mode("overwrite")
         writer.option("overwriteSchema", "true").save(str(path))
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
-@pytest.mark.parametrize("way", ["write", "format"])
+@pytest.mark.parametrize("way", ["write", "deltareplay"])
 @pytest.mark.parametrize("case", COLUMNS)
-def test_the_ids_of_delta_spark(spark: Any, tmp_path: Path, case: str, way: str, mode: str) -> None:
+def test_column_ids_are_those_of_delta_spark(
+    spark: Any, tmp_path: Path, case: str, way: str, mode: str
+) -> None:
     dr_spark.register(spark)
     first, *others = COLUMNS[case]
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
@@ -77,8 +75,9 @@ def test_the_ids_of_delta_spark(spark: Any, tmp_path: Path, case: str, way: str,
         new.option("delta.columnMapping.mode", mode).save(str(path))
     before = {path: mapped(path) for path in (ours, theirs)}
     for columns in others:
-        written(spark, way, columns, ours)
-        written(spark, "delta-spark", columns, theirs)
+        rows = spark.createDataFrame([], columns)
+        overwrite(rows, way, ours)
+        overwrite(rows, "delta", theirs)
         after = {path: mapped(path) for path in (ours, theirs)}
         names = {
             path: [
@@ -91,7 +90,7 @@ def test_the_ids_of_delta_spark(spark: Any, tmp_path: Path, case: str, way: str,
         before = after
 
 
-@pytest.mark.parametrize("way", ["write", "format", "replace"])
+@pytest.mark.parametrize("way", ["write", "deltareplay", "replace"])
 def test_changes_show_the_old_rows(spark: Any, tmp_path: Path, way: str) -> None:
     # delta-spark's readChangeFeed shows them, as unchanged columns keep their physical names
     dr_spark.register(spark)
@@ -101,11 +100,8 @@ def test_changes_show_the_old_rows(spark: Any, tmp_path: Path, way: str) -> None
     table = dr.create_table(path, schema, properties=properties)
     table.append(pa.table({"id": [1, 2], "name": ["a", "b"]}))
     rows = spark.createDataFrame([(3, "c", 1.5)], "id long, name string, price double")
-    if way == "write":
-        dr_spark.write(rows, path, mode="overwrite", schema_mode="overwrite")
-    elif way == "format":
-        writer = rows.write.format("deltareplay").mode("overwrite")
-        writer.option("overwriteSchema", "true").save(str(path))
+    if way != "replace":
+        overwrite(rows, way, path)
     else:
         rows.createOrReplaceTempView("replacing")
         text = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
@@ -115,5 +111,5 @@ def test_changes_show_the_old_rows(spark: Any, tmp_path: Path, way: str) -> None
         )
         run_here(spark, statement)  # ``sql`` leaves it to the jar
     result = pa.table(table.changes(1)).to_pylist()
-    gone = sorted((row["id"], row["name"]) for row in result if row["_change_type"] == "delete")
-    assert gone == [(1, "a"), (2, "b")]
+    deleted = sorted((row["id"], row["name"]) for row in result if row["_change_type"] == "delete")
+    assert deleted == [(1, "a"), (2, "b")]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -34,7 +35,7 @@ SPELLINGS = {
 
 
 def respell(path: Path, text: str) -> None:
-    """Change the log as another writer would spell it."""
+    """Replace the partition value in the log by a text that another writer would use."""
     log = path / "_delta_log"
     for checksum in log.glob("*.crc"):
         checksum.unlink()
@@ -51,7 +52,7 @@ def by_function(spark: Any, frame: Any, path: Path) -> None:
 
 
 def by_format(spark: Any, frame: Any, path: Path) -> None:
-    """Without Spark's Python workers."""
+    """Overwrite by the sink of the format, without Spark's Python workers."""
     options = {"path": str(path), "partitionOverwriteMode": "dynamic"}
     sink = Sink.open(options, frame.schema, overwrite=True)
     sink.commit([sink.stage(frame.toArrow().to_batches(), None)], None)
@@ -59,11 +60,8 @@ def by_format(spark: Any, frame: Any, path: Path) -> None:
 
 def by_sql(spark: Any, frame: Any, path: Path) -> None:
     frame.createOrReplaceTempView("new_rows")
-    spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
-    try:
+    with conf(spark, spark__sql__sources__partitionOverwriteMode="dynamic"):
         dr_spark.sql(spark, f"INSERT OVERWRITE delta.`{path}` SELECT * FROM new_rows")
-    finally:
-        spark.conf.unset("spark.sql.sources.partitionOverwriteMode")
 
 
 def by_where(spark: Any, frame: Any, path: Path) -> None:
@@ -77,11 +75,8 @@ def by_where(spark: Any, frame: Any, path: Path) -> None:
 WAYS = {"function": by_function, "format": by_format, "SQL": by_sql, "condition": by_where}
 
 
-#: Each value in each way.
-REPLACED = [(value, way) for value in SPELLINGS for way in WAYS]
-
-
-@pytest.mark.parametrize(("value", "way"), REPLACED)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("value", SPELLINGS)
 def test_partitions_are_replaced_by_value(spark: Any, tmp_path: Path, value: str, way: str) -> None:
     for number, text in enumerate(SPELLINGS[value]):
         path = tmp_path / str(number)
@@ -96,11 +91,10 @@ def test_partitions_are_replaced_by_value(spark: Any, tmp_path: Path, value: str
         assert sorted(row.id for row in dr_spark.read(spark, path).collect()) == [2, 3], text
 
 
-def test_timestamps_without_a_zone_are_in_that_of_the_session(spark: Any, tmp_path: Path) -> None:
+def test_timestamps_without_a_zone_are_in_the_session_zone(spark: Any, tmp_path: Path) -> None:
     """Delta protocol, "Partition Value Serialization": they were written in the session's zone."""
-    path, zone = tmp_path / "t", spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
-    try:
+    path = tmp_path / "t"
+    with conf(spark, spark__sql__session__timeZone="America/Los_Angeles"):
         timestamp = "TIMESTAMP '2020-01-01 00:00:00'"
         first = spark.sql(f"SELECT 1 AS id, {timestamp} AS k UNION ALL SELECT 2, NULL")
         dr_spark.write(first, path, partition_columns=["k"])
@@ -113,8 +107,6 @@ def test_timestamps_without_a_zone_are_in_that_of_the_session(spark: Any, tmp_pa
         last = spark.sql(f"SELECT 9 AS id, {timestamp} AS k")
         dr_spark.write(last, path, mode="overwrite", where=f"k = {timestamp}")
         assert sorted(row.id for row in dr_spark.read(spark, path).collect()) == [2, 9]
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", zone)
 
 
 def test_a_condition_finds_each_partition_column_by_its_name(spark: Any, tmp_path: Path) -> None:
@@ -130,10 +122,11 @@ def test_a_condition_finds_each_partition_column_by_its_name(spark: Any, tmp_pat
 @pytest.mark.parametrize("escaped", ["true", "false"])
 def test_texts_are_values_in_every_dialect(spark: Any, tmp_path: Path, escaped: str) -> None:
     """``spark.sql.parser.escapedStringLiterals`` changes strings in SQL, but no values."""
+    from pyspark.sql import functions as sf
+
     path, names = tmp_path / "t", ["CORP\\alice", "C:\\t", "it's", 'a "b"']
-    first = spark.createDataFrame([(at, name) for at, name in enumerate(names)], "id int, k string")
-    spark.conf.set("spark.sql.parser.escapedStringLiterals", escaped)
-    try:
+    first = spark.createDataFrame(list(enumerate(names)), "id int, k string")
+    with conf(spark, spark__sql__parser__escapedStringLiterals=escaped):
         dr_spark.write(first, path, partition_columns=["k"])
         for at, name in enumerate(names):
             new = spark.createDataFrame([(at + 10, name)], "id int, k string")
@@ -141,16 +134,8 @@ def test_texts_are_values_in_every_dialect(spark: Any, tmp_path: Path, escaped: 
             merge.when_matched_update_all().when_not_matched_insert_all().execute()
             for way in (by_function, by_sql, by_format):
                 way(spark, new, path)
-        from pyspark.sql import functions as sf
-
         dr_spark.delete(spark, path, sf.col("k") == "C:\\t")
         dr_spark.update(spark, path, sf.col("k") == "it's", {"id": "id + 100"})
         left = dr_spark.read(spark, path, filter=[("k", "!=", "CORP\\alice")])
         assert sorted(row.id for row in left.collect()) == [13, 112]
-    finally:
-        spark.conf.unset("spark.sql.parser.escapedStringLiterals")
-    assert sorted(row["id"] for row in dr.Table(path).snapshot().scan().to_arrow().to_pylist()) == [
-        10,
-        13,
-        112,
-    ]
+    assert sorted(dr.Table(path).snapshot().to_arrow()["id"].to_pylist()) == [10, 13, 112]

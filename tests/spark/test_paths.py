@@ -1,4 +1,4 @@
-"""Tables whose paths Spark or a URI could read differently, beside those that they would mean."""
+"""Tables whose paths Spark or a URI could take for those of other tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
-#: The name of the directory, and that of another table.
+#: The name of a directory, and the name that it could be taken for.
 PATHS = {
     "[a]": "a",
     "{a,b}": "b",

@@ -24,7 +24,7 @@ WRITERS = int(os.environ.get("DELTAREPLAY_WRITERS", "4"))
 COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "10"))
 KINDS = list(mixed.KINDS)[0 if os.environ.get("DELTAREPLAY_SLOW") else -1 :]
 #: Seconds for delta-spark to start, and for each of its commits during the race.
-PATIENCE = 120
+TIMEOUT = 120
 
 
 def jars(spark: Any, root: Path) -> str:
@@ -45,10 +45,10 @@ class DeltaSpark:
     def ask(self, job: dict[str, Any]) -> None:
         print(json.dumps(job), file=self.process.stdin, flush=True)
 
-    def answer(self, patience: int) -> str:
+    def answer(self, timeout: int) -> str:
         """Return its next line, within this many seconds."""
-        if not select.select([self.process.stdout], [], [], patience)[0]:
-            raise AssertionError(f"delta-spark says nothing for {patience} seconds")
+        if not select.select([self.process.stdout], [], [], timeout)[0]:
+            raise AssertionError(f"delta-spark did not answer within {timeout} seconds")
         line: str = self.process.stdout.readline()
         if not line:
             self.errors.seek(0)
@@ -62,7 +62,7 @@ def delta(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delt
     with (root / "errors").open("w+") as errors:
         created = DeltaSpark(jars(spark, root), errors)
         try:
-            assert created.answer(PATIENCE) == "ready\n"
+            assert created.answer(TIMEOUT) == "ready\n"
             yield created
         finally:
             created.process.kill()
@@ -87,7 +87,7 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
         }
         delta.ask(job)
         race.start(WRITERS, COMMITS, 0.1, theirs)
-        reported = json.loads(delta.answer(theirs * PATIENCE))
+        reported = json.loads(delta.answer(theirs * TIMEOUT))
         journals, seen = race.end()
     finally:
         race.kill()
@@ -97,7 +97,7 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
     print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads", reported)
     assert len(result.authors) == WRITERS * COMMITS + theirs
     assert reported["put"] == theirs, "the log store is not the one that links"
-    assert changes_of_hands(result.authors, names) > 1, "they wrote one after the other"
+    assert alternations(result.authors, names) > 1, "they wrote one after the other"
     assert result.reads > 0
 
     ours = table.snapshot().scan(columns=["key", "half", "v"]).to_arrow()
@@ -106,7 +106,7 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
     assert sorted(map(tuple, seen_there.collect())) == result.rows
     assert {finding.code for finding in table.verify(rows=True).findings} <= {"hint.stale"}
     counted = sum(step.get("key") == plans.SHARED for step in done_steps(journals))
-    assert (plans.SHARED, 0, counted) in result.rows, "no count is lost"
+    assert (plans.SHARED, 0, counted) in result.rows, "a count is lost"
 
 
 # as above
@@ -123,7 +123,7 @@ def test_merges_on_executors(spark: Any, delta: DeltaSpark, tmp_path: Path, kind
         delta.ask({**job, "journals": str(race.journals)})
         with ThreadPoolExecutor(len(ours)) as drivers:
             done = [drivers.submit(merges, spark, root, race, name, commits) for name in ours]
-            reported = json.loads(delta.answer(len(theirs) * commits * PATIENCE))
+            reported = json.loads(delta.answer(len(theirs) * commits * TIMEOUT))
             for item in done:
                 item.result()
         journals, seen = race.end()
@@ -141,7 +141,7 @@ def test_merges_on_executors(spark: Any, delta: DeltaSpark, tmp_path: Path, kind
     assert sorted(map(tuple, seen_there.collect())) == result.rows
     assert {item.code for item in table.verify(rows=True).findings} <= {"hint.stale"}
     counted = sum(step.get("key") == plans.SHARED for step in done_steps(journals))
-    assert (plans.SHARED, 0, counted) in result.rows, "no count is lost"
+    assert (plans.SHARED, 0, counted) in result.rows, "a count is lost"
     refused = {
         entry["failed"].split()[0]
         for journal in journals
@@ -160,16 +160,16 @@ CONFLICTS = {
 
 
 def merges(spark: Any, root: Path, race: mixed.Race, name: str, commits: int) -> None:
-    """A driver whose steps are merges on executors."""
+    """Carry out the steps of a writer as merges on executors."""
 
     def carry_out(step: plans.Step, mark: str) -> int:
-        brings = step["kind"] in ("append", "merge")
-        rows = plans.rows(step) if brings else [{"key": step["key"], "more": 1}]
-        on = "t.key = s.key" + (" AND t.half = s.half" if brings else "")
+        upserts = step["kind"] in ("append", "merge")
+        rows = plans.rows(step) if upserts else [{"key": step["key"], "more": 1}]
+        on = "t.key = s.key" + (" AND t.half = s.half" if upserts else "")
         on += "" if step["wide"] else f" AND t.owner = '{step['owner']}'"
         source = spark.createDataFrame(rows).alias("s")
         merge = dr_spark.merge(spark, root, source, on, target_alias="t", user_metadata=mark)
-        if brings:
+        if upserts:
             merge = merge.when_matched_update_all().when_not_matched_insert_all()
         elif step["kind"] == "delete":
             merge = merge.when_matched_delete()
@@ -184,14 +184,14 @@ def merges(spark: Any, root: Path, race: mixed.Race, name: str, commits: int) ->
     plans.execute_steps(name, steps, journal, carry_out, dr.CommitConflictError)
 
 
-def changes_of_hands(authors: list[str], names: list[str]) -> int:
+def alternations(authors: list[str], names: list[str]) -> int:
     """Return how often commits of delta-spark and ours alternate."""
     theirs = [author in names for author in authors]
     return sum(item != next_ for item, next_ in pairwise(theirs))
 
 
 def done_steps(journals: Iterable[Path]) -> list[plans.Step]:
-    """Return the steps of all journals, each once."""
+    """Return the committed steps of all journals, each once."""
     entries = [entry for journal in journals for entry in verdict.lines(journal)]
     committed = {entry["mark"] for entry in entries if "version" in entry}
     return [item["step"] for item in entries if "step" in item and item["mark"] in committed]

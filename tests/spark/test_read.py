@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,7 +113,7 @@ def test_rows_and_types_are_those_of_delta_spark(
     spark: Any, tables: Any, read_by_delta_spark: Any, name: str
 ) -> None:
     path = tables(name)
-    some = 0
+    checked = 0
     for version in versions(path):
         with conf(spark, spark__sql__readSideCharPadding="false"):
             ours = dr_spark.read(spark, path, version=version)
@@ -119,8 +121,8 @@ def test_rows_and_types_are_those_of_delta_spark(
         theirs = read_by_delta_spark(path, version)
         assert ours.schema.json() == without_defaults(theirs.schema)
         assert lines(result) == theirs.lines
-        some += check_core(path, version, theirs)
-    assert some
+        checked += check_core(path, version, theirs)
+    assert checked
 
 
 def without_nullability(schema: Any) -> str:
@@ -149,7 +151,7 @@ def test_session_time_zones(spark: Any, tables: Any, zone: str) -> None:
 
 @pytest.mark.skipif(not CASES, reason="the conformance suite is not on this machine")
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kathmandu"])
-def test_timestamps_without_zone_are_in_the_sessions(spark: Any, zone: str) -> None:
+def test_timestamps_without_a_zone_are_in_the_session_zone(spark: Any, zone: str) -> None:
     for name in ("golden-kernel-timestamp-PST", "golden-kernel-timestamp-partition-col-ISO8601"):
         [rows] = [rows for rows in CASES if rows.case.name == name]
         path = f"{rows.case.directory}/table"
@@ -236,7 +238,7 @@ def test_plans_have_no_python_and_push_filters(spark: Any, tables: Any) -> None:
     assert len(frame.inputFiles()) == listed.num_rows < snapshot.num_files
 
 
-def test_a_spark_with_other_insides_reads_by_paths(
+def test_reads_by_paths_if_internals_of_spark_differ(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = lines(dr_spark.read(spark, tables("plain")).toArrow())
@@ -319,7 +321,7 @@ def test_columns_are_chosen_and_ordered(spark: Any, tables: Any) -> None:
 @pytest.mark.parametrize("name", ["row_tracking", "tracked", "tracked_later"])
 def test_row_ids(spark: Any, tables: Any, name: str) -> None:
     path = tables(name)
-    some = 0
+    checked = 0
     for version in versions(path):
         snapshot = dr.Table(path).snapshot(version=version)
         if snapshot.properties.get("delta.enableRowTracking") != "true":
@@ -332,8 +334,8 @@ def test_row_ids(spark: Any, tables: Any, name: str) -> None:
             assert rows.schema.names[-2:] == ["_row_id", "_row_commit_version"]
             assert rows["_row_id"].null_count == 0
             assert lines(rows) == lines(theirs), f"version {version} of {path}"
-        some += ours.num_rows
-    assert some
+        checked += ours.num_rows
+    assert checked
 
 
 def test_all_the_extra_columns_are_those_of_the_scan(spark: Any, tables: Any) -> None:
@@ -345,10 +347,10 @@ def test_all_the_extra_columns_are_those_of_the_scan(spark: Any, tables: Any) ->
     assert lines(ours) == lines(theirs)
 
 
-def test_the_public_way_knows_its_files(
+def test_reads_by_paths_as_on_connect(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on Spark Connect: paths through the public API, constants by a join."""
+    """Paths go through the public API, and constants of files through a join."""
     monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
     path = tmp_path / "a b%20ä=[1]+"
     values = ["a b", "a%20b", "x=1", "ä/ö", "[1]", "{a,b}", "c:d", "1+1", "*?", "'#\"", "~^`|"]
@@ -401,7 +403,7 @@ def test_hidden_file_names_are_read(spark: Any, tmp_path: Path) -> None:
     assert dr_spark.read(spark, tmp_path / "t").count() == 5
 
 
-def test_a_whole_file_deleted_and_no_file_at_all(spark: Any, tmp_path: Path) -> None:
+def test_reads_a_version_without_files(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     spark.range(5).coalesce(1).write.format("delta").save(str(path))
     spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.enableDeletionVectors'=true)")
@@ -410,7 +412,7 @@ def test_a_whole_file_deleted_and_no_file_at_all(spark: Any, tmp_path: Path) -> 
     assert dr_spark.read(spark, path, version=0).count() == 5
 
 
-def test_a_snapshot_is_of_one_version(spark: Any, tables: Any) -> None:
+def test_a_snapshot_accepts_no_version(spark: Any, tables: Any) -> None:
     snapshot = dr.Table(tables("plain")).snapshot(version=1)
     assert dr_spark.read(spark, snapshot).count() == snapshot.scan().count()
     with pytest.raises(dr.InvalidArgumentError, match="already has a version") as caught:
@@ -441,7 +443,7 @@ def test_columns_are_found_by_id_in_any_session(spark: Any, tables: Any) -> None
     assert lines(ours) == lines(dr.Table(path).snapshot(version=1).scan().to_arrow())
 
 
-def test_a_column_may_be_named_like_sparks_own(spark: Any, tmp_path: Path) -> None:
+def test_a_column_may_be_named_metadata(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     frame = spark.range(100).selectExpr("id", "named_struct('row_index', -id) AS _metadata")
     frame.coalesce(1).write.format("delta").save(path)  # delta-spark's DELETE fails on the name
@@ -484,10 +486,7 @@ def test_chunks_of_any_size(
     assert lines(dr_spark.read(spark, snapshot).toArrow()) == lines(snapshot.scan().to_arrow())
 
 
-def test_the_import_needs_no_pyspark() -> None:
-    import subprocess
-    import sys
-
+def test_imports_without_pyspark() -> None:
     code = (
         "import sys; sys.modules['pyspark'] = None; import deltareplay; "
         "assert 'deltareplay.spark' not in sys.modules; import deltareplay.spark"
@@ -530,7 +529,7 @@ def test_columns_that_are_not_null(spark: Any, tmp_path: Path) -> None:
             assert ours.where("k = 2 AND p = 'y'").count() == 1
 
 
-def test_nulls_of_a_partition_that_has_none_are_seen(spark: Any, tmp_path: Path) -> None:
+def test_nulls_in_a_required_partition_column_are_read(spark: Any, tmp_path: Path) -> None:
     """Writers before Delta 4 stored an empty string as null, in columns that are NOT NULL, too."""
     path = tmp_path / "t"
     spark.sql(f"CREATE TABLE delta.`{path}` (k INT, p STRING) USING delta PARTITIONED BY (p)")

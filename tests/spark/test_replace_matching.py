@@ -20,7 +20,7 @@ from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
-#: Columns, rows and more of the table; the rows with a null key match nothing.
+#: Columns and rows of the table; a row with a null key matches nothing.
 COLUMNS = "id INT, v STRING, p STRING"
 ROWS = "(1, 'a', 'x'), (2, 'b', 'y'), (2, 'B', 'x'), (3, 'c', NULL), (NULL, 'd', 'x')"
 
@@ -49,7 +49,7 @@ CASES = {
     "in": (NEW, {"replaceOn": "t.id IN (1, 3)", "targetAlias": "t"}),
 }
 
-#: How the table is created.
+#: The partition clause and the properties of each table.
 TABLES = {
     "plain": ("", "'delta.enableDeletionVectors' = false"),
     "vectors": ("", "'delta.enableDeletionVectors' = true"),
@@ -114,7 +114,6 @@ def last_commit(path: Path) -> dict[str, Any]:
 
 #: Metrics that do not depend on the number of files of Spark's tasks.
 COUNTED = ("numCopiedRows", "numDeletedRows", "numOutputRows", "numRemovedFiles")
-
 
 #: Cases tested on each table.
 SOME = ("a key", "a partition", "no match", "nulls are equal")
@@ -226,11 +225,11 @@ def test_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
     assert {id_: twice for id_, (_, twice) in result.items()} == {1: 2, 2: 4, 3: 6, 4: 8, 8: 16}
     assert {result[1][0], result[4][0]} == {before[1], before[4]}
     assert min(result[id_][0] for id_ in (2, 3, 8)) > max(before.values())
-    for bad, code in (("100", "write.constraint"), ("2 AS id, 5 AS twice", "write.constraint")):
-        rows = spark.sql(f"SELECT {bad}" if " AS " in bad else f"SELECT {bad} AS id")
+    for columns in ("100 AS id", "2 AS id, 5 AS twice"):
+        bad = spark.sql(f"SELECT {columns}")
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            dr_spark.write(rows, ours, mode="overwrite", replace_using=["id"])
-        assert caught.value.code == code
+            dr_spark.write(bad, ours, mode="overwrite", replace_using=["id"])
+        assert caught.value.code == "write.constraint"
     assert dr.Table(ours).snapshot().version == written.version
 
 
@@ -243,7 +242,7 @@ def test_a_source_that_changes_is_read_once(spark: Any, tmp_path: Path) -> None:
     assert 0 < written.metrics["numDeletedRows"] <= 20
     result = [row.id for row in dr_spark.read(spark, path).collect()]
     assert sorted(result) == list(range(1000))
-    # one of each write, and none of the source
+    # the log, and one of each write, but none of the source
     assert len([item for item in path.iterdir() if item.is_dir()]) == 3
 
 
@@ -260,7 +259,7 @@ def test_the_source_may_be_the_table(spark: Any, tmp_path: Path, bases: dict[str
     [
         ({"replace_using": ["nope"]}, "write.columns"),
         ({"replace_using": ["q"]}, "write.columns"),  # the table does not have it
-        ({"replace_using": ["v"]}, "write.columns"),  # nor do the rows
+        ({"replace_using": ["v"]}, "write.columns"),  # the rows do not have it
         ({"replace_using": []}, "argument.type"),
         ({"replace_using": ["id"], "replace_on": "true"}, "write.mode"),
         ({"replace_using": ["id"], "where": "true"}, "write.mode"),
@@ -287,14 +286,16 @@ def test_the_table_must_exist(spark: Any, tmp_path: Path) -> None:
     """As in delta-spark, whose error says that the path does not exist."""
     with pytest.raises(dr.TableNotFoundError):
         dr_spark.write(spark.range(1), tmp_path / "t", mode="overwrite", replace_using=["id"])
-    append_only = tmp_path / "append_only"
-    dr_spark.write(spark.range(1), append_only, properties={"delta.appendOnly": "true"})
+
+
+def test_rejects_an_append_only_table(spark: Any, tmp_path: Path) -> None:
+    dr_spark.write(spark.range(1), tmp_path, properties={"delta.appendOnly": "true"})
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        dr_spark.write(spark.range(1), append_only, mode="overwrite", replace_using=["id"])
+        dr_spark.write(spark.range(1), tmp_path, mode="overwrite", replace_using=["id"])
     assert caught.value.code == "transaction.append_only"
 
 
-def test_a_write_is_done_once(spark: Any, tmp_path: Path, bases: dict[str, Path]) -> None:
+def test_a_transaction_is_written_once(spark: Any, tmp_path: Path, bases: dict[str, Path]) -> None:
     path = shutil.copytree(bases["plain"], tmp_path / "t")
     new = spark.sql("SELECT 2 AS id, 'new' AS v, 'x' AS p")
     for version in (2, None):
@@ -330,7 +331,7 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("text", STATEMENTS)
-def test_statements_are_the_options(
+def test_statements_equal_the_options(
     spark: Any, tmp_path: Path, bases: dict[str, Path], text: str
 ) -> None:
     ours, theirs = (shutil.copytree(bases["plain"], tmp_path / name) for name in ("ours", "theirs"))
@@ -348,7 +349,7 @@ def test_statements_are_the_options(
 
 
 def test_statements_cast_and_evolve(spark: Any, tmp_path: Path, bases: dict[str, Path]) -> None:
-    """By the rules of ``INSERT``; after a WITH, and one for each table of a FROM."""
+    """By the rules of ``INSERT``, also after a ``WITH`` clause."""
     path = shutil.copytree(bases["plain"], tmp_path / "t")
     name = f"delta.`{path}`"
     dr_spark.sql(
@@ -371,8 +372,8 @@ def test_statements_cast_and_evolve(spark: Any, tmp_path: Path, bases: dict[str,
     )
 
 
-def test_the_setting_evolves_statements(spark: Any, tmp_path: Path) -> None:
-    """With ``WITH SCHEMA EVOLUTION``, like any other ``INSERT``."""
+def test_auto_merge_evolves_statements(spark: Any, tmp_path: Path) -> None:
+    """As ``WITH SCHEMA EVOLUTION`` does, and as in any other ``INSERT``."""
     path = tmp_path / "t"
     properties = {"delta.enableTypeWidening": "true"}
     dr_spark.write(spark.sql("SELECT 1 AS id, 5 AS n"), path, properties=properties)

@@ -35,7 +35,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_same_version(spark: Any, tmp_path: Path, case: str) -> None:
+def test_replaces_as_delta_spark_does(spark: Any, tmp_path: Path, case: str) -> None:
     first, second = CASES[case]
     paths = {"theirs": tmp_path / "theirs", "ours": tmp_path / "ours"}
     listed = _clause(first)
@@ -61,14 +61,14 @@ def test_the_same_version(spark: Any, tmp_path: Path, case: str) -> None:
     for path in paths.values():
         before, after = dr.Table(path).snapshot(1), dr.Table(path).snapshot()
         [info] = bodies(dr.Table(path), 2, "commitInfo")
-        [gone] = bodies(dr.Table(path), 2, "remove")
+        [remove] = bodies(dr.Table(path), 2, "remove")
         facts.append(
             (
                 before.metadata.id == after.metadata.id,
                 info["isBlindAppend"],
                 "inCommitTimestamp" in info,
                 set(info["operationParameters"]),
-                gone["dataChange"],
+                remove["dataChange"],
             )
         )
     assert facts[0] == facts[1]

@@ -47,7 +47,7 @@ def plain(value: Any) -> Any:
 
 
 def texts(table: pa.Table) -> list[str]:
-    """Return the rows as text; -0.0 and 0.0 differ, NaN is NaN."""
+    """Return the rows as text, in which -0.0 and 0.0 differ and NaN equals NaN."""
     columns = [column.cast(numbers(column.type)).to_pylist() for column in table.columns]
     return [repr([plain(value) for value in row]) for row in zip(*columns, strict=True)]
 

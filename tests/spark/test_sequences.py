@@ -45,7 +45,7 @@ def test_sequences_of_statements(spark: Any, tmp_path: Path, seed: int) -> None:
         step = next(steps)
         engines = [Ours, Theirs] if number % 2 == 0 else [Theirs, Ours]
         reported.append(f"{number}: {step.description}")
-        if step.is_layout and len({leaves_work(path) for path in paths}) > 1:
+        if step.is_layout and len({pending_layout_work(path) for path in paths}) > 1:
             reported[-1] += " (left out: one of the tables has nothing to rewrite)"
             continue
         done = [
@@ -129,7 +129,7 @@ class State:
         if tracks:
             result |= self._tracked(read)
         if self.version > before:
-            result |= self._told(table, before + 1)
+            result |= self._history(table, before + 1)
             result["feed"] = self._feed(table, before + 1)
         return result
 
@@ -144,7 +144,7 @@ class State:
         stay = {key: len(own & old.get(key, set())) for key, own in ids.items()}
         return {"commit versions": versions, "row ids that stay": stay}
 
-    def _told(self, table: dr.Table, start: int) -> dict[str, Any]:
+    def _history(self, table: dr.Table, start: int) -> dict[str, Any]:
         """Return the history of the versions from ``start`` on."""
         reported: dict[str, list[Any]] = {"operations": [], "metrics": []}
         for commit in reversed(table.history(self.version - start + 1).to_pylist()):
@@ -182,7 +182,7 @@ def net(changes: Any) -> dict[str, Counter[str]]:
     return kinds | {"insert": inserted - deleted, "delete": deleted - inserted}
 
 
-def leaves_work(path: Path) -> tuple[bool, bool]:
+def pending_layout_work(path: Path) -> tuple[bool, bool]:
     """Return whether a partition has several files, and whether files have deleted rows."""
     files = dr.Table(path).snapshot().files(["partitionValues", "deletionVector"]).to_pylist()
     several = Counter(repr(file["partitionValues"]) for file in files)

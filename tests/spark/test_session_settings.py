@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 from spark.support.comparison import compare, compare_statements, create_table
 from spark.support.here import run_here
 from spark.support.tiers import NIGHTLY, pairs
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -19,17 +18,6 @@ from deltareplay.spark import DeltaTable
 pytestmark = pytest.mark.spark
 
 DEFAULTS = "spark.databricks.delta.properties.defaults."
-
-
-@contextmanager
-def settings(spark: Any, values: dict[str, str]) -> Iterator[None]:
-    for name, value in values.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name in values:
-            spark.conf.unset(name)
 
 
 #: Settings without their prefix.
@@ -60,7 +48,7 @@ def _theirs(spark: Any, path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("values", "ours"), pairs(DEFAULT_PROPERTIES, [_write, _format]))
 def test_default_properties(spark: Any, tmp_path: Path, values: dict[str, str], ours: Any) -> None:
-    with settings(spark, {DEFAULTS + name: value for name, value in values.items()}):
+    with conf(spark, **{DEFAULTS + name: value for name, value in values.items()}):
         compare(
             spark,
             tmp_path,
@@ -68,12 +56,12 @@ def test_default_properties(spark: Any, tmp_path: Path, values: dict[str, str], 
             lambda path: _theirs(spark, path),
             lambda path: ours(spark, path),
         )
-    first, other = (dr.Table(tmp_path / name).snapshot().protocol for name in ("ours", "theirs"))
-    assert (first.min_reader_version, first.min_writer_version) == (
-        other.min_reader_version,
-        other.min_writer_version,
+    protocol, expected = (
+        dr.Table(tmp_path / name).snapshot().protocol for name in ("ours", "theirs")
     )
-    assert set(first.writer_features or ()) == set(other.writer_features or ())
+    assert protocol.min_reader_version == expected.min_reader_version
+    assert protocol.min_writer_version == expected.min_writer_version
+    assert set(protocol.writer_features or ()) == set(expected.writer_features or ())
 
 
 #: Statements about ``{t}``.
@@ -90,10 +78,10 @@ CREATED = [
 @pytest.mark.parametrize(("text", "exists"), pairs(CREATED, [False, True]))
 def test_default_properties_in_sql(spark: Any, tmp_path: Path, text: str, exists: bool) -> None:
     if exists and "REPLACE" in text and "AS" not in text:
-        return  # delta-spark does not replace a table by its path, as docs/spark.md says
+        pytest.skip("delta-spark does not replace the columns of a table by its path")
     base = create_table(spark, tmp_path / "base", *CREATED[1:2]) if exists else None
     values = {"appendOnly": "true", "enableChangeDataFeed": "true"}
-    with settings(spark, {DEFAULTS + name: value for name, value in values.items()}):
+    with conf(spark, **{DEFAULTS + name: value for name, value in values.items()}):
         *_, properties = compare(
             spark,
             tmp_path,
@@ -105,7 +93,7 @@ def test_default_properties_in_sql(spark: Any, tmp_path: Path, text: str, exists
 
 
 def test_default_properties_of_builders_and_existing_tables(spark: Any, tmp_path: Path) -> None:
-    with settings(spark, {DEFAULTS + "appendOnly": "true"}):
+    with conf(spark, **{DEFAULTS + "appendOnly": "true"}):
         built = DeltaTable.create(spark).location(str(tmp_path / "built")).addColumn("id", "bigint")
         built.property("delta.checkpointInterval", "7").execute()
         dr_spark.write(spark.range(1), tmp_path / "built")
@@ -115,7 +103,7 @@ def test_default_properties_of_builders_and_existing_tables(spark: Any, tmp_path
         properties = dr.Table(tmp_path / name).snapshot().properties
         assert properties.get("delta.appendOnly") == "true"
     dr_spark.write(spark.range(1), tmp_path / "plain")
-    with settings(spark, {DEFAULTS + "appendOnly": "true"}):
+    with conf(spark, **{DEFAULTS + "appendOnly": "true"}):
         dr_spark.write(spark.range(2), tmp_path / "plain", mode="overwrite")
         dr_spark.clone(spark, tmp_path / "plain", tmp_path / "cloned")
     assert dr.Table(tmp_path / "plain").snapshot().properties == {}
@@ -132,10 +120,10 @@ def test_default_properties_of_builders_and_existing_tables(spark: Any, tmp_path
         ("feature.appendOnly", "true"),
     ],
 )
-def test_a_default_that_no_table_can_have(
+def test_rejects_invalid_default_properties(
     spark: Any, tmp_path: Path, name: str, value: str
 ) -> None:
-    with settings(spark, {DEFAULTS + name: value}):
+    with conf(spark, **{DEFAULTS + name: value}):
         for create in (
             lambda path: dr_spark.write(spark.range(1), path),
             lambda path: (
@@ -160,7 +148,7 @@ def test_optimized_writes(
     """The session's setting counts, then the table's, as in delta-spark."""
     properties = {"delta.autoOptimize.optimizeWrite": "true"} if by_table else {}
     name = "spark.databricks.delta.optimizeWrite.enabled"
-    with settings(spark, {} if by_session is None else {name: by_session}):
+    with conf(spark, **({} if by_session is None else {name: by_session})):
         rows = spark.range(0, 1000, 1, 4)
         written = dr_spark.write(rows, tmp_path / "t", properties=properties)
         dr_spark.update(spark, tmp_path / "t", None, {"id": "id + 1"})
@@ -168,11 +156,11 @@ def test_optimized_writes(
     assert (written.metrics["numFiles"] < 4) == is_on
 
 
-def test_the_text_of_commits(spark: Any, tmp_path: Path) -> None:
+def test_user_metadata_of_commits(spark: Any, tmp_path: Path) -> None:
     path, name = tmp_path / "t", "spark.databricks.delta.commitInfo.userMetadata"
     dr_spark.write(spark.range(5), path)
     target = f"delta.`{path}`"
-    with settings(spark, {name: "tonight"}):
+    with conf(spark, **{name: "tonight"}):
         dr_spark.write(spark.range(5, 9), path)
         dr_spark.sql(spark, f"INSERT INTO {target} VALUES (10)")
         dr_spark.delete(spark, path, "id = 1")
@@ -196,7 +184,7 @@ def test_other_policies_of_assignment(spark: Any, tmp_path: Path, policy: str) -
     """LEGACY truncates values that do not fit: it is refused if a value is cast at all."""
     path = tmp_path / "t"
     dr_spark.write(spark.sql("SELECT 1 AS id, CAST(1 AS SMALLINT) AS k"), path)
-    with settings(spark, {POLICY: policy}):
+    with conf(spark, **{POLICY: policy}):
         dr_spark.sql(spark, f"INSERT INTO delta.`{path}` SELECT 2S, 2S")
         for act in (
             lambda: dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (3, 70000)"),
@@ -233,7 +221,7 @@ def test_strict_accepts_the_same_as_delta_spark(spark: Any, tmp_path: Path) -> N
         f"INSERT INTO {{t}} SELECT {', '.join([*nulls[:at], value, *nulls[at + 1 :]])}"
         for at, (_, value) in enumerate(stored)
     ]
-    with settings(spark, {POLICY: "STRICT"}):
+    with conf(spark, **{POLICY: "STRICT"}):
         compare_statements(spark, tmp_path, base, texts, changes=None)
     assert 3 < dr.Table(tmp_path / "ours").snapshot().version < len(stored)
 
@@ -301,18 +289,18 @@ OVERWRITES: list[dict[str, str]] = [
     ("options", "way"),
     [*pairs(OVERWRITES, list(WAYS)), *([] if NIGHTLY else [({}, "partitioned, by the function")])],
 )
-def test_overwrites_of_the_partitions_of_the_rows(
+def test_dynamic_partition_overwrites(
     spark: Any, tmp_path: Path, three_rows: dict[str, Path], options: dict[str, str], way: str
 ) -> None:
-    """delta-spark uses the session's setting if the write has no such option."""
+    """The session's setting applies if the write does not have the option."""
     partitioned, ours = WAYS[way]
     base = three_rows["PARTITIONED BY (k)" if partitioned else ""]
     rows = spark.sql("SELECT 9L AS id, 1L AS k")
     if "replaceWhere" in options and not partitioned and ours is _overwrite_by_format:
-        return  # the format replaces whole files
+        pytest.skip("the format replaces whole files")
     if options == {"overwriteSchema": "true"} and partitioned and ours is _overwrite:
         options = {**options, "partitionBy": "k"}  # kept otherwise, as docs/spark.md says
-    with settings(spark, DYNAMIC):
+    with conf(spark, **DYNAMIC):
         _, left, *_ = compare(
             spark,
             tmp_path,
@@ -326,9 +314,9 @@ def test_overwrites_of_the_partitions_of_the_rows(
 
 def test_an_overwrite_without_rows_leaves_partitions(spark: Any, tmp_path: Path) -> None:
     dr_spark.write(spark.range(3).selectExpr("id", "id AS k"), tmp_path, partition_columns=["k"])
-    with settings(spark, DYNAMIC):
-        none = spark.range(0).selectExpr("id", "id AS k")
-        assert dr_spark.write(none, tmp_path, mode="overwrite").version is None
+    with conf(spark, **DYNAMIC):
+        empty = spark.range(0).selectExpr("id", "id AS k")
+        assert dr_spark.write(empty, tmp_path, mode="overwrite").version is None
     assert dr.Table(tmp_path).snapshot().num_rows == 3
 
 
@@ -345,14 +333,14 @@ ONCE = [
 
 
 @pytest.mark.parametrize("text", ONCE)
-def test_the_session_counts_its_writes(
+def test_statements_use_the_transaction_of_the_session(
     spark: Any, tmp_path: Path, three_rows: dict[str, Path], text: str
 ) -> None:
-    """Repeating it does nothing, as in delta-spark; for another version, it does."""
+    """A repeated version changes nothing, as in delta-spark; another version does."""
 
     def run(act: Any, path: Path) -> None:
         for version in ("1", "1", "2"):
-            with settings(spark, {TXN + "AppId": "nightly", TXN + "Version": version}):
+            with conf(spark, **{TXN + "AppId": "nightly", TXN + "Version": version}):
                 act(text.format(t=f"delta.`{path}`"))
 
     compare(
@@ -364,14 +352,14 @@ def test_the_session_counts_its_writes(
     )
     for name in ("ours", "theirs"):
         snapshot = dr.Table(tmp_path / name).snapshot()
-        # the second DELETE finds no row, and does not count then
+        # the second DELETE finds no row, and does not commit
         count = 1 if "DELETE" in text else 2
         assert (snapshot.version, snapshot.transactions) == (1 + count, {"nightly": count})
 
 
-def test_writes_of_the_session_are_done_once(spark: Any, tmp_path: Path) -> None:
+def test_writes_use_the_transaction_of_the_session(spark: Any, tmp_path: Path) -> None:
     dr_spark.register(spark)
-    with settings(spark, {TXN + "AppId": "nightly", TXN + "Version": "4"}):
+    with conf(spark, **{TXN + "AppId": "nightly", TXN + "Version": "4"}):
         for _ in range(2):
             dr_spark.write(spark.range(3), tmp_path / "written")
             writer = spark.range(3).write.format("deltareplay").mode("append")
@@ -398,12 +386,14 @@ def test_writes_of_the_session_are_done_once(spark: Any, tmp_path: Path) -> None
     ],
     ids=lambda values: "-".join(values),
 )
-def test_counts_that_are_not_whole(spark: Any, tmp_path: Path, values: dict[str, str]) -> None:
+def test_rejects_incomplete_transaction_settings(
+    spark: Any, tmp_path: Path, values: dict[str, str]
+) -> None:
     dr_spark.register(spark)
     dr_spark.write(spark.range(3), tmp_path / "t")
     merge = dr_spark.merge(spark, tmp_path / "t", spark.range(9), "target.id = source.id")
     merge.when_not_matched_insert_all()
-    with settings(spark, values):
+    with conf(spark, **values):
         for act in (
             lambda: dr_spark.write(spark.range(3), tmp_path / "t"),
             lambda: dr_spark.delete(spark, tmp_path / "t", "id = 1"),

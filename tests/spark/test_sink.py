@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spark.support.written import properties
+from spark.support.written import conf, properties
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -38,7 +38,7 @@ def write(frame: Any, path: Path, mode: str = "append", **options: Any) -> None:
 
 
 def put(frame: Any, path: Path, mode: str = "append", **options: Any) -> None:
-    """The same without Spark's Python workers: the first half of the rows by one task."""
+    """Write in two tasks without Spark's Python workers, each with half of the rows."""
     argument = {"path": str(path), **{name: str(value) for name, value in options.items()}}
     sink = pickle.loads(pickle.dumps(Sink.open(argument, frame.schema, mode == "overwrite")))
     rows = frame.toArrow()
@@ -46,7 +46,7 @@ def put(frame: Any, path: Path, mode: str = "append", **options: Any) -> None:
     try:
         written = [sink.stage(row.to_batches(), None) for row in (rows[:half], rows[half:])]
     except dr.DeltaReplayError:
-        assert loose(path) == set()
+        assert uncommitted_files(path) == set()
         raise
     sink.commit(pickle.loads(pickle.dumps(written)), None)
 
@@ -60,8 +60,8 @@ def delta(spark: Any, path: Path) -> list[tuple[Any, ...]]:
     return theirs
 
 
-def loose(path: Path) -> set[str]:
-    """Return data files that no version has."""
+def uncommitted_files(path: Path) -> set[str]:
+    """Return the data files that no version names."""
     table = dr.Table(path)
     named = set()
     for version in range(table.snapshot().version + 1):
@@ -75,7 +75,7 @@ def last(path: Path) -> dict[str, Any]:
     return row
 
 
-def test_a_table_begins_and_grows(spark: Any, tmp_path: Path) -> None:
+def test_appends_create_a_table_and_add_columns(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     rows = spark.sql(
         "SELECT id, CAST(id % 2 AS STRING) AS p, TIMESTAMP '2026-01-01' AS at FROM range(6)"
@@ -84,11 +84,11 @@ def test_a_table_begins_and_grows(spark: Any, tmp_path: Path) -> None:
     assert len(delta(spark, path)) == 6
     assert dr.Table(path).snapshot().partition_columns == ["p"]
     assert (last(path)["operation"], last(path)["userMetadata"]) == ("WRITE", "first")
-    assert dr.Table(path).snapshot().num_rows == 6, "statistics tell"
+    assert dr.Table(path).snapshot().num_rows == 6, "from the statistics"
     write(spark.sql("SELECT 7L AS id, 2.5D AS more"), path, mergeSchema=True)
     result = spark.read.format("delta").load(str(path)).where("id = 7").collect()
     assert [row.asDict() for row in result] == [{"id": 7, "p": None, "at": None, "more": 2.5}]
-    assert loose(path) == set()
+    assert uncommitted_files(path) == set()
 
 
 def test_overwritten_rows(spark: Any, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_overwritten_rows(spark: Any, tmp_path: Path) -> None:
     assert dr.Table(path).snapshot().version == before
     put(spark.sql("SELECT 1L AS id, 1L AS p"), path, "overwrite")
     assert delta(spark, path) == [(1, 1)]
-    assert loose(path) == set()
+    assert uncommitted_files(path) == set()
 
 
 def test_the_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_the_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(dr.InvalidArgumentError, match=r"id < 50|null|no column"):
             put(spark.sql(rows), path)
     assert len(delta(spark, path)) == 2
-    assert loose(path) == set()
+    assert uncommitted_files(path) == set()
 
 
 def test_an_application_writes_once(spark: Any, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_an_application_writes_once(spark: Any, tmp_path: Path) -> None:
         put(spark.range(2), path, txnAppId="nightly", txnVersion=number)
     assert len(delta(spark, path)) == 4
     assert dr.Table(path).snapshot().transactions["nightly"] == 5
-    assert loose(path) == set()
+    assert uncommitted_files(path) == set()
 
 
 def test_a_failed_task_leaves_nothing(spark: Any, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_failed_task_leaves_nothing(spark: Any, tmp_path: Path) -> None:
             write(broken, path)
         assert delta(spark, path) == [(0,), (1,)]
         # files of tasks that Spark kills with the job are left to VACUUM
-        assert tasks > 1 or loose(path) == set()
+        assert tasks > 1 or uncommitted_files(path) == set()
 
 
 def test_options_are_checked(spark: Any, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_options_are_checked(spark: Any, tmp_path: Path) -> None:
         spark.read.format("deltareplay").option("mergeSchema", True).load(str(path)).count()
 
 
-def drained(query: Any) -> None:
+def drain(query: Any) -> None:
     try:
         query.processAllAvailable()
     finally:
@@ -210,14 +210,14 @@ SLOW = pytest.mark.skipif(not os.environ.get("DELTAREPLAY_SLOW"), reason="takes 
 def test_a_stream_writes_each_batch_once(
     spark: Any, tmp_path: Path, rows: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if rows == "rows":  # as Spark 4.0 has it
+    if rows == "rows":  # as in Spark 4.0
         from pyspark.sql import datasource
 
         monkeypatch.delattr(datasource, "DataSourceStreamArrowWriter")
         dr_spark.register(spark)
     source, path, checkpoint = tmp_path / "in", tmp_path / "t", tmp_path / "checkpoint"
     spark.range(5).coalesce(1).write.parquet(str(source))
-    drained(streamed(spark, path, checkpoint, source))
+    drain(streamed(spark, path, checkpoint, source))
     assert delta(spark, path) == [(number,) for number in range(5)]
     (query,) = dr.Table(path).snapshot().transactions
     assert query == json.loads((checkpoint / "metadata").read_text())["id"]
@@ -226,12 +226,12 @@ def test_a_stream_writes_each_batch_once(
     # killed between the commit and Spark's own record of it: the batch is repeated
     for commit in (checkpoint / "commits").glob("*0*"):
         commit.unlink()
-    drained(streamed(spark, path, checkpoint, source))
+    drain(streamed(spark, path, checkpoint, source))
     assert len(delta(spark, path)) == 5
     spark.range(5, 8).coalesce(1).write.mode("append").parquet(str(source))
-    drained(streamed(spark, path, checkpoint, source))
+    drain(streamed(spark, path, checkpoint, source))
     assert delta(spark, path) == [(number,) for number in range(8)]
-    assert loose(path) == set()
+    assert uncommitted_files(path) == set()
     monkeypatch.undo()
     dr_spark.register(spark)
 
@@ -245,7 +245,7 @@ def test_a_complete_stream_replaces_all(spark: Any, tmp_path: Path) -> None:
         frame = spark.readStream.schema("id long").parquet(str(source))
         writer = frame.groupBy().count().writeStream.format("deltareplay").outputMode("complete")
         writer = writer.option("checkpointLocation", str(tmp_path / "c")).option("txnAppId", "sums")
-        drained(writer.trigger(processingTime="0 seconds").start(str(path)))
+        drain(writer.trigger(processingTime="0 seconds").start(str(path)))
 
     counted()
     assert delta(spark, path) == [(5,)]
@@ -267,22 +267,19 @@ def test_new_columns_of_streams_have_their_values(
     source, path = tmp_path / "in", tmp_path / "t"
     spark.sql("SELECT id, named_struct('a', id) AS s FROM range(3)").write.parquet(str(source))
     setting = "spark.databricks.delta.properties.defaults.columnMapping.mode"
-    spark.conf.set(setting, mode)
-    try:
+    with conf(spark, **{setting: mode}):
         if exists:
             write(spark.sql("SELECT 7L AS id"), path)
         rows = spark.readStream.schema("id long, s struct<a:long>").parquet(str(source))
         writer = rows.writeStream.format("deltareplay").option("mergeSchema", True)
         writer = writer.option("checkpointLocation", str(tmp_path / "c"))
-        drained(writer.trigger(availableNow=True).start(str(path)))
-    finally:
-        spark.conf.unset(setting)
+        drain(writer.trigger(availableNow=True).start(str(path)))
     assert dr.Table(path).snapshot().properties["delta.columnMapping.mode"] == mode
     expected = [(number, {"a": number}) for number in range(3)]
     assert delta(spark, path) == ([*expected, (7, None)] if exists else expected)
 
 
-def test_a_query_without_a_name_is_refused(tmp_path: Path) -> None:
+def test_rejects_batches_of_an_unidentified_query(tmp_path: Path) -> None:
     """If Spark does not identify the query, no batch is committed that could be repeated."""
     table = dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64()}))
     options = WriteOptions.of(parse({"path": str(tmp_path / "t")}, Use.WRITE), overwrite=False)
@@ -300,8 +297,7 @@ def test_a_generated_column_in_another_time_zone(spark: Any, tmp_path: Path) -> 
     base = tmp_path / "t"
     table = DeltaTable.create(spark).location(str(base)).addColumn("ts", "TIMESTAMP")
     table.addColumn("d", "DATE", generatedAlwaysAs="CAST(ts AS DATE)").execute()
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
-    try:
+    with conf(spark, spark__sql__session__timeZone="Asia/Kolkata"):
         rows = spark.sql("SELECT TIMESTAMP '2026-05-05 05:05:05' AS ts")
         with pytest.raises(Exception, match=r"write\.feature"):
             write(rows, base)
@@ -311,8 +307,6 @@ def test_a_generated_column_in_another_time_zone(spark: Any, tmp_path: Path) -> 
         assert dr.Table(base).snapshot().version == 0
         rows.write.format("delta").mode("append").save(str(base))
         dr_spark.write(rows, base)
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
     write(spark.sql("SELECT TIMESTAMP '2026-05-05 05:05:05' AS ts"), base)
     dates = [row[1] for row in delta(spark, base)]
     assert dates == [datetime.date(2026, 5, 5)] * 3
@@ -340,12 +334,11 @@ query.awaitTermination()
 
 @SLOW
 def test_kill_9(spark: Any, tmp_path: Path) -> None:
-    """Whenever it is killed, the table has each row once in the end."""
+    """Wherever a process is killed, the table has each row once in the end."""
     source, path, checkpoint = tmp_path / "in", tmp_path / "t", tmp_path / "checkpoint"
     source.mkdir()
     for number in range(40):
-        first = spark.range(number, number + 1).toArrow()
-        pq.write_table(first, source / f"{number:03}.parquet")
+        pq.write_table(pa.table({"id": [number]}), source / f"{number:03}.parquet")
     command = [sys.executable, "-c", KILLED, str(source), str(checkpoint), str(path)]
     for kill in range(3):
         process = subprocess.Popen(
@@ -366,8 +359,8 @@ def test_kill_9(spark: Any, tmp_path: Path) -> None:
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-    drained(streamed(spark, path, checkpoint, source))
-    assert sorted(delta(spark, path)) == [(first,) for first in range(40)]
+    drain(streamed(spark, path, checkpoint, source))
+    assert sorted(delta(spark, path)) == [(number,) for number in range(40)]
 
 
 def test_a_stream_creates_its_table_by_name(spark: Any, name: str, tmp_path: Path) -> None:

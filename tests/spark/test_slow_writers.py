@@ -20,7 +20,7 @@ from deltareplay.spark.writing import compaction
 pytestmark = pytest.mark.spark
 
 SCHEMA = pa.schema([("id", pa.int64()), ("n", pa.int64())])
-#: Every file that is not committed is old.
+#: A vacuum deletes uncommitted files of any age.
 RETENTION = {"delta.deletedFileRetentionDuration": "interval 0 seconds"}
 VECTORS = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}
 
@@ -52,7 +52,7 @@ def unchanged(table: dr.Table) -> bool:
 
 @pytest.mark.parametrize("properties", [{}, VECTORS], ids=["plain", "vectors"])
 @pytest.mark.parametrize("write", WRITES)
-def test_files_that_a_vacuum_took_are_not_committed(
+def test_vacuumed_files_are_not_committed(
     spark: Any,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -79,7 +79,7 @@ def test_files_that_a_vacuum_took_are_not_committed(
 
 
 @pytest.mark.skipif(SESSION == "connect", reason="the worker is the same as in a classic session")
-def test_the_format_commits_no_file_that_a_vacuum_took(spark: Any, tmp_path: Path) -> None:
+def test_the_format_does_not_commit_vacuumed_files(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import functions as sf
 
     target = table(tmp_path / "t", {})

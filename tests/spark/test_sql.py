@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from spark.support.delta_tables import ROWS, rows_of, written
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -138,17 +139,14 @@ def test_vacuums(spark: Any, tmp_path: Path, target: str) -> None:
     with pytest.raises(dr.InvalidArgumentError):
         dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS")
     assert rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 200 HOURS DRY RUN")) == []
-    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
-    try:
+    with conf(spark, spark__databricks__delta__retentionDurationCheck__enabled="false"):
         dry = rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS DRY RUN"))
         reported = rows_of(dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS"))
-    finally:
-        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
     assert reported == [(f"file:{tmp_path / 't'}",)]
-    now = {path.name for path in (tmp_path / "t").rglob("*.parquet")}
-    gone = {Path(path.removeprefix("file:")).name for (path,) in dry if path.endswith(".parquet")}
-    assert gone == old - now
-    assert len(gone) == len(old) // 2 > 0
+    remaining = {path.name for path in (tmp_path / "t").rglob("*.parquet")}
+    listed = {Path(path.removeprefix("file:")).name for (path,) in dry if path.endswith(".parquet")}
+    assert listed == old - remaining
+    assert len(listed) == len(old) // 2 > 0
 
 
 def test_describes(spark: Any, tmp_path: Path, target: str) -> None:
@@ -235,7 +233,7 @@ def test_clones(spark: Any, tmp_path: Path, target: str) -> None:
     assert reported["source_num_of_files"] == snapshot.num_files
     assert reported["source_table_size"] == snapshot.size_in_bytes
     assert dr.Table(tmp_path / "u").snapshot().properties["foo"] == "bar"
-    # the clone refers to files of the other table, which is allowed by name
+    # the clone refers to files of the other table, which ``allowed_roots`` must name
     clone = dr.Table(tmp_path / "u", allowed_roots=[tmp_path / "t"])
     assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == ROWS
     with pytest.raises(dr.CorruptTableError):
@@ -277,7 +275,7 @@ def test_leaves_the_rest_to_spark(spark: Any, name: str) -> None:
     assert missing.value.code == "name.not_delta"
 
 
-def test_names_the_problem(spark: Any, target: str) -> None:
+def test_syntax_errors_have_a_position(spark: Any, target: str) -> None:
     with pytest.raises(dr.InvalidArgumentError, match="line 1, column") as caught:
         dr_spark.sql(spark, f"DELETE FROM {target} WHERE key = 'a' )")
     assert caught.value.code == "sql.syntax"
@@ -353,7 +351,7 @@ def test_refuses_show_create_table(
     assert caught.value.code == "sql.catalog"
 
 
-def test_names_an_existing_table(spark: Any, tmp_path: Path, name: str) -> None:
+def test_creates_a_name_for_an_existing_table(spark: Any, tmp_path: Path, name: str) -> None:
     written(spark, tmp_path / "t")
     dr_spark.sql(spark, f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
     assert rows_of(DeltaTable.forName(spark, name).toDF()) == ROWS

@@ -222,7 +222,7 @@ REFUSED = [
 ]
 
 
-#: Statements that delta-spark accepts, and are refused here before there is a commit.
+#: Statements that delta-spark accepts, and that are refused here before a commit.
 ONLY_DELTA_SPARK = [
     ("defaults", "ALTER COLUMN s SET DEFAULT named_struct('a', 1, 'b', 'x')"),
     ("defaults", "ALTER COLUMN name SET DEFAULT current_user()"),
@@ -275,14 +275,14 @@ def _sorted_json(value: Any) -> str:
 
 
 def operation(path: Path) -> tuple[str, dict[str, Any]]:
-    """Return the description of the newest version; several columns sorted."""
+    """Return the operation and the parameters of the newest version, with lists sorted."""
     [newest] = dr.Table(path).history(limit=1).to_pylist()
-    output = {}
+    parameters = {}
     for key, value in dict(newest["operationParameters"]).items():
         parsed = json.loads(value) if value.startswith(("{", "[")) else value
         is_list = isinstance(parsed, list)
-        output[key] = sorted(parsed, key=_sorted_json) if is_list else parsed
-    return newest["operation"], output
+        parameters[key] = sorted(parsed, key=_sorted_json) if is_list else parsed
+    return newest["operation"], parameters
 
 
 def version_of(path: Path) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from spark.conftest import SESSION
 from spark.support.delta_tables import rows_of
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -181,9 +182,9 @@ def state(path: Path) -> list[Any]:
             key: None if key.endswith("Bytes") else value
             for key, value in info.get("operationMetrics", {}).items()
         }
-        kinds = [
+        kinds = sorted(
             key for action in actions for key in action if key in ("add", "remove", "metaData")
-        ]
+        )
         commits.append((info["operation"], parameters, metrics, info["isBlindAppend"], kinds))
     clustering = snapshot.domain_metadata.get("delta.clustering")
     result = [
@@ -195,7 +196,7 @@ def state(path: Path) -> list[Any]:
         (protocol.min_reader_version, protocol.min_writer_version),
         sorted(protocol.reader_features or ()),
         sorted(protocol.writer_features or ()),
-        [(commit, two, three, four, sorted(kinds)) for commit, two, three, four, kinds in commits],
+        commits,
     ]
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "?", json.dumps(result))
     return list(json.loads(text))
@@ -304,10 +305,10 @@ def test_truncates_as_delta_spark_does(spark: Any, tmp_path: Path, count: int) -
     )
     for key in ("operation", "operationParameters", "isBlindAppend", "isolationLevel"):
         assert ours[key] == theirs[key]
-    timed = dict(theirs["operationMetrics"])
-    timed.pop("executionTimeMs", None)
+    expected = dict(theirs["operationMetrics"])
+    expected.pop("executionTimeMs", None)
     if count:
-        assert dict(ours["operationMetrics"]) == timed
+        assert dict(ours["operationMetrics"]) == expected
 
 
 def test_a_name_with_a_location(spark: Any, tmp_path: Path, name: str) -> None:
@@ -375,12 +376,10 @@ def test_a_query_that_fails_leaves_nothing(spark: Any, tmp_path: Path, name: str
     assert not spark.catalog.tableExists(name)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
     dr_spark.sql(spark, f"CREATE TABLE {table} USING delta {at} AS SELECT 1 AS id")
-    before = sorted(tmp_path.rglob("*"))
+    before = {path for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(Exception, match="too many"):
         dr_spark.sql(spark, f"CREATE OR REPLACE {text}")
-    assert [path for path in sorted(tmp_path.rglob("*")) if path.is_file()] == [
-        item for item in before if item.is_file()
-    ]
+    assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
     assert rows(spark, tmp_path / "t") == [(1,)]
 
 
@@ -397,7 +396,7 @@ def test_queries_for_existing_tables_do_not_run(
     assert history(tmp_path / "t") == ["CREATE TABLE"]
 
 
-def test_another_writer_is_first(
+def test_conflicts_with_another_writer(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from deltareplay.spark.writing.staged_write import StagedWrite
@@ -438,7 +437,7 @@ def test_the_schema_must_exist(spark: Any, tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "t").exists()
 
 
-def test_a_name_of_another_format(spark: Any, name: str) -> None:
+def test_a_table_of_another_format_is_kept(spark: Any, name: str) -> None:
     spark.sql(f"CREATE TABLE {name} (id INT) USING parquet")
     dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {name} (j INT) USING delta")
     with pytest.raises(dr.InvalidArgumentError) as exists:
@@ -453,13 +452,8 @@ def test_a_name_of_another_format(spark: Any, name: str) -> None:
 def test_the_format_may_be_the_default(spark: Any, tmp_path: Path, name: str) -> None:
     dr_spark.sql(spark, f"CREATE TABLE delta.`{tmp_path / 't'}` (id INT)")
     assert dr.Table(tmp_path / "t").snapshot().schema.names == ["id"]
-    setting = "spark.sql.sources.default"
-    before = spark.conf.get(setting)
-    spark.conf.set(setting, "delta")
-    try:
+    with conf(spark, spark__sql__sources__default="delta"):
         dr_spark.sql(spark, f"CREATE TABLE {name} (id INT) LOCATION '{tmp_path / 'u'}'")
-    finally:
-        spark.conf.set(setting, before)
     assert dr.Table(tmp_path / "u").snapshot().schema.names == ["id"]
 
 
@@ -484,9 +478,9 @@ NAMED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "is_true"), NAMED)
+@pytest.mark.parametrize(("text", "agrees"), NAMED)
 def test_a_new_name_for_an_existing_table(
-    spark: Any, tmp_path: Path, name: str, text: str, is_true: bool
+    spark: Any, tmp_path: Path, name: str, text: str, agrees: bool
 ) -> None:
     path = tmp_path / "t"
     old = "(id INT, p STRING, j INT NOT NULL) USING delta PARTITIONED BY (p)"
@@ -494,13 +488,13 @@ def test_a_new_name_for_an_existing_table(
     statement = f"CREATE TABLE {{}} {text} LOCATION '{path}'"
     if SESSION == "delta-spark":
         theirs = f"{name}_theirs"
-        if is_true:
+        if agrees:
             spark.sql(statement.format(theirs))
             spark.sql(f"DROP TABLE {theirs}")
         else:
             with pytest.raises(Exception, match="DELTA_CREATE_TABLE"):
                 spark.sql(statement.format(theirs))
-    if is_true:
+    if agrees:
         dr_spark.sql(spark, statement.format(name))
         assert DeltaTable.forName(spark, name).toDF().columns == ["id", "p", "j"]
     else:

@@ -1,6 +1,6 @@
 """``DESCRIBE TABLE``, ``SHOW COLUMNS`` and ``SHOW TBLPROPERTIES`` by ``sql`` and by delta-spark.
 
-``test_sql.py`` has them in sessions without delta-spark's jar.
+``test_sql.py`` runs them in sessions without delta-spark's jar.
 """
 
 from __future__ import annotations

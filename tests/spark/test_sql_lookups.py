@@ -92,13 +92,13 @@ def test_each_name_is_looked_up_once(
         lookups[query] += query.startswith("SHOW TABLE EXTENDED")
         return run(self, query, *args, **kwargs)
 
-    def scanned(of: str) -> list[tokens.Token]:
-        scans.append(of)
-        return scan(of)
+    def scanned(query: str) -> list[tokens.Token]:
+        scans.append(query)
+        return scan(query)
 
     monkeypatch.setattr(type(spark), "sql", sql)
     monkeypatch.setattr(tokens, "_tokenize", scanned)
     dr_spark.sql(spark, text)
     assert (+lookups).total() == len(+lookups) == count
-    assert [MARK in of for of in scans].count(True) <= 1
+    assert sum(MARK in query for query in scans) <= 1
     assert scans[0] == text

@@ -124,7 +124,7 @@ def test_a_new_table_has_the_rows_of_a_query(spark: Any, tmp_path: Path, target:
         spark.sql("DROP TABLE of_delta")
 
 
-def test_a_view_of_the_session(spark: Any, target: str, name: str) -> None:
+def test_creates_a_temporary_view(spark: Any, target: str, name: str) -> None:
     view = f"view_{name.rpartition('.')[2]}"
     text = f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT * FROM {target} WHERE value < 3"
     reported = dr_spark.sql(spark, text)
@@ -137,14 +137,14 @@ def test_a_view_of_the_session(spark: Any, target: str, name: str) -> None:
         spark.catalog.dropTempView(view)
 
 
-def test_nothing_is_left_in_the_session(spark: Any, target: str) -> None:
+def test_queries_leave_no_views(spark: Any, target: str) -> None:
     before = views(spark)
     frame = dr_spark.sql(spark, f"SELECT * FROM {target}")
     assert views(spark) == before
     assert rows_of(frame) == ROWS[:3]
 
 
-def test_what_cannot_be_is_an_error(spark: Any, tmp_path: Path, target: str) -> None:
+def test_rejects_invalid_queries(spark: Any, tmp_path: Path, target: str) -> None:
     with pytest.raises(Exception, match="nothing"):
         dr_spark.sql(spark, f"SELECT nothing FROM {target}")
     if capabilities.has_delta(spark):
@@ -196,9 +196,7 @@ def scattered(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_files_that_are_left_out_make_no_difference(
-    spark: Any, scattered: Path, query: str
-) -> None:
+def test_file_skipping_does_not_change_results(spark: Any, scattered: Path, query: str) -> None:
     for name in ("t", "u"):
         dr_spark.read(spark, scattered / name).createOrReplaceTempView(f"all_{name}")
     expected = rows_of(spark.sql(query.format(t="all_t", u="all_u")))
@@ -207,7 +205,7 @@ def test_files_that_are_left_out_make_no_difference(
     assert expected
 
 
-def test_conditions_leave_out_files(spark: Any, scattered: Path) -> None:
+def test_conditions_skip_files(spark: Any, scattered: Path) -> None:
     if capabilities.has_delta(spark):
         pytest.skip("delta-spark reads the tables")
     t = f"delta.`{scattered / 't'}`"

@@ -36,24 +36,24 @@ def truncated(staged: Path) -> None:
     first(staged).write_bytes(first(staged).read_bytes()[:-20])
 
 
-def claiming(staged: Path) -> None:
-    """A footer of two gigabytes."""
+def huge_footer(staged: Path) -> None:
+    """Write a footer that claims a length of two gigabytes."""
     first(staged).write_bytes(b"PAR1" + bytes(50) + b"\xff\xff\xff\x7fPAR1")
 
 
-#: What happens to the directory, and the code of the error; none if it does no harm.
+#: A change to the directory, and the code of the error; none if the change is harmless.
 CHANGES: dict[str, tuple[Callable[[Path], object], str | None]] = {
     "another file": (foreign, "write.uncommitted_files"),
     "a truncated file": (truncated, "data.footer"),
-    "a huge footer": (claiming, "data.footer"),
+    "a huge footer": (huge_footer, "data.footer"),
     "no file": (lambda staged: first(staged).unlink(), "write.uncommitted_files"),
-    "nothing": (shutil.rmtree, "write.uncommitted_files"),
+    "no directory": (shutil.rmtree, "write.uncommitted_files"),
     "a pipe": (lambda staged: os.mkfifo(first(staged).with_name("a.parquet")), None),
     "a link to itself": (lambda staged: (first(staged).parent / "x").symlink_to(staged), None),
     "a manifest": (lambda staged: (staged / "_committed_1").write_text("{}"), None),
     "another column": (renamed("x=1"), "transaction.partition_values"),
     "a value of another type": (renamed("p=x"), "transaction.partition_values"),
-    "a value that climbs": (renamed("p=..%2F..%2F1"), "transaction.partition_values"),
+    "a value with parent directories": (renamed("p=..%2F..%2F1"), "transaction.partition_values"),
 }
 
 

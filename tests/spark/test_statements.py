@@ -38,24 +38,29 @@ def insert(merge: dr.Merge) -> dr.Merge:
     return merge.when_not_matched_insert({"id": "s.id", "v": "s.n"})
 
 
-class Beside:
+class TablePair:
     """Two equal tables: ours, and delta-spark's."""
 
-    def __init__(
-        self,
+    def __init__(self, spark: Any, root: Path) -> None:
+        self.spark = spark
+        self.path = root / "theirs"
+        self.ours = dr.Table(root / "ours")
+
+    @classmethod
+    def create(
+        cls,
         spark: Any,
         root: Path,
         schema: pa.Schema,
         *files: Rows,
         partitions: Sequence[str] = (),
-    ) -> None:
-        self.spark = spark
-        self.path = root / "theirs"
-        both = [dr.create_table(root / name, schema, partitions) for name in ("ours", "theirs")]
-        for table in both:
+    ) -> TablePair:
+        """Create both tables with these files."""
+        for name in ("ours", "theirs"):
+            table = dr.create_table(root / name, schema, partitions)
             for rows in files:
                 table.append(pa.Table.from_pylist(rows, schema))
-        self.ours = both[0]
+        return cls(spark, root)
 
     def sql(self, text: str) -> str | None:
         """Run a statement on ``{t}``; return the condition of its error."""
@@ -114,15 +119,15 @@ ON: list[tuple[str, int]] = [
 
 @pytest.mark.parametrize(("on", "updated"), ON, ids=[on for on, _ in ON])
 def test_any_condition_joins(spark: Any, tmp_path: Path, on: str, updated: int) -> None:
-    both = Beside(spark, tmp_path, TARGET, TARGET_ROWS[:1], TARGET_ROWS[1:])
+    both = TablePair.create(spark, tmp_path, TARGET, TARGET_ROWS[:1], TARGET_ROWS[1:])
     source = pa.Table.from_pylist(SOURCE_ROWS, SOURCE)
     done = both.merge(on, source, lambda merge: insert(update(merge)), f"{UPDATE_SQL} {INSERT_SQL}")
     assert done == [None, None]
     assert sum(row["v"] > 100 for row in both.same_rows()) == updated
 
 
-def test_a_delete_of_every_pair(spark: Any, tmp_path: Path) -> None:
-    both = Beside(spark, tmp_path, TARGET, TARGET_ROWS)
+def test_a_delete_may_match_several_source_rows(spark: Any, tmp_path: Path) -> None:
+    both = TablePair.create(spark, tmp_path, TARGET, TARGET_ROWS)
     source = pa.Table.from_pylist(SOURCE_ROWS, SOURCE)
     assert both.merge(
         "NOT (t.id <=> s.id)", source, lambda merge: merge.when_matched_delete(), DELETE_SQL
@@ -130,7 +135,7 @@ def test_a_delete_of_every_pair(spark: Any, tmp_path: Path) -> None:
     assert both.same_rows() == []
 
 
-def test_a_feed_has_each_row_that_pairs_delete(spark: Any, tmp_path: Path) -> None:
+def test_the_feed_has_each_deleted_row_once(spark: Any, tmp_path: Path) -> None:
     uri = str(tmp_path / "t")
     dr_spark.write(spark.range(8), uri, properties={"delta.enableChangeDataFeed": "true"})
     source = spark.createDataFrame([(6,), (6,), (7,), (8,)], "id long")
@@ -146,7 +151,7 @@ def test_a_feed_has_each_row_that_pairs_delete(spark: Any, tmp_path: Path) -> No
 
 
 def test_columns_that_the_table_lacks_are_left_out(spark: Any, tmp_path: Path) -> None:
-    both = Beside(spark, tmp_path, TARGET, TARGET_ROWS)
+    both = TablePair.create(spark, tmp_path, TARGET, TARGET_ROWS)
     source = pa.table(
         {
             "extra": ["x", "y"],
@@ -217,10 +222,10 @@ SEVERAL: list[tuple[str, Clauses, bool]] = [
 
 
 @pytest.mark.parametrize(("sql", "clauses", "allowed"), SEVERAL, ids=[sql for sql, *_ in SEVERAL])
-def test_two_rows_for_one(
+def test_several_source_rows_match_a_target_row(
     spark: Any, tmp_path: Path, sql: str, clauses: Clauses, allowed: bool
 ) -> None:
-    both = Beside(spark, tmp_path, TARGET, TARGET_ROWS)
+    both = TablePair.create(spark, tmp_path, TARGET, TARGET_ROWS)
     rows = [{"id": 1, "n": 1}, {"id": 1, "n": 2}, {"id": 9, "n": 9}]
     source = pa.Table.from_pylist(rows, SOURCE)
     expected = [None, None] if allowed else ["rows.ambiguous", TWICE]
@@ -271,7 +276,7 @@ def mixed(texts: list[str | None]) -> Rows:
     ]
 
 
-#: Filters, and whether they are errors: then in delta-spark, too.
+#: Values of the string column, and filters, some of which are errors.
 FILTERS: dict[str, tuple[list[str | None], list[str]]] = {
     "numbers": (
         NUMBERS,
@@ -314,7 +319,7 @@ FILTERS: dict[str, tuple[list[str | None], list[str]]] = {
 @pytest.mark.parametrize("kind", FILTERS)
 def test_strings_compared_with_other_values(spark: Any, tmp_path: Path, kind: str) -> None:
     texts, filters = FILTERS[kind]
-    both = Beside(spark, tmp_path, MIXED, mixed(texts))
+    both = TablePair.create(spark, tmp_path, MIXED, mixed(texts))
     read = spark.read.format("delta").load(str(both.path)).cache()
     snapshot = both.ours.snapshot()
     wrong = []
@@ -349,7 +354,7 @@ STORED = [
 def test_values_of_another_type_are_stored(spark: Any, tmp_path: Path) -> None:
     types = {f"{column}{at}": MIXED.field(column).type for at, (column, _) in enumerate(STORED)}
     schema = pa.schema([*MIXED, *types.items()])
-    both = Beside(spark, tmp_path, schema, mixed(["7", " 1", None]))
+    both = TablePair.create(spark, tmp_path, schema, mixed(["7", " 1", None]))
     sets = dict(zip(types, [value for _, value in STORED], strict=True))
     assert both.sql(f"UPDATE {{t}} SET {', '.join(f'{a} = {b}' for a, b in sets.items())}") is None
     both.ours.update(None, sets)
@@ -366,8 +371,8 @@ NOT_STORED = [
 ]  # fmt: skip
 
 
-def test_values_that_no_cast_takes(spark: Any, tmp_path: Path) -> None:
-    both = Beside(spark, tmp_path, MIXED, mixed(["7", "seven", None]))
+def test_rejects_values_that_cannot_be_cast(spark: Any, tmp_path: Path) -> None:
+    both = TablePair.create(spark, tmp_path, MIXED, mixed(["7", "seven", None]))
     for column, value, code, displayed in NOT_STORED:
         assert both.sql(f"UPDATE {{t}} SET {column} = {value}") is not None
         with pytest.raises(dr.InvalidArgumentError, match=displayed) as caught:
@@ -377,7 +382,7 @@ def test_values_that_no_cast_takes(spark: Any, tmp_path: Path) -> None:
 
 
 def test_texts_are_merged_as_numbers(spark: Any, tmp_path: Path) -> None:
-    both = Beside(spark, tmp_path, TARGET, TARGET_ROWS)
+    both = TablePair.create(spark, tmp_path, TARGET, TARGET_ROWS)
     everything = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
 
     def merge(rows: Rows) -> list[str | None]:
@@ -406,7 +411,7 @@ def test_files_are_not_skipped_by_the_order_of_texts(spark: Any, tmp_path: Path)
         [{"id": 4, "s": "2", "p": " 2"}],
         [{"id": 5, "s": None, "p": None}],
     ]
-    both = Beside(spark, tmp_path, schema, *files, partitions=["p"])
+    both = TablePair.create(spark, tmp_path, schema, *files, partitions=["p"])
     read = spark.read.format("delta").load(str(both.path))
     snapshot = both.ours.snapshot()
     for condition in (
@@ -420,7 +425,7 @@ def test_files_are_not_skipped_by_the_order_of_texts(spark: Any, tmp_path: Path)
     ):
         theirs = {row.id for row in read.where(condition).collect()}
         assert set(snapshot.scan(filter=condition).to_arrow()["id"].to_pylist()) == theirs
-    assert snapshot.scan(filter="p = 9").files().num_rows == 1, "partitions are pruned all the same"
+    assert snapshot.scan(filter="p = 9").files().num_rows == 1, "no partitions are pruned"
     both.ours.delete("s < 10 OR p = '10' AND s >= 100")
     assert both.sql("DELETE FROM {t} WHERE s < 10 OR p = '10' AND s >= 100") is None
     assert {row["id"] for row in both.same_rows()} == {2, 5}
@@ -439,10 +444,8 @@ CHAR_FILTERS = [
 ]  # fmt: skip
 
 
-def chars(spark: Any, root: Path, partitioned: bool) -> Beside:
-    """Files have strings as passed: delta-spark pads them when reading."""
-    both = Beside.__new__(Beside)
-    both.spark, both.path = spark, root / "theirs"
+def chars(spark: Any, root: Path, partitioned: bool) -> TablePair:
+    """Create tables with unpadded CHAR values in their files, which delta-spark pads in reads."""
     for name in ("ours", "theirs"):
         spark.sql(
             f"CREATE TABLE delta.`{root / name}` (id INT, c CHAR(4), v VARCHAR(4), d CHAR(6)) "
@@ -451,12 +454,11 @@ def chars(spark: Any, root: Path, partitioned: bool) -> Beside:
         rows = f"SELECT /*+ COALESCE(1) */ *, col2 FROM VALUES {CHAR_ROWS}"
         spark.sql(f"INSERT INTO delta.`{root / name}` {rows}")
         spark.sql(f"INSERT INTO delta.`{root / name}` VALUES (6, 'zz', 'zz', 'zz')")
-    both.ours = dr.Table(root / "ours")
-    return both
+    return TablePair(spark, root)
 
 
 @pytest.mark.parametrize("partitioned", [False, True], ids=["data", "partition"])
-def test_texts_of_char_columns_are_filled_up(spark: Any, tmp_path: Path, partitioned: bool) -> None:
+def test_char_values_are_padded(spark: Any, tmp_path: Path, partitioned: bool) -> None:
     both = chars(spark, tmp_path, partitioned)
     assert {row["c"] for row in both.same_rows("c", "d")} == {"ab", "abcd", "zz", None}
     read = spark.read.format("delta").load(str(both.path)).cache()
@@ -469,7 +471,7 @@ def test_texts_of_char_columns_are_filled_up(spark: Any, tmp_path: Path, partiti
             wrong.append((condition, sorted(rows["id"].to_pylist()), theirs))
     read.unpersist()
     assert wrong == []
-    assert snapshot.scan(filter="c = 'zz'").files().num_rows == 1, "files are skipped all the same"
+    assert snapshot.scan(filter="c = 'zz'").files().num_rows == 1, "no files are skipped"
 
 
 def test_statements_find_padded_char_values(spark: Any, tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ def described(path: Path) -> list[tuple[Any, ...]]:
         (
             operations.get(version),
             _features(snapshot := table.snapshot(version=version)),
-            without_chance(snapshot.schema_json),
-            sorted(key for key in snapshot.properties),
+            without_uuids(snapshot.schema_json),
+            sorted(snapshot.properties),
             lines(snapshot.scan().to_arrow()),
         )
         for version in range(table.snapshot().version + 1)
@@ -45,12 +45,12 @@ def _features(snapshot: dr.Snapshot) -> tuple[Any, ...]:
 
 
 def log_files(path: Path) -> list[str]:
-    """Return the names of the files of the log, without what is chosen at random."""
+    """Return the names of the files of the log, without their random parts."""
     names = (str(file.relative_to(path)) for file in (path / "_delta_log").rglob("[!.]*"))
-    return sorted(map(without_chance, names))
+    return sorted(map(without_uuids, names))
 
 
-def without_chance(text: str) -> str:
+def without_uuids(text: str) -> str:
     """Return a text without UUIDs."""
     return re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "UUID", text)
 

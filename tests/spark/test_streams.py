@@ -28,7 +28,7 @@ def registered(spark: Any) -> None:
 
 
 class Sink:
-    """Keeps the rows of every batch; of repeated ones, both."""
+    """Keeps the rows of each batch, and of each repetition of a batch."""
 
     def __init__(self) -> None:
         self.batches: dict[int, list[list[Any]]] = {}
@@ -56,7 +56,7 @@ ONCE = {"availableNow": True}
 OFTEN = {"processingTime": "0 seconds"}
 
 
-def drained(query: Any) -> None:
+def drain(query: Any) -> None:
     query.processAllAvailable()
     query.stop()
 
@@ -134,9 +134,9 @@ def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
     query.processAllAvailable()
     assert sink.rows == [[1], [2]]
     grow(grown, 3)
-    drained(query)
+    drain(query)
     grow(grown, 5, 6)
-    drained(start(spark, grown, sink, checkpoint, OFTEN, maxFilesPerTrigger=1))
+    drain(start(spark, grown, sink, checkpoint, OFTEN, maxFilesPerTrigger=1))
     assert sink.rows[2:] == [[3], [5], [6]]
     grow(grown, 7, 8)
     grow(grown, 9)
@@ -158,7 +158,7 @@ def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"startingVersion": 1}], ids=["state", "commits"])
-def test_a_batch_that_failed_comes_again_as_it_was(
+def test_a_failed_batch_is_repeated_with_the_same_rows(
     spark: Any, grown: Any, tmp_path: Path, options: Any
 ) -> None:
     sink, checkpoint = Sink(), tmp_path / "checkpoint"
@@ -176,7 +176,7 @@ def test_a_batch_that_failed_comes_again_as_it_was(
     assert sink.batches[1] == [[3, 4]] * 2
 
 
-def test_the_change_feed_is_as_delta_streams_it(spark: Any, changed: Any, tmp_path: Path) -> None:
+def test_the_change_feed_is_that_of_delta_spark(spark: Any, changed: Any, tmp_path: Path) -> None:
     path = changed("mor_tracked_in_commit")
 
     def streamed(format: str, **options: Any) -> Counter[str]:
@@ -237,7 +237,7 @@ query.awaitTermination()
 
 @pytest.mark.skipif(not os.environ.get("DELTAREPLAY_SLOW"), reason="starts Spark several times")
 def test_kill_9(spark: Any, grown: Any, tmp_path: Path) -> None:
-    """Whenever it is killed, the file sink has each row once in the end."""
+    """Wherever a process is killed, the file sink has each row once in the end."""
     checkpoint, out = tmp_path / "checkpoint", tmp_path / "out"
     ids = [1, 2]
     command = [sys.executable, "-c", KILLED, str(grown.table), str(checkpoint), str(out)]

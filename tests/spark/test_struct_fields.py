@@ -113,7 +113,7 @@ def values(frame: Any, *ids: int) -> list[Any]:
 
 @pytest.mark.parametrize("properties", [{}, {"enableDeletionVectors": "true"}], ids=["plain", "dv"])
 @pytest.mark.parametrize("case", EVOLVING)
-def test_fields_join_the_table(
+def test_a_merge_adds_fields(
     spark: Any, tmp_path: Path, case: str, properties: dict[str, str]
 ) -> None:
     old, new, clauses, type_, expected = EVOLVING[case]
@@ -127,7 +127,7 @@ def test_fields_join_the_table(
     assert dr.Table(tmp_path / "t").verify(rows=True).findings == ()
 
 
-def test_fields_join_a_table_with_mapping_and_a_feed(spark: Any, tmp_path: Path) -> None:
+def test_a_merge_adds_fields_with_mapping_and_a_feed(spark: Any, tmp_path: Path) -> None:
     properties = {"enableChangeDataFeed": "true", "columnMapping.mode": "name"}
     table = written(spark, tmp_path / "t", OLD, **properties)
     source(spark, "named_struct('c', 7L, 'a', id * 10)")
@@ -147,7 +147,7 @@ def test_fields_join_a_table_with_mapping_and_a_feed(spark: Any, tmp_path: Path)
 
 
 @pytest.mark.parametrize("clauses", [STAR, NAMED], ids=["star", "named"])
-def test_a_merge_pairs_fields_by_name(spark: Any, tmp_path: Path, clauses: str) -> None:
+def test_a_merge_matches_fields_by_name(spark: Any, tmp_path: Path, clauses: str) -> None:
     table = written(spark, tmp_path / "t", OLD)
     source(spark, "named_struct('B', 'y', 'a', CAST(id * 10 AS INT))")
     merge(spark, table, clauses)
@@ -166,7 +166,7 @@ def test_a_merge_pairs_fields_by_name(spark: Any, tmp_path: Path, clauses: str) 
     ],
     ids=["more", "fewer"],
 )
-def test_other_fields_are_refused(
+def test_a_merge_rejects_other_fields(
     spark: Any, tmp_path: Path, clauses: str, value: str, message: str
 ) -> None:
     table = written(spark, tmp_path / "t", OLD)
@@ -177,7 +177,7 @@ def test_other_fields_are_refused(
     assert dr.Table(tmp_path / "t").snapshot().version == 0
 
 
-def test_an_update_pairs_fields_by_name(spark: Any, tmp_path: Path) -> None:
+def test_an_update_matches_fields_by_name(spark: Any, tmp_path: Path) -> None:
     table = written(spark, tmp_path / "t", OLD)
     dr_spark.sql(spark, f"UPDATE {table} SET s = named_struct('b', 'y', 'a', 9) WHERE id = 2")
     assert values(dr_spark.read(spark, tmp_path / "t"), 0, 2) == [(0, "x"), (9, "y")]
@@ -189,7 +189,7 @@ def test_an_update_pairs_fields_by_name(spark: Any, tmp_path: Path) -> None:
             dr_spark.sql(spark, f"UPDATE {table} SET s = named_struct({fields})")
 
 
-def test_a_write_pairs_fields_by_name(spark: Any, tmp_path: Path) -> None:
+def test_a_write_matches_fields_by_name(spark: Any, tmp_path: Path) -> None:
     written(spark, tmp_path / "t", OLD)
     dr_spark.write(spark.sql("SELECT 3L id, named_struct('b', 'y', 'a', 9L) s"), tmp_path / "t")
     dr_spark.write(spark.sql("SELECT 4L id, named_struct('b', 'z') s"), tmp_path / "t")
@@ -240,7 +240,7 @@ def test_a_struct_with_a_required_field_is_never_null(spark: Any, tmp_path: Path
     assert dr.Table(tmp_path / "t").snapshot().version == 1
 
 
-def test_no_null_in_arrays_and_maps_without_nulls(spark: Any, tmp_path: Path) -> None:
+def test_rejects_nulls_in_required_fields_of_arrays_and_maps(spark: Any, tmp_path: Path) -> None:
     """Protocol: a non-nullable field has no null; the enclosing array or struct may be null."""
     never = pa.struct([pa.field("c", pa.int32(), nullable=False)])
     schema = pa.schema(

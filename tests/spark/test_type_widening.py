@@ -1,4 +1,4 @@
-"""Rows of wider types widen the columns of tables with type widening, as in delta-spark.
+"""Rows of wider types widen the columns of tables with type widening.
 
 As in delta-spark 4.4, by functions, SQL, the format and ``DeltaTable`` (its suites
 ``TypeWidening*``): all changes of the protocol are made (``allowAutomaticWidening`` is ALWAYS).
@@ -44,7 +44,7 @@ def base(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def appended(spark: Any, rows: Any, how: str) -> Any:
-    """Append rows to a table, with schema evolution."""
+    """Return a function that appends rows to a table, with schema evolution."""
 
     def write(path: Path) -> None:
         if how == "write":
@@ -74,7 +74,7 @@ def test_appended_rows(spark: Any, tmp_path: Path, base: Path, how: str) -> None
     assert sorted(map(str, read.collect())) == result
 
 
-#: More changes of types, each of a column, and of the rows.
+#: More changes: the type of a column, and a value of a wider type.
 CHANGES = [
     ("TINYINT", "CAST(300 AS SMALLINT)"),
     ("INT", "1.5D"),
@@ -94,11 +94,10 @@ def test_each_change(spark: Any, tmp_path: Path, type_: str, value: str) -> None
     compare(spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, "write"))
 
 
-@pytest.mark.parametrize("mode", [None, "merge"])
-@pytest.mark.parametrize("enabled", ["true", "false"])
-def test_only_with_both(spark: Any, tmp_path: Path, enabled: str, mode: Any) -> None:
-    if (enabled, mode) == ("true", "merge"):
-        return
+@pytest.mark.parametrize(("enabled", "mode"), [("true", None), ("false", None), ("false", "merge")])
+def test_requires_the_property_and_schema_evolution(
+    spark: Any, tmp_path: Path, enabled: str, mode: Any
+) -> None:
     path = table(spark, tmp_path / "t", enabled)
     before = state_of(spark, path)
     dr_spark.register(spark)
@@ -196,14 +195,12 @@ def test_merge(
         lambda path: dr_spark.sql(spark, text.format(t=f"delta.`{path}`")),
     )
     if more == FEED and "DELETE" not in clauses:
-        ours = spark.read.format("delta").option("readChangeFeed", "true")
-        ours = ours.option("startingVersion", "5").load(str(tmp_path / "ours"))
-        theirs = spark.read.format("delta").option("readChangeFeed", "true")
-        theirs = theirs.option("startingVersion", "5").load(str(tmp_path / "theirs"))
-        displayed = ["k", "v", "f", "d", "s", "_change_type"]
-        assert sorted(map(str, ours.select(displayed).collect())) == sorted(
-            map(str, theirs.select(displayed).collect())
+        reader = spark.read.format("delta").options(readChangeFeed="true", startingVersion="5")
+        ours, theirs = (
+            reader.load(str(tmp_path / name)).select("k", "v", "f", "d", "s", "_change_type")
+            for name in ("ours", "theirs")
         )
+        assert sorted(map(str, ours.collect())) == sorted(map(str, theirs.collect()))
 
 
 def test_delta_table_merges(spark: Any, tmp_path: Path, base: Path) -> None:

@@ -18,7 +18,7 @@ from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
-WEEKS = time.time() - 30 * 86_400
+A_MONTH_AGO = time.time() - 30 * 86_400
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def old(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (path / orphan).write_bytes(b"nothing")
     for item in path.rglob("*"):
         if "_delta_log" not in item.parts:
-            os.utime(item, (WEEKS, WEEKS))
+            os.utime(item, (A_MONTH_AGO, A_MONTH_AGO))
     (path / "young.parquet").write_bytes(b"somebody still writes it")
     return path
 
@@ -90,12 +90,13 @@ def test_each_argument_is_passed_on(spark: Any, old: Path, tmp_path: Path) -> No
     assert caught.value.code == "vacuum.retention"
 
 
-def test_delta_spark_reads_the_remaining_rows(spark: Any, old: Path) -> None:
-    name = f"delta.`{old}`"
+def test_delta_spark_reads_the_remaining_rows(spark: Any, old: Path, tmp_path: Path) -> None:
+    path = shutil.copytree(old, tmp_path / "t")
+    name = f"delta.`{path}`"
     before = sorted(spark.sql(f"SELECT * FROM {name}").collect())
-    done = dr.Table(old).vacuum(datetime.timedelta(0), force=True, dry_run=False)
+    done = dr.Table(path).vacuum(datetime.timedelta(0), force=True, dry_run=False)
     assert done.files
-    assert theirs(spark, old, 0) == set()
+    assert theirs(spark, path, 0) == set()
     assert sorted(spark.sql(f"SELECT * FROM {name}").collect()) == before
-    assert dr.Table(old).snapshot().scan().to_arrow().num_rows == len(before)
-    assert sorted(path.name for path in old.rglob("*hidden*")) == ["_hidden.parquet"]
+    assert dr.Table(path).snapshot().scan().to_arrow().num_rows == len(before)
+    assert sorted(file.name for file in path.rglob("*hidden*")) == ["_hidden.parquet"]

@@ -58,16 +58,14 @@ def _no_vector(path: Path) -> None:
 
 def _bad_vector(path: Path) -> None:
     for vector in path.glob("deletion_vector_*.bin"):
-        text = bytearray(vector.read_bytes())
-        text[8:] = bytes(len(text) - 8)
-        vector.write_bytes(text)
+        content = vector.read_bytes()
+        vector.write_bytes(content[:8] + bytes(len(content) - 8))
 
 
 def _bad_rows(path: Path) -> None:
     file = _first(path)
-    text = bytearray(file.read_bytes())
-    text[4:60] = bytes(56)
-    file.write_bytes(text)
+    content = file.read_bytes()
+    file.write_bytes(content[:4] + bytes(56) + content[60:])
 
 
 def _orphans(path: Path) -> None:
@@ -107,12 +105,12 @@ def test_the_same_findings(spark: Any, sound: Path, tmp_path: Path, case: str) -
     assert [finding.severity for finding in result.findings] == [
         finding.severity for finding in expected.findings
     ]
-    assert {finding.code for finding in result.findings} & codes == codes
+    assert codes <= {finding.code for finding in result.findings}
     for name in ("version", "num_commits", "num_checkpoints", "num_checksums", "num_files"):
         assert getattr(result, name) == getattr(expected, name)
     assert (result.omitted, result.ok) == (expected.omitted, expected.ok)
 
 
-def test_no_table(spark: Any, tmp_path: Path) -> None:
+def test_rejects_a_directory_without_a_table(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(dr.TableNotFoundError):
         dr_spark.verify(spark, tmp_path)

@@ -1,6 +1,6 @@
 """Columns of nulls, which have no type before their first value.
 
-As delta-spark 4.4 does it (delta-io/delta issues 944 and 1855).
+As in delta-spark 4.4 (delta-io/delta issues 944 and 1855).
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ REFUSED = [
 
 
 def created(spark: Any, how: str, query: str) -> Any:
-    """Create a table from a query."""
+    """Return a function that creates a table from a query."""
 
     def act(path: Path) -> None:
         rows = spark.sql(query)
@@ -116,8 +116,7 @@ def created(spark: Any, how: str, query: str) -> Any:
         elif how == "delta sql":
             spark.sql(f"CREATE TABLE delta.`{path}` USING delta AS {query}")
         elif how == "sql":
-            text = f"CREATE TABLE delta.`{path}` USING delta AS {query}"
-            run_here(spark, text)
+            run_here(spark, f"CREATE TABLE delta.`{path}` USING delta AS {query}")
         else:
             dr_spark.register(spark)
             rows.write.format("deltareplay").mode("append").save(str(path))
@@ -209,15 +208,12 @@ def test_statements_treat_void_columns_as_null(spark: Any, tmp_path: Path, mode:
     refused = tmp_path / "refused"
     refused.mkdir()
     compare_statements(spark, refused, tmp_path / "ours", REFUSED_STATEMENTS, changes=False)
-    for way in (
-        lambda path: dr_spark.read(spark, path),
-        lambda path: spark.read.format("deltareplay").load(str(path)),
+    dr_spark.register(spark)
+    expected = spark.read.format("delta").load(str(tmp_path / "theirs"))
+    for rows in (
+        dr_spark.read(spark, tmp_path / "ours"),
+        spark.read.format("deltareplay").load(str(tmp_path / "ours")),
     ):
-        dr_spark.register(spark)
-        rows, expected = (
-            way(tmp_path / "ours"),
-            spark.read.format("delta").load(str(tmp_path / "theirs")),
-        )
         assert rows.schema.simpleString() == expected.schema.simpleString()
         assert sorted(map(str, rows.collect())) == sorted(map(str, expected.collect()))
 

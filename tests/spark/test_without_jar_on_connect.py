@@ -10,5 +10,5 @@ from spark.support.without_jar import check
 pytestmark = [pytest.mark.spark, pytest.mark.slow]  # sessions of its own
 
 
-def test_all_holds_without_the_jar(tmp_path: Path) -> None:
+def test_files_pass_without_the_jar(tmp_path: Path) -> None:
     check("connect", tmp_path)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from spark.support.tiers import pairs
 from support import data, logs
@@ -20,7 +21,6 @@ pytestmark = pytest.mark.spark
 #: Whether the statistics of each file have a row count.
 COUNTED = {"none": [False, False], "one of two": [True, False]}
 
-
 _FEATURES = ["deletionVectors"]
 VECTORS = logs.protocol(
     3, 7, reader_features=_FEATURES, writer_features=[*_FEATURES, "changeDataFeed"]
@@ -28,14 +28,14 @@ VECTORS = logs.protocol(
 
 
 def table_of(path: Path, counted: list[bool], properties: dict[str, str] | None = None) -> Path:
-    """Ids 0 to 2 and 3 to 5, in two files."""
+    """Write a table with the ids 0 to 2 and 3 to 5 in two files."""
     log = logs.LogBuilder(path)
     schema = logs.schema(id="integer", v="string")
     log.create(schema, configuration=properties, protocol_action=VECTORS if properties else None)
     files = []
     for number, has_count in enumerate(counted):
         ids = [3 * number + item for item in range(3)]
-        rows = {"id": data.pa.array(ids, data.pa.int32()), "v": list("abc")}
+        rows = {"id": pa.array(ids, pa.int32()), "v": list("abc")}
         files.append(data.write(path, f"{number}.parquet", rows, stats=has_count))
     log.commit(*files)
     return path
@@ -124,7 +124,7 @@ def test_files_with_vectors_and_without_a_row_count(spark: Any, tmp_path: Path) 
     on = {"delta.enableDeletionVectors": "true"}
     schema = logs.schema(id="integer", v="string")
     log.create(schema, configuration=on, protocol_action=VECTORS)
-    values = {"id": data.pa.array([0, 1, 2, 3], data.pa.int32()), "v": list("abcd")}
+    values = {"id": pa.array([0, 1, 2, 3], pa.int32()), "v": list("abcd")}
     log.commit(data.write(tmp_path, "0.parquet", values, stats=False, deleted=[1]))
     assert dr_spark.count(spark, tmp_path) == 3
     done = dr_spark.update(spark, tmp_path, "id = 2", {"v": "'u'"})

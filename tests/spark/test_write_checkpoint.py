@@ -63,7 +63,7 @@ def table_with(root: Path, kind: str | None, *, files: int = 400, **properties: 
 
 
 def state(uri: Any) -> dict[str, Any]:
-    """Return the content of a checkpoint, from a log that has only the checkpoint."""
+    """Return the state of the newest version, in a form that can be compared."""
     snapshot = dr.Table(uri).snapshot()
     rows = {
         "files": snapshot.files().to_pylist(),
@@ -81,7 +81,7 @@ def state(uri: Any) -> dict[str, Any]:
 
 
 def alone(log: Any, path: str) -> Any:
-    """Remove everything from the log except one checkpoint."""
+    """Remove everything from the log except a checkpoint, its hint and the newest commit."""
     directory = logs.log_dir(log.table)
     kept = (Path(path).name, "_last_checkpoint", logs.commit_name(log.version))
     for item in directory.iterdir():
@@ -90,8 +90,8 @@ def alone(log: Any, path: str) -> Any:
     return log.uri
 
 
-class Here:
-    """Do the work of executors in this process, with their input."""
+class LocalExecutors:
+    """Runs the tasks of executors in this process."""
 
     version = "4.1.0"
     createDataFrame = None
@@ -109,22 +109,22 @@ class Here:
 
 @pytest.fixture
 def local_executors(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr("deltareplay.spark.executors.run.rows", Here.rows)
-    return Here()
+    monkeypatch.setattr("deltareplay.spark.executors.run.rows", LocalExecutors.rows)
+    return LocalExecutors()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_equals_a_checkpoint_of_one_process(
     local_executors: Any, tmp_path: Path, kind: str | None
 ) -> None:
-    holds_the_same(local_executors, tmp_path, kind)
+    check_same_checkpoint(local_executors, tmp_path, kind)
 
 
 def test_executors_write_the_same(spark: Any, tmp_path: Path) -> None:
-    holds_the_same(spark, tmp_path, "v2-parquet")
+    check_same_checkpoint(spark, tmp_path, "v2-parquet")
 
 
-def holds_the_same(spark: Any, tmp_path: Path, kind: str | None) -> None:
+def check_same_checkpoint(spark: Any, tmp_path: Path, kind: str | None) -> None:
     log = table_with(tmp_path / "t", kind)
     shutil.copytree(tmp_path / "t", tmp_path / "alone")
     theirs = dr.Table(tmp_path / "alone").checkpoint(layout="v2")
@@ -166,7 +166,7 @@ def test_statistics_follow_the_table_properties(
     assert stats.drop_null()[0].as_py()["numRecords"] == 3
 
 
-def test_an_existing_one_is_kept(local_executors: Any, tmp_path: Path) -> None:
+def test_an_existing_checkpoint_is_kept(local_executors: Any, tmp_path: Path) -> None:
     log = table_with(tmp_path, None, files=40)
     first = dr_spark.write_checkpoint(local_executors, log.uri)
     before = sorted(path for path in tmp_path.rglob("*"))
@@ -174,7 +174,7 @@ def test_an_existing_one_is_kept(local_executors: Any, tmp_path: Path) -> None:
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
-def test_a_table_without_the_feature_has_a_remedy(local_executors: Any, tmp_path: Path) -> None:
+def test_requires_the_v2_checkpoint_feature(local_executors: Any, tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long"))
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Writes do not change the user's session, nor the path of a table."""
+"""Writes do not change the user's session; a table is created with its first rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def settings_of(spark: Any) -> dict[str, str]:
     return dict(spark.conf.getAll)
 
 
-def test_settings_are_never_changed_not_even_for_a_while(spark: Any, tmp_path: Path) -> None:
+def test_writes_never_change_settings(spark: Any, tmp_path: Path) -> None:
     mapped = tmp_path / "mapped"
     mode = properties(columnMapping__mode="id")
     spark.sql(f"CREATE TABLE delta.`{mapped}` (id LONG, at TIMESTAMP) USING delta {mode}")
@@ -72,9 +72,7 @@ def test_settings_are_never_changed_not_even_for_a_while(spark: Any, tmp_path: P
             columns = {column.name: column for column in pq.ParquetFile(file).schema}
             assert columns["at"].physical_type == "INT64"
             assert columns["n"].physical_type == "INT32"
-            assert "org.apache.spark.legacyDateTime" not in map(
-                str, pq.read_metadata(file).metadata
-            )
+            assert b"org.apache.spark.legacyDateTime" not in pq.read_metadata(file).metadata
         for name in "ab":
             rows = dr.Table(tmp_path / name).snapshot().scan().to_arrow()
             assert rows.num_rows == 12
@@ -82,7 +80,7 @@ def test_settings_are_never_changed_not_even_for_a_while(spark: Any, tmp_path: P
                 "1500-01-01T00:00:00+00:00"
             }
     for file in mapped.rglob("*.parquet"):
-        ids = [name.metadata.get(b"PARQUET:field_id") for name in pq.read_schema(file)]
+        ids = [field.metadata.get(b"PARQUET:field_id") for field in pq.read_schema(file)]
         assert ids == [b"1", b"2"]
 
 

@@ -198,7 +198,9 @@ def test_parts_of_columns_altered_by_either_engine(spark: Any, tmp_path: Path) -
     schema = pa.schema([("id", pa.int64()), ("s", part), ("items", pa.list_(part))])
     mapped = {"delta.columnMapping.mode": "name", "delta.dataSkippingStatsColumns": "id,s.a,s.b"}
     row = {"id": 1, "s": {"a": 2, "b": "two"}, "items": [{"a": 3, "b": "three"}]}
-    ours, theirs = (dr.create_table(tmp_path / name, schema, properties=mapped) for name in "ot")
+    ours, theirs = (
+        dr.create_table(tmp_path / name, schema, properties=mapped) for name in ("ours", "theirs")
+    )
     for table in (ours, theirs):
         table.append(pa.Table.from_pylist([row], schema))
     ours.rename_column("s.a", "z")
@@ -211,13 +213,13 @@ def test_parts_of_columns_altered_by_either_engine(spark: Any, tmp_path: Path) -
         "DROP COLUMN s.b",
         "ADD COLUMNS (s.c DOUBLE)",
     ):
-        spark.sql(f"ALTER TABLE delta.`{tmp_path / 't'}` {change}")
+        spark.sql(f"ALTER TABLE delta.`{tmp_path / 'theirs'}` {change}")
 
-    frames = [spark.read.format("delta").load(str(tmp_path / name)) for name in "ot"]
+    frames = [spark.read.format("delta").load(str(tmp_path / name)) for name in ("ours", "theirs")]
     assert frames[0].schema.simpleString() == frames[1].schema.simpleString()
     assert frames[0].collect() == frames[1].collect()
     assert ours.snapshot().scan().to_arrow().equals(theirs.snapshot().scan().to_arrow())
     chosen = "delta.dataSkippingStatsColumns"
     assert ours.snapshot().properties[chosen] == theirs.snapshot().properties[chosen] == "id,s.z"
-    spark.sql(f"INSERT INTO delta.`{tmp_path / 'o'}` VALUES (2, struct(5, 0.5), array())")
+    spark.sql(f"INSERT INTO delta.`{tmp_path / 'ours'}` VALUES (2, struct(5, 0.5), array())")
     assert ours.snapshot().min_max("s.z") == (2, 5)

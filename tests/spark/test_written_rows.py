@@ -66,29 +66,25 @@ def test_every_type_and_every_partition(spark: Any, tmp_path: Path, mode: str) -
     rows = [row(number, part) for number, part in enumerate(parts)]
     table.append(pa.Table.from_pylist(rows, schema=TYPES))
     frame = spark.read.format("delta").load(str(tmp_path / "t"))
-    result = {first.id: first for first in frame.collect()}
-    for number, argument in enumerate(rows):
-        first = result[number]
-        assert first.p == argument["p"]
-        assert first.ts.astimezone(UTC) == argument["ts"]
-        assert first.q.astimezone(UTC) == NOON
-        assert (first.b, first.i8, first.f, first.s, first.d) == tuple(
-            argument[name] for name in ("b", "i8", "f", "s", "d")
-        )
-        assert first.ntz == argument["ntz"]
-        assert first.dec == argument["dec"]
-        assert bytes(first.bin) == argument["bin"]
-        assert [part and part.x for part in first.list] == [number, None]
-        assert first.map == {"k": number, "none": None}
-        assert (first.st.x, first.st.y) == (number, None)
+    result = {item.id: item for item in frame.collect()}
+    for number, expected in enumerate(rows):
+        read = result[number]
+        for name in ("p", "b", "i8", "f", "s", "d", "ntz", "dec"):
+            assert read[name] == expected[name]
+        assert read.ts.astimezone(UTC) == expected["ts"]
+        assert read.q.astimezone(UTC) == NOON
+        assert bytes(read.bin) == expected["bin"]
+        assert [element and element.x for element in read.list] == [number, None]
+        assert read.map == {"k": number, "none": None}
+        assert (read.st.x, read.st.y) == (number, None)
         # files that Spark skips by our statistics have no such row
         for condition in (
-            f"s = '{argument['s']}'",
-            f"ts = TIMESTAMP '{argument['ts'].strftime('%Y-%m-%d %H:%M:%S.%f')}'",
-            f"dec = {argument['dec']} AND d = DATE '{argument['d']}' AND i8 = {argument['i8']}",
-            f"st.x = {number} AND f >= {argument['f'] - 0.01}",
+            f"s = '{expected['s']}'",
+            f"ts = TIMESTAMP '{expected['ts'].strftime('%Y-%m-%d %H:%M:%S.%f')}'",
+            f"dec = {expected['dec']} AND d = DATE '{expected['d']}' AND i8 = {expected['i8']}",
+            f"st.x = {number} AND f >= {expected['f'] - 0.01}",
         ):
-            assert [first.id for first in frame.where(condition).collect()] == [number], condition
+            assert [item.id for item in frame.where(condition).collect()] == [number], condition
     assert frame.where("p IS NULL").count() == 1
     assert frame.where("p = ''").count() == 1
 
@@ -108,7 +104,7 @@ SMALL = pa.schema([("id", pa.int64()), ("v", pa.int64()), ("p", pa.string())])
 
 
 @pytest.mark.parametrize("name", TABLES if os.environ.get("DELTAREPLAY_SLOW") else ["all"])
-def test_one_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
+def test_statements_of_both_engines_alternate(spark: Any, tmp_path: Path, name: str) -> None:
     """Each verb here, then in delta-spark, with equal rows after each."""
     from delta.tables import DeltaTable
 
@@ -187,12 +183,12 @@ def test_parts_of_columns_are_set_as_by_delta_spark(spark: Any, tmp_path: Path) 
         {"id": 2, "s": {"a": 2, "in": None}},
         {"id": 3, "s": None},
     ]
-    ours, theirs = (dr.create_table(tmp_path / name, schema) for name in "ot")
+    ours, theirs = (dr.create_table(tmp_path / name, schema) for name in ("ours", "theirs"))
     for table in (ours, theirs):
         table.append(pa.Table.from_pylist(rows, schema))
     ours.update(None, {"s.a": "id * 10", "s.in.y": "'new'"})
     ours.merge([{"id": 3, "n": 7}], "id").when_matched_update({"s.in.x": "source.n"}).execute()
-    path = tmp_path / "t"
+    path = tmp_path / "theirs"
     spark.sql(f"UPDATE delta.`{path}` SET s.a = id * 10, s.in.y = 'new'")
     spark.sql(
         f"MERGE INTO delta.`{path}` t USING (SELECT 3 AS id, 7 AS n) s ON t.id = s.id "
@@ -213,7 +209,7 @@ def test_merges_evolve_as_in_delta_spark(spark: Any, tmp_path: Path, parts: list
         {"id": number, "v": number, "s": {"a": number, "b": number}} for number in range(3)
     ]
     rows += [{"id": 3, "v": 3, "s": None}, {"id": 4, "v": 4, "s": None}]
-    ours, theirs = (dr.create_table(tmp_path / name, schema) for name in "ot")
+    ours, theirs = (dr.create_table(tmp_path / name, schema) for name in ("ours", "theirs"))
     for table in (ours, theirs):
         table.append(pa.Table.from_pylist(rows, schema))
     more = pa.struct([(name, pa.int32()) for name in parts])
@@ -228,7 +224,7 @@ def test_merges_evolve_as_in_delta_spark(spark: Any, tmp_path: Path, parts: list
     def both(merge: Any, sql: str) -> None:
         merge.execute()
         spark.sql(
-            f"MERGE WITH SCHEMA EVOLUTION INTO delta.`{tmp_path / 't'}` t USING given "
+            f"MERGE WITH SCHEMA EVOLUTION INTO delta.`{tmp_path / 'theirs'}` t USING given "
             f"ON t.id = given.id {sql}"
         )
         result = [table.snapshot().scan().to_arrow().sort_by("id") for table in (ours, theirs)]
