@@ -178,6 +178,7 @@ def test_refusals_of_a_catalog_are_not_retried(tmp_path: Path, error: type[Excep
     with pytest.raises(dr.DeltaReplayError) as caught:
         table.append({"id": [1]}, timeout=60)
     assert isinstance(caught.value.__cause__, error)
+    assert catalog.calls.count("commit") == 1
     assert ids(table) == []
 
 

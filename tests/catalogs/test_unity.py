@@ -409,7 +409,7 @@ def test_a_token_may_be_a_function_that_is_called_each_time(server: UnityServer)
         catalog.locate(NAME)
 
 
-def test_a_token_is_not_sent_to_another_server(server: UnityServer, unity: UnityCatalog) -> None:
+def test_redirects_are_not_followed(server: UnityServer, unity: UnityCatalog) -> None:
     server.faults.append(("GET .*", "elsewhere", "before"))
 
     with pytest.raises(dr.DeltaReplayError):

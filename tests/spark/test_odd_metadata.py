@@ -23,7 +23,7 @@ pytestmark = pytest.mark.spark
 
 LIMIT = "__CHAR_VARCHAR_TYPE_STRING"
 IDENTITY = {"delta.identity.start": 1, "delta.identity.step": 1}
-WRONG: dict[str, tuple[str, dict[str, Any]]] = {
+INVALID: dict[str, tuple[str, dict[str, Any]]] = {
     "invariant that is not JSON": ("long", {"delta.invariants": "not json"}),
     "invariant that is a list": ("long", {"delta.invariants": "[1]"}),
     "invariant that is null": ("long", {"delta.invariants": None}),
@@ -39,7 +39,7 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "identity at its end": ("long", {**IDENTITY, "delta.identity.highWaterMark": 2**63 - 1}),
     "identity that is a string": ("string", IDENTITY),
 }
-ODD: dict[str, dict[str, Any]] = {
+UNKNOWN: dict[str, dict[str, Any]] = {
     "comment that is a list": {"comment": [1]},
     "of other libraries": {"spark.sql.catalyst": 1, "ml_attr": {"x": [1, "a"]}, "null": None},
     "deep": {"x": json.loads("[" * 90 + "]" * 90)},
@@ -73,9 +73,9 @@ def table(
     return log.uri
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", INVALID)
 def test_writes_reject_invalid_metadata(spark: Any, tmp_path: Path, name: str) -> None:
-    uri = table(tmp_path / "t", *WRONG[name])
+    uri = table(tmp_path / "t", *INVALID[name])
     assert sorted(row.id for row in dr_spark.read(spark, uri).collect()) == [1, 2, 3]
     for write in (
         lambda: dr_spark.write(spark.range(1), uri),
@@ -88,9 +88,9 @@ def test_writes_reject_invalid_metadata(spark: Any, tmp_path: Path, name: str) -
     assert dr.Table(uri).snapshot().version == 0
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", UNKNOWN)
 def test_unknown_metadata_is_ignored(spark: Any, tmp_path: Path, name: str) -> None:
-    uri = table(tmp_path / "t", "string", ODD[name])
+    uri = table(tmp_path / "t", "string", UNKNOWN[name])
     assert dr_spark.read(spark, uri).where("id > 1").count() == 2
     dr_spark.write(spark.range(7, 8), uri)
     assert dr_spark.read(spark, uri).count() == 4

@@ -56,7 +56,8 @@ def theirs(spark: Any, path: Path, hours: int) -> set[str]:
     with conf(
         spark,
         spark__databricks__delta__retentionDurationCheck__enabled="false",
-        spark__sql__sources__parallelPartitionDiscovery__parallelism="2",  # it lists with 10,000
+        # by default, VACUUM lists with 10,000 tasks
+        spark__sql__sources__parallelPartitionDiscovery__parallelism="2",
     ):
         rows = spark.sql(f"VACUUM delta.`{path}` RETAIN {hours} HOURS DRY RUN").collect()
     places = [Path(urlsplit(row[0]).path) for row in rows]  # not encoded, whatever the scheme

@@ -36,7 +36,7 @@ class ThriftClient:
 
         Raises:
             OSError: The server does not respond, or not in time.
-            ThriftError: The response is not a reply to the call.
+            ThriftError: The response is not a valid reply to the call, or too long.
             ThriftRefusal: The server does not know the method, or failed.
         """
         began = time.monotonic()

@@ -101,8 +101,12 @@ def run(spark: SparkSession, text: str) -> DataFrame:
     With delta-spark's jar, Spark reads them; otherwise as by ``run_on_snapshots``.
 
     Raises:
-        UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query.
+        InvalidArgumentError: ``argument.version``: a path and the query both name a version; or as
+            by ``change_functions.rows``.
+        UnsupportedFeatureError: ``sql.view``: a view of the catalog keeps the text of its query; or
+            as by ``metadata_column.exclusions``.
         TableNotFoundError: There is no Delta table at a path.
+        VersionNotFoundError: A table does not have the version.
     """
     return spark.sql(text) if capabilities.has_delta(spark) else run_on_snapshots(spark, text)
 

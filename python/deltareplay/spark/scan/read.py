@@ -68,9 +68,10 @@ def read(
     Raises:
         InvalidArgumentError: The column or filter is invalid, or Spark does not support the
             storage.
-        UnsupportedFeatureError: This version of Spark does not support a type or feature; or Spark
-            cannot use the credentials that the catalog vends (``spark.credentials``), or would log
-            them (``spark.redaction``).
+        UnsupportedFeatureError: This version of Spark does not support a type or feature; its
+            public reader would ignore a file (``spark.hidden_file``); the deletion vectors are too
+            large to broadcast (``spark.vectors``); or Spark cannot use the credentials that the
+            catalog vends (``spark.credentials``), or would log them (``spark.redaction``).
         TableNotFoundError: There is no table at the path, or of the name.
         VersionNotFoundError: The table does not have the version, or none so old.
         CorruptTableError: The log or a deletion vector is damaged.

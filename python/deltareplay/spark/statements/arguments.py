@@ -35,7 +35,8 @@ def substitute(spark: SparkSession, text: str, arguments: Arguments | None) -> S
 
     Raises:
         InvalidArgumentError: ``sql.arguments``: a parameter has no value, or there are more values
-            than parameters. ``name.syntax``: the value of ``IDENTIFIER`` is not a name.
+            than parameters; ``name.syntax``: the value of ``IDENTIFIER`` is not a name; or
+            ``sql.token``.
         UnsupportedFeatureError: ``sql.arguments``: there is no literal for the type of a value.
     """
     sql = Sql.of(text)

@@ -50,7 +50,8 @@ class ExecuteImmediate:
         """Return the text of the statement, with its parameters substituted.
 
         Raises:
-            InvalidArgumentError: ``sql.arguments``: the text is null, or has other parameters.
+            InvalidArgumentError: ``sql.arguments``: the text is null; or as by ``substitute``.
+            UnsupportedFeatureError: As by ``substitute``.
         """
         [row] = spark.sql(f"SELECT CAST(({self.text}) AS STRING)").collect()
         if row[0] is None:

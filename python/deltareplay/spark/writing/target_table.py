@@ -67,7 +67,8 @@ class TargetTable:
 
         Raises:
             InvalidArgumentError: A column or a property that no table can have.
-            UnsupportedFeatureError: A property requires a feature that cannot be written.
+            UnsupportedFeatureError: A property requires a feature that cannot be written, or a
+                column has a collation (``spark.collation``).
         """
         partitions = partitions_among(schema.fieldNames(), partition_by)
         columns = new_columns(schema)
@@ -191,8 +192,10 @@ class TargetTable:
         """Check that Spark can write the table, and that it has these partition columns.
 
         Raises:
-            InvalidArgumentError: The table is partitioned by other columns.
-            UnsupportedFeatureError: The table has a feature that Spark cannot write.
+            InvalidArgumentError: The table is partitioned by other columns (``write.partitions``),
+                or has a column of a reserved name (``write.columns``).
+            UnsupportedFeatureError: The table has a feature that Spark cannot write
+                (``write.feature``).
         """
         current = list(self.partition_columns)
         requested = current if partition_by is None else list(partition_by)
