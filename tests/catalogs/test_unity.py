@@ -154,7 +154,7 @@ def test_a_table_that_the_catalog_does_not_manage_is_read_by_its_files(
     assert ids(table) == ids(dr.Table(tmp_path / "plain")) == [1, 2]
 
 
-def test_a_table_that_the_server_does_not_manage_cannot_be_made_its_own(
+def test_an_unmanaged_table_cannot_become_managed(
     server: UnityServer, unity: UnityCatalog, tmp_path: Path
 ) -> None:
     dr.write(tmp_path / "plain", row(1))

@@ -165,7 +165,7 @@ def test_a_terminal_without_the_characters(tmp_path, form, message) -> None:
 
 
 @pytest.mark.parametrize("option", ["--json", "--limit=0"])
-def test_a_closed_pipe_is_no_error(tmp_path, option) -> None:
+def test_ignores_a_closed_pipe(tmp_path, option) -> None:
     log = samples.many_files(tmp_path / "t", commits=10, files=1000)
     command = subprocess.Popen(
         [*COMMAND, "files", log.uri, option], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -179,7 +179,7 @@ def test_a_closed_pipe_is_no_error(tmp_path, option) -> None:
     command.stderr.close()
 
 
-def test_a_closed_pipe_of_the_help_is_no_error() -> None:
+def test_ignores_a_closed_pipe_of_the_help() -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(

@@ -72,7 +72,9 @@ def delta(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Delt
 # two checkpoints at once: the hint of the older one may be written last
 @pytest.mark.filterwarnings("ignore:the hint names version:deltareplay.DeltaReplayWarning")
 @pytest.mark.parametrize("kind", KINDS)
-def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str) -> None:
+def test_concurrent_writes_with_delta_spark(
+    spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str
+) -> None:
     root = tmp_path / "table"
     names = ["d0", "d1"]
     theirs = len(names) * (COMMITS // 2)
@@ -112,7 +114,9 @@ def test_with_delta_spark(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: s
 # as above
 @pytest.mark.filterwarnings("ignore:the hint names version:deltareplay.DeltaReplayWarning")
 @pytest.mark.parametrize("kind", KINDS)
-def test_merges_on_executors(spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str) -> None:
+def test_concurrent_merges_on_executors(
+    spark: Any, delta: DeltaSpark, tmp_path: Path, kind: str
+) -> None:
     root = tmp_path / "table"
     ours, theirs = ["e0", "e1"], ["d0", "d1"]
     commits = max(2, COMMITS // 4)

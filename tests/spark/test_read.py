@@ -217,7 +217,9 @@ def test_filters_skip_files_in_every_time_zone(spark: Any, a_file_a_day: Path, z
     assert sum(opened) <= sum(in_utc) + len(ZONED)
 
 
-def test_conditions_that_depend_on_the_zone_skip_no_files(spark: Any, a_file_a_day: Path) -> None:
+def test_conditions_that_depend_on_the_zone_do_not_skip_files(
+    spark: Any, a_file_a_day: Path
+) -> None:
     with conf(spark, spark__sql__session__timeZone="Asia/Kolkata"):
         for text in ("hour(at) = 11", "CAST(at AS DATE) = '2024-03-30'", "ntz = at", "day = at"):
             result = dr_spark.read(spark, a_file_a_day, filter=text)
@@ -412,7 +414,7 @@ def test_reads_a_version_without_files(spark: Any, tmp_path: Path) -> None:
     assert dr_spark.read(spark, path, version=0).count() == 5
 
 
-def test_a_snapshot_accepts_no_version(spark: Any, tables: Any) -> None:
+def test_rejects_a_version_for_a_snapshot(spark: Any, tables: Any) -> None:
     snapshot = dr.Table(tables("plain")).snapshot(version=1)
     assert dr_spark.read(spark, snapshot).count() == snapshot.scan().count()
     with pytest.raises(dr.InvalidArgumentError, match="already has a version") as caught:

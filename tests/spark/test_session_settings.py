@@ -154,6 +154,7 @@ def test_optimized_writes(
         dr_spark.update(spark, tmp_path / "t", None, {"id": "id + 1"})
     is_on = by_table if by_session is None else by_session == "true"
     assert (written.metrics["numFiles"] < 4) == is_on
+    assert dr.Table(tmp_path / "t").snapshot().min_max("id") == (1, 1000)
 
 
 def test_user_metadata_of_commits(spark: Any, tmp_path: Path) -> None:

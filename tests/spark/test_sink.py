@@ -91,7 +91,7 @@ def test_appends_create_a_table_and_add_columns(spark: Any, tmp_path: Path) -> N
     assert uncommitted_files(path) == set()
 
 
-def test_overwritten_rows(spark: Any, tmp_path: Path) -> None:
+def test_overwrites_replace_rows(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     rows = spark.sql("SELECT id, id % 3 AS p FROM range(9)")
     put(rows, path, partitionBy="p")
@@ -117,7 +117,7 @@ def test_overwritten_rows(spark: Any, tmp_path: Path) -> None:
     assert uncommitted_files(path) == set()
 
 
-def test_the_rules_of_the_table_hold(spark: Any, tmp_path: Path) -> None:
+def test_writes_follow_the_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     listed = properties(
         enableDeletionVectors="true",
@@ -333,7 +333,7 @@ query.awaitTermination()
 
 
 @SLOW
-def test_kill_9(spark: Any, tmp_path: Path) -> None:
+def test_killed_streams_write_each_row_once(spark: Any, tmp_path: Path) -> None:
     """Wherever a process is killed, the table has each row once in the end."""
     source, path, checkpoint = tmp_path / "in", tmp_path / "t", tmp_path / "checkpoint"
     source.mkdir()

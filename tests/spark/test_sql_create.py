@@ -340,7 +340,7 @@ def test_a_name_with_a_location(spark: Any, tmp_path: Path, name: str) -> None:
     assert caught.value.code == "definition.place"
 
 
-def test_a_name_alone_is_in_the_default_location_of_the_catalog(spark: Any, name: str) -> None:
+def test_a_table_without_a_location_is_at_the_default_path(spark: Any, name: str) -> None:
     dr_spark.sql(spark, f"CREATE TABLE {name} USING delta AS SELECT id FROM range(3)")
     table = DeltaTable.forName(spark, name)
     assert rows_of(table.toDF()) == [(0,), (1,), (2,)]
@@ -506,7 +506,9 @@ def test_a_new_name_for_an_existing_table(
 
 
 @pytest.mark.parametrize("how", ["CREATE TABLE", "CREATE TABLE IF NOT EXISTS"])
-def test_a_new_name_adds_no_rows(spark: Any, tmp_path: Path, name: str, how: str) -> None:
+def test_create_as_select_rejects_the_location_of_a_table(
+    spark: Any, tmp_path: Path, name: str, how: str
+) -> None:
     path = tmp_path / "t"
     dr_spark.sql(spark, f"CREATE TABLE delta.`{path}` (id INT) USING delta")
     with pytest.raises(dr.InvalidArgumentError) as caught:

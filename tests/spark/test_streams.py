@@ -236,7 +236,7 @@ query.awaitTermination()
 
 
 @pytest.mark.skipif(not os.environ.get("DELTAREPLAY_SLOW"), reason="starts Spark several times")
-def test_kill_9(spark: Any, grown: Any, tmp_path: Path) -> None:
+def test_killed_streams_read_each_row_once(spark: Any, grown: Any, tmp_path: Path) -> None:
     """Wherever a process is killed, the file sink has each row once in the end."""
     checkpoint, out = tmp_path / "checkpoint", tmp_path / "out"
     ids = [1, 2]

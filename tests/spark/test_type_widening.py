@@ -85,7 +85,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize(("type_", "value"), CHANGES)
-def test_each_change(spark: Any, tmp_path: Path, type_: str, value: str) -> None:
+def test_each_type_change(spark: Any, tmp_path: Path, type_: str, value: str) -> None:
     properties = ENABLED.format(enabled="true", more="")
     base = create_table(
         spark, tmp_path / "t", f"CREATE TABLE {{t}} (c {type_}) USING delta {properties}"
@@ -132,7 +132,7 @@ INSERTS = [
 
 
 @pytest.mark.parametrize("text", INSERTS)
-def test_insert(spark: Any, tmp_path: Path, base: Path, text: str) -> None:
+def test_inserts(spark: Any, tmp_path: Path, base: Path, text: str) -> None:
     text = "INSERT WITH SCHEMA EVOLUTION " + text
     compare(
         spark,
@@ -177,7 +177,7 @@ def merged_into(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Callabl
 @pytest.mark.parametrize(
     ("clauses", "more"), pairs(CLAUSES, ["", ", 'delta.enableDeletionVectors' = 'true'", FEED])
 )
-def test_merge(
+def test_merges(
     spark: Any, tmp_path: Path, merged_into: Callable[[str], Path], clauses: str, more: str
 ) -> None:
     base = merged_into(more)
@@ -241,7 +241,7 @@ def test_partitions_and_mapped_columns(spark: Any, tmp_path: Path) -> None:
     assert read.collect() == [(3000000000, 3000000000)]
 
 
-def test_a_stream(spark: Any, tmp_path: Path, base: Path) -> None:
+def test_a_stream_widens_columns(spark: Any, tmp_path: Path, base: Path) -> None:
     spark.sql(WIDE).write.parquet(str(tmp_path / "rows"))
     rows = spark.readStream.schema(spark.sql(WIDE).schema).parquet(str(tmp_path / "rows"))
     dr_spark.register(spark)

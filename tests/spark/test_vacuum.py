@@ -65,7 +65,7 @@ def theirs(spark: Any, path: Path, hours: int) -> set[str]:
 
 
 @pytest.mark.parametrize("hours", [0, 24 * 7])
-def test_it_finds_the_same_files_as_vacuum(spark: Any, old: Path, hours: int) -> None:
+def test_finds_the_same_files_as_delta_spark(spark: Any, old: Path, hours: int) -> None:
     retention = datetime.timedelta(hours=hours)
     ours = dr.Table(old).vacuum(retention, force=True)
     assert ours.dry_run

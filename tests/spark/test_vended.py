@@ -73,7 +73,7 @@ def test_spark_works_with_vended_credentials_and_shows_none(tmp_path: Path, kind
     assert secrets_in(displayed) == []
 
 
-def test_classes_of_unity_catalog_renew_them(tmp_path: Path) -> None:
+def test_classes_of_unity_catalog_renew_credentials(tmp_path: Path) -> None:
     result, displayed = run("renewing", tmp_path)
 
     assert result["first"] == result["later"] == list(range(12))

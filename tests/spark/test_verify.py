@@ -93,7 +93,9 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 
 @pytest.mark.parametrize("case", DAMAGE)
-def test_the_same_findings(spark: Any, sound: Path, tmp_path: Path, case: str) -> None:
+def test_has_the_findings_of_table_verify(
+    spark: Any, sound: Path, tmp_path: Path, case: str
+) -> None:
     damage, codes = DAMAGE[case]
     path = tmp_path / "t %"
     shutil.copytree(sound, path)

@@ -154,7 +154,7 @@ def test_a_partition_column_has_a_type(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "how"), pairs(["'x'", "NULL", "array(NULL)", "array(1)"], ["function", "format"])
 )
-def test_later_rows(spark: Any, tmp_path: Path, value: str, how: str) -> None:
+def test_appended_rows(spark: Any, tmp_path: Path, value: str, how: str) -> None:
     base = tmp_path / "base"
     created(spark, "delta", NEW[0])(base)
     rows = spark.sql(f"SELECT 2 AS k, {value} AS n")

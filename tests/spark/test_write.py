@@ -119,7 +119,7 @@ def test_every_type_partitioned_or_not(spark: Any, tmp_path: Path) -> None:
     assert directories(tmp_path / "flat")[0].isalnum()
 
 
-def test_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
+def test_writes_follow_the_rules_of_the_table(spark: Any, tmp_path: Path) -> None:
     from delta.tables import DeltaTable
 
     path = tmp_path / "ruled"
@@ -206,7 +206,7 @@ def test_rows_are_replaced_as_by_delta_spark(spark: Any, tmp_path: Path, feature
     )
 
 
-def test_replaced_rows(spark: Any, tmp_path: Path) -> None:
+def test_partial_overwrites(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "replaced"
 
     def frame(*rows: tuple[int, str]) -> Any:
@@ -258,7 +258,7 @@ def test_replaced_rows(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vectors", ["false", "true"] if NIGHTLY else ["true"])
-def test_no_change_makes_no_version(spark: Any, tmp_path: Path, vectors: str) -> None:
+def test_writes_without_changes_commit_nothing(spark: Any, tmp_path: Path, vectors: str) -> None:
     """As in delta-spark, which writes the same DataFrames."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     rows = spark.range(10).selectExpr("id", "id % 2 AS p").coalesce(1)

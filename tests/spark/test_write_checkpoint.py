@@ -114,13 +114,13 @@ def local_executors(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_equals_a_checkpoint_of_one_process(
+def test_equals_a_checkpoint_of_one_process(
     local_executors: Any, tmp_path: Path, kind: str | None
 ) -> None:
     check_same_checkpoint(local_executors, tmp_path, kind)
 
 
-def test_executors_write_the_same(spark: Any, tmp_path: Path) -> None:
+def test_executors_write_the_same_checkpoint(spark: Any, tmp_path: Path) -> None:
     check_same_checkpoint(spark, tmp_path, "v2-parquet")
 
 
@@ -217,7 +217,7 @@ def test_a_failed_job_leaves_sidecars_that_cleanup_removes(spark: Any, tmp_path:
     assert dr.Table(log.uri).snapshot().files(columns=["path"]).num_rows == before
 
 
-def test_delta_spark_reads_it_and_continues(spark: Any, tmp_path: Path) -> None:
+def test_delta_spark_reads_the_checkpoint_and_continues(spark: Any, tmp_path: Path) -> None:
     name = f"delta.`{tmp_path / 't'}`"
     spark.sql(
         f"CREATE TABLE {name} (id LONG, day STRING) USING delta PARTITIONED BY (day) TBLPROPERTIES "
