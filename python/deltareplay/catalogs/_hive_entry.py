@@ -48,8 +48,8 @@ class HiveEntry:
         location: Spark invents the location of tables outside the warehouse.
 
         Raises:
-            TableNotFoundError: ``catalog.not_delta``: it is not a Delta table, or a manifest of
-                one; ``catalog.no_location``: there is no location.
+            TableNotFoundError: ``catalog.not_delta``: it is not a Delta table, or lists the files
+                of one; ``catalog.no_location``: there is no location.
 
         >>> parameters = {"spark.sql.sources.provider": "delta"}
         >>> HiveEntry("sales.orders", location="s3a://lake/a%b", parameters=parameters).root()

@@ -267,7 +267,7 @@ def _definitions(table: Table, start: int) -> Iterator[tuple[int, str]]:
             yield row["version"], row["metaData"]["schemaString"]
 
 
-#: The ``look_ahead`` of a scan of which only a few rows are read.
+#: The ``look_ahead`` of a scan that reads only a few rows.
 _LOOK_AHEAD = 1 << 20
 
 

@@ -184,7 +184,7 @@ def _format(value: float) -> str:
 
 
 def share(part: float, whole: float) -> Html:
-    """Return a bar as wide as a share, for cells of tables with the number beside it."""
+    """Return a bar as wide as a share, for cells of tables."""
     width = 100 * min(max(part / whole, 0.0), 1.0) if whole else 0.0
     return tag(
         "svg",

@@ -395,7 +395,7 @@ def _add_condition(parser: Parser, references: list[TableReference], level: _Lev
 
 
 def _table(parser: Parser, *, may_have_alias: bool) -> TableReference | None:
-    """Parse a table up to its alias; return None if it is no table."""
+    """Parse a table up to its alias; return None if something else comes next."""
     start = parser.token.start
     name = parser.name()
     changes = None

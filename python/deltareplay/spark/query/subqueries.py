@@ -1,4 +1,4 @@
-"""Delta tables in subqueries of conditions and values, which Spark parses by itself."""
+"""Delta tables in subqueries of conditions and values, which Spark parses."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Sql(str):
     Token(kind='symbol', text=',', start=1, end=2)
     """
 
-    #: The texts of which it is the concatenation, if it was made by ``joined``.
+    #: The texts that ``joined`` has concatenated.
     pieces: tuple[Sql, ...] = ()
     #: The text that it is a part of, and its index in that text.
     source: Sql | None = None

@@ -188,7 +188,7 @@ def _partition_value(directory: str) -> str | None:
     return None if directory == _NULL else directory.removeprefix(_PREFIX)
 
 
-#: Settings of the session that determine how Spark writes files; they are no options of a write.
+#: Settings that determine how Spark writes files, and that are not options of a write.
 _SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.writeLegacyFormat": "false",
