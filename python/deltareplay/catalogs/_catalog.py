@@ -18,7 +18,7 @@ class Credentials:
     Attributes:
         storage_options: Storage options, which override those of ``Table``.
         expires_at: Milliseconds since the epoch, UTC; None if they do not expire. They are renewed
-            a minute before.
+            a minute before, or halfway if they last less than two minutes.
 
     >>> Credentials({"aws_session_token": "secret"}, expires_at=1_800_000_000_000)
     Credentials(expires_at=1800000000000)

@@ -55,7 +55,7 @@ class HiveMetastore:
         self._timeout = timeout
 
     def locate(self, name: str) -> Located:
-        """Find a table: one connection, one request.
+        """Find a table: one connection with one request, or two before Hive 2.3.
 
         Args:
             name: ``schema.table``, or ``catalog.schema.table`` where the metastore has catalogs

@@ -55,12 +55,12 @@ Filter = Annotated[
 ]
 #: Functions for the current time.
 _CLOCK = re.compile(r"\b(now|curdate|current_date|current_timestamp)\b", re.IGNORECASE)
-#: The default number of rows printed for a person.
+#: The default number of rows printed as text.
 SCREEN_ROWS = 50
 Limit = Annotated[
     int | None,
     typer.Option(
-        "--limit", "-n", min=0, help=f"How many; 0: all. Default: all, on a terminal {SCREEN_ROWS}."
+        "--limit", "-n", min=0, help=f"How many; 0: all. Default: {SCREEN_ROWS} as text, else all."
     ),
 ]
 Columns = Annotated[
