@@ -433,6 +433,14 @@ def test_many_time_buckets_become_wider() -> None:
     assert bars[0][0] == 0
 
 
+def test_times_of_a_century_fit_into_one_histogram() -> None:
+    times = Times(("files",))
+    times.add(pa.array([0, 2**62], pa.int64()), {"files": pa.array([1.0, 1.0])})
+    bars = times.bars(60)
+    assert len(bars) <= 60
+    assert bars[0][1] == bars[-1][1] == [1.0]
+
+
 def test_sizes_of_every_magnitude_fit_into_one_histogram() -> None:
     sizes = Sizes()
     sizes.add_sizes(pa.array([0.0, 1.0, 2.0**62, 1024.0, 1024.0]))

@@ -1,4 +1,4 @@
-"""Columns that replace those of a table with column mapping: their ids, and the changes."""
+"""Columns that replace those of a table with column mapping: their ids, and the change feed."""
 
 from __future__ import annotations
 

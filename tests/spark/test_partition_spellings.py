@@ -1,4 +1,4 @@
-"""Partitions to overwrite whose values other writers spell differently in the log.
+"""Overwrites of partitions whose values another writer spells differently in the log.
 
 As in delta-spark 4.4 (delta-io/delta issue 6544), all ways compare values, not texts.
 """

@@ -1,4 +1,4 @@
-"""The rows that delta-spark reads, by ``deltareplay.spark.read`` without Python and by the core."""
+"""``deltareplay.spark.read``, without Python, and the core read the same rows as delta-spark."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows that replace matching ones, compared with delta-spark's ``replaceUsing``, ``replaceOn``.
 
-delta-spark 4.4 has these options in ``df.write``. Spark 4.2 does not have the statements, so that
-they are compared with the same options. Each test writes copies of one table.
+delta-spark 4.4 has these options in ``df.write``. Spark 4.2 does not have the statements, so they
+are compared with the options. Each test writes copies of one table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``deltareplay.spark.write``: delta-spark and we read the same from it."""
+"""``deltareplay.spark.write``: delta-spark and this package read the same from its tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that deltareplay creates and commits to: delta-spark reads them, and commits on top."""
+"""Tables that deltareplay creates and commits to: delta-spark reads them, and commits to them."""
 
 from __future__ import annotations
 
