@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from support import logs
 from support.memory_catalog import MemoryCatalog
 
@@ -14,6 +15,13 @@ from deltareplay.catalogs import RatifiedCommit
 
 FEATURES = ("catalogManaged", "vacuumProtocolCheck", "inCommitTimestamp")
 SCHEMA = logs.schema(id="long")
+ENABLED = {"delta.feature.catalogManaged": "supported"}
+
+
+def created(root: Path, catalog: MemoryCatalog, **properties: str) -> dr.Table:
+    """Create a table that the catalog manages."""
+    schema = pa.schema([("id", pa.int64())])
+    return dr.create_table(root, schema, properties=ENABLED | properties, catalog=catalog)
 
 
 class Managed:

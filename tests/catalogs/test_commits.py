@@ -13,19 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from catalogs.managed import Managed, info, paths
+from catalogs.managed import ENABLED, Managed, created, info, paths
 from support import logs
 from support.memory_catalog import MemoryCatalog
 
 import deltareplay as dr
 from deltareplay.catalogs import LogTail, Ratification, StagedCommit
-
-ON = {"delta.feature.catalogManaged": "supported"}
-
-
-def created(root: Path, catalog: MemoryCatalog, **properties: str) -> dr.Table:
-    schema = pa.schema([("id", pa.int64())])
-    return dr.create_table(root, schema, properties=ON | properties, catalog=catalog)
 
 
 def ids(table: dr.Table) -> list[int]:
@@ -321,7 +314,7 @@ def test_a_table_is_handed_over_and_taken_back(tmp_path: Path) -> None:
     table.append({"id": [2]})
     assert catalog.staged == {}
 
-    table.set_properties(ON | {"delta.enableInCommitTimestamps": "true"})
+    table.set_properties(ENABLED | {"delta.enableInCommitTimestamps": "true"})
     assert catalog.max_version == 2
     table.append({"id": [3]})
     assert sorted(catalog.staged) == [3]
@@ -337,12 +330,12 @@ def test_a_table_is_handed_over_and_taken_back(tmp_path: Path) -> None:
 def test_enabling_requires_a_catalog_and_timestamps(tmp_path: Path) -> None:
     dr.write(tmp_path, {"id": [1]})
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        dr.Table(tmp_path).set_properties(ON)
+        dr.Table(tmp_path).set_properties(ENABLED)
     assert caught.value.code == "catalog.required"
 
     table = dr.Table(tmp_path, catalog=MemoryCatalog())
     with pytest.raises(dr.InvalidArgumentError) as invalid:
-        table.set_properties(ON | {"delta.enableInCommitTimestamps": "false"})
+        table.set_properties(ENABLED | {"delta.enableInCommitTimestamps": "false"})
     assert invalid.value.code == "catalog.in_commit_timestamps"
 
 
@@ -356,7 +349,7 @@ class RefusingCatalog(MemoryCatalog):
 def test_a_catalog_that_refuses_to_take_over_leaves_tables_unchanged(tmp_path: Path) -> None:
     dr.write(tmp_path / "old", {"id": [1]})
     old = dr.Table(tmp_path / "old", catalog=RefusingCatalog())
-    on = ON | {"delta.enableInCommitTimestamps": "true"}
+    on = ENABLED | {"delta.enableInCommitTimestamps": "true"}
 
     for work in (
         lambda: old.set_properties(on),

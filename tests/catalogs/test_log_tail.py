@@ -9,9 +9,8 @@ import pickle
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from catalogs.managed import Managed, info, paths
+from catalogs.managed import Managed, created, info, paths
 from support import logs
 from support.memory_catalog import MemoryCatalog
 
@@ -161,12 +160,6 @@ def test_changes_and_streams_see_the_catalogs_commits(tmp_path: Path) -> None:
     stream = table.follow(starting_version=0, read_change_feed=True, available_now=True)
     assert sum(batch.data.num_rows for batch in stream) == 3
     assert table.snapshot(version=1).diff(table.snapshot()).versions == (1, 2)
-
-
-def created(root: Path, catalog: MemoryCatalog) -> dr.Table:
-    schema = pa.schema([("id", pa.int64())])
-    properties = {"delta.feature.catalogManaged": "supported"}
-    return dr.create_table(root, schema, properties=properties, catalog=catalog)
 
 
 # -- invalid responses
