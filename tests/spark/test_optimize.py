@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spark.support.comparison import rows_of
 from spark.support.tiers import NIGHTLY, pairs
 from spark.support.written import conf, properties
 
@@ -45,11 +46,6 @@ def both(spark: Any, tmp_path: Path, *given: Any, **more: Any) -> tuple[Path, Pa
     filled(spark, theirs, *given, **more)
     shutil.copytree(theirs, ours)
     return theirs, ours
-
-
-def rows_of(spark: Any, path: Path, *extra: str) -> list[str]:
-    frame = spark.read.format("delta").load(str(path))
-    return sorted(map(str, frame.select("*", *extra).collect()))
 
 
 def last(path: Path) -> dict[str, Any]:

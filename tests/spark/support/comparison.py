@@ -19,16 +19,21 @@ def create_table(spark: Any, path: Path, *statements: str) -> Path:
     return path
 
 
+def rows_of(spark: Any, path: Path, *more: str) -> list[str]:
+    """Return the rows that delta-spark reads, with more expressions, as sorted text."""
+    frame = spark.read.format("delta").load(str(path))
+    return sorted(map(str, frame.select("*", *more).collect()))
+
+
 def state_of(spark: Any, path: Path) -> tuple[Any, ...]:
     """Return columns with metadata, rows, operation and configuration of the newest version."""
     if not dr.is_table(path):
         return ("no table",)
     snapshot = dr.Table(path).snapshot()
-    rows = spark.read.format("delta").load(str(path)).collect()
     [last] = dr.Table(path).history(1).select(["operation"]).to_pylist()
     return (
         json.loads(snapshot.schema_json)["fields"],
-        sorted(map(str, rows)),
+        rows_of(spark, path),
         last["operation"],
         snapshot.metadata.partition_columns,
         _chosen(snapshot.properties),
