@@ -73,7 +73,8 @@ def read(
             large to broadcast (``spark.vectors``); or Spark cannot use the credentials that the
             catalog vends (``spark.credentials``), or would log them (``spark.redaction``).
         TableNotFoundError: There is no table at the path, or of the name.
-        VersionNotFoundError: The table does not have the version, or none so old.
+        VersionNotFoundError: The table does not have the version, or has none at or before the
+            timestamp.
         CorruptTableError: The log or a deletion vector is damaged.
 
     >>> read(spark, rows, filter="id > 1", columns=["name"]).show()  # doctest: +SKIP

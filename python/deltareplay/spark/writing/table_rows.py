@@ -90,7 +90,7 @@ def _logical(
         else:
             columns.append(default(df.sparkSession, field).alias(field.name))
     rows = df.select(*columns, *extra_columns)
-    # Spark takes other names than those of the rows' columns for variables of the session
+    # Spark takes a name that is not a column of the rows for a variable of the session
     usable = [field.name for field in fields if field not in generated]
     for field in generated:
         value = log_expressions.generated(df.sparkSession, field, usable)
