@@ -67,7 +67,9 @@ def test_a_column_with_a_dot_is_set(spark: Any, tmp_path: Path) -> None:
     assert left(spark, tmp_path) == [(9, 3)]
 
 
-@pytest.mark.skipif(SESSION == "connect", reason="no plan shows a client what a union hides")
+@pytest.mark.skipif(
+    SESSION == "connect", reason="only classic Spark has the hidden column of a union"
+)
 def test_rows_have_file_metadata(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     dr_spark.write(
