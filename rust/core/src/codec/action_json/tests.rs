@@ -42,7 +42,7 @@ fn metadata_of_the_deep_dive() {
 }
 
 #[test]
-fn nulls_are_absent_and_unknown_keys_are_passed_over() {
+fn nulls_and_unknown_keys_are_ignored() {
     let metadata = metadata_from_json(
         r#"{"id":"t","name":null,"description":"d","format":{"provider":"parquet","options":null,"x":[1]},
            "schemaString":null,"partitionColumns":null,"configuration":null,"createdTime":null,"later":{"a":[{}]}}"#,
@@ -57,7 +57,7 @@ fn nulls_are_absent_and_unknown_keys_are_passed_over() {
 }
 
 #[test]
-fn values_without_quotes_are_taken_as_their_text() {
+fn unquoted_map_values_are_read_as_text() {
     let metadata = metadata_from_json(
         r#"{"id":"t","configuration":{"a":10,"b":true,"c":null,"d":"x","e":-1,"f":1.0}}"#,
     )
@@ -75,8 +75,8 @@ fn values_without_quotes_are_taken_as_their_text() {
 }
 
 #[test]
-fn protocols_with_and_without_lists() {
-    // from the "Deep Dive: Delta Log" document, then the protocol's own shape
+fn protocols_with_and_without_feature_lists() {
+    // the protocol of the "Deep Dive: Delta Log" document
     let old = protocol_from_json(r#"{"minReaderVersion":1,"minWriterVersion":2}"#).unwrap();
     assert_eq!(
         old,
@@ -123,8 +123,11 @@ fn transactions_and_domains() {
         r#"{"rowIdHighWaterMark":9007199254740993}"#
     );
     assert!(!domain.removed);
-    let gone = domain_metadata_from_json(r#"{"domain":"d","removed":true}"#).unwrap();
-    assert_eq!((gone.removed, gone.configuration.as_str()), (true, ""));
+    let tombstone = domain_metadata_from_json(r#"{"domain":"d","removed":true}"#).unwrap();
+    assert_eq!(
+        (tombstone.removed, tombstone.configuration.as_str()),
+        (true, "")
+    );
 }
 
 #[test]

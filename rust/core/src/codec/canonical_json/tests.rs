@@ -18,7 +18,7 @@ fn example_of_the_protocol() {
 }
 
 #[test]
-fn rules_one_by_one() {
+fn canonical_text_follows_the_rules_of_the_protocol() {
     for (json, text) in [
         // literals and numbers are kept as written
         (
@@ -38,7 +38,7 @@ fn rules_one_by_one() {
         // empty objects and arrays have no entry
         (r#"{"a":{},"b":[],"c":[[],{}],"d":1}"#, r#""d"=1"#),
         ("{}", ""),
-        // a name sorts before its extensions
+        // a name sorts before longer names that begin with it
         (r#"{"ab":1,"a":{"b":2}}"#, r#""a"+"b"=2,"ab"=1"#),
     ] {
         assert_eq!(canonical(json), text, "{json}");
@@ -47,7 +47,7 @@ fn rules_one_by_one() {
 
 /// With more than ten elements, the two orders differ for `+1=` and `+10=`.
 #[test]
-fn either_order_is_taken() {
+fn checksums_of_both_sort_orders_match() {
     let json = format!(r#"{{"a":[{}]}}"#, ["0"; 11].join(","));
     let form = CanonicalJson::parse(&json, "x").unwrap();
     let indices = |order: [usize; 11]| order.map(|index| format!("\"a\"+{index}=0")).join(",");
@@ -60,7 +60,7 @@ fn either_order_is_taken() {
 
 /// RFC 1321, A.5.
 #[test]
-fn md5_of_its_own_test_suite() {
+fn md5_of_the_rfc_test_suite() {
     assert_eq!(md5_hex(""), "d41d8cd98f00b204e9800998ecf8427e");
     assert_eq!(
         md5_hex("message digest"),
@@ -69,7 +69,7 @@ fn md5_of_its_own_test_suite() {
 }
 
 #[test]
-fn bad_files_are_refused_with_their_place() {
+fn invalid_json_is_refused_with_its_offset() {
     for json in [
         "",
         "[]",
@@ -90,7 +90,7 @@ fn bad_files_are_refused_with_their_place() {
 }
 
 #[test]
-fn long_paths_for_many_leaves_are_refused() {
+fn a_canonical_form_over_64_mib_is_refused() {
     let json = format!(r#"{{"{}":[{}1]}}"#, "k".repeat(1 << 20), "1,".repeat(1_000));
     let error = CanonicalJson::parse(&json, "x").err().unwrap();
     assert!(error.to_string().contains("64 MiB"), "{error}");

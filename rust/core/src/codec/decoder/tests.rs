@@ -23,7 +23,7 @@ fn own_panic() -> Result<Duration> {
 }
 
 #[test]
-fn panics_become_errors_and_only_those_of_this_crate_are_printed() {
+fn decoder_panics_become_errors_and_external_ones_are_not_printed() {
     let previous = panic::take_hook();
     panic::set_hook(Box::new(|_| PRINTED.set(PRINTED.get() + 1)));
     hide_decoder_panics();

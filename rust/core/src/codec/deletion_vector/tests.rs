@@ -49,6 +49,7 @@ const FILES: [(&[u64], &str); 7] = [
     (&[], "01 0000000c d1d33964 0000000000000000 bf18480c"),
 ];
 
+/// Rows, their inline text, and the size of the bitmap in bytes.
 const INLINE: [(&[u64], &str, u32); 4] = [
     (&[0], "^Bg9^0rr910000000000iXQKl0rr91000005c8Xg00000", 34),
     (&[0, 1], "^Bg9^0rr910000000000iXQKl0rr91000315c8Xg00031", 36),
@@ -64,12 +65,26 @@ const INLINE: [(&[u64], &str, u32); 4] = [
     ),
 ];
 
-fn of(rows: &[u64]) -> DeletionVector {
-    DeletionVector::from_rows(rows.iter().copied()).unwrap()
+fn vector_of<'a>(rows: impl IntoIterator<Item = &'a u64>) -> DeletionVector {
+    DeletionVector::from_rows(rows.into_iter().copied()).unwrap()
 }
 
 fn rows_of(vector: &DeletionVector) -> Vec<u64> {
     vector.ranges().flatten().collect()
+}
+
+/// Encodes a bitmap of `count` run containers with the same content.
+fn run_containers(count: u16, container: &[u8]) -> Vec<u8> {
+    let mut bytes = hex("d1d33964 0100000000000000 00000000");
+    bytes.extend((12_347 | u32::from(count - 1) << 16).to_le_bytes());
+    bytes.extend(vec![0xFF; usize::from(count) / 8]);
+    for key in 0..count {
+        bytes.extend(key.to_le_bytes());
+        bytes.extend([0xFF; 2]);
+    }
+    bytes.extend(vec![0; usize::from(count) * 4]);
+    bytes.extend(container.repeat(count.into()));
+    bytes
 }
 
 #[test]
@@ -78,14 +93,14 @@ fn files_of_the_reference_are_read_and_written() {
         let file = hex(text);
         let vector = DeletionVector::decode_file(&file, None).unwrap();
         assert_eq!(rows_of(&vector), rows);
-        assert_eq!(vector, of(rows));
+        assert_eq!(vector, vector_of(rows));
         assert_eq!(vector.len(), rows.len() as u64);
         assert_eq!(vector.max(), rows.last().copied());
         assert_eq!(vector.min(), rows.first().copied());
         if rows != [1 << 32] {
-            // keys without rows may be omitted, and are
+            // that file has an empty bitmap for the first key, which this encoder omits
             let mut packed = FileBuilder::new([0; 16], "");
-            packed.push(&of(rows)).unwrap();
+            packed.push(&vector_of(rows)).unwrap();
             assert_eq!(packed.finish(), file, "{rows:?}");
         }
     }
@@ -108,8 +123,8 @@ fn inline_vectors_are_read_and_written() {
             .unwrap()
             .is_empty()
     );
-    let lies = DeletionVector::decode_inline("", 0, Some(1)).unwrap_err();
-    assert_eq!(lies.code(), "dv.cardinality");
+    let error = DeletionVector::decode_inline("", 0, Some(1)).unwrap_err();
+    assert_eq!(error.code(), "dv.cardinality");
 }
 
 #[test]
@@ -125,34 +140,29 @@ fn the_native_layout_is_read() {
     // it can be combined and encoded like any other
     assert_eq!(
         vector.encode().unwrap(),
-        of(&rows_of(&vector)).encode().unwrap()
+        vector_of(&rows_of(&vector)).encode().unwrap()
     );
     assert_eq!(
-        vector.difference(&of(&[1 << 32])).unwrap(),
-        of(&[(1 << 32) + 1])
+        vector.difference(&vector_of(&[1 << 32])).unwrap(),
+        vector_of(&[(1 << 32) + 1])
     );
 }
 
 #[test]
 fn runs_stay_runs_when_they_are_combined() {
     // adjacent runs, a short one first in each of 4,000 containers: 8 KiB each as bitmaps
-    let count = 4_000_u32;
-    let mut bytes = hex("d1d33964 0100000000000000 00000000");
-    bytes.extend((12_347 | (count - 1) << 16).to_le_bytes());
-    bytes.extend(vec![0xFF; count as usize / 8]);
-    (0..4_000_u16).for_each(|key| {
-        bytes.extend(key.to_le_bytes());
-        bytes.extend([0xFF; 2]);
-    });
-    bytes.extend(vec![0; count as usize * 4]);
-    (0..count).for_each(|_| bytes.extend([3, 0, 0, 0, 0, 0, 2, 0, 99, 0, 102, 0, 0x98, 0xFF]));
+    let runs = [3, 0, 0, 0, 0, 0, 2, 0, 99, 0, 102, 0, 0x98, 0xFF];
+    let bytes = run_containers(4_000, &runs);
     let vector = DeletionVector::decode(&bytes, None).unwrap();
     let set = vector.set();
     assert!(
         set.bitmaps()
             .all(|(_, map)| map.statistics().n_bitset_containers == 0)
     );
-    assert_eq!(vector.union(&of(&[1])).unwrap().len(), vector.len() + 1);
+    assert_eq!(
+        vector.union(&vector_of(&[1])).unwrap().len(),
+        vector.len() + 1
+    );
     let encoded = vector.encode().unwrap();
     assert!(RoaringTreemap::deserialize_from(&encoded[4..]).is_ok());
     assert_eq!(
@@ -162,14 +172,14 @@ fn runs_stay_runs_when_they_are_combined() {
 }
 
 #[test]
-fn the_example_of_the_protocol_is_an_obsolete_layout() {
+fn the_obsolete_layout_of_the_protocol_example_is_refused() {
     let text = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L";
     let error = DeletionVector::decode_inline(text, 40, Some(6)).unwrap_err();
     assert_eq!(error.code(), "dv.magic");
 }
 
 #[test]
-fn paths_are_the_protocols() {
+fn locations_follow_the_protocol() {
     for (text, path) in [
         (
             "ab^-aqEH.-t@S}K{vb[*k^",
@@ -223,7 +233,11 @@ fn paths_are_the_protocols() {
 
 #[test]
 fn packed_vectors_are_read_back() {
-    let vectors = [of(&[1, 2, 3]), of(&[]), of(&[0, 70_000, 1 << 40])];
+    let vectors = [
+        vector_of(&[1, 2, 3]),
+        vector_of(&[]),
+        vector_of(&[0, 70_000, 1 << 40]),
+    ];
     let mut file = FileBuilder::new(*b"0123456789abcdef", "ab");
     assert!(file.is_empty());
     let descriptors: Vec<_> = vectors
@@ -249,12 +263,12 @@ fn packed_vectors_are_read_back() {
 
 #[test]
 fn rows_out_of_range_are_refused() {
-    assert_eq!(of(&[ROWS_END - 1]).max(), Some(ROWS_END - 1));
+    assert_eq!(vector_of(&[ROWS_END - 1]).max(), Some(ROWS_END - 1));
     for row in [ROWS_END, u64::MAX] {
         let error = DeletionVector::from_rows([1, row]).unwrap_err();
         assert_eq!(error.code(), "dv.row_range");
     }
-    let vector = of(&[3, 99]);
+    let vector = vector_of(&[3, 99]);
     vector.check_within(100).unwrap();
     assert_eq!(
         vector.check_within(99).unwrap_err().code(),
@@ -264,9 +278,9 @@ fn rows_out_of_range_are_refused() {
 }
 
 #[test]
-fn runs_that_fill_chunks_are_one_range() {
+fn a_run_across_containers_is_one_range() {
     let rows: Vec<u64> = (65_000..300_000).collect();
-    let vector = of(&rows);
+    let vector = vector_of(&rows);
     assert_eq!(vector.ranges().collect::<Vec<_>>(), [65_000..300_000]);
     assert_eq!(
         vector.live_ranges(0..400_000),
@@ -277,18 +291,9 @@ fn runs_that_fill_chunks_are_one_range() {
 }
 
 #[test]
-fn too_many_rows_for_an_array_are_refused_before_they_are_made() {
-    // 40,000 containers, each filled by one run: 2.6 thousand million rows in 440 kB
-    let count = 40_000_u32;
-    let mut bytes = hex("d1d33964 0100000000000000 00000000");
-    bytes.extend((12_347 | (count - 1) << 16).to_le_bytes());
-    bytes.extend(vec![0xFF; count as usize / 8]);
-    (0..40_000_u16).for_each(|key| {
-        bytes.extend(key.to_le_bytes());
-        bytes.extend([0xFF; 2]);
-    });
-    bytes.extend(vec![0; count as usize * 4]);
-    (0..count).for_each(|_| bytes.extend([1, 0, 0, 0, 0xFF, 0xFF]));
+fn rows_beyond_the_limit_of_an_array_are_refused() {
+    // 40,000 containers, each filled by one run: 2.6 billion rows in 565 kB
+    let bytes = run_containers(40_000, &[1, 0, 0, 0, 0xFF, 0xFF]);
     let vector = DeletionVector::decode(&bytes, None).unwrap();
     assert_eq!(vector.len(), 40_000 << 16);
     assert_eq!(vector.rows().unwrap_err().code(), "dv.too_many_rows");
@@ -304,30 +309,26 @@ fn some_rows() -> impl Strategy<Value = BTreeSet<u64>> {
         Just((1 << 32) - 300),
         Just(5 << 40)
     ];
-    let clump = prop_oneof![
+    let cluster = prop_oneof![
         proptest::collection::vec(0_u64..200, 0..20),
         proptest::collection::vec(0_u64..70_000, 0..300),
         (0_u64..3000, 1_u64..70_000).prop_map(|(start, len)| (start..start + len).collect()),
         (1_u64..4).prop_map(|step| (0..20_000).map(|row| row * step).collect()),
     ];
-    proptest::collection::vec((base, clump), 0..4).prop_map(|clumps| {
-        let rows = clumps
+    proptest::collection::vec((base, cluster), 0..4).prop_map(|clusters| {
+        let rows = clusters
             .into_iter()
             .flat_map(|(base, rows)| rows.into_iter().map(move |row| base + row));
         rows.collect()
     })
 }
 
-fn vector(rows: &BTreeSet<u64>) -> DeletionVector {
-    DeletionVector::from_rows(rows.iter().copied()).unwrap()
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_encoded_comes_back(rows in some_rows()) {
-        let vector = vector(&rows);
+    fn encoded_vectors_decode_to_the_same_rows(rows in some_rows()) {
+        let vector = vector_of(&rows);
         prop_assert_eq!(vector.len(), rows.len() as u64);
         let bytes = vector.encode().unwrap();
         let decoded = DeletionVector::decode(&bytes, Some(vector.len())).unwrap();
@@ -335,13 +336,13 @@ proptest! {
         prop_assert!(decoded.ranges().flatten().eq(rows.iter().copied()));
         prop_assert_eq!(decoded.encode().unwrap(), bytes);
         let inline = vector.encode_inline().unwrap();
-        let again = DeletionVector::decode_inline(inline.path_or_inline(), inline.size_in_bytes(), Some(inline.cardinality()));
-        prop_assert_eq!(again.unwrap(), vector);
+        let decoded_inline = DeletionVector::decode_inline(inline.path_or_inline(), inline.size_in_bytes(), Some(inline.cardinality()));
+        prop_assert_eq!(decoded_inline.unwrap(), vector);
     }
 
     #[test]
-    fn another_implementation_agrees(rows in some_rows(), runs in any::<bool>()) {
-        let ours = vector(&rows);
+    fn encoding_is_compatible_with_roaring(rows in some_rows(), runs in any::<bool>()) {
+        let ours = vector_of(&rows);
         let theirs = RoaringTreemap::deserialize_from(&ours.encode().unwrap()[4..]).unwrap();
         prop_assert!(theirs.iter().eq(rows.iter().copied()));
         let mut theirs = RoaringTreemap::from_sorted_iter(rows.iter().copied()).unwrap();
@@ -355,8 +356,8 @@ proptest! {
     }
 
     #[test]
-    fn sets_are_sets(left in some_rows(), right in some_rows()) {
-        let (a, b) = (vector(&left), vector(&right));
+    fn set_operations_match_those_of_btree_sets(left in some_rows(), right in some_rows()) {
+        let (a, b) = (vector_of(&left), vector_of(&right));
         for (result, expected) in [
             (a.union(&b).unwrap(), left.union(&right).copied().collect::<BTreeSet<_>>()),
             (a.intersection(&b).unwrap(), left.intersection(&right).copied().collect()),
@@ -364,7 +365,7 @@ proptest! {
         ] {
             prop_assert_eq!(result.len(), expected.len() as u64);
             prop_assert!(result.ranges().flatten().eq(expected.iter().copied()));
-            prop_assert_eq!(&result, &vector(&expected));
+            prop_assert_eq!(&result, &vector_of(&expected));
             let decoded = DeletionVector::decode(&result.encode().unwrap(), None).unwrap();
             prop_assert_eq!(decoded, result);
         }
@@ -372,8 +373,8 @@ proptest! {
     }
 
     #[test]
-    fn every_view_shows_the_same(rows in some_rows(), start in 0_u64..140_000, len in 0_u64..140_000, far in any::<bool>()) {
-        let vector = vector(&rows);
+    fn ranges_masks_and_arrays_have_the_same_rows(rows in some_rows(), start in 0_u64..140_000, len in 0_u64..140_000, far in any::<bool>()) {
+        let vector = vector_of(&rows);
         let start = if far { (1 << 32) - 70_000 + start } else { start };
         let window = start..start + len;
         let inside: Vec<u64> = rows.range(window.clone()).copied().collect();

@@ -32,7 +32,7 @@ fn names(columns: &FileColumns) -> Vec<String> {
 }
 
 #[test]
-fn either_asks_for_both() {
+fn merged_columns_cover_both() {
     let part = FileColumns::new(vec![minima(&["a"]), FileColumn::Field(FileField::Size)]);
     let path = FileColumn::Field(FileField::Path);
     let others = FileColumns::new(vec![partitions(&["p"]), path, minima(&["b"])]);
@@ -42,7 +42,7 @@ fn either_asks_for_both() {
     assert_eq!(
         names(&both),
         ["path", "size", PARTITION_VALUES, STATS],
-        "fields in the protocol's order, then what is made of them"
+        "fields in the protocol's order, then derived columns"
     );
     assert!(both.covers(&FileColumns::new(vec![minima(&["b", "a"])])));
     assert!(!both.covers(&FileColumns::new(vec![minima(&["c"])])));
@@ -51,7 +51,7 @@ fn either_asks_for_both() {
 }
 
 #[test]
-fn what_is_made_of_a_field_decodes_the_field_once() {
+fn columns_derived_from_one_field_decode_it_once() {
     let columns = FileColumns::new(vec![
         minima(&["a"]),
         FileColumn::NumRecords,
@@ -78,7 +78,7 @@ fn files(values: &[(&str, &str)]) -> RecordBatch {
 }
 
 #[test]
-fn a_value_that_is_none_of_its_type_names_the_file() {
+fn an_unparsable_partition_value_names_the_file() {
     let columns = FileColumns::new(vec![partitions(&["p"])]);
     let values = columns.of(&files(&[("a", "1"), ("b", "2")])).unwrap();
     let values = values.column(0).as_struct().column(0).clone();
@@ -92,7 +92,7 @@ fn a_value_that_is_none_of_its_type_names_the_file() {
 }
 
 #[test]
-fn a_field_that_is_not_there_is_an_error_unless_rows_may_have_less() {
+fn a_missing_field_is_an_error_or_null() {
     let columns = FileColumns::new(vec![minima(&["a"])]);
     let error = columns.of(&files(&[("a", "1")])).unwrap_err();
     assert_eq!((error.code(), error.path()), ("log.columns", None));

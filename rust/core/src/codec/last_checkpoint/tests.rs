@@ -68,24 +68,27 @@ fn every_field() {
 }
 
 /// md5sum of `"size"=12,"version"=10`.
-const TEN_TWELVE: &str = "46671811fb8cea93a9b308d15dad9338";
+const VALID_CHECKSUM: &str = "46671811fb8cea93a9b308d15dad9338";
 
 #[test]
 fn checksums_are_verified() {
     let with = |checksum: &str| format!(r#"{{"version":10,"size":12,"checksum":"{checksum}"}}"#);
-    let good = LastCheckpoint::parse(with(TEN_TWELVE).as_bytes()).unwrap();
+    let good = LastCheckpoint::parse(with(VALID_CHECKSUM).as_bytes()).unwrap();
     assert_eq!(
         good,
         LastCheckpoint {
-            checksum: Some(TEN_TWELVE.to_owned()),
+            checksum: Some(VALID_CHECKSUM.to_owned()),
             ..plain(10, 12)
         }
     );
-    let error = LastCheckpoint::parse(with(&TEN_TWELVE.replace('e', "f")).as_bytes()).unwrap_err();
+    let error =
+        LastCheckpoint::parse(with(&VALID_CHECKSUM.replace('e', "f")).as_bytes()).unwrap_err();
     assert_eq!(error.code(), "last_checkpoint.checksum");
-    let lying = with(TEN_TWELVE).replace("\"size\":12", "\"size\":13");
+    let changed = with(VALID_CHECKSUM).replace("\"size\":12", "\"size\":13");
     assert_eq!(
-        LastCheckpoint::parse(lying.as_bytes()).unwrap_err().code(),
+        LastCheckpoint::parse(changed.as_bytes())
+            .unwrap_err()
+            .code(),
         "last_checkpoint.checksum"
     );
 }

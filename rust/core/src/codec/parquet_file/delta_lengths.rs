@@ -16,19 +16,19 @@ use super::PageRules;
 use super::data_page::DataPage;
 use super::fetched::FetchedBytes;
 use super::integers::DeltaNumbers;
-use super::shares::{Share, SharedBytes};
+use super::shares::{Share, SharesBuilder};
 use crate::error::{Error, Result};
 
 /// A page must not have more strings: the decoder allocates eight bytes for each at once.
 const MAX_STRINGS: u64 = 1 << 26;
 
-/// Decompresses the pages, compares their numbers of lengths with those of their values, and their lengths with
-/// their bytes. Returns the shares of each page's strings if they are prefix-compressed (`DELTA_BYTE_ARRAY`): a
-/// page's bytes do not show their decoded size.
+/// Decompresses the pages and checks that they do not have more lengths than values. Returns for each page the shares
+/// of its strings if they are prefix-compressed (`DELTA_BYTE_ARRAY`), since the size of the page does not show their
+/// decoded size; checks that these strings do not exceed the bytes of the page.
 ///
 /// # Errors
 ///
-/// Corrupt, with the code of the rules and the byte offset of the page.
+/// Corrupt, with the code of the rules, and the byte offset if a page does not decode.
 pub(super) fn measured(
     column: &ColumnChunkMetaData,
     fetched: &FetchedBytes,
@@ -72,8 +72,8 @@ fn reader(
     Ok(reader)
 }
 
-/// Returns the decoded bytes of prefix-compressed strings, by values; no shares for others. `None` if the
-/// lengths contradict the page.
+/// Returns the shares of prefix-compressed strings, and `Some(None)` for another encoding; `None` if the lengths
+/// contradict the page.
 fn strings(page: &DataPage<'_>) -> Option<Option<Vec<Share>>> {
     let lengths = DeltaNumbers::new(page.body)?;
     if lengths.len() > page.values.min(MAX_STRINGS) {
@@ -89,14 +89,14 @@ fn strings(page: &DataPage<'_>) -> Option<Option<Vec<Share>>> {
         return None;
     }
     let mut left = DeltaNumbers::new(after)?.rest()?.len() as u64;
-    let mut shared = SharedBytes::default();
+    let mut shared = SharesBuilder::default();
     let mut previous = 0;
     for (prefix, suffix) in lengths.zip(suffixes) {
         let suffix = u64::try_from(suffix).ok()?;
         left = left.checked_sub(suffix)?;
         let prefix = u64::try_from(prefix).ok()?;
         if prefix > previous {
-            return None; // early parquet-mr continued the last string of the page before (PARQUET-246)
+            return None; // early parquet-mr continued the last string of the previous page (PARQUET-246)
         }
         previous = prefix + suffix;
         shared.add(1, previous);

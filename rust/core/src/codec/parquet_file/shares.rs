@@ -18,7 +18,8 @@ pub(super) struct Share {
     pub(super) bytes: u64,
 }
 
-/// A measured share ends at this number of bytes, or at this part of all bytes before it: there are never many.
+/// A measured share ends at `SHARE_BYTES`, or at 1 / `SHARE_PART` of all bytes before it if that is more, so that
+/// there are few shares.
 const SHARE_BYTES: u64 = 1 << 20;
 const SHARE_PART: u64 = 1 << 10;
 
@@ -31,7 +32,7 @@ pub(super) fn measured(
 ) -> Option<Vec<Share>> {
     let levels = column.column_descr().max_rep_level();
     let mut pages = SerializedPageReader::new(Arc::new(fetched.clone()), column, 0, None).ok()?;
-    let mut shares = SharedBytes::default();
+    let mut shares = SharesBuilder::default();
     for size in sizes {
         let mut page = pages.get_next_page().ok()??;
         if matches!(page, Page::DictionaryPage { .. }) {
@@ -43,16 +44,16 @@ pub(super) fn measured(
     Some(shares.finish())
 }
 
-/// Collects shares of measured bytes.
+/// Builds shares from measured rows.
 #[derive(Default)]
-pub(super) struct SharedBytes {
+pub(super) struct SharesBuilder {
     done: Vec<Share>,
     open: Share,
     /// The bytes of the shares that are done.
     before: u64,
 }
 
-impl SharedBytes {
+impl SharesBuilder {
     pub(super) fn add(&mut self, rows: u64, bytes: u64) {
         let max = SHARE_BYTES.max(self.before / SHARE_PART);
         if self.open.rows > 0 && self.open.bytes.saturating_add(bytes) > max {

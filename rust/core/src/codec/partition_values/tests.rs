@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A map; `None` for null values.
+/// The entries of a map; values may be null.
 type Row<'a> = Vec<(&'a str, Option<&'a str>)>;
 
 fn map(rows: &[Option<Row<'_>>]) -> MapArray {
@@ -54,7 +54,7 @@ fn ntz() -> DataType {
 }
 
 #[track_caller]
-fn reads<T: ArrowPrimitiveType>(data_type: DataType, cases: &[(&str, T::Native)]) {
+fn assert_parses<T: ArrowPrimitiveType>(data_type: DataType, cases: &[(&str, T::Native)]) {
     let texts: Vec<_> = cases.iter().map(|(text, _)| *text).collect();
     let parsed = parse(&data_type, &texts, Unparsable::Refuse).unwrap();
     assert_eq!(parsed.data_type(), &data_type);
@@ -64,7 +64,7 @@ fn reads<T: ArrowPrimitiveType>(data_type: DataType, cases: &[(&str, T::Native)]
 }
 
 #[track_caller]
-fn refuses(data_type: DataType, texts: &[&str]) {
+fn assert_refuses(data_type: DataType, texts: &[&str]) {
     for text in texts {
         let error = parse(&data_type, &["", text], Unparsable::Refuse).unwrap_err();
         assert_eq!(error.code(), "partition_value.parse", "{text}");
@@ -84,18 +84,18 @@ fn refuses(data_type: DataType, texts: &[&str]) {
 
 #[test]
 fn whole_numbers() {
-    reads::<Int8Type>(
+    assert_parses::<Int8Type>(
         DataType::Int8,
         &[("-128", -128), ("+5", 5), (" 7 ", 7), ("007", 7)],
     );
-    reads::<Int16Type>(DataType::Int16, &[("32767", i16::MAX)]);
-    reads::<Int32Type>(
+    assert_parses::<Int16Type>(DataType::Int16, &[("32767", i16::MAX)]);
+    assert_parses::<Int32Type>(
         DataType::Int32,
         &[("-2147483648", i32::MIN), ("1", 1), ("1", 1)],
     );
-    reads::<Int64Type>(DataType::Int64, &[("9223372036854775807", i64::MAX)]);
-    refuses(DataType::Int8, &["128", "1.5", "x", " ", "0x1"]);
-    refuses(DataType::Int64, &["9223372036854775808", "1e3"]);
+    assert_parses::<Int64Type>(DataType::Int64, &[("9223372036854775807", i64::MAX)]);
+    assert_refuses(DataType::Int8, &["128", "1.5", "x", " ", "0x1"]);
+    assert_refuses(DataType::Int64, &["9223372036854775808", "1e3"]);
 }
 
 #[test]
@@ -134,16 +134,16 @@ fn floating_point() {
         5e-324,
     ];
     assert_eq!(bits, expected.map(f64::to_bits));
-    reads::<Float32Type>(
+    assert_parses::<Float32Type>(
         DataType::Float32,
         &[("3.4028235E38", f32::MAX), ("0.1", 0.1)],
     );
-    refuses(DataType::Float64, &["1,5", "one", "d", "1dd"]);
+    assert_refuses(DataType::Float64, &["1,5", "one", "d", "1dd"]);
 }
 
 #[test]
-fn decimals_come_to_the_scale() {
-    reads::<Decimal128Type>(
+fn decimals_are_rounded_to_the_scale() {
+    assert_parses::<Decimal128Type>(
         DataType::Decimal128(5, 2),
         &[
             ("1", 100),
@@ -154,21 +154,21 @@ fn decimals_come_to_the_scale() {
             ("999.99", 99_999),
         ],
     );
-    reads::<Decimal128Type>(
+    assert_parses::<Decimal128Type>(
         DataType::Decimal128(38, 0),
         &[("99999999999999999999999999999999999999", 10i128.pow(38) - 1)],
     );
-    refuses(DataType::Decimal128(5, 2), &["1000", "999.995", "x", "."]);
+    assert_refuses(DataType::Decimal128(5, 2), &["1000", "999.995", "x", "."]);
 }
 
 #[test]
-fn dates_and_timestamps_in_both_spellings() {
+fn dates_and_timestamps() {
     let first = 1_577_836_801_000_000; // 2020-01-01T00:00:01Z
-    reads::<Date32Type>(
+    assert_parses::<Date32Type>(
         DataType::Date32,
         &[("2020-01-01", 18_262), ("2020-1-1", 18_262)],
     );
-    reads::<TimestampMicrosecondType>(
+    assert_parses::<TimestampMicrosecondType>(
         utc(),
         &[
             ("2020-01-01 00:00:01", first),
@@ -179,19 +179,19 @@ fn dates_and_timestamps_in_both_spellings() {
             ("2020-01-01", first - 1_000_000),
         ],
     );
-    reads::<TimestampMicrosecondType>(
+    assert_parses::<TimestampMicrosecondType>(
         ntz(),
         &[
             ("2020-01-01 00:00:01.000001", first + 1),
             ("2020-01-01T00:00:01", first),
         ],
     );
-    reads::<TimestampNanosecondType>(
+    assert_parses::<TimestampNanosecondType>(
         DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into())),
         &[("1970-01-01T00:00:00.123456789Z", 123_456_789)],
     );
-    refuses(DataType::Date32, &["2020-02-30", "yesterday", "18262"]);
-    refuses(
+    assert_refuses(DataType::Date32, &["2020-02-30", "yesterday", "18262"]);
+    assert_refuses(
         utc(),
         &[
             "2020-01-01 25:00:00",
@@ -199,7 +199,7 @@ fn dates_and_timestamps_in_both_spellings() {
             "1577836800",
         ],
     );
-    refuses(ntz(), &["2020-01-01T00:00:01+01:00"]);
+    assert_refuses(ntz(), &["2020-01-01T00:00:01+01:00"]);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn booleans_in_any_case() {
     );
     let expected = BooleanArray::from(vec![Some(true), Some(false), Some(true), None, Some(false)]);
     assert_eq!(parsed.unwrap().as_boolean(), &expected);
-    refuses(DataType::Boolean, &["maybe", "2"]);
+    assert_refuses(DataType::Boolean, &["maybe", "2"]);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn strings_and_bytes_verbatim() {
 }
 
 #[test]
-fn keys_in_any_order_missing_repeated_and_strange() {
+fn keys_may_be_reordered_missing_repeated_or_unknown() {
     let rows = [
         Some(vec![("physical-a", Some("1")), ("physical-b", Some("x"))]),
         Some(vec![("physical-b", Some("y")), ("physical-a", Some("2"))]),
@@ -268,14 +268,14 @@ fn keys_in_any_order_missing_repeated_and_strange() {
 }
 
 #[test]
-fn no_partition_columns() {
+fn a_table_without_partition_columns() {
     let parsed =
         parse_partition_values(&map(&[Some(vec![]), None]), &[], Unparsable::Refuse).unwrap();
     assert_eq!((parsed.len(), parsed.num_columns()), (2, 0));
 }
 
 #[test]
-fn types_that_cannot_partition() {
+fn types_that_cannot_partition_are_refused_or_null() {
     let list = DataType::new_list(DataType::Int8, true);
     let error = parse(&list, &["[1]"], Unparsable::Refuse).unwrap_err();
     assert_eq!(error.code(), "partition_value.type");
@@ -294,7 +294,7 @@ fn types_that_cannot_partition() {
 }
 
 #[test]
-fn long_values_are_cut_in_messages() {
+fn long_values_are_truncated_in_messages() {
     let error = parse(
         &DataType::Int8,
         &["9".repeat(1000).as_str()],
@@ -315,7 +315,7 @@ proptest! {
     }
 
     #[test]
-    fn never_panics(text in any::<String>(), kind in 0usize..8) {
+    fn arbitrary_text_never_panics(text in any::<String>(), kind in 0usize..8) {
         let types = [
             DataType::Boolean, DataType::Int8, DataType::Float32, DataType::Decimal128(38, 38),
             DataType::Date32, utc(), ntz(), DataType::Binary,

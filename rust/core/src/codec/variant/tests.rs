@@ -1,7 +1,9 @@
 //! Expected bytes were written by hand from the specification of the encoding.
 
-use arrow_array::{BooleanArray, Date32Array, TimestampMicrosecondArray};
-use arrow_array::{Decimal128Array, Float32Array, Int8Array, Int64Array, ListArray, StringArray};
+use arrow_array::{
+    BooleanArray, Date32Array, Decimal128Array, Float32Array, Int8Array, Int64Array, ListArray,
+    StringArray, TimestampMicrosecondArray,
+};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
 use super::*;
@@ -55,7 +57,7 @@ fn typed(array: impl Array + 'static) -> Vec<u8> {
 }
 
 #[test]
-fn values_without_parts() {
+fn primitive_values() {
     assert_eq!(typed(Int8Array::from(vec![-2])), [3 << 2, 0xfe]);
     assert_eq!(
         typed(Int64Array::from(vec![258])),
@@ -126,7 +128,7 @@ fn untyped_values_are_copied_and_missing_ones_are_null() {
 }
 
 #[test]
-fn objects_join_typed_and_left_over_fields_by_name() {
+fn objects_merge_typed_and_untyped_fields_by_name() {
     let field = |value: Option<&[u8]>, typed: Option<i8>| -> ArrayRef {
         let typed: ArrayRef = Arc::new(Int8Array::from(vec![typed; 2]));
         Arc::new(structure(
@@ -150,10 +152,10 @@ fn objects_join_typed_and_left_over_fields_by_name() {
         ]
     );
     for (rest, code) in [
-        (&[0b10, 1, 0, 0, 1, 4][..], "variant.conflict"), // a again
-        (&[0b10, 1, 7, 0, 1, 4], "variant.value"),        // no such name
-        (&[0b10, 9, 1, 0, 1, 4], "variant.value"),        // cut
-        (&[12, 1], "variant.value"),                      // a number
+        (&[0b10, 1, 0, 0, 1, 4][..], "variant.conflict"), // a is also shredded
+        (&[0b10, 1, 7, 0, 1, 4], "variant.value"),        // an id without a name
+        (&[0b10, 9, 1, 0, 1, 4], "variant.value"),        // truncated
+        (&[12, 1], "variant.value"),                      // not an object
     ] {
         let rows = shredded(&[None, Some(rest)], Arc::clone(&objects));
         assert_eq!(unshred(&rows).unwrap_err().code(), code, "{rest:?}");
@@ -161,7 +163,7 @@ fn objects_join_typed_and_left_over_fields_by_name() {
 }
 
 #[test]
-fn lists_hold_typed_and_untyped_elements() {
+fn lists_have_typed_and_untyped_elements() {
     let elements = |typed: Vec<Option<i8>>, plain: &[Option<&[u8]>]| -> ArrayRef {
         let typed: ArrayRef = Arc::new(Int8Array::from(typed));
         Arc::new(structure(
@@ -198,7 +200,7 @@ fn lists_hold_typed_and_untyped_elements() {
 }
 
 #[test]
-fn what_is_no_variant_is_refused() {
+fn invalid_variants_are_refused() {
     let rows = shredded(&[Some(&[12, 1])], Arc::new(Int8Array::from(vec![1])));
     assert_eq!(unshred(&rows).unwrap_err().code(), "variant.conflict");
     let typed: ArrayRef = Arc::new(Int8Array::from(vec![1]));

@@ -47,7 +47,7 @@ fn checksum_of_the_deep_dive() {
     assert_eq!(checksum, expected);
 }
 
-/// The example of the protocol digest, section 8, with all other fields.
+/// The example of the protocol, with all other fields.
 #[test]
 fn every_field() {
     let checksum = VersionChecksum::parse(
@@ -98,7 +98,7 @@ fn every_field() {
 }
 
 #[test]
-fn absent_is_not_empty() {
+fn absent_lists_differ_from_empty_lists() {
     let empty =
         VersionChecksum::parse(br#"{"setTransactions":[],"domainMetadata":[],"allFiles":[]}"#)
             .unwrap();
@@ -110,7 +110,7 @@ fn absent_is_not_empty() {
 }
 
 #[test]
-fn the_last_histogram_counts_under_either_name() {
+fn the_last_histogram_under_either_name_counts() {
     let bins =
         |count| format!(r#"{{"sortedBinBoundaries":[0],"fileCounts":[{count}],"totalBytes":[0]}}"#);
     for (first, second) in [

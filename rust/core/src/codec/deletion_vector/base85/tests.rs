@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn the_test_vector_of_the_rfc() {
+fn the_rfc_test_vector_is_encoded_and_decoded() {
     let bytes = [0x86, 0x4F, 0xD2, 0x6F, 0xB5, 0x59, 0xF7, 0x5B];
     assert_eq!(encode(&bytes), "HelloWorld");
     assert_eq!(decode("HelloWorld").unwrap(), bytes);
@@ -12,7 +12,7 @@ fn the_test_vector_of_the_rfc() {
 }
 
 #[test]
-fn what_is_no_base85_is_refused_with_its_place() {
+fn invalid_text_is_refused() {
     for (text, message) in [
         ("Hell", "has 4"),
         ("HelloW", "has 6"),
@@ -37,9 +37,9 @@ fn what_is_no_base85_is_refused_with_its_place() {
     }
 }
 
-/// The first one is the end of a vector in a test table of delta-kernel-rs.
+/// The first text is the end of a vector in a test table of delta-kernel-rs.
 #[test]
-fn a_last_group_may_mark_the_bytes_that_it_lacks() {
+fn the_last_group_may_mark_missing_bytes() {
     assert_eq!(decode("##093").unwrap(), [3, 0]);
     assert_eq!(decode("%nSc0###01").unwrap(), [0xFF, 0xFF, 0xFF, 0xFF, 1]);
     assert_eq!(decode("#rr90").unwrap(), [0xFF, 0xFF, 0xFF]);
@@ -47,7 +47,7 @@ fn a_last_group_may_mark_the_bytes_that_it_lacks() {
 
 proptest! {
     #[test]
-    fn what_is_encoded_comes_back(bytes in proptest::collection::vec(any::<u8>(), 0..70)) {
+    fn encoded_bytes_decode_to_the_same_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..70)) {
         let text = encode(&bytes);
         let decoded = decode(&text).unwrap();
         prop_assert_eq!(decoded.len() % 4, 0);
@@ -59,7 +59,7 @@ proptest! {
     }
 
     #[test]
-    fn what_decodes_is_what_would_be_encoded(text in "[ -~]{0,30}") {
+    fn decoded_text_encodes_to_the_same_text(text in "[ -~]{0,30}") {
         if let Ok(bytes) = decode(&text) && bytes.len() % 4 == 0 {
             prop_assert_eq!(encode(&bytes), text);
         }

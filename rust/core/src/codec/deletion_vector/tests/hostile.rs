@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A vector with all three kinds of containers, and keys in both halves of 64 bits.
-fn varied() -> Vec<u8> {
+/// An encoded vector with all three kinds of containers, and rows beyond 32 bits.
+fn mixed_containers() -> Vec<u8> {
     let rows = (0..5000)
         .map(|row| row * 13)
         .chain(100_000..160_000)
@@ -17,7 +17,7 @@ fn code(bytes: &[u8]) -> &'static str {
 
 #[test]
 fn every_proper_prefix_is_an_error() {
-    let bytes = varied();
+    let bytes = mixed_containers();
     assert!(DeletionVector::decode(&bytes, None).is_ok());
     for end in 0..bytes.len() {
         let result = code(&bytes[..end]);
@@ -74,7 +74,7 @@ fn a_frame_must_agree_with_its_descriptor() {
 }
 
 #[test]
-fn wrong_counts_are_refused() {
+fn invalid_bitmaps_are_refused() {
     for (bytes, expected) in [
         ("", "dv.truncated"),
         ("d1d339", "dv.truncated"),
@@ -106,7 +106,7 @@ fn wrong_counts_are_refused() {
             "d1d33964 0100000000000000 00000000 39300000 00000000",
             "dv.bitmap",
         ),
-        // more containers than keys
+        // more containers than a bitmap can have, and more than its bytes hold
         (
             "d1d33964 0100000000000000 00000000 3a300000 01000100",
             "dv.bitmap",
@@ -141,7 +141,7 @@ fn wrong_counts_are_refused() {
             "d1d33964 0100000000000000 00000000 3b300000 01 0000 0000 0100 ffff 0100",
             "dv.bitmap",
         ),
-        // a native bitmap of another length
+        // a native bitmap whose length is not the stated one
         (
             "d0d33964 01000000 15000000 3a300000 01000000 0000 0100 10000000 0000 0100 00",
             "dv.bitmap",
@@ -161,8 +161,8 @@ fn adjacent_runs_are_merged() {
         hex("d1d33964 0100000000000000 00000000 3b300000 01 0000 0500 0200 0000 0200 0300 0200");
     let vector = DeletionVector::decode(&bytes, Some(6)).unwrap();
     assert_eq!(vector.ranges().collect::<Vec<_>>(), [0..6]);
-    assert_eq!(vector, of(&[0, 1, 2, 3, 4, 5]));
-    // encoded again, adjacent runs are merged: another implementation refuses them
+    assert_eq!(vector, vector_of(&[0, 1, 2, 3, 4, 5]));
+    // the encoder merges adjacent runs, since the roaring crate refuses them
     assert!(RoaringTreemap::deserialize_from(&bytes[4..]).is_err());
     let encoded = vector.encode().unwrap();
     let merged = "d1d33964 0100000000000000 00000000 3b300000 01 0000 0500 0100 0000 0500";
@@ -172,7 +172,7 @@ fn adjacent_runs_are_merged() {
 }
 
 #[test]
-fn descriptors_come_out_of_columns() {
+fn descriptors_are_read_from_a_column() {
     use crate::codec::file_actions::DELETION_VECTOR_FIELDS;
     use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray, StructArray};
     use std::sync::Arc;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The lengths of some strings: a block of 128, a miniblock with eight bits each, all by hand.
+/// Encodes lengths of strings: one block of 128 values, one miniblock with eight bits for each delta.
 fn lengths(numbers: &[u8]) -> Vec<u8> {
     let [first, rest @ ..] = numbers else {
         return vec![0x80, 1, 1, 0, 0];
@@ -11,10 +11,8 @@ fn lengths(numbers: &[u8]) -> Vec<u8> {
     }
     // the minimum delta -10, and the deltas above it
     bytes.extend([19, 8]);
-    let deltas = numbers.windows(2).map(|pair| pair[1] + 10 - pair[0]);
-    let deltas: Vec<u8> = deltas.collect();
-    bytes.extend(&deltas);
-    bytes.resize(bytes.len() + 128 - deltas.len(), 0);
+    bytes.extend(numbers.windows(2).map(|pair| pair[1] + 10 - pair[0]));
+    bytes.resize(bytes.len() + 128 - rest.len(), 0);
     bytes
 }
 
@@ -30,7 +28,7 @@ fn strings_of(prefixes: &[u8], suffixes: &[u8], text: &[u8]) -> Option<Option<Ve
 
 // the example of Parquet's page "Encodings", "Delta Strings": axis, axle, babble, babyhood
 #[test]
-fn strings_are_measured_by_the_format() {
+fn strings_of_the_specification_are_measured() {
     let actual = strings_of(&[0, 2, 0, 3], &[4, 2, 6, 5], b"axislebabbleyhood");
     let bytes = 4 + 4 + 6 + 8;
     assert_eq!(actual, Some(Some(vec![Share { rows: 5, bytes }])));
@@ -45,7 +43,7 @@ fn lengths_that_contradict_the_page_are_refused() {
             &[1, 2, 0, 3][..],
             &[4, 2, 6, 5][..],
             &b"axislebabbleyhood"[..],
-        ), // of which string?
+        ), // no string is before the first
         (&[0, 5, 0, 3], &[4, 2, 6, 5], b"axislebabbleyhood"),
         (&[0, 2, 0, 3], &[4, 2, 6, 6], b"axislebabbleyhood"),
         (&[0, 2, 0], &[4, 2, 6, 5], b"axislebabbleyhood"),

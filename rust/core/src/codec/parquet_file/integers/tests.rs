@@ -2,7 +2,7 @@ use super::*;
 
 // the example of Parquet's page "Encodings", "Delta Encoding": 7, 5, 3, 1, 2, 3, 4, 5
 #[test]
-fn numbers_are_decoded_by_the_format() {
+fn the_delta_example_of_the_specification_is_decoded() {
     let mut bytes = vec![8, 1, 8, 14]; // a block of 8 values, one miniblock, 8 values, the first is 7
     bytes.extend([3, 2, 0b1100_0000, 0b0011_1111, 0xAB]); // minimum delta -2; two bits each: 0 0 0 3 3 3 3
     let numbers = DeltaNumbers::new(&bytes).unwrap();
@@ -15,9 +15,9 @@ fn numbers_are_decoded_by_the_format() {
     assert!(DeltaNumbers::new(&[8, 1, 8]).is_none());
 }
 
-// a width is one of up to 64 bits; 2^59 values of 32 bits are 2^61 bytes, not none
+// widths have at most 64 bits; 2^59 values of 32 bits are 2^64 bits, whose number must not overflow to 0
 #[test]
-fn miniblocks_are_not_beyond_the_bytes() {
+fn miniblocks_beyond_the_bytes_are_refused() {
     let block = |number: &[u8], width: u8| [number, &[1, 2, 0, 0, width], &[0; 600]].concat();
     let of_128 = [0x80, 1];
     assert!(
@@ -50,7 +50,7 @@ fn miniblocks_are_not_beyond_the_bytes() {
 
 // the example of "Run Length Encoding / Bit-Packing Hybrid": 0 to 7 in three bits each
 #[test]
-fn levels_are_decoded_by_the_format() {
+fn the_rle_example_of_the_specification_is_decoded() {
     let packed = [0b0000_0011, 0b1000_1000, 0b1100_0110, 0b1111_1010];
     let levels: Vec<_> = RleRuns::new(&packed, 7).collect();
     let expected: Vec<_> = (0..8).map(|level| (1, level)).collect();
@@ -61,7 +61,7 @@ fn levels_are_decoded_by_the_format() {
 }
 
 #[test]
-fn empty_runs_take_no_stack() {
+fn many_empty_runs_do_not_overflow_the_stack() {
     let empty = vec![1; 16 << 20];
     assert_eq!(RleRuns::new(&empty, 1).count(), 0);
 }

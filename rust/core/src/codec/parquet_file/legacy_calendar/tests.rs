@@ -1,8 +1,10 @@
 use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
-use arrow_array::{Date32Array, ListArray};
-use arrow_array::{Int64Array, StructArray, TimestampMicrosecondArray, TimestampMillisecondArray};
+use arrow_array::{
+    Date32Array, Int64Array, ListArray, StructArray, TimestampMicrosecondArray,
+    TimestampMillisecondArray,
+};
 use arrow_schema::{DataType, Field};
 
 use super::*;
@@ -16,13 +18,13 @@ fn micros(values: Vec<Option<i64>>) -> ArrayRef {
 }
 
 #[test]
-fn parts_of_any_value_are_rebased() {
+fn nested_dates_are_rebased() {
     let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(-171_595), None]));
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![-171_595, 1]));
     let local: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![i64::MIN, 0]));
     let field =
         |name: &str, data_type: &DataType| Arc::new(Field::new(name, data_type.clone(), true));
-    let of = |days: &ArrayRef| -> ArrayRef {
+    let lists_of = |days: &ArrayRef| -> ArrayRef {
         let parts = StructArray::from(vec![
             (field("d", days.data_type()), Arc::clone(days)),
             (field("n", numbers.data_type()), Arc::clone(&numbers)),
@@ -36,16 +38,19 @@ fn parts_of_any_value_are_rebased() {
     };
     let expected: ArrayRef = Arc::new(Date32Array::from(vec![Some(-171_605), None]));
 
-    assert_eq!(&utc().rebase(&of(&days)).unwrap(), &of(&expected));
+    assert_eq!(
+        &utc().rebase(&lists_of(&days)).unwrap(),
+        &lists_of(&expected)
+    );
 }
 
 #[test]
-fn values_of_today_are_not_copied() {
-    let today = micros(vec![Some(0), None, Some(i64::MAX)]);
+fn modern_values_are_not_copied() {
+    let modern = micros(vec![Some(0), None, Some(i64::MAX)]);
 
-    let rebased = utc().rebase(&today).unwrap();
+    let rebased = utc().rebase(&modern).unwrap();
 
-    assert!(Arc::ptr_eq(&rebased, &today));
+    assert!(Arc::ptr_eq(&rebased, &modern));
 }
 
 #[test]
@@ -66,10 +71,10 @@ fn ambiguous_timestamps_are_refused_or_null() {
 }
 
 #[test]
-fn bounds_of_instants_stay_where_they_are_sure() {
-    let sure = (MODERN_SECOND + GREATEST_LATE_ERROR) * 1_000;
-    let bounds: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![sure - 1, sure]));
-    let expected: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![None, Some(sure)]));
+fn uncertain_bounds_of_timestamps_become_null() {
+    let certain = (MODERN_SECOND + GREATEST_LATE_ERROR) * 1_000;
+    let bounds: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![certain - 1, certain]));
+    let expected: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![None, Some(certain)]));
 
     assert_eq!(&utc().rebase_bounds(&bounds).unwrap(), &expected);
 }

@@ -12,7 +12,7 @@ const RULES: PageRules = PageRules {
     max_bytes: 1 << 20,
 };
 
-/// A handwritten header: kind, stated sizes, checksum, values.
+/// Encodes a page header: kind, stated sizes, checksum, number of values.
 fn header(kind: u8, sizes: [i32; 2], crc: Option<u32>, values: i32) -> Vec<u8> {
     let number = |number: i32, bytes: &mut Vec<u8>| {
         let mut left = ((number << 1) ^ (number >> 31)).cast_unsigned();
@@ -31,9 +31,9 @@ fn header(kind: u8, sizes: [i32; 2], crc: Option<u32>, values: i32) -> Vec<u8> {
         bytes.push(0x15);
         number(crc.cast_signed(), &mut bytes);
     }
-    let before = if crc.is_some() { 4 } else { 3 };
+    let previous_field = if crc.is_some() { 4 } else { 3 };
     let field = [5, 6, 7, 8][usize::from(kind)];
-    bytes.extend([(field - before) << 4 | 12, 0x15]);
+    bytes.extend([(field - previous_field) << 4 | 12, 0x15]);
     number(values, &mut bytes);
     bytes.extend([0, 0]);
     bytes
@@ -74,7 +74,7 @@ fn check_chunk(
 const PLAIN: Compression = Compression::UNCOMPRESSED;
 
 #[test]
-fn sound_pages_pass() {
+fn valid_pages_are_accepted() {
     let dictionary = page(2, &[7; 16], 2);
     let pages = [
         dictionary,
@@ -87,12 +87,15 @@ fn sound_pages_pass() {
     assert_eq!(
         check(PLAIN, 100, &pages).unwrap(),
         9,
-        "the decoder misses the others"
+        "the decoder reports the missing values"
     );
     let after = [&pages[..], &page(0, b"", 0)].concat();
     assert_eq!(check(PLAIN, 9, &after).unwrap(), 9);
     let after = [&pages[..], b"anything"].concat();
-    assert!(check(PLAIN, 9, &after).is_err(), "the decoder reads it");
+    assert!(
+        check(PLAIN, 9, &after).is_err(),
+        "the decoder reads these bytes"
+    );
     let without = [&header(0, [4, 4], None, 9)[..], b"abcd"].concat();
     assert_eq!(check(PLAIN, 9, &without).unwrap(), 9);
     let index = [page(1, b"0123", 0), page(0, b"", 9)].concat();
@@ -100,7 +103,7 @@ fn sound_pages_pass() {
 }
 
 #[test]
-fn what_contradicts_itself_is_refused_with_its_place() {
+fn contradictory_pages_are_refused_with_their_offset() {
     let zstd = Compression::ZSTD(ZstdLevel::default());
     let first = page(0, b"0123456789", 5);
     let framed = |header: Vec<u8>| [&header[..], b"0123456789"].concat();
@@ -145,7 +148,7 @@ fn what_contradicts_itself_is_refused_with_its_place() {
 }
 
 #[test]
-fn pages_begin_where_the_index_says() {
+fn pages_must_match_the_page_index() {
     let schema = parse_message_type("message m { required int64 x; }").unwrap();
     let schema = SchemaDescriptor::new(Arc::new(schema));
     let [dictionary, first, second] = [
@@ -178,9 +181,9 @@ fn pages_begin_where_the_index_says() {
             },
         ]
     };
-    let sound = index([0; 4], 3);
-    assert!(is_consistent(&sound, &column));
-    assert_eq!(check_chunk(&column, Some(&sound), &bytes).unwrap(), 7);
+    let valid = index([0; 4], 3);
+    assert!(is_consistent(&valid, &column));
+    assert_eq!(check_chunk(&column, Some(&valid), &bytes).unwrap(), 7);
     // a page within another, or one that takes bytes of the next
     for moved in [[1, 0, 0, -1], [0, -1, 0, 0], [0, 0, 1, -1], [0, 0, 0, -1]] {
         let index = index(moved, 3);
@@ -189,8 +192,8 @@ fn pages_begin_where_the_index_says() {
         assert!(error.message().contains("page index"), "{error}");
     }
     let inside = [PageLocation {
-        offset: sound[0].offset + 5,
-        ..sound[0].clone()
+        offset: valid[0].offset + 5,
+        ..valid[0].clone()
     }];
     assert!(check_chunk(&column, Some(&inside), &bytes).is_err());
     for (moved, row) in [

@@ -18,7 +18,7 @@ fn heaviest_rows_across_shares() {
 }
 
 #[test]
-fn of_a_share_only_selected_rows_count() {
+fn only_selected_rows_of_a_share_count() {
     let selection = RowSelection::from(vec![
         RowSelector::skip(5),
         RowSelector::select(10),
@@ -31,18 +31,18 @@ fn of_a_share_only_selected_rows_count() {
 }
 
 #[test]
-fn long_and_short_rows_are_distinguished() {
-    let mut measured = SharedBytes::default();
+fn long_and_short_rows_are_in_different_shares() {
+    let mut measured = SharesBuilder::default();
     // a row of 1 + 2^20 values, then 1,000 rows of one
-    let long: Vec<u8> = vec![2, 0, 0x80, 0x80, 0x80, 1, 1, 0xD0, 0x0F, 0];
-    measured.levels(RleRuns::new(&long, 1), 8);
+    let levels = [2, 0, 0x80, 0x80, 0x80, 1, 1, 0xD0, 0x0F, 0];
+    measured.levels(RleRuns::new(&levels, 1), 8);
     let actual = measured.finish();
     assert_eq!(actual, shares(&[(1, 8 + (8 << 20)), (1_000, 8_000)]));
 }
 
 #[test]
 fn many_long_rows_have_few_shares() {
-    let mut measured = SharedBytes::default();
+    let mut measured = SharesBuilder::default();
     for _ in 0..1_000_000 {
         measured.add(1, 2 << 20);
     }

@@ -4,7 +4,7 @@ use parquet::basic::{BrotliLevel, GzipLevel};
 
 use super::*;
 
-/// Compresses zeros as `codec` does; none of the encoders is the Parquet crate's.
+/// Compresses zeros with `codec`, but not with the Parquet crate.
 fn zeros(codec: Compression, size: usize) -> Vec<u8> {
     let piece = vec![0; 1 << 20];
     let write = |to: &mut dyn Write| {
@@ -35,14 +35,14 @@ fn zeros(codec: Compression, size: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_decompresses_to_more_than_it_claims_is_found() {
+fn pages_that_decompress_to_more_than_they_claim_are_detected() {
     let (gzip, brotli) = (GzipLevel::default(), BrotliLevel::default());
     for (codec, size, times) in [
         (Compression::GZIP(gzip), 8 << 20, 80),
         (Compression::BROTLI(brotli), 256 << 20, 1),
         (Compression::LZ4, 8 << 20, 80),
     ] {
-        // members of gzip are one stream; the other decoders end with the first
+        // the gzip decoder reads all members; the other decoders end after the first stream
         let bytes = zeros(codec, size).repeat(times);
         assert!(
             max_decompressed(codec, bytes.len() as u64) > MAX_UNMEASURED,
@@ -70,12 +70,12 @@ fn what_decompresses_to_more_than_it_claims_is_found() {
     for codec in [Compression::GZIP(gzip), Compression::LZ4] {
         assert!(
             !exceeds(codec, &vec![1; 3 << 20], 8),
-            "{codec}: it does not decompress"
+            "{codec}: the bytes do not decompress"
         );
     }
     let few = zeros(Compression::GZIP(gzip), 8 << 20);
     assert!(
         !exceeds(Compression::GZIP(gzip), &few, 8),
-        "not worth a measurement"
+        "too small to be measured"
     );
 }

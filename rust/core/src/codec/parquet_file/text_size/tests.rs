@@ -5,7 +5,7 @@ fn lengths_of_a_dictionary() {
     let bytes = [2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0, 1, 0, 0, 0, b'c'];
     let lengths = |count| dictionary_lengths(&bytes, count).collect::<Vec<_>>();
     assert_eq!(lengths(3), [2, 0, 1]);
-    assert_eq!(lengths(9), [2, 0, 1], "it ends early");
+    assert_eq!(lengths(9), [2, 0, 1], "the dictionary ends early");
     assert_eq!(dictionary_lengths(b"", 9).count(), 0);
     assert_eq!(
         dictionary_lengths(&[0xFF; 4], 1).collect::<Vec<_>>(),
@@ -31,7 +31,7 @@ fn sizes_of_indexed_strings() {
     assert_eq!(
         size_of_indexed(&run, count, &[1 << 30]),
         u64::MAX,
-        "it saturates"
+        "the size saturates"
     );
     for (body, lengths) in [
         (&[][..], &[1][..]),

@@ -10,18 +10,18 @@ fn is_footer(bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn encryption_of_columns_is_seen() {
+fn encrypted_columns_are_detected() {
     let is_encrypted = |bytes: &[u8]| has_encrypted_columns(bytes).unwrap();
     assert!(!is_encrypted(b"\x15\x02\x00"));
-    // field 8, AES_GCM_V1 with the unique part of a file
+    // field 8: AES_GCM_V1 with `aad_file_unique`
     assert!(is_encrypted(b"\x15\x02\x7c\x1c\x28\x02ab\x00\x00\x00"));
-    // name of an algorithm
+    // field 8 as a string
     assert!(!is_footer(b"\x15\x02\x78\x02ab\x00"));
 }
 
 #[test]
-fn what_takes_its_bytes_is_valid() {
-    for sound in [
+fn complete_structs_are_valid() {
+    for valid in [
         &b"\x00"[..],
         b"\x15\x02\x00",
         b"\x11\x12\x00",                     // two booleans
@@ -29,23 +29,23 @@ fn what_takes_its_bytes_is_valid() {
         b"\x19\x25\x02\x04\x00",             // two numbers
         b"\x19\x2c\x15\x02\x00\x00\x00",     // two structs
         b"\x1b\x01\x85\x01a\x02\x00",        // a map from text to number
-        b"\x1b\x00\x00",                     // one of nothing
-        b"\x19\x00\x00",                     // a list of nothing
+        b"\x1b\x00\x00",                     // an empty map
+        b"\x19\x00\x00",                     // an empty list
         b"\x05\x02\x02\x00",                 // a field with its number
         b"\x17\0\0\0\0\0\0\0\0\x00trailing", // eight bytes
     ] {
-        assert!(is_valid(sound), "{sound:?}");
+        assert!(is_valid(valid), "{valid:?}");
     }
 }
 
 #[test]
-fn what_claims_more_than_it_has_is_not() {
+fn structs_that_claim_more_than_their_bytes_are_invalid() {
     let huge = b"\xff\xff\xff\xff\x07";
     for (head, tail) in [
         (&b"\xf9\xf1"[..], &b"\x00"[..]), // booleans
         (b"\xf9\xf2", b"\x00"),
         (b"\xfa\xf1", b"\x00"),
-        (b"\xf9\xf0", b"\x00"), // of no type
+        (b"\xf9\xf0", b"\x00"), // elements of type 0
         (b"\xf9\xfe", b"\x00"),
         (b"\xf9\xfc", b"\x00\x00\x00"), // structs
         (b"\xfb", b"\x11\x00"),         // a map of booleans
@@ -87,28 +87,28 @@ fn schema(children: &[i64]) -> Vec<u8> {
 }
 
 #[test]
-fn children_of_a_schema_are_there_and_not_too_deep() {
-    for sound in [
+fn schemas_have_all_children_and_a_bounded_depth() {
+    for valid in [
         &[0][..],
         &[1, -1],
         &[2, -1, -1],
         &[2, 1, -1, 1, -1],
         &[3, -1, 2, -1, -1, -1],
     ] {
-        assert!(is_footer(&schema(sound)), "{sound:?}");
+        assert!(is_footer(&schema(valid)), "{valid:?}");
     }
-    for lie in [
+    for invalid in [
         &[1][..],
         &[2, -1],
         &[1 << 30, -1],
         &[1, i64::from(i32::MAX)],
     ] {
-        assert!(!is_footer(&schema(lie)), "{lie:?}");
+        assert!(!is_footer(&schema(invalid)), "{invalid:?}");
     }
     let chain = |depth: usize| [vec![1; depth], vec![-1]].concat();
     assert!(is_footer(&schema(&chain(MAX_SCHEMA_DEPTH))));
     assert!(!is_footer(&schema(&chain(MAX_SCHEMA_DEPTH + 1))));
-    // as many groups next to each other
+    // 5,000 groups next to each other
     let wide = [vec![5_000], [1, -1].repeat(5_000)].concat();
     assert!(is_footer(&schema(&wide)));
     let mixed = [vec![2, -1], chain(MAX_SCHEMA_DEPTH - 1)].concat();
@@ -118,8 +118,8 @@ fn children_of_a_schema_are_there_and_not_too_deep() {
 }
 
 #[test]
-fn known_fields_are_of_their_types() {
-    // the children as a byte, which a decoder that trusts the field reads as five bytes
+fn known_fields_of_another_type_are_refused() {
+    // `num_children` as one byte: a decoder that ignores the type would read a varint of five bytes
     assert!(!is_footer(
         b"\x15\x02\x19\x1c\x48\x01a\x13\xff\xf5\xff\xff\x07\x00\x00"
     ));
@@ -148,11 +148,11 @@ fn page_headers_are_read() {
     for broken in [
         &b""[..],
         b"\x15\x00\x15\x14\x15\x10",                     // cut off
-        b"\x15\x00\x15\x14\x15\x10\x00",                 // data without their header
-        b"\x15\x04\x15\x14\x15\x10\x2c\x15\x02\x00\x00", // a dictionary without its own
+        b"\x15\x00\x15\x14\x15\x10\x00",                 // a data page without its own header
+        b"\x15\x04\x15\x14\x15\x10\x2c\x15\x02\x00\x00", // a dictionary page without its own header
         b"\x16\x00\x15\x14\x15\x10\x00",                 // of another type
         b"\x15\x00\x15\xff\xff\xff\xff\xff\x01\x00",     // beyond 32 bits
-        b"\x15\x00\x15\x14\x15\x10\x2c\x15\x0a\x48\xff\xff\xff\xff\x7f\x00", // a long text
+        b"\x15\x00\x15\x14\x15\x10\x2c\x15\x0a\x48\xff\xff\xff\xff\x7f\x00", // a text beyond the bytes
     ] {
         assert_eq!(page_header(broken), None, "{broken:?}");
     }

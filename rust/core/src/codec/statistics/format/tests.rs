@@ -132,24 +132,24 @@ fn strings_and_bytes() {
 
 proptest! {
     #[test]
-    fn integers_as_std(value: i64) {
+    fn integers_match_std(value: i64) {
         prop_assert_eq!(text(|out| integer(out, value)), value.to_string());
     }
 
     #[test]
-    fn decimals_come_back(value in -(10i128.pow(30))..10i128.pow(30), scale in 0i8..20) {
+    fn decimals_round_trip(value in -(10i128.pow(30))..10i128.pow(30), scale in 0i8..20) {
         let written = text(|out| decimal(out, value, scale));
         prop_assert_eq!(values::decimal(&written, 38, scale, ExcessDigits::Refuse), Some(value));
     }
 
     #[test]
-    fn dates_come_back(days in -3_000_000i32..3_000_000) {
+    fn dates_round_trip(days in -3_000_000i32..3_000_000) {
         let written = text(|out| date(out, days.into()));
         prop_assert_eq!(values::date(&written), Some(days));
     }
 
     #[test]
-    fn floats_come_back(bits: u64) {
+    fn floats_round_trip(bits: u64) {
         let value = f64::from_bits(bits);
         if value.is_finite() {
             let written = text(|out| float(out, value));
@@ -158,13 +158,13 @@ proptest! {
     }
 
     #[test]
-    fn strings_as_serde_reads(value: String) {
+    fn strings_round_trip_through_serde(value: String) {
         let written = text(|out| string(out, &value));
         prop_assert_eq!(serde_json::from_str::<String>(&written).unwrap(), value);
     }
 
     #[test]
-    fn dates_as_chrono(days in -700_000i32..2_900_000) {
+    fn dates_match_chrono(days in -700_000i32..2_900_000) {
         let expected = chrono::NaiveDate::from_num_days_from_ce_opt(days + 719_163).unwrap();
         prop_assert_eq!(text(|out| date(out, days.into())), expected.to_string());
     }

@@ -147,7 +147,7 @@ fn reads_what_spark_writes() {
 }
 
 #[test]
-fn a_bound_that_is_no_value_is_null_alone() {
+fn bounds_are_parsed_and_only_invalid_ones_are_null() {
     assert_eq!(minimum::<Int8Type>("i8", "-128"), Some(-128));
     for bad in [
         "128", "1.0", "1e1", "\"1\"", "\"abc\"", "true", "null", "{}", "[1]", "NaN",
@@ -205,14 +205,14 @@ fn a_bound_that_is_no_value_is_null_alone() {
 }
 
 #[test]
-fn texts_of_every_kind() {
+fn string_bounds_are_decoded() {
     let stats = parse(&[
         r#"{"minValues":{"text":"a\u0000\"\\ü🚀"}}"#,
         r#"{"minValues":{"text":""}}"#,
         r#"{"minValues":{"text":5}}"#,
         r#"{"minValues":{"text":"\ud800"}}"#,
         r#"{}"#,
-        r#"{"minValues":{"te\u0078t":"last","text":"again"}}"#,
+        r#"{"minValues":{"te\u0078t":"first","text":"second"}}"#,
     ]);
     let expected = StringArray::from(vec![
         Some("a\0\"\\ü🚀"),
@@ -220,7 +220,7 @@ fn texts_of_every_kind() {
         None,
         None,
         None,
-        Some("last"),
+        Some("first"),
     ]);
     assert_eq!(
         column(&stats, "minValues.text").as_string::<i32>(),
@@ -269,7 +269,7 @@ fn malformed_texts_are_null_rows() {
 }
 
 #[test]
-fn null_rows_and_other_string_columns() {
+fn null_rows_and_every_string_type() {
     let strings = [None, Some(r#"{"numRecords":3}"#), None];
     let shape = stats_schema(&data());
     let expected = parse_stats(&StringArray::from_iter(strings), &shape).unwrap();
@@ -288,7 +288,7 @@ fn null_rows_and_other_string_columns() {
 }
 
 #[test]
-fn only_what_the_shape_names() {
+fn only_fields_of_the_shape_are_parsed() {
     let shape = Fields::from(vec![Field::new("numRecords", DataType::Int64, false)]);
     let stats = parse_stats(
         &StringArray::from(vec![
@@ -308,14 +308,14 @@ fn only_what_the_shape_names() {
 }
 
 #[test]
-fn hostile_nesting_is_a_null_row() {
+fn deep_nesting_is_a_null_row() {
     let deep = format!("{{\"x\":{}", "[".repeat(1_000_000));
     let structs = format!("{{\"minValues\":{}", "{\"s\":".repeat(1_000_000));
     assert_eq!(parse(&[&deep, &structs]).null_count(), 2);
 }
 
 #[test]
-fn a_shape_that_statistics_cannot_have() {
+fn unsupported_shapes_are_refused() {
     let list = Field::new("l", DataType::new_list(DataType::Int8, true), true);
     let mut deep = DataType::Int64;
     for _ in 0..MAX_SCHEMA_DEPTH + 2 {
@@ -360,13 +360,13 @@ fn side() -> impl Strategy<Value = serde_json::Value> {
 }
 
 /// Writes the same JSON with its members in another order, unknown keys between them, and spaces.
-fn disguise(value: &serde_json::Value, seed: u64, out: &mut String) {
+fn write_rearranged(value: &serde_json::Value, seed: u64, out: &mut String) {
     let blank = [" ", "", "\n\t", ""][seed as usize % 4];
     match value {
         serde_json::Value::Object(members) => {
             let mut members: Vec<_> = members.iter().collect();
-            let turn = seed as usize % members.len().max(1);
-            members.rotate_left(turn);
+            let offset = seed as usize % members.len().max(1);
+            members.rotate_left(offset);
             out.push('{');
             out.push_str(blank);
             out.push_str(r#""zz\n":[{"a":[1,2.5e3,"}"]},null]"#);
@@ -376,7 +376,7 @@ fn disguise(value: &serde_json::Value, seed: u64, out: &mut String) {
                 out.push_str(&serde_json::to_string(key).unwrap());
                 out.push_str(blank);
                 out.push(':');
-                disguise(value, seed / 3, out);
+                write_rearranged(value, seed / 3, out);
             }
             out.push('}');
         }
@@ -387,19 +387,19 @@ fn disguise(value: &serde_json::Value, seed: u64, out: &mut String) {
 
 proptest! {
     #[test]
-    fn the_text_decides_not_its_layout(
+    fn the_layout_of_the_text_does_not_matter(
         rows in proptest::collection::vec((any::<i64>(), side(), side(), any::<u64>()), 1..5),
     ) {
-        let (mut plain, mut disguised) = (Vec::new(), Vec::new());
-        for (count, least, most, seed) in rows {
-            let value = serde_json::json!({"numRecords": count, "minValues": least, "maxValues": most, "tightBounds": seed % 2 == 0});
+        let (mut plain, mut rearranged) = (Vec::new(), Vec::new());
+        for (count, min, max, seed) in rows {
+            let value = serde_json::json!({"numRecords": count, "minValues": min, "maxValues": max, "tightBounds": seed % 2 == 0});
             let mut text = String::new();
-            disguise(&value, seed, &mut text);
-            disguised.push(text);
+            write_rearranged(&value, seed, &mut text);
+            rearranged.push(text);
             plain.push(value);
         }
-        let stats = parse(&disguised.iter().map(String::as_str).collect::<Vec<_>>());
-        // Spark's own text, parsed by another JSON reader, has the original values
+        let stats = parse(&rearranged.iter().map(String::as_str).collect::<Vec<_>>());
+        // the rendered text, parsed by serde_json, has the original values
         let strings = render_stats(&stats, None).unwrap();
         for (row, value) in plain.iter().enumerate() {
             let rendered: serde_json::Value = serde_json::from_str(strings.value(row)).unwrap();
@@ -410,7 +410,7 @@ proptest! {
     }
 
     #[test]
-    fn rendered_numbers_come_back(
+    fn rendered_numbers_round_trip(
         double in any::<u64>(),
         float in any::<u32>(),
         decimal in -(10i128.pow(38) - 1)..10i128.pow(38),

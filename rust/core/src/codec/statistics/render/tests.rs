@@ -18,7 +18,7 @@ fn nullable(columns: Vec<(&str, ArrayRef)>, valid: Option<Vec<bool>>) -> StructA
     StructArray::new(fields.into(), arrays, valid.map(NullBuffer::from))
 }
 
-fn only(stats: &StructArray) -> String {
+fn render_one(stats: &StructArray) -> String {
     let strings = render_stats(stats, None).unwrap();
     assert_eq!(strings.len(), 1);
     strings.value(0).to_owned()
@@ -27,7 +27,7 @@ fn only(stats: &StructArray) -> String {
 /// The first file of delta-rs's `delta-1.2.1-only-struct-stats`: the struct as in its checkpoint
 /// (timestamps in INT96), the text as delta-spark renders it.
 #[test]
-fn gives_back_what_spark_gives() {
+fn renders_like_spark() {
     let bounds = |decimal: i128| {
         let inner = structure(vec![(
             "nested_struct_element",
@@ -71,13 +71,13 @@ fn gives_back_what_spark_gives() {
         ("minValues", Arc::new(bounds(-567_800))),
     ]);
     assert_eq!(
-        only(&stats),
+        render_one(&stats),
         r#"{"numRecords":1,"minValues":{"integer":3,"double":1.234,"decimal":-5.67800,"string":"string","date":"2022-10-24","timestamp":"2022-10-24T22:59:36.177Z","struct":{"struct_element":"struct_value"},"nested_struct":{"struct_element":{"nested_struct_element":"nested_struct_value"}}}}"#
     );
 }
 
 #[test]
-fn leaves_nulls_out_and_keeps_empty_structs() {
+fn omits_nulls_and_keeps_empty_structs() {
     let inner =
         |value: Option<i32>| structure(vec![("x", Arc::new(Int32Array::from(vec![value])))]);
     let stats = structure(vec![
@@ -93,7 +93,10 @@ fn leaves_nulls_out_and_keeps_empty_structs() {
         ("m", Arc::new(inner(Some(7)))),
         ("tightBounds", Arc::new(BooleanArray::from(vec![true]))),
     ]);
-    assert_eq!(only(&stats), r#"{"n":{},"m":{"x":7},"tightBounds":true}"#);
+    assert_eq!(
+        render_one(&stats),
+        r#"{"n":{},"m":{"x":7},"tightBounds":true}"#
+    );
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn null_rows_stay_null() {
 }
 
 #[test]
-fn every_kind_of_column() {
+fn renders_every_type() {
     let ten = |scale| {
         Decimal32Array::from(vec![10])
             .with_precision_and_scale(9, scale)
@@ -159,7 +162,7 @@ fn every_kind_of_column() {
         ),
     ]);
     assert_eq!(
-        only(&stats),
+        render_one(&stats),
         concat!(
             r#"{"i8":-128,"i16":-32768,"f":"NaN","d32":0.10,"d64":0E-10,"ltz":"1970-01-01T00:00:00.000Z","#,
             r#""ntz":"1969-12-31T23:59:59.999","ms":"1970-01-01T00:00:00.005","s":"1970-01-01T00:00:05.000","#,
@@ -169,7 +172,7 @@ fn every_kind_of_column() {
 }
 
 #[test]
-fn a_shape_decides_about_zones() {
+fn the_shape_determines_time_zones() {
     let column = || -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(vec![0])) };
     let stats = structure(vec![(
         "minValues",
@@ -187,7 +190,7 @@ fn a_shape_decides_about_zones() {
 #[test]
 fn keys_are_escaped() {
     let stats = structure(vec![("a\"b\n", Arc::new(Int8Array::from(vec![1])))]);
-    assert_eq!(only(&stats), r#"{"a\"b\n":1}"#);
+    assert_eq!(render_one(&stats), r#"{"a\"b\n":1}"#);
 }
 
 #[test]

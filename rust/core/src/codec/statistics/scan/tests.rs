@@ -1,18 +1,18 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Returns `true` if a text is a single value.
-fn passes(text: &str) -> bool {
+/// Returns `true` if the text is a single value.
+fn is_value(text: &str) -> bool {
     let mut cursor = Cursor::new(text);
     skip(&mut cursor).is_some() && cursor.end().is_ok()
 }
 
-fn serde_says(text: &str) -> bool {
+fn serde_accepts(text: &str) -> bool {
     serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
 }
 
 #[test]
-fn takes_what_json_allows() {
+fn accepts_valid_json() {
     for text in [
         "{}",
         " [ ] ",
@@ -24,13 +24,13 @@ fn takes_what_json_allows() {
         r#""abcdefghijklmnop\"q""#,
         r#"{"a":"}]\\"}"#,
     ] {
-        assert!(serde_says(text), "{text}");
-        assert!(passes(text), "{text}");
+        assert!(serde_accepts(text), "{text}");
+        assert!(is_value(text), "{text}");
     }
 }
 
 #[test]
-fn refuses_what_json_does_not() {
+fn refuses_invalid_json() {
     for text in [
         "",
         "{",
@@ -52,23 +52,23 @@ fn refuses_what_json_does_not() {
         "nan",
         "-NaN",
     ] {
-        assert!(!serde_says(text), "{text}");
-        assert!(!passes(text), "{text}");
+        assert!(!serde_accepts(text), "{text}");
+        assert!(!is_value(text), "{text}");
     }
 }
 
 #[test]
-fn passes_the_words_for_no_number() {
+fn accepts_nan_and_infinities() {
     for word in ["NaN", "Infinity", "-Infinity"] {
         assert_eq!(scalar(&mut Cursor::new(word)), Some(Scalar::Number(word)));
     }
 }
 
 #[test]
-fn depth_costs_no_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let depth = 1_000_000;
-    assert!(passes(&("[".repeat(depth) + &"]".repeat(depth))));
-    assert!(!passes(&"{\"a\":".repeat(depth)));
+    assert!(is_value(&("[".repeat(depth) + &"]".repeat(depth))));
+    assert!(!is_value(&"{\"a\":".repeat(depth)));
 }
 
 #[test]
@@ -84,20 +84,20 @@ fn resolves_escapes() {
         "a/\u{8}\u{c}\n\r\tA\\\"z"
     );
     assert_eq!(resolve(r#""\ud83d\uDE80!""#).unwrap(), "🚀!");
-    for half in [
+    for lone_surrogate in [
         r#""\ud83d""#,
         r#""\ud83dx""#,
         r#""\ude80""#,
         r#""\ud83d\u0041""#,
     ] {
-        assert_eq!(resolve(half), None, "{half}");
+        assert_eq!(resolve(lone_surrogate), None, "{lone_surrogate}");
     }
 }
 
 proptest! {
     #[test]
-    fn scalars_as_serde(text in r#"("a\\?"|[0-9eE.+\-]{1,5}|true|null|"\\u00[0-9a-g]{2}")"#) {
-        prop_assert_eq!(passes(&text), serde_says(&text));
+    fn scalars_match_serde(text in r#"("a\\?"|[0-9eE.+\-]{1,5}|true|null|"\\u00[0-9a-g]{2}")"#) {
+        prop_assert_eq!(is_value(&text), serde_accepts(&text));
     }
 
     #[test]
@@ -105,7 +105,7 @@ proptest! {
         text in r#"([\[\]{},: ]|"[a{\[}]{0,70}(\\["\\])*"|[0-9]|true){0,40}"#,
         tail in "[ ,}]",
     ) {
-        if serde_says(&text) {
+        if serde_accepts(&text) {
             let longer = format!("{text}{tail}1");
             let mut cursor = Cursor::new(&longer);
             prop_assert_eq!(skip(&mut cursor), Some(()));
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn strings_survive(text in any::<String>()) {
+    fn strings_round_trip(text in any::<String>()) {
         let json = serde_json::to_string(&text).unwrap();
         let Some(Scalar::Text(inside)) = scalar(&mut Cursor::new(&json)) else {
             panic!("no string: {json}");

@@ -10,7 +10,7 @@ fn structure(fields: Vec<Field>) -> DataType {
 }
 
 #[test]
-fn bounds_where_values_have_an_order_counts_everywhere() {
+fn ordered_types_have_bounds_and_all_columns_have_null_counts() {
     let instant = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     let list = DataType::new_list(DataType::Int64, true);
     let data = Fields::from(vec![
@@ -60,7 +60,7 @@ fn bounds_where_values_have_an_order_counts_everywhere() {
 }
 
 #[test]
-fn without_columns_only_the_count_and_the_flag() {
+fn statistics_of_a_table_without_columns() {
     let names: Vec<_> = stats_schema(&Fields::empty())
         .iter()
         .map(|field| field.name().clone())
@@ -69,7 +69,7 @@ fn without_columns_only_the_count_and_the_flag() {
 }
 
 #[test]
-fn depth_is_bounded() {
+fn columns_that_are_nested_too_deep_are_omitted() {
     let mut deep = DataType::Int64;
     for _ in 0..MAX_SCHEMA_DEPTH + 1 {
         deep = structure(vec![field("a", deep)]);

@@ -18,7 +18,7 @@ fn owned(text: &str) -> Option<String> {
 }
 
 #[test]
-fn texts_that_end_in_a_replacement() {
+fn strings_that_end_with_a_replacement_character() {
     assert_eq!(text_bounds("abc"), (owned("abc"), owned("abc")));
     assert_eq!(text_bounds("ab\u{FFFD}"), (owned("ab"), owned("ac")));
     assert_eq!(text_bounds("ab?\u{FFFD}"), (owned("ab"), owned("ac")));
@@ -31,9 +31,9 @@ fn texts_that_end_in_a_replacement() {
 
 /// Values of delta-io/delta-rs issue 4757, as doubles and in full.
 #[test]
-fn decimals_that_were_doubles() {
-    let bounds = |text: i128, scale| {
-        let bound = Decimal128Array::from(vec![text]);
+fn decimals_written_as_doubles() {
+    let bounds = |unscaled: i128, scale| {
+        let bound = Decimal128Array::from(vec![unscaled]);
         let bound: ArrayRef = Arc::new(bound.with_precision_and_scale(38, scale).unwrap());
         let side = |side| {
             widen_bounds(&bound, false, side)
@@ -46,7 +46,7 @@ fn decimals_that_were_doubles() {
     assert!(bounds(1_234_567_890_123_456_800, 2).contains(&1_234_567_890_123_456_789));
     assert!(bounds(-1_234_567_890_123_456_800, 2).contains(&-1_234_567_890_123_456_789));
     assert!(bounds(123_456_789_012_345_680, 18).contains(&123_456_789_012_345_678));
-    // no double has that many digits, and doubles distinguish all of these
+    // more digits than a double is written with, and few enough that a double is exact
     let full = 123_456_789_012_345_678_901;
     assert_eq!(bounds(full, 2), full..=full);
     assert_eq!(bounds(1_234_567_890, 2), 1_234_567_890..=1_234_567_890);
@@ -54,7 +54,7 @@ fn decimals_that_were_doubles() {
 
 /// Berlin had +00:53:28 before 1893: Java's `XXX` truncates that to +00:53.
 #[test]
-fn old_times_with_a_zone() {
+fn old_timestamps_with_a_time_zone() {
     let bounds = |micros: i64, zone: Option<&str>| {
         let bound = TimestampMicrosecondArray::from(vec![micros]);
         let bound: ArrayRef = Arc::new(bound.with_timezone_opt(zone));
