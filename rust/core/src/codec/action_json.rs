@@ -20,7 +20,8 @@ const CODE: &str = "commit.action";
 ///
 /// # Errors
 ///
-/// Corrupt `commit.action`, with the name of the field that is missing or has another type.
+/// Corrupt: `commit.action` for invalid JSON, and for a field that is missing or has another type, which the
+/// message names.
 pub fn metadata_from_json(json: &str) -> Result<Metadata> {
     let mut id = None;
     let mut metadata = Metadata::default();
@@ -54,7 +55,7 @@ pub fn metadata_from_json(json: &str) -> Result<Metadata> {
 ///
 /// # Errors
 ///
-/// Corrupt `commit.action`, with the name of the field that is missing or has another type.
+/// As [`metadata_from_json`].
 pub fn protocol_from_json(json: &str) -> Result<Protocol> {
     let (mut reader, mut writer) = (None, None);
     let mut protocol = Protocol::default();
@@ -77,7 +78,7 @@ pub fn protocol_from_json(json: &str) -> Result<Protocol> {
 ///
 /// # Errors
 ///
-/// Corrupt `commit.action`, with the name of the field that is missing or has another type.
+/// As [`metadata_from_json`].
 pub fn transaction_from_json(json: &str) -> Result<SetTransaction> {
     let (mut app_id, mut version, mut last_updated) = (None, None, None);
     each_field("txn", json, |field| {
@@ -100,7 +101,7 @@ pub fn transaction_from_json(json: &str) -> Result<SetTransaction> {
 ///
 /// # Errors
 ///
-/// Corrupt `commit.action`, with the name of the field that is missing or has another type.
+/// As [`metadata_from_json`].
 pub fn domain_metadata_from_json(json: &str) -> Result<DomainMetadata> {
     let (mut domain, mut configuration, mut removed) = (None, None, None);
     each_field("domainMetadata", json, |field| {
@@ -114,7 +115,7 @@ pub fn domain_metadata_from_json(json: &str) -> Result<DomainMetadata> {
     })?;
     let removed = required("domainMetadata.removed", removed)?;
     if removed {
-        // the configuration of a tombstone only serves readers of the history
+        // a tombstone needs no configuration
         configuration.get_or_insert_default();
     }
     Ok(DomainMetadata {

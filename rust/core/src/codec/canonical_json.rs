@@ -23,8 +23,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
 /// The top-level key of the checksum itself.
 const CHECKSUM: &str = "checksum";
 
-/// The limit on the canonical form. The path is repeated for each leaf, so that a small file could otherwise
-/// expand to a very large canonical form.
+/// The maximum length of the canonical form in bytes. The path is repeated for each leaf, so a small file
+/// could otherwise expand to a very large canonical form.
 const MAX_BYTES: usize = 64 << 20;
 
 /// The leaves of one JSON object, without its checksum.
@@ -41,7 +41,7 @@ struct Leaf {
 struct Level {
     /// Length of the path of the object or array itself.
     path_length: usize,
-    /// Keys of the object so far.
+    /// Keys of the object so far; `None` for an array.
     names: Option<HashSet<String>>,
     /// Number of elements of the array so far.
     elements: usize,
@@ -59,7 +59,7 @@ impl CanonicalJson {
         let what = "the file is not a JSON object of the protocol";
         let at = |error: JsonError| error.corrupt(code, what);
         if reader.next().map_err(at)? != Event::BeginObject {
-            return Err(at(reader.error("no object")));
+            return Err(at(reader.error("expected an object")));
         }
         let (mut leaves, mut bytes, mut path) = (Vec::new(), 0, String::new());
         let mut levels = vec![Level {

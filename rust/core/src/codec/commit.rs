@@ -1,7 +1,7 @@
 //! Decodes JSON actions into columns: commits, log compaction files and JSON checkpoint manifests.
 //!
-//! Takes the bytes of whole files, oldest first; returns one [`ActionBatch`] for all of them. An action that
-//! is not requested is recognised by the first bytes of its line and never parsed. No I/O.
+//! Takes the bytes of files, oldest first; returns one [`ActionBatch`] for all of them. Most lines of file actions
+//! and `commitInfo` that are not requested are skipped by their first bytes, without being parsed. No I/O.
 //!
 //! Protocol: "Delta Log Entries", "Log Compaction Files", "Actions".
 
@@ -23,7 +23,8 @@ use crate::spec::actions::Sidecar;
 use crate::spec::json::{Cursor, JsonError};
 use crate::spec::{DomainMetadata, Metadata, Protocol, SetTransaction};
 
-/// A batch is closed before its text exceeds Arrow's 32-bit offsets.
+/// The maximum length of all strings of one kind of file action in bytes, below the limit of Arrow's 32-bit
+/// offsets.
 const MAX_BATCH_TEXT: usize = 1 << 30;
 
 /// The actions to decode, and the fields of each.
@@ -193,7 +194,7 @@ impl ActionDecoder {
     /// # Errors
     ///
     /// Corrupt, with line and byte offset: `commit.utf8`, `commit.json`, `commit.torn` if the last line is
-    /// incomplete, `commit.action` if a field has the wrong type.
+    /// incomplete, `commit.action` if a control action lacks a field or has one of another type.
     pub fn decode(&mut self, bytes: &[u8]) -> Result<()> {
         self.begin_file();
         self.decode_piece(bytes)
@@ -229,7 +230,7 @@ impl ActionDecoder {
         Ok(())
     }
 
-    /// Returns `true` if the first bytes of a whole line name an action that is not selected.
+    /// Skips a whole line if its first bytes name an action that is not selected; returns `true` if it did.
     fn skips(&mut self, line: &str) -> bool {
         let Some(rest) = line.strip_prefix("{\"") else {
             return false;
@@ -256,7 +257,7 @@ impl ActionDecoder {
         let position = self.out.num_positions;
         self.out.num_positions = position.checked_add(1).ok_or(Problem::Json(JsonError {
             offset: 0,
-            what: "more than 2^32 actions in a row of commits",
+            what: "the batch has more than 2^32 - 1 actions",
         }))?;
         cursor.begin_object()?;
         let mut first = true;
@@ -302,7 +303,7 @@ impl ActionDecoder {
         Ok(())
     }
 
-    /// Returns `true` if the batch has reached its maximum size: call [`ActionDecoder::finish`] and continue.
+    /// Returns `true` if the batch is large: call [`ActionDecoder::finish`] before the next file.
     pub fn is_full(&self) -> bool {
         let all = [&self.adds, &self.removes, &self.cdcs];
         all.into_iter()
@@ -375,8 +376,8 @@ impl From<JsonError> for Problem {
 }
 
 impl Problem {
-    /// Adds line and byte offset to the error; `start` is the offset of the line, and `torn` means that it is
-    /// the last one and has no line feed.
+    /// Adds line and byte offset to the error; `start` is the offset of the line, and `torn` means that the line
+    /// is the last one and has no line feed.
     fn locate(self, bytes: &[u8], start: usize, torn: bool) -> Error {
         let (offset, error) = match self {
             Problem::Action(offset, error) => (offset, error),

@@ -23,7 +23,7 @@ pub use fields::{
 
 use FileField as F;
 
-/// A file action from a JSON line, with only its numbers decoded.
+/// A file action from a JSON line, with only its numbers and booleans decoded.
 #[derive(Clone, Debug, Default)]
 pub struct RawFileAction<'a> {
     path: Option<RawString<'a>>,

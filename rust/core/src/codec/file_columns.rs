@@ -61,7 +61,7 @@ impl FileColumns {
         Self(fields.iter().copied().map(FileColumn::Field).collect())
     }
 
-    /// Returns `true` if a field is among them, as in the log.
+    /// Returns `true` if the field itself is one of the columns.
     pub fn has(&self, field: FileField) -> bool {
         self.0.contains(&FileColumn::Field(field))
     }
@@ -148,8 +148,9 @@ impl FileColumns {
     ///
     /// # Errors
     ///
-    /// Corrupt: `partition_value.parse`, with the file if the rows have their `path`. Statistics that do not
-    /// parse are null.
+    /// Corrupt: `log.columns` for a field that is missing or has another type; `partition_value.parse`, with the
+    /// file if the rows have their `path`. Unsupported: `partition_value.type`. Statistics that do not parse are
+    /// null.
     pub fn of(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         name_file_on_error(rows, |rows| {
             self.of_sources(rows.num_rows(), |field| rows.array(field.name()).map(Some))
@@ -160,7 +161,7 @@ impl FileColumns {
     ///
     /// # Errors
     ///
-    /// As [`FileColumns::of`].
+    /// As [`FileColumns::of`], except for missing fields.
     pub fn of_available(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         name_file_on_error(rows, |rows| {
             self.of_sources(rows.num_rows(), |field| {
@@ -176,11 +177,11 @@ impl FileColumns {
         rows: usize,
         source: impl Fn(FileField) -> Result<Option<&'a ArrayRef>>,
     ) -> Result<RecordBatch> {
-        let of = |column: &FileColumn| match source(column.source())? {
+        let compute = |column: &FileColumn| match source(column.source())? {
             Some(source) => column.of(source),
             None => Ok(new_null_array(column.field().data_type(), rows)),
         };
-        let columns = self.0.iter().map(of).collect::<Result<_>>()?;
+        let columns = self.0.iter().map(compute).collect::<Result<_>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema(), columns, &options)
             .map_err(columns_mismatch)
@@ -201,7 +202,7 @@ impl FileColumn {
         (!matches!(self, FileColumn::Field(_)), self.source())
     }
 
-    /// Returns the field that it is, or is derived from.
+    /// Returns the field that the column is or is derived from.
     fn source(&self) -> FileField {
         match self {
             FileColumn::Field(field) => *field,

@@ -44,12 +44,12 @@ impl SelectedRows {
         self.rows
     }
 
-    fn all(&self) -> bool {
+    fn selects_all(&self) -> bool {
         self.rows == self.mask.len()
     }
 }
 
-/// Some rows of one column, and the selection.
+/// A part of one column, and its selected rows.
 pub type Part<'a> = (&'a ArrayRef, &'a SelectedRows);
 
 /// Concatenates the selected rows of all parts of a column; views become plain strings, and string maps get
@@ -81,7 +81,7 @@ pub fn filter_concat(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
         DataType::Struct(fields) if !fields.is_empty() => structs(parts, fields, rows),
         _ => {
             let kept = parts.iter().map(|(array, keep)| {
-                if keep.all() {
+                if keep.selects_all() {
                     Ok(Arc::clone(array))
                 } else {
                     arrow_select::filter::filter(array, &keep.mask)
@@ -239,7 +239,7 @@ type Strings<'a> = (&'a StringViewArray, &'a [Range<usize>]);
 const LONG_TEXT: usize = 16 << 10;
 const MAX_TIMES: usize = 64;
 
-/// Refuses long texts of which nearly all are repetitions.
+/// Refuses long texts that nearly all repeat the same bytes.
 pub fn check_repeated(strings: &StringViewArray) -> Result<(), ArrowError> {
     let total = strings.lengths().map(|length| length as usize).sum();
     check_repetition(total, strings.len(), std::iter::once(strings))

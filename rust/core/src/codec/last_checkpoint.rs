@@ -1,6 +1,6 @@
 //! Decodes the `_last_checkpoint` hint.
 //!
-//! The hint is only an optimisation: if this decoder refuses it, readers list the log instead. The checksum
+//! The hint is only an optimization: if this decoder refuses it, readers list the log instead. The checksum
 //! is verified if the file has one.
 //!
 //! Protocol: "Last Checkpoint File", "JSON checksum".

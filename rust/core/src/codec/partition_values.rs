@@ -1,7 +1,7 @@
 //! Parses partition value strings into typed columns.
 //!
-//! The log stores partition values as a map of strings with few distinct values, so that each distinct string
-//! is parsed once.
+//! The log stores partition values as maps of strings, with few distinct values: each distinct string is parsed
+//! only once.
 //!
 //! Protocol: "Partition Value Serialization".
 
@@ -48,8 +48,9 @@ pub enum Unparsable {
 ///
 /// # Errors
 ///
-/// - Corrupt: `partition_value.parse`, with column and value, for [`Unparsable::Refuse`].
-/// - Unsupported: `partition_value.type` for a column of a type that cannot partition a table.
+/// - Corrupt: `partition_value.map` if keys or values cannot be converted to strings.
+/// - For [`Unparsable::Refuse`], Corrupt: `partition_value.parse`, with column and value; Unsupported:
+///   `partition_value.type` for a column of a type that cannot partition a table.
 pub fn parse_partition_values(
     map: &MapArray,
     columns: &[(String, FieldRef)],
@@ -159,7 +160,7 @@ impl<'a> Distinct<'a> {
     }
 }
 
-/// Collects the value of each row and column. The first of duplicate keys in a map counts.
+/// Collects the value of each row and column. The first value of a duplicate key counts.
 fn collect<'a>(
     map: &MapArray,
     keys: &StringViewArray,
@@ -285,7 +286,7 @@ impl DistinctStrings<'_> {
             self.field.data_type(),
             excerpt.escape_debug(),
             if excerpt.len() < text.len() {
-                " (cut)"
+                " (truncated)"
             } else {
                 ""
             },

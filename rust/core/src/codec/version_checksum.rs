@@ -84,7 +84,7 @@ pub struct AllFiles {
 
 impl VersionChecksum {
     /// Returns the checksum of a table before its first version: no protocol, no metadata and no files.
-    pub fn of_nothing() -> Self {
+    pub fn before_first_version() -> Self {
         Self {
             table_size_bytes: Some(0),
             num_files: Some(0),
@@ -102,12 +102,16 @@ impl VersionChecksum {
 }
 
 impl FileSizeHistogram {
+    /// Returns the index of the bin for files of this size.
+    pub fn bin(&self, size: u64) -> usize {
+        self.sorted_bin_boundaries
+            .partition_point(|boundary| *boundary <= size)
+            .saturating_sub(1)
+    }
+
     /// Adds a file of this size; sums saturate, since a log may contain arbitrary numbers.
     pub fn add(&mut self, size: u64) {
-        let bin = self
-            .sorted_bin_boundaries
-            .partition_point(|boundary| *boundary <= size)
-            .saturating_sub(1);
+        let bin = self.bin(size);
         if let Some(files) = self.file_counts.get_mut(bin) {
             *files = files.saturating_add(1);
         }

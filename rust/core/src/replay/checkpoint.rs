@@ -1,7 +1,7 @@
 //! A checkpoint as one value: classic, multi-part, V2 manifests and their sidecars.
 //!
 //! Opening reads footers and the few control actions. File actions are read later, from all files in
-//! parallel, without the rows that the tail hides: a checkpoint is reconciled, so that each row needs only
+//! parallel, without the rows that the tail hides: a checkpoint is reconciled, so each row needs only
 //! one lookup in the keys of the tail.
 //!
 //! Protocol: "Checkpoints", "V2 Spec", "Sidecar Files".
@@ -70,7 +70,7 @@ struct OpenFile {
 pub struct KeyedRows {
     /// The rows, with the requested fields.
     pub rows: RecordBatch,
-    /// The key of each row; empty unless keys were requested.
+    /// The key of each row; possibly empty if keys were not requested.
     pub keys: Vec<FileActionKey>,
 }
 
@@ -144,7 +144,7 @@ impl Checkpoint {
         &self.control
     }
 
-    /// Returns the file actions of a JSON manifest.
+    /// Returns the selected file actions of a JSON manifest; `None` for a checkpoint in Parquet.
     pub fn inline_rows(&self, selection: &Selection) -> Result<Option<KeyedRows>> {
         let Some((path, bytes)) = &self.manifest else {
             return Ok(None);
@@ -257,7 +257,7 @@ impl OpenFile {
             .file
             .units(selection.action, &selection.columns, unit_bytes);
         if let Some(bytes) = &self.bytes {
-            units.retain(|unit| bytes.contains(&self.file.begins(unit)));
+            units.retain(|unit| bytes.contains(&self.file.approximate_offset(unit)));
         }
         units
     }
@@ -387,7 +387,7 @@ fn head(
     Ok((control, None))
 }
 
-/// The maximum size of a JSON manifest: further file actions are in sidecars or in Parquet.
+/// The maximum size of a JSON manifest: larger checkpoints have sidecars, or are in Parquet.
 const MAX_MANIFEST_BYTES: u64 = 512 << 20;
 
 fn read_manifest(storage: &dyn Storage, path: &str) -> Result<Bytes> {

@@ -30,7 +30,7 @@ pub(crate) fn read_footer(
     rules: FooterRules,
 ) -> Result<Footer> {
     let decoder = match storage.max_requests() {
-        Some(_) => FooterDecoder::far(length, rules)?,
+        Some(_) => FooterDecoder::remote(length, rules)?,
         None => FooterDecoder::new(length, rules)?,
     };
     decoded(decoder, |ranges| storage.read_ranges(path, ranges))

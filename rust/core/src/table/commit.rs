@@ -60,7 +60,7 @@ impl Table {
             Ok(false)
         } else {
             let previous = if version == 0 && commit.adds.len() as u64 <= SMALL_TABLE {
-                Some(VersionChecksum::of_nothing())
+                Some(VersionChecksum::before_first_version())
             } else {
                 read.filter(|read| read.version().checked_add(1) == Some(version))
                     .and_then(Snapshot::checksum)

@@ -82,7 +82,7 @@ impl CheckpointFile {
         requests
     }
 
-    /// Adds the control actions of a unit whose requested bytes were all fetched to `control`.
+    /// Adds the control actions of a unit to `control`; all requested bytes must have been fetched.
     ///
     /// # Errors
     ///

@@ -75,7 +75,7 @@ fn child<'a>(parent: &'a Type, name: &str) -> Option<&'a TypePtr> {
     children.find(|child| child.name() == name)
 }
 
-/// Returns the struct with other columns of the same types, all nullable.
+/// Returns the struct with other columns; fields whose columns have nulls become nullable.
 fn with_columns(rows: &StructArray, columns: Vec<ArrayRef>) -> Result<StructArray, ArrowError> {
     let fields = rows.fields().iter().zip(&columns);
     let fields = fields.map(|(field, column)| {

@@ -129,8 +129,8 @@ impl CheckpointFile {
         Ok(file)
     }
 
-    /// Checks that actions and deletion vectors are structs: columns of any other type would be ignored
-    /// silently.
+    /// Checks that actions and deletion vectors are structs, since columns of any other type would be ignored
+    /// silently; and that each action has the column of its required field.
     fn check_shape(&self) -> Result<()> {
         let vector = FileField::DeletionVector.name();
         let not_structs = self.leaves(|parts| match parts {

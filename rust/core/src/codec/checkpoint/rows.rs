@@ -91,8 +91,8 @@ impl CheckpointFile {
     }
 }
 
-/// Reads the rows of one unit with the Parquet decoder. A panic of the decoder is reported as corrupt bytes, as is
-/// another number of rows than in the footer.
+/// Reads the rows of one unit with the Parquet decoder. A panic of the decoder, and a number of rows that differs
+/// from the footer's, are reported as corrupt bytes.
 pub(super) struct GuardedReader {
     reader: RowGroupReader,
     /// The number of rows that are still to be decoded.
@@ -322,7 +322,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Returns the selected rows of a column; `None` if there is none.
+    /// Returns the selected rows of a column; `None` if a part lacks it, or if there are no parts.
     fn kept(
         &self,
         column: impl Fn(&FileRows) -> Result<Option<ArrayRef>>,
@@ -345,16 +345,15 @@ impl Parts<'_> {
     }
 }
 
-/// Refuses paths that are long and repeated too often. Paths are mostly distinct, so that they need about as
-/// many bytes as the values they refer to; only a file that was removed with many deletion vectors repeats
-/// its path. A dictionary of a few kilobytes could otherwise claim one long path for every row, and expand to
-/// gigabytes.
+/// Refuses paths that are long and repeated too often. Paths are mostly distinct, so the buffers are about
+/// as long as all paths together; only a file that was removed with many deletion vectors repeats its path.
+/// Otherwise, a dictionary of a few kilobytes could claim one long path for every row, and expand to gigabytes.
 fn check_repeated(path: &StringViewArray) -> Result<()> {
-    // based on a batch of paths of 2,000 bytes
-    const FEW: u64 = 2_000 * BATCH_ROWS as u64;
+    // the bytes of a batch of paths of 2,000 bytes each
+    const ALWAYS_ACCEPTED: u64 = 2_000 * BATCH_ROWS as u64;
     let buffered: usize = path.data_buffers().iter().map(|buffer| buffer.len()).sum();
     let total: u64 = path.lengths().map(u64::from).sum();
-    if total > FEW + 8 * buffered as u64 {
+    if total > ALWAYS_ACCEPTED + 8 * buffered as u64 {
         let message = "many rows of add or remove repeat the same few paths";
         return Err(Error::corrupt("checkpoint.columns", message));
     }
@@ -379,7 +378,7 @@ fn normal_vector(vector: &StructArray) -> Result<StructArray> {
     let children = children.collect::<Result<Vec<_>>>()?;
     let typed = children.first().and_then(|column| column.logical_nulls());
     let nulls = NullBuffer::union(vector.nulls(), typed.as_ref());
-    let fields: arrow_schema::Fields = DELETION_VECTOR_FIELDS
+    let fields: Fields = DELETION_VECTOR_FIELDS
         .iter()
         .zip(&children)
         .map(|(field, child)| {

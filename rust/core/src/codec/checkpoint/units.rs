@@ -85,7 +85,7 @@ impl CheckpointFile {
 
     /// Returns the approximate byte offset at which a unit begins: that of its row group plus its share by
     /// rows. The result depends only on the file.
-    pub fn begins(&self, unit: &Unit) -> u64 {
+    pub fn approximate_offset(&self, unit: &Unit) -> u64 {
         let Some(group) = self.metadata().row_groups().get(unit.row_group) else {
             return 0;
         };

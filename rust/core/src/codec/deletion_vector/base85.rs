@@ -18,17 +18,16 @@ pub fn encode(bytes: &[u8]) -> String {
     z85::encode(padded)
 }
 
-/// Decodes the text to bytes, including zero padding; excluding it if the text marks how many bytes the last
-/// group lacks.
+/// Decodes the text to bytes, with the zero padding of the last group unless the text marks its missing bytes.
 ///
 /// # Errors
 ///
-/// Corrupt: `dv.base85`, with the offset of the character in the text.
+/// Corrupt: `dv.base85`; the message has the wrong length or the position of the wrong character.
 pub fn decode(text: &str) -> Result<Vec<u8>> {
     const OVERFLOW: &str = "five characters that encode more than four bytes";
     z85::decode(text).map_err(|cause| {
         let (what, at) = match cause {
-            // report it wherever it occurs; the crate counts differently in a marked group
+            // search for the byte, since the crate counts differently in a marked group
             DecodeError::InvalidByte(_, wrong) => (
                 "a character that is not in the alphabet",
                 text.bytes().position(|byte| byte == wrong).unwrap_or(0),

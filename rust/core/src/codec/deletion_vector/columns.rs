@@ -40,11 +40,11 @@ impl<'a> Descriptors<'a> {
     }
 
     /// Returns the descriptor of a row; `None` if the file has no deletion vector, and beyond the last row. A
-    /// struct whose fields are all null counts as none, as some checkpoints have it.
+    /// struct whose fields are all null, as in some checkpoints, is no deletion vector.
     ///
     /// # Errors
     ///
-    /// Corrupt: `dv.descriptor` for a field that is missing, and those of
+    /// Corrupt: `dv.descriptor` for a field that is missing, and the errors of
     /// [`DeletionVectorDescriptor::new`].
     pub fn get(&self, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
         if row >= self.column.len() || self.column.is_null(row) {

@@ -23,12 +23,12 @@ const NATIVE_MAGIC: u32 = 1_681_511_376;
 const NO_RUNS: u32 = 12_346;
 /// The low half of the cookie of a bitmap with runs.
 const WITH_RUNS: u32 = 12_347;
-/// Bitmaps with runs have container offsets only from this number of containers on.
+/// Bitmaps with runs have container offsets only if they have at least this number of containers.
 const MIN_OFFSET_CONTAINERS: usize = 4;
 
 /// The minimum number of bytes of a bitmap with its key or length.
 const MIN_BITMAP: usize = 12;
-/// The last key: one less than the reference's limit.
+/// The greatest key: the reference requires keys below `i32::MAX`.
 const LAST_KEY: u32 = 0x7FFF_FFFE;
 
 impl DeletionVector {
@@ -36,8 +36,8 @@ impl DeletionVector {
     ///
     /// # Errors
     ///
-    /// Corrupt, with the offset in `bitmap`: `dv.truncated`, `dv.magic`, `dv.bitmap`, or `dv.cardinality` if
-    /// the descriptor states another number of rows.
+    /// Corrupt: `dv.truncated`, `dv.magic` and `dv.bitmap`, with the offset in `bitmap`; `dv.cardinality` if the
+    /// descriptor states another number of rows.
     pub fn decode(bitmap: &[u8], cardinality: Option<u64>) -> Result<Self> {
         Self::decode_shared(Bytes::copy_from_slice(bitmap), cardinality)
     }
@@ -163,7 +163,7 @@ fn bitmap(cursor: &mut Cursor<'_>, high: u32, containers: &mut Vec<Container>) -
     };
     let heads = cursor.take(count * 4, "the heads of containers")?;
     if flags.is_empty() || count >= MIN_OFFSET_CONTAINERS {
-        // The offsets follow from the headers; readers of streams ignore them.
+        // The offsets are not needed: containers follow each other.
         cursor.take(count * 4, "the offsets of containers")?;
     }
     containers.reserve(count);
@@ -210,7 +210,10 @@ fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Container> {
             return Err(cursor.wrong("the values of an array do not ascend"));
         }
     } else {
-        let words = cursor.take(WORDS_BYTES, "a bit map")?.as_chunks::<8>().0;
+        let words = cursor
+            .take(WORDS_BYTES, "a bitmap container")?
+            .as_chunks::<8>()
+            .0;
         let ones: u32 = words
             .iter()
             .map(|word| u64::from_le_bytes(*word).count_ones())

@@ -20,8 +20,8 @@ impl DeletionVector {
     ///
     /// # Errors
     ///
-    /// Corrupt, with the offset in the file: `dv.version`, and the errors of
-    /// [`DeletionVector::decode_framed`].
+    /// Corrupt, with the offset in the file: `dv.version`, `dv.truncated`, `dv.checksum`, `dv.magic`,
+    /// `dv.bitmap`.
     pub fn decode_file(file: &[u8], offset: Option<u64>) -> Result<Self> {
         check_version(file)?;
         let offset = offset.unwrap_or(1);
@@ -146,7 +146,7 @@ impl FileBuilder {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `dv.too_large` if the file would reach 2 GiB.
+    /// Invalid argument: `dv.too_large` if the vector takes 2 GiB or more, or would begin after 2 GiB of the file.
     pub fn push(&mut self, vector: &DeletionVector) -> Result<DeletionVectorDescriptor> {
         let bitmap = vector.encode()?;
         let size = i32::try_from(bitmap.len()).map_err(|_| too_large())?;
@@ -169,7 +169,7 @@ impl FileBuilder {
     ///
     /// # Errors
     ///
-    /// Corrupt: `dv.path` for a prefix that is not a valid directory name.
+    /// Corrupt: `dv.path`; the paths of [`FileBuilder::new`] cannot cause it.
     pub fn relative_path(&self) -> Result<String> {
         location::relative_path(&self.path_or_inline)
     }

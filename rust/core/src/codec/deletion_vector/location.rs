@@ -29,7 +29,7 @@ pub fn vector_location(descriptor: &DeletionVectorDescriptor) -> Result<VectorLo
         DeletionVectorStorage::Inline => VectorLocation::Inline(text),
         DeletionVectorStorage::Absolute => VectorLocation::File(text.to_owned()),
         DeletionVectorStorage::Relative => {
-            // The prefix is used literally; paths in the log would be URI-decoded.
+            // The prefix is literal, unlike other paths in the log, which are URI-encoded.
             let path = relative_path(text)?;
             VectorLocation::File(path.replace('%', "%25").replace(':', "%3A"))
         }

@@ -59,8 +59,7 @@ impl DeletionVector {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `dv.too_many_rows` for more rows than fit into an Arrow array of 16 GiB; request
-    /// ranges instead.
+    /// Invalid argument: `dv.too_many_rows` for more than 2^31 - 1 rows; request ranges instead.
     pub fn rows(&self) -> Result<Int64Array> {
         let Ok(len) = i32::try_from(self.len) else {
             return Err(Error::invalid(

@@ -106,7 +106,9 @@ impl DeletionVector {
             let ranges = self.ranges_of(container);
             // a container that begins with a long run is kept as runs, like its encoding
             let longest = ranges.iter().max_by_key(|range| range.end - range.start);
-            longest.map(|range| set.insert_range(range.clone()));
+            if let Some(range) = longest {
+                set.insert_range(range.clone());
+            }
             for range in ranges {
                 set.insert_range(range);
             }

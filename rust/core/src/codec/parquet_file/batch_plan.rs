@@ -26,7 +26,7 @@ pub(crate) const MAX_BATCH_BYTES: u64 = 32 << 20;
 
 /// Dictionary values up to this length are always materialized.
 const LONG_VALUE: u64 = 1 << 10;
-/// Longer dictionary values are materialized, too, if they take at most this in a batch.
+/// Longer dictionary values are materialized, too, if they take at most this many bytes in a batch.
 const FEW_BYTES: u64 = 8 << 20;
 /// Maximum bytes of all strings of a batch if each were the longest of its dictionary.
 const MAX_TEXT_BYTES: u64 = 128 << 20;
@@ -87,14 +87,14 @@ pub(super) fn plan(
             let (longest, dictionary) = longest_value(column, pages, fetched, values);
             dictionaries.extend(dictionary.map(|dictionary| (pages.leaf, dictionary)));
             let in_batch = longest.saturating_mul(per_row);
-            let text = types
+            let is_plain_text = types
                 .get(pages.leaf)
                 .is_some_and(|data_type| matches!(data_type, DataType::Utf8 | DataType::Binary));
             let selected = selection.map_or(group_rows, |rows| rows.row_count() as u64);
             if in_batch.saturating_mul(selected) > text_size::MAX_BYTES {
                 text_size::check(column, fetched, rules)?;
             }
-            if text && longest > LONG_VALUE && in_batch.saturating_mul(rows) > FEW_BYTES {
+            if is_plain_text && longest > LONG_VALUE && in_batch.saturating_mul(rows) > FEW_BYTES {
                 views.push(pages.leaf);
                 encoded = VIEW;
             } else if repeats {
@@ -169,7 +169,7 @@ fn nested_shares(
     measured(column, fetched, sizes).unwrap_or(shares)
 }
 
-/// Returns the bytes of a value of fixed_per_row width; `None` for strings.
+/// Returns the bytes of a decoded value of fixed width; `None` for strings.
 pub(crate) fn width(column: &ColumnChunkMetaData) -> Option<u64> {
     Some(match column.column_descr().physical_type() {
         PhysicalType::BOOLEAN => 1,

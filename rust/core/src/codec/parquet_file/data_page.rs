@@ -52,7 +52,7 @@ impl<'a> DataPage<'a> {
     }
 }
 
-/// Splits the levels, which are after their length, from the rest of a V1 page.
+/// Splits the levels, which follow their length, from the rest of a V1 page.
 fn v1_levels(bytes: &[u8], max: i16, encoding: Encoding) -> Option<(&[u8], &[u8])> {
     if max == 0 {
         return Some((&[], bytes));

@@ -52,7 +52,7 @@ impl FetchedBytes {
         (length <= bytes.len()).then(|| bytes.slice(..length))
     }
 
-    /// Returns the bytes from `start` on.
+    /// Returns the bytes of a piece from `start` on.
     fn from(&self, start: u64) -> Result<Bytes> {
         let after = self.pieces.partition_point(|(begin, _)| *begin <= start);
         let piece = after.checked_sub(1).and_then(|at| self.pieces.get(at));
@@ -84,7 +84,8 @@ impl ChunkReader for FetchedBytes {
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         let bytes = self.from(start)?;
         if length > bytes.len() {
-            let message = format!("the page at byte {start} runs over the end of its column chunk");
+            let message =
+                format!("the page at byte {start} extends past the end of its column chunk");
             return Err(ParquetError::EOF(message));
         }
         Ok(bytes.slice(..length))

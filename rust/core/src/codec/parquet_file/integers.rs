@@ -1,4 +1,4 @@
-//! Decoders for Parquet's integer encodings: runs of levels, and delta-encoded lengths.
+//! Decoders for Parquet's integer encodings: runs of levels or dictionary indexes, and delta-encoded lengths.
 //!
 //! Protocol: Apache Parquet, "Run Length Encoding / Bit-Packing Hybrid", "Delta Encoding".
 
@@ -6,7 +6,7 @@
 pub(super) struct RleRuns<'a> {
     bytes: &'a [u8],
     width: u32,
-    /// Remaining values of a bit-packed run.
+    /// A bit-packed run: its bytes, the index of the next value, the number of values.
     packed: (&'a [u8], u64, u64),
 }
 
@@ -56,8 +56,8 @@ impl Iterator for RleRuns<'_> {
 /// Iterates over delta-encoded integers in blocks.
 pub(super) struct DeltaNumbers<'a> {
     bytes: &'a [u8],
-    mini_blocks: u64,
-    values_per_mini_block: u64,
+    miniblocks: u64,
+    values_per_miniblock: u64,
     left: u64,
     value: i64,
     first: bool,
@@ -71,23 +71,23 @@ pub(super) struct DeltaNumbers<'a> {
 impl<'a> DeltaNumbers<'a> {
     pub(super) fn new(mut bytes: &'a [u8]) -> Option<Self> {
         let block = varint(&mut bytes)?;
-        let mini_blocks = varint(&mut bytes)?;
+        let miniblocks = varint(&mut bytes)?;
         let left = varint(&mut bytes)?;
         let value = zigzag(varint(&mut bytes)?);
-        let values_per_mini_block = block.checked_div(mini_blocks)?;
-        if values_per_mini_block == 0 || values_per_mini_block % 8 != 0 {
+        let values_per_miniblock = block.checked_div(miniblocks)?;
+        if values_per_miniblock == 0 || values_per_miniblock % 8 != 0 {
             return None;
         }
         Some(Self {
             bytes,
-            mini_blocks,
-            values_per_mini_block,
+            miniblocks,
+            values_per_miniblock,
             left,
             value,
             first: true,
             min_delta: 0,
             widths: &[],
-            current: (&[], 0, values_per_mini_block),
+            current: (&[], 0, values_per_miniblock),
         })
     }
 
@@ -100,8 +100,8 @@ impl<'a> DeltaNumbers<'a> {
     fn advance(&mut self) -> Option<()> {
         if self.widths.is_empty() {
             self.min_delta = zigzag(varint(&mut self.bytes)?);
-            let mini_blocks = usize::try_from(self.mini_blocks).ok()?;
-            (self.widths, self.bytes) = self.bytes.split_at_checked(mini_blocks)?;
+            let miniblocks = usize::try_from(self.miniblocks).ok()?;
+            (self.widths, self.bytes) = self.bytes.split_at_checked(miniblocks)?;
         }
         let (width, widths) = self.widths.split_first()?;
         self.widths = widths;
@@ -109,7 +109,7 @@ impl<'a> DeltaNumbers<'a> {
         if width > u64::from(u64::BITS) {
             return None;
         }
-        let length = usize::try_from(width.checked_mul(self.values_per_mini_block)? / 8).ok()?;
+        let length = usize::try_from(width.checked_mul(self.values_per_miniblock)? / 8).ok()?;
         let (bits, rest) = self.bytes.split_at_checked(length)?;
         self.bytes = rest;
         self.current = (bits, width, 0);
@@ -121,7 +121,7 @@ impl<'a> DeltaNumbers<'a> {
         let mut left = self.left.saturating_sub(1);
         while left > 0 {
             self.advance()?;
-            left = left.saturating_sub(self.values_per_mini_block);
+            left = left.saturating_sub(self.values_per_miniblock);
         }
         Some(self.bytes)
     }
@@ -135,7 +135,7 @@ impl Iterator for DeltaNumbers<'_> {
         if std::mem::take(&mut self.first) {
             return Some(self.value);
         }
-        if self.current.2 == self.values_per_mini_block {
+        if self.current.2 == self.values_per_miniblock {
             self.advance()?;
         }
         let (packed, width, at) = self.current;

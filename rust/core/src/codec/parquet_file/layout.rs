@@ -21,7 +21,7 @@ pub(super) enum Type {
 
 impl Type {
     /// Returns `true` if the type has this wire type.
-    pub(super) fn is(self, wire: u8) -> bool {
+    pub(super) fn has_wire_type(self, wire: u8) -> bool {
         match self {
             Type::Bool => matches!(wire, 1 | 2),
             Type::I8 => wire == 3,
@@ -41,19 +41,19 @@ use Type::{Binary, Bool, Double, I8, I16, I32, I64, List, Struct};
 const EMPTY: Type = Struct(&[]);
 const BINARIES: Type = List(&Binary);
 const LONGS: Type = List(&I64);
-const UNIT: Type = Struct(&[(1, EMPTY), (2, EMPTY), (3, EMPTY)]);
-const INSTANT: Type = Struct(&[(1, Bool), (2, UNIT)]);
+const TIME_UNIT: Type = Struct(&[(1, EMPTY), (2, EMPTY), (3, EMPTY)]);
+const TIME: Type = Struct(&[(1, Bool), (2, TIME_UNIT)]);
 const KEY_VALUES: Type = List(&Struct(&[(1, Binary), (2, Binary)]));
 
-const LOGICAL: Type = Struct(&[
+const LOGICAL_TYPE: Type = Struct(&[
     (1, EMPTY),
     (2, EMPTY),
     (3, EMPTY),
     (4, EMPTY),
     (5, Struct(&[(1, I32), (2, I32)])),
     (6, EMPTY),
-    (7, INSTANT),
-    (8, INSTANT),
+    (7, TIME),
+    (8, TIME),
     (10, Struct(&[(1, I8), (2, Bool)])),
     (11, EMPTY),
     (12, EMPTY),
@@ -75,7 +75,7 @@ const SCHEMA_ELEMENT: Type = Struct(&[
     (7, I32),
     (8, I32),
     (9, I32),
-    (10, LOGICAL),
+    (10, LOGICAL_TYPE),
 ]);
 
 const STATISTICS: Type = Struct(&[
@@ -89,7 +89,7 @@ const STATISTICS: Type = Struct(&[
     (8, Bool),
 ]);
 
-const BOX: Type = Struct(&[
+const BOUNDING_BOX: Type = Struct(&[
     (1, Double),
     (2, Double),
     (3, Double),
@@ -100,7 +100,7 @@ const BOX: Type = Struct(&[
     (8, Double),
 ]);
 
-const COLUMN: Type = Struct(&[
+const COLUMN_METADATA: Type = Struct(&[
     (1, I32),
     (2, List(&I32)),
     (3, BINARIES),
@@ -117,13 +117,13 @@ const COLUMN: Type = Struct(&[
     (14, I64),
     (15, I32),
     (16, Struct(&[(1, I64), (2, LONGS), (3, LONGS)])),
-    (17, Struct(&[(1, BOX), (2, List(&I32))])),
+    (17, Struct(&[(1, BOUNDING_BOX), (2, List(&I32))])),
 ]);
 
-const CHUNK: Type = Struct(&[
+const COLUMN_CHUNK: Type = Struct(&[
     (1, Binary),
     (2, I64),
-    (3, COLUMN),
+    (3, COLUMN_METADATA),
     (4, I64),
     (5, I32),
     (6, I64),
@@ -132,7 +132,7 @@ const CHUNK: Type = Struct(&[
 ]);
 
 const ROW_GROUP: Type = Struct(&[
-    (1, List(&CHUNK)),
+    (1, List(&COLUMN_CHUNK)),
     (2, I64),
     (3, I64),
     (4, List(&Struct(&[(1, I32), (2, Bool), (3, Bool)]))),
@@ -141,7 +141,7 @@ const ROW_GROUP: Type = Struct(&[
     (7, I16),
 ]);
 
-const CIPHER: Type = Struct(&[(1, Binary), (2, Binary), (3, Bool)]);
+const AES: Type = Struct(&[(1, Binary), (2, Binary), (3, Bool)]);
 
 /// `FileMetaData`
 pub(super) const FILE: [(i16, Type); 9] = [
@@ -152,7 +152,7 @@ pub(super) const FILE: [(i16, Type); 9] = [
     (5, KEY_VALUES),
     (6, Binary),
     (7, List(&Struct(&[(1, EMPTY), (2, EMPTY)]))),
-    (8, Struct(&[(1, CIPHER), (2, CIPHER)])),
+    (8, Struct(&[(1, AES), (2, AES)])),
     (9, Binary),
 ];
 

@@ -45,10 +45,10 @@ pub(crate) use write::{codec, writer_options};
 /// The bytes fetched from the end of a file, to include the footer in one request.
 const FOOTER_PREFETCH: u64 = 64 * 1024;
 
-/// The fraction of a remote file that is fetched from its end, between `FOOTER_PREFETCH` and `MAX_FAR_PREFETCH`
+/// 1 / `REMOTE_FRACTION` of a remote file is fetched from its end, between `FOOTER_PREFETCH` and `MAX_REMOTE_PREFETCH`
 /// bytes, to include the page index in the same request.
-const FAR_FRACTION: u64 = 128;
-const MAX_FAR_PREFETCH: u64 = 1 << 20;
+const REMOTE_FRACTION: u64 = 128;
+const MAX_REMOTE_PREFETCH: u64 = 1 << 20;
 
 /// The maximum length of a footer: real footers have some kilobytes, rarely megabytes.
 const MAX_FOOTER: u64 = 64 << 20;
@@ -124,15 +124,15 @@ impl FooterDecoder {
         })
     }
 
-    /// Creates a decoder for a file on a remote store, whose first range includes the page index: a request
-    /// costs more than some bytes.
+    /// Creates a decoder for a file on a remote store. Its first range is longer, to include the page index: a
+    /// second request would cost more.
     ///
     /// # Errors
     ///
     /// As [`FooterDecoder::new`].
-    pub fn far(length: u64, rules: FooterRules) -> Result<Self> {
+    pub fn remote(length: u64, rules: FooterRules) -> Result<Self> {
         let mut decoder = Self::new(length, rules)?;
-        let size = (length / FAR_FRACTION).clamp(FOOTER_PREFETCH, MAX_FAR_PREFETCH);
+        let size = (length / REMOTE_FRACTION).clamp(FOOTER_PREFETCH, MAX_REMOTE_PREFETCH);
         let tail = length.saturating_sub(size)..length;
         decoder.missing = vec![tail];
         Ok(decoder)
@@ -164,7 +164,7 @@ impl FooterDecoder {
 
     fn decode(&mut self, bytes: Vec<Bytes>) -> Result<Option<ParquetMetaData>> {
         let fetched = std::mem::take(&mut self.missing);
-        self.encrypted_columns |= check_cost(&fetched, &bytes, self.length, &self.rules)?;
+        self.encrypted_columns |= check_encoded(&fetched, &bytes, self.length, &self.rules)?;
         if self.encrypted_columns && !self.rules.some_encrypted {
             return Err(encrypted("a column of the Parquet file is"));
         }
@@ -212,7 +212,7 @@ pub(crate) fn encrypted(what: &str) -> Error {
 
 /// Checks the encoded footer before it is decoded, in whichever piece contains it. Returns whether it
 /// declares encrypted columns.
-fn check_cost(
+fn check_encoded(
     ranges: &[Range<u64>],
     pieces: &[Bytes],
     length: u64,
@@ -268,7 +268,7 @@ fn check(metadata: &ParquetMetaData, length: u64, rules: &FooterRules) -> Result
             _ => return refuse(&format!("a row group claims {} rows", group.num_rows())),
         }
         if group.num_rows() == 0 {
-            // Some writers leave an empty group behind, with offsets that mean nothing.
+            // Some writers add an empty row group with invalid offsets.
             if group
                 .columns()
                 .iter()

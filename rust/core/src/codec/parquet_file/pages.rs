@@ -3,8 +3,7 @@
 //! A page's body must lie within the fetched bytes, must not claim to decompress to more than its codec can
 //! produce, and, if the codec's decoder would allocate whatever the page holds, must not decompress to more
 //! than it claims; the pages of a chunk must not hold more values than the chunk, and must begin where the page
-//! index says. If a header has a checksum, the body must match
-//! it.
+//! index says. If a header has a checksum, the body must match it.
 //!
 //! Protocol: Apache Parquet, "Data Pages", "Checksumming".
 

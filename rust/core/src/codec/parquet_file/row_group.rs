@@ -24,7 +24,7 @@ use crate::error::Result;
 
 /// The cost of starting a run of rows, and of decoding a row that a mask then drops, relative to copying a
 /// selected row. Estimates: for 6 million rows with 1 % dropped, a mask took 1.02 times as long as decoding
-/// all rows, and run by run 1.09 times.
+/// all rows, and decoding run by run 1.09 times as long.
 const PER_RUN: usize = 400;
 const PER_DROPPED_ROW: usize = 40;
 
@@ -109,7 +109,7 @@ impl RowGroupRequest {
     ///
     /// # Errors
     ///
-    /// Corrupt, with the code of the rules and the byte offset of the page.
+    /// Corrupt, with the code of the rules, and the byte offset if a page is invalid.
     pub(crate) fn reader(
         self,
         file: &ArrowReaderMetadata,

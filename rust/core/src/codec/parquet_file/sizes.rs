@@ -21,7 +21,7 @@ pub(super) fn max_decompressed(codec: Compression, bytes: u64) -> u64 {
         Compression::SNAPPY => 32,
         Compression::LZ4 | Compression::LZ4_RAW | Compression::LZO => 256,
         Compression::GZIP(_) => 1_100,
-        // a block of 128 KiB with equal bytes takes four
+        // a block of 128 KiB that repeats one byte takes four bytes
         Compression::ZSTD(_) => 33_000,
         Compression::BROTLI(_) => 1 << 22,
     };
@@ -29,7 +29,7 @@ pub(super) fn max_decompressed(codec: Compression, bytes: u64) -> u64 {
 }
 
 /// Returns `true` if the bytes decompress to more than `claimed` bytes, with a codec whose decoder
-/// allocates memory for all that it reads, whatever is claimed. It is measured without holding the bytes.
+/// allocates memory for all that it reads, whatever is claimed. Does not keep the decompressed bytes.
 pub(super) fn exceeds(codec: Compression, bytes: &[u8], claimed: i64) -> bool {
     if max_decompressed(codec, bytes.len() as u64) <= MAX_UNMEASURED {
         return false;

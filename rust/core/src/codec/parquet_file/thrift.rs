@@ -53,7 +53,7 @@ pub(super) fn has_encrypted_columns(bytes: &[u8]) -> Option<bool> {
             .ok()
             .filter(|children| children <= after)?;
         match groups.last_mut() {
-            Some((last, _)) if *last < *after => return None, // another schema
+            Some((last, _)) if *last < *after => return None, // a second schema
             Some((last, before)) if last == after => *before = children,
             _ => groups.push((*after, children)),
         }
@@ -153,7 +153,7 @@ pub(super) fn page_header(bytes: &[u8]) -> Option<PageHeader> {
         }
         Some(())
     })?;
-    // the decoder leaves these bytes as they are in a page of any kind
+    // the decoder does not decompress levels, whatever the kind of the page
     header.levels = levels.iter().sum();
     let kind = match header.kind {
         PageHeader::DATA => 0,
@@ -193,7 +193,7 @@ fn walk(bytes: &[u8], fields: Fields, visit: &mut Visitor<'_>) -> Option<usize> 
                 let wire_type = header & 0x0F;
                 let known = fields.iter().find(|(number, _)| number == id);
                 let known = known.map(|(_, known)| *known);
-                if known.is_some_and(|known| !known.is(wire_type)) {
+                if known.is_some_and(|known| !known.has_wire_type(wire_type)) {
                     return None;
                 }
                 if matches!(wire_type, 1 | 2) {
@@ -258,7 +258,8 @@ fn value(wire_type: u8, known: Option<Type>, bytes: &mut &[u8]) -> Option<Option
             };
             let wire_type = header & 0x0F;
             let is_valid = count == 0
-                || is_element(wire_type) && element.is_none_or(|known| known.is(wire_type));
+                || is_element(wire_type)
+                    && element.is_none_or(|known| known.has_wire_type(wire_type));
             return is_valid.then_some(Some(OpenValue::List(wire_type, element, count)));
         }
         11 => {

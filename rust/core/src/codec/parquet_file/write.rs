@@ -5,7 +5,7 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 
-/// Returns the codec for `delta.parquet.compression.codec`, and its suffix in file names.
+/// Returns the codec for `delta.parquet.compression.codec`, by default Zstandard, and its suffix in file names.
 pub(crate) fn codec(property: Option<&str>) -> (Compression, &'static str) {
     match property.unwrap_or("zstd").to_ascii_lowercase().as_str() {
         "none" | "uncompressed" => (Compression::UNCOMPRESSED, ""),

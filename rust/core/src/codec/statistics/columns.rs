@@ -181,7 +181,7 @@ impl Values {
             Self::Int32(values) => *values.get_mut(row)? = number(scalar)?.parse().ok()?,
             Self::Int64(values) => *values.get_mut(row)? = number(scalar)?.parse().ok()?,
             Self::Float32(values) => {
-                *values.get_mut(row)? = match word(scalar, scratch)? {
+                *values.get_mut(row)? = match special_float(scalar, scratch)? {
                     Ok(special) => special as f32,
                     Err(number) => number
                         .parse()
@@ -190,7 +190,7 @@ impl Values {
                 }
             }
             Self::Float64(values) => {
-                *values.get_mut(row)? = match word(scalar, scratch)? {
+                *values.get_mut(row)? = match special_float(scalar, scratch)? {
                     Ok(special) => special,
                     Err(number) => number
                         .parse()
@@ -242,9 +242,8 @@ fn text<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<&'a str> {
     }
 }
 
-/// Parses a floating-point number: the value of a word that JSON has no number for, or the digits of any
-/// other number.
-fn word<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<Result<f64, &'a str>> {
+/// Returns the value of NaN or an infinity as `Ok`, and the digits of any other number as `Err`.
+fn special_float<'a>(scalar: Scalar<'a>, scratch: &'a mut String) -> Option<Result<f64, &'a str>> {
     let quoted = matches!(scalar, Scalar::Text(_));
     let text = match scalar {
         Scalar::Number(text) => text,

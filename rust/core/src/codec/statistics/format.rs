@@ -87,7 +87,7 @@ pub(super) fn decimal(out: &mut Vec<u8>, unscaled: i128, scale: i8) {
     }
 }
 
-/// Appends `yyyy-MM-dd`; years with more than four digits have a sign.
+/// Appends `yyyy-MM-dd`; negative years and years with more than four digits have a sign.
 pub(super) fn date(out: &mut Vec<u8>, days: i64) {
     let (year, month, day) = civil_from_days(days);
     match year {

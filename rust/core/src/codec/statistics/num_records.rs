@@ -1,7 +1,7 @@
 //! Extracts row counts from statistics.
 //!
-//! Nearly every writer puts `numRecords` first, so that only a few bytes of each text are read. Otherwise the
-//! text before it is scanned without building values.
+//! Nearly every writer puts `numRecords` first, so only a few bytes of each text are read. Otherwise the text
+//! before it is scanned without building values.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -22,8 +22,8 @@ pub fn num_records<'a, S: StringArrayType<'a>>(stats: S) -> Int64Array {
     let mut counts = Vec::with_capacity(rows);
     let mut valid = BooleanBufferBuilder::new(rows);
     for row in 0..rows {
-        let known = nulls.is_none_or(|nulls| nulls.is_valid(row));
-        let count = if known {
+        let is_valid = nulls.is_none_or(|nulls| nulls.is_valid(row));
+        let count = if is_valid {
             of_text(stats.value(row))
         } else {
             None

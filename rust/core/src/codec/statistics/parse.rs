@@ -1,8 +1,8 @@
 //! Parses statistics into a typed struct, for the requested columns only.
 //!
-//! Each text is parsed once, front to back, directly into the columns of the result. Keys usually come in the
-//! order of the shape, so that the next key is predicted, and the text after the last one is skipped in
-//! blocks. Nothing recurses into the text: the stack is only as deep as the shape.
+//! Each text is parsed once, front to back, directly into the columns of the result. Keys usually have the
+//! order of the shape, so the next key is predicted, and the text after the last one is skipped in blocks.
+//! Nothing recurses into the text: the stack is only as deep as the shape.
 //!
 //! Protocol: "Per-file Statistics".
 
@@ -37,7 +37,7 @@ use crate::spec::json::{Cursor, RawString};
 ///
 /// # Errors
 ///
-/// Invalid: `stats.shape` if a leaf of `shape` has a type that statistics do not have, or structs are nested
+/// Invalid argument: `stats.shape` if a leaf of `shape` has a type that statistics do not have, or structs are nested
 /// more than 100 deep.
 pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Result<StructArray> {
     let rows = stats.len();
@@ -96,7 +96,8 @@ struct Child {
 }
 
 impl Children {
-    /// Takes a key: returns the index and node of the field with this name, if there is one.
+    /// Takes a key and returns the index and the node of the field with this name, if there is one; `None` if the
+    /// key is malformed.
     #[inline]
     fn take(
         &self,
@@ -228,7 +229,7 @@ impl StatsBuilder {
         }
     }
 
-    /// Children follow their parents, so that in reverse order the children of each struct are built first.
+    /// Builds the arrays in reverse order, since children follow their parents.
     fn finish(self) -> Result<StructArray, ArrowError> {
         let mut built: Vec<Option<ArrayRef>> = Vec::new();
         built.resize_with(self.nodes.len(), || None);

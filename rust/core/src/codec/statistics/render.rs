@@ -1,7 +1,7 @@
 //! Renders typed statistics as JSON, like Spark's `to_json`.
 //!
-//! Checkpoints may hold statistics only as a struct (`delta.checkpoint.writeStatsAsJson=false`); callers that
-//! request `stats` get the text that the commit had. The struct's type is compiled once to a flat list of
+//! Checkpoints may hold statistics only as a struct (`delta.checkpoint.writeStatsAsJson=false`), but callers
+//! request `stats` as text. The struct's type is compiled once to a flat list of
 //! steps, which runs for each row.
 //!
 //! Protocol: "Per-file Statistics", "Checkpoint Schema".
@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 ///
-/// Unsupported: `stats.too_large` if the texts together exceed 2 GiB; render fewer rows at once.
+/// Unsupported: `stats.too_large` if the texts together exceed 2 GiB: render fewer rows at once.
 pub fn render_stats(stats: &StructArray, shape: Option<&Fields>) -> Result<StringArray> {
     let mut steps = Vec::new();
     compile(stats, shape, 0, &mut steps);
@@ -46,7 +46,7 @@ pub fn render_stats(stats: &StructArray, shape: Option<&Fields>) -> Result<Strin
         offsets.push(i32::try_from(out.len()).map_err(|_| {
             Error::unsupported(
                 "stats.too_large",
-                "the statistics of one batch pass 2 GiB as text: read fewer rows at once",
+                "the statistics of one batch exceed 2 GiB as text: read fewer rows at once",
             )
         })?);
     }
@@ -146,7 +146,7 @@ fn compile<'a>(
 
 /// Writes one row.
 fn write_row(steps: &[Step<'_>], row: usize, out: &mut Vec<u8>) {
-    let known = |nulls: &Option<&NullBuffer>| nulls.is_none_or(|nulls| nulls.is_valid(row));
+    let is_valid = |nulls: &Option<&NullBuffer>| nulls.is_none_or(|nulls| nulls.is_valid(row));
     let begin = |key: &[u8], out: &mut Vec<u8>, first: &mut bool| {
         if !std::mem::take(first) {
             out.push(b',');
@@ -159,13 +159,13 @@ fn write_row(steps: &[Step<'_>], row: usize, out: &mut Vec<u8>) {
     while let Some(step) = steps.next() {
         match step {
             Step::Leaf { key, nulls, column } => {
-                if known(nulls) {
+                if is_valid(nulls) {
                     begin(key, out, &mut first);
                     column.write(row, out);
                 }
             }
             Step::Open { key, nulls, inside } => {
-                if known(nulls) {
+                if is_valid(nulls) {
                     begin(key, out, &mut first);
                     out.push(b'{');
                     first = true;
@@ -227,29 +227,33 @@ impl<'a> LeafValues<'a> {
     /// Writes the value at `row`, which is less than the length of every column.
     #[inline]
     fn write(&self, row: usize, out: &mut Vec<u8>) {
-        fn at<T: Copy + Default>(values: &[T], row: usize) -> T {
+        fn value<T: Copy + Default>(values: &[T], row: usize) -> T {
             values.get(row).copied().unwrap_or_default()
         }
         match self {
             Self::Bool(values) if values.value(row) => out.extend_from_slice(b"true"),
             Self::Bool(_) => out.extend_from_slice(b"false"),
-            Self::Int8(values) => format::integer(out, at(values, row).into()),
-            Self::Int16(values) => format::integer(out, at(values, row).into()),
-            Self::Int32(values) => format::integer(out, at(values, row).into()),
-            Self::Int64(values) => format::integer(out, at(values, row)),
-            Self::Float32(values) => format::float(out, at(values, row)),
-            Self::Float64(values) => format::float(out, at(values, row)),
-            Self::Decimal32(values, scale) => format::decimal(out, at(values, row).into(), *scale),
-            Self::Decimal64(values, scale) => format::decimal(out, at(values, row).into(), *scale),
-            Self::Decimal128(values, scale) => format::decimal(out, at(values, row), *scale),
+            Self::Int8(values) => format::integer(out, value(values, row).into()),
+            Self::Int16(values) => format::integer(out, value(values, row).into()),
+            Self::Int32(values) => format::integer(out, value(values, row).into()),
+            Self::Int64(values) => format::integer(out, value(values, row)),
+            Self::Float32(values) => format::float(out, value(values, row)),
+            Self::Float64(values) => format::float(out, value(values, row)),
+            Self::Decimal32(values, scale) => {
+                format::decimal(out, value(values, row).into(), *scale)
+            }
+            Self::Decimal64(values, scale) => {
+                format::decimal(out, value(values, row).into(), *scale)
+            }
+            Self::Decimal128(values, scale) => format::decimal(out, value(values, row), *scale),
             Self::Date(values) => {
                 out.push(b'"');
-                format::date(out, at(values, row).into());
+                format::date(out, value(values, row).into());
                 out.push(b'"');
             }
             Self::Timestamp { values, unit, utc } => {
                 out.push(b'"');
-                format::timestamp(out, at(values, row), *unit, *utc);
+                format::timestamp(out, value(values, row), *unit, *utc);
                 out.push(b'"');
             }
             Self::Text(values) => format::string(out, values.value(row)),

@@ -2,7 +2,7 @@
 //!
 //! Parsed values are checked strictly (keys, scalars, commas, escapes, control characters), with one
 //! exception: the bare words `NaN`, `Infinity` and `-Infinity` are accepted as numbers, because some writers
-//! emit them. Of skipped objects and arrays, only terminated strings and balanced brackets are checked. Nothing
+//! emit them. In skipped objects and arrays, only terminated strings and balanced brackets are checked. Nothing
 //! recurses, whatever the nesting.
 //!
 //! `None` always means malformed: the caller discards the whole text.

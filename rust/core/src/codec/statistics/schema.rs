@@ -13,8 +13,8 @@ use super::MAX_SCHEMA_DEPTH;
 /// for every leaf, where a list, map or variant is one leaf. Structs without leaves, and fields nested more
 /// than 100 structs deep, are omitted.
 pub fn stats_schema(data_fields: &Fields) -> Fields {
-    let bounds = mirror(data_fields, 0, &|leaf| bound_type(leaf));
-    let counts = mirror(data_fields, 0, &|_| Some(DataType::Int64));
+    let bounds = map_leaves(data_fields, 0, &|leaf| bound_type(leaf));
+    let counts = map_leaves(data_fields, 0, &|_| Some(DataType::Int64));
     let mut fields = vec![Field::new("numRecords", DataType::Int64, true)];
     if !bounds.is_empty() {
         fields.push(Field::new(
@@ -31,21 +31,25 @@ pub fn stats_schema(data_fields: &Fields) -> Fields {
     fields.into()
 }
 
-/// Returns the structs with other leaves; recurses along the type, to a bounded depth.
-fn mirror(fields: &Fields, depth: usize, leaf: &dyn Fn(&DataType) -> Option<DataType>) -> Fields {
-    let image = |field: &FieldRef| {
+/// Returns the structs with the leaves that `leaf` returns; recurses along the type, to a bounded depth.
+fn map_leaves(
+    fields: &Fields,
+    depth: usize,
+    leaf: &dyn Fn(&DataType) -> Option<DataType>,
+) -> Fields {
+    let mapped = |field: &FieldRef| {
         let data_type = match field.data_type() {
             variant if is_variant(variant) => leaf(variant)?,
             DataType::Struct(_) if depth >= MAX_SCHEMA_DEPTH => return None,
             DataType::Struct(fields) => {
-                let fields = mirror(fields, depth + 1, leaf);
+                let fields = map_leaves(fields, depth + 1, leaf);
                 (!fields.is_empty()).then_some(DataType::Struct(fields))?
             }
             other => leaf(other)?,
         };
         Some(Arc::new(Field::new(field.name(), data_type, true)))
     };
-    fields.iter().filter_map(image).collect()
+    fields.iter().filter_map(mapped).collect()
 }
 
 /// Returns `true` for a variant, which is a struct in Arrow, but has opaque bounds and a single null count.

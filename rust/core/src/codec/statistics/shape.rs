@@ -45,8 +45,12 @@ pub fn union(shape: &Fields, other: &Fields) -> Fields {
     fields.into()
 }
 
-/// Converts the struct to another shape: fields are matched by name, cast to its type if that loses nothing,
-/// and null otherwise. Recurses along `shape`, which has a bounded depth.
+/// Converts the struct to another shape. Fields are matched by name and cast to the type in `shape`; a field that
+/// is missing, or whose type would lose information, is null. Recurses along `shape`, which has a bounded depth.
+///
+/// # Errors
+///
+/// Corrupt: `log.columns`.
 pub fn convert(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
     let child = |field: &FieldRef| -> Result<ArrayRef> {
         let nulls = || new_null_array(field.data_type(), rows.len());
@@ -59,7 +63,7 @@ pub fn convert(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
                 Ok(Arc::new(convert(column.as_struct(), fields)?))
             }
             (DataType::Timestamp(..), DataType::Timestamp(unit, Some(_))) => {
-                // built without time zone names, Arrow converts a timestamp without zone only to an offset
+                // Arrow is built without time zone names: it adds only an offset to a timestamp without a zone
                 let offset = DataType::Timestamp(*unit, Some("+00:00".into()));
                 let instants = cast(column, &offset).map_err(columns_mismatch)?;
                 cast(&instants, field.data_type()).map_err(columns_mismatch)

@@ -1,5 +1,8 @@
 //! Binary encoding of variant values.
 
+/// The basic type of an object.
+const OBJECT: u8 = 2;
+
 /// Reads a little-endian integer of `width` bytes, 1 to 4.
 pub(super) fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
     let bytes = bytes.get(at..at.checked_add(width)?)?;
@@ -61,7 +64,7 @@ pub(super) fn array(out: &mut Vec<u8>, sizes: &[usize], values: &[u8]) {
     const ARRAY: u8 = 3;
     let offset_width = width(values.len());
     let large = sizes.len() > 0xff;
-    // 1 to 4, so that it fits
+    // the width is 1 to 4, which fits into two bits
     let header = u8::from(large) << 4 | (offset_width as u8 - 1) << 2 | ARRAY;
     out.push(header);
     put(out, sizes.len(), if large { 4 } else { 1 });
@@ -71,7 +74,6 @@ pub(super) fn array(out: &mut Vec<u8>, sizes: &[usize], values: &[u8]) {
 
 /// Writes an object; `ids` are in the order of their names.
 pub(super) fn object(out: &mut Vec<u8>, ids: &[usize], sizes: &[usize], values: &[u8]) {
-    const OBJECT: u8 = 2;
     let offset_width = width(values.len());
     let id_width = width(ids.iter().copied().max().unwrap_or(0));
     let large = ids.len() > 0xff;
@@ -88,7 +90,6 @@ pub(super) fn object(out: &mut Vec<u8>, ids: &[usize], sizes: &[usize], values: 
 
 /// Returns the fields of an object: ids and values. `None` if the bytes are not a complete object.
 pub(super) fn fields(value: &[u8]) -> Option<Vec<(usize, &[u8])>> {
-    const OBJECT: u8 = 2;
     let (header, rest) = value.split_first()?;
     if header & 3 != OBJECT {
         return None;

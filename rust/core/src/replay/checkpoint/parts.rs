@@ -71,19 +71,19 @@ impl Checkpoint {
                 .any(|action| !open.file.units(action, &none, u64::MAX).is_empty());
         })
         .map_err(located)?;
-        let first = instance.files.first().map(|file| file.size);
+        let size = instance.files.first().map(|file| file.size);
         if let Some((path, bytes)) = manifest {
             let inline = has_files(&bytes).map_err(|error| located(error.at_path(path.clone())))?;
             if inline {
                 runs.push(vec![CheckpointPart {
                     path,
-                    size: first,
+                    size,
                     bytes: None,
                     json: true,
                 }]);
             }
         } else if holds_files {
-            parts.push((instance.path().to_owned(), first));
+            parts.push((instance.path().to_owned(), size));
         }
         parts.extend(sidecar_paths(source, &control.sidecars, instance.path()).map_err(located)?);
         runs.extend(cut(parts, target_size));

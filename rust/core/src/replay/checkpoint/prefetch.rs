@@ -26,9 +26,10 @@ impl RowsToPrefetch {
         let fetched = file.unfetched();
         let mut ranges = Vec::new();
         for unit in file.units(self.action, &self.columns, self.sizes.unit_bytes) {
-            let request = match self.for_filter {
-                true => file.request_parsed(&unit, &self.columns),
-                false => file.request(&unit, self.action, &self.columns, None),
+            let request = if self.for_filter {
+                file.request_parsed(&unit, &self.columns)
+            } else {
+                file.request(&unit, self.action, &self.columns, None)
             };
             ranges.extend(request.missing(&fetched));
         }
@@ -43,7 +44,7 @@ pub fn opening_ranges(instance: &CheckpointInstance) -> Vec<(String, Option<Rang
         let json = instance.name == (CheckpointName::Uuid { json: true });
         if json || file.size <= MAX_WHOLE_FILE {
             ranges_by_path.push((file.path.clone(), None));
-        } else if let Ok(decoder) = FooterDecoder::far(file.size, CheckpointFile::FOOTER) {
+        } else if let Ok(decoder) = FooterDecoder::remote(file.size, CheckpointFile::FOOTER) {
             let ranges = decoder.missing().iter();
             ranges_by_path.extend(ranges.map(|range| (file.path.clone(), Some(range.clone()))));
         }
