@@ -29,7 +29,7 @@ use crate::storage::{Storage, interrupt};
 const RUN_BYTES: u64 = 4 << 20;
 const RUN_COMMITS: usize = 256;
 
-/// Returns the fields of `commitInfo` that the protocol or the reference defines, and all of it as JSON
+/// Returns the fields of `commitInfo` that the protocol or the reference defines, and `json` with all of it as
 /// text.
 fn commit_info_fields() -> Fields {
     vec![
@@ -73,11 +73,12 @@ pub struct ActionBatches {
 }
 
 impl ActionBatches {
-    /// Reads the commits `start..=end`; `end` defaults to the newest.
+    /// Lists the commits `start..=end`; `end` defaults to the newest.
     ///
     /// # Errors
     ///
-    /// `version.range` if the range is empty or its ends are not in the log; `log.gap`.
+    /// Version not found: `version.range` if the range is empty or its ends are not in the log. Corrupt: `log.gap`.
+    /// Storage errors.
     pub fn new(storage: Arc<dyn Storage>, start: u64, end: Option<u64>) -> Result<Self> {
         let listing = LogListing::read(&*storage, start)?;
         let commits: Vec<VersionedFile> = listing
@@ -115,7 +116,7 @@ impl ActionBatches {
         Arc::clone(&SCHEMA)
     }
 
-    fn pull(&mut self, run: &[VersionedFile]) -> Result<RecordBatch> {
+    fn read(&self, run: &[VersionedFile]) -> Result<RecordBatch> {
         interrupt::check()?;
         let mut decoder = ActionDecoder::new(ActionSelection::everything());
         let files: Vec<_> = run
@@ -144,7 +145,7 @@ impl Iterator for ActionBatches {
         if run.is_empty() {
             return None;
         }
-        let next = self.pull(&run);
+        let next = self.read(&run);
         if next.is_err() {
             self.commits = Vec::new().into_iter();
         }

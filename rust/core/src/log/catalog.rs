@@ -15,10 +15,10 @@ use crate::storage::Vending;
 
 /// The catalog of one table.
 pub trait Catalog: Vending {
-    /// Returns the ratified commits that may not be published.
+    /// Returns the newest commits, including all ratified ones that may not be published yet.
     fn load(&self) -> Result<LogTail>;
 
-    /// Requests that a staged commit becomes its version.
+    /// Requests that a staged commit becomes the commit of its version.
     ///
     /// After any error of the kind Storage it is unknown whether the catalog ratified it: [`Self::load`]
     /// returns whether it did, and repeating the request with the same version and file is safe.
@@ -105,8 +105,8 @@ pub enum Ratification {
 /// An operation that a catalog may allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
-    /// Taking over a new table, or one that the catalog does not manage yet: it manages the table from the
-    /// version on that is passed to [`Catalog::published`].
+    /// Taking over a new table, or one that the catalog does not manage yet. The first version that it manages is
+    /// passed to [`Catalog::published`].
     TakeOver,
     /// Deleting data files that no version needs.
     Vacuum,

@@ -1,6 +1,6 @@
 //! Reads files of action lines from storage into a decoder: large ones piece by piece.
 //!
-//! Commits of any size can be read; memory holds one piece, and one line that spans pieces.
+//! Commits of any size can be read: memory holds one piece of a large one, and one line that spans pieces.
 
 use bytes::Bytes;
 
@@ -21,7 +21,8 @@ const MAX_LINE: usize = 128 << 20;
 ///
 /// # Errors
 ///
-/// As [`ActionDecoder::decode`], with path and version; `commit.line_too_long`.
+/// As [`ActionDecoder::decode`], with path and version. Corrupt: `commit.line_too_long`, `storage.truncated`.
+/// Storage errors.
 pub fn decode_files(
     storage: &dyn Storage,
     files: &[(&FileMeta, u64)],
@@ -53,6 +54,10 @@ pub fn decode_files(
 }
 
 /// Decodes one file.
+///
+/// # Errors
+///
+/// As [`decode_files`].
 pub fn decode_file(
     storage: &dyn Storage,
     file: &FileMeta,
@@ -63,6 +68,10 @@ pub fn decode_file(
 }
 
 /// Returns the text of the first `commitInfo` of a commit, if there is one.
+///
+/// # Errors
+///
+/// As [`decode_files`].
 pub fn read_commit_info(
     storage: &dyn Storage,
     file: &FileMeta,

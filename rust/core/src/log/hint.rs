@@ -14,7 +14,7 @@ use crate::storage::{FileMeta, Storage};
 /// schema.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Errors for which the hint is ignored. A link out of the table is refused.
+/// The errors for which the hint is ignored. Others are returned, e.g. for a link out of the table.
 const IGNORED: [&str; 2] = ["storage.file_too_large", "storage.truncated"];
 
 /// Returns the path of the hint, relative to the table root.
@@ -27,14 +27,18 @@ pub fn hint_path() -> String {
 pub enum Hint {
     /// There is no hint.
     Missing,
-    /// It does not decode, or its checksum is wrong.
+    /// It is not a file, too large or truncated, does not decode, or has a wrong checksum.
     Corrupt(LogWarning),
     /// The newest checkpoint when it was written.
     Checkpoint(Box<LastCheckpoint>),
 }
 
 impl Hint {
-    /// Reads the hint. Only the storage can cause an error.
+    /// Reads the hint.
+    ///
+    /// # Errors
+    ///
+    /// Storage errors, except for a hint that is missing, not a file, too large or truncated.
     pub fn read(storage: &dyn Storage) -> Result<Self> {
         let path = hint_path();
         let bytes = match storage.read_at_most(&path, MAX_BYTES) {
@@ -62,7 +66,7 @@ impl Hint {
         })
     }
 
-    /// Returns the version of the checkpoint, if there is one.
+    /// Returns the version of the checkpoint, if the hint names one.
     pub fn version(&self) -> Option<u64> {
         match self {
             Self::Checkpoint(hint) => Some(hint.version),
@@ -118,9 +122,11 @@ impl Hint {
         if let Self::Corrupt(warning) = self {
             return Some(warning.clone());
         }
-        let checkpoint = newest.checkpoint.as_ref();
-        let checkpoint = checkpoint.map(|checkpoint| checkpoint.version);
-        let (code, message) = match (self.version(), checkpoint) {
+        let used = newest
+            .checkpoint
+            .as_ref()
+            .map(|checkpoint| checkpoint.version);
+        let (code, message) = match (self.version(), used) {
             (None, Some(version)) => (
                 "hint.missing",
                 format!("there is a checkpoint of version {version}, but no hint that names it"),
@@ -146,6 +152,6 @@ impl Hint {
             ),
             _ => return None,
         };
-        Some(LogWarning::new(code, hint_path(), checkpoint, message))
+        Some(LogWarning::new(code, hint_path(), used, message))
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow_array::builder::{BooleanBuilder, Int64Builder, StringBuilder};
-use arrow_array::{ArrayRef, RecordBatch, StructArray, TimestampMicrosecondArray};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StructArray, TimestampMicrosecondArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use serde_json::{Map, Value};
 
@@ -31,6 +31,10 @@ pub struct InCommitTimestamps {
 }
 
 /// Returns `inCommitTimestamp` of a `commitInfo`, in milliseconds, if it has one.
+///
+/// # Errors
+///
+/// Corrupt: `commit.in_commit_timestamp` if it is not an integer, or if the text is not an object.
 pub fn in_commit_timestamp(commit_info: &str) -> Result<Option<i64>> {
     let read = |cursor: &mut Cursor<'_>| {
         cursor.begin_object()?;
@@ -51,7 +55,11 @@ pub fn in_commit_timestamp(commit_info: &str) -> Result<Option<i64>> {
     })
 }
 
-/// Returns the in-commit timestamp of a commit that must have one by the protocol; an error if it does not.
+/// Returns the in-commit timestamp of a commit that must have one by the protocol.
+///
+/// # Errors
+///
+/// Corrupt: `commit.in_commit_timestamp` if it is missing or not an integer.
 pub fn required_in_commit_timestamp(
     commit_info: Option<&str>,
     commit: &FileMeta,
@@ -84,7 +92,8 @@ pub enum TimestampMatch {
 ///
 /// # Errors
 ///
-/// `version.timestamp` if it is before the first or after the last readable version.
+/// Version not found: `version.timestamp` if it is before the first or after the last readable version. Otherwise as
+/// [`find_timestamp`].
 pub fn version_at(
     storage: &dyn Storage,
     listing: &LogListing,
@@ -118,6 +127,10 @@ impl TimestampMatch {
 }
 
 /// Returns the position of a timestamp (milliseconds).
+///
+/// # Errors
+///
+/// As [`read_commit_info`] and [`required_in_commit_timestamp`].
 pub fn find_timestamp(
     storage: &dyn Storage,
     listing: &LogListing,
@@ -326,7 +339,7 @@ pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
         .map(|entry| entry.timestamp.saturating_mul(1_000));
     let schema = history_schema();
     let mut columns: Vec<ArrayRef> = vec![
-        Arc::new(arrow_array::Int64Array::from_iter_values(version)),
+        Arc::new(Int64Array::from_iter_values(version)),
         Arc::new(TimestampMicrosecondArray::from_iter_values(instant).with_timezone("UTC")),
     ];
     for field in schema.fields().iter().skip(2) {
@@ -345,7 +358,7 @@ pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
 /// value.
 pub(super) fn column(
     data_type: &DataType,
-    values: &mut dyn Iterator<Item = Option<&Value>>, // dyn: structs go down with another kind
+    values: &mut dyn Iterator<Item = Option<&Value>>, // dyn, since structs recurse with another type of iterator
 ) -> std::result::Result<ArrayRef, ArrowError> {
     Ok(match data_type {
         DataType::Int64 => {

@@ -86,7 +86,7 @@ impl LogListing {
     ///
     /// # Errors
     ///
-    /// Storage.
+    /// Storage errors.
     pub fn files(storage: &dyn Storage, from: u64) -> Result<Vec<FileMeta>> {
         let first = format!("{from:020}.");
         match storage.list(LOG_DIRECTORY, if from == 0 { "" } else { &first }) {

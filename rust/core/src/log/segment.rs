@@ -60,8 +60,9 @@ impl LogSegment {
     ///
     /// # Errors
     ///
-    /// `version.not_found` if the listing ends before `target`; Corrupt: `log.gap`, `log.truncated` with
-    /// the first missing file.
+    /// Table not found: `table.not_found` if there is no `target` and the listing has no version. Version not
+    /// found: `version.not_found` if `target` is after the newest version, or can no longer be read. Corrupt:
+    /// `log.gap`, `log.truncated`, with the first missing file.
     pub fn choose(
         listing: &LogListing,
         target: Option<u64>,
@@ -223,7 +224,7 @@ fn tail(
     version: u64,
     unreadable: &UnreadableFiles,
 ) -> Vec<TailFile> {
-    // of compacted files with the same first version, the shortest is used
+    // the shortest of the compacted files with the same first version is used
     let mut usable: BTreeMap<u64, &CompactedFile> = BTreeMap::new();
     for file in &listing.compacted {
         if file.start >= begin

@@ -19,7 +19,7 @@ use crate::storage::pool::ordered;
 /// A chunk with more live ranges than this is rewritten.
 const MAX_RANGES: usize = 24;
 
-/// Chunks smaller than this are joined with the previous one as their number grows.
+/// Adjacent chunks are joined only if they have at most this many live rows together.
 const SMALL_ROWS: usize = 8 * 1024;
 
 /// Live `add` rows.
@@ -118,7 +118,7 @@ impl ActiveFiles {
         }
         let (before, selected) = (self.columns.clone(), columns.clone());
         let work = move |chunk: Chunk| {
-            // skip deleted files
+            // drop the rows of deleted files
             let chunk = if chunk.num_rows() < chunk.rows.num_rows() {
                 Chunk::join(&[chunk], &before)?
             } else {
@@ -173,8 +173,8 @@ impl ActiveFiles {
         Ok(next)
     }
 
-    /// Joins the last chunks while the last is at least half as large as a small one before it, so that
-    /// small commits cost a logarithm of their number.
+    /// Joins the last two small chunks while the last is at least half as large as the one before it, so that the
+    /// number of chunks grows only with the logarithm of the number of small commits.
     fn join_small(&mut self) -> Result<()> {
         while let [.., before, last] = self.chunks.as_slice() {
             let (before, last) = (before.num_rows(), last.num_rows());

@@ -51,8 +51,8 @@ impl FileFilter {
     ///
     /// # Errors
     ///
-    /// - Corrupt: `schema.physical_name` where the table maps columns and the schema does not say how
-    ///   the log names one of those that the predicate uses.
+    /// - Corrupt: `schema.physical_name` if the table maps columns, and one that the predicate uses has no
+    ///   physical name.
     /// - Unsupported: `partition_value.type` for a column that cannot partition a table.
     pub fn new(
         predicate: BoundPredicate,

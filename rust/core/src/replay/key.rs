@@ -1,7 +1,7 @@
 //! The key of a logical file, which identifies it across file actions: `(path, deletion vector id)`.
 //!
-//! A key is a 128-bit hash of both, so that a tail of any size costs 16 bytes per action and a checkpoint
-//! row costs no allocation. The seed is drawn once per process, so that no one can craft paths that
+//! A key is a 128-bit hash of both: an action of the tail takes 16 bytes, and a checkpoint row needs no
+//! allocation. The seed is drawn once per process, so that no one can craft paths that
 //! collide.
 //!
 //! Protocol: "Action Reconciliation".
@@ -79,7 +79,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Creates a value for a table root such as `file:///data/t` or `s3://bucket/t`.
+    /// Creates the key function of a table root such as `file:///data/t` or `s3://bucket/t`.
     pub fn below(root: &str) -> Self {
         let base = match root.split_once("://") {
             Some(("file", _)) | None => "file:".to_owned(),
@@ -102,7 +102,7 @@ impl Keys {
             .unwrap_or_default();
         let id = [storage_type, path_or_inline, &offset].concat();
         let id = xxh3_128_with_seed(id.as_bytes(), self.seed);
-        // multiplying by an odd number keeps keys with equal ids and different paths apart
+        // multiplication by an odd number is reversible: keys with equal ids and different paths stay different
         FileActionKey(
             key.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
                 .wrapping_add(id)
@@ -194,8 +194,8 @@ fn text<'a>(column: &'a ArrayRef, row: usize, name: &'static str) -> Result<&'a 
     Ok(strings.ok_or_else(|| missing(name))?.value(row))
 }
 
-/// Returns a canonical spelling of all paths that the reference treats as the same file. It normalizes the
-/// URI and decodes nothing, except for absolute paths without a scheme, which it decodes, qualifies with
+/// Returns the same spelling for all paths that the reference treats as the same file. The reference normalizes
+/// the URI and decodes nothing, except for absolute paths without a scheme, which it decodes, qualifies with
 /// the table's file system and encodes again.
 fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
     if is_plain(path.as_bytes()) {
@@ -232,7 +232,7 @@ fn is_plain(path: &[u8]) -> bool {
     !matches!(path.first(), Some(b'/' | b'.')) && plain.all(|plain| plain)
 }
 
-/// Returns `true` if a path of some length begins with a name and has no escape, no colon, and no slash
+/// Returns `true` if a path of at least 17 bytes begins with a name and has no escape, no colon, and no slash
 /// before a slash or a dot. Called for every row of a checkpoint: 16 bytes at a time, without a branch.
 fn has_no_marks(path: &[u8]) -> bool {
     let (Some((first, next)), Some((last, this))) = (path.split_first(), path.split_last()) else {

@@ -1,4 +1,4 @@
-//! The newest action wins: decides which file actions of a tail are live, and what they hide below.
+//! Reconciles the file actions of a tail: the newest action on each file counts.
 //!
 //! Takes [`ActionBatch`]es newest first; returns the live adds and tombstones of each. The resulting key
 //! set is all that is needed to filter the checkpoint.
@@ -93,7 +93,7 @@ impl<'a> ActionStack<'a> {
         })
     }
 
-    /// Returns the position of the newest remaining action; `None` sorts before any.
+    /// Returns the position of the newest remaining action, or `None`, which sorts before all positions.
     fn position(&self) -> Option<u32> {
         self.sequence.get(self.left.checked_sub(1)?).copied()
     }

@@ -17,13 +17,13 @@ use crate::storage::{
 /// The common parts of all readers of one table's log. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Everything below the table root.
+    /// The files below the table root.
     pub storage: Arc<dyn Storage>,
     /// Converts paths in the log to storage paths.
     pub resolver: Arc<PathResolver>,
     /// Computes the keys of file actions.
     pub keys: Keys,
-    /// The table's log as its catalog defines it, if there is one; equal to `storage`, or below it.
+    /// The table's log as its catalog defines it, if a catalog was passed; `storage` is this log or wraps it.
     catalog: Option<Arc<ManagedLog>>,
     /// The bytes of files that are read again.
     kept: Option<Arc<FileCache>>,
@@ -92,7 +92,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Corrupt: what the rules say. Storage errors.
+    /// Corrupt, with the code of the rules. Unsupported: `data.encrypted`. Storage errors.
     pub(crate) fn footer(&self, path: &str, size: u64, rules: FooterRules) -> Result<Footer> {
         if self.storage.max_requests().is_none() {
             return read_footer(&*self.storage, path, size, rules);
@@ -132,7 +132,7 @@ impl Source {
         }
     }
 
-    /// Checks that this build reads tables of this protocol correctly, with this access.
+    /// Checks that this build reads tables of this protocol, and that the source has the catalog that they require.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl Source {
         Ok(())
     }
 
-    /// Returns the table's catalog, or an error.
+    /// Returns the table's log as its catalog defines it.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// `storage.threads`; waiting for the result returns those of publishing.
+    /// Storage: `storage.threads`. As [`ManagedLog::is_managed`]. The task fails as [`Source::publish`].
     pub fn publish_in_background(&self, version: u64) -> Result<Option<BackgroundTask<()>>> {
         let Some(catalog) = self.catalog.clone() else {
             return Ok(None);
@@ -187,7 +187,7 @@ impl Source {
         spawn(move || catalog.publish(version)).map(Some)
     }
 
-    /// Reports to the catalog the version from which on it manages the table.
+    /// Reports to the catalog the first version that it manages.
     ///
     /// # Errors
     ///
@@ -213,7 +213,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// Unsupported: `catalog.maintenance`.
+    /// Unsupported: `catalog.maintenance`. As [`Source::allows`].
     pub fn check_allowed(&self, what: Permission) -> Result<()> {
         if self.allows(what)? {
             return Ok(());

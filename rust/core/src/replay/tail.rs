@@ -34,7 +34,7 @@ pub fn decode_tail(
     Ok(batches)
 }
 
-/// Decodes the same batches in the calling thread.
+/// Decodes the same batches as [`decode_tail`], in the calling thread.
 pub fn decode_tail_sequentially(
     storage: &dyn Storage,
     tail: &[TailFile],
@@ -55,7 +55,7 @@ fn decode_run(
     let mut decoder = ActionDecoder::new(selection.clone());
     let files: Vec<_> = run.iter().map(|file| (&file.file, file.end)).collect();
     let mut batches = Vec::with_capacity(1);
-    // a decoder takes a run of small files, or a large one, before it is full
+    // a large file begins a new chunk: a decoder that is full by then is finished before it
     for files in files.chunk_by(|_, next| next.0.size <= WHOLE_FILE) {
         decode_files(storage, files, &mut decoder)?;
         if decoder.is_full() {

@@ -39,12 +39,13 @@ pub struct ManagedLog {
     state: Mutex<Arc<CatalogState>>,
 }
 
-/// The catalog's last response, and additions of listings since then.
+/// The catalog's last response, and what listings and commits have added since.
 #[derive(Clone, Debug, Default)]
 struct CatalogState {
-    is_current: bool,
+    /// False before the first response.
+    is_loaded: bool,
     commits: BTreeMap<u64, FileMeta>,
-    /// By path: commits that the catalog stores, and the last commit created here, until it is published.
+    /// By path: commits that the catalog stores, and those created here since, until they are published.
     inline: BTreeMap<String, Bytes>,
     max_version: Option<u64>,
     table_id: Option<String>,
@@ -53,7 +54,7 @@ struct CatalogState {
 }
 
 impl ManagedLog {
-    /// Creates the log below `files` whose commits this catalog manages, without a request.
+    /// Creates the log in `files` whose commits this catalog manages; sends no request.
     pub fn new(files: Arc<dyn Storage>, catalog: Arc<dyn Catalog>) -> Self {
         Self {
             files,
@@ -71,7 +72,8 @@ impl ManagedLog {
         Ok(self.state()?.max_version.is_some())
     }
 
-    /// Returns `true` if the catalog allows the operation, according to its last response.
+    /// Returns `true` if the catalog allows the operation or does not manage the commits, according to its last
+    /// response.
     ///
     /// # Errors
     ///
@@ -95,7 +97,8 @@ impl ManagedLog {
     ///
     /// # Errors
     ///
-    /// Storage; `catalog.commit_missing`; as [`Catalog::published`].
+    /// Storage errors; Corrupt: `catalog.commit_missing`; the errors of [`Catalog::load`] and
+    /// [`Catalog::published`].
     pub fn publish(&self, version: u64) -> Result<()> {
         let state = self.state()?;
         if state.max_version.is_none_or(|max| version > max)
@@ -139,7 +142,7 @@ impl ManagedLog {
     /// Returns the last response; requests one if there is none.
     fn state(&self) -> Result<Arc<CatalogState>> {
         let state = Arc::clone(&self.locked());
-        if state.is_current {
+        if state.is_loaded {
             Ok(state)
         } else {
             self.reload()
@@ -171,7 +174,7 @@ impl ManagedLog {
     fn state_of(&self, tail: LogTail) -> Result<CatalogState> {
         let wrong = |message: String| Error::corrupt("catalog.tail", message);
         let mut state = CatalogState {
-            is_current: true,
+            is_loaded: true,
             max_version: tail.max_version,
             table_id: tail.table_id,
             allowed: tail.allowed,
@@ -312,10 +315,11 @@ impl ManagedLog {
         let mut staged = staged_commit(version, bytes)?;
         let staged_path = format!("{STAGED_DIRECTORY}/{}", staged.file_name);
         // a file that exists was created by an earlier attempt whose response was lost
-        match durable {
-            true => self.files.put_if_absent(&staged_path, bytes)?,
-            false => self.files.put_if_absent_unsynced(&staged_path, bytes)?,
-        };
+        if durable {
+            self.files.put_if_absent(&staged_path, bytes)?;
+        } else {
+            self.files.put_if_absent_unsynced(&staged_path, bytes)?;
+        }
         for _ in 0..MAX_REQUESTS {
             staged.published = self.state()?.published;
             match self.catalog.commit(&staged)? {
@@ -386,8 +390,8 @@ impl ManagedLog {
         })
     }
 
-    /// Returns a commit that the catalog stores, which other processes request again; or one that was
-    /// created here.
+    /// Returns the bytes of a commit that was created here, or that the catalog stores; queries the catalog if it
+    /// has not responded yet.
     fn inline(&self, path: &str) -> Option<Bytes> {
         let version = path::staged_version(path)?;
         let state = if path == path::staged_path(version, INLINE) {
@@ -399,7 +403,7 @@ impl ManagedLog {
     }
 }
 
-/// Returns the first missing commit.
+/// Returns a missing commit of those that a listing from the name `from` on must have.
 fn first_missing(files: &[FileMeta], state: &CatalogState, max: u64, from: &str) -> Option<u64> {
     // the newest commit, and the one before those of the catalog
     let first = state.commits.keys().next();

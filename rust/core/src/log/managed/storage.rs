@@ -57,9 +57,9 @@ impl Storage for ManagedLog {
         // looked up once: the catalog's content may change meanwhile
         let contents: Vec<Option<Bytes>> = paths.iter().map(|path| self.inline(path)).collect();
         let all = || paths.iter().zip(&contents);
-        let filed = all().filter(|(_, inline)| inline.is_none());
-        let filed: Vec<&str> = filed.map(|(path, _)| *path).collect();
-        let mut read = self.files.read_many(&filed).into_iter();
+        let in_files = all().filter(|(_, inline)| inline.is_none());
+        let in_files: Vec<&str> = in_files.map(|(path, _)| *path).collect();
+        let mut read = self.files.read_many(&in_files).into_iter();
         let read_file = |(path, inline): (&&str, &Option<Bytes>)| match inline {
             Some(bytes) => Ok(bytes.clone()),
             None => match read.next() {

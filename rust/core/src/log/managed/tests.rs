@@ -1,4 +1,4 @@
-//! Requests to the files and the catalog, in order.
+//! Managed logs in memory: their requests to storage and catalog, and their results.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,15 +17,15 @@ use crate::storage::{Access, Credentials, Storage, Vending};
 
 /// Ratifies every commit that follows the last one.
 #[derive(Debug, Default)]
-struct Ledger(Mutex<LogTail>);
+struct MemoryCatalog(Mutex<LogTail>);
 
-impl Vending for Ledger {
+impl Vending for MemoryCatalog {
     fn credentials(&self, _: Access) -> Result<Option<Credentials>> {
         Ok(None)
     }
 }
 
-impl Catalog for Ledger {
+impl Catalog for MemoryCatalog {
     fn load(&self) -> Result<LogTail> {
         Ok(self.0.lock().unwrap().clone())
     }
@@ -54,34 +54,34 @@ impl Catalog for Ledger {
     }
 }
 
-fn text(version: u64) -> String {
+fn commit_text(version: u64) -> String {
     format!(r#"{{"commitInfo":{{"txnId":"id-{version}","inCommitTimestamp":{version}}}}}"#)
 }
 
 /// Creates a log with these published commits, all of which the catalog knows.
-fn log(name: &str, newest: u64) -> (ManagedLog, Arc<CountingStorage>, Arc<Ledger>) {
+fn log(name: &str, newest: u64) -> (ManagedLog, Arc<CountingStorage>, Arc<MemoryCatalog>) {
     let files = open(&format!("memory://managed-{name}"), &[]).unwrap();
     for version in 0..=newest {
-        let put = files.put_if_absent(&commit_path(version), text(version).as_bytes());
+        let put = files.put_if_absent(&commit_path(version), commit_text(version).as_bytes());
         assert!(put.unwrap());
     }
-    let ledger = Arc::new(Ledger(Mutex::new(LogTail {
+    let catalog = Arc::new(MemoryCatalog(Mutex::new(LogTail {
         max_version: Some(newest),
         ..LogTail::default()
     })));
     let counting = Arc::new(CountingStorage::new(files));
-    let managed = ManagedLog::new(Arc::clone(&counting) as _, Arc::clone(&ledger) as _);
-    (managed, counting, ledger)
+    let managed = ManagedLog::new(Arc::clone(&counting) as _, Arc::clone(&catalog) as _);
+    (managed, counting, catalog)
 }
 
 #[test]
-fn a_commit_is_one_staged_put_and_publishing_another() {
-    let (log, files, ledger) = log("one-put", 2);
+fn committing_and_publishing_put_one_file_each() {
+    let (log, files, catalog) = log("one-put", 2);
     LogListing::read(&log, 0).unwrap();
     files.take();
 
     assert!(
-        log.put_if_absent(&commit_path(3), text(3).as_bytes())
+        log.put_if_absent(&commit_path(3), commit_text(3).as_bytes())
             .unwrap()
     );
     let staged = staged_path(3, "id-3");
@@ -91,40 +91,43 @@ fn a_commit_is_one_staged_put_and_publishing_another() {
     log.publish(3).unwrap();
     log.publish(3).unwrap();
     assert_eq!(files.pairs(), [(Operation::PutIfAbsent, commit_path(3))]);
-    assert_eq!(log.read(&staged).unwrap(), text(3).as_bytes());
+    assert_eq!(log.read(&staged).unwrap(), commit_text(3).as_bytes());
     assert_eq!(files.count(Operation::Read), 1);
-    assert!(ledger.0.lock().unwrap().commits.is_empty());
+    assert!(catalog.0.lock().unwrap().commits.is_empty());
 }
 
 #[test]
-fn a_version_that_is_taken_is_published_by_nobody() {
+fn a_taken_version_is_not_overwritten() {
     let (log, files, _) = log("taken", 2);
     LogListing::read(&log, 0).unwrap();
 
     assert!(
-        !log.put_if_absent(&commit_path(2), text(7).as_bytes())
+        !log.put_if_absent(&commit_path(2), commit_text(7).as_bytes())
             .unwrap()
     );
     log.publish(2).unwrap();
     let before = files.read(&commit_path(2)).unwrap();
-    assert_eq!(before, text(2).as_bytes());
+    assert_eq!(before, commit_text(2).as_bytes());
 }
 
-/// Responds once the files are listed.
+/// Responds after the files are listed.
 #[derive(Debug)]
-struct Patient(Arc<CountingStorage>);
+struct WaitingCatalog(Arc<CountingStorage>);
 
-impl Vending for Patient {
+impl Vending for WaitingCatalog {
     fn credentials(&self, _: Access) -> Result<Option<Credentials>> {
         Ok(None)
     }
 }
 
-impl Catalog for Patient {
+impl Catalog for WaitingCatalog {
     fn load(&self) -> Result<LogTail> {
         let begun = Instant::now();
         while self.0.count(Operation::List) == 0 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "nobody lists");
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "the files are not listed"
+            );
             std::thread::yield_now();
         }
         Ok(LogTail {
@@ -145,8 +148,8 @@ impl Catalog for Patient {
 #[test]
 fn files_are_listed_while_the_catalog_responds() {
     let (_, files, _) = log("meanwhile", 2);
-    let patient = Arc::new(Patient(Arc::clone(&files)));
-    let log = ManagedLog::new(Arc::clone(&files) as _, patient);
+    let waiting = Arc::new(WaitingCatalog(Arc::clone(&files)));
+    let log = ManagedLog::new(Arc::clone(&files) as _, waiting);
 
     assert_eq!(LogListing::read(&log, 0).unwrap().latest(), Some(1));
     assert_eq!(files.count(Operation::List), 1);
@@ -154,21 +157,21 @@ fn files_are_listed_while_the_catalog_responds() {
 
 #[test]
 fn a_gap_is_listed_again_before_it_is_an_error() {
-    let (log, files, ledger) = log("again", 2);
+    let (log, files, catalog) = log("again", 2);
     LogListing::read(&log, 0).unwrap();
     files.take();
-    ledger.0.lock().unwrap().max_version = Some(3);
+    catalog.0.lock().unwrap().max_version = Some(3);
     let error = LogListing::read(&log, 0).unwrap_err();
     assert_eq!(error.code(), "catalog.gap");
     assert_eq!(files.count(Operation::List), 2);
 }
 
 #[test]
-fn the_listing_begins_at_the_requested_path() {
+fn the_listing_begins_at_the_requested_version() {
     let (log, _, _) = log("from", 4);
     for version in 5..=7 {
         assert!(
-            log.put_if_absent(&commit_path(version), text(version).as_bytes())
+            log.put_if_absent(&commit_path(version), commit_text(version).as_bytes())
                 .unwrap()
         );
     }
@@ -181,7 +184,7 @@ fn the_listing_begins_at_the_requested_path() {
             .collect();
         assert_eq!(result, (from..=7).collect::<Vec<_>>());
     }
-    // listings of other directories are not about the log
+    // other directories, and names after all versions, are listed as they are
     assert_eq!(log.list(STAGED_DIRECTORY, "").unwrap().len(), 3);
     assert!(log.list(LOG_DIRECTORY, "_").unwrap().is_empty());
 }
@@ -208,18 +211,18 @@ fn a_commit_without_id_or_timestamp_is_refused_before_it_is_staged() {
 }
 
 #[test]
-fn ranges_and_many_files_come_from_wherever_a_commit_is() {
-    let (log, files, ledger) = log("places", 1);
+fn commits_are_read_from_every_location() {
+    let (log, files, catalog) = log("places", 1);
     assert!(
-        log.put_if_absent(&commit_path(2), text(2).as_bytes())
+        log.put_if_absent(&commit_path(2), commit_text(2).as_bytes())
             .unwrap()
     );
     let inline = RatifiedCommit {
         version: 3,
-        content: Content::Inline(text(3).into_bytes().into()),
+        content: Content::Inline(commit_text(3).into_bytes().into()),
     };
     {
-        let mut tail = ledger.0.lock().unwrap();
+        let mut tail = catalog.0.lock().unwrap();
         tail.max_version = Some(3);
         tail.commits.push(inline);
     }
@@ -231,7 +234,7 @@ fn ranges_and_many_files_come_from_wherever_a_commit_is() {
         .collect();
     let all = log.read_many(&paths);
     for (version, bytes) in (0..).zip(all) {
-        assert_eq!(bytes.unwrap(), text(version).as_bytes());
+        assert_eq!(bytes.unwrap(), commit_text(version).as_bytes());
     }
     for path in &paths {
         assert_eq!(
@@ -245,72 +248,72 @@ fn ranges_and_many_files_come_from_wherever_a_commit_is() {
     log.publish(3).unwrap();
     let staged = staged_path(2, "id-2");
     files.delete(&[&staged]).pop().unwrap().unwrap();
-    assert_eq!(log.read(&staged).unwrap(), text(2).as_bytes());
+    assert_eq!(log.read(&staged).unwrap(), commit_text(2).as_bytes());
     assert_eq!(log.head(&staged).unwrap().path, commit_path(2));
     assert_eq!(
         log.read_many(&[&staged])[0].as_ref().unwrap(),
-        text(2).as_bytes()
+        commit_text(2).as_bytes()
     );
 }
 
 /// Fails on the first request.
 #[derive(Debug)]
-struct Shaky {
-    ledger: Arc<Ledger>,
+struct FlakyCatalog {
+    catalog: Arc<MemoryCatalog>,
     loads: AtomicUsize,
 }
 
-impl Vending for Shaky {
+impl Vending for FlakyCatalog {
     fn credentials(&self, access: Access) -> Result<Option<Credentials>> {
-        self.ledger.credentials(access)
+        self.catalog.credentials(access)
     }
 }
 
-impl Catalog for Shaky {
+impl Catalog for FlakyCatalog {
     fn load(&self) -> Result<LogTail> {
         match self.loads.fetch_add(1, Ordering::Relaxed) {
             0 => Err(Error::storage("catalog.unavailable", "try again")),
-            _ => self.ledger.load(),
+            _ => self.catalog.load(),
         }
     }
 
     fn commit(&self, staged: &StagedCommit) -> Result<Ratification> {
-        self.ledger.commit(staged)
+        self.catalog.commit(staged)
     }
 
     fn published(&self, version: u64) -> Result<()> {
-        self.ledger.published(version)
+        self.catalog.published(version)
     }
 }
 
 #[test]
-fn a_catalog_that_answers_late_mixes_no_files_up() {
-    let (_, files, ledger) = log("late", 1);
+fn files_keep_their_order_if_the_first_request_fails() {
+    let (_, files, catalog) = log("late", 1);
     {
-        let mut tail = ledger.0.lock().unwrap();
+        let mut tail = catalog.0.lock().unwrap();
         tail.max_version = Some(2);
         tail.commits.push(RatifiedCommit {
             version: 2,
-            content: Content::Inline(text(2).into_bytes().into()),
+            content: Content::Inline(commit_text(2).into_bytes().into()),
         });
     }
-    let shaky = Shaky {
-        ledger,
+    let flaky = FlakyCatalog {
+        catalog,
         loads: AtomicUsize::new(0),
     };
-    let log = ManagedLog::new(files, Arc::new(shaky));
+    let log = ManagedLog::new(files, Arc::new(flaky));
     let inline = staged_path(2, "inline");
     let paths = [inline.as_str(), &commit_path(0), &commit_path(1)];
     let all = log.read_many(&paths);
     for (version, bytes) in [2, 0, 1].into_iter().zip(all) {
-        assert_eq!(bytes.unwrap(), text(version).as_bytes());
+        assert_eq!(bytes.unwrap(), commit_text(version).as_bytes());
     }
 }
 
 #[test]
-fn without_a_newest_version_it_is_the_storage_below() {
-    let (log, files, ledger) = log("plain", 2);
-    ledger.0.lock().unwrap().max_version = None;
+fn a_log_without_catalog_version_is_plain_storage() {
+    let (log, files, catalog) = log("plain", 2);
+    catalog.0.lock().unwrap().max_version = None;
 
     assert!(log.put_if_absent(&commit_path(3), b"{}").unwrap());
     assert!(

@@ -1,4 +1,4 @@
-//! Files that are skipped by statistics and partition values, as writers write them.
+//! Skipping of files by statistics and partition values, in the forms in which writers store them.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ const SCHEMA: &str = r#"{"type":"struct","fields":[
         {"name":"name","type":"string","nullable":true,"metadata":{}}]},"nullable":true,"metadata":{}}]}"#;
 
 #[test]
-fn statistics_leave_files_out() {
+fn files_are_skipped_by_statistics() {
     let files: [File<'_>; 8] = [
         (
             &[],
@@ -121,7 +121,7 @@ fn statistics_leave_files_out() {
 }
 
 #[test]
-fn partition_values_decide() {
+fn files_are_skipped_by_partition_values() {
     let files: [File<'_>; 5] = [
         (&[("p", Some("1")), ("day", Some("2024-01-01"))], None),
         (&[("p", Some("12")), ("day", Some("2024-1-2"))], None),
@@ -150,7 +150,7 @@ fn partition_values_decide() {
 }
 
 #[test]
-fn mapped_columns_go_by_their_physical_names() {
+fn mapped_columns_are_found_by_physical_name() {
     let field = |name: &str, physical: &str, data_type: &str| {
         format!(
             r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{"delta.columnMapping.id":1,"delta.columnMapping.physicalName":"{physical}"}}}}"#
@@ -188,7 +188,7 @@ fn mapped_columns_go_by_their_physical_names() {
 
 /// As a double, the float `0.1` is 0.10000000149…; statistics have `0.1`.
 #[test]
-fn floats_that_became_doubles() {
+fn floats_widened_to_doubles() {
     let schema = |changes: &str| {
         format!(
             r#"{{"type":"struct","fields":[{{"name":"x","type":"double","nullable":true,"metadata":{{{changes}}}}}]}}"#
