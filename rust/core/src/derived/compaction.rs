@@ -45,8 +45,8 @@ pub struct WrittenCompaction {
 ///
 /// # Errors
 ///
-/// Invalid argument: `compaction.range` for fewer than two commits. `version.range` if the log does not
-/// contain all of them.
+/// Invalid argument: `compaction.range` for fewer than two commits. Version not found: `version.range` if the log
+/// does not contain all of them. The errors of reading the commits; storage errors.
 pub fn compact_log(
     source: &Source,
     start: Option<u64>,

@@ -1,6 +1,6 @@
 //! A V2 checkpoint whose sidecars are written by other processes, for tables too large for one process.
 //!
-//! The driver replays the tail of the log and divides the checkpoint below it into pieces; the reader of a
+//! The driver replays the tail of the log and divides the checkpoint before it into pieces; the reader of a
 //! piece writes its rows as sidecars and reports them; the driver writes the tail's own rows and the manifest
 //! that references all sidecars. Log cleanup deletes a sidecar that no manifest references.
 //!
@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 
-use super::rows::{ControlActions, FileRows, encoding_failed, names_of_adds, rows_of};
+use super::rows::{ControlActions, FileActionColumns, encoding_failed, names_of_adds, rows_of};
 use super::v2::{Contents, SIDECAR_ADD, SIDECAR_REMOVE, delete_sidecars, manifest, put};
 use super::{
     CODEC, WrittenCheckpoint, check_count, check_v2, describe_existing, find_existing, options,
@@ -25,8 +25,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::files::FileTable;
 use crate::snapshot::pieces::{PieceOptions, ReplayPiece, ReplayTail};
 use crate::spec::actions::Sidecar;
-use crate::storage::now;
-use crate::storage::{Storage, interrupt};
+use crate::storage::{Storage, interrupt, now};
 
 /// The size in bytes at which a sidecar is written, and another one begun: an open one is held in memory.
 const MAX_BYTES: usize = 128 << 20;
@@ -109,9 +108,9 @@ pub fn write_sidecars(
     codec_name: Option<&str>,
     threads: Option<usize>,
 ) -> Result<Vec<WrittenSidecar>> {
-    let files = FileRows::with_columns(tail.columns()?);
-    let mut writer = Writer::new(source, &files, codec(codec_name).0);
-    let work = |writer: &mut Writer<'_>| {
+    let files = FileActionColumns::with_columns(tail.columns()?);
+    let mut writer = SidecarWriter::new(source, &files, codec(codec_name).0);
+    let work = |writer: &mut SidecarWriter<'_>| {
         for batch in piece.tombstones(source, tail, threads)? {
             writer.take(SIDECAR_REMOVE, files.convert_tombstones(&batch?)?)?;
         }
@@ -130,18 +129,18 @@ impl CheckpointPlan {
     ///
     /// # Errors
     ///
-    /// Corrupt: `checkpoint.count` if a live file is missing from the sidecars. Storage errors.
+    /// Corrupt: `checkpoint.count` if the sidecars do not have as many live files as the snapshot. Storage errors.
     pub fn finish(
         &self,
         source: &Source,
         written: Vec<WrittenSidecar>,
     ) -> Result<WrittenCheckpoint> {
-        let (snapshot, files) = (&self.snapshot, FileRows::of(&self.snapshot)?);
+        let (snapshot, files) = (&self.snapshot, FileActionColumns::of(&self.snapshot)?);
         let compression = codec(self.codec.as_deref()).0;
         let control = ControlActions::of(source, snapshot)?;
-        let mut writer = Writer::new(source, &files, compression);
+        let mut writer = SidecarWriter::new(source, &files, compression);
         writer.written = written;
-        let work = |writer: &mut Writer<'_>| {
+        let work = |writer: &mut SidecarWriter<'_>| {
             for batch in &self.tombstones.batches {
                 writer.take(SIDECAR_REMOVE, files.convert_tombstones(batch)?)?;
             }
@@ -169,7 +168,7 @@ impl CheckpointPlan {
 }
 
 /// Writes rows to sidecars; one is open at a time.
-struct Writer<'a> {
+struct SidecarWriter<'a> {
     storage: &'a dyn Storage,
     schema: SchemaRef,
     compression: Compression,
@@ -183,8 +182,8 @@ struct OpenSidecar {
     num_removes: u64,
 }
 
-impl<'a> Writer<'a> {
-    fn new(source: &'a Source, files: &FileRows, compression: Compression) -> Self {
+impl<'a> SidecarWriter<'a> {
+    fn new(source: &'a Source, files: &FileActionColumns, compression: Compression) -> Self {
         Self {
             storage: &*source.storage,
             schema: files.sidecar_schema(),

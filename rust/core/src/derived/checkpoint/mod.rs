@@ -19,9 +19,8 @@ use serde::Deserialize;
 
 use crate::codec::parquet_file::{codec, writer_options};
 use crate::error::{Error, Result};
-use crate::log::CheckpointInstance;
-use crate::log::LogListing;
 use crate::log::path::{CheckpointName, LOG_DIRECTORY};
+use crate::log::{CheckpointInstance, LogListing};
 use crate::replay::{Checkpoint, Source};
 use crate::snapshot::{Snapshot, prefetch};
 use crate::spec::variant_name::variant_named;
@@ -32,7 +31,7 @@ mod hint;
 mod rows;
 mod v2;
 
-use rows::{ADD, ControlActions, FileRows, REMOVE, encoding_failed, rows_of};
+use rows::{ADD, ControlActions, FileActionColumns, REMOVE, encoding_failed, rows_of};
 
 /// The property that names the codec.
 const CODEC: &str = "delta.parquet.compression.codec";
@@ -118,11 +117,7 @@ pub fn write_checkpoint(
     let is_absent = source.storage.log_cache().is_some() && opened != Some(version);
     let control = ControlActions::of(source, snapshot)?;
     prefetch(source, &segment);
-    let checkpoint = match is_absent {
-        true => None,
-        false => find_existing(&*source.storage, version, v2)?,
-    };
-    if let Some(checkpoint) = checkpoint {
+    if !is_absent && let Some(checkpoint) = find_existing(&*source.storage, version, v2)? {
         return describe_existing(source, snapshot, &control, &checkpoint);
     }
     if v2 {
@@ -220,7 +215,7 @@ fn describe_existing(
     })
 }
 
-/// Refuses to publish a checkpoint that lacks files.
+/// Refuses to publish a checkpoint with another number of files than the snapshot.
 fn check_count(snapshot: &Snapshot, num_files: u64, known: u64) -> Result<()> {
     if num_files == known {
         return Ok(());
@@ -263,7 +258,7 @@ struct Encoded {
 
 /// Encodes all actions into one file.
 fn encode(source: &Source, snapshot: &Snapshot, control: &ControlActions) -> Result<Encoded> {
-    let files = FileRows::of(snapshot)?;
+    let files = FileActionColumns::of(snapshot)?;
     let schema = files.schema(false);
     let options = options(compression(snapshot));
     let mut writer = ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(&schema), options)

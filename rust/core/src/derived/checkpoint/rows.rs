@@ -9,9 +9,10 @@ use std::sync::Arc;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StructArray, new_null_array,
 };
-use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
+use arrow_schema::{Fields, Schema, SchemaRef};
 use parquet::errors::ParquetError;
 
+use crate::codec::columns::{columns_mismatch, missing};
 use crate::codec::control_columns::{
     domain_fields, domain_rows, long, maps, metadata_fields, metadata_rows, protocol_fields,
     protocol_rows, strings, structure, text, text_map, transaction_fields, transaction_rows,
@@ -96,12 +97,12 @@ impl ControlActions {
 
 /// The columns and rows of `add` and `remove`.
 #[derive(Debug)]
-pub(super) struct FileRows {
+pub(super) struct FileActionColumns {
     pub(super) adds: FileColumns,
     removes: Vec<FileField>,
 }
 
-impl FileRows {
+impl FileActionColumns {
     pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
         let names = names_of_adds(snapshot);
         Ok(Self::with_columns(FileColumns::of_names(
@@ -170,7 +171,7 @@ impl FileRows {
     pub(super) fn convert_tombstones(&self, batch: &RecordBatch) -> Result<StructArray> {
         let values = self.removes.iter().map(|field| {
             let values = batch.column_by_name(field.name()).cloned();
-            let values = values.ok_or_else(|| missing_column(field.name()))?;
+            let values = values.ok_or_else(|| missing(field.name()))?;
             Ok(match field {
                 FileField::DataChange => Arc::new(BooleanArray::from(vec![false; values.len()])),
                 _ => values,
@@ -246,21 +247,6 @@ pub(super) fn sidecar_rows(sidecars: &[Sidecar]) -> Result<StructArray> {
 
 fn structs(fields: Fields, columns: Vec<ArrayRef>) -> Result<StructArray> {
     StructArray::try_new(fields, columns, None).map_err(columns_mismatch)
-}
-
-fn missing_column(name: &str) -> Error {
-    Error::corrupt(
-        "log.columns",
-        format!("the tombstones were decoded without {name}"),
-    )
-}
-
-fn columns_mismatch(cause: ArrowError) -> Error {
-    Error::corrupt(
-        "log.columns",
-        "the actions do not fit into the columns of a checkpoint",
-    )
-    .because(cause)
 }
 
 pub(super) fn encoding_failed(cause: ParquetError) -> Error {

@@ -1,4 +1,4 @@
-//! Reads checkpoints that were written.
+//! Requests for the bytes of written checkpoints.
 
 use super::*;
 use crate::codec::file_columns::FileColumns;
@@ -8,7 +8,7 @@ use crate::snapshot::tests::written_log::{WrittenLog, add_row};
 use crate::storage::tests::counting::{CountingStorage, Operation};
 
 #[test]
-fn no_byte_is_fetched_twice_for_a_filter() {
+fn a_filtered_read_fetches_each_byte_once() {
     let log = WrittenLog::new();
     let files: Vec<String> = (0..300).map(|id| add_row(&format!("f{id}"), id)).collect();
     log.commit(1, &files);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::hint::{self, V2Details};
 use super::rows::{
-    CHECKPOINT_METADATA, ControlActions, FileRows, SIDECAR, checkpoint_metadata_rows,
+    CHECKPOINT_METADATA, ControlActions, FileActionColumns, SIDECAR, checkpoint_metadata_rows,
     encoding_failed, rows_of, sidecar_rows,
 };
 use super::{ROW_GROUP, WrittenCheckpoint, check_count, compression, options};
@@ -33,7 +33,7 @@ const MAX_AT_ONCE: usize = 8;
 pub(super) const SIDECAR_ADD: usize = 0;
 pub(super) const SIDECAR_REMOVE: usize = 1;
 
-/// The rows of one sidecar, with their column index: about [`ROW_GROUP`] rows.
+/// The rows of one sidecar, with their column index: at most [`ROW_GROUP`] rows.
 type SidecarRows = Vec<(usize, StructArray)>;
 
 pub(super) fn write(
@@ -89,7 +89,7 @@ pub(super) struct Contents {
 /// Sidecars being written.
 struct Sidecars {
     source: Source,
-    files: FileRows,
+    files: FileActionColumns,
     schema: SchemaRef,
     compression: Compression,
     written: Vec<Sidecar>,
@@ -100,7 +100,7 @@ struct Sidecars {
 
 impl Sidecars {
     fn new(source: &Source, snapshot: &Snapshot) -> Result<Self> {
-        let files = FileRows::of(snapshot)?;
+        let files = FileActionColumns::of(snapshot)?;
         Ok(Self {
             source: source.clone(),
             schema: files.sidecar_schema(),

@@ -1,14 +1,14 @@
 //! Incremental checksums: from the checksum of the previous version and the actions of one commit.
 //!
-//! Totals can be updated only if every `add` adds a file that was not live, and every `remove` removes a live
-//! one. If the previous checksum lists the live files, this is verified; otherwise it is assumed, but only for
-//! operations that write files under new names.
+//! If the previous checksum lists the live files, the totals are computed from the new list. Otherwise they are
+//! updated, which is correct only if every `add` adds a file that was not live and every `remove` removes a live
+//! one: this is assumed for operations that write files under new names.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Body, MAX_FILES, Totals, checksum_path};
+use super::{Body, Totals, checksum_path};
 use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::Result;
 use crate::replay::{FileActionKey, Source};
@@ -140,6 +140,9 @@ fn totals(
         .as_ref()
         .filter(|all| all.count == files)
         .and_then(|all| serde_json::from_str(&all.json).ok());
+    if let Some(all) = all {
+        return Ok(Some(exact_totals(source, all, commit)));
+    }
     let mut totals = Totals {
         files,
         bytes,
@@ -152,9 +155,6 @@ fn totals(
             .filter(|counts| counts.len() == 10),
         all: None,
     };
-    if let Some(all) = all {
-        return Ok(exact_totals(source, all, commit));
-    }
     let operation = commit.info.get("operation").and_then(Value::as_str);
     let is_trusted = operation.is_some_and(|operation| !OPAQUE.contains(&operation));
     // a rewrite removes its source files; without removes, live files are added again
@@ -177,8 +177,8 @@ fn totals(
     Ok(Some(totals))
 }
 
-/// Returns the totals, using the list of the live files.
-fn exact_totals(source: &Source, previous: Vec<AddFile>, commit: &WholeCommit) -> Option<Totals> {
+/// Returns the totals, computed from the list of the previously live files.
+fn exact_totals(source: &Source, previous: Vec<AddFile>, commit: &WholeCommit) -> Totals {
     let keys = &source.keys;
     let mut live: BTreeMap<FileActionKey, AddFile> = BTreeMap::new();
     for file in previous {
@@ -199,7 +199,6 @@ fn exact_totals(source: &Source, previous: Vec<AddFile>, commit: &WholeCommit) -
     let mut files: Vec<AddFile> = live.into_values().collect();
     files.sort_by(|left, right| left.path.cmp(&right.path));
     let mut totals = Totals::empty();
-    let is_listed = files.len() <= MAX_FILES;
     files.into_iter().for_each(|file| totals.add(file));
-    (is_listed == totals.all.is_some()).then_some(totals)
+    totals
 }

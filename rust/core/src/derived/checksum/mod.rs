@@ -3,9 +3,8 @@
 //!
 //! Protocol: "Version Checksum File".
 
-use serde_json::{Map, Value, json};
-
 use arrow_array::Int64Array;
+use serde_json::{Map, Value, json};
 
 use crate::codec::columns::TypedColumns;
 use crate::codec::deletion_vector::Descriptors;
@@ -235,10 +234,7 @@ impl Totals {
             *sum = change(*sum, u64::from(deleted.is_some()))?;
         }
         if let Some(bins) = &mut self.by_size {
-            let bin = bins
-                .sorted_bin_boundaries
-                .partition_point(|boundary| *boundary <= size)
-                .saturating_sub(1);
+            let bin = bins.bin(size);
             let files = bins.file_counts.get_mut(bin)?;
             *files = change(*files, 1)?;
             let bytes = bins.total_bytes.get_mut(bin)?;

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The table of the protocol digest: 95 entries from 0 to 256 GiB.
+/// delta-spark has 95 boundaries, from 0 to 256 GiB.
 #[test]
 fn boundaries_of_the_reference() {
     let all = size_boundaries();
