@@ -1,7 +1,7 @@
-//! The one error type: what went wrong, where, and what a caller can do about it.
+//! The error type of this crate: what went wrong, where, and what a caller can do about it.
 //!
-//! Few kinds, chosen by what the caller can do; a stable dotted code for machines; the file and the
-//! position of corrupt bytes; the cause. Python's exception classes follow from [`ErrorKind`] alone.
+//! An error has one of few kinds, chosen by what the caller can do; a stable dotted code for machines; the file
+//! and the position of corrupt bytes; and its cause. Python's exception classes follow from [`ErrorKind`] alone.
 
 use std::any::Any;
 use std::fmt;
@@ -27,7 +27,7 @@ pub enum ErrorKind {
     Unsupported,
     /// The table is invalid: its bytes violate the protocol.
     Corrupt,
-    /// Another writer won; read duplicate, then retry.
+    /// Another writer won; read again, then retry.
     Conflict,
     /// Storage failed, perhaps for a moment.
     Storage,
@@ -35,7 +35,7 @@ pub enum ErrorKind {
     Interrupted,
 }
 
-/// One word wide, so that `Result<T>` stays small.
+/// An error, one word wide so that `Result<T>` stays small.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -124,7 +124,7 @@ impl Error {
         self
     }
 
-    /// Adds to line and byte offset, for a decoder of a piece of the file.
+    /// Adds to the line and the byte offset, for a decoder of a piece of the file.
     #[must_use]
     pub fn shift(mut self, lines: u64, bytes: u64) -> Self {
         self.0.line = self.0.line.map(|line| line.saturating_add(lines));

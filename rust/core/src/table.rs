@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
+
 use crate::changes::follow::{Follow, FollowOptions};
 use crate::changes::{ChangeOptions, Changes, Edge};
 use crate::error::{Error, ErrorKind, Result};
@@ -12,7 +14,6 @@ use crate::log::{Catalog, LogListing, VersionedFile};
 use crate::replay::Source;
 use crate::snapshot::load::load_ahead;
 use crate::storage::{CachedStorage, in_background};
-use arrow_array::RecordBatch;
 
 mod alter;
 mod append;
@@ -140,10 +141,11 @@ impl Table {
         self.load(at, strict, true)
     }
 
-    fn load(&self, at: At, strict: Option<bool>, tail: bool) -> Result<Snapshot> {
+    fn load(&self, at: At, strict: Option<bool>, prefetch_tail: bool) -> Result<Snapshot> {
         let strict = strict.unwrap_or(self.strict);
         let load = |target| {
-            load_ahead(&self.source, target, strict, tail).map_err(|error| self.with_uri(error))
+            load_ahead(&self.source, target, strict, prefetch_tail)
+                .map_err(|error| self.with_uri(error))
         };
         match at {
             At::Latest => load(None),
@@ -195,7 +197,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// `version.not_found` if the version, or its commit, is no longer in the log.
+    /// As [`Table::snapshot`]; Version not found: `version.not_found` if the commit is no longer in the log.
     pub fn history_of(&self, version: u64) -> Result<RecordBatch> {
         let snapshot = self.snapshot(At::Version(version), None)?;
         let segment = snapshot.segment();

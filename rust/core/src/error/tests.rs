@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn names_the_place_and_keeps_the_innermost() {
+fn displays_the_first_location_that_was_set() {
     let error = Error::corrupt(
         "commit.json",
         "not JSON: ask the writer for the commit again",

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_a_terminal_would_obey_is_written_as_an_escape() {
+fn control_and_invisible_characters_are_escaped() {
     for (text, safe) in [
         ("größe, 列, 👍🏽", "größe, 列, 👍🏽"),
         ("\u{1b}]52;c;eA==\u{7}", "\\x1b]52;c;eA==\\x07"),
