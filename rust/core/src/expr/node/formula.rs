@@ -38,15 +38,24 @@ impl fmt::Debug for Formula {
 
 impl Formula {
     /// Creates a formula from its text and the parsed expression.
-    pub(in crate::expr) fn new(text: &str, root: Expr) -> Result<Self> {
+    pub(in crate::expr) fn new(text: &str, root: Expr) -> Self {
+        Self {
+            text: text.to_owned(),
+            root: Arc::new(root),
+        }
+    }
+
+    /// Refuses a text that is too long for a formula.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `formula.too_long`.
+    pub(in crate::expr) fn check_length(text: &str) -> Result<()> {
         if text.len() > MAX_TEXT {
             let message = format!("an expression may have at most {MAX_TEXT} bytes");
             return Err(Error::invalid("formula.too_long", message));
         }
-        Ok(Self {
-            text: text.to_owned(),
-            root: Arc::new(root),
-        })
+        Ok(())
     }
 
     /// Creates a formula from a part of another one.

@@ -1,4 +1,4 @@
-//! ConditionParser joined by `AND`, `OR`, `NOT` and parentheses: recursive descent to a bounded depth.
+//! Parses conditions joined by `AND`, `OR`, `NOT` and parentheses: recursive descent to a bounded depth.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl<'a> ConditionParser<'a> {
     pub(super) fn parse(mut self) -> Result<Expr> {
         let root = self.condition().and_then(|root| match self.tokens.peek() {
             Token::EOF => Ok(root),
-            _ => Err(self.tokens.unexpected("AND, OR or the end of the filter")),
+            _ => Err(self.tokens.unexpected("AND, OR or the end")),
         });
         root.map_err(|error| error.into_filter_error(self.text))
     }
@@ -209,8 +209,8 @@ impl<'a> ConditionParser<'a> {
             ));
         }
         let text = self.tokens.text_of(range).unwrap_or_default();
-        let formula = Formula::new(text, root).map_err(ParseError::Other)?;
-        Ok(Expr::Formula(Arc::new(formula)))
+        Formula::check_length(text).map_err(ParseError::Other)?;
+        Ok(Expr::Formula(Arc::new(Formula::new(text, root))))
     }
 }
 

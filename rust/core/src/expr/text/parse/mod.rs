@@ -1,4 +1,4 @@
-//! Parses SQL text to expressions: the only parser of filters, constraints, assignments and all other SQL.
+//! Parses SQL text to expressions: filters, constraints, assignments and all others.
 //!
 //! `sqlparser` tokenizes the text and parses expressions. `AND`, `OR`, `NOT` and the parentheses around
 //! conditions are parsed by `conditions`, to a bounded depth and into flat lists, so that filters may be
@@ -34,14 +34,14 @@ impl Predicate {
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.syntax` with the position marked, `filter.unsupported` with the name of the
-    /// unsupported construct, `filter.literal` for an impossible value, `filter.too_long`,
-    /// `filter.too_deep`.
+    /// Invalid argument: `filter.syntax` with the position marked, `filter.unsupported` with the name of the
+    /// unsupported construct, `filter.literal` for an invalid value, `filter.too_long`, `filter.too_deep`;
+    /// `formula.too_long` for a formula.
     pub fn parse_sql(text: &str) -> Result<Self> {
         condition(text, CurrentTime::Refused).map(|root| Self { root })
     }
 
-    /// Parses a rule of a table as [`Predicate::parse_sql`]; it may refer to the current time.
+    /// Parses a rule of a table as [`Predicate::parse_sql`] does; functions of the current time are allowed.
     ///
     /// # Errors
     ///
@@ -58,13 +58,12 @@ impl Formula {
     ///
     /// Invalid argument: `formula.syntax`, `formula.too_long`.
     pub fn parse(text: &str) -> Result<Self> {
+        Self::check_length(text)?;
         let written = canonical(text);
         let tokens = Tokens::new(&written);
         let root = tokens.and_then(|tokens| tokens.expression(0..usize::MAX));
-        Self::new(
-            text,
-            root.map_err(|error| error.into_expression_error(&written))?,
-        )
+        let root = root.map_err(|error| error.into_expression_error(&written))?;
+        Ok(Self::new(text, root))
     }
 
     /// Returns the words of the text in lower case, including the names of its columns.
