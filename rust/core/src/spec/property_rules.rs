@@ -11,6 +11,9 @@ use crate::spec::file_size::parse_file_size;
 use crate::spec::interval::parse_interval;
 use crate::spec::json::clipped;
 use crate::spec::properties::find_property;
+use ValueRule::{
+    Among, Boolean, Codec, FileSize, FormatVersion, Integer, Internal, Interval, OneOf, Text,
+};
 
 /// The valid values of a property.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +53,6 @@ const CODECS: [&str; 8] = [
     "zstd",
     "brotli",
 ];
-
-use ValueRule::{
-    Among, Boolean, Codec, FileSize, FormatVersion, Integer, Internal, Interval, OneOf, Text,
-};
 
 /// Every property, with its default if it has one.
 const PROPERTIES: &[(&str, ValueRule, Option<&str>)] = &[
@@ -276,7 +275,7 @@ fn check_value(key: &str, rule: ValueRule, value: &str) -> Result<()> {
             Ok(_) => return Ok(()),
             Err(reason) => format!("an interval such as `interval 7 days` ({reason})"),
         },
-        Integer(min) => match value.trim().parse::<i64>() {
+        Integer(min) => match value.parse::<i64>() {
             Ok(number) if number >= min => return Ok(()),
             _ => format!("an integer of at least {min}"),
         },
@@ -312,7 +311,7 @@ fn is_format_version(value: &str) -> bool {
         || (parts.len() == 3 && parts.first() == Some(&"2") && parts.iter().all(numbers))
 }
 
-/// Checks one property against another: called for the whole configuration before it is committed.
+/// Checks that the properties of a whole configuration do not contradict each other.
 ///
 /// # Errors
 ///

@@ -1,27 +1,25 @@
 use super::*;
 
-fn checked(key: &str, value: &str) -> Result<String> {
-    checked_property(key, value)
-}
-
-/// Values and defaults of the table of properties in the protocol digest, 10.9.
 #[test]
-fn every_default_is_a_value_of_its_property() {
-    for (key, takes, default) in PROPERTIES {
+fn defaults_are_valid_values() {
+    for (key, rule, default) in PROPERTIES {
         if let Some(default) = default
-            && !matches!(takes, Internal)
+            && !matches!(rule, Internal)
         {
-            assert_eq!(checked(key, default).unwrap(), *key);
+            assert_eq!(checked_property(key, default).unwrap(), *key);
         }
     }
+}
+
+#[test]
+fn default_of_is_case_insensitive() {
     assert_eq!(default_of("DELTA.CHECKPOINTINTERVAL"), Some("10"));
     assert_eq!(default_of("delta.setTransactionRetentionDuration"), None);
     assert_eq!(default_of("owner"), None);
 }
 
-/// Values that delta-spark 4.3 accepts and refuses.
 #[test]
-fn values_are_judged() {
+fn accepts_and_rejects_values_as_delta_spark() {
     for (key, value, stored) in [
         ("delta.APPENDONLY", "True", "delta.appendOnly"),
         (
@@ -61,12 +59,13 @@ fn values_are_judged() {
         ),
         ("owner", "anything", "owner"),
     ] {
-        assert_eq!(checked(key, value).unwrap(), stored);
+        assert_eq!(checked_property(key, value).unwrap(), stored);
     }
     for (key, value, code) in [
         ("delta.foo", "1", "properties.unknown"),
         ("delta.appendOnly", "maybe", "properties.value"),
         ("delta.checkpointInterval", "0", "properties.value"),
+        ("delta.checkpointInterval", " 10 ", "properties.value"),
         (
             "delta.isolationLevel",
             "WriteSerializable",
@@ -97,23 +96,23 @@ fn values_are_judged() {
         ),
         ("delta.feature.x", "supported", "protocol.unknown_feature"),
     ] {
-        let error = checked(key, value).unwrap_err();
-        assert_eq!(error.code(), code, "{key} {error}");
+        let error = checked_property(key, value).unwrap_err();
+        assert_eq!(error.code(), code, "{key}: {error}");
     }
 }
 
 #[test]
-fn properties_agree_with_each_other() {
-    let checked = |pairs: &[(&str, &str)]| {
+fn rejects_contradictory_properties() {
+    let check = |pairs: &[(&str, &str)]| {
         let map = pairs
             .iter()
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         check_combination(&map.collect())
     };
     let log = "delta.logRetentionDuration";
-    checked(&[]).unwrap();
-    checked(&[(log, "interval 7 days")]).unwrap();
-    checked(&[
+    check(&[]).unwrap();
+    check(&[(log, "interval 7 days")]).unwrap();
+    check(&[
         (log, "interval 1 day"),
         ("delta.deletedFileRetentionDuration", "1 hour"),
     ])
@@ -126,12 +125,12 @@ fn properties_agree_with_each_other() {
             ("delta.rowTrackingSuspended", "true"),
         ],
     ] {
-        assert_eq!(checked(pairs).unwrap_err().code(), "properties.combination");
+        assert_eq!(check(pairs).unwrap_err().code(), "properties.combination");
     }
 }
 
 #[test]
-fn what_is_consumed() {
+fn properties_of_the_protocol_are_consumed() {
     for key in [
         "delta.minreaderversion",
         "delta.minWriterVersion",
