@@ -148,7 +148,7 @@ const fn unsupported(
 ) -> TableFeature {
     TableFeature {
         read_support: ReadSupport::Missing { reason, remedy },
-        ..reader_writer(name, requires, reason)
+        ..reader_writer(name, requires, "understand it")
     }
 }
 
@@ -282,7 +282,7 @@ pub static TABLE_FEATURES: &[TableFeature] = &[
     writer(
         "inCommitTimestamp",
         &[],
-        "begin every commit with a commitInfo that holds its timestamp",
+        "begin every commit with a commitInfo that has its timestamp",
     ),
     writer(
         "icebergCompatV1",

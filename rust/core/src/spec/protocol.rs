@@ -21,7 +21,7 @@ const MAX_WRITER_VERSION: i32 = 7;
 pub struct Obstacle {
     /// The feature's name, or the version field with its value, such as `minReaderVersion=4`.
     pub feature: String,
-    /// The reason why the client cannot use the table.
+    /// The reason why this build cannot use the table.
     pub reason: String,
     /// The remedy.
     pub remedy: String,
@@ -134,8 +134,7 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// Unsupported: `protocol.writer_features` with everything that prevents it. Corrupt:
-    /// `protocol.malformed`.
+    /// As [`Protocol::check_readable`]. Unsupported: `protocol.writer_features` with all obstacles.
     pub fn check_writable(&self) -> Result<()> {
         self.check_readable()?;
         let obstacles = self.why_not_writable();
@@ -166,7 +165,7 @@ impl Protocol {
     ///
     /// Unsupported: `protocol.reader_version` for an unknown reader version, else `protocol.reader_features`
     /// with the names of all features that this build lacks. Corrupt:
-    /// `protocol.malformed` when versions and lists contradict each other.
+    /// `protocol.malformed` if versions and lists contradict each other.
     pub fn check_readable(&self) -> Result<()> {
         let obstacles = self.why_not_readable();
         let list: Vec<_> = obstacles.iter().map(ToString::to_string).collect();
@@ -181,8 +180,8 @@ impl Protocol {
         Err(Error::unsupported("protocol.reader_features", message))
     }
 
-    /// Returns `true` if there is an empty feature list although the version has no feature lists, as some
-    /// writers leave it.
+    /// Returns `true` if there is an empty feature list although the version has no feature lists; some writers
+    /// write one.
     pub fn has_redundant_lists(&self) -> bool {
         self.clone().without_redundant_lists() != *self
     }

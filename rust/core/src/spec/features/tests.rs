@@ -33,7 +33,7 @@ fn versions_of_the_required_minimum_protocol() {
 
 /// The list of valid feature names in the protocol's appendix.
 #[test]
-fn knows_the_names_of_the_appendix() {
+fn finds_features_of_the_appendix_case_insensitively() {
     for name in [
         "appendOnly",
         "invariants",
@@ -61,7 +61,7 @@ fn knows_the_names_of_the_appendix() {
 }
 
 #[test]
-fn the_table_is_consistent() {
+fn features_are_consistent() {
     let names: HashSet<_> = TABLE_FEATURES
         .iter()
         .map(|feature| feature.name.to_lowercase())

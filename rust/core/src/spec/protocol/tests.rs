@@ -1,7 +1,7 @@
 use super::*;
 use crate::error::ErrorKind;
 
-fn old(reader: i32, writer: i32) -> Protocol {
+fn with_versions(reader: i32, writer: i32) -> Protocol {
     Protocol {
         min_reader_version: reader,
         min_writer_version: writer,
@@ -13,18 +13,18 @@ fn names(list: &[&str]) -> Option<Vec<String>> {
     Some(list.iter().map(|name| (*name).to_owned()).collect())
 }
 
-fn listed(reader: &[&str], writer: &[&str]) -> Protocol {
+fn with_features(reader: &[&str], writer: &[&str]) -> Protocol {
     Protocol {
         reader_features: names(reader),
         writer_features: names(writer),
-        ..old(3, 7)
+        ..with_versions(3, 7)
     }
 }
 
 /// The demo of the Spark `Protocol` document: append-only alone gives (1, 2).
 #[test]
 fn version_two_implies_append_only_and_invariants() {
-    let protocol = old(1, 2);
+    let protocol = with_versions(1, 2);
     for (feature, supported) in [
         ("appendOnly", true),
         ("invariants", true),
@@ -40,7 +40,7 @@ fn version_two_implies_append_only_and_invariants() {
 #[test]
 fn legacy_versions_imply_features_cumulatively() {
     let implied = |reader, writer| {
-        let protocol = old(reader, writer);
+        let protocol = with_versions(reader, writer);
         let all = TABLE_FEATURES
             .iter()
             .filter(|feature| protocol.is_supported(feature.name));
@@ -80,26 +80,26 @@ fn legacy_versions_imply_features_cumulatively() {
 fn writer_version_seven_implies_nothing() {
     let protocol = Protocol {
         writer_features: names(&["changeDataFeed"]),
-        ..old(1, 7)
+        ..with_versions(1, 7)
     };
     assert!(protocol.is_supported("changeDataFeed"));
     assert!(protocol.is_supported("CHANGEDATAFEED"));
     assert!(!protocol.is_supported("appendOnly"));
     let mapped = Protocol {
         writer_features: names(&["columnMapping"]),
-        ..old(2, 7)
+        ..with_versions(2, 7)
     };
     assert!(mapped.is_supported("columnMapping"));
     assert!(mapped.check_readable().is_ok());
     let unmapped = Protocol {
         writer_features: names(&["appendOnly"]),
-        ..old(2, 7)
+        ..with_versions(2, 7)
     };
     assert!(!unmapped.is_supported("columnMapping"));
 }
 
 #[test]
-fn features_without_a_duty_for_readers_are_readable() {
+fn reads_supported_reader_features_and_any_writer_features() {
     let writer_only = Protocol {
         writer_features: names(&[
             "icebergCompatV2",
@@ -108,17 +108,17 @@ fn features_without_a_duty_for_readers_are_readable() {
             "rowTracking",
             "domainMetadata",
         ]),
-        ..old(2, 7)
+        ..with_versions(2, 7)
     };
     writer_only.check_readable().unwrap();
     // a writer feature in readerFeatures requires nothing of readers either
-    listed(
+    with_features(
         &["rowTracking", "deletionVectors"],
         &["rowTracking", "deletionVectors"],
     )
     .check_readable()
     .unwrap();
-    listed(
+    with_features(
         &[
             "deletionVectors",
             "v2Checkpoint",
@@ -152,7 +152,7 @@ fn one_error_names_every_missing_feature() {
         "featureFromTheFuture",
         "adaptiveMetadata",
     ];
-    let protocol = listed(&names, &names);
+    let protocol = with_features(&names, &names);
     let error = protocol.check_readable().unwrap_err();
     assert_eq!(
         (error.kind(), error.code()),
@@ -172,33 +172,33 @@ fn one_error_names_every_missing_feature() {
 }
 
 #[test]
-fn a_reader_version_from_the_future_is_unsupported_not_corrupt() {
+fn unknown_reader_versions_are_unsupported_not_corrupt() {
     // the protocols of the golden tables simple_table_features and deltalog-invalid-protocol-version
-    let five = Protocol {
+    let version_5 = Protocol {
         min_reader_version: 5,
-        ..listed(&["columnMapping", "blahabl"], &["columnMapping"])
+        ..with_features(&["columnMapping", "blahabl"], &["columnMapping"])
     };
-    let error = five.check_readable().unwrap_err();
+    let error = version_5.check_readable().unwrap_err();
     assert_eq!(
         (error.kind(), error.code()),
         (ErrorKind::Unsupported, "protocol.reader_version")
     );
     assert!(error.to_string().contains("blahabl"), "{error}");
-    let many = Protocol {
+    let version_99 = Protocol {
         min_reader_version: 99,
-        ..listed(&[], &[])
+        ..with_features(&[], &[])
     };
     assert_eq!(
-        many.check_readable().unwrap_err().code(),
+        version_99.check_readable().unwrap_err().code(),
         "protocol.reader_version"
     );
 }
 
 #[test]
-fn a_writer_version_from_the_future_is_readable() {
-    assert!(old(1, 8).check_readable().is_ok());
+fn unknown_writer_versions_are_readable_but_not_writable() {
+    assert!(with_versions(1, 8).check_readable().is_ok());
     assert!(
-        old(1, 8)
+        with_versions(1, 8)
             .why_not_writable()
             .iter()
             .any(|obstacle| obstacle.feature == "minWriterVersion=8")
@@ -206,7 +206,7 @@ fn a_writer_version_from_the_future_is_readable() {
 }
 
 #[test]
-fn the_legal_shapes_are_well_formed() {
+fn consistent_protocols_are_well_formed() {
     for (reader, writer) in [
         (1, 1),
         (1, 2),
@@ -218,58 +218,58 @@ fn the_legal_shapes_are_well_formed() {
         (2, 5),
         (2, 6),
     ] {
-        old(reader, writer).check_well_formed().unwrap();
+        with_versions(reader, writer).check_well_formed().unwrap();
     }
     for reader in [1, 2] {
         Protocol {
             writer_features: names(&[]),
-            ..old(reader, 7)
+            ..with_versions(reader, 7)
         }
         .check_well_formed()
         .unwrap();
     }
-    listed(&[], &["appendOnly", "invariants"])
+    with_features(&[], &["appendOnly", "invariants"])
         .check_well_formed()
         .unwrap();
 }
 
 /// As delta-spark 3.1 wrote `iceberg_compat_v1` of the Delta acceptance tests.
 #[test]
-fn a_legacy_feature_may_be_a_writer_feature_only() {
-    let protocol = listed(&[], &["columnMapping", "icebergCompatV1"]);
+fn legacy_features_may_be_listed_for_writers_only() {
+    let protocol = with_features(&[], &["columnMapping", "icebergCompatV1"]);
     protocol.check_readable().unwrap();
     assert!(protocol.is_supported("columnMapping"));
 }
 
 #[test]
-fn contradictions_are_corrupt() {
+fn contradictory_protocols_are_corrupt() {
     let cases = [
-        old(0, 2),
-        old(1, 0),
-        old(1, 7),
-        old(3, 7),
+        with_versions(0, 2),
+        with_versions(1, 0),
+        with_versions(1, 7),
+        with_versions(3, 7),
         Protocol {
             reader_features: names(&[]),
-            ..old(3, 6)
+            ..with_versions(3, 6)
         },
         Protocol {
             writer_features: names(&["appendOnly"]),
-            ..old(1, 6)
+            ..with_versions(1, 6)
         },
         Protocol {
             reader_features: names(&["columnMapping"]),
-            ..old(2, 5)
+            ..with_versions(2, 5)
         },
-        listed(&["deletionVectors"], &[]),
-        listed(&["unknown"], &[]),
-        listed(&[], &["deletionVectors"]),
+        with_features(&["deletionVectors"], &[]),
+        with_features(&["unknown"], &[]),
+        with_features(&[], &["deletionVectors"]),
         Protocol {
             writer_features: names(&["deletionVectors"]),
-            ..old(1, 7)
+            ..with_versions(1, 7)
         },
         Protocol {
             writer_features: names(&["columnMapping"]),
-            ..old(1, 7)
+            ..with_versions(1, 7)
         },
     ];
     for protocol in cases {
@@ -284,41 +284,41 @@ fn contradictions_are_corrupt() {
 
 /// Older releases of deltalake write such lists (delta-io/delta-rs issue 3354).
 #[test]
-fn empty_lists_beside_versions_without_lists_are_absent() {
-    for (protocol, same) in [
+fn empty_lists_are_redundant_below_the_versions_with_lists() {
+    for (protocol, expected) in [
         (
             Protocol {
                 reader_features: names(&[]),
                 writer_features: names(&[]),
-                ..old(1, 2)
+                ..with_versions(1, 2)
             },
-            old(1, 2),
+            with_versions(1, 2),
         ),
         (
             Protocol {
                 reader_features: names(&[]),
                 writer_features: names(&["appendOnly"]),
-                ..old(2, 7)
+                ..with_versions(2, 7)
             },
             Protocol {
                 writer_features: names(&["appendOnly"]),
-                ..old(2, 7)
+                ..with_versions(2, 7)
             },
         ),
     ] {
         protocol.check_writable().unwrap();
-        assert!(protocol.has_redundant_lists() && !same.has_redundant_lists());
-        assert!(protocol.is_equivalent(&same));
-        assert_eq!(protocol.without_redundant_lists(), same);
+        assert!(protocol.has_redundant_lists() && !expected.has_redundant_lists());
+        assert!(protocol.is_equivalent(&expected));
+        assert_eq!(protocol.without_redundant_lists(), expected);
     }
-    let whole = listed(&[], &[]);
-    assert!(!whole.has_redundant_lists());
-    assert_eq!(whole.clone().without_redundant_lists(), whole);
+    let with_lists = with_features(&[], &[]);
+    assert!(!with_lists.has_redundant_lists());
+    assert_eq!(with_lists.clone().without_redundant_lists(), with_lists);
 }
 
 #[test]
 fn obstacles_to_writing_name_each_feature_once() {
-    let protocol = listed(
+    let protocol = with_features(
         &["deletionVectors", "geospatial"],
         &["deletionVectors", "geospatial", "liquid", "icebergCompatV2"],
     );
@@ -329,16 +329,16 @@ fn obstacles_to_writing_name_each_feature_once() {
         .collect();
     assert_eq!(features, ["geospatial", "icebergCompatV2", "liquid"]);
     for writable in [
-        old(1, 1),
-        old(1, 2),
-        old(2, 6),
-        listed(&["deletionVectors"], &["rowTracking", "deletionVectors"]),
+        with_versions(1, 1),
+        with_versions(1, 2),
+        with_versions(2, 6),
+        with_features(&["deletionVectors"], &["rowTracking", "deletionVectors"]),
     ] {
         assert_eq!(writable.why_not_writable(), []);
         writable.check_writable().unwrap();
     }
     assert_eq!(
-        listed(&[], &["liquid"])
+        with_features(&[], &["liquid"])
             .check_writable()
             .unwrap_err()
             .code(),
@@ -351,27 +351,45 @@ fn obstacles_to_writing_name_each_feature_once() {
 }
 
 #[test]
-fn the_order_of_features_does_not_matter() {
-    let first = listed(&["a", "b"], &["a", "b"]);
-    assert!(first.is_equivalent(&listed(&["b", "a"], &["a", "b", "a"])));
-    assert!(!first.is_equivalent(&listed(&["a"], &["a", "b"])));
-    assert!(!old(1, 7).is_equivalent(&Protocol {
+fn obstacles_to_writing_name_the_duty_of_writers() {
+    for (feature, duty) in [
+        (
+            "icebergCompatV2",
+            "write files that Iceberg can read (V2 rules)",
+        ),
+        ("timestampNanos", "understand it"),
+    ] {
+        let protocol = Protocol {
+            writer_features: names(&[feature]),
+            ..with_versions(1, 7)
+        };
+        let expected = format!("write with a client that can {duty}, or drop the feature");
+        assert_eq!(protocol.why_not_writable()[0].remedy, expected);
+    }
+}
+
+#[test]
+fn equivalent_protocols_have_equal_versions_and_features() {
+    let first = with_features(&["a", "b"], &["a", "b"]);
+    assert!(first.is_equivalent(&with_features(&["b", "a"], &["a", "b", "a"])));
+    assert!(!first.is_equivalent(&with_features(&["a"], &["a", "b"])));
+    assert!(!with_versions(1, 7).is_equivalent(&Protocol {
         writer_features: names(&[]),
-        ..old(1, 7)
+        ..with_versions(1, 7)
     }));
-    assert!(!old(1, 2).is_equivalent(&old(1, 3)));
+    assert!(!with_versions(1, 2).is_equivalent(&with_versions(1, 3)));
 }
 
 /// Quadratic work on these lists would take minutes.
 #[test]
-fn long_lists_take_no_time() {
+fn checks_long_lists_in_linear_time() {
     let many: Vec<_> = (0..50_000)
         .map(|number| format!("feature{number}"))
         .collect();
     let protocol = Protocol {
         reader_features: Some(many.clone()),
         writer_features: Some(many),
-        ..old(3, 7)
+        ..with_versions(3, 7)
     };
     let start = std::time::Instant::now();
     assert_eq!(
