@@ -3,16 +3,16 @@
 //!
 //! Spark 2 counted days and timestamps in the calendar of `java.util`, and Spark 3 still does if the
 //! session requests it. The same count is then another date, or another time of the day: `java.util` uses
-//! the standard time of each zone before 1900, while local mean time differs from it by minutes. A value
-//! keeps its date and time of the day in its zone and is recounted, as Spark does when it reads such files.
+//! the standard time of each zone before 1900, while local mean time differs from it by minutes. Rebasing keeps
+//! the date and the time of the day in the zone, and changes the count, as Spark does when it reads these files.
 
 use std::fmt;
 
 use super::interval::MICROS_PER_DAY;
 
-/// Zones as `standard local switch error ... | names`: the zone's standard time and the error of timestamps
-/// before the first switch, then timestamps at which the error changes, all in seconds. A line ends with
-/// the names of the zones that it applies to. Generated from Spark's own tables by `zones.py`.
+/// Zones as `standard first switch difference ... | names`: the zone's standard time and the difference before
+/// the first switch, then timestamps at which the difference changes, each with the new one, all in seconds. A
+/// line ends with the names of its zones. Generated from Spark's own tables by `zones.py`.
 const ZONES: &str = include_str!("legacy_calendar/zones.txt");
 
 /// 1582-10-15: the calendars agree from here on.
@@ -21,9 +21,9 @@ pub(crate) const GREGORIAN_DAY: i32 = -141_427;
 /// 1900-01-01, in seconds: all zones agree from here on.
 pub(crate) const MODERN_SECOND: i64 = -2_208_988_800;
 
-/// An upper bound on the error of all zones just before [`MODERN_SECOND`], in seconds. Where the date line
+/// An upper bound on the difference of all zones just before [`MODERN_SECOND`], in seconds. Where the date line
 /// has moved, that is a day and some minutes.
-pub(crate) const GREATEST_LATE_ERROR: i64 = 2 * SECONDS_PER_DAY;
+pub(crate) const MAX_LATE_DIFFERENCE: i64 = 2 * SECONDS_PER_DAY;
 
 /// The maximum length of a zone name in messages; real names are shorter.
 const MAX_NAME_LENGTH: usize = 60;
@@ -45,9 +45,9 @@ pub(crate) enum LegacyZone {
 pub(crate) struct KnownZone {
     /// Its standard time, east of UTC.
     standard: i64,
-    /// The error before the first switch.
-    error: i64,
-    /// The times at which the error changes, and the new errors.
+    /// The difference before the first switch.
+    first_difference: i64,
+    /// The times at which the difference changes, and the new differences.
     switches: Vec<(i64, i64)>,
 }
 
@@ -70,8 +70,8 @@ impl LegacyZone {
     ///
     /// # Errors
     ///
-    /// The timestamp is before 1900, and the zone is unknown.
-    pub(crate) fn error_at(&self, second: i64) -> Result<i64, ZoneMissing> {
+    /// [`ZoneMissing`]: the timestamp is before 1900, and the zone is unknown.
+    pub(crate) fn difference_at(&self, second: i64) -> Result<i64, ZoneMissing> {
         if second >= MODERN_SECOND {
             return Ok(0);
         }
@@ -83,20 +83,20 @@ impl LegacyZone {
             .div_euclid(SECONDS_PER_DAY);
         let mut switches = zone.switches.iter().rev();
         let switch = switches.find(|(switch, _)| *switch <= second);
-        let error = switch.map_or(zone.error, |(_, error)| *error);
-        Ok(julian_error(day) * SECONDS_PER_DAY + error)
+        let difference = switch.map_or(zone.first_difference, |(_, difference)| *difference);
+        Ok(julian_difference(day) * SECONDS_PER_DAY + difference)
     }
 }
 
 /// Converts a day to the same date in the proleptic Gregorian calendar; a date that it lacks, such as
 /// 1500-02-29, becomes the first day of the next month.
 pub(crate) fn rebase_day(day: i32) -> i32 {
-    let rebased = i64::from(day) + julian_error(day.into());
-    i32::try_from(rebased).unwrap_or(day) // days are added where there are fewest
+    let rebased = i64::from(day) + julian_difference(day.into());
+    i32::try_from(rebased).unwrap_or(day) // no overflow: the earliest days increase
 }
 
 /// Returns the days to add to the count for the same date in the proleptic Gregorian calendar.
-fn julian_error(day: i64) -> i64 {
+fn julian_difference(day: i64) -> i64 {
     if day >= i64::from(GREGORIAN_DAY) {
         return 0;
     }
@@ -114,14 +114,14 @@ fn zone_of_table(name: &str) -> Option<KnownZone> {
     let mut numbers = numbers
         .split(' ')
         .map_while(|number| number.parse::<i64>().ok());
-    let (standard, error) = (numbers.next()?, numbers.next()?);
+    let (standard, first_difference) = (numbers.next()?, numbers.next()?);
     let mut switches = Vec::new();
-    while let (Some(switch), Some(error)) = (numbers.next(), numbers.next()) {
-        switches.push((switch, error));
+    while let (Some(switch), Some(difference)) = (numbers.next(), numbers.next()) {
+        switches.push((switch, difference));
     }
     Some(KnownZone {
         standard,
-        error,
+        first_difference,
         switches,
     })
 }

@@ -15,7 +15,7 @@ use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::FileMetaData;
 
 use crate::spec::legacy_calendar::{
-    GREATEST_LATE_ERROR, GREGORIAN_DAY, LegacyZone, MODERN_SECOND, ZoneMissing, rebase_day,
+    GREGORIAN_DAY, LegacyZone, MAX_LATE_DIFFERENCE, MODERN_SECOND, ZoneMissing, rebase_day,
 };
 
 const VERSION: &str = "org.apache.spark.version";
@@ -118,7 +118,7 @@ impl LegacyCalendar {
     /// Rebases bounds of values: those that are not certain to bound the rebased values become null. Rebasing
     /// keeps the order of dates, but not always that of timestamps, where a day or an hour is skipped.
     pub(crate) fn rebase_bounds(&self, bounds: &ArrayRef) -> Result<ArrayRef, ArrowError> {
-        let certain = MODERN_SECOND + GREATEST_LATE_ERROR;
+        let certain = MODERN_SECOND + MAX_LATE_DIFFERENCE;
         match bounds.data_type() {
             DataType::Timestamp(TimeUnit::Microsecond, _) => {
                 at_least::<TimestampMicrosecondType>(bounds, certain * 1_000_000)
@@ -162,8 +162,8 @@ impl LegacyCalendar {
             return Ok(Arc::clone(array));
         }
         let rebase = |value: i64| -> Result<i64, ZoneMissing> {
-            let error = self.0.error_at(value.div_euclid(ticks))?;
-            Ok(value.saturating_add(error * ticks))
+            let difference = self.0.difference_at(value.div_euclid(ticks))?;
+            Ok(value.saturating_add(difference * ticks))
         };
         let rebased: PrimitiveArray<T> = match unknown_zone {
             UnknownZone::Null => values.unary_opt(|value| rebase(value).ok()),

@@ -3,7 +3,7 @@ use super::*;
 /// Days as stored and as intended, from the comments of Spark's `RebaseDateTime` and from
 /// apache/spark#28067; then the last day of the Julian calendar.
 #[test]
-fn days_are_those_of_spark() {
+fn rebases_days_as_spark() {
     for (stored, expected) in [
         (-719_164, -719_162), // 0001-01-01
         (-171_595, -171_605), // 1500-03-01
@@ -19,46 +19,46 @@ fn days_are_those_of_spark() {
     assert!(rebase_day(i32::MIN) > i32::MIN);
 }
 
-/// The days at which Spark's table of errors changes, and the errors, over its whole length.
+/// The days at which the differences of Spark's table change, and the differences, over its whole length.
 #[test]
-fn errors_are_those_of_spark() {
+fn differences_of_days_equal_those_of_spark() {
     let switches = [
         -719_164, -682_945, -646_420, -609_895, -536_845, -500_320, -463_795, -390_745, -354_220,
         -317_695, -244_645, -208_120, -171_595, -141_427,
     ];
-    let errors = [2, 1, 0, -1, -2, -3, -4, -5, -6, -7, -8, -9, -10, 0];
+    let differences = [2, 1, 0, -1, -2, -3, -4, -5, -6, -7, -8, -9, -10, 0];
     for day in -719_164..-140_000 {
-        let at = switches.iter().rposition(|switch| *switch <= day);
-        let error = at.and_then(|at| errors.get(at)).copied();
-        assert_eq!(Some(julian_error(day)), error, "{day}");
+        let index = switches.iter().rposition(|switch| *switch <= day);
+        let expected = differences[index.unwrap()];
+        assert_eq!(julian_difference(day), expected, "{day}");
     }
 }
 
-fn second(zone: &str, second: i64) -> i64 {
-    second + LegacyZone::named(zone).error_at(second).unwrap()
+fn rebased(zone: &str, second: i64) -> i64 {
+    second + LegacyZone::named(zone).difference_at(second).unwrap()
 }
 
 /// 1582-01-01 00:00:00 in Los Angeles, as in the comments of `RebaseDateTime`, and in other zones.
 #[test]
-fn instants_keep_their_time_in_the_zone() {
+fn timestamps_keep_their_local_time() {
     assert_eq!(
-        second("America/Los_Angeles", -12_243_196_800),
+        rebased("America/Los_Angeles", -12_243_196_800),
         -12_244_061_222
     );
-    assert_eq!(second("UTC", -12_243_225_600), -12_244_089_600);
+    assert_eq!(rebased("UTC", -12_243_225_600), -12_244_089_600);
     // before 1890-03-31, Berlin was 53 minutes and 28 seconds ahead of UTC
     assert_eq!(
-        second("Europe/Berlin", -2_600_000_000),
+        rebased("Europe/Berlin", -2_600_000_000),
         -2_600_000_000 + 3600 - 3208
     );
-    assert_eq!(second("Europe/Berlin", -2_400_000_000), -2_400_000_000);
+    assert_eq!(rebased("Europe/Berlin", -2_400_000_000), -2_400_000_000);
     for zone in ["America/Los_Angeles", "Asia/Manila", "Pacific/Apia"] {
-        assert_eq!(second(zone, MODERN_SECOND), MODERN_SECOND);
+        assert_eq!(rebased(zone, MODERN_SECOND), MODERN_SECOND);
     }
 }
 
 #[test]
-fn bounds_are_sure_two_days_after_the_last_switch() {
+fn differences_before_1900_are_below_the_maximum() {
     let mut zones = 0;
     for line in ZONES.lines() {
         let (_, names) = line.split_once(" | ").unwrap();
@@ -69,7 +69,8 @@ fn bounds_are_sure_two_days_after_the_last_switch() {
             };
             let ascending = known.switches.is_sorted_by(|first, next| first.0 < next.0);
             assert!(ascending, "{name}");
-            assert!(zone.error_at(MODERN_SECOND - 1).unwrap().abs() < GREATEST_LATE_ERROR);
+            let difference = zone.difference_at(MODERN_SECOND - 1).unwrap();
+            assert!(difference.abs() < MAX_LATE_DIFFERENCE, "{name}");
             zones += 1;
         }
     }
@@ -77,7 +78,7 @@ fn bounds_are_sure_two_days_after_the_last_switch() {
 }
 
 #[test]
-fn offsets_are_spelled_as_in_java_util() {
+fn parses_offsets_as_java_util() {
     let standard = |name: &str| match LegacyZone::named(name) {
         LegacyZone::Known(zone) => Some(zone.standard),
         _ => None,
@@ -107,15 +108,15 @@ fn offsets_are_spelled_as_in_java_util() {
 }
 
 #[test]
-fn only_old_instants_need_a_zone() {
+fn only_timestamps_before_1900_need_a_zone() {
     for zone in [LegacyZone::Unnamed, LegacyZone::named("Mars/Olympus")] {
-        assert_eq!(zone.error_at(MODERN_SECOND), Ok(0));
-        assert!(zone.error_at(MODERN_SECOND - 1).is_err());
+        assert_eq!(zone.difference_at(MODERN_SECOND), Ok(0));
+        assert!(zone.difference_at(MODERN_SECOND - 1).is_err());
     }
     let error = LegacyZone::named("Mars/Olympus")
-        .error_at(i64::MIN)
+        .difference_at(i64::MIN)
         .unwrap_err();
     assert!(error.to_string().contains("\"Mars/Olympus\""), "{error}");
     let utc = LegacyZone::named("UTC");
-    assert!(utc.error_at(i64::MIN / 1_000_000).is_ok());
+    assert!(utc.difference_at(i64::MIN / 1_000_000).is_ok());
 }

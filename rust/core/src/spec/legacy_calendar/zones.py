@@ -1,7 +1,7 @@
-"""Make ``zones.txt`` from the rebase tables of Apache Spark: ``python zones.py spark-sql-api.jar``.
+"""Write ``zones.txt`` from the rebase tables of Apache Spark: ``python zones.py spark-sql-api.jar``.
 
-Spark's tables are fixed: its writers and readers use them, whatever time zone data the Java
-machine has. Each zone has thirteen switches of the Julian calendar, which follow from its standard
+Spark's tables are fixed: its writers and readers use them, whatever time zone data the JVM
+has. Each zone has thirteen switches of the Julian calendar, which follow from its standard
 time, and a few of its own. Names that only ``java.util`` knows are added: short ones
 (``java.time.ZoneId.SHORT_IDS``), and zones that are newer than the tables.
 """
@@ -53,19 +53,21 @@ NEW_ZONES = {"America/Ciudad_Juarez": (-25_200, -25_556)}
 
 
 def lines(records: list[dict[str, list[int]]], names: list[str]) -> list[str]:
-    """Return a line for each group of zones with the same switches and errors."""
+    """Return a line for each group of zones with the same switches and differences."""
     tables = {name: (r["switches"], r["diffs"]) for name, r in zip(names, records, strict=True)}
-    utc_switches, utc_errors = tables["UTC"]
+    utc_switches, utc_differences = tables["UTC"]
     groups: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for name, (switches, errors) in tables.items():
+    for name, (switches, differences) in tables.items():
         standard = utc_switches[0] - switches[0]
-        error = errors[0] - utc_errors[0]
+        first = differences[0] - utc_differences[0]
         regular = [switch - standard for switch in utc_switches]
         assert switches[: JULIAN_SWITCHES + 1] == regular, name
-        shifted = [utc_error + error for utc_error in utc_errors]
-        assert errors[: JULIAN_SWITCHES + 1] == shifted, name
-        own = zip(switches[JULIAN_SWITCHES + 1 :], errors[JULIAN_SWITCHES + 1 :], strict=True)
-        key = (standard, error, *(number for pair in own for number in pair))
+        shifted = [difference + first for difference in utc_differences]
+        assert differences[: JULIAN_SWITCHES + 1] == shifted, name
+        own = zip(
+            switches[JULIAN_SWITCHES + 1 :], differences[JULIAN_SWITCHES + 1 :], strict=True
+        )
+        key = (standard, first, *(number for pair in own for number in pair))
         groups[key].append(name)
     for name, (standard, mean) in NEW_ZONES.items():
         groups[standard, standard - mean, MODERN, 0].append(name)

@@ -72,7 +72,7 @@ fn ambiguous_timestamps_are_refused_or_null() {
 
 #[test]
 fn uncertain_bounds_of_timestamps_become_null() {
-    let certain = (MODERN_SECOND + GREATEST_LATE_ERROR) * 1_000;
+    let certain = (MODERN_SECOND + MAX_LATE_DIFFERENCE) * 1_000;
     let bounds: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![certain - 1, certain]));
     let expected: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![None, Some(certain)]));
 
