@@ -1,11 +1,11 @@
-//! Errors of filters and expressions.
+//! Errors of filters.
 
 use proptest::prelude::*;
 
 use super::{schema, sql, tuple};
 use crate::expr::{Literal, Predicate};
 
-fn refused(text: &str) -> (&'static str, String) {
+fn parse_error(text: &str) -> (&'static str, String) {
     let error = match Predicate::parse_sql(text) {
         Ok(predicate) => panic!("{text} became {predicate}"),
         Err(error) => error,
@@ -15,7 +15,7 @@ fn refused(text: &str) -> (&'static str, String) {
 }
 
 #[test]
-fn a_caret_marks_the_place() {
+fn syntax_errors_mark_the_position_with_a_caret() {
     for (text, expected) in [
         (
             "price > )",
@@ -27,16 +27,16 @@ fn a_caret_marks_the_place() {
         ),
         (
             "a = 1 b",
-            "the filter does not parse: expected AND, OR or the end of the filter, found \"b\"\n  a = 1 b\n        ^",
+            "the filter does not parse: expected AND, OR or the end, found \"b\"\n  a = 1 b\n        ^",
         ),
         (
             "größe IS 5",
             "the filter does not parse: expected NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM, found \"5\"\n  größe IS 5\n           ^",
         ),
     ] {
-        assert_eq!(refused(text), ("filter.syntax", expected.to_owned()));
+        assert_eq!(parse_error(text), ("filter.syntax", expected.to_owned()));
     }
-    let (_, message) = refused(&format!("{} AND ) AND x", vec!["a = 1"; 100].join(" AND ")));
+    let (_, message) = parse_error(&format!("{} AND ) AND x", vec!["a = 1"; 100].join(" AND ")));
     let lines: Vec<&str> = message.lines().collect();
     let caret = lines[2]
         .chars()
@@ -47,7 +47,7 @@ fn a_caret_marks_the_place() {
 }
 
 #[test]
-fn what_does_not_parse() {
+fn rejects_malformed_filters() {
     for text in [
         "",
         " ",
@@ -82,31 +82,28 @@ fn what_does_not_parse() {
         "a = {1}",
         "a = 1 /* x",
     ] {
-        assert_eq!(refused(text).0, "filter.syntax", "{text}");
+        assert_eq!(parse_error(text).0, "filter.syntax", "{text}");
     }
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn names_unsupported_constructs() {
     for (text, named) in [
-        ("a IN (SELECT b FROM t)", "subqueries|SELECT"),
+        ("a IN (SELECT b FROM t)", "subqueries"),
         ("(SELECT 1) = 1", "subqueries"),
         ("EXISTS (SELECT 1)", "EXISTS"),
         ("a + 1 IN (SELECT b FROM t)", "subqueries"),
         ("NOT CASE", "CASE"),
         ("(CASE)", "CASE"),
     ] {
-        let (code, message) = refused(text);
+        let (code, message) = parse_error(text);
         assert_eq!(code, "filter.unsupported", "{text}: {message}");
-        assert!(
-            named.split('|').any(|part| message.contains(part)),
-            "{message}"
-        );
+        assert!(message.contains(named), "{message}");
     }
 }
 
 #[test]
-fn impossible_literals_in_the_text() {
+fn rejects_invalid_literals() {
     for text in [
         "a = X'123'",
         "d = DATE '2026-02-30'",
@@ -119,15 +116,15 @@ fn impossible_literals_in_the_text() {
         "s LIKE 'a!b' ESCAPE '!'",
         "a = 1234567890123456789012345678901234567890",
     ] {
-        assert_eq!(refused(text).0, "filter.literal", "{text}");
+        assert_eq!(parse_error(text).0, "filter.literal", "{text}");
     }
 }
 
 #[test]
-fn length_and_depth_are_bounded() {
+fn length_and_nesting_are_bounded() {
     let deep = |levels: usize| format!("{}a = 1{}", "(".repeat(levels), ")".repeat(levels));
     assert_eq!(sql(&deep(100)), sql("a = 1"));
-    assert_eq!(refused(&deep(101)).0, "filter.too_deep");
+    assert_eq!(parse_error(&deep(101)).0, "filter.too_deep");
     for text in [
         deep(200_000),
         "NOT ".repeat(200_000) + "a",
@@ -138,11 +135,11 @@ fn length_and_depth_are_bounded() {
         "a = 1 AND (b OR ".repeat(100_000),
     ] {
         assert!(matches!(
-            refused(&text).0,
+            parse_error(&text).0,
             "filter.too_deep" | "filter.syntax"
         ));
     }
-    assert_eq!(refused(&"a".repeat((4 << 20) + 1)).0, "filter.too_long");
+    assert_eq!(parse_error(&"a".repeat((4 << 20) + 1)).0, "filter.too_long");
 
     // long lists are not deeply nested
     let long = vec!["a = 1 OR NOT b"; 20_000].join(" AND ");
@@ -159,7 +156,7 @@ fn length_and_depth_are_bounded() {
 }
 
 #[test]
-fn odd_tuples() {
+fn rejects_invalid_tuples() {
     for (dnf, code) in [
         (vec![], "filter.empty"),
         (vec![vec![]], "filter.empty"),
@@ -189,7 +186,8 @@ fn odd_tuples() {
             "filter.syntax",
         ),
     ] {
-        assert_eq!(Predicate::from_dnf(dnf).unwrap_err().code(), code);
+        let error = Predicate::from_dnf(dnf).unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
     }
 }
 
@@ -215,9 +213,9 @@ const TYPES: [(&str, &str); 12] = [
 ];
 
 #[test]
-fn columns_and_types_are_checked() {
+fn bind_rejects_unknown_columns_and_incompatible_types() {
     let schema = schema(&TYPES);
-    for (text, code, said) in [
+    for (text, code, expected) in [
         ("nmae = 'x'", "filter.column", "did you mean name"),
         ("info.citi = 'x'", "filter.column", "info.City"),
         (
@@ -229,7 +227,7 @@ fn columns_and_types_are_checked() {
         ("id > '2.5'", "filter.literal", "'2.5'"),
         ("id = '2.5'", "filter.literal", "BIGINT"),
         ("id = 'five'", "filter.literal", "id (integer)"),
-        ("id = TRUE", "filter.literal", "boolean|TRUE"),
+        ("id = TRUE", "filter.literal", "TRUE"),
         ("price = 'x'", "filter.literal", "DOUBLE"),
         ("day = 'tomorrow'", "filter.literal", "day (date)"),
         ("day = 5", "filter.literal", "day"),
@@ -252,23 +250,21 @@ fn columns_and_types_are_checked() {
             Err(error) => error,
         };
         assert_eq!(error.code(), code, "{text}: {error}");
-        assert!(
-            said.split('|').any(|part| error.message().contains(part)),
-            "{text}: {error}"
-        );
+        assert!(error.message().contains(expected), "{text}: {error}");
     }
 }
 
 proptest! {
     #[test]
-    fn no_text_panics(text in ".{0,60}") {
+    fn parsing_never_panics(text in ".{0,60}") {
         let _ = Predicate::parse_sql(&text);
     }
 
     #[test]
-    fn no_pieces_of_sql_panic(pieces in proptest::collection::vec(0..PIECES.len(), 0..25)) {
-        let text: Vec<&str> = pieces.iter().map(|piece| PIECES[*piece]).collect();
-        for text in [text.join(" "), text.concat()] {
+    fn random_tokens_print_as_equal_predicates(
+        tokens in proptest::collection::vec(proptest::sample::select(TOKENS.to_vec()), 0..25),
+    ) {
+        for text in [tokens.join(" "), tokens.concat()] {
             if let Ok(predicate) = Predicate::parse_sql(&text) {
                 prop_assert_eq!(&sql(&predicate.to_string()), &predicate);
                 let _ = predicate.bind(&schema(&TYPES));
@@ -277,7 +273,7 @@ proptest! {
     }
 }
 
-const PIECES: [&str; 58] = [
+const TOKENS: [&str; 58] = [
     "a",
     "id",
     "name",

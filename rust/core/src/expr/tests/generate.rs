@@ -37,11 +37,13 @@ pub(super) const COLUMNS: [(&str, &str); 14] = [
     ("st.w", "string"),
 ];
 
+/// The number of columns that are not nested.
+const TOP_LEVEL: usize = 12;
+
 pub(super) fn table_schema() -> StructType {
-    let flat = &COLUMNS[..12];
     let structure =
         r#"{"type":"struct","fields":[{"name":"v","type":"long"},{"name":"w","type":"string"}]}"#;
-    let mut columns = flat.to_vec();
+    let mut columns = COLUMNS[..TOP_LEVEL].to_vec();
     columns.push(("st", structure));
     schema(&columns)
 }
@@ -82,16 +84,16 @@ fn micros() -> BoxedStrategy<i64> {
 
 /// Values of a column, without null.
 fn value(data_type: &str) -> BoxedStrategy<Value> {
-    let exact = |(min, max)| {
+    let exact = |min: i64, max: i64| {
         integers(min, max)
             .prop_map(|value| Value::Exact(value.into(), 0))
             .boxed()
     };
     match data_type {
         "boolean" => any::<bool>().prop_map(Value::Boolean).boxed(),
-        "byte" => exact((i8::MIN.into(), i8::MAX.into())),
-        "integer" => exact((i32::MIN.into(), i32::MAX.into())),
-        "long" => exact((i64::MIN, i64::MAX)),
+        "byte" => exact(i8::MIN.into(), i8::MAX.into()),
+        "integer" => exact(i32::MIN.into(), i32::MAX.into()),
+        "long" => exact(i64::MIN, i64::MAX),
         "float" => doubles()
             .prop_map(|value| Value::Single(value as f32))
             .boxed(),
@@ -114,9 +116,9 @@ pub(super) fn rows(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<R
         .iter()
         .map(|(_, data_type)| prop_oneof![1 => Just(Value::Null), 4 => value(data_type)].boxed())
         .collect();
-    let row = (columns, 0..8).prop_map(|(values, without)| {
+    let row = (columns, 0..8).prop_map(|(values, choice)| {
         let mut row: Row = COLUMNS.iter().map(|(name, _)| *name).zip(values).collect();
-        if without == 0 {
+        if choice == 0 {
             // a null struct: its fields are null
             row.insert("st.v", Value::Null);
             row.insert("st.w", Value::Null);
@@ -180,11 +182,11 @@ pub(super) fn batch(rows: &[Row]) -> RecordBatch {
         array(data_type, &values)
     };
     let schema = table_schema().arrow_schema();
-    let mut columns: Vec<ArrayRef> = COLUMNS[..12].iter().map(leaf).collect();
-    let DataType::Struct(fields) = schema.field(12).data_type().clone() else {
+    let mut columns: Vec<ArrayRef> = COLUMNS[..TOP_LEVEL].iter().map(leaf).collect();
+    let DataType::Struct(fields) = schema.field(TOP_LEVEL).data_type().clone() else {
         panic!("no struct")
     };
-    let inner = COLUMNS[12..].iter().map(leaf).collect();
+    let inner = COLUMNS[TOP_LEVEL..].iter().map(leaf).collect();
     let valid: NullBuffer = rows.iter().map(|row| !row.contains_key("st")).collect();
     columns.push(Arc::new(StructArray::new(fields, inner, Some(valid))));
     let schema = Schema::new(schema.fields().clone());
@@ -239,11 +241,11 @@ fn literal(data_type: &'static str) -> BoxedStrategy<Literal> {
             prop_oneof![3 => time, 1 => text((0u64..4).prop_map(day).boxed())].boxed()
         }
         "timestamp" | "timestamp_ntz" => {
-            let written = |micros| {
+            let formatted = |micros| {
                 let time = DateTime::from_timestamp_micros(micros).unwrap();
                 time.format("%Y-%m-%d %H:%M:%S%.6f").to_string()
             };
-            prop_oneof![3 => time, 1 => text(micros().prop_map(written).boxed())].boxed()
+            prop_oneof![3 => time, 1 => text(micros().prop_map(formatted).boxed())].boxed()
         }
         _ => prop_oneof![6 => number, 1 => text("-?[0-9]{1,3}\\.[0-9]{1,3}".boxed())].boxed(),
     };
@@ -273,28 +275,29 @@ fn op() -> impl Strategy<Value = Op> {
 
 fn condition() -> BoxedStrategy<Expr> {
     let column = || proptest::sample::select(COLUMNS.to_vec());
-    let with_literal = (column(), op(), any::<bool>()).prop_flat_map(|((name, of), op, swap)| {
-        literal(of).prop_map(move |literal| {
-            let sides = (Operand::Column(path(name)), Operand::Literal(literal));
-            let (left, right) = if swap { (sides.1, sides.0) } else { sides };
-            Expr::Compare(left, op, right)
-        })
-    });
-    let groups: [&[&str]; 5] = [
+    let with_literal =
+        (column(), op(), any::<bool>()).prop_flat_map(|((name, data_type), op, swap)| {
+            literal(data_type).prop_map(move |literal| {
+                let sides = (Operand::Column(path(name)), Operand::Literal(literal));
+                let (left, right) = if swap { (sides.1, sides.0) } else { sides };
+                Expr::Compare(left, op, right)
+            })
+        });
+    let comparable: [&[&str]; 5] = [
         &["y", "i", "l", "d", "f", "x", "st.v"],
         &["s", "r", "st.w"],
         &["day", "t", "n"],
         &["b"],
         &["l", "st.v"],
     ];
-    let with_column = proptest::sample::select(groups.to_vec()).prop_flat_map(|group| {
-        let name = || {
-            proptest::sample::select(group.to_vec()).prop_map(|name| Operand::Column(path(name)))
+    let with_column = proptest::sample::select(comparable.to_vec()).prop_flat_map(|names| {
+        let column = || {
+            proptest::sample::select(names.to_vec()).prop_map(|name| Operand::Column(path(name)))
         };
-        (name(), op(), name()).prop_map(|(left, op, right)| Expr::Compare(left, op, right))
+        (column(), op(), column()).prop_map(|(left, op, right)| Expr::Compare(left, op, right))
     });
-    let within = column().prop_flat_map(|(name, of)| {
-        proptest::collection::vec(literal(of), 0..24)
+    let in_list = column().prop_flat_map(|(name, data_type)| {
+        proptest::collection::vec(literal(data_type), 0..24)
             .prop_map(move |list| Expr::In(path(name), list))
     });
     let like = (
@@ -317,7 +320,7 @@ fn condition() -> BoxedStrategy<Expr> {
     prop_oneof![
         8 => with_literal,
         3 => with_column,
-        3 => within,
+        3 => in_list,
         2 => like,
         2 => is_null,
         1 => constant.prop_map(Expr::Value),
@@ -337,12 +340,5 @@ pub(super) fn predicates() -> impl Strategy<Value = Predicate> {
             1 => (inner.clone(), any::<bool>()).prop_map(|(inner, value)| Expr::Is(Box::new(inner), value)),
         ]
     });
-    nested
-        .prop_filter("conditions, not values", |expr| !asks_null_of_literal(expr))
-        .prop_map(|root| Predicate { root })
-}
-
-/// Returns `true` for conditions such as `(NULL) IS TRUE`, which have no column.
-fn asks_null_of_literal(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(Operand::Literal(_)))
+    nested.prop_map(|root| Predicate { root })
 }

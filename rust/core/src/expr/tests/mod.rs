@@ -1,17 +1,20 @@
 //! Tests of the whole module. Expected values are Spark's.
 
-mod computed;
 mod errors;
+mod formula_conditions;
 mod formulas;
 mod generate;
 mod model;
-mod timestamps;
 mod prune;
 mod random;
 mod rows;
 mod sql;
+mod timestamps;
 
-use crate::expr::{BoundPredicate, Literal, Predicate};
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds, Literal, Predicate};
 use crate::spec::schema::StructType;
 
 fn sql(text: &str) -> Predicate {
@@ -39,6 +42,22 @@ fn bound(text: &str, schema: &StructType) -> BoundPredicate {
     sql(text)
         .bind(schema)
         .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Bounds of some units, by the dotted names of their columns.
+struct UnitBounds {
+    len: usize,
+    columns: HashMap<&'static str, Bounds>,
+}
+
+impl ColumnBounds for UnitBounds {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
+        Ok(self.columns.get(column.path.join(".").as_str()).cloned())
+    }
 }
 
 fn tuple(column: &str, op: &str, value: Literal) -> (String, String, Literal) {

@@ -1,10 +1,11 @@
 //! A reference implementation of evaluation: one row at a time, one value at a time.
 //!
-//! It shares only the predicate's tree with the module: literals are parsed by `chrono` and `str::parse`,
-//! numbers are compared as fractions, patterns are matched exhaustively.
+//! It shares only the predicate's tree with the module: strings are parsed by `chrono` and `str::parse`,
+//! exact numbers are compared at a common scale, patterns are matched by backtracking.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::Not;
 
 use chrono::{NaiveDate, NaiveDateTime};
 
@@ -17,7 +18,7 @@ use crate::expr::value::literal::Literal;
 pub(super) enum Value {
     Null,
     Boolean(bool),
-    /// A number divided by a power of ten.
+    /// An unscaled value and a scale.
     Exact(i128, u32),
     Single(f32),
     Double(f64),
@@ -33,55 +34,30 @@ pub(super) type Row = HashMap<&'static str, Value>;
 
 pub(super) fn evaluate(expr: &Expr, row: &Row) -> Option<bool> {
     match expr {
-        Expr::Value(operand) => match side(operand, row) {
+        Expr::Value(operand) => match operand_value(operand, row) {
             Value::Boolean(value) => Some(value),
             Value::Null => None,
             other => panic!("{other:?} is not a condition"),
         },
+        // by De Morgan's law
         Expr::And(parts) => {
-            let answers: Vec<_> = parts.iter().map(|part| evaluate(part, row)).collect();
-            if answers.contains(&Some(false)) {
-                Some(false)
-            } else if answers.contains(&None) {
-                None
-            } else {
-                Some(true)
-            }
+            any(parts.iter().map(|part| evaluate(part, row).map(Not::not))).map(Not::not)
         }
-        Expr::Or(parts) => {
-            let answers: Vec<_> = parts.iter().map(|part| evaluate(part, row)).collect();
-            if answers.contains(&Some(true)) {
-                Some(true)
-            } else if answers.contains(&None) {
-                None
-            } else {
-                Some(false)
-            }
-        }
-        Expr::Not(inner) => evaluate(inner, row).map(|answer| !answer),
+        Expr::Or(parts) => any(parts.iter().map(|part| evaluate(part, row))),
+        Expr::Not(inner) => evaluate(inner, row).map(Not::not),
         Expr::IsNull(inner) => Some(match inner.as_ref() {
-            Expr::Value(operand) => side(operand, row) == Value::Null,
+            Expr::Value(operand) => operand_value(operand, row) == Value::Null,
             inner => evaluate(inner, row).is_none(),
         }),
-        Expr::Formula(computed) => panic!("{computed:?} is not generated"),
+        Expr::Formula(formula) => panic!("{formula:?} is not generated"),
         Expr::Is(inner, expected) => Some(evaluate(inner, row) == Some(*expected)),
-        Expr::Compare(left, op, right) => compare(&side(left, row), *op, &side(right, row)),
+        Expr::Compare(left, op, right) => {
+            compare(&operand_value(left, row), *op, &operand_value(right, row))
+        }
         Expr::In(path, list) => {
             let value = column(path, row);
-            if list.is_empty() {
-                return Some(false);
-            }
-            let answers: Vec<_> = list
-                .iter()
-                .map(|literal| compare(&value, Op::Eq, &from_literal(literal)))
-                .collect();
-            if answers.contains(&Some(true)) {
-                Some(true)
-            } else if answers.contains(&None) {
-                None
-            } else {
-                Some(false)
-            }
+            let equal = |literal| compare(&value, Op::Eq, &from_literal(literal));
+            any(list.iter().map(equal))
         }
         Expr::Like {
             column: path,
@@ -99,6 +75,18 @@ pub(super) fn evaluate(expr: &Expr, row: &Row) -> Option<bool> {
     }
 }
 
+/// `OR` in three-valued logic.
+fn any(results: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let results: Vec<_> = results.collect();
+    if results.contains(&Some(true)) {
+        Some(true)
+    } else if results.contains(&None) {
+        None
+    } else {
+        Some(false)
+    }
+}
+
 pub(super) fn like(pattern: &[char], escape: char, text: &[char]) -> bool {
     match pattern {
         [] => text.is_empty(),
@@ -111,7 +99,7 @@ pub(super) fn like(pattern: &[char], escape: char, text: &[char]) -> bool {
     }
 }
 
-fn side(operand: &Operand, row: &Row) -> Value {
+fn operand_value(operand: &Operand, row: &Row) -> Value {
     match operand {
         Operand::Column(path) => column(path, row),
         Operand::Literal(literal) => from_literal(literal),
@@ -157,7 +145,7 @@ fn compare(left: &Value, op: Op, right: &Value) -> Option<bool> {
 /// Returns Spark's order of two values; `None` if one is null.
 pub(super) fn order(left: &Value, right: &Value) -> Option<Ordering> {
     use Value::{Boolean, Bytes, Day, Double, Exact, Instant, Null, Single, Text};
-    const DAY: i128 = 86_400_000_000;
+    const MICROS_PER_DAY: i128 = 86_400_000_000;
     Some(match (left, right) {
         (Null, _) | (_, Null) => return None,
         (Boolean(left), Boolean(right)) => left.cmp(right),
@@ -166,7 +154,7 @@ pub(super) fn order(left: &Value, right: &Value) -> Option<Ordering> {
             (left * 10i128.pow(common - scale)).cmp(&(right * 10i128.pow(common - other)))
         }
         (Single(_) | Double(_) | Exact(..), Single(_) | Double(_) | Exact(..)) => {
-            floats(number(left), number(right))
+            compare_floats(to_f64(left), to_f64(right))
         }
         (Text(left), Text(right)) => left.as_bytes().cmp(right.as_bytes()),
         (Bytes(left), Bytes(right)) => left.cmp(right),
@@ -174,16 +162,20 @@ pub(super) fn order(left: &Value, right: &Value) -> Option<Ordering> {
         (Bytes(left), Text(right)) => left.as_slice().cmp(right.as_bytes()),
         (Day(left), Day(right)) => left.cmp(right),
         (Instant(left), Instant(right)) => left.cmp(right),
-        (Day(left), Instant(right)) => (i128::from(*left) * DAY).cmp(&i128::from(*right)),
-        (Instant(left), Day(right)) => i128::from(*left).cmp(&(i128::from(*right) * DAY)),
+        (Day(left), Instant(right)) => {
+            (i128::from(*left) * MICROS_PER_DAY).cmp(&i128::from(*right))
+        }
+        (Instant(left), Day(right)) => {
+            i128::from(*left).cmp(&(i128::from(*right) * MICROS_PER_DAY))
+        }
         // a string is cast to the type of the other side
         (Text(_), other) => return order(other, left).map(Ordering::reverse),
-        (other, Text(text)) => return order(other, &typed(text, other)),
+        (other, Text(text)) => return order(other, &parse_as(other, text)),
         (left, right) => panic!("{left:?} against {right:?}"),
     })
 }
 
-fn number(value: &Value) -> f64 {
+fn to_f64(value: &Value) -> f64 {
     match value {
         Value::Single(value) => f64::from(*value),
         Value::Double(value) => *value,
@@ -192,7 +184,7 @@ fn number(value: &Value) -> f64 {
     }
 }
 
-fn floats(left: f64, right: f64) -> Ordering {
+fn compare_floats(left: f64, right: f64) -> Ordering {
     match (left.is_nan(), right.is_nan()) {
         (true, true) => Ordering::Equal,
         (true, false) => Ordering::Greater,
@@ -201,16 +193,16 @@ fn floats(left: f64, right: f64) -> Ordering {
     }
 }
 
-fn typed(text: &str, like: &Value) -> Value {
-    match like {
+/// Parses a string as a value of the type of `other`.
+fn parse_as(other: &Value, text: &str) -> Value {
+    match other {
         Value::Boolean(_) => Value::Boolean(text == "true"),
         Value::Exact(..) => {
             let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
             let digits = format!("{whole}{fraction}").parse().unwrap();
             Value::Exact(digits, fraction.len() as u32)
         }
-        Value::Single(_) => Value::Double(text.parse().unwrap()),
-        Value::Double(_) => Value::Double(text.parse().unwrap()),
+        Value::Single(_) | Value::Double(_) => Value::Double(text.parse().unwrap()),
         Value::Day(_) => {
             let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").unwrap();
             Value::Day((day - NaiveDate::default()).num_days() as i32)

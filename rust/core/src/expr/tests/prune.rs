@@ -1,30 +1,23 @@
 //! Predicates on bounds, case by case: exactly the units that must be kept.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Date32Array, Float64Array, Int64Array, StringArray};
 
-use super::{bound, schema};
-use crate::error::Result;
-use crate::expr::{BoundColumn, Bounds, ColumnBounds, Predicate};
+use super::{UnitBounds, schema, sql};
+use crate::expr::Bounds;
 use crate::spec::schema::StructType;
 
-struct Known(usize, HashMap<&'static str, Bounds>);
-
-impl ColumnBounds for Known {
-    fn len(&self) -> usize {
-        self.0
-    }
-
-    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
-        Ok(self.1.get(column.path.join(".").as_str()).cloned())
+fn unit_bounds<const N: usize>(len: usize, columns: [(&'static str, Bounds); N]) -> UnitBounds {
+    UnitBounds {
+        len,
+        columns: columns.into(),
     }
 }
 
-/// Returns the units as letters: kept or skipped.
-fn kept(text: &str, types: &[(&str, &str)], bounds: &Known) -> String {
-    let kept = bound(text, &schema(types)).may_match(bounds).unwrap();
+/// Returns a character for each unit: `k` if it is kept, `-` if it is skipped.
+fn kept(text: &str, schema: &StructType, bounds: &UnitBounds) -> String {
+    let kept = sql(text).bind(schema).unwrap().may_match(bounds).unwrap();
     let character = |keep| if keep { 'k' } else { '-' };
     kept.iter().map(character).collect()
 }
@@ -41,18 +34,18 @@ fn strings(values: &[&str]) -> Option<ArrayRef> {
     Some(Arc::new(StringArray::from(values.to_vec())))
 }
 
-/// Expressions without columns are evaluated before bounds are used.
 #[test]
-fn computed_moments() {
+fn constant_expressions_are_compared_with_bounds() {
     let days = |days: [i32; 3]| Some(Arc::new(Date32Array::from(days.to_vec())) as ArrayRef);
     let column = Bounds {
-        min: days([20_000, 20_007, 20_014]), // 2024-10-04 and so on
+        min: days([20_000, 20_007, 20_014]), // weeks from 2024-10-04
         max: days([20_006, 20_013, 20_020]),
         null_count: counts(&[Some(0); 3]),
         num_rows: counts(&[Some(7); 3]),
         covers_nan: false,
     };
-    let bounds = Known(3, [("day", column)].into());
+    let bounds = unit_bounds(3, [("day", column)]);
+    let schema = schema(&[("day", "date")]);
     for (text, expected) in [
         ("day >= DATE '2024-10-12' - INTERVAL 1 DAY", "-kk"),
         ("DATE '2024-10-12' - INTERVAL 1 DAY > day", "k--"),
@@ -69,16 +62,16 @@ fn computed_moments() {
             "NOT day BETWEEN date_add('2024-10-04', 0) AND date_add('2024-10-10', 0)",
             "-kk",
         ),
-        // of each row
+        // depends on the row
         ("date_add(day, 1) > DATE '2024-10-12'", "kkk"),
     ] {
-        assert_eq!(kept(text, &[("day", "date")], &bounds), expected, "{text}");
+        assert_eq!(kept(text, &schema, &bounds), expected, "{text}");
     }
 }
 
-/// Bounds are those of stored strings, which may be padded.
+/// Bounds are those of stored strings, padded or not; comparisons pad them.
 #[test]
-fn texts_that_are_filled_up() {
+fn bounds_of_char_columns_hold_for_padded_strings() {
     let declared = r#"{"__CHAR_VARCHAR_TYPE_STRING":"char(4)"}"#;
     let schema = format!(
         r#"{{"type":"struct","fields":[{{"name":"c","type":"string","metadata":{declared}}}]}}"#
@@ -91,11 +84,11 @@ fn texts_that_are_filled_up() {
         num_rows: counts(&[Some(7); 4]),
         covers_nan: false,
     };
-    let bounds = Known(4, [("c", column)].into());
+    let bounds = unit_bounds(4, [("c", column)]);
     for (text, expected) in [
         ("c = 'ab'", "kk-k"),
         ("c = 'a'", "k--k"),
-        ("c > 'ab'", "--kk"), // a shorter text comes after one that ends in a tab
+        ("c > 'ab'", "--kk"), // "a" padded with spaces is greater than "a\t"
         ("c >= 'ab  '", "kkkk"),
         ("c < 'ab'", "k--k"),
         ("c <> 'ab'", "k-kk"),
@@ -105,19 +98,13 @@ fn texts_that_are_filled_up() {
         ("length(c) = 4", "kkkk"),
         ("c = 2", "kkkk"),
     ] {
-        let bound = Predicate::parse_sql(text).unwrap().bind(&schema).unwrap();
-        let kept = bound.may_match(&bounds).unwrap();
-        let kept: String = kept
-            .iter()
-            .map(|keep| if keep { 'k' } else { '-' })
-            .collect();
-        assert_eq!(kept, expected, "{text}");
+        assert_eq!(kept(text, &schema, &bounds), expected, "{text}");
     }
 }
 
-/// As a string, 9 is greater than 10.
+/// Strings are cast to numbers, which have another order: 9 is less than 10.
 #[test]
-fn texts_beside_numbers() {
+fn bounds_of_strings_do_not_order_numbers() {
     let column = Bounds {
         min: strings(&["10", "9", "2"]),
         max: strings(&["100", "9", "9"]),
@@ -125,7 +112,7 @@ fn texts_beside_numbers() {
         num_rows: counts(&[Some(7); 3]),
         covers_nan: false,
     };
-    let bounds = Known(3, [("s", column)].into());
+    let (bounds, schema) = (unit_bounds(3, [("s", column)]), schema(&[("s", "string")]));
     for (text, expected) in [
         ("s > 9", "k-k"),
         ("s = 9", "kkk"),
@@ -133,12 +120,12 @@ fn texts_beside_numbers() {
         ("s < 9.5D", "kkk"),
         ("s > '9'", "---"),
     ] {
-        assert_eq!(kept(text, &[("s", "string")], &bounds), expected, "{text}");
+        assert_eq!(kept(text, &schema, &bounds), expected, "{text}");
     }
 }
 
 #[test]
-fn formulas() {
+fn formulas_are_evaluated_on_single_values() {
     // only 4, only 5, all null, 4 or null, 4 to 5, unknown minimum
     let column = Bounds {
         min: longs(&[Some(4), Some(5), None, Some(4), Some(4), None]),
@@ -147,7 +134,8 @@ fn formulas() {
         num_rows: counts(&[Some(7); 6]),
         covers_nan: false,
     };
-    let bounds = Known(6, [("v", column)].into());
+    let bounds = unit_bounds(6, [("v", column)]);
+    let schema = schema(&[("v", "long"), ("w", "long")]);
     for (text, expected) in [
         ("v % 2 = 0", "k--kkk"),
         ("NOT v % 2 = 0", "-k-kkk"),
@@ -159,16 +147,12 @@ fn formulas() {
         ("v + w > 1", "kkkkkk"),
         ("1 / (v - 5) > 0", "kkkkkk"),
     ] {
-        assert_eq!(
-            kept(text, &[("v", "long"), ("w", "long")], &bounds),
-            expected,
-            "{text}"
-        );
+        assert_eq!(kept(text, &schema, &bounds), expected, "{text}");
     }
 }
 
 #[test]
-fn numbers() {
+fn integers_are_compared_with_bounds() {
     // 0..9, 10..19, only 5, unknown maximum, unknown minimum, all null, some nulls, contradictory
     let column = Bounds {
         min: longs(&[
@@ -204,7 +188,8 @@ fn numbers() {
         num_rows: counts(&[Some(7); 8]),
         covers_nan: false,
     };
-    let bounds = Known(8, [("v", column)].into());
+    let bounds = unit_bounds(8, [("v", column)]);
+    let schema = schema(&[("v", "long"), ("w", "long")]);
     for (text, expected) in [
         ("v = 5", "k-kkk-kk"),
         ("v <> 5", "kk-kk-kk"),
@@ -245,48 +230,45 @@ fn numbers() {
         ("v < w", "kkkkk-kk"),
         ("v <> v", "kk-kk-kk"),
     ] {
-        assert_eq!(
-            kept(text, &[("v", "long"), ("w", "long")], &bounds),
-            expected,
-            "{text}"
-        );
+        assert_eq!(kept(text, &schema, &bounds), expected, "{text}");
     }
 }
 
 #[test]
-fn counts_that_are_missing_or_odd() {
+fn counts_may_be_missing_or_contradictory() {
     let column = Bounds {
         null_count: counts(&[None, Some(0), Some(5), Some(5), Some(9), Some(-1), Some(0)]),
         num_rows: counts(&[Some(5), None, None, Some(5), Some(5), Some(5), Some(0)]),
         ..Bounds::default()
     };
-    let bounds = Known(7, [("v", column)].into());
+    let (bounds, schema) = (unit_bounds(7, [("v", column)]), schema(&[("v", "long")]));
     for (text, expected) in [
         ("v IS NULL", "k-kkkk-"),
         ("v IS NOT NULL", "kkk-kk-"),
         ("v = 1", "kkk-kk-"),
     ] {
-        assert_eq!(kept(text, &[("v", "long")], &bounds), expected, "{text}");
+        assert_eq!(kept(text, &schema, &bounds), expected, "{text}");
     }
 }
 
 /// Writers treat NaN differently, and NaN is greater than all other numbers.
 #[test]
-fn nan_may_be_there() {
-    let column = |covers_nan| {
-        // 1..3, 3 alone, NaN in the bounds
+fn bounds_may_not_cover_nan() {
+    let bounds = |covers_nan| {
+        // 1 to 3, only 3, 1 to NaN
         let min = Float64Array::from(vec![1.0, 3.0, 1.0]);
         let max = Float64Array::from(vec![3.0, 3.0, f64::NAN]);
-        let bounds = Bounds {
+        let column = Bounds {
             min: Some(Arc::new(min)),
             max: Some(Arc::new(max)),
             null_count: counts(&[Some(0); 3]),
             num_rows: counts(&[Some(2); 3]),
             covers_nan,
         };
-        Known(3, [("x", bounds)].into())
+        unit_bounds(3, [("x", column)])
     };
-    for (text, unsure, sure) in [
+    let schema = schema(&[("x", "double"), ("y", "double")]);
+    for (text, uncovered, covered) in [
         ("x > 5", "kkk", "--k"),
         ("x >= 3", "kkk", "kkk"),
         ("x < 1", "---", "---"),
@@ -301,14 +283,13 @@ fn nan_may_be_there() {
         ("x > y", "kkk", "kkk"),
         ("x < -0.0D", "---", "---"),
     ] {
-        let types = [("x", "double"), ("y", "double")];
-        assert_eq!(kept(text, &types, &column(false)), unsure, "{text}");
-        assert_eq!(kept(text, &types, &column(true)), sure, "{text}");
+        assert_eq!(kept(text, &schema, &bounds(false)), uncovered, "{text}");
+        assert_eq!(kept(text, &schema, &bounds(true)), covered, "{text}");
     }
 }
 
 #[test]
-fn texts_with_cut_bounds() {
+fn bounds_of_strings_may_be_truncated() {
     let min = vec![Some("abc"), Some("b"), Some("ab"), Some(""), None];
     let max = vec![
         Some("abc"),
@@ -324,7 +305,7 @@ fn texts_with_cut_bounds() {
         num_rows: counts(&[Some(2); 5]),
         covers_nan: false,
     };
-    let bounds = Known(5, [("s", column)].into());
+    let (bounds, schema) = (unit_bounds(5, [("s", column)]), schema(&[("s", "string")]));
     for (text, expected) in [
         ("s = 'abc'", "k-kkk"),
         ("s LIKE 'abc'", "k-kkk"),
@@ -343,12 +324,12 @@ fn texts_with_cut_bounds() {
         ("s > 'd'", "---k-"),
         ("s >= 'c' AND s < 'd'", "-k-k-"),
     ] {
-        assert_eq!(kept(text, &[("s", "string")], &bounds), expected, "{text}");
+        assert_eq!(kept(text, &schema, &bounds), expected, "{text}");
     }
 }
 
 #[test]
-fn partition_columns_decide() {
+fn boolean_partition_values_decide_conditions() {
     let values: ArrayRef = Arc::new(BooleanArray::from(vec![Some(true), Some(false), None]));
     let flag = Bounds {
         min: Some(Arc::clone(&values)),
@@ -357,7 +338,7 @@ fn partition_columns_decide() {
         num_rows: counts(&[Some(1); 3]),
         covers_nan: true,
     };
-    let bounds = Known(3, [("b", flag)].into());
+    let (bounds, schema) = (unit_bounds(3, [("b", flag)]), schema(&[("b", "boolean")]));
     for (text, expected) in [
         ("b", "k--"),
         ("NOT b", "-k-"),
@@ -367,12 +348,12 @@ fn partition_columns_decide() {
         ("b IS FALSE OR b", "kk-"),
         ("b <> TRUE", "-k-"),
     ] {
-        assert_eq!(kept(text, &[("b", "boolean")], &bounds), expected, "{text}");
+        assert_eq!(kept(text, &schema, &bounds), expected, "{text}");
     }
 }
 
 #[test]
-fn columns_against_columns() {
+fn columns_are_compared_by_their_bounds() {
     let bounds_of = |values: [(i64, i64); 3]| Bounds {
         min: Some(Arc::new(Int64Array::from_iter_values(
             values.map(|(min, _)| min),
@@ -386,7 +367,8 @@ fn columns_against_columns() {
     };
     let left = bounds_of([(0, 5), (7, 7), (9, 12)]);
     let right = bounds_of([(5, 9), (7, 7), (1, 3)]);
-    let bounds = Known(3, [("v", left), ("w", right)].into());
+    let bounds = unit_bounds(3, [("v", left), ("w", right)]);
+    let schema = schema(&[("v", "long"), ("w", "long")]);
     for (text, expected) in [
         ("v = w", "kk-"),
         ("v <> w", "k-k"),
@@ -398,10 +380,6 @@ fn columns_against_columns() {
         ("v <=> w", "kkk"),
         ("(v < w) IS NULL", "--k"),
     ] {
-        assert_eq!(
-            kept(text, &[("v", "long"), ("w", "long")], &bounds),
-            expected,
-            "{text}"
-        );
+        assert_eq!(kept(text, &schema, &bounds), expected, "{text}");
     }
 }

@@ -3,82 +3,84 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int64Array};
+use arrow_array::{ArrayRef, BooleanArray, Int64Array};
 use arrow_buffer::BooleanBuffer;
 use proptest::prelude::*;
 
 use super::generate::{COLUMNS, array, batch, predicates, rows, table_schema};
 use super::model::{self, Row, Value};
-use super::sql;
-use crate::error::Result;
-use crate::expr::{BoundColumn, Bounds, ColumnBounds};
+use super::{UnitBounds, sql};
+use crate::expr::Bounds;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn rows_as_the_model_says((rows, predicate) in (rows(0..40), predicates())) {
+    fn evaluates_rows_as_the_model((rows, predicate) in (rows(0..40), predicates())) {
         let bound = predicate.bind(&table_schema()).unwrap();
-        let answers = bound.evaluate(&batch(&rows)).unwrap();
-        prop_assert_eq!(answers.len(), rows.len());
-        for (row, answer) in rows.iter().zip(answers.iter()) {
+        let results = bound.evaluate(&batch(&rows)).unwrap();
+        prop_assert_eq!(results.len(), rows.len());
+        for (row, result) in rows.iter().zip(results.iter()) {
             let expected = model::evaluate(&predicate.root, row);
-            prop_assert_eq!(answer, expected, "{} on {:?}", predicate, row);
+            prop_assert_eq!(result, expected, "{} on {:?}", predicate, row);
         }
     }
 
     #[test]
-    fn the_text_is_the_predicate(predicate in predicates()) {
+    fn predicates_parse_from_their_text(predicate in predicates()) {
         let text = predicate.to_string();
         prop_assert_eq!(sql(&text), predicate);
     }
 
     #[test]
-    fn conjuncts_are_the_whole((rows, predicate) in (rows(1..20), predicates())) {
+    fn a_predicate_is_true_where_all_conjuncts_are((rows, predicate) in (rows(1..20), predicates())) {
         let bound = predicate.bind(&table_schema()).unwrap();
         let batch = batch(&rows);
-        let satisfied = |answers: arrow_array::BooleanArray| -> Vec<bool> {
-            answers.iter().map(|answer| answer == Some(true)).collect()
+        let satisfied = |results: BooleanArray| -> Vec<bool> {
+            results.iter().map(|result| result == Some(true)).collect()
         };
-        let whole = satisfied(bound.evaluate(&batch).unwrap());
+        let expected = satisfied(bound.evaluate(&batch).unwrap());
         let mut joined = vec![true; rows.len()];
         for part in bound.conjuncts() {
-            let again = part.predicate().bind(&table_schema()).unwrap();
-            prop_assert_eq!(again.columns(), part.columns());
-            for (all, answer) in joined.iter_mut().zip(satisfied(part.evaluate(&batch).unwrap())) {
-                *all &= answer;
+            let rebound = part.predicate().bind(&table_schema()).unwrap();
+            prop_assert_eq!(rebound.columns(), part.columns());
+            for (all, result) in joined.iter_mut().zip(satisfied(part.evaluate(&batch).unwrap())) {
+                *all &= result;
             }
         }
-        prop_assert_eq!(whole, joined);
+        prop_assert_eq!(joined, expected);
     }
 
     #[test]
-    fn a_skipped_file_holds_no_match(
+    fn skipped_files_have_no_matching_row(
         files in proptest::collection::vec((rows(1..6), any::<[u8; 16]>()), 1..8),
         predicate in predicates(),
     ) {
-        let bounds = Files::new(&files);
+        let bounds = file_bounds(&files);
         let bound = predicate.bind(&table_schema()).unwrap();
         let kept = bound.may_match(&bounds).unwrap();
         prop_assert_eq!(kept.len(), files.len());
         for (keep, (rows, choices)) in kept.iter().zip(&files) {
             // deleted rows affect the bounds, but do not match
-            let live = &rows[usize::from(choices[15] % 3 == 0)..];
+            let live = &rows[usize::from(choices[DELETED_ROW] % 3 == 0)..];
             for row in live {
-                let answer = model::evaluate(&predicate.root, row);
-                prop_assert!(keep || answer != Some(true), "{} skips {:?}", predicate, row);
+                let result = model::evaluate(&predicate.root, row);
+                prop_assert!(keep || result != Some(true), "{} skips {:?}", predicate, row);
             }
         }
     }
 
     #[test]
-    fn bounds_that_are_values_decide((rows, predicate) in (rows(1..12), predicates())) {
-        // one row per file, as for partition values: exactly the units without a match are skipped
+    fn exact_bounds_skip_each_file_without_a_match(
+        (rows, predicate) in (rows(1..12), predicates()),
+    ) {
+        // one row per file, as for partition values
         let files: Vec<_> = rows.iter().map(|row| (vec![row.clone()], [EXACT; 16])).collect();
-        let mut bounds = Files::new(&files);
+        let mut bounds = file_bounds(&files);
         bounds.columns.values_mut().for_each(|bounds| bounds.covers_nan = true);
         let kept = predicate.bind(&table_schema()).unwrap().may_match(&bounds).unwrap();
-        if !loses_track(&predicate.to_string()) {
+        // LIKE is pruned by the prefix of its pattern only
+        if !predicate.to_string().contains("LIKE") {
             for (row, keep) in rows.iter().zip(kept.iter()) {
                 let matches = model::evaluate(&predicate.root, row) == Some(true);
                 prop_assert_eq!(keep, matches, "{} on {:?}", predicate, row);
@@ -87,23 +89,22 @@ proptest! {
     }
 }
 
-/// Returns `true` for patterns that are only pruned by their prefix.
-fn loses_track(text: &str) -> bool {
-    text.contains("LIKE")
-}
-
 /// The choice that leaves bounds unchanged.
 const EXACT: u8 = 255;
 
-/// Bounds of random files, some of them widened, truncated or missing.
-struct Files {
-    len: usize,
-    columns: HashMap<&'static str, Bounds>,
-}
+/// The index of the choice for the number of rows; those before it are for the columns.
+const NUM_ROWS: usize = COLUMNS.len();
 
-impl Files {
-    fn new(files: &[(Vec<Row>, [u8; 16])]) -> Self {
-        let columns = COLUMNS.iter().enumerate().map(|(number, (name, of))| {
+/// The index of the choice that decides whether the first row is deleted.
+const DELETED_ROW: usize = NUM_ROWS + 1;
+
+/// Returns bounds of files: exact, widened, truncated or missing, as chosen for each file and column.
+fn file_bounds(files: &[(Vec<Row>, [u8; 16])]) -> UnitBounds {
+    let known = |choice: u8, divisor: u8| choice == EXACT || !choice.is_multiple_of(divisor);
+    let columns = COLUMNS
+        .iter()
+        .enumerate()
+        .map(|(number, (name, data_type))| {
             let mut min = Vec::new();
             let mut max = Vec::new();
             let mut nulls = Vec::new();
@@ -114,50 +115,31 @@ impl Files {
                     .map(|row| &row[name])
                     .filter(|value| **value != Value::Null)
                     .collect();
-                nulls.push(
-                    (choice == EXACT || choice % 7 != 0)
-                        .then_some((rows.len() - values.len()) as i64),
-                );
+                nulls.push(known(choice, 7).then_some((rows.len() - values.len()) as i64));
                 if choice != EXACT {
                     values.retain(|value| !is_nan(value));
                 }
                 values.sort_by(|left, right| model::order(left, right).unwrap());
-                let (low, high) = (values.first(), values.last());
-                min.push(
-                    low.filter(|_| choice == EXACT || choice % 5 != 0)
-                        .map_or(Value::Null, |value| lower(value, choice)),
-                );
-                max.push(
-                    high.filter(|_| choice == EXACT || choice % 11 != 0)
-                        .map_or(Value::Null, |value| higher(value, choice)),
-                );
+                let low = values.first().filter(|_| known(choice, 5));
+                let high = values.last().filter(|_| known(choice, 11));
+                min.push(low.map_or(Value::Null, |value| lower_bound(value, choice)));
+                max.push(high.map_or(Value::Null, |value| upper_bound(value, choice)));
             }
-            let counts = files.iter().map(|(rows, choices)| {
-                (choices[14] == EXACT || choices[14] % 6 != 0).then_some(rows.len() as i64)
-            });
+            let counts = files
+                .iter()
+                .map(|(rows, choices)| known(choices[NUM_ROWS], 6).then_some(rows.len() as i64));
             let bounds = Bounds {
-                min: Some(array(of, &min)),
-                max: Some(array(of, &max)),
+                min: Some(array(data_type, &min)),
+                max: Some(array(data_type, &max)),
                 null_count: Some(Int64Array::from(nulls)),
                 num_rows: Some(counts.collect()),
                 covers_nan: false,
             };
             (*name, bounds)
         });
-        Self {
-            len: files.len(),
-            columns: columns.collect(),
-        }
-    }
-}
-
-impl ColumnBounds for Files {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
-        Ok(self.columns.get(column.path.join(".").as_str()).cloned())
+    UnitBounds {
+        len: files.len(),
+        columns: columns.collect(),
     }
 }
 
@@ -169,8 +151,8 @@ fn is_nan(value: &Value) -> bool {
     }
 }
 
-/// A minimum as in statistics.
-fn lower(value: &Value, choice: u8) -> Value {
+/// Returns a minimum as in statistics.
+fn lower_bound(value: &Value, choice: u8) -> Value {
     match value {
         _ if choice == EXACT => value.clone(),
         Value::Text(text) => Value::Text(text.chars().take(usize::from(choice % 3)).collect()),
@@ -183,12 +165,12 @@ fn lower(value: &Value, choice: u8) -> Value {
     }
 }
 
-/// A maximum as in statistics, of timestamps with the millisecond that readers add.
-fn higher(value: &Value, choice: u8) -> Value {
+/// Returns a maximum as in statistics; for timestamps, with the millisecond that readers add.
+fn upper_bound(value: &Value, choice: u8) -> Value {
     match value {
         _ if choice == EXACT => value.clone(),
         Value::Text(text) => {
-            cut_above(text, usize::from(choice % 3)).map_or(Value::Null, Value::Text)
+            truncated_max(text, usize::from(choice % 3)).map_or(Value::Null, Value::Text)
         }
         Value::Instant(micros) => Value::Instant(micros.div_euclid(1000) * 1000 + 1000),
         Value::Exact(value, 2) if choice.is_multiple_of(2) => {
@@ -199,14 +181,14 @@ fn higher(value: &Value, choice: u8) -> Value {
     }
 }
 
-/// The protocol digest's rule for long strings, in characters: a prefix that is increased beyond the
-/// original.
-fn cut_above(text: &str, length: usize) -> Option<String> {
+/// Truncates a maximum as delta-spark does: a prefix, and a character that is greater than the next one; `None`
+/// if there is no such character.
+fn truncated_max(text: &str, length: usize) -> Option<String> {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= length {
         return Some(text.to_owned());
     }
-    let next = (length..characters.len()).find(|at| characters[*at] != '\u{10FFFF}')?;
+    let next = (length..characters.len()).find(|index| characters[*index] != '\u{10FFFF}')?;
     let above = if characters[next] < '\u{7F}' {
         '\u{7F}'
     } else {
@@ -216,8 +198,8 @@ fn cut_above(text: &str, length: usize) -> Option<String> {
 }
 
 #[test]
-fn an_unknown_column_skips_no_file() {
-    let bounds = Files {
+fn columns_without_bounds_skip_no_file() {
+    let bounds = UnitBounds {
         len: 3,
         columns: HashMap::new(),
     };
@@ -240,13 +222,13 @@ fn an_unknown_column_skips_no_file() {
 }
 
 #[test]
-fn bounds_of_other_lengths_are_refused() {
-    let short: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+fn rejects_bounds_with_the_wrong_number_of_rows() {
+    let one_row: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let bounds = Bounds {
-        min: Some(short),
+        min: Some(one_row),
         ..Bounds::default()
     };
-    let bounds = Files {
+    let bounds = UnitBounds {
         len: 2,
         columns: [("l", bounds)].into(),
     };

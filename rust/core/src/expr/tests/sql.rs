@@ -1,11 +1,10 @@
-//! Parses texts and tuples to predicates, and prints them.
+//! Predicates parsed from SQL and from tuples, and printed.
 
 use super::{sql, tuple};
 use crate::expr::{Literal, Predicate};
 
-/// Each text with its canonical form.
 #[test]
-fn prints_what_it_read() {
+fn prints_the_canonical_form() {
     for (text, printed) in [
         ("a = 1", "a = 1"),
         ("a == -1", "a = -1"),
@@ -92,7 +91,7 @@ fn prints_what_it_read() {
 }
 
 #[test]
-fn conditions_are_joined_flat() {
+fn and_flattens_conjunctions() {
     let joined = sql("a = 1 AND b = 2").and(sql("c = 3")).and(sql("d OR e"));
     assert_eq!(joined, sql("a = 1 AND b = 2 AND c = 3 AND (d OR e)"));
 }
@@ -118,7 +117,7 @@ fn tuples_are_an_or_of_ands() {
 }
 
 #[test]
-fn none_asks_for_null_in_tuples() {
+fn nulls_in_tuples_become_is_null() {
     for (op, value, text) in [
         ("=", Literal::Null, "a IS NULL"),
         ("is", Literal::Null, "a IS NULL"),
@@ -142,7 +141,7 @@ fn none_asks_for_null_in_tuples() {
 }
 
 #[test]
-fn numbers_from_text_keep_every_digit() {
+fn number_keeps_all_digits() {
     for (text, printed) in [
         ("12", "12"),
         ("-12.340", "-12.340"),
@@ -155,6 +154,10 @@ fn numbers_from_text_keep_every_digit() {
     ] {
         assert_eq!(Literal::number(text).unwrap().to_string(), printed);
     }
+}
+
+#[test]
+fn number_rejects_other_text_and_more_than_38_digits() {
     for text in [
         "",
         "x",

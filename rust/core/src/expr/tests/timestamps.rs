@@ -1,10 +1,13 @@
-//! Local times in predicates as instants, case by case.
+//! Conversion of local times in predicates to instants.
+
+use arrow_schema::TimeUnit;
 
 use super::schema;
 use crate::expr::Predicate;
+use crate::spec::values::timestamp;
 
-/// Converts a filter from a time zone that is two hours ahead of UTC; returns its local times, too.
-fn ahead(text: &str) -> (Option<String>, Vec<String>) {
+/// Converts a filter from a time zone that is two hours ahead of UTC; also returns its local times.
+fn convert_from_utc_plus_two(text: &str) -> (Option<String>, Vec<String>) {
     let types = [
         ("at", "timestamp"),
         ("n", "timestamp_ntz"),
@@ -15,19 +18,18 @@ fn ahead(text: &str) -> (Option<String>, Vec<String>) {
     ];
     let (schema, partitions) = (schema(&types), ["P".to_owned()]);
     let predicate = Predicate::parse_sql(text).unwrap();
-    let times = predicate.clock_times(&schema, &partitions).unwrap();
+    let times = predicate.local_times(&schema, &partitions).unwrap();
     let timestamps = times.iter().map(|time| {
-        let micros =
-            crate::spec::values::timestamp(time, arrow_schema::TimeUnit::Microsecond, true);
-        (time.clone(), micros.unwrap() - 7_200_000_000)
+        let micros = timestamp(time, TimeUnit::Microsecond, true).unwrap();
+        (time.clone(), micros - 7_200_000_000)
     });
-    let left = predicate.with_timestamps(&schema, &partitions, &timestamps.collect());
-    let left = left.unwrap().map(|left| left.to_string());
-    (left, times.into_iter().collect())
+    let converted = predicate.with_timestamps(&schema, &partitions, &timestamps.collect());
+    let converted = converted.unwrap().map(|converted| converted.to_string());
+    (converted, times.into_iter().collect())
 }
 
 #[test]
-fn clock_times_become_moments() {
+fn local_times_become_instants() {
     let evening = "TIMESTAMP '2025-12-31T22:00:00.000000Z'";
     for (text, expected) in [
         ("at > '2026-01-01'", format!("at > {evening}")),
@@ -50,13 +52,14 @@ fn clock_times_become_moments() {
         ),
     ] {
         let expected = Predicate::parse_sql(&expected).unwrap().to_string();
-        assert_eq!(ahead(text).0, Some(expected), "{text}");
-        assert_eq!(ahead(text).1.len(), 1, "{text}");
+        let (converted, local_times) = convert_from_utc_plus_two(text);
+        assert_eq!(converted, Some(expected), "{text}");
+        assert_eq!(local_times.len(), 1, "{text}");
     }
 }
 
 #[test]
-fn what_names_its_zone_or_has_none_stays() {
+fn keeps_conditions_that_do_not_depend_on_the_time_zone() {
     for text in [
         "at > '2026-01-01T00:00:00+02:00'",
         "at > TIMESTAMP '2026-01-01T00:00:00.000000Z'",
@@ -69,12 +72,13 @@ fn what_names_its_zone_or_has_none_stays() {
         "at IS NULL",
     ] {
         let same = Predicate::parse_sql(text).unwrap().to_string();
-        assert_eq!(ahead(text), (Some(same), Vec::new()), "{text}");
+        let converted = convert_from_utc_plus_two(text);
+        assert_eq!(converted, (Some(same), Vec::new()), "{text}");
     }
 }
 
 #[test]
-fn what_depends_on_the_zone_is_left_out() {
+fn drops_other_conditions_that_depend_on_the_time_zone() {
     for (text, expected) in [
         ("n > TIMESTAMP '2026-01-01 00:00:00'", None),
         ("n > TIMESTAMP '2026-01-01 00:00:00Z'", None),
@@ -86,6 +90,7 @@ fn what_depends_on_the_zone_is_left_out() {
         ("p > '2026-01-01' AND s = 'x'", Some("s = 'x'")),
         ("p = at", None),
     ] {
-        assert_eq!(ahead(text).0.as_deref(), expected, "{text}");
+        let (converted, _) = convert_from_utc_plus_two(text);
+        assert_eq!(converted.as_deref(), expected, "{text}");
     }
 }

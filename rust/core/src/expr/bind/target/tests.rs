@@ -15,14 +15,14 @@ fn of_target(condition: &str, alias: Option<&str>, joined: bool) -> Option<Strin
 }
 
 #[test]
-fn what_names_the_source_is_left_out() {
+fn drops_conditions_on_the_source() {
     let on = "t.id = s.id AND t.day = '2026-01-01' AND (t.id > 5 OR s.kind = 'x')";
     let own = of_target(on, Some("t"), true).unwrap();
     assert_eq!(own, of_target("day = '2026-01-01'", None, false).unwrap());
 }
 
 #[test]
-fn a_struct_of_the_target_is_not_the_source_of_that_name() {
+fn dotted_names_in_a_join_are_of_the_target_only_with_its_alias() {
     assert_eq!(of_target("s.id = 3", Some("t"), true), None);
     let field = of_target("s.id = 3", None, false);
     assert!(field.is_some());
@@ -31,14 +31,14 @@ fn a_struct_of_the_target_is_not_the_source_of_that_name() {
 }
 
 #[test]
-fn what_is_not_in_the_table_is_left_out() {
+fn drops_conditions_on_unknown_columns() {
     assert_eq!(of_target("nothing = 1", None, false), None);
     let own = of_target("nothing = 1 AND id < 7", None, false);
     assert_eq!(own, of_target("id < 7", None, false));
 }
 
 #[test]
-fn names_in_formulas_keep_their_alias() {
+fn drops_formulas_if_the_target_has_an_alias() {
     assert_eq!(of_target("t.id % 2 = 0", Some("t"), false), None);
     assert!(of_target("id % 2 = 0", None, false).is_some());
 }

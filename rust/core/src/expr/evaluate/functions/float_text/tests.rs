@@ -1,7 +1,7 @@
 use super::format_float;
 
 #[test]
-fn numbers_as_java_writes_them() {
+fn formats_numbers_as_java() {
     for (number, text) in [
         (f64::NAN, "NaN"),
         (f64::NEG_INFINITY, "-Infinity"),

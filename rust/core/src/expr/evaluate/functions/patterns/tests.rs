@@ -2,7 +2,7 @@ use super::*;
 
 /// Expected results are those of `java.util.regex.Pattern.compile(...).matcher(...).find()`.
 #[test]
-fn patterns_mean_what_they_mean_in_java() {
+fn patterns_match_as_in_java() {
     for (pattern, text, expected) in [
         ("b", "abc", true),
         ("^b", "abc", false),
@@ -44,8 +44,8 @@ fn patterns_mean_what_they_mean_in_java() {
 }
 
 #[test]
-fn what_has_no_equal_is_refused() {
-    for (pattern, why) in [
+fn rejects_constructs_without_an_equivalent() {
+    for (pattern, expected) in [
         ("a(?=b)", "look-around"),
         (r"(a)\1", "backreferences"),
         ("a++", "possessive"),
@@ -68,6 +68,6 @@ fn what_has_no_equal_is_refused() {
         ("(", "unclosed"),
     ] {
         let reason = java_regex(pattern).unwrap_err();
-        assert!(reason.contains(why), "{pattern}: {reason}");
+        assert!(reason.contains(expected), "{pattern}: {reason}");
     }
 }

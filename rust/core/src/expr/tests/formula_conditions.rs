@@ -1,48 +1,26 @@
-//! Conditions with computed expressions.
+//! Conditions with formulas.
 
 use std::sync::Arc;
 
-use arrow_array::{Int64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType as ArrowType, Field, Schema};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
+use super::{bound, sql};
 use crate::expr::Predicate;
 use crate::spec::schema::StructType;
 
 fn schema() -> StructType {
-    let text = r#"{"type":"struct","fields":[
-        {"name":"Id","type":"long","nullable":true,"metadata":{}},
-        {"name":"n","type":"long","nullable":true,"metadata":{}},
-        {"name":"s","type":"string","nullable":true,"metadata":{}}]}"#;
-    StructType::parse(text).unwrap()
+    super::schema(&[("Id", "long"), ("n", "long"), ("s", "string")])
 }
 
 fn rows() -> RecordBatch {
-    let fields = vec![
-        Field::new("Id", ArrowType::Int64, true),
-        Field::new("n", ArrowType::Int64, true),
-        Field::new("s", ArrowType::Utf8, true),
-    ];
-    RecordBatch::try_new(
-        Arc::new(Schema::new(fields)),
-        vec![
-            Arc::new(Int64Array::from(vec![Some(1), Some(2), None])),
-            Arc::new(Int64Array::from(vec![Some(10), Some(0), Some(5)])),
-            Arc::new(StringArray::from(vec![Some("ab"), Some("abcd"), None])),
-        ],
-    )
-    .unwrap()
-}
-
-fn answers(text: &str) -> Vec<Option<bool>> {
-    let predicate = Predicate::parse_sql(text).unwrap();
-    let again = Predicate::parse_sql(&predicate.to_string()).unwrap();
-    assert!(again == predicate, "{text}: {predicate}");
-    let bound = predicate.bind(&schema()).unwrap();
-    bound.evaluate(&rows()).unwrap().iter().collect()
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(2), None]));
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![10, 0, 5]));
+    let strings: ArrayRef = Arc::new(StringArray::from(vec![Some("ab"), Some("abcd"), None]));
+    RecordBatch::try_from_iter([("Id", ids), ("n", numbers), ("s", strings)]).unwrap()
 }
 
 #[test]
-fn formulas_answer_like_other_conditions() {
+fn evaluates_conditions_with_formulas() {
     let (yes, no) = (Some(true), Some(false));
     for (text, expected) in [
         ("id % 2 = 0", [no, yes, None]),
@@ -73,50 +51,50 @@ fn formulas_answer_like_other_conditions() {
             [yes, no, no],
         ),
     ] {
-        assert_eq!(answers(text), expected, "{text}");
+        let predicate = sql(text);
+        assert_eq!(sql(&predicate.to_string()), predicate, "{text}");
+        let results = predicate.bind(&schema()).unwrap().evaluate(&rows());
+        let results: Vec<_> = results.unwrap().iter().collect();
+        assert_eq!(results, expected, "{text}");
     }
 }
 
 #[test]
-fn formulas_name_their_columns_and_leave_the_others_plain() {
-    let predicate = Predicate::parse_sql("s = 'x' AND id % 2 = 0").unwrap();
-    let bound = predicate.bind(&schema()).unwrap();
+fn a_formula_is_a_conjunct_with_its_columns() {
+    let bound = bound("s = 'x' AND id % 2 = 0", &schema());
     let paths: Vec<String> = bound
         .columns()
         .iter()
         .map(|column| column.path.join("."))
         .collect();
     assert_eq!(paths, ["s", "Id"]);
-    assert_eq!(bound.conjuncts().len(), 2);
+    let conjuncts = bound.conjuncts();
+    assert_eq!(conjuncts.len(), 2);
+    assert_eq!(conjuncts[1].columns(), &bound.columns()[1..]);
 }
 
 #[test]
-fn what_cannot_be_computed_is_an_error() {
+fn evaluation_fails_for_values_that_cannot_be_computed() {
     for text in ["id / n > 0", "id / n > 0 AND n <> 0", "CAST(s AS INT) = 1"] {
-        let predicate = Predicate::parse_sql(text).unwrap();
-        let bound = predicate.bind(&schema()).unwrap();
-        assert_eq!(
-            bound.evaluate(&rows()).unwrap_err().code(),
-            "formula.value",
-            "{text}"
-        );
+        let error = bound(text, &schema()).evaluate(&rows()).unwrap_err();
+        assert_eq!(error.code(), "formula.value", "{text}");
     }
 }
 
 #[test]
-fn filters_have_no_clock() {
+fn parse_sql_rejects_functions_of_the_current_time() {
     for text in [
         "n > current_date()",
         "now() > id",
         "year(current_timestamp()) = n",
     ] {
-        let refused = Predicate::parse_sql(text).unwrap_err();
-        assert_eq!(refused.code(), "filter.unsupported", "{text}");
+        let error = Predicate::parse_sql(text).unwrap_err();
+        assert_eq!(error.code(), "filter.unsupported", "{text}");
     }
 }
 
 #[test]
-fn a_moment_answers_what_asks_for_the_time() {
+fn parse_sql_at_replaces_functions_of_the_current_time() {
     const NOON: i64 = 1_769_860_800_000_000; // 2026-01-31T12:00:00Z
     for (text, printed) in [
         ("n > now()", "n > TIMESTAMP '2026-01-31T12:00:00.000000Z'"),
@@ -133,14 +111,14 @@ fn a_moment_answers_what_asks_for_the_time() {
     ] {
         let result = Predicate::parse_sql_at(text, NOON).unwrap();
         assert_eq!(result.to_string(), printed, "{text}");
-        assert!(Predicate::parse_sql(printed).unwrap() == result, "{text}");
+        assert_eq!(sql(printed), result, "{text}");
     }
-    let wrong = Predicate::parse_sql_at("n > now() AND", NOON).unwrap_err();
-    assert_eq!(wrong.code(), "filter.syntax");
+    let error = Predicate::parse_sql_at("n > now() AND", NOON).unwrap_err();
+    assert_eq!(error.code(), "filter.syntax");
 }
 
 #[test]
-fn unsupported_expressions_are_refused() {
+fn bind_rejects_invalid_and_unsupported_formulas() {
     for (text, code) in [
         ("frobnicate(id) = 1", "formula.unsupported"),
         ("missing % 2 = 0", "formula.column"),
@@ -149,11 +127,7 @@ fn unsupported_expressions_are_refused() {
         ("s RLIKE '(a)\\\\1'", "formula.unsupported"),
         ("id + 1", "formula.type"),
     ] {
-        let predicate = Predicate::parse_sql(text).unwrap();
-        assert_eq!(
-            predicate.bind(&schema()).unwrap_err().code(),
-            code,
-            "{text}"
-        );
+        let error = sql(text).bind(&schema()).unwrap_err();
+        assert_eq!(error.code(), code, "{text}");
     }
 }
