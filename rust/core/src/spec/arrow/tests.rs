@@ -10,7 +10,7 @@ fn one_column(data_type: &str) -> ArrowType {
         .clone()
 }
 
-/// The mapping table of the protocol digest, by Arrow's own names.
+/// Types as in the log, and the names of their Arrow types.
 #[test]
 fn each_type_has_its_arrow_type() {
     for (delta, arrow) in [
@@ -81,7 +81,7 @@ fn geospatial_fields_have_metadata_at_any_depth() {
 }
 
 #[test]
-fn names_nulls_and_metadata_come_along() {
+fn fields_keep_nullability_and_metadata() {
     let text = r#"{"type":"struct","fields":[{"name":"s","nullable":false,"metadata":
         {"comment":"a \"b\"","delta.columnMapping.id":3,"flags":[true,null],"o":{"k":"v"}},
         "type":{"type":"struct","fields":[{"name":"inner","type":"date","metadata":{"comment":"deep"}}]}}]}"#;
@@ -111,7 +111,7 @@ fn names_nulls_and_metadata_come_along() {
 }
 
 #[test]
-fn the_deepest_schema_fits_a_thread() {
+fn converts_the_deepest_schema_on_a_stack_of_2_mib() {
     let levels = crate::spec::schema::MAX_TYPE_DEPTH;
     let (open, close) = (r#"{"type":"struct","fields":[{"name":"c","type":"#, "}]}");
     let text = format!(

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn lengths_and_blanks() {
+fn parses_declared_lengths() {
     for (declared, expected) in [
         ("char(4)", Some(4)),
         (" CHAR ( 12 ) ", Some(12)),
@@ -12,6 +12,10 @@ fn lengths_and_blanks() {
     ] {
         assert_eq!(declared_length(declared, "char"), expected, "{declared}");
     }
+}
+
+#[test]
+fn pads_to_the_declared_length() {
     for (text, expected, compared) in [
         ("ab", "ab  ", "ab  "),
         ("äbcd", "äbcd", "äbcd"),

@@ -2,7 +2,7 @@ use super::*;
 
 /// The forms of the protocol's request for comments on collated strings.
 #[test]
-fn names() {
+fn binary_collations_are_ignored() {
     let of = |text: &str| non_binary(&serde_json::from_str(text).unwrap());
     let lower = Some("spark.UTF8_LCASE".to_owned());
     assert_eq!(of(r#"{"s":"spark.UTF8_LCASE"}"#), lower);

@@ -5,7 +5,7 @@ fn path(names: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn backticks_hold_dots_and_commas() {
+fn backticks_quote_dots_and_commas() {
     let expected = vec![path(&["A"]), path(&["b", "c.d"]), path(&["e,`f"])];
     assert_eq!(parse_column_paths("A, b.`c.d` ,`e,``f`"), expected);
     let text: Vec<_> = expected.iter().map(|path| column_path_text(path)).collect();
@@ -14,9 +14,9 @@ fn backticks_hold_dots_and_commas() {
 }
 
 #[test]
-fn a_name_is_a_column_before_it_is_a_path() {
-    let field = |name: &str, kind: &str| {
-        format!(r#"{{"name":"{name}","type":{kind},"nullable":true,"metadata":{{}}}}"#)
+fn named_path_prefers_a_column_of_that_name() {
+    let field = |name: &str, data_type: &str| {
+        format!(r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{}}}}"#)
     };
     let of = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
     let inner = of(&[field("b", "\"long\"")]);
@@ -26,6 +26,10 @@ fn a_name_is_a_column_before_it_is_a_path() {
     assert_eq!(named_path(&schema, "a.B"), path(&["a.B"]));
     assert_eq!(named_path(&schema, "`a`.b"), path(&["a", "b"]));
     assert_eq!(named_path(&schema, "a.c"), path(&["a", "c"]));
+}
+
+#[test]
+fn is_within_is_case_insensitive() {
     assert!(is_within(&path(&["A", "b"]), &path(&["a"])));
     assert!(!is_within(&path(&["a"]), &path(&["a", "b"])));
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn ids_are_the_protocols() {
+fn unique_ids_follow_the_protocol() {
     let path = "ab^-aqEH.-t@S}K{vb[*k^";
     for (storage, offset, id) in [
         ("u", Some(4), "uab^-aqEH.-t@S}K{vb[*k^@4"),
@@ -16,7 +16,7 @@ fn ids_are_the_protocols() {
 }
 
 #[test]
-fn refuses_what_cannot_be() {
+fn rejects_invalid_fields() {
     let uuid = "^-aqEH.-t@S}K{vb[*k^";
     for (storage, path, offset, size, cardinality, code) in [
         ("r", uuid, None, 1, 1, "dv.storage_type"),
@@ -28,25 +28,25 @@ fn refuses_what_cannot_be() {
         ("u", uuid, None, -1, 1, "dv.size"),
         ("u", uuid, None, 1, -1, "dv.cardinality"),
     ] {
-        let refused = DeletionVectorDescriptor::new(storage, path, offset, size, cardinality);
-        assert_eq!(refused.unwrap_err().code(), code, "{storage} {path}");
+        let result = DeletionVectorDescriptor::new(storage, path, offset, size, cardinality);
+        assert_eq!(result.unwrap_err().code(), code, "{storage} {path}");
     }
 }
 
 #[test]
-fn json_is_the_protocols_and_is_checked() {
+fn json_has_the_fields_of_the_protocol_and_is_validated() {
     let json = r#"{"storageType":"p","pathOrInlineDv":"s3://b/x.bin","offset":4,"sizeInBytes":40,"cardinality":6}"#;
     let descriptor: DeletionVectorDescriptor = serde_json::from_str(json).unwrap();
     assert_eq!(serde_json::to_string(&descriptor).unwrap(), json);
     assert_eq!((descriptor.position(), descriptor.size_in_bytes()), (4, 40));
-    let bad = json.replace("\"p\"", "\"x\"");
-    assert!(serde_json::from_str::<DeletionVectorDescriptor>(&bad).is_err());
+    let invalid = json.replace("\"p\"", "\"x\"");
+    assert!(serde_json::from_str::<DeletionVectorDescriptor>(&invalid).is_err());
 }
 
 #[test]
-fn the_empty_inline_vector_is_empty() {
+fn only_an_inline_vector_without_rows_is_empty() {
     let empty = DeletionVectorDescriptor::new("i", "", None, 0, 0).unwrap();
     assert!(empty.is_empty());
-    let lies = DeletionVectorDescriptor::new("i", "", None, 0, 1).unwrap();
-    assert!(!lies.is_empty());
+    let one_row = DeletionVectorDescriptor::new("i", "", None, 0, 1).unwrap();
+    assert!(!one_row.is_empty());
 }

@@ -1,8 +1,8 @@
 use super::{parse_file_size, runs};
 
 #[test]
-fn runs_are_as_long_as_fits() {
-    let of = |sizes: &[u64], most| runs(sizes.to_vec(), most, |size| *size);
+fn runs_have_at_most_the_maximum_size() {
+    let of = |sizes: &[u64], max_bytes| runs(sizes.to_vec(), max_bytes, |size| *size);
     assert_eq!(
         of(&[4, 6, 1, 20, 0, 3], 10),
         [vec![4, 6], vec![1], vec![20], vec![0, 3]]
@@ -15,7 +15,7 @@ fn runs_are_as_long_as_fits() {
 }
 
 #[test]
-fn sizes_have_units() {
+fn parses_sizes_with_units() {
     for (text, expected) in [
         ("134217728", Some(128 << 20)),
         ("128mb", Some(128 << 20)),

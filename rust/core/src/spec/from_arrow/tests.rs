@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn schemas_survive_the_conversion_to_arrow_and_back() {
+fn from_arrow_is_the_inverse_of_arrow_schema() {
     let text = r#"{"type":"struct","fields":[
         {"name":"a","type":"long"},{"name":"b","type":"decimal(10,2)","nullable":false},
         {"name":"c","type":{"type":"array","elementType":"string","containsNull":false},"metadata":{"comment":"x"}},
@@ -17,7 +17,7 @@ fn schemas_survive_the_conversion_to_arrow_and_back() {
 }
 
 #[test]
-fn types_that_no_table_has() {
+fn rejects_types_that_tables_cannot_have() {
     let time = ArrowType::Time64(arrow_schema::TimeUnit::Microsecond);
     for arrow in [time, ArrowType::Decimal128(5, -2)] {
         let schema = Schema::new(vec![Field::new("c", arrow, true)]);
@@ -30,7 +30,7 @@ fn types_that_no_table_has() {
 
 /// Spark reads `UINT_64` of Parquet as `DECIMAL(20, 0)`.
 #[test]
-fn unsigned_numbers_of_64_bits() {
+fn unsigned_integers_of_64_bits_become_decimals() {
     let schema = Schema::new(vec![Field::new("c", ArrowType::UInt64, true)]);
     let table = StructType::from_arrow(&schema).unwrap();
     let decimal = PrimitiveType::Decimal {

@@ -5,7 +5,7 @@ fn metadata(name: &str) -> HashMap<String, String> {
 }
 
 #[test]
-fn shapes_have_their_reference_system_and_edges() {
+fn geospatial_types_have_their_reference_system_and_edges() {
     let code = |crs: &str| json!({"crs": crs, "crs_type": "authority_code"});
     for (name, expected) in [
         ("geometry", code("OGC:CRS84")),

@@ -3,7 +3,7 @@ use super::*;
 const DAY: i64 = 86_400_000;
 
 #[test]
-fn intervals_in_milliseconds() {
+fn parses_intervals_as_milliseconds() {
     for (text, expected) in [
         ("interval 1 week", 7 * DAY),
         ("interval 30 days", 30 * DAY),
@@ -26,7 +26,7 @@ fn intervals_in_milliseconds() {
 
 #[test]
 fn invalid_intervals_have_a_reason() {
-    for (text, needle) in [
+    for (text, expected) in [
         ("", "number"),
         ("interval", "number"),
         ("interval 1 month", "months"),
@@ -45,6 +45,6 @@ fn invalid_intervals_have_a_reason() {
         ("604800000", "unit"),
     ] {
         let reason = parse_interval(text).unwrap_err();
-        assert!(reason.contains(needle), "{text}: {reason}");
+        assert!(reason.contains(expected), "{text}: {reason}");
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-fn with(
+fn parse(
     reader: i32,
     writer: i32,
     features: &[&str],
@@ -26,10 +26,10 @@ fn with(
     )
 }
 
-/// The table of properties of the protocol digest, 10.9.
+/// The defaults are those of the protocol and of delta-spark.
 #[test]
-fn defaults() {
-    let (properties, problems) = with(1, 2, &[], &[]).unwrap();
+fn absent_properties_have_defaults() {
+    let (properties, problems) = parse(1, 2, &[], &[]).unwrap();
     let expected = TableProperties {
         deleted_file_retention: 604_800_000,
         log_retention: 2_592_000_000,
@@ -52,7 +52,7 @@ fn defaults() {
 }
 
 #[test]
-fn keys_are_found_without_regard_to_case_and_the_canonical_one_wins() {
+fn keys_are_case_insensitive_and_the_canonical_one_wins() {
     let pairs = [
         ("DELTA.LOGRETENTIONDURATION", "interval 1 day"),
         ("delta.deletedFileRetentionDuration", "interval 2 days"),
@@ -60,7 +60,7 @@ fn keys_are_found_without_regard_to_case_and_the_canonical_one_wins() {
         ("delta.setTransactionRetentionDuration", "36 hours"),
         ("delta.checkpointinterval", "3"),
     ];
-    let (properties, problems) = with(1, 2, &[], &pairs).unwrap();
+    let (properties, problems) = parse(1, 2, &[], &pairs).unwrap();
     assert_eq!(properties.log_retention, 86_400_000);
     assert_eq!(properties.deleted_file_retention, 2 * 86_400_000);
     assert_eq!(properties.set_transaction_retention, Some(129_600_000));
@@ -69,7 +69,7 @@ fn keys_are_found_without_regard_to_case_and_the_canonical_one_wins() {
 }
 
 #[test]
-fn what_does_not_parse_counts_as_its_default_and_is_reported() {
+fn invalid_values_count_as_defaults_and_are_reported() {
     let pairs = [
         ("delta.deletedFileRetentionDuration", "interval 1 month"),
         ("delta.logRetentionDuration", "soon"),
@@ -77,15 +77,15 @@ fn what_does_not_parse_counts_as_its_default_and_is_reported() {
         ("delta.checkpointInterval", "0"),
         ("delta.appendOnly", "yes"),
     ];
-    let (properties, problems) = with(1, 2, &[], &pairs).unwrap();
-    assert_eq!(properties, with(1, 2, &[], &[]).unwrap().0);
+    let (properties, problems) = parse(1, 2, &[], &pairs).unwrap();
+    assert_eq!(properties, parse(1, 2, &[], &[]).unwrap().0);
     let reported: Vec<_> = problems.iter().map(|problem| problem.key).collect();
     assert_eq!(reported, pairs.map(|(key, _)| key));
     assert!(problems[0].to_string().contains("interval 1 month"));
 }
 
 #[test]
-fn switches_count_where_the_protocol_supports_their_feature() {
+fn switches_count_if_the_protocol_supports_their_feature() {
     let pairs = [
         ("delta.appendOnly", "TRUE"),
         ("delta.enableChangeDataCapture", "true"),
@@ -106,11 +106,11 @@ fn switches_count_where_the_protocol_supports_their_feature() {
             properties.row_tracking,
         ]
     };
-    let (old, problems) = with(1, 2, &[], &pairs).unwrap();
+    let (old, problems) = parse(1, 2, &[], &pairs).unwrap();
     assert_eq!(on(&old), [true, false, false, false, false]);
     assert!(problems.is_empty());
     assert_eq!(
-        on(&with(1, 4, &[], &pairs).unwrap().0),
+        on(&parse(1, 4, &[], &pairs).unwrap().0),
         [true, true, false, false, false]
     );
     let features = [
@@ -119,7 +119,7 @@ fn switches_count_where_the_protocol_supports_their_feature() {
         "rowTracking",
         "domainMetadata",
     ];
-    let (new, _) = with(3, 7, &features, &pairs).unwrap();
+    let (new, _) = parse(3, 7, &features, &pairs).unwrap();
     assert_eq!(on(&new), [false, false, true, true, true]);
     assert_eq!(
         new.materialized_row_id_column.as_deref(),
@@ -129,16 +129,16 @@ fn switches_count_where_the_protocol_supports_their_feature() {
 }
 
 #[test]
-fn the_new_name_of_the_change_feed_beats_the_old_one() {
+fn the_new_name_of_the_change_data_feed_wins() {
     let pairs = [
         ("delta.enableChangeDataFeed", "false"),
         ("delta.enableChangeDataCapture", "true"),
     ];
-    assert!(!with(1, 4, &[], &pairs).unwrap().0.change_data_feed);
+    assert!(!parse(1, 4, &[], &pairs).unwrap().0.change_data_feed);
 }
 
 #[test]
-fn enablement_of_timestamps_needs_both_properties() {
+fn in_commit_timestamp_enablement_needs_both_properties() {
     let (version, timestamp) = (
         ("delta.inCommitTimestampEnablementVersion", "4"),
         (
@@ -146,7 +146,7 @@ fn enablement_of_timestamps_needs_both_properties() {
             "1718000003000",
         ),
     );
-    let (both, problems) = with(1, 2, &[], &[version, timestamp]).unwrap();
+    let (both, problems) = parse(1, 2, &[], &[version, timestamp]).unwrap();
     let expected = InCommitTimestampEnablement {
         version: 4,
         timestamp: 1_718_000_003_000,
@@ -154,7 +154,7 @@ fn enablement_of_timestamps_needs_both_properties() {
     assert_eq!(both.in_commit_timestamp_enablement, Some(expected));
     assert!(problems.is_empty());
     for alone in [version, timestamp] {
-        let (properties, problems) = with(1, 2, &[], &[alone]).unwrap();
+        let (properties, problems) = parse(1, 2, &[], &[alone]).unwrap();
         assert_eq!(properties.in_commit_timestamp_enablement, None);
         assert_eq!(problems.len(), 1);
         assert_eq!(problems[0].key, alone.0);
@@ -163,49 +163,42 @@ fn enablement_of_timestamps_needs_both_properties() {
         ("delta.inCommitTimestampEnablementVersion", "-1"),
         timestamp,
     ];
-    assert_eq!(with(1, 2, &[], &negative).unwrap().1.len(), 2);
+    assert_eq!(parse(1, 2, &[], &negative).unwrap().1.len(), 2);
+}
+
+/// Returns the effective mode and the number of problems.
+fn column_mapping_mode(
+    reader: i32,
+    writer: i32,
+    features: &[&str],
+    mode: &str,
+) -> Result<(ColumnMappingMode, usize)> {
+    let pairs = [("delta.columnMapping.mode", mode)];
+    let (properties, problems) = parse(reader, writer, features, &pairs)?;
+    Ok((properties.column_mapping_mode, problems.len()))
 }
 
 #[test]
-fn column_mapping_counts_where_supported_and_must_be_known_there() {
-    let mode = |reader, writer, features: &[&str], mode: &str| {
-        with(
-            reader,
-            writer,
-            features,
-            &[("delta.columnMapping.mode", mode)],
-        )
-        .map(|(properties, problems)| (properties.column_mapping_mode, problems.len()))
+fn column_mapping_modes_count_if_supported() {
+    let mode = |reader, writer, features: &[&str], mode| {
+        column_mapping_mode(reader, writer, features, mode).unwrap()
     };
+    assert_eq!(mode(2, 5, &[], "name"), (ColumnMappingMode::Name, 0));
+    assert_eq!(mode(2, 5, &[], "ID"), (ColumnMappingMode::Id, 0));
+    assert_eq!(mode(2, 5, &[], "none"), (ColumnMappingMode::None, 0));
     assert_eq!(
-        mode(2, 5, &[], "name").unwrap(),
-        (ColumnMappingMode::Name, 0)
-    );
-    assert_eq!(mode(2, 5, &[], "ID").unwrap(), (ColumnMappingMode::Id, 0));
-    assert_eq!(
-        mode(2, 5, &[], "none").unwrap(),
-        (ColumnMappingMode::None, 0)
-    );
-    assert_eq!(
-        mode(3, 7, &["columnMapping"], "id").unwrap(),
+        mode(3, 7, &["columnMapping"], "id"),
         (ColumnMappingMode::Id, 0)
     );
-    assert_eq!(
-        mode(1, 2, &[], "name").unwrap(),
-        (ColumnMappingMode::None, 0)
-    );
-    assert_eq!(
-        mode(1, 2, &[], "sideways").unwrap(),
-        (ColumnMappingMode::None, 1)
-    );
+    assert_eq!(mode(1, 2, &[], "name"), (ColumnMappingMode::None, 0));
+    assert_eq!(mode(1, 2, &[], "sideways"), (ColumnMappingMode::None, 1));
+}
+
+#[test]
+fn rejects_unknown_column_mapping_modes_if_supported() {
     // the protocol and the mode of the conformance case made-error-column-mapping-mode-unknown
-    let error = mode(
-        2,
-        7,
-        &["columnMapping", "invariants", "appendOnly"],
-        "sideways",
-    )
-    .unwrap_err();
+    let features = ["columnMapping", "invariants", "appendOnly"];
+    let error = column_mapping_mode(2, 7, &features, "sideways").unwrap_err();
     assert_eq!(error.code(), "properties.column_mapping_mode");
     assert!(error.to_string().contains("sideways"));
 }

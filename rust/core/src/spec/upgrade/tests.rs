@@ -10,7 +10,7 @@ fn metadata(pairs: &[(&str, &str)]) -> Metadata {
     }
 }
 
-fn old(reader: i32, writer: i32) -> Protocol {
+fn with_versions(reader: i32, writer: i32) -> Protocol {
     Protocol {
         min_reader_version: reader,
         min_writer_version: writer,
@@ -20,14 +20,14 @@ fn old(reader: i32, writer: i32) -> Protocol {
 
 /// The demo of the Spark `Protocol` document.
 #[test]
-fn an_append_only_table_is_reader_one_writer_two() {
+fn append_only_tables_have_versions_1_and_2() {
     let result = Protocol::for_new_table(&metadata(&[("delta.appendOnly", "true")])).unwrap();
-    assert_eq!(result, old(1, 2));
+    assert_eq!(result, with_versions(1, 2));
 }
 
 /// The steps of "Required Minimum Protocol" as the Spark `Protocol` document prints them.
 #[test]
-fn the_ordered_rules() {
+fn required_minimum_applies_the_ordered_rules() {
     let field = |key: &str| Metadata {
         schema_string: format!(
             r#"{{"type":"struct","fields":[{{"name":"c","type":"long","metadata":{{"{key}":"x"}}}}]}}"#
@@ -74,32 +74,34 @@ fn the_ordered_rules() {
         let (protocol, features) = Protocol::required_minimum(&metadata).unwrap();
         assert_eq!(
             (protocol, features.as_slice()),
-            (old(versions.0, versions.1), used)
+            (with_versions(versions.0, versions.1), used)
         );
     }
-    let refused = Protocol::required_minimum(&field("delta.identity.start")).unwrap_err();
-    assert_eq!(refused.code(), "protocol.identity");
-    assert!(
-        refused
-            .message()
-            .starts_with("IDENTITY column is not supported")
-    );
+    let error = Protocol::required_minimum(&field("delta.identity.start")).unwrap_err();
+    assert_eq!(error.code(), "protocol.identity");
+    let expected = "IDENTITY column is not supported";
+    assert!(error.message().starts_with(expected), "{error}");
 }
 
 #[test]
-fn what_cannot_be() {
-    let new = |pairs: &[(&str, &str)]| Protocol::for_new_table(&metadata(pairs)).unwrap_err();
-    assert_eq!(
-        new(&[("delta.minReaderVersion", "9")]).code(),
-        "protocol.version"
-    );
-    assert_eq!(
-        new(&[("delta.feature.x", "supported")]).code(),
-        "protocol.unknown_feature"
-    );
+fn new_tables_cannot_have_unknown_versions_or_features() {
+    for (key, value, code) in [
+        ("delta.minReaderVersion", "9", "protocol.version"),
+        ("delta.feature.x", "supported", "protocol.unknown_feature"),
+    ] {
+        let error = Protocol::for_new_table(&metadata(&[(key, value)])).unwrap_err();
+        assert_eq!(error.code(), code, "{key}");
+    }
+}
+
+#[test]
+fn upgrade_for_rejects_versions_and_manual_features() {
     let versions = metadata(&[("delta.minWriterVersion", "4")]);
     assert_eq!(
-        old(1, 2).upgrade_for(&versions).unwrap_err().code(),
+        with_versions(1, 2)
+            .upgrade_for(&versions)
+            .unwrap_err()
+            .code(),
         "protocol.version_property"
     );
     let ntz = Metadata {
@@ -107,7 +109,7 @@ fn what_cannot_be() {
         ..Metadata::default()
     };
     assert_eq!(
-        old(1, 2).upgrade_for(&ntz).unwrap_err().code(),
+        with_versions(1, 2).upgrade_for(&ntz).unwrap_err().code(),
         "protocol.manual_enablement"
     );
     let ntz = Metadata {
@@ -115,30 +117,34 @@ fn what_cannot_be() {
         ..ntz
     };
     assert!(
-        old(1, 2)
+        with_versions(1, 2)
             .upgrade_for(&ntz)
             .unwrap()
             .is_supported("timestampNtz")
     );
-    let tracked = old(1, 2).with_feature("ROWTRACKING").unwrap();
+}
+
+#[test]
+fn without_feature_rejects_features_that_cannot_be_dropped() {
+    let protocol = with_versions(1, 2).with_feature("ROWTRACKING").unwrap();
     for (name, code) in [
         ("nothing", "protocol.unknown_feature"),
         ("appendOnly", "protocol.not_removable"),
         ("deletionVectors", "protocol.feature_absent"),
         ("domainMetadata", "protocol.feature_required"),
     ] {
-        assert_eq!(tracked.without_feature(name).unwrap_err().code(), code);
+        assert_eq!(protocol.without_feature(name).unwrap_err().code(), code);
     }
 }
 
 #[test]
-fn unknown_features_are_kept_on_their_side() {
-    let strange = Protocol {
+fn merge_keeps_unknown_features_in_their_lists() {
+    let unknown = Protocol {
         reader_features: Some(vec!["both".into()]),
         writer_features: Some(vec!["both".into(), "one".into()]),
-        ..old(3, 7)
+        ..with_versions(3, 7)
     };
-    let merged = strange.merge(&old(1, 2));
+    let merged = unknown.merge(&with_versions(1, 2));
     assert_eq!(
         merged.reader_features.as_deref(),
         Some(&["both".to_owned()][..])
@@ -147,27 +153,23 @@ fn unknown_features_are_kept_on_their_side() {
         merged.writer_features.unwrap(),
         ["appendOnly", "both", "invariants", "one"]
     );
-    assert!(old(1, 2).can_upgrade_to(&strange.merge(&old(1, 2))));
-    assert!(!strange.can_upgrade_to(&old(2, 6)));
+    assert!(with_versions(1, 2).can_upgrade_to(&unknown.merge(&with_versions(1, 2))));
+    assert!(!unknown.can_upgrade_to(&with_versions(2, 6)));
 }
 
-/// Every set of known features becomes a well-formed protocol with exactly those features.
+/// Each pair of known features, with what they require, becomes a well-formed protocol with exactly these
+/// features.
 #[test]
-fn protocols_have_the_features_that_they_are_made_of() {
-    for (first, left) in TABLE_FEATURES.iter().enumerate() {
-        for other in TABLE_FEATURES.iter().skip(first) {
+fn protocols_support_exactly_their_features() {
+    for (index, feature) in TABLE_FEATURES.iter().enumerate() {
+        for other in TABLE_FEATURES.iter().skip(index) {
             let mut set = FeatureSet::default();
-            set.add(left);
+            set.add(feature);
             set.add(other);
             let protocol = set.protocol();
             protocol.check_well_formed().unwrap();
-            assert_eq!(
-                FeatureSet::of(&protocol),
-                set,
-                "{} {}",
-                left.name,
-                other.name
-            );
+            let names = [feature.name, other.name];
+            assert_eq!(FeatureSet::of(&protocol), set, "{names:?}");
         }
     }
 }

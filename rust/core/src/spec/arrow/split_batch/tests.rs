@@ -17,7 +17,7 @@ fn sizes(column: ArrayRef, rows: usize, bytes: u64) -> Vec<usize> {
 }
 
 #[test]
-fn pieces_have_at_most_so_many_rows_and_bytes() {
+fn pieces_have_at_most_the_maximum_rows_and_bytes() {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1; 10]));
     assert_eq!(sizes(numbers.clone(), 4, 1_000), [4, 4, 2]);
     assert_eq!(sizes(numbers.clone(), 100, 60), [5, 5]);
@@ -25,7 +25,7 @@ fn pieces_have_at_most_so_many_rows_and_bytes() {
 }
 
 #[test]
-fn shared_words_count_for_each_row() {
+fn shared_values_count_for_each_row() {
     let word = "x".repeat(1_000);
     let views: ArrayRef = Arc::new(StringViewArray::from(vec![word.as_str(); 4]));
     assert_eq!(sizes(views, 100, 2_100), [2, 2]);
@@ -36,7 +36,7 @@ fn shared_words_count_for_each_row() {
 }
 
 #[test]
-fn slices_count_their_own_part() {
+fn slices_count_only_their_own_values() {
     let list = ListArray::from_iter_primitive::<Int32Type, _, _>([
         Some(vec![Some(1); 100]),
         None,

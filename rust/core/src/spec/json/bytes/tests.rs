@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// A reference implementation: one byte at a time.
-fn end_by_hand(bytes: &[u8]) -> Option<usize> {
+fn reference_end(bytes: &[u8]) -> Option<usize> {
     let (mut depth, mut inside, mut escaped) = (1, false, false);
     for (at, byte) in bytes.iter().enumerate() {
         match byte {
@@ -22,7 +22,7 @@ fn end_by_hand(bytes: &[u8]) -> Option<usize> {
 }
 
 #[test]
-fn ends_across_chunks() {
+fn finds_ends_across_chunks() {
     for filler in 0..200 {
         let text = format!("\"{}\\\"}}\\\\\":[{{}}]}}tail", "x".repeat(filler));
         assert_eq!(
@@ -34,7 +34,7 @@ fn ends_across_chunks() {
 }
 
 /// A reference implementation: one byte at a time.
-fn masks_by_hand(chunk: &[u8; 64]) -> Masks {
+fn reference_masks(chunk: &[u8; 64]) -> Masks {
     let mut masks = Masks {
         quotes: 0,
         slashes: 0,
@@ -52,22 +52,22 @@ fn masks_by_hand(chunk: &[u8; 64]) -> Masks {
 
 proptest! {
     #[test]
-    fn as_by_hand(text in r#"(["\\{}\[\]]|[a-z]{1,20}){0,60}"#) {
-        prop_assert_eq!(end_of_container(text.as_bytes()), end_by_hand(text.as_bytes()));
+    fn ends_equal_those_of_the_reference(text in r#"(["\\{}\[\]]|[a-z]{1,20}){0,60}"#) {
+        prop_assert_eq!(end_of_container(text.as_bytes()), reference_end(text.as_bytes()));
     }
 
     #[test]
-    fn masks_as_by_hand(chunk in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b'{'), Just(b']'), Just(b'"'), Just(b'\\')], 64)) {
+    fn masks_equal_those_of_the_reference(chunk in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b'{'), Just(b']'), Just(b'"'), Just(b'\\')], 64)) {
         let chunk = <&[u8; 64]>::try_from(chunk.as_slice()).unwrap();
-        let (fast, slow) = (Masks::of(chunk), masks_by_hand(chunk));
+        let (masks, expected) = (Masks::of(chunk), reference_masks(chunk));
         prop_assert_eq!(
-            (fast.quotes, fast.slashes, fast.opens, fast.closes),
-            (slow.quotes, slow.slashes, slow.opens, slow.closes)
+            (masks.quotes, masks.slashes, masks.opens, masks.closes),
+            (expected.quotes, expected.slashes, expected.opens, expected.closes)
         );
     }
 
     #[test]
-    fn plain_is_plain(text: String) {
+    fn plain_prefix_ends_before_the_first_special_byte(text: String) {
         let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
         let first = text.bytes().position(|byte| special(&byte)).unwrap_or(text.len());
         let length = plain_prefix(text.as_bytes());

@@ -7,7 +7,7 @@ fn decoded(text: &str) -> String {
 }
 
 #[test]
-fn reads_the_requested_ranges_of_an_object() {
+fn reads_and_skips_values_of_an_object() {
     let mut cursor =
         Cursor::new(r#" {"a": 1, "b":{"x":[1,2,{"y":null}]}, "c":"t\"é\ud83d\ude80", "d":true} "#);
     cursor.begin_object().unwrap();
@@ -36,7 +36,7 @@ fn reads_the_requested_ranges_of_an_object() {
 }
 
 #[test]
-fn half_a_surrogate_pair_is_replaced() {
+fn lone_surrogates_are_replaced() {
     assert_eq!(decoded(r#""a\ud83dz""#), "a\u{FFFD}z");
     assert_eq!(decoded(r#""\ud83d\u0041""#), "\u{FFFD}A");
     assert_eq!(decoded(r#""\udc00""#), "\u{FFFD}");
@@ -52,7 +52,7 @@ fn whole_numbers_may_be_written_as_doubles() {
 
 #[test]
 fn depth_is_bounded() {
-    let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
+    let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
     assert!(Cursor::new(&deep(1_000)).skip().is_ok());
     assert!(Cursor::new(&deep(1_001)).skip().is_err());
     assert!(Cursor::new(&"{\"a\":".repeat(10_000)).skip().is_err());
@@ -71,7 +71,7 @@ fn every_proper_prefix_is_an_error() {
 
 proptest! {
     #[test]
-    fn strings_come_back(text in any::<String>()) {
+    fn decodes_encoded_strings(text in any::<String>()) {
         let json = serde_json::to_string(&text).unwrap();
         prop_assert_eq!(decoded(&json), text);
     }

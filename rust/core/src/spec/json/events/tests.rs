@@ -13,7 +13,7 @@ fn accepts(text: &str) -> bool {
 }
 
 #[test]
-fn accepts_what_serde_accepts() {
+fn accepts_the_same_texts_as_serde() {
     for text in [
         "1",
         " -0.5e+10 ",
@@ -58,7 +58,7 @@ fn accepts_what_serde_accepts() {
 }
 
 #[test]
-fn every_proper_prefix_of_an_object_is_refused() {
+fn every_proper_prefix_is_an_error() {
     let text = r#"{"a":[1,"x\"y",{"b":null}],"c":{"d":false}}"#;
     assert!(accepts(text));
     for end in 0..text.len() {
@@ -67,7 +67,7 @@ fn every_proper_prefix_of_an_object_is_refused() {
 }
 
 #[test]
-fn deep_nesting_is_an_error_with_its_place() {
+fn deep_nesting_is_an_error_at_its_offset() {
     let text = "[".repeat(1_000_000);
     let mut reader = JsonReader::new(&text, 500);
     let error = loop {
@@ -80,7 +80,7 @@ fn deep_nesting_is_an_error_with_its_place() {
 }
 
 #[test]
-fn entries_come_with_their_text() {
+fn for_each_entry_returns_the_text_of_values() {
     let mut seen = Vec::new();
     let fail = |error: JsonError| error.corrupt("x", "y");
     let text = r#" {"a": {"b":[1, 2]} , "n":null, "k\n":"v\"", "z":-1.50} "#;
@@ -104,7 +104,7 @@ fn entries_come_with_their_text() {
 
 proptest! {
     #[test]
-    fn agrees_with_serde_on_any_text(text in r#"[\[\]{}",:0-9eE.+\-a-z\\ ]{0,24}"#) {
+    fn accepts_the_same_random_texts_as_serde(text in r#"[\[\]{}",:0-9eE.+\-a-z\\ ]{0,24}"#) {
         prop_assert_eq!(accepts(&text), serde_json::from_str::<serde_json::Value>(&text).is_ok());
     }
 }

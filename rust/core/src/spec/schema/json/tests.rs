@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn what_is_written_parses_to_the_same_types() {
+fn to_json_is_the_inverse_of_parse() {
     let fields = [
         r#""string""#,
         r#""decimal(10,2)""#,
