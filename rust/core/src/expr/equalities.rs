@@ -112,7 +112,7 @@ fn names_of(expr: &Expr) -> &[Ident] {
     }
 }
 
-/// Collects the sides whose columns an expression uses; returns `false` if one is unknown.
+/// Collects the sides whose columns an expression uses; returns `false` if they cannot all be determined.
 fn sides_of(expr: &Expr, side_of: SideOf<'_>, sides: &mut Vec<Side>) -> bool {
     let mut all = |parts: &[&Expr]| parts.iter().all(|part| sides_of(part, side_of, sides));
     match expr {

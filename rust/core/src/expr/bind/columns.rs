@@ -41,8 +41,8 @@ impl<'a> Columns<'a> {
         for name in &path.0 {
             let Some(inside) = fields else {
                 let message = format!(
-                    "the filter names {path}, but {} is not a struct: filters do not reach into arrays, \
-                     maps and variants",
+                    "the filter has the column {path}, but {} is not a struct: filters cannot use fields within \
+                     arrays, maps and variants",
                     Path(spelled)
                 );
                 return Err(Error::invalid("filter.column", message));
@@ -68,8 +68,8 @@ impl<'a> Columns<'a> {
     }
 
     fn unknown(&self, path: &Path) -> Error {
-        let offer = closest_columns(&path.to_string(), self.schema);
-        let message = format!("the filter has an unknown column {path}: {offer}");
+        let hint = closest_columns(&path.to_string(), self.schema);
+        let message = format!("the filter has an unknown column {path}: {hint}");
         Error::invalid("filter.column", message)
     }
 }
@@ -129,8 +129,7 @@ fn closest(unknown: &str, schema: &StructType) -> Vec<String> {
         .collect()
 }
 
-/// Returns the number of characters to add, remove or replace to turn one text into the other; long texts
-/// are truncated.
+/// Returns the Levenshtein distance of two texts; long texts are truncated.
 fn distance(left: &str, right: &str) -> usize {
     const MAX_CHARACTERS: usize = 64;
     let right: Vec<char> = right.chars().take(MAX_CHARACTERS).collect();

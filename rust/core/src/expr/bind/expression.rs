@@ -46,7 +46,7 @@ impl<'a> ExpressionBinder<'a> {
         Self { scope, now }
     }
 
-    /// Binds an expression. Recurses as deep as the parser.
+    /// Binds an expression.
     #[recursive]
     pub(super) fn value(&mut self, expr: &Expr) -> Result<Typed> {
         match expr {
@@ -95,7 +95,7 @@ impl<'a> ExpressionBinder<'a> {
                 negated,
             } => {
                 let value = self.value(expr)?;
-                negated_if(Typed::within(value, self.values(list)?)?, *negated)
+                negated_if(Typed::in_list(value, self.values(list)?)?, *negated)
             }
             Expr::Like {
                 negated,

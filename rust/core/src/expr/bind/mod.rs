@@ -47,10 +47,10 @@ impl Predicate {
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.column` for an unknown column, with similar names; `filter.literal` for a literal
-    /// that cannot be converted to the column's type; `filter.type` for types that cannot be compared, or
-    /// that are not boolean; `formula.column`, `formula.type`, `formula.unsupported` for computed
-    /// expressions.
+    /// Invalid argument: `filter.column` for an unknown column, with similar names; `filter.literal` for a
+    /// literal that cannot be converted to the column's type; `filter.type` for types that cannot be compared,
+    /// or that are not boolean; for formulas, the errors of [`Formula::bind`]. Unsupported:
+    /// `expression.collation` for a comparison of strings with a collation.
     pub fn bind(&self, schema: &StructType) -> Result<BoundPredicate> {
         let mut binder = Binder {
             columns: Columns::new(schema),
@@ -69,7 +69,8 @@ impl Formula {
     /// # Errors
     ///
     /// Invalid argument: `formula.column`, `formula.type`, `formula.unsupported` with the unsupported
-    /// construct; `formula.value` for a constant that cannot be computed.
+    /// construct; `formula.value` for a constant that cannot be computed. Unsupported:
+    /// `expression.collation` for a comparison of strings with a collation.
     pub fn bind(&self, mut fields: &Fields) -> Result<BoundFormula> {
         let typed = ExpressionBinder::new(&mut fields).value(self.root())?;
         Ok(self.bound(checked(typed)?))
@@ -96,7 +97,7 @@ fn checked(typed: Typed) -> Result<Typed> {
     Ok(typed)
 }
 
-/// Checks an expression as [`checked`], and that it is boolean.
+/// Checks that an expression is boolean, and evaluates it as [`checked`] does.
 fn as_condition(typed: Typed, text: &str) -> Result<Typed> {
     match typed.data_type {
         DataType::Boolean | DataType::Null => checked(typed)?.cast(&DataType::Boolean),
@@ -143,7 +144,7 @@ impl Binder<'_> {
                 let column = self.columns.find(path)?;
                 if list.iter().any(|literal| column.family.casts_for(literal)) {
                     let list = list.iter().map(Typed::literal).collect::<Result<_>>()?;
-                    return Ok(checked(Typed::within(Typed::column(column), list)?)?.node);
+                    return Ok(checked(Typed::in_list(Typed::column(column), list)?)?.node);
                 }
                 membership(&column, list)?
             }
@@ -156,7 +157,7 @@ impl Binder<'_> {
                 match &column.family {
                     Family::Void => return Ok(Node::boolean(None)),
                     Family::Other(_) => {
-                        return Err(kind_error(&column, "LIKE takes a column of strings"));
+                        return Err(filter_type_error(&column, "LIKE takes a column of strings"));
                     }
                     _ => {}
                 }
@@ -198,9 +199,9 @@ impl Binder<'_> {
                 match &column.family {
                     Family::Boolean => Ok(Node::Column(column)),
                     Family::Void => Ok(Node::boolean(None)),
-                    _ => Err(kind_error(
+                    _ => Err(filter_type_error(
                         &column,
-                        "only a boolean column is a condition by itself",
+                        "only a boolean column is a condition",
                     )),
                 }
             }
@@ -208,7 +209,7 @@ impl Binder<'_> {
     }
 }
 
-fn kind_error(column: &BoundColumn, what: &str) -> Error {
+fn filter_type_error(column: &BoundColumn, what: &str) -> Error {
     let message = format!(
         "the column {} has the type {}: {what}",
         column.path.join("."),

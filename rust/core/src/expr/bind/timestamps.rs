@@ -25,8 +25,8 @@ impl Predicate {
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.column`.
-    pub fn clock_times(
+    /// Invalid argument: `filter.column`.
+    pub fn local_times(
         &self,
         schema: &StructType,
         partitions: &[String],
@@ -46,11 +46,11 @@ impl Predicate {
     /// # Arguments
     ///
     /// * `partitions`: the table's partition columns.
-    /// * `timestamps`: microseconds since 1970-01-01T00:00:00 UTC for the results of [`Self::clock_times`].
+    /// * `timestamps`: microseconds since 1970-01-01T00:00:00 UTC for the results of [`Self::local_times`].
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.column`.
+    /// Invalid argument: `filter.column`.
     pub fn with_timestamps(
         &self,
         schema: &StructType,
@@ -166,7 +166,7 @@ impl<'a> TimeZoneConverter<'a> {
         if *family == Family::Timestamp && self.is_partition(path) {
             return Ok(None);
         }
-        let clock = match (family, literal) {
+        let local_time = match (family, literal) {
             (Family::Timestamp, Literal::String(text)) if !has_zone(text) => text.clone(),
             (
                 Family::Timestamp,
@@ -176,7 +176,7 @@ impl<'a> TimeZoneConverter<'a> {
             | (Family::TimestampNtz, Literal::LocalTimestamp(_)) => return Ok(None),
             _ => return Ok(Some(literal.clone())),
         };
-        Ok((self.lookup)(&clock).map(Literal::Timestamp))
+        Ok((self.lookup)(&local_time).map(Literal::Timestamp))
     }
 
     fn is_partition(&self, path: &Path) -> bool {

@@ -63,7 +63,7 @@ impl Typed {
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.literal` for a list.
+    /// Invalid argument: `filter.literal` for a list.
     pub(super) fn literal(literal: &Literal) -> Result<Self> {
         literal
             .array()
@@ -119,15 +119,15 @@ impl Typed {
         }
         let (own, other) = (left.characters(), right.characters());
         let (left, right) = (left.padded_for(other)?, right.padded_for(own)?);
-        let both = match agreed_type(&left.data_type, &right.data_type)? {
+        let common = match agreed_type(&left.data_type, &right.data_type)? {
             DataType::Null => DataType::Boolean,
-            both => both,
+            common => common,
         };
-        if both == DataType::Utf8 {
+        if common == DataType::Utf8 {
             left.check_collation()?;
             right.check_collation()?;
         }
-        let (left, right) = (left.cast(&both)?, right.cast(&both)?);
+        let (left, right) = (left.cast(&common)?, right.cast(&common)?);
         compared(op, &left.empty_value(), &right.empty_value())?;
         let (left, right) = (Box::new(left.node), Box::new(right.node));
         Ok(Self::boolean(Node::Compare(op, left, right)))
@@ -151,8 +151,8 @@ impl Typed {
             _ => Ok(side),
         };
         let (left, right) = (number(left)?, number(right)?);
-        let both = arithmetic.operand_type(&left.data_type, &right.data_type)?;
-        let (left, right) = (left.cast(&both)?, right.cast(&both)?);
+        let common = arithmetic.operand_type(&left.data_type, &right.data_type)?;
+        let (left, right) = (left.cast(&common)?, right.cast(&common)?);
         let values = arithmetic.evaluate(&left.empty_value(), &right.empty_value())?;
         let (left, right) = (Box::new(left.node), Box::new(right.node));
         let node = Node::Arithmetic(arithmetic, left, right);
@@ -168,15 +168,15 @@ impl Typed {
     }
 
     /// Builds `IN`, with all sides in their common type.
-    pub(super) fn within(value: Self, list: Vec<Self>) -> Result<Self> {
+    pub(super) fn in_list(value: Self, list: Vec<Self>) -> Result<Self> {
         if let Some(Ok(node)) = value.among_literals(&list) {
             return Ok(Self::boolean(node));
         }
-        let mut both = value.data_type.clone();
+        let mut common = value.data_type.clone();
         for element in &list {
-            both = agreed_type(&both, &element.data_type)?;
+            common = agreed_type(&common, &element.data_type)?;
         }
-        value.cast(&both)?.with(|value| {
+        value.cast(&common)?.with(|value| {
             let same = |element| Ok(Self::compared(Op::Eq, value.clone(), element)?.node);
             let list = list.into_iter().map(same).collect::<Result<_>>()?;
             Ok(Self::boolean(Node::Or(list)))
@@ -220,7 +220,7 @@ impl Typed {
         Ok(Self::new(Node::Coalesce(parts), data_type))
     }
 
-    /// Builds `CASE`: conditions, and one value more than conditions.
+    /// Builds `CASE` from conditions and their values; the last value is that of `ELSE`.
     pub(super) fn case(conditions: Vec<Self>, values: Vec<Self>) -> Result<Self> {
         let conditions = conditions.into_iter().map(Self::condition);
         let conditions = conditions.collect::<Result<Vec<_>>>()?;
@@ -261,25 +261,29 @@ impl Typed {
 
     /// Casts alternative values to their common type, which is found from the last to the first.
     fn to_common_type(parts: Vec<Self>) -> Result<(Vec<Node>, DataType)> {
-        let mut both = DataType::Null;
+        let mut common = DataType::Null;
         let mut cast: Vec<Self> = Vec::with_capacity(parts.len());
         for part in parts.into_iter().rev() {
-            let agreed = agreed_type(&part.data_type, &both)?;
+            let agreed = agreed_type(&part.data_type, &common)?;
             cast.push(part);
-            if agreed != both {
-                both = agreed;
-                let again = cast.into_iter().map(|part| part.cast(&both));
+            if agreed != common {
+                common = agreed;
+                let again = cast.into_iter().map(|part| part.cast(&common));
                 cast = again.collect::<Result<_>>()?;
             }
         }
         let mut nodes = Vec::with_capacity(cast.len());
         for part in cast.into_iter().rev() {
-            nodes.push(part.cast(&both)?.node);
+            nodes.push(part.cast(&common)?.node);
         }
-        Ok((nodes, both))
+        Ok((nodes, common))
     }
 
-    /// Refuses to compare strings of a column with a collation, or derived from one.
+    /// Refuses a comparison of strings that come from a column with a collation.
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: `expression.collation`.
     pub(super) fn check_collation(&self) -> Result<()> {
         self.collated()
             .map_or(Ok(()), |column| column.check_collation())
@@ -306,8 +310,8 @@ impl Typed {
         }
     }
 
-    /// Pads for a comparison with a column of `char(n)`, whose values are padded with spaces: such a
-    /// column, or a string literal, is padded to the same length.
+    /// Pads a string literal or a `char(n)` column with spaces, for a comparison with a `char(n)` column of
+    /// `characters`; the longer length counts.
     fn padded_for(self, characters: Option<usize>) -> Result<Self> {
         let can_be_padded = matches!(self.node, Node::Constant(_)) || self.characters().is_some();
         let Some(characters) = characters.max(self.characters()) else {

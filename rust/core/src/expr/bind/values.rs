@@ -193,15 +193,15 @@ fn among_integers(value: Decimal) -> LiteralPosition {
     }
 }
 
-fn among_decimals((value, scale): (i128, u8), column: u8) -> LiteralPosition {
-    if scale <= column {
-        return match value.checked_mul(power_of_ten(column - scale)) {
+fn among_decimals((value, scale): (i128, u8), column_scale: u8) -> LiteralPosition {
+    if scale <= column_scale {
+        return match value.checked_mul(power_of_ten(column_scale - scale)) {
             Some(value) => LiteralPosition::At(Form::Decimal, Value::Decimal(value)),
             None if value < 0 => LiteralPosition::Below,
             None => LiteralPosition::Above,
         };
     }
-    let unit = power_of_ten(scale - column);
+    let unit = power_of_ten(scale - column_scale);
     let floor = Value::Decimal(value.div_euclid(unit));
     if value.rem_euclid(unit) == 0 {
         LiteralPosition::At(Form::Decimal, floor)
@@ -221,7 +221,7 @@ fn casts_strings(left: &Family, right: &Family) -> bool {
     (*left == Family::String && is_target(right)) || (is_target(left) && *right == Family::String)
 }
 
-/// Returns the form in which columns of two families are compared.
+/// Returns the form in which columns of two families are compared; `None` if they cannot be.
 fn common_form(left: &Family, right: &Family) -> Option<Form> {
     use Family::{
         Binary, Boolean, Date, Decimal, Double, Float, Integer, String, Timestamp, TimestampNtz,
@@ -238,7 +238,7 @@ fn common_form(left: &Family, right: &Family) -> Option<Form> {
     })
 }
 
-/// Compares two literals: the first one as a row of a column of its type.
+/// Compares two literals, one of them as the value of a column of its type.
 fn compare_literals(left: &Literal, op: Op, right: &Literal) -> Result<Option<bool>> {
     let family = match left {
         Literal::Null if *right == Literal::Null => {

@@ -22,7 +22,7 @@ pub(in crate::expr) enum InList {
     Bytes(Values<Vec<u8>>),
 }
 
-/// Sorted and distinct.
+/// The values of a list, sorted and distinct.
 #[derive(Clone, Debug)]
 pub(in crate::expr) struct Values<T> {
     sorted: Vec<T>,
@@ -116,7 +116,7 @@ impl<T: Ord> Values<T> {
 pub(in crate::expr) struct Membership {
     /// A value within the bounds may be in the list.
     pub(in crate::expr) listed: BooleanBuffer,
-    /// A value within the bounds may be missing in the list.
+    /// A value within the bounds may be missing from the list.
     pub(in crate::expr) unlisted: BooleanBuffer,
 }
 

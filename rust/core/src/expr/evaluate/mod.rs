@@ -38,8 +38,10 @@ impl BoundPredicate {
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.values` if the batch lacks a column, or has it with another type; `formula.value`
-    /// if an expression cannot be evaluated.
+    /// Invalid argument: `filter.values` if the batch lacks a column, or has it with another type; for formulas,
+    /// the errors of [`BoundFormula::evaluate`].
+    ///
+    /// [`BoundFormula::evaluate`]: crate::expr::BoundFormula::evaluate
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         Evaluator::of_batch(batch).condition(&self.root)
     }
@@ -103,7 +105,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns the value for each row. Recurses as deep as the parser.
+    /// Returns the value for each row.
     #[recursive]
     pub(super) fn value(&mut self, node: &Node) -> Result<ArrayRef> {
         match node {
@@ -218,6 +220,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// Joins conditions from left to right; one that can fail is evaluated only on rows that are not decided yet.
+    /// `neutral` is the result without conditions.
     fn fold(
         &mut self,
         parts: &[Node],
@@ -286,7 +290,7 @@ impl<'a> Evaluator<'a> {
         self.merge(masks_and_values, null)
     }
 
-    /// Returns for each row the value of the first mask that is true.
+    /// Returns for each row the value of the first mask that is true, or `otherwise`.
     fn merge(
         &self,
         masks_and_values: Vec<(BooleanArray, ColumnarValue)>,
@@ -307,8 +311,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Evaluates as [`Self::columnar_value`] for the rows selected by the mask; null on the others, on which
-    /// expressions that can fail are not evaluated.
+    /// Evaluates as [`Self::columnar_value`], but an expression that can fail only on the rows selected by the
+    /// mask. The values of the other rows are arbitrary.
     fn columnar_value_on(&mut self, mask: &BooleanArray, node: &Node) -> Result<ColumnarValue> {
         if !node.can_fail() || mask.true_count() == self.rows {
             return self.columnar_value(node);
@@ -398,8 +402,8 @@ fn from_batch(batch: &RecordBatch, column: &BoundColumn) -> Result<ArrayRef> {
     })
 }
 
-/// Returns the nested column with this path: null if one of its structs is null; `None` if there is no such
-/// column.
+/// Returns the nested column with this path, with nulls where one of its structs is null; `None` if there is
+/// no such column.
 pub(crate) fn nested_column(values: &ArrayRef, names: &[String]) -> Result<Option<ArrayRef>> {
     let mut values = values;
     let mut nulls: Option<NullBuffer> = None;

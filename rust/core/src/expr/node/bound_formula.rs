@@ -47,8 +47,9 @@ impl BoundFormula {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `formula.value` for a value that cannot be computed; `filter.values` if the rows
-    /// lack a column.
+    /// Invalid argument: `formula.value` for a value that cannot be computed, `formula.too_large` for more than
+    /// 2 GiB of strings, `formula.unsupported` for a pattern of `date_format`; `filter.values` if the rows lack
+    /// a column.
     pub fn evaluate(&self, rows: &RecordBatch) -> Result<ArrayRef> {
         Evaluator::of_batch(rows).value(&self.root)
     }
@@ -57,7 +58,7 @@ impl BoundFormula {
     ///
     /// # Errors
     ///
-    /// As [`BoundFormula::evaluate`].
+    /// Invalid argument: `formula.value` if it cannot be computed.
     pub(crate) fn constant_value(&self) -> Result<ArrayRef> {
         Evaluator::of_nulls().value(&self.root)
     }
@@ -66,7 +67,7 @@ impl BoundFormula {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `formula.type` if it is not a condition; `formula.value`.
+    /// As [`BoundFormula::evaluate`]; `formula.type` if it is not a condition.
     pub fn evaluate_condition(&self, rows: &RecordBatch) -> Result<BooleanArray> {
         let values = cast_value(&self.evaluate(rows)?, &DataType::Boolean)?;
         let booleans = values.as_boolean_opt().cloned();

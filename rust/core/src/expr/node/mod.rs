@@ -68,7 +68,7 @@ pub(super) enum Node {
     Cast {
         value: Box<Node>,
         data_type: DataType,
-        /// True if all values of the source type are values of the target type.
+        /// True if the cast cannot fail.
         always_fits: bool,
     },
     /// The value of the first branch whose condition is true. All values have one type.
@@ -142,7 +142,7 @@ impl Node {
         Self::Not(Box::new(self))
     }
 
-    /// Returns `true` if it is a condition whatever its parts are.
+    /// Returns `true` for conditions that bounds may decide, other than columns and constants.
     pub(super) fn is_condition(&self) -> bool {
         matches!(
             self,

@@ -154,7 +154,7 @@ impl Predicate {
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.too_long`.
+    /// Invalid argument: `filter.too_long`.
     pub(crate) fn any(parts: Vec<Self>) -> Result<Self> {
         Self {
             root: Expr::any(parts.into_iter().map(|part| part.root).collect()),

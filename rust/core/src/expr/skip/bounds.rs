@@ -23,9 +23,9 @@ pub trait ColumnBounds {
 /// Bounds of one column: each array has a row for each unit, and a null if the bound is unknown.
 ///
 /// Bounds need not be tight: no value has to equal them, and they remain valid when rows are deleted. Delta
-/// statistics truncate timestamps to milliseconds, downwards: callers add one millisecond to such a
-/// maximum. Truncated strings are valid minima, and valid maxima if a character is appended that is greater
-/// than what was cut off.
+/// statistics truncate timestamps to milliseconds, downwards: callers add one millisecond to the maximum.
+/// Truncated strings are valid minima, and valid maxima with an additional character that is greater than the
+/// next one of the string.
 #[derive(Clone, Debug, Default)]
 pub struct Bounds {
     /// Less than or equal to every value that is not null; of the column's type. `NaN` counts as unknown,

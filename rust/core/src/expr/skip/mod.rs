@@ -34,7 +34,7 @@ impl BoundPredicate {
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.bounds` if the arrays of `bounds` do not have a row for each unit; `filter.values`
+    /// Invalid argument: `filter.bounds` if the arrays of `bounds` do not have a row for each unit; `filter.values`
     /// if their type is not the column's; the errors of `bounds`.
     pub fn may_match(&self, bounds: &dyn ColumnBounds) -> Result<BooleanBuffer> {
         let mut units = Units {
@@ -272,8 +272,8 @@ impl Units<'_> {
         Ok(left.results(&is_true, &is_false))
     }
 
-    /// Returns whether a comparison can be true, and whether it can be false, of values in a range with
-    /// values from `low` to `high`.
+    /// Compares values in a range with values from `low` to `high`: returns the units where the comparison can
+    /// be true, and those where it can be false.
     fn compare(
         &self,
         order: Order,
@@ -388,15 +388,14 @@ impl Units<'_> {
         }
         let (has_values, has_nulls) = self.presence(column)?;
         let bounds = self.bounds_of(column)?;
-        let floats = column.data_type.is_floating();
-        let nan = floats && !bounds.covers_nan;
+        let nan = column.data_type.is_floating() && !bounds.covers_nan;
         let convert = |values: ArrayRef| -> Result<ArrayRef> {
             let values = form.of(&values, column)?;
             if !nan {
                 return Ok(values);
             }
-            let is_nan = as_integers(&values)?;
-            let is_nan = cmp::eq(is_nan, &Int64Array::new_scalar(NAN_KEY)).map_err(failed)?;
+            let nan_key = Int64Array::new_scalar(NAN_KEY);
+            let is_nan = cmp::eq(as_integers(&values)?, &nan_key).map_err(failed)?;
             nullif(&values, &is_nan).map_err(failed)
         };
         let mut min = bounds.min.map(convert).transpose()?;
@@ -425,8 +424,8 @@ fn datum(values: &Option<ArrayRef>) -> Option<&dyn Datum> {
     values.as_ref().map(|values| values as &dyn Datum)
 }
 
-/// Returns an upper bound of strings padded with spaces, from one of the strings themselves: characters
-/// that sort before the space do not bound shorter strings. Lower bounds remain valid.
+/// Converts maxima of stored strings to maxima of the same strings padded with spaces; null if unknown: `a`
+/// with spaces is greater than the maximum `a\t`. Minima need no conversion.
 fn padded_max(max: &ArrayRef, characters: usize) -> Result<ArrayRef> {
     let strings = cast(max, &DataType::Utf8).map_err(failed)?;
     let plain = |text: &str| text.chars().all(|character| character >= ' ');

@@ -59,7 +59,7 @@ impl Units<'_> {
         }
     }
 
-    /// Returns the units whose rows all have the same value of a column, and that value; `None` if unknown.
+    /// Returns the units whose rows all have the same value of a column, and these values; `None` if unknown.
     fn single_values(
         &mut self,
         column: &Arc<BoundColumn>,

@@ -89,7 +89,7 @@ impl Printer {
             _ => None,
         };
         let excerpt = || clipped(&function.name.to_string());
-        let Some(name) = name.filter(|name| functions::is_pure(name)) else {
+        let Some(name) = name.filter(|name| functions::is_allowed(name)) else {
             return Err(CannotPrint(format!("calls the function {}", excerpt())));
         };
         let is_plain = !function.uses_odbc_syntax
@@ -110,7 +110,7 @@ impl Printer {
             }
             _ => {
                 return Err(CannotPrint(format!(
-                    "calls {} with more than arguments",
+                    "calls {} with DISTINCT, OVER or another clause",
                     excerpt()
                 )));
             }

@@ -1,11 +1,11 @@
 //! Functions of Spark that expressions of a table may call.
 //!
-//! Each is deterministic or returns the current time, and depends on nothing else: no files, no classes, no
-//! environment, no session, no other rows. XML functions are excluded, as their readers may open files
-//! named in the text; so are functions that return the user, such as `current_user`.
+//! Each depends only on its arguments, the current time and the session's settings, such as the time zone: not
+//! on files, classes, the environment or other rows. XML functions are excluded, as their readers may open
+//! files named in the text; so are functions that return the user, such as `current_user`.
 
 /// Sorted by name.
-const DETERMINISTIC: [&str; 342] = [
+pub(super) const ALLOWED: [&str; 342] = [
     "abs",
     "acos",
     "acosh",
@@ -351,7 +351,7 @@ const DETERMINISTIC: [&str; 342] = [
 ];
 
 /// Sorted by name.
-const UNITS: [&str; 11] = [
+pub(super) const UNITS: [&str; 11] = [
     "DAY",
     "DAYOFYEAR",
     "HOUR",
@@ -366,9 +366,8 @@ const UNITS: [&str; 11] = [
 ];
 
 /// Returns `true` if the function of this name in lower case may be called.
-pub(super) fn is_pure(name: &str) -> bool {
-    DETERMINISTIC.binary_search(&name).is_ok()
-        || (takes_unit(name) && name.starts_with("timestamp"))
+pub(super) fn is_allowed(name: &str) -> bool {
+    ALLOWED.binary_search(&name).is_ok() || (takes_unit(name) && name.starts_with("timestamp"))
 }
 
 /// Returns `true` if the first of three arguments may be a unit of time.

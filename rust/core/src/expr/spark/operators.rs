@@ -155,7 +155,7 @@ impl Printer {
                 clipped(&op.to_string())
             )));
         };
-        let joins = matches!(op, Op::And | Op::Or);
+        let is_logical = matches!(op, Op::And | Op::Or);
         self.sql.push('(');
         // long sums and conjunctions nest to the left: their parentheses would be too deep for Spark
         let mut chain = vec![(written, right)];
@@ -171,7 +171,11 @@ impl Printer {
             chain.push((written, right));
             first = left;
         }
-        let print = if joins { Self::value } else { Self::operand };
+        let print = if is_logical {
+            Self::value
+        } else {
+            Self::operand
+        };
         print(self, first)?;
         for (written, right) in chain.into_iter().rev() {
             self.text(" ");

@@ -54,7 +54,11 @@ const RESERVED: [&str; 38] = [
 ];
 
 impl Predicate {
-    /// Refuses a predicate that would not parse from its own text.
+    /// Refuses a predicate whose text would be too long to be parsed.
+    ///
+    /// # Errors
+    ///
+    /// Invalid argument: `filter.too_long`.
     pub(in crate::expr) fn checked(self) -> Result<Self> {
         if text_length(&self) > predicate::MAX_TEXT {
             return Err(predicate::too_long());
@@ -75,7 +79,7 @@ impl fmt::Debug for Predicate {
     }
 }
 
-/// The precedence of a condition; it is put in parentheses in a position of a higher one.
+/// The precedence of a condition. It is printed in parentheses where a higher precedence is required.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
     Or,

@@ -59,7 +59,7 @@ pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
 /// the quote and the value of each literal that is not raw.
 fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str)) -> Option<()> {
     let mut characters = sql.chars().peekable();
-    // the end of a literal after which only spaces have come: the next literal continues it
+    // the end of a literal that is followed only by spaces and comments: the next literal continues it
     let mut ended = None;
     let mut before = ' ';
     while let Some(character) = characters.next() {
@@ -103,7 +103,6 @@ fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str))
                 written.push(other);
             }
         }
-        // a raw literal ends a word, too
         before = if is_raw { '\'' } else { character };
     }
     Some(())
@@ -157,7 +156,7 @@ fn literal(characters: &mut Peekable<Chars<'_>>, quote: char, is_raw: bool) -> O
     }
 }
 
-/// Parses the character after a backslash.
+/// Decodes an escape sequence after its backslash; `None` if the text ends there.
 fn escape(characters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()> {
     let character = characters.next()?;
     match character {
@@ -187,7 +186,7 @@ fn escape(characters: &mut Peekable<Chars<'_>>, text: &mut String) -> Option<()>
     Some(())
 }
 
-/// Parses a number of digits; consumes nothing if there are fewer.
+/// Parses `count` digits; consumes nothing if there are fewer.
 fn digits(characters: &mut Peekable<Chars<'_>>, count: usize, radix: u32) -> Option<u32> {
     let mut ahead = characters.clone();
     let mut code: u32 = 0;

@@ -19,8 +19,9 @@ impl Predicate {
     ///
     /// # Errors
     ///
-    /// Invalid: `filter.empty` for no tuples, `filter.operator` for an unknown operator, `filter.literal`
-    /// for a value that the operator does not support, `filter.too_long`.
+    /// Invalid argument: `filter.empty` for no tuples, `filter.syntax` for a malformed path of a column,
+    /// `filter.operator` for an unknown operator, `filter.literal` for a value that the operator does not
+    /// support, `filter.too_long`.
     pub fn from_dnf(dnf: Vec<Vec<(String, String, Literal)>>) -> Result<Self> {
         if dnf.is_empty() || dnf.iter().any(Vec::is_empty) {
             return Err(Error::invalid(

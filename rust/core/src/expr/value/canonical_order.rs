@@ -2,7 +2,8 @@
 //!
 //! Integers, dates, timestamps and booleans become 64-bit integers; floating-point numbers become integers
 //! of the same order, with one zero and one `NaN`, which is greater than all others; strings become their
-//! bytes. Every form preserves the order of values, so that it can be used for bounds, too.
+//! bytes; decimals remain decimals. Every form preserves the order of values, so that it can be used for
+//! bounds, too.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ use crate::spec::interval::MICROS_PER_DAY;
 pub(in crate::expr) enum Form {
     /// 64-bit integers.
     Integer,
-    /// Any number as a floating-point number, as the integer of [`key`].
+    /// Any number as a `DOUBLE`, represented by the integer of [`key`].
     Float,
     /// Decimals, unchanged.
     Decimal,
@@ -104,7 +105,10 @@ fn integers(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
 }
 
 fn unordered(values: &ArrayRef) -> Error {
-    let message = format!("values of type {} have no order here", values.data_type());
+    let message = format!(
+        "the filter cannot be applied to values of type {}",
+        values.data_type()
+    );
     Error::invalid("filter.values", message)
 }
 

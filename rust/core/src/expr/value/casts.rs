@@ -7,7 +7,7 @@ use arrow_schema::TimeUnit;
 use crate::expr::value::literal::Decimal;
 use crate::spec::values::{self, ExcessDigits};
 
-/// Parses an integer: a sign and digits.
+/// Parses an integer: an optional sign and digits.
 pub(in crate::expr) fn integer(text: &str) -> Option<i64> {
     trimmed(text).parse().ok()
 }
@@ -35,14 +35,14 @@ pub(in crate::expr) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Parses the unscaled value of a decimal number of this type, rounded half up.
+/// Parses a decimal number, and rounds it half up to this scale; `None` if it exceeds the precision.
 pub(in crate::expr) fn decimal(text: &str, precision: u8, scale: u8) -> Option<Decimal> {
     let value = Decimal::with_scale(trimmed(text), scale, ExcessDigits::Round)?;
     let limit = 10_u128.checked_pow(u32::from(precision))?;
     (value.unscaled().unsigned_abs() < limit).then_some(value)
 }
 
-/// Parses a date as Spark's cast: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; a full date may be followed
+/// Parses a date as Spark's cast does: `2026-01-31`, `2026-1-31`, `2026-01`, `2026`; a full date may be followed
 /// by `T` or a space and any text.
 pub(in crate::expr) fn date(text: &str) -> Option<i32> {
     let text = text.trim();
@@ -55,13 +55,13 @@ pub(in crate::expr) fn date(text: &str) -> Option<i32> {
     is_whole.then(|| values::date(&padded(day))).flatten()
 }
 
-/// Parses a timestamp as Spark's cast, in microseconds: a date, and after `T` or a space a time whose
-/// fields may have one digit.
+/// Parses a timestamp as Spark's cast does: a date and, after `T` or a space, a time whose fields may have one
+/// digit. Returns microseconds since the epoch; with `utc`, an offset from UTC is applied.
 pub(in crate::expr) fn timestamp(text: &str, utc: bool) -> Option<i64> {
     values::timestamp(&padded(text), TimeUnit::Microsecond, utc)
 }
 
-/// Pads the fields of a date and a time to two digits, as in the log.
+/// Adds the missing month and day, and pads all fields to two digits, as in the log.
 fn padded(text: &str) -> String {
     let text = text.trim();
     let unsigned = text.trim_start_matches(['+', '-']);

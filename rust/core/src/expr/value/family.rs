@@ -84,7 +84,7 @@ impl Family {
         }
     }
 
-    /// Returns `true` if strings are cast row by row for a comparison with this value.
+    /// Returns `true` for strings that are cast row by row for a comparison with this literal.
     pub(in crate::expr) fn casts_for(&self, literal: &Literal) -> bool {
         let text = matches!(
             literal,

@@ -37,7 +37,7 @@ const fn canonical_nan_f32(value: f32) -> f32 {
 ///
 /// # Errors
 ///
-/// For a type that cannot be rebuilt.
+/// Arrow's, for data that is not valid for its type.
 pub(crate) fn normalized(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match column.data_type() {
         DataType::Float32 | DataType::Float64 => {

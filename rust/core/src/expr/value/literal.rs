@@ -142,7 +142,7 @@ impl Literal {
     ///
     /// # Errors
     ///
-    /// `filter.literal` if the text is not a number, or has more than 38 digits.
+    /// Invalid argument: `filter.literal` if the text is not a number, or has more than 38 digits.
     pub fn number(text: &str) -> Result<Self> {
         let text = text.trim();
         if let Ok(value) = text.parse() {
@@ -155,7 +155,7 @@ impl Literal {
     ///
     /// # Errors
     ///
-    /// `filter.literal` if the text is not a number, or has more than 38 digits.
+    /// Invalid argument: `filter.literal` if the text is not a number, or has more than 38 digits.
     pub fn decimal(text: &str) -> Result<Self> {
         Decimal::parse(text.trim())
             .map(Self::Decimal)

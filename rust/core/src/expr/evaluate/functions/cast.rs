@@ -7,9 +7,9 @@ use arrow_array::types::{
     Float32Type, Float64Type, TimestampMicrosecondType, TimestampNanosecondType,
 };
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
-    new_null_array,
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, Date32Array, Decimal128Array, Float32Array,
+    Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, PrimitiveArray, StringArray,
+    TimestampMicrosecondArray, new_null_array,
 };
 use arrow_schema::{DataType, TimeUnit};
 use chrono::DateTime;
@@ -28,7 +28,8 @@ const MICROS: TimeUnit = TimeUnit::Microsecond;
 ///
 /// # Errors
 ///
-/// Invalid argument: `formula.value` for a value that does not fit, `formula.type`.
+/// Invalid argument: `formula.value` for a value that does not fit, `formula.too_large` for more than 2 GiB of
+/// strings; `formula.type` or `formula.unsupported` for types without a cast.
 pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     let source = values.data_type();
     if source == target {
@@ -54,22 +55,17 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
         }
         (DataType::Utf8, _) => parse_strings(values, target),
         (DataType::Float32, DataType::Utf8) => {
-            let numbers = values.as_primitive::<Float32Type>().iter();
-            let strings = numbers.map(|number| number.map(format_float));
-            Ok(Arc::new(strings.collect::<StringArray>()))
+            let numbers = values.as_primitive::<Float32Type>();
+            Ok(format_each(numbers, |number| Some(format_float(number))))
         }
         (DataType::Float64, DataType::Utf8) => {
-            let numbers = values.as_primitive::<Float64Type>().iter();
-            let strings = numbers.map(|number| number.map(format_float));
-            Ok(Arc::new(strings.collect::<StringArray>()))
+            let numbers = values.as_primitive::<Float64Type>();
+            Ok(format_each(numbers, |number| Some(format_float(number))))
         }
         (DataType::Timestamp(..), DataType::Utf8) => {
             let micros = arrow_cast(values, &DataType::Timestamp(MICROS, None))?;
             let micros = micros.as_primitive::<TimestampMicrosecondType>();
-            let strings = micros
-                .iter()
-                .map(|number| number.and_then(format_timestamp));
-            Ok(Arc::new(strings.collect::<StringArray>()))
+            Ok(format_each(micros, format_timestamp))
         }
         (DataType::Boolean, DataType::Timestamp(..) | DataType::Date32)
         | (DataType::Timestamp(..) | DataType::Date32, DataType::Boolean) => {
@@ -77,6 +73,15 @@ pub(crate) fn cast_value(values: &ArrayRef, target: &DataType) -> Result<ArrayRe
         }
         _ => arrow_cast(values, target),
     }
+}
+
+/// Formats values as strings; those without a text become null.
+fn format_each<T: ArrowPrimitiveType>(
+    values: &PrimitiveArray<T>,
+    format: impl Fn(T::Native) -> Option<String>,
+) -> ArrayRef {
+    let strings = values.iter().map(|value| value.and_then(&format));
+    Arc::new(strings.collect::<StringArray>())
 }
 
 /// Parses strings.

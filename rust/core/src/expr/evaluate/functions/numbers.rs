@@ -8,7 +8,7 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{ArrayRef, BooleanArray, Int32Array};
 use arrow_schema::DataType;
 
-use super::cast::cast_value;
+use super::cast::{cast_value, sql_name};
 use super::columnar_value::ColumnarValue;
 use super::operators::{compared, if_else, is_true};
 use super::{failed, type_error, unsupported};
@@ -25,7 +25,7 @@ pub(super) fn negate(values: &ArrayRef) -> Result<ArrayRef> {
     if !values.data_type().is_numeric() {
         return Err(unsupported(&format!(
             "the operator - on values of the type {}",
-            values.data_type()
+            sql_name(values.data_type())
         )));
     }
     let negated = arrow_arith::numeric::neg(values).map_err(failed)?;
@@ -49,7 +49,10 @@ pub(super) fn abs(values: &ArrayRef) -> Result<ArrayRef> {
 pub(super) fn isnan(values: &ArrayRef) -> Result<ArrayRef> {
     let kind = values.data_type();
     if !kind.is_numeric() && !matches!(kind, DataType::Null | DataType::Utf8) {
-        return Err(type_error(&format!("isnan takes a number, not {kind}")));
+        return Err(type_error(&format!(
+            "isnan takes a number, not a {}",
+            sql_name(kind)
+        )));
     }
     let numbers = cast_value(values, &DataType::Float64)?;
     let numbers = numbers.as_primitive::<Float64Type>().iter();
@@ -85,6 +88,9 @@ pub(super) fn floor_or_ceil(values: &ArrayRef, rounding: fn(f64) -> f64) -> Resu
             Ok(Arc::new(rounded))
         }
         kind if kind.is_integer() => cast_value(values, &DataType::Int64),
-        kind => Err(unsupported(&format!("rounding values of the type {kind}"))),
+        kind => Err(unsupported(&format!(
+            "rounding values of the type {}",
+            sql_name(kind)
+        ))),
     }
 }

@@ -96,7 +96,7 @@ pub(in crate::expr) fn agreed_type(left: &DataType, right: &DataType) -> Result<
     })
 }
 
-/// Returns `true` if every value of one type is a value of the other.
+/// Returns `true` if a cast from one type to the other cannot fail.
 pub(in crate::expr) fn always_fits(from: &DataType, to: &DataType) -> bool {
     use DataType as T;
     match (from, to) {
@@ -180,7 +180,7 @@ impl Arithmetic {
         })
     }
 
-    /// Returns `true` if the right side is evaluated first.
+    /// Returns `true` for divisions, whose right side is evaluated first.
     pub(in crate::expr) fn divides(self) -> bool {
         matches!(self, Self::Divide | Self::IntegerDivide | Self::Modulo)
     }
@@ -201,7 +201,7 @@ impl Arithmetic {
             }
             (Self::Divide, _) => DataType::Float64,
             (Self::IntegerDivide, _) => DataType::Int64,
-            (_, both) => both,
+            (_, common) => common,
         })
     }
 

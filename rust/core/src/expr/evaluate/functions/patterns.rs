@@ -1,7 +1,7 @@
 //! Translates regular expressions of Java, for `RLIKE`, to those of Rust.
 //!
-//! The two languages share most of their syntax, but it differs in meaning: `\d` matches ten digits in
-//! Java, `$` also matches before a final line break, `.` matches no line break. Constructs without an
+//! The two languages share most of their syntax, but it differs in meaning: in Java, `\d` matches only ASCII
+//! digits, `$` also matches before a final line break, `.` matches no kind of line break. Constructs without an
 //! equivalent, or whose meaning depends on the version of Java, are refused by name, and so are lookaround
 //! and back references, which Rust's engine does not support.
 
@@ -220,7 +220,7 @@ fn character(literal: &Literal) -> Result<char, String> {
     match literal.kind {
         LiteralKind::Special(SpecialLiteralKind::VerticalTab) => refused(r"\v"),
         LiteralKind::HexFixed(_) | LiteralKind::HexBrace(_) if literal.c > '\u{ffff}' => {
-            refused("a letter by its number beyond FFFF")
+            refused("the code of a character beyond U+FFFF")
         }
         _ => Ok(literal.c),
     }

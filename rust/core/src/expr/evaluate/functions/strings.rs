@@ -66,7 +66,7 @@ pub(super) fn concat(values: &[ArrayRef]) -> Result<ArrayRef> {
         let parts = || columns.iter().map(|column| column.value(row));
         let added: usize = parts().map(str::len).sum();
         if joined.values_slice().len() + added > i32::MAX as usize {
-            return Err(too_large()); // before the text is there
+            return Err(too_large()); // before the strings are copied
         }
         for part in parts() {
             joined.write_str(part).map_err(|_| too_large())?;

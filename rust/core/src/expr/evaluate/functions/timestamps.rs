@@ -11,7 +11,7 @@ use arrow_array::{
 use arrow_schema::{DataType, TimeUnit};
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 
-use super::cast::cast_value;
+use super::cast::{cast_value, sql_name};
 use super::{failed, type_error, unsupported};
 use crate::error::{Error, Result};
 use crate::spec::interval::MICROS_PER_DAY;
@@ -94,7 +94,12 @@ fn add_counts(
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Null => {
             cast_value(counts, &DataType::Int32)?
         }
-        other => return Err(type_error(&format!("{unit} are an INT, not {other}"))),
+        other => {
+            let found = sql_name(other);
+            return Err(type_error(&format!(
+                "the number of {unit} must be an INT, not a {found}"
+            )));
+        }
     };
     let values = cast_value(values, &DataType::Date32)?;
     let days = values.as_primitive::<Date32Type>().iter();
@@ -290,5 +295,5 @@ fn micros_of(time: NaiveDateTime) -> i64 {
 }
 
 pub(in crate::expr) fn out_of_range() -> Error {
-    Error::invalid("formula.value", "a timestamp is out of range")
+    Error::invalid("formula.value", "a date or timestamp is out of range")
 }

@@ -75,7 +75,7 @@ impl Simplifier {
                 expr,
                 list,
                 negated,
-            } => Ok(Some(known!(self.within(expr, list)?).negated_if(*negated))),
+            } => Ok(Some(known!(self.in_list(expr, list)?).negated_if(*negated))),
             Sql::Between {
                 expr,
                 negated,
@@ -129,7 +129,7 @@ impl Simplifier {
         Ok(Some(Expr::Compare(left, op, right)))
     }
 
-    fn within(&self, expr: &ast::Expr, list: &[ast::Expr]) -> Simplified<Expr> {
+    fn in_list(&self, expr: &ast::Expr, list: &[ast::Expr]) -> Simplified<Expr> {
         let column = known!(self.column(expr)?);
         let (mut literals, mut parts) = (Vec::with_capacity(list.len()), Vec::new());
         for element in list {
@@ -189,6 +189,10 @@ impl Simplifier {
         });
         let arguments = known!(arguments.collect::<Option<Vec<_>>>());
         let name = function.name.to_string().to_ascii_lowercase();
+        let takes = |arguments| {
+            let what = format!("{name} takes {arguments}");
+            Err(ParseError::Syntax(self.start, what))
+        };
         match (name.as_str(), arguments.as_slice()) {
             ("isnull", [value]) => self.boxed(value, Expr::IsNull, false),
             ("isnotnull", [value]) => self.boxed(value, Expr::IsNull, true),
@@ -209,10 +213,8 @@ impl Simplifier {
                     _ => None,
                 })
             }
-            ("isnull" | "isnotnull" | "isnan" | "startswith" | "starts_with", _) => {
-                let what = format!("{name} takes other arguments");
-                Err(ParseError::Syntax(self.start, what))
-            }
+            ("isnull" | "isnotnull" | "isnan", _) => takes("one argument"),
+            ("startswith" | "starts_with", _) => takes("two arguments"),
             _ => Ok(None),
         }
     }
@@ -305,7 +307,7 @@ impl Simplifier {
             Value::Number(..) => return self.number(value, sign, None),
             Value::HexStringLiteral(digits) => {
                 if string_literals::is_number(value, digits) {
-                    let what = "numbers by 0x".to_owned();
+                    let what = "hexadecimal numbers".to_owned();
                     return Err(ParseError::Unsupported(value.span.start, what));
                 }
                 Literal::Binary(string_literals::bytes(digits).ok_or_else(|| {

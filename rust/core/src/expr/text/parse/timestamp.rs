@@ -1,4 +1,4 @@
-//! Replaces the calls of the current time in a filter by a literal.
+//! Replaces the functions of the current time in a filter by literals.
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ impl Predicate {
     }
 }
 
-/// Replaces the calls of the current time in a text by literals.
+/// Replaces the functions of the current time in a text by literals.
 fn freeze_current_time(tokens: &Tokens<'_>, timestamp: i64) -> String {
     let (mut written, mut from, mut number) = (String::new(), 0, 0);
     while *tokens.get(number) != Token::EOF {
@@ -42,7 +42,8 @@ fn freeze_current_time(tokens: &Tokens<'_>, timestamp: i64) -> String {
     written
 }
 
-/// Returns the literal for a call of the current time that begins at this token, and the index after it.
+/// Returns the literal for a function of the current time whose call begins at this token, and the index of
+/// the token after the call.
 fn current_time_literal(
     tokens: &Tokens<'_>,
     number: usize,

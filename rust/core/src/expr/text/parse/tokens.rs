@@ -161,7 +161,7 @@ impl ParseError {
         };
         Error::invalid(
             "formula.syntax",
-            format!("this is not an expression of SQL: {what}"),
+            format!("this is not an SQL expression: {what}"),
         )
     }
 }
@@ -307,10 +307,7 @@ impl<'a> Tokens<'a> {
             Token::EOF => Ok(root),
             token => Err(ParseError::Syntax(
                 next.span.start,
-                format!(
-                    "expected AND, OR or the end of the filter, found {}",
-                    display(&token)
-                ),
+                format!("expected AND, OR or the end, found {}", display(&token)),
             )),
         }
     }
@@ -383,7 +380,7 @@ fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         {
             before.token = Token::make_word("TIMESTAMP", None);
         }
-        let named = match (&token.token, rewritten.last()) {
+        let type_tokens = match (&token.token, rewritten.last()) {
             (Token::Word(word), Some(number)) if number.span.end == token.span.start => {
                 match &number.token {
                     Token::Number(digits, false) => suffix_type(digits, &word.value),
@@ -392,15 +389,16 @@ fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
             }
             _ => None,
         };
-        let (Some(name), Some(number)) = (&named, rewritten.last().cloned()) else {
+        let Some((type_tokens, number)) =
+            type_tokens.and_then(|type_tokens| Some((type_tokens, rewritten.pop()?)))
+        else {
             rewritten.push(token);
             continue;
         };
-        rewritten.pop();
         let span = token.span.union(&number.span);
         let word = |text: &str| Token::make_word(text, None);
         let mut cast = vec![word("CAST"), Token::LParen, number.token, word("AS")];
-        cast.extend_from_slice(name);
+        cast.extend(type_tokens);
         cast.push(Token::RParen);
         let cast = cast.into_iter();
         rewritten.extend(cast.map(|token| TokenWithSpan { token, span }));
@@ -408,7 +406,7 @@ fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     rewritten
 }
 
-/// Returns the type of a number by its suffix.
+/// Returns the tokens of the type that a suffix gives to a number.
 fn suffix_type(digits: &str, suffix: &str) -> Option<Vec<Token>> {
     let name = match suffix.to_ascii_uppercase().as_str() {
         "D" => "DOUBLE",
