@@ -67,7 +67,7 @@ impl Metadata {
 pub struct Format {
     /// Always `parquet` in practice.
     pub provider: String,
-    /// Nothing in practice.
+    /// Empty in practice.
     pub options: BTreeMap<String, String>,
 }
 
@@ -102,7 +102,7 @@ pub struct Protocol {
 pub struct SetTransaction {
     /// The application.
     pub app_id: String,
-    /// Its own version number.
+    /// The application's own version number.
     pub version: i64,
     /// Milliseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,6 @@
 //! The table's schema in Arrow: logical names, plain types, no views.
 //!
-//! Nullability follows the schema; field metadata is kept as strings; other values are in JSON.
+//! Nullability follows the schema; values of field metadata that are not strings become JSON text.
 //! Variants are structs of `metadata` and `value`, geometries are WKB in binary columns marked by metadata.
 //!
 //! Protocol: "Schema Serialization Format", "Primitive Types".
@@ -87,17 +87,17 @@ impl DataType {
     }
 }
 
-/// Replaces parts of a type, at any depth, for which `other` returns a type.
+/// Replaces parts of a type, at any depth, for which `replacement` returns a type.
 pub(crate) fn replace_types(
     data_type: &ArrowType,
-    other: &dyn Fn(&ArrowType) -> Option<ArrowType>,
+    replacement: &dyn Fn(&ArrowType) -> Option<ArrowType>,
 ) -> ArrowType {
     let field = |field: &FieldRef| {
-        let data_type = replace_types(field.data_type(), other);
+        let data_type = replace_types(field.data_type(), replacement);
         Arc::new(Field::clone(field).with_data_type(data_type))
     };
-    if let Some(other) = other(data_type) {
-        return other;
+    if let Some(replaced) = replacement(data_type) {
+        return replaced;
     }
     match data_type {
         ArrowType::Struct(fields) => ArrowType::Struct(fields.iter().map(field).collect()),

@@ -1,4 +1,5 @@
-//! Paths of columns as text: names separated by dots, quoted by backticks if they contain other characters.
+//! Paths of columns as text: names separated by dots, quoted by backticks unless they consist of ASCII letters,
+//! digits and underscores.
 
 use super::schema::{DataType, StructType};
 use crate::spec::schema::same_name;

@@ -38,7 +38,7 @@ const WRITABLE: [&str; 26] = [
     "catalogOwned-preview",
 ];
 
-/// Features that may be added while a transaction runs.
+/// Features whose addition does not conflict with concurrent transactions.
 const HARMLESS_TO_CONCURRENT_WRITERS: [&str; 17] = [
     "appendOnly",
     "changeDataFeed",

@@ -1,7 +1,7 @@
 //! Intervals in table properties: `interval 1 week 12 hours`; the word `interval` is optional.
 //!
-//! Protocol: table properties hold Spark's calendar interval text; months and years have no fixed
-//! length and are refused.
+//! Protocol: intervals are text of Spark's `CalendarInterval`; months and years, which have no fixed length, are
+//! not allowed.
 
 /// Microseconds of a day in UTC.
 pub(crate) const MICROS_PER_DAY: i64 = 24 * 3_600 * 1_000_000;

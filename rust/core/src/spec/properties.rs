@@ -39,7 +39,7 @@ pub struct InCommitTimestampEnablement {
     pub timestamp: i64,
 }
 
-/// The properties of one version of a table. Durations are in milliseconds.
+/// The properties of one version of a table, with their defaults. Durations are in milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableProperties {
     /// `delta.deletedFileRetentionDuration`: how long tombstones are kept; one week.
@@ -52,7 +52,7 @@ pub struct TableProperties {
     /// `delta.dropFeatureTruncateHistory.retentionDuration`: how long commits are kept when a feature is
     /// dropped with its history; 24 hours.
     pub truncated_history_retention: i64,
-    /// `delta.setTransactionRetentionDuration`: how long idle applications are kept; for ever.
+    /// `delta.setTransactionRetentionDuration`: how long `txn` actions of idle applications are kept; unlimited.
     pub set_transaction_retention: Option<i64>,
     /// `delta.checkpointInterval`: commits from one checkpoint to the next; 10.
     pub checkpoint_interval: u64,
@@ -101,43 +101,44 @@ impl TableProperties {
     ///
     /// # Errors
     ///
-    /// Corrupt: `properties.column_mapping_mode` when the protocol supports column mapping and its
+    /// Corrupt: `properties.column_mapping_mode` if the protocol supports column mapping and its
     /// mode is unknown, so that no data file could be read correctly.
     pub fn new(metadata: &Metadata, protocol: &Protocol) -> Result<(Self, Vec<PropertyProblem>)> {
-        let mut read = Reader {
+        let mut reader = Reader {
             metadata,
             protocol,
             problems: Vec::new(),
         };
         let properties = Self {
-            deleted_file_retention: read
+            deleted_file_retention: reader
                 .interval("delta.deletedFileRetentionDuration")
                 .unwrap_or(7 * MILLIS_PER_DAY),
-            log_retention: read
+            log_retention: reader
                 .interval("delta.logRetentionDuration")
                 .unwrap_or(30 * MILLIS_PER_DAY),
-            expired_log_cleanup: read
+            expired_log_cleanup: reader
                 .boolean("delta.enableExpiredLogCleanup")
                 .unwrap_or(true),
-            truncated_history_retention: read
+            truncated_history_retention: reader
                 .interval("delta.dropFeatureTruncateHistory.retentionDuration")
                 .unwrap_or(MILLIS_PER_DAY),
-            set_transaction_retention: read.interval("delta.setTransactionRetentionDuration"),
-            checkpoint_interval: read.checkpoint_interval(),
-            in_commit_timestamps: read
+            set_transaction_retention: reader.interval("delta.setTransactionRetentionDuration"),
+            checkpoint_interval: reader.checkpoint_interval(),
+            in_commit_timestamps: reader
                 .switch("delta.enableInCommitTimestamps", "inCommitTimestamp"),
-            in_commit_timestamp_enablement: read.enablement(),
-            column_mapping_mode: read.column_mapping_mode()?,
-            append_only: read.switch("delta.appendOnly", "appendOnly"),
-            change_data_feed: read.change_data_feed(),
-            deletion_vectors: read.switch("delta.enableDeletionVectors", "deletionVectors"),
-            row_tracking: read.switch("delta.enableRowTracking", "rowTracking"),
-            row_tracking_suspended: read.switch("delta.rowTrackingSuspended", "rowTracking"),
-            materialized_row_id_column: read.text("delta.rowTracking.materializedRowIdColumnName"),
-            materialized_row_commit_version_column: read
+            in_commit_timestamp_enablement: reader.enablement(),
+            column_mapping_mode: reader.column_mapping_mode()?,
+            append_only: reader.switch("delta.appendOnly", "appendOnly"),
+            change_data_feed: reader.change_data_feed(),
+            deletion_vectors: reader.switch("delta.enableDeletionVectors", "deletionVectors"),
+            row_tracking: reader.switch("delta.enableRowTracking", "rowTracking"),
+            row_tracking_suspended: reader.switch("delta.rowTrackingSuspended", "rowTracking"),
+            materialized_row_id_column: reader
+                .text("delta.rowTracking.materializedRowIdColumnName"),
+            materialized_row_commit_version_column: reader
                 .text("delta.rowTracking.materializedRowCommitVersionColumnName"),
         };
-        Ok((properties, read.problems))
+        Ok((properties, reader.problems))
     }
 }
 
@@ -176,7 +177,7 @@ impl StructField {
     ///
     /// # Errors
     ///
-    /// Corrupt: `schema.physical_name` when columns are mapped and this one has no physical name.
+    /// Corrupt: `schema.physical_name` if columns are mapped and this one has no physical name.
     pub fn name_in_files(&self, mode: ColumnMappingMode) -> Result<&str> {
         if mode == ColumnMappingMode::None {
             return Ok(&self.name);

@@ -14,7 +14,7 @@ use crate::spec::json::clipped;
 use crate::spec::property_rules::feature_name;
 use crate::spec::schema::StructType;
 
-/// The protocol of a new table without features.
+/// The versions of a new table that requires no other features than theirs.
 const DEFAULT_VERSIONS: (i32, i32) = (1, 2);
 
 /// Features by canonical name, and whether readers must support them.
@@ -99,7 +99,7 @@ impl FeatureSet {
 }
 
 impl Protocol {
-    /// Returns the names of all features of tables with this protocol, implied and listed, in order.
+    /// Returns the names of all features of tables with this protocol, implied and listed, sorted.
     pub fn features(&self) -> Vec<String> {
         FeatureSet::of(self).0.into_keys().collect()
     }
@@ -110,7 +110,8 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `protocol.version`, `protocol.unknown_feature`. Corrupt: the schema.
+    /// Invalid argument: `protocol.version`, `protocol.unknown_feature`. Corrupt: as
+    /// [`StructType::parse`].
     pub fn for_new_table(metadata: &Metadata) -> Result<Self> {
         let requested_version = |key: &str, max_version: i32| match metadata.property(key) {
             None => Ok(None),
@@ -155,8 +156,8 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `protocol.version_property`. Unsupported: `protocol.identity`, since those
-    /// rules end in a refusal of identity columns.
+    /// Invalid argument: `protocol.version_property`. Unsupported: `protocol.identity`, since those rules refuse
+    /// identity columns. Corrupt: as [`StructType::parse`].
     pub fn required_minimum(metadata: &Metadata) -> Result<(Self, Vec<&'static str>)> {
         refuse_version_properties(metadata)?;
         let schema = StructType::parse(&metadata.schema_string)?;
@@ -197,7 +198,7 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// Corrupt: the schema.
+    /// Corrupt: as [`StructType::parse`].
     pub fn automatically_enabled_features(
         metadata: &Metadata,
         protocol: Option<&Self>,
@@ -230,9 +231,9 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `protocol.unknown_feature`; `protocol.not_removable` where the reference
-    /// implementation cannot drop it either; `protocol.feature_absent`; `protocol.feature_required`
-    /// with the features that depend on it.
+    /// Invalid argument: `protocol.unknown_feature`; `protocol.not_removable` for a feature that the reference
+    /// implementation cannot drop either; `protocol.feature_absent`; `protocol.feature_required` with the
+    /// features that depend on it.
     pub fn without_feature(&self, name: &str) -> Result<Self> {
         let feature = known_feature(name)?;
         let mut set = FeatureSet::of(self);
@@ -268,13 +269,13 @@ impl Protocol {
         set.protocol()
     }
 
-    /// Returns the protocol that a table of this one needs for this metadata; unchanged if it suffices.
+    /// Adds the features that the metadata requires or names; the protocol is unchanged if it has them.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `protocol.version_property` where the metadata holds protocol versions;
+    /// Invalid argument: `protocol.version_property` if the metadata has protocol versions;
     /// `protocol.manual_enablement` for a feature that must be added by name first;
-    /// `protocol.unknown_feature`. Corrupt: the schema.
+    /// `protocol.unknown_feature`. Corrupt: as [`StructType::parse`].
     pub fn upgrade_for(&self, metadata: &Metadata) -> Result<Self> {
         refuse_version_properties(metadata)?;
         let requested = named_features(metadata)?;

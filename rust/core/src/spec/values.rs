@@ -125,7 +125,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Parses all following digits: their value and number, which must be in `length`.
+    /// Parses all following digits; returns their value and their count, which must be in `length`.
     #[inline]
     fn number(&mut self, length: std::ops::RangeInclusive<usize>) -> Option<(i64, usize)> {
         let mut value = 0;
@@ -155,7 +155,7 @@ impl Reader<'_> {
         days_from_civil(year, month, day)
     }
 
-    /// Parses a time of day: its second, and nanoseconds.
+    /// Parses a time of day; returns its second and nanoseconds.
     fn time(&mut self) -> Option<(i64, i64)> {
         let (hour, _) = self.number(1..=2)?;
         self.take(b':').then_some(())?;

@@ -1,4 +1,4 @@
-//! Scans bytes eight at a time for those that end a token.
+//! Scans many bytes at a time for those that end a token or a container.
 
 /// A one in each byte of a word.
 const ONES: u64 = u64::MAX / 255;
@@ -126,7 +126,7 @@ impl Masks {
         let (words, _) = chunk.as_chunks::<8>();
         for (at, word) in words.iter().enumerate() {
             let word = u64::from_le_bytes(*word);
-            // `[` and `{` differ in one bit, and so do their partners.
+            // `[` and `{` differ in one bit, and so do `]` and `}`.
             let folded = word | (ONES * 0x20);
             masks.quotes |= equal(word, b'"') << (8 * at);
             masks.slashes |= equal(word, b'\\') << (8 * at);

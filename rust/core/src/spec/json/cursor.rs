@@ -3,8 +3,8 @@
 use super::bytes::{end_of_container, plain_prefix};
 use super::{JsonError, RawString};
 
-/// The maximum nesting of values, including skipped ones.
-const MAX_DEPTH: u32 = 1_000;
+/// The maximum nesting of skipped values.
+const MAX_DEPTH: usize = 1_000;
 
 type Result<T> = std::result::Result<T, JsonError>;
 
@@ -91,8 +91,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Calls `read` with each field of the object at the cursor that is not null. Fields that it does not
-    /// know, and did not consume, are skipped.
+    /// Calls `read` with each field of the object at the cursor that is not null. It returns `false` if it did
+    /// not consume the value, which is then skipped.
     pub(crate) fn each_field(
         &mut self,
         mut read: impl FnMut(&mut Self, &str) -> Result<bool>,
@@ -206,7 +206,7 @@ impl<'a> Cursor<'a> {
         Ok(text)
     }
 
-    /// Consumes bytes while `is_part` accepts them, all of which are ASCII.
+    /// Consumes bytes while `is_part` accepts them; it must accept ASCII only.
     #[inline]
     pub(crate) fn word(&mut self, is_part: impl Fn(u8) -> bool) -> &'a str {
         let start = self.at;
@@ -253,7 +253,7 @@ impl<'a> Cursor<'a> {
                             }
                             self.at += 6;
                         }
-                        _ => return self.error("a backslash begins no known escape"),
+                        _ => return self.error("an unknown escape sequence"),
                     }
                 }
                 Some(byte) => {
@@ -278,7 +278,7 @@ impl<'a> Cursor<'a> {
                     self.string_body()?;
                 }
                 Some(open @ (b'{' | b'[')) => {
-                    if closers.len() >= MAX_DEPTH as usize {
+                    if closers.len() >= MAX_DEPTH {
                         return self.error("values are nested more than 1,000 deep");
                     }
                     closers.push(if open == b'{' { b'}' } else { b']' });

@@ -1,4 +1,4 @@
-//! One JSON text as events, with its nesting in a list and never on the stack.
+//! Reads one JSON text as events. The open brackets are in a list, not on the stack.
 //!
 //! Used where nesting is not bounded by the writer (schemas, hints, checksums), and where the text of a
 //! number, a repeated key or a byte offset matters.
@@ -69,17 +69,17 @@ impl<'a> JsonReader<'a> {
         self.advance(true)
     }
 
-    /// Skips one value and returns its text, without surrounding whitespace. The escapes of strings inside
-    /// are not checked.
+    /// Skips one value and returns its text, without surrounding whitespace. Strings in it may have control
+    /// characters and lone surrogates.
     pub(crate) fn skip_value(&mut self) -> Result<&'a str, JsonError> {
         self.pass_comma();
         let start = self.cursor.clone();
         let depth = self.open.len();
         loop {
             match self.advance(false)? {
-                Event::End => return Err(self.error("the text ends where a value should be")),
+                Event::End => return Err(self.error("the text ends where a value is expected")),
                 _ if self.open.len() < depth => {
-                    return Err(self.error("a bracket closes where a value should be"));
+                    return Err(self.error("a bracket closes where a value is expected"));
                 }
                 Event::Key(_) => {}
                 _ if self.open.len() == depth => break,
@@ -89,7 +89,7 @@ impl<'a> JsonReader<'a> {
         Ok(start.up_to(&self.cursor))
     }
 
-    /// Inside an array: returns whether its closing bracket is next.
+    /// Returns `true` if the closing bracket of an array is next.
     pub(crate) fn at_end_of_array(&mut self) -> bool {
         self.expect != Expect::Value
             && self.open.last() == Some(&Container::Array)
@@ -159,8 +159,8 @@ impl<'a> JsonReader<'a> {
                 }
                 Event::Number(number)
             }
-            Some(_) => return Err(self.error("there is no value where one should be")),
-            None => return Err(self.error("the text ends where a value should be")),
+            Some(_) => return Err(self.error("expected a value")),
+            None => return Err(self.error("the text ends where a value is expected")),
         };
         self.after_value();
         Ok(event)
@@ -234,7 +234,7 @@ pub(crate) fn for_each_entry<'a>(
     if reader.next().map_err(&fail)? != Event::BeginObject {
         return Err(fail(JsonError {
             offset: 0,
-            what: "no JSON object",
+            what: "expected a JSON object",
         }));
     }
     loop {

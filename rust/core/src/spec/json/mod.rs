@@ -1,8 +1,8 @@
 //! Parsers of JSON text for what serde does not cover: the log's lines, statistics, schemas, hints and
 //! checksums.
 //!
-//! They take valid UTF-8, build no tree, copy nothing until a string is decoded, and never recurse, so that
-//! neither depth nor length of hostile input costs memory. [`Cursor`] returns tokens on demand,
+//! They take valid UTF-8, build no tree, copy nothing until a string is decoded, and bound the nesting without
+//! recursion, so that hostile input costs neither stack nor memory. [`Cursor`] returns tokens on demand,
 //! [`JsonReader`] checked events.
 
 mod bytes;
@@ -25,7 +25,7 @@ pub use string::RawString;
 pub struct JsonError {
     /// Byte offset in the text, 0-based.
     pub offset: usize,
-    /// The problem: the text at this position, or the expected text.
+    /// The problem, or what was expected at this position.
     pub what: &'static str,
 }
 
@@ -47,7 +47,7 @@ impl JsonError {
 ///
 /// # Errors
 ///
-/// Corrupt, with the code given, and the byte where it is no UTF-8.
+/// Corrupt: `code`, with the offset of the first byte that is not UTF-8.
 pub(crate) fn text_of<'a>(bytes: &'a [u8], code: &'static str) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|cause| {
         let offset = cause.valid_up_to() as u64;

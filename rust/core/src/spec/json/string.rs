@@ -77,7 +77,7 @@ impl<'a> RawString<'a> {
         self.decode_into(scratch).then_some(scratch)
     }
 
-    /// Decodes in the same way, borrowed or owned.
+    /// Decodes as [`Self::strict`] does; borrowed if there is no escape.
     pub(super) fn strict_cow(self) -> Option<Cow<'a, str>> {
         let mut scratch = String::new();
         match self.strict(&mut scratch) {

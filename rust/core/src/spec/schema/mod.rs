@@ -159,7 +159,7 @@ impl StructType {
     ///
     /// # Errors
     ///
-    /// Corrupt: `schema.duplicate_column` when two names differ in upper and lower case at most.
+    /// Corrupt: `schema.duplicate_column` if two names differ in upper and lower case at most.
     pub fn new(fields: Vec<StructField>) -> Result<Self> {
         match first_duplicate(fields.iter().map(|field| field.name.as_str())) {
             Some(name) => Err(Error::corrupt(
@@ -187,14 +187,21 @@ impl StructType {
 }
 
 impl DataType {
-    /// Returns `true` if its values have an order, so that statistics have their minimum and maximum.
+    /// Returns `true` if statistics have the minimum and maximum of its values.
     pub(crate) fn has_order(&self) -> bool {
         use PrimitiveType as P;
         match self {
-            Self::Primitive(P::Boolean | P::Binary | P::Variant | P::Void) => false,
-            Self::Primitive(P::IntervalYearMonth | P::IntervalDayTime) => false,
-            Self::Primitive(P::Geometry { .. } | P::Geography { .. }) => false,
-            Self::Primitive(_) => true,
+            Self::Primitive(primitive) => !matches!(
+                primitive,
+                P::Boolean
+                    | P::Binary
+                    | P::Variant
+                    | P::Void
+                    | P::IntervalYearMonth
+                    | P::IntervalDayTime
+                    | P::Geometry { .. }
+                    | P::Geography { .. }
+            ),
             _ => false,
         }
     }

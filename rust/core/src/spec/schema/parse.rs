@@ -86,13 +86,13 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn run(&mut self) -> Result<DataType> {
         if self.event()? != Event::BeginObject {
-            return Err(self.malformed("no JSON object"));
+            return Err(self.malformed("expected a JSON object"));
         }
         self.open.push(OpenItem::Type(TypeParts::default()));
         loop {
             let event = self.event()?;
             let Some(part) = self.open.pop() else {
-                return Err(self.malformed("a bracket too many"));
+                return Err(self.malformed("more text after the schema"));
             };
             let finished = match part {
                 OpenItem::Type(part) => self.in_type(part, event)?,
@@ -113,6 +113,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Handles an event within an open type; returns the type if it is complete.
     fn in_type(&mut self, mut part: TypeParts, event: Event<'_>) -> Result<Option<DataType>> {
         let key = match event {
             Event::EndObject => return self.finish_type(part).map(Some),
@@ -158,6 +159,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Handles an event within an open list of fields.
     fn in_fields(
         &mut self,
         fields: Vec<StructField>,
@@ -177,6 +179,7 @@ impl<'a> Parser<'a> {
         Ok(None)
     }
 
+    /// Handles an event within an open field.
     fn in_field(&mut self, mut part: FieldParts, event: Event<'_>) -> Result<Option<DataType>> {
         let key = match event {
             Event::EndObject => return self.finish_field(part).map(|()| None),
@@ -244,7 +247,7 @@ impl<'a> Parser<'a> {
         };
         match slot {
             Some(slot) => *slot = Some(data_type),
-            None => return Err(self.malformed("a type is where none belongs")),
+            None => return Err(self.malformed("an unexpected type")),
         }
         Ok(())
     }
