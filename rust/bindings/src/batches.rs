@@ -195,7 +195,7 @@ impl BatchIterator {
             let mut batches = self.lock()?;
             let next = batches.as_mut().and_then(Iterator::next).transpose();
             if !matches!(next, Ok(Some(_))) {
-                *batches = None; // at the end, and after an error, nothing is kept
+                *batches = None; // releases its memory at the end and after an error
             }
             next
         })?;

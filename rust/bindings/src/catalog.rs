@@ -1,6 +1,6 @@
 //! A catalog implemented in Python: any object with the methods of `deltareplay.catalogs.Catalog`.
 //!
-//! Its methods are called on the thread that does the work, which holds the interpreter lock meanwhile.
+//! Its methods are called on the thread that does the work, which then holds the interpreter lock.
 //! Their exceptions are raised by the call that needed the catalog.
 
 use std::fmt;

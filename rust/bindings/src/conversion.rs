@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use deltareplay_core::error::{Error, Result};
-use deltareplay_core::maintenance::convert as core;
-use deltareplay_core::maintenance::convert::MergedSchema;
+use deltareplay_core::maintenance::convert::{self as core, MergedSchema};
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::storage::FileMeta;
@@ -19,10 +18,10 @@ use crate::protocol::PyProtocol;
 use crate::table::Table;
 
 /// Path, bytes, modification time in milliseconds.
-pub(crate) type PyFile = (String, u64, i64);
+type PyFile = (String, u64, i64);
 
 /// Converts a listed file from Python.
-pub(crate) fn file_in((path, size, modification_time): PyFile) -> FileMeta {
+fn file_in((path, size, modification_time): PyFile) -> FileMeta {
     FileMeta {
         path,
         size,
@@ -32,7 +31,7 @@ pub(crate) fn file_in((path, size, modification_time): PyFile) -> FileMeta {
 }
 
 /// Converts a listed file to Python.
-pub(crate) fn file_out(file: FileMeta) -> PyFile {
+fn file_out(file: FileMeta) -> PyFile {
     (file.path, file.size, file.modification_time)
 }
 
@@ -84,7 +83,7 @@ impl Conversion {
         })
     }
 
-    /// Returns metadata and protocol of the table, from the first file of each part, and its schema.
+    /// Returns metadata and protocol of the table, from the path of the first file and the schema of each part.
     fn definition(
         &self,
         py: Python<'_>,

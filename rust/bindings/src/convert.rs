@@ -32,23 +32,21 @@ pub(crate) fn storage_options(
 }
 
 /// Converts a sequence of strings; refuses a single string, which would be a sequence of characters.
-pub(crate) fn strings(
+pub(crate) fn strings(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    value.extract().or_else(|_| {
+        Err(PyTypeError::new_err(format!(
+            "{name} needs to be a sequence of strings but got {}",
+            value.get_type().name()?
+        )))
+    })
+}
+
+/// Converts as [`strings`], if there is a value.
+pub(crate) fn optional_strings(
     name: &str,
     value: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Option<Vec<String>>> {
-    let Some(value) = value else {
-        return Ok(None);
-    };
-    let strings: PyResult<Vec<String>> = value.extract();
-    strings.map(Some).map_err(|_| {
-        PyTypeError::new_err(format!(
-            "{name} needs to be a sequence of strings but got {}",
-            value
-                .get_type()
-                .name()
-                .map_or_else(|_| "an object".to_owned(), |class| class.to_string())
-        ))
-    })
+    value.map(|value| strings(name, value)).transpose()
 }
 
 /// Converts `version` and `timestamp`: at most one of them; the default is the latest version.

@@ -35,8 +35,8 @@ pub(crate) fn new_table(
     })
 }
 
-/// Returns metadata with columns and nested fields that only other rows have, and with wider types if the
-/// table widens them; None if nothing changes.
+/// Returns the metadata with the columns and nested fields that it lacks, and with wider types if the table
+/// widens them; None if nothing changes.
 #[pyfunction]
 pub(crate) fn with_columns(
     py: Python<'_>,
@@ -86,7 +86,8 @@ pub(crate) fn checked_property(py: Python<'_>, key: &str, value: &str) -> PyResu
     detached(py, || property_rules::checked_property(key, value))
 }
 
-/// Returns `true` if columns of a primitive type may be widened to another type, by their names in schemas.
+/// Returns `true` if columns of a primitive type may be widened to another type; the types are given by their
+/// names in schemas.
 #[pyfunction]
 pub(crate) fn widens(old: &str, new: &str) -> bool {
     let types = (PrimitiveType::from_name(old), PrimitiveType::from_name(new));

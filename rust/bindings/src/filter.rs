@@ -15,8 +15,7 @@ use crate::convert;
 use crate::exceptions::{invalid, to_exception};
 use crate::gate::detached;
 
-/// The maximum number of bits of an integer, more than 38 digits have; Python refuses to print very long
-/// numbers.
+/// The maximum number of bits of an integer: more than 38 digits need, but few enough for Python to print it.
 const MAX_BITS: u64 = 512;
 
 /// Converts a `filter`: SQL text, `[(column, op, value), ...]`, or a list of such lists.
@@ -123,7 +122,7 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     }
     // a datetime is a date, too: check it first
     if value.is_instance_of::<PyDateTime>() {
-        let nanoseconds = value.getattr_opt("nanosecond")?; // of a Timestamp of pandas
+        let nanoseconds = value.getattr_opt("nanosecond")?; // of pandas.Timestamp
         if nanoseconds.map_or(Ok(false), |some| some.is_truthy())? {
             return Err(finer_than_microseconds(value));
         }
@@ -136,18 +135,18 @@ fn literal(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<Literal> {
     }
     if value.is_instance_of::<PyDate>() {
         let ordinal: i32 = value.call_method0("toordinal")?.extract()?;
-        return Ok(Literal::Date(ordinal - 719_163)); // that of 1970-01-01
+        return Ok(Literal::Date(ordinal - 719_163)); // the ordinal of 1970-01-01
     }
     let class = value.get_type();
     if class.name()? == "Decimal" && class.module()? == "decimal" {
         let text = value.str()?.to_string();
         return Literal::decimal(&text).map_err(|error| to_exception(value.py(), &error));
     }
-    let many = value.is_instance_of::<PyList>()
+    let is_collection = value.is_instance_of::<PyList>()
         || value.is_instance_of::<PyTuple>()
         || value.is_instance_of::<PySet>()
         || value.is_instance_of::<PyFrozenSet>();
-    if many && depth == 0 {
+    if is_collection && depth == 0 {
         let values = value.try_iter()?.map(|value| literal(&value?, depth + 1));
         return Ok(Literal::List(values.collect::<PyResult<_>>()?));
     }
@@ -197,6 +196,7 @@ fn numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<Literal> {
     let (unit, step): (String, i64) = numpy.call_method1("datetime_data", (&dtype,))?.extract()?;
     // months and years have no fixed length
     let (count, unit) = if unit == "M" || unit == "Y" {
+        // numpy does not report an overflow
         if count.unsigned_abs() > 1 << 24 {
             return Err(date_out_of_range(value));
         }
@@ -298,7 +298,7 @@ pub(crate) fn clock_times(
         return Ok(BTreeSet::new());
     };
     detached(py, || {
-        predicate.clock_times(&StructType::parse(schema_string)?, &partition_columns)
+        predicate.local_times(&StructType::parse(schema_string)?, &partition_columns)
     })
 }
 
@@ -353,7 +353,7 @@ pub(crate) fn quoted_columns(
         let schema = StructType::parse(schema_string)?;
         let mut names = double_quoted(condition);
         names.retain(|text| schema.field(text).is_some());
-        let bound = Predicate::parse_sql(condition).and_then(|read| read.bind(&schema));
+        let bound = Predicate::parse_sql(condition).and_then(|predicate| predicate.bind(&schema));
         Ok((
             names,
             bound.map_or(true, |bound| !bound.columns().is_empty()),

@@ -14,7 +14,7 @@ use crate::filter;
 use crate::gate::detached;
 use crate::table::Table;
 
-/// The default limit of Delta's own streaming source.
+/// The default number of files per batch of Delta's own streaming source.
 const MAX_FILES: u64 = 1000;
 
 /// A stream of a table's changes.
@@ -107,7 +107,7 @@ impl Arguments<'_> {
             skip_missing_commits: !self.fail_on_data_loss,
             changes,
             require_feed: self.require_feed,
-            key: convert::strings("key", self.key.as_ref())?.unwrap_or_default(),
+            key: convert::optional_strings("key", self.key.as_ref())?.unwrap_or_default(),
             max_files: max_files.or_else(|| max_bytes.is_none().then_some(MAX_FILES)),
             max_bytes,
             available_now: self.available_now,
@@ -116,7 +116,7 @@ impl Arguments<'_> {
                 .as_deref()
                 .map(|json| parsed_offset(py, json))
                 .transpose()?,
-            columns: convert::strings("columns", self.columns.as_ref())?,
+            columns: convert::optional_strings("columns", self.columns.as_ref())?,
             filter: filter::predicate(py, self.filter.as_ref())?,
         })
     }

@@ -7,9 +7,8 @@ use deltareplay_core::maintenance::optimize as core;
 use deltareplay_core::maintenance::to_json;
 use deltareplay_core::scan::Split;
 use deltareplay_core::snapshot::plain_value::PlainValue;
-use deltareplay_core::write::AddFile;
-use deltareplay_core::write::WrittenFiles;
 use deltareplay_core::write::actions::parse_actions;
+use deltareplay_core::write::{AddFile, WrittenFiles};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
@@ -195,7 +194,7 @@ fn keep_files(mut written: WrittenFiles) -> String {
     json
 }
 
-fn facts(definition: Definition) -> core::RewriteSettings {
+fn rewrite_settings(definition: Definition) -> core::RewriteSettings {
     core::RewriteSettings {
         metadata: definition.0.into(),
         protocol: definition.1.into(),
@@ -212,10 +211,10 @@ pub(crate) fn pack_files(
     packed: &str,
     threads: usize,
 ) -> PyResult<String> {
-    let facts = facts(definition);
+    let settings = rewrite_settings(definition);
     detached(py, || {
         let split = Split::from_json(packed)?;
-        core::pack(table.0.source(), &facts, &split, threads).map(keep_files)
+        core::pack(table.0.source(), &settings, &split, threads).map(keep_files)
     })
 }
 
@@ -246,13 +245,13 @@ pub(crate) fn write_ordered(
     file: usize,
     spilled: Vec<String>,
 ) -> PyResult<String> {
-    let facts = facts(definition);
+    let settings = rewrite_settings(definition);
     detached(py, || {
         let source = table.0.source();
         let spilled = spilled.iter().map(|rows| parsed(rows));
         let spilled = spilled.collect::<Result<Vec<core::Spilled>>>()?;
         let order = parsed(order)?;
-        core::write_ordered(source, &facts, &order, file, &spilled, &*source.storage)
+        core::write_ordered(source, &settings, &order, file, &spilled, &*source.storage)
             .map(keep_files)
     })
 }

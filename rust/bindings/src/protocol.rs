@@ -59,7 +59,7 @@ impl<'py> IntoPyObject<'py> for PyProtocol {
     }
 }
 
-/// Returns the features that prevent this build from reading tables with such a protocol: (feature, reason,
+/// Returns the features that prevent this build from reading tables with this protocol: (feature, reason,
 /// remedy) each.
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
@@ -67,8 +67,8 @@ pub(crate) fn why_not_readable(protocol: PyProtocol) -> Vec<ObstacleFields> {
     obstacle_fields(Protocol::from(protocol).why_not_readable())
 }
 
-/// Returns the features that prevent this build from writing to tables with such a protocol: (feature,
-/// reason, remedy) each.
+/// Returns the features that prevent this build from writing to tables with this protocol: (feature, reason,
+/// remedy) each.
 #[pyfunction]
 #[pyo3(signature = (protocol, /))]
 pub(crate) fn why_not_writable(protocol: PyProtocol) -> Vec<ObstacleFields> {

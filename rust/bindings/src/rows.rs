@@ -38,7 +38,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Returns the requested size.
+    /// Returns the requested file size in bytes.
     pub(crate) fn target(&self) -> Result<Option<u64>> {
         target(self.target_file_size)
     }
@@ -79,22 +79,22 @@ fn version_of_application((application, version): (String, i128)) -> Result<(Str
     Ok((application, version))
 }
 
-/// Converts an optional file size.
+/// Converts an optional file size in bytes.
 pub(crate) fn target(size: Option<i128>) -> Result<Option<u64>> {
-    let size = size.map(|size| write_options(Some(size))).transpose()?;
-    Ok(size.map(|write| write.target_file_size as u64))
+    let positive = |size: i128| match u64::try_from(size) {
+        Ok(size) if size > 0 => Ok(size),
+        _ => {
+            let message = format!("target_file_size is {size}: pass 1 byte or more");
+            Err(Error::invalid("argument.range", message))
+        }
+    };
+    size.map(positive).transpose()
 }
 
 fn write_options(target_file_size: Option<i128>) -> Result<WriteOptions> {
     let mut write = WriteOptions::default();
-    if let Some(size) = target_file_size {
-        write.target_file_size = usize::try_from(size)
-            .ok()
-            .filter(|size| *size > 0)
-            .ok_or_else(|| {
-                let message = format!("target_file_size is {size}: pass 1 byte or more");
-                Error::invalid("argument.range", message)
-            })?;
+    if let Some(size) = target(target_file_size)? {
+        write.target_file_size = usize::try_from(size).unwrap_or(usize::MAX);
     }
     Ok(write)
 }

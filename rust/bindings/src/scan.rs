@@ -12,7 +12,7 @@ use crate::table::Table;
 /// A file that was skipped: path, code, message.
 type Skipped = (String, &'static str, String);
 
-fn listed(skipped: Vec<scan::SkippedFile>) -> Vec<Skipped> {
+fn skipped_files(skipped: Vec<scan::SkippedFile>) -> Vec<Skipped> {
     skipped
         .into_iter()
         .map(|file| (file.path, file.code, file.message))
@@ -40,7 +40,7 @@ impl Scan {
     /// Returns the files to read.
     #[pyo3(signature = (columns=None))]
     fn files(&self, py: Python<'_>, columns: Option<&Bound<'_, PyAny>>) -> PyResult<ArrowTable> {
-        let columns = convert::strings("columns", columns)?;
+        let columns = convert::optional_strings("columns", columns)?;
         detached(py, || self.0.files(columns.as_deref())).map(ArrowTable::from)
     }
 
@@ -53,7 +53,7 @@ impl Scan {
     fn explain(&self, py: Python<'_>) -> PyResult<[(u64, u64); 3]> {
         let explained = detached(py, || self.0.explain())?;
         Ok([explained.all, explained.partitions, explained.statistics]
-            .map(|left| (left.files, left.bytes)))
+            .map(|remaining| (remaining.files, remaining.bytes)))
     }
 
     /// Returns splits of about this many bytes.
@@ -65,7 +65,7 @@ impl Scan {
 
     /// Returns the files that were skipped so far.
     fn skipped(&self) -> Vec<Skipped> {
-        listed(self.0.skipped())
+        skipped_files(self.0.skipped())
     }
 }
 
@@ -116,6 +116,6 @@ impl Split {
 
     /// Returns the files that were skipped so far.
     fn skipped(&self) -> Vec<Skipped> {
-        listed(self.0.skipped())
+        skipped_files(self.0.skipped())
     }
 }

@@ -140,7 +140,7 @@ impl Snapshot {
         columns: Option<&Bound<'_, PyAny>>,
         filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<ArrowTable> {
-        let columns = convert::strings("columns", columns)?;
+        let columns = convert::optional_strings("columns", columns)?;
         let filter = filter::predicate(py, filter)?;
         let table = detached(py, || {
             let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
@@ -158,7 +158,7 @@ impl Snapshot {
         columns: Option<&Bound<'_, PyAny>>,
         filter: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<BatchIterator> {
-        let columns = convert::strings("columns", columns)?;
+        let columns = convert::optional_strings("columns", columns)?;
         let filter = filter::predicate(py, filter)?;
         let batches = detached(py, || {
             let (columns, filter) = self.selection(columns.as_deref(), filter.as_ref())?;
@@ -194,7 +194,7 @@ impl Snapshot {
         keyed: bool,
     ) -> PyResult<(Vec<ReplayPiece>, ReplayTail, ArrowTable)> {
         let options = PieceOptions {
-            columns: convert::strings("columns", columns)?,
+            columns: convert::optional_strings("columns", columns)?,
             filter: filter::predicate(py, filter)?,
             target_size: convert::unsigned(py, "piece_size", target_size)?,
             keyed,
@@ -208,7 +208,7 @@ impl Snapshot {
 
     /// Returns a scan of this version.
     #[pyo3(signature = (columns=None, filter=None, with_row_id=false, with_file_path=false, with_row_index=false, skip_errors=false, look_ahead=None))]
-    #[allow(clippy::too_many_arguments)] // they are the keywords of `Snapshot.scan`
+    #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     fn scan(
         &self,
         py: Python<'_>,
@@ -227,7 +227,7 @@ impl Snapshot {
             change_type: false,
         };
         let options = ScanOptions {
-            columns: convert::strings("columns", columns)?,
+            columns: convert::optional_strings("columns", columns)?,
             filter: filter::predicate(py, filter)?,
             extras,
             skip_errors,

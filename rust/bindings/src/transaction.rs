@@ -16,6 +16,7 @@ use deltareplay_core::write::actions::parse_actions;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use serde_json::json;
 
 use crate::convert;
 use crate::exceptions::{invalid, to_exception};
@@ -23,7 +24,6 @@ use crate::filter;
 use crate::gate::detached;
 use crate::metadata::PyMetadata;
 use crate::protocol::PyProtocol;
-use serde_json::json;
 
 /// The next version of a table, not committed yet.
 #[pyclass(module = "deltareplay._native", frozen)]
@@ -112,7 +112,7 @@ impl Transaction {
 
     /// Records that files were read.
     fn read_files(&self, py: Python<'_>, paths: &Bound<'_, PyAny>) -> PyResult<()> {
-        let paths = convert::strings("paths", Some(paths))?.unwrap_or_default();
+        let paths = convert::strings("paths", paths)?;
         self.with(py, |staged| {
             staged.read_files(&paths);
             Ok(())
@@ -176,7 +176,7 @@ impl Transaction {
         paths: &Bound<'_, PyAny>,
         data_change: bool,
     ) -> PyResult<()> {
-        let paths = convert::strings("paths", Some(paths))?.unwrap_or_default();
+        let paths = convert::strings("paths", paths)?;
         self.with(py, |staged| staged.remove_paths(&paths, data_change))
     }
 

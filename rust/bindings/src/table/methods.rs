@@ -48,7 +48,7 @@ impl Table {
         let catalog = catalog.map(PyCatalog::new).transpose()?;
         let options = TableOptions {
             storage_options: convert::storage_options(storage_options)?,
-            allowed_roots: convert::strings("allowed_roots", allowed_roots)?,
+            allowed_roots: convert::optional_strings("allowed_roots", allowed_roots)?,
             strict,
             catalog: catalog.map(|catalog| Arc::new(catalog) as _),
         };
@@ -101,8 +101,8 @@ impl Table {
         detached(py, || self.0.history_of(version)).map(ArrowTable::from)
     }
 
-    /// Returns the decoded paths, relative to the root, of files in the log; absolute within the store,
-    /// with a leading slash, below an allowed root.
+    /// Returns the decoded paths of files in the log: relative to the root or, for files below an allowed root,
+    /// absolute within the store, with a leading slash.
     fn locate(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<String>> {
         let source = self.0.source();
         let locate = |path: &String| {
@@ -155,9 +155,9 @@ impl Table {
         let end = end.map(|end| convert::edge("end", end)).transpose()?;
         let options = ChangeOptions {
             kind: convert::kind(py, kind, deleted)?,
-            columns: convert::strings("columns", columns)?,
+            columns: convert::optional_strings("columns", columns)?,
             filter: filter::predicate(py, filter)?,
-            key: convert::strings("key", key)?.unwrap_or_default(),
+            key: convert::optional_strings("key", key)?.unwrap_or_default(),
             most_rows: convert::limit(py, "most_rows", most_rows)?,
             require_feed,
             allow_out_of_range,
@@ -180,13 +180,14 @@ impl Table {
         mode: &str,
         clustering_columns: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<u64>> {
-        let partition_columns = convert::strings("partition_columns", Some(partition_columns))?;
-        let clustering_columns = convert::strings("clustering_columns", clustering_columns)?;
+        let partition_columns = convert::strings("partition_columns", partition_columns)?;
+        let clustering_columns =
+            convert::optional_strings("clustering_columns", clustering_columns)?;
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
         detached(py, || {
             let definition = TableDefinition {
                 schema: StructType::parse(schema_string).map_err(Error::of_argument)?,
-                partition_columns: partition_columns.unwrap_or_default(),
+                partition_columns,
                 clustering_columns: clustering_columns.unwrap_or_default(),
                 properties,
                 name,
@@ -210,14 +211,14 @@ impl Table {
         description: Option<String>,
         mode: &str,
     ) -> PyResult<Option<Transaction>> {
-        let partition_columns = convert::strings("partition_columns", Some(partition_columns))?;
-        let clustering_columns = convert::strings("clustering_columns", Some(clustering_columns))?;
+        let partition_columns = convert::strings("partition_columns", partition_columns)?;
+        let clustering_columns = convert::strings("clustering_columns", clustering_columns)?;
         let mode: CreateMode = variant_named(mode).unwrap_or_default();
         let transaction = detached(py, || {
             let definition = TableDefinition {
                 schema: StructType::parse(schema_string).map_err(Error::of_argument)?,
-                partition_columns: partition_columns.unwrap_or_default(),
-                clustering_columns: clustering_columns.unwrap_or_default(),
+                partition_columns,
+                clustering_columns,
                 properties,
                 name: None,
                 description,
@@ -244,7 +245,7 @@ impl Table {
         keys: &Bound<'_, PyAny>,
         if_exists: bool,
     ) -> PyResult<Option<u64>> {
-        let keys = convert::strings("keys", Some(keys))?.unwrap_or_default();
+        let keys = convert::strings("keys", keys)?;
         self.alter(py, Alteration::UnsetProperties(keys, if_exists))
     }
 
@@ -262,7 +263,7 @@ impl Table {
         path: &Bound<'_, PyAny>,
         new: String,
     ) -> PyResult<Option<u64>> {
-        let path = convert::strings("name", Some(path))?.unwrap_or_default();
+        let path = convert::strings("name", path)?;
         self.alter(py, Alteration::RenameColumn(path, new))
     }
 
@@ -308,11 +309,11 @@ impl Table {
 
     /// Sets the columns by which rows are clustered; returns the version.
     fn cluster_by(&self, py: Python<'_>, columns: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-        let columns = convert::strings("columns", Some(columns))?.unwrap_or_default();
+        let columns = convert::strings("columns", columns)?;
         self.alter(py, Alteration::ClusterBy(columns))
     }
 
-    /// Drops a table feature, or also the history that needs it; returns the version.
+    /// Drops a table feature and, with `truncate_history`, the history that needs it; returns the version.
     fn drop_feature(
         &self,
         py: Python<'_>,
@@ -450,7 +451,7 @@ impl Table {
         ))
     }
 
-    /// Writes the version checksum of this snapshot; false if there is one.
+    /// Writes the version checksum of this snapshot; returns `false` if there is one already.
     fn write_checksum(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<bool> {
         detached(py, || self.0.write_checksum(snapshot.state()))
     }
