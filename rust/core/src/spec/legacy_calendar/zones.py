@@ -1,4 +1,4 @@
-"""Write ``zones.txt`` from the rebase tables of Apache Spark: ``python zones.py spark-sql-api.jar``.
+"""Generate ``zones.txt`` from the rebase tables of Spark: ``python zones.py spark-sql-api.jar``.
 
 Spark's tables are fixed: its writers and readers use them, whatever time zone data the JVM
 has. Each zone has thirteen switches of the Julian calendar, which follow from its standard
@@ -64,9 +64,7 @@ def lines(records: list[dict[str, list[int]]], names: list[str]) -> list[str]:
         assert switches[: JULIAN_SWITCHES + 1] == regular, name
         shifted = [difference + first for difference in utc_differences]
         assert differences[: JULIAN_SWITCHES + 1] == shifted, name
-        own = zip(
-            switches[JULIAN_SWITCHES + 1 :], differences[JULIAN_SWITCHES + 1 :], strict=True
-        )
+        own = zip(switches[JULIAN_SWITCHES + 1 :], differences[JULIAN_SWITCHES + 1 :], strict=True)
         key = (standard, first, *(number for pair in own for number in pair))
         groups[key].append(name)
     for name, (standard, mean) in NEW_ZONES.items():
