@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 #: ``connect``.
 SESSION = os.environ.get("DELTAREPLAY_SESSION", "delta-spark")
 
-#: The number of tests of each file in the short form; 0 is all.
+#: The maximum number of tests of each file in the short form; 0 runs all.
 SHORT = int(os.environ.get("DELTAREPLAY_SHORT", 0))
 
 
@@ -175,7 +175,7 @@ def _quiet_libraries() -> Iterator[None]:
 def written_once(
     where: pytest.TempPathFactory, folder: str, write: Callable[[str, Path], object]
 ) -> Callable[[str], Path]:
-    """A function that returns the directory of a table by name; written on first use."""
+    """Return a function from a table's name to its directory, which writes it on first use."""
     base = where.getbasetemp()
     root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / folder
     root.mkdir(exist_ok=True)
@@ -193,7 +193,7 @@ def written_once(
 
 
 def from_delta_spark(request: pytest.FixtureRequest, folder: str) -> Callable[[str], Path]:
-    """A function that returns the directory of a table by name: stored, or at night a new one."""
+    """Return a function from a table's name to its directory: stored, or at night a new one."""
     from spark.support import stored
 
     if not NIGHTLY:

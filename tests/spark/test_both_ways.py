@@ -29,7 +29,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def by_paths(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the driver's JVM were not available."""
+    """Read as if the driver's JVM were not available."""
     monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
 
 
@@ -42,7 +42,7 @@ def types(rows: Any) -> str:
 
 @pytest.mark.usefixtures("by_paths")
 @pytest.mark.parametrize("rows", rows_cases.some_cases(), ids=str)
-def test_conformance(spark: Any, rows: rows_cases.Rows) -> None:
+def test_conformance_suite(spark: Any, rows: rows_cases.Rows) -> None:
     def read(table: dr.Table, version: int) -> pa.Table:
         with conf(spark, spark__sql__readSideCharPadding="false"):  # as the suite was read
             return arrow(dr_spark.read(spark, table, version=version))
@@ -75,14 +75,14 @@ def test_filters(spark: Any, tables: Any, filter: Any) -> None:
 
 
 @pytest.mark.usefixtures("by_paths")
-def test_all_the_extra_columns(spark: Any, tables: Any) -> None:
+def test_extra_columns(spark: Any, tables: Any) -> None:
     snapshot = dr.Table(tables("tracked")).snapshot()
     extra = {"with_row_id": True, "with_file_path": True, "with_row_index": True}
     ours = dr_spark.read(spark, snapshot, **extra).toArrow()
     assert lines(ours) == lines(snapshot.scan(**extra).to_arrow())
 
 
-def test_whatever_fails_falls_back_with_one_warning(
+def test_any_failure_falls_back_with_one_warning(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from py4j.protocol import Py4JError

@@ -1,4 +1,4 @@
-"""Changes: delta-spark's ``table_changes`` and ours, for every range."""
+"""Changes: delta-spark's ``table_changes`` and ours, for ranges of versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import deltareplay as dr
 
 pytestmark = pytest.mark.spark
 
-ORDER = ["_change_type", "_commit_version", "_commit_timestamp"]
+CHANGE_COLUMNS = ["_change_type", "_commit_version", "_commit_timestamp"]
 
 
 def rows(table: pa.Table) -> Counter[str]:
@@ -27,12 +27,12 @@ def rows(table: pa.Table) -> Counter[str]:
 
 @pytest.mark.slow  # reads dozens of ranges
 @pytest.mark.parametrize("name", written_changes.DAILY)
-def test_every_range_agrees_with_spark(spark: Any, changed: Any, name: str) -> None:
+def test_ranges_agree_with_spark(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
     table = dr.Table(path)
     latest = table.snapshot().version
     first = written_changes.FIRST.get(name, 0)
-    # one read of all, filtered here: a range is its versions
+    # one read of all versions, filtered for each range
     everything = (
         spark.read.format("delta")
         .option("readChangeFeed", "true")
@@ -40,11 +40,11 @@ def test_every_range_agrees_with_spark(spark: Any, changed: Any, name: str) -> N
         .load(str(path))
         .toArrow()
     )
-    names = [name for name in everything.column_names if name not in ORDER]
+    names = [name for name in everything.column_names if name not in CHANGE_COLUMNS]
     versions = everything["_commit_version"].to_pylist()
-    result = 0
+    total = 0
     ranges = [
-        (number, two) for number in range(first, latest + 1) for two in range(number, latest + 1)
+        (start, end) for start in range(first, latest + 1) for end in range(start, latest + 1)
     ]
     if not os.environ.get("DELTAREPLAY_SLOW"):
         ranges = ranges[:1] + ranges[1:-1:3] + [(first, latest)]
@@ -53,15 +53,15 @@ def test_every_range_agrees_with_spark(spark: Any, changed: Any, name: str) -> N
         at = [i for i, version in enumerate(versions) if start <= version <= end]
         own = ours.schema.names[:-3]
         assert set(own) <= set(names)
-        expected = everything.take(pa.array(at, pa.int64())).select([*own, *ORDER])
+        expected = everything.take(pa.array(at, pa.int64())).select([*own, *CHANGE_COLUMNS])
         reported = ours.to_arrow()
         assert rows(reported) == rows(expected.cast(_as_wide(expected.schema, reported.schema)))
-        result += reported.num_rows
-    assert result >= everything.num_rows > 5
+        total += reported.num_rows
+    assert total >= everything.num_rows > 5
 
 
 def _as_wide(theirs: pa.Schema, ours: pa.Schema) -> pa.Schema:
-    """Spark returns the latest types, we those of the end of the range; values are the same."""
+    """Return Spark's schema with our integers: Spark has the latest types, we those of the end."""
     integer = pa.types.is_integer
     fields = [
         ours.field(field.name).with_nullable(True)
@@ -74,7 +74,7 @@ def _as_wide(theirs: pa.Schema, ours: pa.Schema) -> pa.Schema:
 
 @pytest.mark.parametrize(("start", "end"), [(0, 3), (2, 4), (4, 8), (9, 10)])
 @pytest.mark.parametrize("name", ["cow", "mor_partitioned_mapped", "mor_tracked_in_commit"])
-def test_single_ranges_as_sql_asks_for_them(
+def test_ranges_equal_those_of_table_changes(
     spark: Any, changed: Any, name: str, start: int, end: int
 ) -> None:
     path = changed(name)
@@ -85,7 +85,7 @@ def test_single_ranges_as_sql_asks_for_them(
 
 
 @pytest.mark.parametrize("name", ["mor_tracked_in_commit", "cow_tracked"])
-def test_net_changes_lead_from_state_to_state(changed: Any, name: str) -> None:
+def test_net_changes_lead_from_start_to_end(changed: Any, name: str) -> None:
     table = dr.Table(changed(name))
     latest = table.snapshot().version
     for start in range(1, latest + 1):
@@ -96,7 +96,7 @@ def test_net_changes_lead_from_state_to_state(changed: Any, name: str) -> None:
             assert set(net.explain()["way"].to_pylist()) <= {"row tracking", "nothing"}
             for row in net.to_arrow().to_pylist():
                 change = row["_change_type"]
-                image = repr({key: row[key] for key in row if key not in ORDER})
+                image = repr({key: row[key] for key in row if key not in CHANGE_COLUMNS})
                 state[image] += 1 if change in ("insert", "update_postimage") else -1
             after = table.snapshot(version=end).scan().to_arrow()
             assert {row: n for row, n in state.items() if n} == Counter(

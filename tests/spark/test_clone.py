@@ -44,7 +44,7 @@ def _ours(path: Path, *roots: Path) -> list[dict[str, Any]]:
     return table.snapshot().scan().to_arrow().sort_by("id").to_pylist()
 
 
-def test_the_same_log(spark: Any, source: Path, tmp_path: Path) -> None:
+def test_the_log_equals_that_of_delta_spark(spark: Any, source: Path, tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     listed = "TBLPROPERTIES ('k' = 'v')"
     spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}` {listed}")
@@ -65,14 +65,14 @@ def test_the_same_log(spark: Any, source: Path, tmp_path: Path) -> None:
     assert mine.partition_columns == expected.partition_columns
     assert mine.metadata.created_time == expected.metadata.created_time
     assert mine.metadata.description == expected.metadata.description
-    assert {key for key, _ in mine.properties.items()} == set(expected.properties)
+    assert mine.properties.keys() == expected.properties.keys()
     assert set(mine.protocol.writer_features or ()) == set(expected.protocol.writer_features or ())
     infos = [bodies(table, 0, "commitInfo")[0] for table in (created, other)]
     for key in ("operation", "operationParameters", "operationMetrics", "isBlindAppend"):
         assert infos[0][key] == infos[1][key]
 
 
-def test_each_reads_the_other(spark: Any, source: Path, tmp_path: Path) -> None:
+def test_each_engine_reads_and_changes_the_others_clone(spark: Any, source: Path, tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}`")
     dr.Table(source).clone(ours)
@@ -82,7 +82,7 @@ def test_each_reads_the_other(spark: Any, source: Path, tmp_path: Path) -> None:
     frame = dr_spark.read(spark, dr.Table(theirs, allowed_roots=[source]))
     assert sorted(frame.collect(), key=str) == expected
 
-    # each continues with the other's
+    # each engine changes the other's clone
     spark.sql(f"DELETE FROM delta.`{ours}` WHERE id = 5")
     spark.sql(f"INSERT INTO delta.`{ours}` VALUES (500, 'own')")
     other = dr.Table(theirs, allowed_roots=[source])
@@ -104,18 +104,19 @@ def test_a_clone_of_a_clone(spark: Any, source: Path, tmp_path: Path) -> None:
     assert deep.verify(rows=True).ok
 
 
-def test_deep_clones_are_copied_by_tasks(spark: Any, source: Path, tmp_path: Path) -> None:
+def test_replacing_a_deep_clone_copies_no_existing_file(spark: Any, source: Path, tmp_path: Path) -> None:
     deep = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False)
     assert _read(spark, tmp_path / "deep") == _read(spark, source)
     spark.sql(f"DELETE FROM delta.`{tmp_path / 'deep'}` WHERE id = 7")
     again = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False, or_replace=True)
     assert _read(spark, tmp_path / "deep") == _read(spark, source)
-    assert (again.snapshot().version, deep.uri) == (2, again.uri)
+    assert again.uri == deep.uri
+    assert again.snapshot().version == 2
     [info] = bodies(again, 2, "commitInfo")
     assert info["operationMetrics"]["numCopiedFiles"] == "0"
 
 
-def test_errors_of_tasks_are_ours(spark: Any, source: Path, tmp_path: Path) -> None:
+def test_errors_in_tasks_raise_our_exceptions(spark: Any, source: Path, tmp_path: Path) -> None:
     deep = dr.Table(source).clone(tmp_path / "from", shallow=False)
     path = next((tmp_path / "from").rglob("*.parquet"))
     path.unlink()
@@ -167,7 +168,7 @@ TABLES: dict[str, tuple[str, Write]] = {
 
 
 @pytest.mark.parametrize("case", TABLES)
-def test_the_same_manifests(spark: Any, tmp_path: Path, case: str) -> None:
+def test_manifests_equal_those_of_delta_spark(spark: Any, tmp_path: Path, case: str) -> None:
     path = tmp_path / "t %"
     columns, write = TABLES[case]
     spark.sql(f"CREATE TABLE delta.`{path}` {columns}")
@@ -175,7 +176,7 @@ def test_the_same_manifests(spark: Any, tmp_path: Path, case: str) -> None:
     expected = _theirs_of(spark, path)
     dr.Table(path).generate()
     assert _manifests(path) == expected
-    # without stale checksums: Hadoop reads files that we wrote
+    # no checksum is stale: Hadoop reads the files that we wrote
     location = str(path / "_symlink_format_manifest")
     lines = spark.read.option("recursiveFileLookup", "true").text(location).collect()
     assert sorted(f"{line.value}\n" for line in lines) == sorted(chain(*expected.values()))
@@ -185,8 +186,8 @@ def test_the_same_manifests(spark: Any, tmp_path: Path, case: str) -> None:
     assert ours == _theirs_of(spark, path)
 
 
-def test_executors_write_over_nothing(spark: Any, tmp_path: Path) -> None:
-    """Files of converted tables have the same names, and other rows."""
+def test_deep_clones_do_not_overwrite_files(spark: Any, tmp_path: Path) -> None:
+    """Both tables have a file of the same name, with other rows."""
     tables = {}
     for name, ids in (("from", [1, 2, 3]), ("to", [7, 8, 9])):
         (tmp_path / name).mkdir()

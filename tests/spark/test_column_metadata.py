@@ -44,11 +44,6 @@ def described(spark: Any) -> Any:
     return spark.createDataFrame([(1, (2,), [(3,)], {"k": (4,)}, "abc", 5)], schema)
 
 
-def without_jar(spark: Any, text: str) -> None:
-    """Run a statement that ``sql`` leaves to the jar, if there is one."""
-    run_here(spark, text)
-
-
 def new(spark: Any, rows: Any, path: Path) -> None:
     dr_spark.write(rows, path)
 
@@ -65,24 +60,23 @@ def replaced(spark: Any, rows: Any, path: Path) -> None:
 
 def by_format(spark: Any, rows: Any, path: Path) -> None:
     dr_spark.register(spark)
-    # the format does not check lengths: the column has none
     rows.write.format("deltareplay").mode("append").save(str(path))
 
 
 def as_select(spark: Any, rows: Any, path: Path) -> None:
     rows.createOrReplaceTempView("described_rows")
-    without_jar(spark, f"CREATE TABLE delta.`{path}` AS SELECT * FROM described_rows")
+    run_here(spark, f"CREATE TABLE delta.`{path}` AS SELECT * FROM described_rows")
 
 
 def replaced_as_select(spark: Any, rows: Any, path: Path) -> None:
     dr_spark.write(spark.range(1), path)
     rows.createOrReplaceTempView("described_rows")
     text = f"CREATE OR REPLACE TABLE delta.`{path}` AS SELECT * FROM described_rows"
-    without_jar(spark, text)
+    run_here(spark, text)
 
 
 @pytest.mark.parametrize("way", [new, merged, replaced, by_format, as_select, replaced_as_select])
-def test_metadata_are_those_of_delta_spark(
+def test_metadata_equals_that_of_delta_spark(
     spark: Any, tmp_path: Path, way: Callable[[Any, Any, Path], None]
 ) -> None:
     rows = described(spark)
@@ -94,7 +88,7 @@ def test_metadata_are_those_of_delta_spark(
     assert schemas[0] == schemas[1]
 
 
-def test_comments_come_back(spark: Any, tmp_path: Path) -> None:
+def test_reads_return_comments(spark: Any, tmp_path: Path) -> None:
     # as the schemas of delta-spark's readers, also of partition columns
     path = tmp_path / "t"
     spark.sql(
@@ -136,8 +130,8 @@ def test_collations_are_refused(spark: Any, tmp_path: Path, query: str) -> None:
         lambda: dr_spark.write(rows, plain),
         lambda: dr_spark.write(rows, plain, mode="overwrite", schema_mode="overwrite"),
         lambda: dr_spark.write(rows.withColumnRenamed("v", "w"), plain, schema_mode="merge"),
-        lambda: without_jar(spark, f"CREATE TABLE delta.`{path}` AS {query}"),
-        lambda: without_jar(spark, f"CREATE TABLE delta.`{path}` (v STRING COLLATE UTF8_LCASE)"),
+        lambda: run_here(spark, f"CREATE TABLE delta.`{path}` AS {query}"),
+        lambda: run_here(spark, f"CREATE TABLE delta.`{path}` (v STRING COLLATE UTF8_LCASE)"),
     ]
     for call in calls:
         with pytest.raises(dr.UnsupportedFeatureError) as caught:

@@ -92,7 +92,7 @@ def names(spark: Any, path: Path, module: Any) -> dict[str, Any]:
 
 
 def state(path: Path) -> dict[str, Any]:
-    """Return the state of a table, read by deltareplay alone, without a job."""
+    """Return the state of a table, read by deltareplay without a Spark job."""
     snapshot = dr.Table(path).snapshot()
     return {
         "rows": sorted(snapshot.scan().to_arrow().to_pylist(), key=str),
@@ -131,9 +131,9 @@ def test_both_calls_do_the_same(spark: Any, row: Row, written: Path, tmp_path: P
     elif row.title in STATEMENTS:
         assert state(ours) != before
     else:
-        displayed = value(result)
-        assert displayed
-        assert displayed == value(expected)
+        returned = value(result)
+        assert returned
+        assert returned == value(expected)
 
 
 def test_compared_calls_are_on_the_page() -> None:

@@ -1,7 +1,7 @@
-"""Conflicts of commits, compared with delta-spark with the same actions.
+"""Conflicts between commits, compared with those of delta-spark for the same actions.
 
-Both transactions begin at the same version. The winner's commit is written first; then the other
-is committed, there by ``OptimisticTransaction`` and here by ``Transaction``.
+Two transactions begin at the same version. The winner's commit is written first; then the current
+one commits, by delta-spark's ``OptimisticTransaction`` or by our ``Transaction``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ WIDER = logs.features(
 
 
 def steps(who: str, level: str) -> dict[str, Step]:
-    """Return the steps by name; ``who`` distinguishes the files of the two."""
+    """Return the steps by name; ``who`` distinguishes the files of the two transactions."""
     new = [f"{who}-{number}" for number in range(2)]
     gone, other = remove("a", "1"), remove("b", "2")
     return {
@@ -94,8 +94,8 @@ def steps(who: str, level: str) -> dict[str, Step]:
 
 
 NAMES = list(steps("x", LEVELS[0]))
-ALL = [(level, current, winner) for level, current, winner in product(LEVELS, NAMES, NAMES)]
-#: Tested each time: they read everything or nothing. All pairs take minutes.
+ALL = list(product(LEVELS, NAMES, NAMES))
+#: The pairs of every run: the current transaction reads everything or nothing. All take minutes.
 SOME = [
     ("Serializable", "blind append", "delete"),
     ("Serializable", "append that read all", "append that read all"),
@@ -112,9 +112,9 @@ SOME = [
 PAIRS = ALL if os.environ.get("DELTAREPLAY_SLOW") else SOME
 
 
-#: Intended differences: a version that an application has committed is not committed again.
+#: Intended differences: we skip a version that the same application has committed.
 OURS = {("transaction", "transaction"): ("done", "ConcurrentTransactionException")}
-#: The rule that new table features stop other writers is the protocol's, and off by default there.
+#: Enforces the protocol's rule that new table features stop other writers; off by default.
 STRICT = "spark.databricks.delta.conflictChecker.enforceConcurrentFeatureEnablement.enabled"
 
 
@@ -157,8 +157,8 @@ def ours(root: Path, level: str, current: str, winner: str) -> str:
                 )
             )
         elif kind == "protocol":
-            facts = ("minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures")
-            transaction.set_protocol(dr.Protocol(*(body.get(name) for name in facts)))
+            fields = ("minReaderVersion", "minWriterVersion", "readerFeatures", "writerFeatures")
+            transaction.set_protocol(dr.Protocol(*(body.get(name) for name in fields)))
         elif kind == "txn":
             assert not native.set_transaction(body["appId"], body["version"])
         else:
@@ -193,8 +193,8 @@ class Reference:
         log = begin(root, level)
         step = steps("7", level)[current]
         delta = self.jvm.org.apache.spark.sql.delta
-        of = delta.DeltaLog.forTable(self.spark._jsparkSession, str(root))
-        transaction = of.startTransaction()
+        delta_log = delta.DeltaLog.forTable(self.spark._jsparkSession, str(root))
+        transaction = delta_log.startTransaction()
         if step.reads == "all":
             transaction.filterFiles()
         elif step.reads is not None:
@@ -227,7 +227,7 @@ def reference(spark: Any) -> Iterator[Reference]:
 
 
 @pytest.mark.parametrize(("level", "current", "winner"), PAIRS)
-def test_conflicts_are_delta_sparks(
+def test_conflicts_equal_those_of_delta_spark(
     reference: Reference, tmp_path: Path, level: str, current: str, winner: str
 ) -> None:
     theirs = reference.outcome(tmp_path / "theirs", level, current, winner)
@@ -235,7 +235,7 @@ def test_conflicts_are_delta_sparks(
     assert (result, theirs) == OURS.get((current, winner), (theirs, theirs))
 
 
-def test_the_matrix_has_both_outcomes(tmp_path: Path) -> None:
+def test_all_pairs_have_every_outcome(tmp_path: Path) -> None:
     result = {
         ours(tmp_path / str(number), level, current, winner)
         for number, (level, current, winner) in enumerate(ALL)

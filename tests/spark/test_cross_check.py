@@ -1,4 +1,4 @@
-"""Tables of delta-spark and its own results, compared with ours at every version."""
+"""Our results for tables of delta-spark, compared with its own at every version."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def assert_agrees(snapshot: dr.Snapshot, reference: references.Reference) -> Non
 def references_of(
     request: pytest.FixtureRequest, tables: Any
 ) -> Callable[[str], list[references.Reference]]:
-    """A function that returns delta-spark's snapshots of a table: stored, or at night new ones."""
+    """Return a function from a table's name to delta-spark's snapshots: stored, or at night new."""
     if not NIGHTLY:
         directory = request.getfixturevalue("stored_tables")
         return lambda name: stored.stored_references(directory, name)
@@ -72,7 +72,7 @@ def test_every_version_agrees_with_delta_spark(tables: Any, references_of: Any, 
 
 
 @pytest.mark.parametrize("name", written.TABLES)
-def test_updates_have_the_values_of_delta_spark(tables: Any, references_of: Any, name: str) -> None:
+def test_updated_snapshots_agree_with_delta_spark(tables: Any, references_of: Any, name: str) -> None:
     path = tables(name)
     newest = references_of(name)[-1]
     for version in (0, newest.version // 2, newest.version):
@@ -98,7 +98,7 @@ def test_history_agrees_with_delta_spark(spark: Any, tables: Any, name: str) -> 
 
 
 def present(parameters: Any) -> dict[str, Any]:
-    """Return the parameters with values, those that contain JSON parsed."""
+    """Return the parameters that have a value; those that contain JSON are parsed."""
     result = {}
     for name, text in dict(parameters or {}).items():
         try:
@@ -109,7 +109,7 @@ def present(parameters: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", written.TABLES)
-def test_times_lead_to_the_versions_that_delta_spark_finds(
+def test_timestamps_find_the_versions_that_delta_spark_finds(
     spark: Any, tables: Any, name: str
 ) -> None:
     path = tables(name)
@@ -138,7 +138,7 @@ def test_files_become_a_spark_dataframe(spark: Any, tables: Any, name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["plain", "struct_stats_only", "types", "mapped_by_name"])
-def test_the_schema_is_the_one_spark_reads_with(spark: Any, tables: Any, name: str) -> None:
+def test_schemas_equal_those_of_sparks_reads(spark: Any, tables: Any, name: str) -> None:
     path = tables(name)
     schema = dr.Table(path).snapshot().schema
 

@@ -36,7 +36,7 @@ def load(spark: Any, path: object, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("rows", CASES, ids=str)
-def test_conformance(spark: Any, rows: rows_cases.Rows) -> None:
+def test_conformance_suite(spark: Any, rows: rows_cases.Rows) -> None:
     def read(table: dr.Table, version: int) -> pa.Table:
         path = table.uri.removeprefix("file://")
         with conf(spark, spark__sql__readSideCharPadding="false"):  # as the suite was read
@@ -84,19 +84,19 @@ def test_filters_are_pushed(spark: Any, tables: Any, tmp_path: Path) -> None:
         load(spark, path).where(target).collect()
 
 
-def test_what_is_pushed() -> None:
-    from pyspark.sql import datasource as of
+def test_filters_of_spark_become_comparisons() -> None:
+    from pyspark.sql import datasource
 
     for filter, expected in [
-        (of.EqualTo(("p",), 1), ("`p`", "=", 1)),
-        (of.GreaterThanOrEqual(("a", "b.c"), "x"), ("`a`.`b.c`", ">=", "x")),
-        (of.In(("p",), (1, 2)), ("`p`", "in", [1, 2])),
-        (of.In(("p",), (1, None)), None),
-        (of.IsNull(("p",)), ("`p`", "=", None)),
-        (of.IsNotNull(("p",)), ("`p`", "!=", None)),
-        (of.LessThan(("t",), dt.datetime(2024, 1, 1)), None),
-        (of.Not(of.EqualTo(("p",), 1)), None),
-        (of.StringStartsWith(("p",), "x"), None),
+        (datasource.EqualTo(("p",), 1), ("`p`", "=", 1)),
+        (datasource.GreaterThanOrEqual(("a", "b.c"), "x"), ("`a`.`b.c`", ">=", "x")),
+        (datasource.In(("p",), (1, 2)), ("`p`", "in", [1, 2])),
+        (datasource.In(("p",), (1, None)), None),
+        (datasource.IsNull(("p",)), ("`p`", "=", None)),
+        (datasource.IsNotNull(("p",)), ("`p`", "!=", None)),
+        (datasource.LessThan(("t",), dt.datetime(2024, 1, 1)), None),
+        (datasource.Not(datasource.EqualTo(("p",), 1)), None),
+        (datasource.StringStartsWith(("p",), "x"), None),
     ]:
         assert pushdown.comparison(filter) == expected
 
@@ -105,16 +105,16 @@ def test_pushed_filters_skip_files(tables: Any) -> None:
     from pyspark.sql.types import StructType
 
     path = str(tables("changed_with_vectors"))
-    argument = {"path": path}
-    schema: StructType = source.schema(argument, 3)
+    options = {"path": path}
+    schema: StructType = source.schema(options, 3)
 
     def files(pushed: list[Any]) -> int:
-        return sum(len(split.paths) for split in source.splits(argument, 3, schema, pushed))
+        return sum(len(split.paths) for split in source.splits(options, 3, schema, pushed))
 
     assert 0 < files([("`p`", "=", 1), ("`id`", ">", 3000)]) < files([])
 
 
-def test_more_columns(spark: Any, tables: Any) -> None:
+def test_extra_columns(spark: Any, tables: Any) -> None:
     path = tables("tracked")
     frame = load(spark, path, withRowId=True, withFilePath=True, withRowIndex=True)
     scan = (
@@ -126,13 +126,13 @@ def test_more_columns(spark: Any, tables: Any) -> None:
 
 def test_bad_options(spark: Any, tables: Any) -> None:
     path = str(tables("plain"))
-    for argument, code in [
+    for options, code in [
         ({"path": path, "versionOf": "1"}, "option.unknown"),
         ({}, "option.path"),
         ({"path": path, "versionAsOf": "one"}, "option.number"),
     ]:
         with pytest.raises(dr.InvalidArgumentError) as caught:
-            source.schema(argument, None)
+            source.schema(options, None)
         assert caught.value.code == code
     with pytest.raises(Exception, match="reading takes no option versionof"):
         load(spark, path, versionOf="1").collect()

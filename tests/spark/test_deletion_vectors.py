@@ -81,9 +81,7 @@ def ours(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_delta_spark_reads_what_we_write_and_we_what_it_deletes_on_top(
-    spark: Any, ours: Path
-) -> None:
+def test_delta_spark_reads_and_extends_our_vectors(spark: Any, ours: Path) -> None:
     result = spark.read.format("delta").load(str(ours)).toArrow()["id"].to_pylist()
 
     expected = set(range(ROWS * len(SETS)))

@@ -15,17 +15,13 @@ from spark.support.delta_tables import rows_of
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
-from deltareplay.spark import (
-    DeltaTable,
-    DeltaTableBuilder,
-    IdentityGenerator,
-)
+from deltareplay.spark import DeltaTable, DeltaTableBuilder, IdentityGenerator
 
 pytestmark = pytest.mark.spark
 
 
 def defined(builder: DeltaTableBuilder) -> DeltaTable:
-    """A table with a generated column, comments and a property."""
+    """Define a table with a generated column, comments and a property."""
     builder = builder.addColumn("col1", "int", comment="foo", nullable=False)
     builder = builder.addColumn("col2", "INT", generatedAlwaysAs="col1 + 10")
     return builder.property("foo", "bar").comment("comment").partitionedBy("col1").execute()
@@ -141,23 +137,22 @@ def test_uses_the_active_session(spark: Any, tmp_path: Path) -> None:
         assert table.toDF().columns == expected
 
 
-def test_existing_files_decide(spark: Any, tmp_path: Path, name: str) -> None:
-    missing = DeltaTable.replace(spark).tableName(name).addColumn("id", "int")
-    with pytest.raises(dr.TableNotFoundError) as nothing:
-        missing.execute()
-    assert nothing.value.code == "name.not_delta"
-    with pytest.raises(dr.TableNotFoundError) as nothing:
+def test_definitions_depend_on_whether_the_table_exists(spark: Any, tmp_path: Path, name: str) -> None:
+    with pytest.raises(dr.TableNotFoundError) as missing:
+        DeltaTable.replace(spark).tableName(name).addColumn("id", "int").execute()
+    assert missing.value.code == "name.not_delta"
+    with pytest.raises(dr.TableNotFoundError) as missing:
         DeltaTable.replace(spark).location(str(tmp_path / "t")).addColumn("id", "int").execute()
-    assert nothing.value.code == "table.not_found"
+    assert missing.value.code == "table.not_found"
     DeltaTable.create(spark).tableName(name).addColumn("id", "int").execute()
     with pytest.raises(dr.InvalidArgumentError) as exists:
         DeltaTable.create(spark).tableName(name).addColumn("id", "int").execute()
     assert exists.value.code == "table.exists"
     assert name in str(exists.value)
     elsewhere = DeltaTable.createIfNotExists(spark).tableName(name).location(str(tmp_path / "u"))
-    with pytest.raises(dr.InvalidArgumentError) as two:
+    with pytest.raises(dr.InvalidArgumentError) as moved:
         elsewhere.execute()
-    assert two.value.code == "definition.place"
+    assert moved.value.code == "definition.place"
 
 
 def test_a_table_needs_a_name_or_a_location(spark: Any, name: str) -> None:
@@ -188,7 +183,7 @@ BAD_DEFINITIONS: dict[str, tuple[type[Exception], Callable[[DeltaTableBuilder], 
     "comment": (TypeError, lambda b: b.comment(1)),
     "name of a column": (TypeError, lambda b: b.addColumn(1, "int")),
     "type": (TypeError, lambda b: b.addColumn("a", 1)),
-    "type that is none": (Exception, lambda b: b.addColumn("a", "1")),
+    "unknown type": (Exception, lambda b: b.addColumn("a", "1")),
     "comment of a column": (TypeError, lambda b: b.addColumn("a", "int", comment=1)),
     "generated": (TypeError, lambda b: b.addColumn("a", "int", generatedAlwaysAs=1)),
     "identity of int": (
@@ -236,11 +231,11 @@ def test_refuses_bad_definitions(spark: Any, case: str) -> None:
         assert caught.value.code == "column.generated"  # type: ignore[attr-defined]
     if case.endswith("identity of int"):
         assert caught.value.code == "column.identity"  # type: ignore[attr-defined]
-    if case == "type that is none":
+    if case == "unknown type":
         assert type(caught.value).__name__ == "ParseException"
 
 
-def test_geography_is_refused_by_name(spark: Any, tmp_path: Path) -> None:
+def test_geospatial_types_are_refused(spark: Any, tmp_path: Path) -> None:
     builder = DeltaTable.create(spark).location(str(tmp_path / "t"))
     with pytest.raises(dr.UnsupportedFeatureError, match="geospatial"):
         builder.addColumn("geom", dataType="geometry(4326)").execute()

@@ -13,6 +13,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from spark.conftest import SESSION
+from spark.support.delta_tables import rows_of
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -22,12 +24,8 @@ pytestmark = pytest.mark.spark
 without_jar = pytest.mark.skipif(SESSION == "delta-spark", reason="the format is the jar's")
 
 
-def rows_of(frame: Any) -> list[tuple[Any, ...]]:
-    return sorted((tuple(row) for row in frame.collect()), key=repr)
-
-
 def message(call: Any) -> str:
-    """Return the error of a call: the message of the worker, as Spark displays it."""
+    """Return the message of a call's error, as Spark displays it."""
     with pytest.raises(Exception, match=r"\S") as caught:
         call()
     return str(caught.value)
@@ -42,7 +40,7 @@ def delta(spark: Any) -> Any:
 
 @pytest.fixture
 def path(delta: Any, tmp_path: Path) -> str:
-    """Three versions: 0 and 1, then 2 and 3, then only 4."""
+    """Three versions: rows 0 and 1, then also 2 and 3, then only 4 and 5."""
     location = str(tmp_path / "t")
     for start, mode in ((0, "append"), (2, "append"), (4, "overwrite")):
         delta.range(start, start + 2).write.format("delta").mode(mode).save(location)
@@ -57,14 +55,14 @@ def test_the_jar_keeps_its_format(spark: Any) -> None:
     dr_spark.register(spark)
 
 
-def test_the_two_format_names(spark: Any) -> None:
+def test_register_refuses_other_names(spark: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.register(spark, "parquet")  # type: ignore[arg-type]
     assert caught.value.code == "spark.format"
 
 
 @without_jar
-def test_every_thread_and_every_session_finds_the_format(delta: Any, path: str) -> None:
+def test_every_thread_finds_the_format(delta: Any, path: str) -> None:
     """As with delta-spark, whose test of inconsistent sessions writes in a pool of threads."""
     more = f"{path}_more"
 
@@ -102,7 +100,7 @@ def test_other_sessions_find_the_format(delta: Any, path: str) -> None:
 
 @without_jar
 @pytest.mark.skipif(SESSION == "connect", reason="there newSession() is another connection")
-def test_each_session_registers_with_its_own_zone(delta: Any, path: str) -> None:
+def test_each_session_registers_with_its_own_time_zone(delta: Any, path: str) -> None:
     other = delta.newSession()
     other.conf.set("spark.sql.session.timeZone", "+14:00")
     for _ in range(2):
@@ -115,7 +113,7 @@ def test_each_session_registers_with_its_own_zone(delta: Any, path: str) -> None
 
 
 @without_jar
-def test_reads_and_travels(delta: Any, path: str) -> None:
+def test_reads_versions_and_timestamps(delta: Any, path: str) -> None:
     read = delta.read.format("delta")
     assert rows_of(read.load(path)) == [(4,), (5,)]
     assert rows_of(delta.read.format("delta").option("versionAsOf", 0).load(path)) == [(0,), (1,)]
@@ -127,7 +125,7 @@ def test_reads_and_travels(delta: Any, path: str) -> None:
 
 
 @without_jar
-def test_times_are_in_the_zone_of_the_session(spark: Any, tmp_path: Path) -> None:
+def test_timestamps_are_in_the_time_zone_of_the_session(spark: Any, tmp_path: Path) -> None:
     dr_spark.write(spark.range(1), tmp_path / "t")
     [row] = dr.Table(tmp_path / "t").history().to_pylist()
     in_utc = row["timestamp"].strftime("%Y-%m-%d %H:%M:%S.%f")
@@ -183,9 +181,9 @@ def test_changes_between_times(delta: Any, path: str) -> None:
         ),
         ({"readChangeFeed": "true", "startingVersion": "x"}, "option.number"),
     ],
-    ids=["no start", "no changes", "two starts", "of a stream", "no number"],
+    ids=["no start", "no changes", "two starts", "a stream's option", "not a number"],
 )
-def test_refuses_a_wrong_range(path: str, options: dict[str, str], code: str) -> None:
+def test_refuses_wrong_ranges_of_changes(path: str, options: dict[str, str], code: str) -> None:
     from deltareplay.spark.format.data_source import DeltaReplayDataSource
 
     source = DeltaReplayDataSource({"path": path, **options})
@@ -224,7 +222,7 @@ def test_merges_and_overwrites_schemas(delta: Any, tmp_path: Path) -> None:
 
 
 @without_jar
-def test_replaces_a_part(delta: Any, tmp_path: Path) -> None:
+def test_replaces_a_part_of_the_rows(delta: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     rows = delta.sql("SELECT * FROM VALUES (1, 'a'), (2, 'b') AS t(id, p)")
     new = rows.write.format("delta").mode("append").option("partitionBy", "p")
@@ -312,7 +310,7 @@ def test_streams_are_partitioned(delta: Any, tmp_path: Path, way: str) -> None:
 
 
 @without_jar
-def test_other_formats_are_written_as_ever(delta: Any, path: str, tmp_path: Path) -> None:
+def test_other_formats_are_still_partitioned(delta: Any, path: str, tmp_path: Path) -> None:
     rows = delta.read.format("delta").load(path).selectExpr("id", "id % 2 AS p")
     rows.write.format("parquet").partitionBy("p").save(str(tmp_path / "batch"))
     assert rows_of(delta.read.parquet(str(tmp_path / "batch"))) == [(4, 0), (5, 1)]
@@ -347,16 +345,11 @@ def test_the_format_obeys_settings_of_the_session(delta: Any, tmp_path: Path, st
         writer = writer.option("checkpointLocation", str(tmp_path / f"c{number}"))
         writer.start(path).awaitTermination()
 
-    for name, value in settings.items():
-        delta.conf.set(name, value)
-    try:
-        # the error about the write itself comes first, as in delta-spark
+    with conf(delta, **settings):
+        # an option of the write takes precedence, as in delta-spark
         assert 'no column "w"' in message(lambda: put(mergeSchema="false"))
         put()
         put(userMetadata="own")
-    finally:
-        for name in settings:
-            delta.conf.unset(name)
     assert rows_of(dr_spark.read(delta, path)) == [(1, None), (2, "x"), (2, "x")]
     texts = dr.Table(path).history()["userMetadata"].to_pylist()
     assert texts == ["own", "nightly", None]
@@ -365,7 +358,7 @@ def test_the_format_obeys_settings_of_the_session(delta: Any, tmp_path: Path, st
 
 
 @without_jar
-def test_streams(delta: Any, path: str, tmp_path: Path) -> None:
+def test_a_stream_skips_change_commits(delta: Any, path: str, tmp_path: Path) -> None:
     read = delta.readStream.format("delta").option("maxFilesPerTrigger", 1)
     read = read.option("schemaTrackingLocation", str(tmp_path / "unused"))
     rows = read.option("startingVersion", 0).option("skipChangeCommits", "true").load(path)
@@ -399,7 +392,7 @@ def test_a_stream_skips_missing_commits(delta: Any, tmp_path: Path) -> None:
 
 
 @without_jar
-def test_modes_that_spark_refuses_are_those_of_write(delta: Any, tmp_path: Path) -> None:
+def test_write_accepts_the_modes_that_spark_refuses(delta: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     for mode in ("error", "ignore"):
         writer = delta.range(1).write.format("delta").mode(mode)
@@ -417,7 +410,7 @@ def test_modes_that_spark_refuses_are_those_of_write(delta: Any, tmp_path: Path)
 
 
 @without_jar
-def test_times_have_zones_as_spark_writes_them(delta: Any, path: str) -> None:
+def test_timestamps_may_name_a_time_zone(delta: Any, path: str) -> None:
     at = dr.Table(path).snapshot(version=1).timestamp
     for zone in ("UTC", "Europe/Berlin", "GMT+1", "+1:00"):
         name = {"GMT+1": "Etc/GMT-1", "+1:00": "Etc/GMT-1"}.get(zone, zone)
@@ -427,7 +420,7 @@ def test_times_have_zones_as_spark_writes_them(delta: Any, path: str) -> None:
 
 
 @without_jar
-def test_a_stream_ignores_what_delta_spark_calls_deletions_of_files(
+def test_a_stream_accepts_ignore_file_deletion(
     delta: Any, path: str, tmp_path: Path
 ) -> None:
     """The older name of ``ignoreDeletes`` and ``ignoreChanges`` together."""
@@ -440,7 +433,7 @@ def test_a_stream_ignores_what_delta_spark_calls_deletions_of_files(
 
 
 @without_jar
-def test_a_name_in_the_catalog(delta: Any, path: str, name: str) -> None:
+def test_spark_cannot_use_a_name_of_the_catalog(delta: Any, path: str, name: str) -> None:
     delta.sql(f"CREATE TABLE {name} USING delta LOCATION '{path}' TBLPROPERTIES (a = 1)")
     assert rows_of(dr_spark.DeltaTable.forName(delta, name).toDF()) == [(4,), (5,)]
     # Spark does not pass the path on to a Python source
@@ -452,7 +445,7 @@ def test_a_name_in_the_catalog(delta: Any, path: str, name: str) -> None:
 
 
 @without_jar
-def test_changes_have_the_columns_of_their_end(delta: Any, tmp_path: Path) -> None:
+def test_changes_have_the_columns_of_the_last_version(delta: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     delta.sql("SELECT 1L AS id").write.format("delta").mode("append").save(path)
     delta.sql("SELECT 2L AS id").write.format("delta").mode("append").save(path)
@@ -466,7 +459,7 @@ def test_changes_have_the_columns_of_their_end(delta: Any, tmp_path: Path) -> No
     assert rows_of(whole.select("id", "note")) == [(1, None), (2, None), (3, "x")]
 
 
-def test_new_columns_lack_a_partition_column(spark: Any, tmp_path: Path) -> None:
+def test_new_columns_must_contain_the_partition_columns(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "t"
     dr_spark.write(spark.sql("SELECT 1 AS id, 'a' AS p"), path, partition_columns=["p"])
     other = spark.sql("SELECT 2 AS id")
@@ -504,9 +497,6 @@ def test_write_replaces_columns(spark: Any, tmp_path: Path) -> None:
 
 def test_write_obeys_the_sessions_schema_evolution(spark: Any, tmp_path: Path) -> None:
     dr_spark.write(spark.range(1), tmp_path / "t")
-    spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")
-    try:
+    with conf(spark, spark__databricks__delta__schema__autoMerge__enabled="true"):
         dr_spark.write(spark.sql("SELECT 1L AS id, 'x' AS note"), tmp_path / "t")
-    finally:
-        spark.conf.unset("spark.databricks.delta.schema.autoMerge.enabled")
     assert rows_of(dr_spark.read(spark, tmp_path / "t")) == [(0, None), (1, "x")]

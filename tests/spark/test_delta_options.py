@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.test_delta_format import delta, message, path, rows_of, without_jar
+from spark.support.delta_tables import rows_of
+from spark.test_delta_format import delta, message, path, without_jar
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.spark
 
 @without_jar
 def test_rows_replace_those_that_match_them(delta: Any, tmp_path: Path) -> None:
-    """As ``replaceUsing`` and ``replaceOn`` of delta-spark 4.4, by the name of the format."""
+    """As with ``replaceUsing`` and ``replaceOn`` of delta-spark 4.4."""
     path = str(tmp_path / "t")
     rows = delta.sql("SELECT id, 'old' AS v FROM VALUES (1), (2), (3), (NULL) AS t(id)")
     rows.write.format("delta").mode("append").save(path)
@@ -66,16 +67,16 @@ def test_rows_replace_those_that_match_them(delta: Any, tmp_path: Path) -> None:
 
 
 @without_jar
-def test_a_batch_leaves_no_files_out(delta: Any, path: str) -> None:
+def test_a_batch_cannot_exclude_files(delta: Any, path: str) -> None:
     read = delta.read.format("delta").option("excludeRegex", "x")
     assert "option.stream" in message(lambda: read.load(path).collect())
 
 
 @without_jar
-def test_a_stream_leaves_out_files_by_their_paths(delta: Any, tmp_path: Path) -> None:
+def test_a_stream_excludes_files_by_their_paths(delta: Any, tmp_path: Path) -> None:
     """As in delta-spark's test of ``DeltaSource``: at the start, in commits, after a restart.
 
-    Files have their names in the log, so that spaces of partition values are encoded.
+    The paths are those of the log, in which spaces of partition values are encoded.
     """
     path, streamed = str(tmp_path / "t"), str(tmp_path / "streamed")
 
@@ -103,23 +104,21 @@ def test_a_stream_leaves_out_files_by_their_paths(delta: Any, tmp_path: Path) ->
 
 
 @without_jar
-def test_a_stream_of_changes_leaves_out_files(delta: Any, tmp_path: Path) -> None:
-    """Those of the feed; and no part of a commit whose rows must be compared."""
+def test_a_stream_of_changes_excludes_files(delta: Any, tmp_path: Path) -> None:
+    """Files of a commit whose rows must be compared cannot be excluded."""
     path = str(tmp_path / "t")
     created = dr_spark.DeltaTable.create(delta).location(path).addColumn("id", "INT")
     created.addColumn("p", "INT").partitionedBy("p").execute()
     dr_spark.write(delta.sql("SELECT id, id % 2 AS p FROM VALUES (1), (2), (3) AS v(id)"), path)
 
-    def changes(number: int, **options: Any) -> list[tuple[int, str]]:
+    def changes(number: int, **options: Any) -> list[tuple[Any, ...]]:
         rows = delta.readStream.format("delta").option("readChangeFeed", True)
         rows = rows.options(startingVersion=0, **options).load(path)
         query = rows.select("id", "_change_type").writeStream.format("parquet")
         query = query.option("checkpointLocation", str(tmp_path / f"checkpoint{number}"))
         query = query.trigger(availableNow=True)
         query.start(str(tmp_path / f"changes{number}")).awaitTermination()
-        return [
-            tuple(row) for row in rows_of(delta.read.parquet(str(tmp_path / f"changes{number}")))
-        ]
+        return rows_of(delta.read.parquet(str(tmp_path / f"changes{number}")))
 
     assert changes(0, excludeRegex="p=1") == [(2, "insert")]
     before = "|".join(map(re.escape, dr.Table(path).snapshot().files()["path"].to_pylist()))

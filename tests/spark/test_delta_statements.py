@@ -14,13 +14,11 @@ from typing import Any
 
 import pytest
 from spark.support.delta_tables import ROWS, rows_of, written
+from spark.support.written import conf
 
 from deltareplay import InvalidArgumentError
 from deltareplay import spark as dr_spark
-from deltareplay.spark import (
-    DeltaMergeBuilder,
-    DeltaTable,
-)
+from deltareplay.spark import DeltaMergeBuilder, DeltaTable
 
 pytestmark = pytest.mark.spark
 
@@ -98,7 +96,7 @@ def test_suggests_columns_of_the_table_and_the_source(spark: Any, table: DeltaTa
         assert set(listed.split(", ")) == columns
 
 
-def test_names_what_lets_the_schema_evolve(spark: Any, table: DeltaTable) -> None:
+def test_suggests_schema_evolution_for_missing_columns(spark: Any, table: DeltaTable) -> None:
     source = spark.createDataFrame([("a",)], ["key"]).alias("s")
     merge = table.alias("t").merge(source, "t.key = s.key").whenMatchedUpdateAll()
     with pytest.raises(InvalidArgumentError, match=r"no column value.*withSchemaEvolution\(\)"):
@@ -234,17 +232,17 @@ def test_merges(spark: Any, table: DeltaTable, case: str) -> None:
 def test_a_merge_returns_its_metrics(spark: Any, table: DeltaTable) -> None:
     source = spark.createDataFrame(SOURCE, ["k", "v"])
     clauses, _ = MERGES["update, insert, update others"]
-    reported = clauses(table.merge(source, "key = k")).execute()
-    assert reported.dtypes == [
+    metrics = clauses(table.merge(source, "key = k")).execute()
+    assert metrics.dtypes == [
         ("num_affected_rows", "bigint"),
         ("num_updated_rows", "bigint"),
         ("num_deleted_rows", "bigint"),
         ("num_inserted_rows", "bigint"),
     ]
-    assert [tuple(row) for row in reported.collect()] == [(6, 4, 0, 2)]
+    assert [tuple(row) for row in metrics.collect()] == [(6, 4, 0, 2)]
 
 
-def test_merges_by_columns(spark: Any, table: DeltaTable) -> None:
+def test_merges_with_column_expressions(spark: Any, table: DeltaTable) -> None:
     from pyspark.sql.functions import col, expr
 
     source = spark.createDataFrame(SOURCE, ["k", "v"])
@@ -298,7 +296,7 @@ def test_a_merge_adds_columns(spark: Any, table: DeltaTable) -> None:
 
 
 @pytest.mark.parametrize(("form", "value"), [("col", None), ("expr", None), ("lit", "DEFAULT")])
-def test_default_is_a_keyword_in_columns_too(
+def test_default_is_a_keyword_except_in_lit(
     spark: Any, table: DeltaTable, form: str, value: str | None
 ) -> None:
     from pyspark.sql import functions as sf
@@ -308,7 +306,7 @@ def test_default_is_a_keyword_in_columns_too(
 
 
 def expiring(spark: Any, seconds: float) -> Any:
-    """A thousand rows that expire while a merge may run, one after the other."""
+    """Return a thousand rows that expire one after the other, while a merge may run."""
     begins = int(time.time() * 1e6)
     expiry = f"timestamp_micros({begins} + id * {int(seconds * 1000)}) AS expiry"
     return spark.range(1000).selectExpr("id", expiry).alias("s")
@@ -335,14 +333,14 @@ def test_a_merge_has_one_current_time(
         "column": sf.col("s.expiry") > sf.current_timestamp(),
     }
     merge = table.alias("t").merge(source, on)
-    reported = merge.whenMatchedUpdate(conditions.get(where), {"n": "1"}).execute().first()
-    assert (reported.num_affected_rows, reported.num_inserted_rows) == (
-        reported.num_updated_rows,
+    metrics = merge.whenMatchedUpdate(conditions.get(where), {"n": "1"}).execute().first()
+    assert (metrics.num_affected_rows, metrics.num_inserted_rows) == (
+        metrics.num_updated_rows,
         0,
     )
     result = table.toDF().groupBy("n").count()
-    others = 1000 - reported.num_updated_rows
-    expected = [(0, others), (1, reported.num_updated_rows)]
+    others = 1000 - metrics.num_updated_rows
+    expected = [(0, others), (1, metrics.num_updated_rows)]
     assert rows_of(result) == [row for row in expected if row[1]]
     assert table.toDF().select("id").distinct().count() == 1000
 
@@ -372,7 +370,7 @@ def test_a_merge_refuses_nondeterministic_expressions(
     assert rows_of(table.toDF()) == ROWS
 
 
-def test_a_merge_notices_a_udf_that_gives_other_results(spark: Any, tmp_path: Path) -> None:
+def test_a_merge_refuses_a_udf_that_gives_other_results(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import functions as sf
 
     seen = tmp_path / "seen"
@@ -410,12 +408,11 @@ def test_a_merge_in_a_thread_obeys_the_session(spark: Any, tmp_path: Path) -> No
         merge = target.alias("t").merge(source, "t.id = s.id")
         merge.whenMatchedUpdate(set={"t.x": "t.x + 1"}).whenNotMatchedInsertAll().execute()
 
-    spark.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")
-    try:
-        with ThreadPoolExecutor(3) as threads:
-            threads.submit(merge).result()
-    finally:
-        spark.conf.unset("spark.databricks.delta.schema.autoMerge.enabled")
+    with (
+        conf(spark, spark__databricks__delta__schema__autoMerge__enabled="true"),
+        ThreadPoolExecutor(1) as threads,
+    ):
+        threads.submit(merge).result()
     assert target.toDF().columns == ["id", "x", "y"]
     assert target.toDF().count() == 20
 

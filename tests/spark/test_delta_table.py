@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from spark.support.delta_tables import ROWS, rows_of, written
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import exceptions
@@ -110,7 +111,7 @@ def test_for_path_refuses_other_directories(spark: Any, tmp_path: Path) -> None:
     assert caught.value.code == "table.not_found"
 
 
-def test_a_path_is_as_hadoop_writes_it(spark: Any, tmp_path: Path) -> None:
+def test_for_path_accepts_paths_as_hadoop_writes_them(spark: Any, tmp_path: Path) -> None:
     location = tmp_path / "100% of it"
     written(spark, location)
     for path in (str(location), f"file:{location}", f"file://{location}"):
@@ -260,7 +261,7 @@ def test_restores_a_version(overwritten: tuple[DeltaTable, datetime]) -> None:
     }
 
 
-def test_restores_a_time(overwritten: tuple[DeltaTable, datetime]) -> None:
+def test_restores_a_timestamp(overwritten: tuple[DeltaTable, datetime]) -> None:
     table, at = overwritten
     table.restoreToTimestamp(at.strftime("%Y-%m-%d %H:%M:%S.%f"))
     assert rows_of(table.toDF()) == [("a", 1), ("b", 2)]
@@ -269,21 +270,19 @@ def test_restores_a_time(overwritten: tuple[DeltaTable, datetime]) -> None:
     assert caught.value.code == "argument.moment"
 
 
-def test_a_time_is_in_the_zone_of_the_session(overwritten: tuple[DeltaTable, datetime]) -> None:
+def test_a_timestamp_is_in_the_time_zone_of_the_session(
+    overwritten: tuple[DeltaTable, datetime],
+) -> None:
     table, at = overwritten
-    spark = table.toDF().sparkSession
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    try:
+    with conf(table.toDF().sparkSession, spark__sql__session__timeZone="Asia/Tokyo"):
         with pytest.raises(dr.VersionNotFoundError):
             table.restoreToTimestamp(at.strftime("%Y-%m-%d %H:%M:%S.%f"))
         in_tokyo = at.astimezone(ZoneInfo("Asia/Tokyo"))
         table.restoreToTimestamp(in_tokyo.strftime("%Y-%m-%d %H:%M:%S.%f"))
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert rows_of(table.toDF()) == [("a", 1), ("b", 2)]
 
 
-def test_names_and_modes_are_strings(table: DeltaTable) -> None:
+def test_aliases_and_modes_must_be_strings(table: DeltaTable) -> None:
     with pytest.raises(ValueError, match="aliasName needs to be a string but got int"):
         table.alias(5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="mode needs to be a string but got int"):

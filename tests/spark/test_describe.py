@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support import written
+from spark.support.written import conf
 from spark.test_cross_check import present
 from spark.test_read import without_nullability
 
@@ -15,10 +15,6 @@ from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 NAMES = ["plain", "partitioned", "vectors", "clustered", "mapped_by_name", "types", "v2_json"]
-
-
-def test_names() -> None:
-    assert set(NAMES) <= set(written.TABLES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -30,7 +26,7 @@ def test_history_is_that_of_describe_history(spark: Any, tables: Any, name: str)
     rows = list(zip(ours.collect(), theirs.collect(), strict=True))
     assert rows
     for result, expected in rows:
-        assert same(result) == same(expected)
+        assert comparable(result) == comparable(expected)
     assert dr_spark.history(spark, path, limit=1).count() == 1
 
 
@@ -49,12 +45,11 @@ def test_delta_spark_describes_our_writes(spark: Any, tmp_path: Any) -> None:
         ] * commits
 
 
-def same(row: Any) -> dict[str, Any]:
+def comparable(row: Any) -> dict[str, Any]:
     """Return a row of the history; absent and empty metrics are equal."""
-    reported = row.asDict(recursive=True)
-    reported["operationParameters"] = present(reported["operationParameters"])
-    reported["operationMetrics"] = reported["operationMetrics"] or {}
-    return reported
+    fields: dict[str, Any] = row.asDict(recursive=True)
+    parameters, metrics = fields["operationParameters"], fields["operationMetrics"]
+    return fields | {"operationParameters": present(parameters), "operationMetrics": metrics or {}}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -93,22 +88,19 @@ def test_a_count_by_the_log_starts_no_job(spark: Any, tables: Any) -> None:
         result = dr_spark.count(spark, path, version=2)
         tracker = spark.sparkContext.statusTracker()
         assert list(tracker.getJobIdsForGroup("counting")) == []
-        kept = dr_spark.count(spark, path, version=2, filter="p = 1 and id < 50")
+        filtered = dr_spark.count(spark, path, version=2, filter="p = 1 and id < 50")
         assert list(tracker.getJobIdsForGroup("counting")) != []
     finally:
         spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     snapshot = dr.Table(path).snapshot(version=2)
     assert result == snapshot.scan().count()
-    assert kept == snapshot.scan(filter="p = 1 and id < 50").count()
+    assert filtered == snapshot.scan(filter="p = 1 and id < 50").count()
 
 
 def test_a_count_without_statistics_is_exact(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
-    spark.conf.set("spark.databricks.delta.stats.collect", "false")
-    try:
+    with conf(spark, spark__databricks__delta__stats__collect="false"):
         spark.range(1000).write.format("delta").save(path)
-    finally:
-        spark.conf.unset("spark.databricks.delta.stats.collect")
     assert dr.Table(path).snapshot().scan().count() == 1000
     assert dr_spark.count(spark, path) == 1000
 

@@ -17,9 +17,9 @@ import deltareplay as dr
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]  # separate sessions
 
-LEFT = [{"id": 1, "name": "one"}, {"id": 3, "name": "three"}]
+ROWS = [{"id": 1, "name": "one"}, {"id": 3, "name": "three"}]
 
-EMPTY = pa.schema({"id": pa.int64()})
+SCHEMA = pa.schema({"id": pa.int64()})
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -150,7 +150,7 @@ print("RESULT" + json.dumps(results))
 def results_of(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     log = samples.events(tmp_path / "events")
     log.checkpoint(1)
-    table = dr.create_table(tmp_path / "v2", EMPTY, (), {"delta.checkpointPolicy": "v2"})
+    table = dr.create_table(tmp_path / "v2", SCHEMA, (), {"delta.checkpointPolicy": "v2"})
     rows = samples.rows(tmp_path / "rows")
     command = [python, "-c", SCRIPT, kind, log.uri, str(tmp_path / "v2"), rows.uri]
     paths = [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
@@ -165,7 +165,7 @@ def results_of(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     assert reported["typed"] == 2
     assert reported["checkpoint"][0] == 0
     assert (tmp_path / "v2" / reported["checkpoint"][1]).is_file()
-    assert reported["read"] == LEFT
+    assert reported["read"] == ROWS
     assert reported["filtered"] == reported["queried"] == [{"name": "three"}]
     assert [(row["name"], row["_row_index"]) for row in reported["old"]] == [
         ("one", 0),
@@ -192,16 +192,16 @@ def results_of(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     return reported
 
 
-# during the day, PySpark 3.5 is classic
+# during the day, only PySpark 3.5 runs in a classic session
 @pytest.mark.parametrize("kind", ["classic", "connect"] if NIGHTLY else ["connect"])
 @pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3"])
 def test_pyspark_4(tmp_path: Path, version: str, kind: str) -> None:
     reported = results_of(python(version), kind, tmp_path)
     assert reported["version"].startswith(f"{version}.")
     assert sorted(reported["rows"]) == [0, 1, 2, 3, 4, 5]
-    assert reported["format"] == LEFT
+    assert reported["format"] == ROWS
     assert "Python" not in reported["plan"]
-    assert reported["settings"], "the session is as it was"
+    assert reported["settings"], "settings of the session have changed"
     assert reported["created"] == 0
     once = [{"id": number} for number in range(3, 6)]
     if reported["copies"]:
@@ -219,7 +219,8 @@ def test_pyspark_4(tmp_path: Path, version: str, kind: str) -> None:
 def test_pyspark_3_5(tmp_path: Path) -> None:
     reported = results_of(python("3.5"), "classic", tmp_path)
     assert reported["version"].startswith("3.5.")
-    assert ["needs" in item or "4.0" in item for item in reported["refused"]] == [True] * 3
+    assert len(reported["refused"]) == 3
+    assert all("needs" in item or "4.0" in item for item in reported["refused"])
     assert reported["rows"] == []
 
 

@@ -1,7 +1,7 @@
 r"""A session whose strings have no escapes: ``spark.sql.parser.escapedStringLiterals``.
 
 ``'C:\x'`` is the path there, and no literal has both a quote and a backslash at its end. Expected
-values are those that were written; delta-spark runs the statements that are SQL alone, too.
+values are those that were written; delta-spark also runs the statements that are only SQL.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from spark.support.comparison import compare_statements
 from spark.support.tiers import pairs
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -30,9 +31,8 @@ RAW = ["true", "false"]
 
 @pytest.fixture(params=RAW)
 def raw(spark: Any, request: pytest.FixtureRequest) -> Iterator[bool]:
-    spark.conf.set(SETTING, request.param)
-    yield request.param == "true"
-    spark.conf.unset(SETTING)
+    with conf(spark, **{SETTING: request.param}):
+        yield request.param == "true"
 
 
 @pytest.fixture
@@ -102,23 +102,15 @@ REPLACING = {
 
 
 @pytest.mark.parametrize("text", REPLACING)
-def test_rows_are_replaced(spark: Any, tmp_path: Path, text: str) -> None:
-    rows = spark.createDataFrame(
-        [(at, text, text) for at, text in enumerate(TEXTS)], "n INT, p STRING, v STRING"
-    )
-    path = tmp_path / "t"
-    dr_spark.write(rows, path, partition_columns=["p"])
+def test_rows_are_replaced(spark: Any, path: Path, text: str) -> None:
     before = rows_in(spark, path)
-    spark.conf.set(SETTING, "true")
-    try:
+    with conf(spark, **{SETTING: "true"}):
         dr_spark.sql(spark, text.format(t=f"delta.`{path}`"))
-    finally:
-        spark.conf.unset(SETTING)
     new = REPLACING[text]
     assert rows_in(spark, path) == [new if row[0] == new[0] else row for row in before]
 
 
-def test_statements_are_those_of_delta_spark(
+def test_statements_agree_with_delta_spark(
     spark: Any, tmp_path: Path, raw: bool, path: Path
 ) -> None:
     compare_statements(spark, tmp_path / "copies", path, STATEMENTS, changes=True if raw else None)
@@ -134,7 +126,6 @@ def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None
     assert [row.n for row in read.collect()] == [at]
     dr_spark.update(spark, path, sf.col("p") == text, {"v": sf.lit(text + text)})
     assert rows_in(spark, path)[at] == (at, text, text + text)
-    timestamp = sf.col("p") == text
     source = spark.createDataFrame([(text, "merged")], "p STRING, w STRING").alias("s")
     merge = dr_spark.merge(
         spark,
@@ -152,7 +143,7 @@ def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None
     assert rows_in(spark, path)[at] == (at, text, "new")
     dr_spark.write(new, path, mode="overwrite", replace_using=["p"])
     assert len(rows_in(spark, path)) == len(TEXTS)
-    dr_spark.delete(spark, path, timestamp)
+    dr_spark.delete(spark, path, sf.col("p") == text)
     assert [row for row in rows_in(spark, path) if row[1] == text] == []
 
 
@@ -183,17 +174,14 @@ def test_expressions_of_the_log_keep_their_meaning(spark: Any, raw: bool, tmp_pa
     assert table.snapshot().version == before + 4
 
 
-def test_values_without_a_string_are_refused(spark: Any, tmp_path: Path) -> None:
+def test_values_without_a_literal_are_refused(spark: Any, tmp_path: Path) -> None:
     """A path with a quote, where the statement only accepts a string."""
-    spark.conf.set(SETTING, "true")
-    try:
-        folder = tmp_path / "it's"
-        dr_spark.write(spark.range(1), folder)
-        with pytest.raises(dr.UnsupportedFeatureError) as caught:
-            dr_spark.sql(
-                spark,
-                f'CREATE TABLE quoted_place SHALLOW CLONE delta.`{folder}` LOCATION "{folder}_2"',
-            )
-        assert caught.value.code == "sql.string"
-    finally:
-        spark.conf.unset(SETTING)
+    folder = tmp_path / "it's"
+    dr_spark.write(spark.range(1), folder)
+    text = f'CREATE TABLE quoted_place SHALLOW CLONE delta.`{folder}` LOCATION "{folder}_2"'
+    with (
+        conf(spark, **{SETTING: "true"}),
+        pytest.raises(dr.UnsupportedFeatureError) as caught,
+    ):
+        dr_spark.sql(spark, text)
+    assert caught.value.code == "sql.string"

@@ -1,4 +1,4 @@
-"""The examples run, and their results agree with their arithmetic; so do pages with Spark."""
+"""The example and the pages that need Spark run; the example's results are those of arithmetic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def example(name: str) -> ModuleType:
 
 
 @pytest.mark.slow  # `make demo` runs it
-def test_orders(spark: Any, tmp_path: Path) -> None:
+def test_the_orders_example(spark: Any, tmp_path: Path) -> None:
     report = example("orders").main(tmp_path, spark)
     # the third day: ten new orders (20 to 29), and changes of ten (10 to 19)
     amounts = {order: Decimal(order * 3 + 1) + Decimal("0.5") for order in range(30)}

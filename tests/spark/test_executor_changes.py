@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from spark.support import written_changes
 from spark.support.tiers import pairs
-from spark.test_changes import rows
+from spark.test_changes import CHANGE_COLUMNS, rows
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -18,7 +18,6 @@ from deltareplay import spark as dr_spark
 pytestmark = pytest.mark.spark
 
 NET_KINDS = ["min-delta", "upsert", "append-only"]
-ORDER = ["_change_type", "_commit_version", "_commit_timestamp"]
 
 
 def in_parts(changes: dr.Changes, parts: int = 3) -> int:
@@ -30,13 +29,8 @@ def counted(frame: Any) -> Counter[str]:
     return rows(frame.toArrow())
 
 
-def test_the_function_is_public() -> None:
-    assert callable(dr_spark.changes)
-    assert dr_spark.changes.__module__ == "deltareplay.spark.row_changes.changes"
-
-
 @pytest.mark.parametrize("name", written_changes.DAILY)
-def test_it_agrees_with_spark(spark: Any, changed: Any, name: str) -> None:
+def test_changes_agree_with_delta_spark(spark: Any, changed: Any, name: str) -> None:
     path = changed(name)
     first = written_changes.FIRST.get(name, 0)
     theirs = (
@@ -58,7 +52,7 @@ def test_it_agrees_with_spark(spark: Any, changed: Any, name: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "name"), pairs(NET_KINDS, ["cow_tracked", "mor_tracked_in_commit"])
 )
-def test_shares_of_net_changes_are_the_whole(
+def test_split_net_changes_are_those_of_one_process(
     spark: Any, changed: Any, name: str, kind: Any
 ) -> None:
     table = dr.Table(changed(name))
@@ -89,7 +83,7 @@ def test_shuffled_net_changes_are_those_of_one_process(
         assert counted(frame) == rows(alone.to_arrow())
 
 
-def test_net_changes_lead_from_state_to_state(spark: Any, changed: Any) -> None:
+def test_net_changes_lead_from_start_to_end(spark: Any, changed: Any) -> None:
     path = changed("mor_tracked_in_commit")
 
     def state(version: int) -> Counter[str]:
@@ -100,7 +94,8 @@ def test_net_changes_lead_from_state_to_state(spark: Any, changed: Any) -> None:
     net = dr_spark.changes(spark, path, 3, 8, kind="min-delta")
     for row in net.toArrow().to_pylist():
         arrived = row["_change_type"] in ("insert", "update_postimage")
-        result[repr({key: row[key] for key in row if key not in ORDER})] += 1 if arrived else -1
+        image = repr({key: row[key] for key in row if key not in CHANGE_COLUMNS})
+        result[image] += 1 if arrived else -1
     assert {row: count for row, count in result.items() if count} == state(8)
 
 
@@ -108,14 +103,14 @@ def test_columns_and_filter(spark: Any, changed: Any) -> None:
     table = dr.Table(changed("mor_partitioned_mapped"))
     chosen: Any = {"columns": ["P", "k"], "filter": "v > 10 AND _change_type <> 'insert'"}
     frame = dr_spark.changes(spark, table, 2, 8, **chosen)
-    assert frame.columns == ["p", "k", *ORDER]
+    assert frame.columns == ["p", "k", *CHANGE_COLUMNS]
     alone = table.changes(2, 8, **chosen).to_arrow()
     assert 0 < alone.num_rows == frame.count()
     assert counted(frame) == rows(alone)
     some = dr_spark.changes(spark, table, 2, 8, columns=["P", "k"])
     assert counted(some) == rows(table.changes(2, 8, columns=["P", "k"]).to_arrow())
     none = dr_spark.changes(spark, table, 2, 8, columns=[])
-    assert (none.columns, none.count()) == (ORDER, some.count())
+    assert (none.columns, none.count()) == (CHANGE_COLUMNS, some.count())
 
 
 def test_a_range_does_not_change(spark: Any, tmp_path: Any) -> None:
@@ -130,9 +125,9 @@ def test_a_range_does_not_change(spark: Any, tmp_path: Any) -> None:
     assert dr_spark.changes(spark, at_first, 0, 1).count() == 5
 
 
-def test_no_version_is_no_row(spark: Any, changed: Any) -> None:
+def test_a_range_after_the_last_version_has_no_rows(spark: Any, changed: Any) -> None:
     frame = dr_spark.changes(spark, changed("cow"), 99, allow_out_of_range=True)
-    assert (frame.columns, frame.count()) == (["k", "n", "v", "p", *ORDER], 0)
+    assert (frame.columns, frame.count()) == (["k", "n", "v", "p", *CHANGE_COLUMNS], 0)
     with pytest.raises(dr.VersionNotFoundError):
         dr_spark.changes(spark, changed("cow"), 99)
 

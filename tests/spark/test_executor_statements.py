@@ -103,13 +103,13 @@ def theirs(spark: Any, path: Path) -> None:
     table.delete("id % 7 = 2 OR p = 1")
 
 
-#: During the day, the ones that together have all features.
+#: Those that together have all features, for runs during the day.
 DAILY = ["feed", "all", "tracked, mapped"]
 
 
 @pytest.mark.slow  # a dozen statements, twice
 @pytest.mark.parametrize("features", FEATURES if NIGHTLY else DAILY)
-def test_statements_have_the_effect_of_delta_sparks(
+def test_statements_agree_with_delta_spark(
     spark: Any, tmp_path: Path, create: Create, features: str
 ) -> None:
     properties = FEATURES[features]
@@ -129,21 +129,20 @@ def state(spark: Any, path: Path, properties: dict[str, str]) -> dict[str, Any]:
     reader = spark.read.format("delta")
     result = {"rows": sorted(map(str, reader.load(str(path)).collect()))}
     if "delta.enableRowTracking" in properties:
-        ids = reader.load(str(path)).select("id", "_metadata.row_commit_version")
-        result["versions"] = sorted(map(str, ids.collect()))
-        moved = reader.load(str(path)).where("id < 360").select("id", "_metadata.row_id")
-        result["ids"] = [len({row[1] for row in moved.collect()})]
+        versions = reader.load(str(path)).select("id", "_metadata.row_commit_version")
+        result["versions"] = sorted(map(str, versions.collect()))
+        ids = reader.load(str(path)).where("id < 360").select("_metadata.row_id")
+        result["ids"] = [ids.distinct().count()]
     if "delta.enableChangeDataFeed" in properties:
         feed = reader.option("readChangeFeed", "true").option("startingVersion", "1")
         result["feed"] = sorted(map(str, feed.load(str(path)).drop("_commit_timestamp").collect()))
-    reported = dr.Table(path).history().to_pylist()
     result["metrics"] = [
         sorted(
             (name, value)
             for name, value in dict(item["operationMetrics"] or {}).items()
             if "Row" in name and "Copied" not in name
         )
-        for item in reported
+        for item in dr.Table(path).history().to_pylist()
     ]
     return result
 
@@ -155,7 +154,7 @@ def table(spark: Any, tmp_path: Path, create: Create) -> Path:
     return path
 
 
-def test_conditions_are_whatever_spark_computes(spark: Any, table: Path) -> None:
+def test_conditions_may_be_any_that_spark_computes(spark: Any, table: Path) -> None:
     from pyspark.sql import functions as sf
 
     is_seven = sf.udf(lambda number: number == 7, "boolean")
@@ -174,10 +173,10 @@ def test_conditions_on_the_target_alone_select_files(
     from deltareplay.spark.dml.target_rows import Candidates
 
     opened = []
-    of = Candidates.of.__func__  # type: ignore[attr-defined]
+    original = Candidates.of.__func__  # type: ignore[attr-defined]
 
     def spy(cls: Any, *given: Any) -> Any:
-        result = of(cls, *given)
+        result = original(cls, *given)
         opened.append(result.files.num_rows)
         return result
 
@@ -187,9 +186,10 @@ def test_conditions_on_the_target_alone_select_files(
     dr_spark.delete(spark, table, (sf.col("target.p") == 2) & (sf.col("id") == 5))
     merge = dr_spark.merge(spark, table, source(spark), "target.id = s.id AND target.p = 0")
     merge.when_matched_delete().execute()
-    analysed, result = opened[::2], opened[1::2]
+    # a statement is analysed without files before it reads its own
+    analysed, read = opened[::2], opened[1::2]
     assert analysed == [0, 0, 0]
-    assert 0 < min(result) <= max(result) == files // 3
+    assert 0 < min(read) <= max(read) == files // 3
 
 
 def test_a_source_that_changes_is_read_once(spark: Any, table: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_source_that_changes_is_read_once(spark: Any, table: Path) -> None:
     assert len(set(left) - before) == 1
 
 
-def test_reading_twice_returns_the_same_rows(spark: Any, table: Path) -> None:
+def test_stable_sources_return_the_same_rows_twice(spark: Any, table: Path) -> None:
     from deltareplay.spark.dml.merge.repeatability import _is_stable
 
     read = dr_spark.read(spark, table)
@@ -222,22 +222,22 @@ def test_reading_twice_returns_the_same_rows(spark: Any, table: Path) -> None:
     assert [_is_stable(item) for item in others] == [False] * len(others)
 
 
-def test_clauses_see_what_those_of_delta_spark_see(
+def test_clauses_resolve_names_as_in_delta_spark(
     spark: Any, tmp_path: Path, create: Create
 ) -> None:
     from delta.tables import DeltaTable
 
     result = []
-    for which, of in (("ours", dr_spark.DeltaTable), ("theirs", DeltaTable)):
+    for which, class_ in (("ours", dr_spark.DeltaTable), ("theirs", DeltaTable)):
         path = tmp_path / which
         create(path, {})
-        merge = of.forPath(spark, str(path)).alias("t").merge(source(spark), "t.id = s.id")
+        merge = class_.forPath(spark, str(path)).alias("t").merge(source(spark), "t.id = s.id")
         # names that both sides have
         merge = merge.whenNotMatchedInsert("id < 430", {"id": "id", "v": "v", "s": "s", "p": "p"})
         merge = merge.whenNotMatchedBySourceUpdate("k = 3", {"v": "concat(v, k)", "s.b": "s.b + 1"})
         merge.whenMatchedUpdate("t.k = 4", {"v": "s.v"}).execute()
         result.append(state(spark, path, {}))
-        merge = of.forPath(spark, str(path)).alias("t").merge(source(spark), "t.id = s.id")
+        merge = class_.forPath(spark, str(path)).alias("t").merge(source(spark), "t.id = s.id")
         for clauses in (
             merge.whenNotMatchedInsert("t.k = 1", {"id": "s.id"}),
             merge.whenNotMatchedInsert(values={"id": "t.id"}),
@@ -249,7 +249,7 @@ def test_clauses_see_what_those_of_delta_spark_see(
     assert result[0] == result[1]
 
 
-def test_a_source_keeps_its_alias_when_it_is_kept(spark: Any, table: Path) -> None:
+def test_a_copied_source_keeps_its_alias(spark: Any, table: Path) -> None:
     from pyspark.sql import functions as sf
 
     files = str(table.parent / "files")
@@ -266,7 +266,7 @@ def test_a_source_keeps_its_alias_when_it_is_kept(spark: Any, table: Path) -> No
     assert merge.when_matched_delete().execute().metrics["numTargetRowsDeleted"] == 40
 
 
-def test_the_race_that_is_lost(spark: Any, table: Path) -> None:
+def test_a_concurrent_commit_may_conflict(spark: Any, table: Path) -> None:
     read = dr.Table(table).snapshot()
     dr.Table(table).append([{"id": 1000, "p": 9}])
     assert dr_spark.delete(spark, read, "p = 1 AND id = 4").version == 2
@@ -395,7 +395,7 @@ def test_a_table_merges_with_itself(spark: Any, table: Path) -> None:
     assert sorted(result["v"].to_pylist()) == ["v397", "v398", "v399"]
 
 
-def test_a_function_that_raises_leaves_nothing(spark: Any, tmp_path: Path, create: Create) -> None:
+def test_a_function_that_raises_leaves_no_files(spark: Any, tmp_path: Path, create: Create) -> None:
     from pyspark.sql import functions as sf
 
     path = tmp_path / "table"
@@ -404,7 +404,7 @@ def test_a_function_that_raises_leaves_nothing(spark: Any, tmp_path: Path, creat
 
     def broken(number):  # PySpark takes type hints for those of Arrow functions
         if number == 390:
-            raise ValueError("no number for me")
+            raise ValueError("not a good number")
         return number
 
     fails = sf.udf(broken, "long")
@@ -414,13 +414,13 @@ def test_a_function_that_raises_leaves_nothing(spark: Any, tmp_path: Path, creat
         lambda: dr_spark.update(spark, path, None, {"k": fails("id")}),
         merge.when_matched_update({"k": fails("target.id")}).execute,
     ):
-        with pytest.raises(Exception, match="no number for me"):
+        with pytest.raises(Exception, match="not a good number"):
             call()
     assert dr.Table(path).snapshot().version == 0
     assert sorted(path.rglob("*.*")) == before
 
 
-def test_a_table_that_cannot_be_written(spark: Any, tmp_path: Path) -> None:
+def test_a_table_with_an_unknown_feature_is_refused(spark: Any, tmp_path: Path) -> None:
     log = logs.LogBuilder(tmp_path / "table")
     log.create(logs.schema(id="long"), protocol_action=logs.features(writer_only=["newer"]))
     merge = dr_spark.merge(spark, log.uri, spark.range(3), "target.id = source.id")
@@ -442,7 +442,7 @@ def test_an_append_only_table_keeps_its_rows(spark: Any, tmp_path: Path, create:
     assert merge.when_not_matched_insert_all().execute().metrics["numTargetRowsInserted"] == 40
 
 
-def test_rules_of_the_table_hold(spark: Any, tmp_path: Path, create: Create) -> None:
+def test_constraints_are_checked(spark: Any, tmp_path: Path, create: Create) -> None:
     path = tmp_path / "table"
     create(path, {})
     dr.Table(path).add_constraint("small", "k < 1000")
@@ -453,7 +453,7 @@ def test_rules_of_the_table_hold(spark: Any, tmp_path: Path, create: Create) -> 
     assert dr.Table(path).snapshot().version == 1
 
 
-def test_rules_are_only_evaluated_on_written_rows(
+def test_constraints_are_only_evaluated_on_changed_rows(
     spark: Any, tmp_path: Path, create: Create
 ) -> None:
     path = tmp_path / "table"
@@ -468,10 +468,10 @@ def test_rules_are_only_evaluated_on_written_rows(
     assert merge.when_matched_update({"k": "s.k"}).execute().metrics["numTargetRowsUpdated"] == 1
 
 
-def test_rows_that_stay_are_written_with_those_that_change(
+def test_unchanged_rows_are_copied_without_evaluation(
     spark: Any, tmp_path: Path, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From one scan, without computing a value for them, which would call functions in Python."""
+    """One scan writes them with the changed rows; two, if a value calls a function in Python."""
     from pyspark.sql import functions as sf
 
     scans = []
@@ -522,7 +522,7 @@ def test_the_same_batch_is_merged_once(spark: Any, table: Path) -> None:
     assert merge().version is None
 
 
-def test_columns_of_the_source_join_the_table(spark: Any, table: Path) -> None:
+def test_a_merge_adds_columns_of_the_source(spark: Any, table: Path) -> None:
     wider = source(spark).selectExpr("*", "id * 2 AS twice").alias("s")
     merge = dr_spark.merge(spark, table, wider, "target.id = s.id", schema_mode="merge")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
@@ -573,7 +573,6 @@ def test_small_files_are_packed_after_a_statement(spark: Any, tmp_path: Path) ->
     rows(spark, 0, 600, "id % 10", "'v'", 1).repartition(60).write.format("delta").save(str(path))
     dr.Table(path).set_properties({"delta.autoOptimize.autoCompact": "true"})
     dr_spark.update(spark, path, "id = 7", {"v": "'x'"})
-    reported = dr.Table(path).history().to_pylist()
-    assert [item["operation"] for item in reported[:2]] == ["OPTIMIZE", "UPDATE"]
+    assert dr.Table(path).history(2)["operation"].to_pylist() == ["OPTIMIZE", "UPDATE"]
     assert dr.Table(path).snapshot().num_files == 1
     same_rows(spark, path)

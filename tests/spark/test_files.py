@@ -1,4 +1,4 @@
-"""``deltareplay.spark.files``: executors replay the same as one process."""
+"""``deltareplay.spark.files``: executors replay the same files as the driver."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ SOME = CASES if os.environ.get("DELTAREPLAY_SLOW") else CASES[::9]
 
 
 def texts(table: pa.Table) -> list[str]:
-    """Return the rows as text; Spark's maps are pairs, like Arrow's own."""
+    """Return the rows as text, sorted."""
     return sorted(json.dumps(row, default=str) for row in table.to_pylist())
 
 
 def assert_same(spark: Any, snapshot: dr.Snapshot, **options: Any) -> Any:
-    """Compare files replayed here, on the driver, by executors, and by a shuffle."""
+    """Compare the files that Spark returns for each ``reconcile`` with the snapshot's own."""
     chosen = {name: options[name] for name in ("columns", "filter") if name in options}
     expected = snapshot.files(**chosen)
     for reconcile in ("auto", "driver", "executors"):
@@ -50,13 +50,8 @@ def assert_same(spark: Any, snapshot: dr.Snapshot, **options: Any) -> Any:
     return expected
 
 
-def test_the_function_is_public() -> None:
-    assert callable(dr_spark.files)
-    assert dr_spark.files.__module__ == "deltareplay.spark.executors.replay"
-
-
 @pytest.mark.parametrize("case", SOME, ids=str)
-def test_conformance(spark: Any, case: suite.Case) -> None:
+def test_conformance_suite(spark: Any, case: suite.Case) -> None:
     with suite.table_of(case) as path, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         snapshot = dr.Table(path).snapshot()
@@ -117,7 +112,7 @@ def test_typed_columns_have_sparks_types(spark: Any, tmp_path: Path) -> None:
     assert frame.where("partitionValues_parsed.d > '2026-01-31'").count() == 1
 
 
-def test_no_columns_are_rows_all_the_same(spark: Any, tmp_path: Path) -> None:
+def test_rows_without_columns_are_counted(spark: Any, tmp_path: Path) -> None:
     log = samples.events(tmp_path)
     log.checkpoint(1)
     for reconcile in ("driver", "executors"):
@@ -184,17 +179,17 @@ def test_an_error_comes_back_from_an_executor(spark: Any, tmp_path: Path) -> Non
     log = samples.events(tmp_path)
     log.checkpoint(1, kind="v2-json")
     log.checksum()
-    sides = list(logs.log_dir(log.table).glob("_sidecars/*"))
-    for side in sides:
-        side.write_bytes(b"PAR1 nothing of the kind PAR1")
+    sidecars = list(logs.log_dir(log.table).glob("_sidecars/*"))
+    for sidecar in sidecars:
+        sidecar.write_bytes(b"PAR1 not a footer PAR1")
     frame = dr_spark.files(spark, log.uri, reconcile="driver")
     with pytest.raises(dr.CorruptTableError):
         dr_spark.files(spark, log.uri)
     with pytest.raises(Exception, match=r"CorruptTableError.*Parquet") as caught:
         frame.collect()
-    assert any(side.name in str(caught.value) for side in sides)
-    for side in sides:
-        side.unlink()
+    assert any(sidecar.name in str(caught.value) for sidecar in sidecars)
+    for sidecar in sidecars:
+        sidecar.unlink()
     with pytest.raises(Exception, match="restore it, or delete the checkpoint"):
         dr_spark.files(spark, dr.Table(log.uri).snapshot(), reconcile="driver").collect()
 
@@ -205,9 +200,8 @@ def test_an_executor_without_the_package_is_reported(spark: Any, tmp_path: Path)
     task = task_function(None, b"")
 
     def elsewhere(batches: Any) -> Any:
-        sys.modules["deltareplay.spark.executors.worker"] = (
-            None  # an import turns it into an ImportError
-        )
+        # an import of it raises ImportError
+        sys.modules["deltareplay.spark.executors.worker"] = None
         try:
             yield from task(batches)
         finally:

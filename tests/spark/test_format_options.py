@@ -1,4 +1,4 @@
-"""The format's errors for unsupported options; no session, just its classes."""
+"""The format's errors for unsupported options, raised by its classes without a session."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ WRITING = [
 ]
 
 #: The options that Spark 4.1 passes for ``CREATE TABLE ... LOCATION`` and ``catalog.createTable``.
-OF_THE_CATALOG = (
+CATALOG_OPTIONS = (
     {"location": "t", "owner": "me", "provider": "deltareplay"},
     {"external": "true", "location": "t", "option.path": "t", "owner": "me", "provider": "x"},
     {"path": "t", "location": "t", "owner": "me", "provider": "deltareplay"},
@@ -122,8 +122,8 @@ def test_an_unknown_read_option_lists_the_valid_ones(table_path: str, name: str)
             assert listed(error) == READING
 
 
-@pytest.mark.parametrize("options", [{}, *OF_THE_CATALOG], ids=["no path", "sql", "api", "path"])
-def test_tables_of_the_catalog_are_refused_in_one_sentence(options: dict[str, str]) -> None:
+@pytest.mark.parametrize("options", [{}, *CATALOG_OPTIONS], ids=["no path", "sql", "api", "path"])
+def test_the_error_for_tables_of_the_catalog_names_the_remedy(options: dict[str, str]) -> None:
     for call, run in calls(options).items():
         error = refused(run)
         assert error.code == "option.path", call
@@ -132,7 +132,7 @@ def test_tables_of_the_catalog_are_refused_in_one_sentence(options: dict[str, st
 
 
 @pytest.mark.parametrize("name", READING)
-def test_listed_options_are_accepted(table_path: str, name: str) -> None:
+def test_listed_options_are_known(table_path: str, name: str) -> None:
     path = f"{table_path}/none"
     with pytest.raises(dr.DeltaReplayError) as caught:
         source.schema({"path": path, name: path}, None)

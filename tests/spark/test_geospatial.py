@@ -1,4 +1,4 @@
-"""Geometries in Spark: binary WKB, by all ways to read rows."""
+"""Geometries in Spark: WKB in binary columns, in every way of reading rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from spark.support.written import conf
 from support import data, logs
 from support.shapes import annotated, line, point
 
@@ -84,15 +85,13 @@ def test_the_data_source_holds_the_bytes_of_shapes(spark: Any, shapes: dr.Table)
     assert [(row["id"], plain(row["g"]), plain(row["e"])) for row in rows] == [(5, PATH, HOME)]
 
 
-def test_tables_of_sparks_own_types(spark: Any, tmp_path: Path) -> None:
+def test_delta_sparks_own_types_are_read_as_wkb(spark: Any, tmp_path: Path) -> None:
     """delta-spark 4.4 writes ``geography(OGC:CRS84, SPHERICAL)``, the protocol ``spherical``."""
     types = pytest.importorskip("pyspark.sql.types")
     if not hasattr(types, "GeographyType"):
         pytest.skip("this PySpark has no types of shapes")
     settings = ("spark.sql.geospatial.enabled", "spark.databricks.delta.geo.preview.enabled")
-    for setting in settings:
-        spark.conf.set(setting, "true")
-    try:
+    with conf(spark, **dict.fromkeys(settings, "true")):
         columns = "(id INT, g GEOMETRY(4326), e GEOGRAPHY(4326))"
         spark.sql(f"CREATE TABLE delta.`{tmp_path / 't'}` {columns} USING delta")
         builder = DeltaTable.create(spark).location(str(tmp_path / "ours"))
@@ -101,9 +100,6 @@ def test_tables_of_sparks_own_types(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(dr.UnsupportedFeatureError, match="geospatial") as caught:
             builder.execute()
         assert caught.value.code == "protocol.writer_features"
-    finally:
-        for setting in settings:
-            spark.conf.unset(setting)
     assert not (tmp_path / "ours").exists()
     snapshot = dr.Table(tmp_path / "t").snapshot()
     assert b'"edges":"spherical"' in (snapshot.schema.field("e").metadata or {}).get(

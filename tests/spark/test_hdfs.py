@@ -1,4 +1,4 @@
-"""Tables on HDFS: Spark writes and reads their rows, we their log."""
+"""Tables on HDFS: Spark writes and reads their data files, the core their log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ids(frame: Any) -> list[int]:
     return sorted(row.id for row in frame.select("id").collect())
 
 
-def test_what_spark_writes_is_read_by_both(spark: Any, hdfs: str) -> None:
+def test_spark_and_the_core_read_what_spark_writes(spark: Any, hdfs: str) -> None:
     uri = f"{hdfs}/a b/written"
     properties = {"delta.enableDeletionVectors": "true"}
     frame = spark.range(100).selectExpr("id", "id % 3 AS part")
@@ -42,7 +42,7 @@ def test_what_spark_writes_is_read_by_both(spark: Any, hdfs: str) -> None:
     assert table.verify(rows=True).ok
 
 
-def test_delta_spark_and_we_alternate(spark: Any, hdfs: str) -> None:
+def test_commits_alternate_with_delta_spark(spark: Any, hdfs: str) -> None:
     uri = f"{hdfs}/turns"
     spark.range(5).write.format("delta").save(uri)
     table = dr.Table(uri)

@@ -63,7 +63,7 @@ def test_a_name_is_accepted_instead_of_a_uri(uri: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("name", "what"),
+    ("name", "reason"),
     {
         "parquet": "the format parquet",
         "orc": "the format OrcInputFormat",
@@ -71,15 +71,15 @@ def test_a_name_is_accepted_instead_of_a_uri(uri: str, monkeypatch: pytest.Monke
         "symlinks": "Open the table itself: .*/big$",
     }.items(),
 )
-def test_other_tables_are_reported(uri: str, name: str, what: str) -> None:
+def test_tables_of_other_formats_are_refused(uri: str, name: str, reason: str) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         HiveMetastore(uri).locate(f"sales.{name}")
     assert caught.value.code == "catalog.not_delta"
-    assert caught.match(rf"(?m)^sales.{name} .*{what}")
+    assert caught.match(rf"(?m)^sales.{name} .*{reason}")
 
 
 @pytest.mark.parametrize("name", ["sales.nothing", "nothing.orders", "spark.sales.managed"])
-def test_missing_tables_are_reported(uri: str, name: str) -> None:
+def test_missing_tables_are_not_found(uri: str, name: str) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         HiveMetastore(uri).locate(name)
     assert caught.value.code == "catalog.no_table"

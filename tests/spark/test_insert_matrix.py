@@ -19,12 +19,13 @@ from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
+#: Values of the columns ``s``, ``l`` and ``m``, with the fields of structs in another order.
 S = "named_struct('b', 'first', 'a', 'second')"
 L = "array(named_struct('y', 10, 'x', 20))"
 M = "map(1, named_struct('y', 10, 'x', 20))"
 
-#: The text after ``INSERT``. Each struct has its fields in a different order than the table.
-PAIRED = [
+#: The text after ``INSERT``.
+MATCHED = [
     f"INTO {{t}} SELECT 2, {S}, {L}, {M}",
     f"INTO {{t}} SELECT 2 AS k, {S} AS s, {L} AS l, {M} AS m",
     f"INTO {{t}} SELECT 2L AS k, {S} AS s, {L} AS l, {M} AS m",
@@ -52,7 +53,7 @@ EVOLVING = [
     f"WITH SCHEMA EVOLUTION INTO {{t}} BY NAME SELECT 5 AS extra, 3 AS k, {S} AS s",
 ]
 
-#: Statements that neither accepts.
+#: Statements that neither engine accepts.
 REFUSED = [
     f"INTO {{t}} SELECT 3, {S}",
     f"INTO {{t}} SELECT 3, {S}, {L}, {M}, 5 AS extra",
@@ -85,12 +86,14 @@ def inserts(texts: list[str]) -> list[str]:
 
 
 @pytest.mark.slow  # dozens of statements
-def test_rows_are_paired_as_by_delta_spark(spark: Any, tmp_path: Path, base: Path) -> None:
-    compare_statements(spark, tmp_path, base, inserts(PAIRED))
+def test_columns_are_matched_as_by_delta_spark(spark: Any, tmp_path: Path, base: Path) -> None:
+    compare_statements(spark, tmp_path, base, inserts(MATCHED))
 
 
 @pytest.mark.parametrize("text", EVOLVING)
-def test_columns_join_as_by_delta_spark(spark: Any, tmp_path: Path, base: Path, text: str) -> None:
+def test_columns_are_added_as_by_delta_spark(
+    spark: Any, tmp_path: Path, base: Path, text: str
+) -> None:
     compare_statements(spark, tmp_path, base, inserts([text]))
 
 
@@ -122,8 +125,8 @@ def test_structs_in_structs(spark: Any, tmp_path: Path) -> None:
     compare_statements(spark, tmp_path / "others", base, inserts([others]), changes=False)
 
 
-def test_columns_that_are_left_out(spark: Any, tmp_path: Path) -> None:
-    """They get their default, or null, which a NOT NULL column refuses."""
+def test_omitted_columns_get_defaults(spark: Any, tmp_path: Path) -> None:
+    """Without a default they get null, which a NOT NULL column refuses."""
     base = create_table(
         spark,
         tmp_path / "base",
@@ -131,7 +134,7 @@ def test_columns_that_are_left_out(spark: Any, tmp_path: Path) -> None:
         "PARTITIONED BY (p) TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
         "INSERT INTO {t} VALUES (0, 0, '0', 5)",
     )
-    taken = [
+    accepted = [
         "INTO {t} (k) VALUES (1)",
         "INTO {t} (p, k) VALUES (3, 1)",
         "INTO {t} BY NAME SELECT 1 AS k",
@@ -139,13 +142,13 @@ def test_columns_that_are_left_out(spark: Any, tmp_path: Path) -> None:
         "INTO {t} PARTITION (p = 5) (k) VALUES (1)",
         "OVERWRITE {t} PARTITION (p = 5) BY NAME SELECT 1 AS k",
     ]
-    compare_statements(spark, tmp_path / "taken", base, inserts(taken))
+    compare_statements(spark, tmp_path / "accepted", base, inserts(accepted))
     refused = ["INTO {t} VALUES (1, 2)", "INTO {t} (d) VALUES (1)"]
     compare_statements(spark, tmp_path / "refused", base, inserts(refused), changes=False)
 
 
-def test_an_element_that_does_not_fit_is_no_null(spark: Any, tmp_path: Path) -> None:
-    """If a cast of the whole array would make it null (``try_cast``)."""
+def test_an_element_that_does_not_fit_is_refused(spark: Any, tmp_path: Path) -> None:
+    """``try_cast`` of the whole array would make it null."""
     base = create_table(spark, tmp_path / "t", "CREATE TABLE {t} (k INT, l ARRAY<INT>) USING delta")
     for text in (
         "INSERT INTO {t} SELECT 1, array(1, 3000000000)",

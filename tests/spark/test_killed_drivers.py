@@ -26,16 +26,22 @@ TESTS = Path(__file__).resolve().parents[1]
 PLAIN = {"delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"}
 VECTORS = PLAIN | {"delta.enableDeletionVectors": "true"}
 EVERY = [WRITING, *POINTS]
+
+
+def without(*words: str) -> list[str]:
+    return [point for point in EVERY if not any(word in point for word in words)]
+
+
 CASES = [
     ("merge", VECTORS, EVERY),
-    ("merge", PLAIN, [item for item in EVERY if item != "vectors are written"]),
-    ("update", PLAIN, [item for item in EVERY if "source" not in item and "vectors" not in item]),
-    # its rows are all rows of a file, so that it needs no vector
-    ("update", VECTORS, [item for item in EVERY if "source" not in item and "vectors" not in item]),
-    ("delete", PLAIN, ["rows are marked", *list(POINTS)[2:6], *list(POINTS)[7:]]),
-    ("delete", VECTORS, ["rows are marked", *list(POINTS)[6:]]),
+    ("merge", PLAIN, without("vectors")),
+    ("update", PLAIN, without("source", "vectors")),
+    # it changes all rows of a file, so that it needs no vector
+    ("update", VECTORS, without("source", "vectors")),
+    ("delete", PLAIN, without("source", "vectors", WRITING)),
+    ("delete", VECTORS, without("source", "files", WRITING)),
 ]
-#: For every day.
+#: The cases of every run.
 SOME = [
     ("merge", VECTORS, [WRITING, "change files are moved", "vectors are written"]),
     ("update", PLAIN, ["after the commit"]),
@@ -51,7 +57,7 @@ AFTER = {
 
 
 class Drivers:
-    """Processes that die; they share the JVM of a session."""
+    """Drivers that are killed, in processes that share the JVM of a session."""
 
     def __init__(self, spark: Any) -> None:
         parameters = spark.sparkContext._gateway.gateway_parameters
@@ -74,7 +80,8 @@ class Drivers:
         assert self.process.stdout is not None
         return self.process.stdout.readline().strip()
 
-    def killed(self, table: Path, statement: str, point: str | None) -> Any:
+    def run(self, table: Path, statement: str, point: str) -> Any:
+        """Run a statement in a new process; return the signal that ended it."""
         assert self.process.stdin is not None
         job = {"table": str(table), "statement": statement, "point": point}
         print(json.dumps(job), file=self.process.stdin, flush=True)
@@ -95,21 +102,23 @@ def drivers(spark: Any) -> Iterator[Drivers]:
 def cases() -> list[Any]:
     chosen = CASES if os.environ.get("DELTAREPLAY_SLOW") else SOME
     return [
-        pytest.param(name, properties, point, id=f"{name}, {len(properties)} features, {point}")
+        pytest.param(
+            name, properties, point, id=f"{name}{', vectors' * (properties is VECTORS)}, {point}"
+        )
         for name, properties, points in chosen
         for point in points
     ]
 
 
 @pytest.mark.parametrize(("name", "properties", "point"), cases())
-def test_the_old_version_or_the_new_one(
+def test_a_killed_driver_leaves_the_old_or_the_new_version(
     spark: Any, drivers: Drivers, tmp_path: Path, name: str, properties: Any, point: str
 ) -> None:
     path = tmp_path / "table"
     rows = spark.range(0, 20, 1, 2).selectExpr("id", "0L AS v")
     dr_spark.write(rows, path, properties=properties)
 
-    assert drivers.killed(path, name, point) == signal.SIGKILL
+    assert drivers.run(path, name, point) == signal.SIGKILL
     tracker = spark.sparkContext.statusTracker()
     while tracker.getActiveJobsIds():  # the JVM continues, and finishes its job
         time.sleep(0.1)

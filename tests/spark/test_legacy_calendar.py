@@ -1,6 +1,6 @@
 """Tables of delta-spark in Spark's legacy calendar, changed here and read by delta-spark.
 
-Rows before and after are those of delta-spark; the changed rows are counted by hand.
+The expected rows are those that delta-spark read before, with the changes made by hand.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from spark.conftest import SESSION
 from spark.support.tiers import pairs
+from spark.support.written import conf
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -56,10 +57,10 @@ def by_delta_spark(spark: Any, path: Path) -> list[Row]:
 
 
 def by_core(path: Path) -> list[tuple[int, str, int]]:
-    result = dr.Table(path).snapshot().scan().to_arrow().to_pydict()
-    epoch = dr.Table(path).snapshot().scan().to_arrow()["t"].cast("int64").to_pylist()
-    days = [day.isoformat() for day in result["d"]]
-    return sorted(zip(result["id"], days, epoch, strict=True))
+    rows = dr.Table(path).snapshot().scan().to_arrow()
+    days = [day.isoformat() for day in rows["d"].to_pylist()]
+    micros = rows["t"].cast("int64").to_pylist()
+    return sorted(zip(rows["id"].to_pylist(), days, micros, strict=True))
 
 
 ZONES = ["UTC", "America/Los_Angeles"]
@@ -69,15 +70,13 @@ FORMS = ["TIMESTAMP_MICROS", "INT96"]
 
 @pytest.fixture(params=ZONES)
 def zone(spark: Any, request: pytest.FixtureRequest) -> Iterator[str]:
-    before = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", request.param)
-    yield request.param
-    spark.conf.set("spark.sql.session.timeZone", before)
+    with conf(spark, spark__sql__session__timeZone=request.param):
+        yield request.param
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[Path]]:
-    """A directory with the tables: each is written once."""
+    """A directory, and the tables that are written in it."""
     return tmp_path_factory.mktemp("legacy"), set()
 
 
@@ -85,7 +84,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[Path]]:
 def legacy(
     spark: Any, zone: str, request: pytest.FixtureRequest, written: tuple[Path, set[Path]]
 ) -> Path:
-    """A table of two files with the markers, and its checkpoint with struct statistics only."""
+    """A table of two files marked as legacy, whose checkpoint has struct statistics only."""
     home, tables = written
     path = home / zone.replace("/", "-") / request.param
     if path in tables:
@@ -100,29 +99,23 @@ def legacy(
         "delta.checkpoint.writeStatsAsStruct": "true",
         "delta.checkpointInterval": "1",
     }
-    before = {key: spark.conf.get(key) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        output = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    with conf(spark, **settings):
+        listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         spark.sql(
             f"CREATE TABLE delta.`{path}` (id INT, d DATE, t TIMESTAMP, s STRUCT<d: DATE>) "
-            f"USING delta TBLPROPERTIES ({output})"
+            f"USING delta TBLPROPERTIES ({listed})"
         )
         for first, some in ((0, MOMENTS[:4]), (4, MOMENTS[4:])):
             rows = frame(spark, some, first)
             rows.write.format("delta").mode("append").save(str(path))
-    finally:
-        for key, value in before.items():
-            spark.conf.set(key, value)
     marks = [pq.read_metadata(file).metadata or {} for file in path.glob("*.parquet")]
     assert len(marks) == 2
-    assert all(b"org.apache.spark.legacyDateTime" in mark for mark in marks), "they are marked"
+    assert all(b"org.apache.spark.legacyDateTime" in mark for mark in marks)
     tables.add(path)
     return path
 
 
-def test_files_and_struct_statistics(spark: Any, legacy: Path) -> None:
+def test_rows_and_filters_agree_with_delta_spark(spark: Any, legacy: Path) -> None:
     rows = by_delta_spark(spark, legacy)
     assert [row[1] for row in rows] == [timestamp[:10] for timestamp in MOMENTS]
     assert by_core(legacy) == [(id, day, micros) for id, day, _, micros, _ in rows]

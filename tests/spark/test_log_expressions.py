@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 COLUMNS = """id BIGINT, s STRING, `a-b` STRING, ts TIMESTAMP, d DATE, x DOUBLE, n DECIMAL(10, 2),
     tags ARRAY<STRING>, m MAP<STRING, INT>, st STRUCT<a: INT, `b.c`: STRING>"""
-#: Written in many ways; delta-spark computes the same.
+#: Generated columns in many forms; delta-spark computes the same values.
 GENERATED = {
     "g1 INT": "year(ts)",
     "g2 TIMESTAMP": "date_trunc('MONTH', ts)",
@@ -65,7 +65,7 @@ ROWS = """SELECT 1L AS id, 'abc' AS s, 'q' AS `a-b`, TIMESTAMP '2020-02-03 04:05
 
 
 @pytest.mark.slow
-def test_expressions_as_delta_spark(spark: Any, tmp_path: Path) -> None:
+def test_expressions_agree_with_delta_spark(spark: Any, tmp_path: Path) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     generated = ", ".join(f"{name} GENERATED ALWAYS AS ({sql})" for name, sql in GENERATED.items())
     spark.sql(f"CREATE TABLE delta.`{theirs}` ({COLUMNS}, {generated}) USING delta")
@@ -159,7 +159,7 @@ def places(root: Path, text: str) -> dict[str, str]:
         "of_the_session('a')",
     ],
 )
-def test_strangers_code_does_not_run(spark: Any, tmp_path: Path, text: str) -> None:
+def test_code_in_a_log_does_not_run(spark: Any, tmp_path: Path, text: str) -> None:
     key, secret = f"ran-{os.urandom(4).hex()}", tmp_path / "secret"
     secret.write_text("hunter2\n")
     spark.udf.register("of_the_session", lambda text: text)
@@ -185,7 +185,7 @@ def test_strangers_code_does_not_run(spark: Any, tmp_path: Path, text: str) -> N
     ],
 )
 def test_an_expression_that_spark_refuses_is_named(spark: Any, tmp_path: Path, text: str) -> None:
-    """Each of Spark's parser and analyzer has errors of its own."""
+    """Spark's parser and its analyzer raise different errors."""
     for named, path in places(tmp_path, text).items():
         with pytest.raises(dr.UnsupportedFeatureError, match="by this Spark") as caught:
             dr_spark.write(spark.range(1), path)
@@ -194,7 +194,7 @@ def test_an_expression_that_spark_refuses_is_named(spark: Any, tmp_path: Path, t
         assert dr.Table(path).snapshot().version == 0
 
 
-def test_statements_do_not_run_it(spark: Any, tmp_path: Path) -> None:
+def test_statements_do_not_run_code_in_defaults(spark: Any, tmp_path: Path) -> None:
     key = f"ran-{os.urandom(4).hex()}"
     path = table(tmp_path / "t", field(CURRENT_DEFAULT=JAVA.format(key=key)))
     for statement in (
@@ -211,14 +211,14 @@ def test_statements_do_not_run_it(spark: Any, tmp_path: Path) -> None:
     assert spark._jvm.java.lang.System.getProperty(key) is None
 
 
-def test_a_default_is_no_more_than_a_value(spark: Any, tmp_path: Path) -> None:
+def test_a_default_cannot_extend_the_statement(spark: Any, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text("hunter2\n")
     text = f"'x')) UNION ALL SELECT 77, max(value) FROM text.`{secret}` -- "
     path = table(tmp_path / "t", field(CURRENT_DEFAULT=text))
     with pytest.raises(dr.UnsupportedFeatureError):
         dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (1, DEFAULT)")
-    # Spark itself substitutes environment variables for this
+    # Spark itself would substitute the environment variable
     path = table(tmp_path / "variable", field(CURRENT_DEFAULT="'${env:PATH} {x} it\\'s'"))
     dr_spark.write(spark.range(1), path)
     dr_spark.sql(spark, f"INSERT INTO delta.`{path}` VALUES (1, DEFAULT)")
@@ -226,7 +226,7 @@ def test_a_default_is_no_more_than_a_value(spark: Any, tmp_path: Path) -> None:
     assert result == ["${env:PATH} {x} it's"] * 2
 
 
-def test_a_function_of_the_session_has_no_name_of_sparks_own(spark: Any, tmp_path: Path) -> None:
+def test_a_session_function_does_not_replace_sparks_own(spark: Any, tmp_path: Path) -> None:
     path = table(tmp_path / "t", delta__constraints__c="abs(id) >= 0")
     spark.udf.register("abs", lambda number: -1, "int")
     try:
@@ -236,7 +236,7 @@ def test_a_function_of_the_session_has_no_name_of_sparks_own(spark: Any, tmp_pat
     assert dr.Table(path).snapshot().num_rows == 1
 
 
-def test_older_spark_must_know_its_functions(
+def test_older_spark_refuses_functions_that_the_session_replaces(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before 4.2, a function of the session hides Spark's own of that name."""
@@ -318,7 +318,7 @@ def test_classes_of_user_defined_types_are_not_loaded(spark: Any, tmp_path: Path
     assert not ran.exists()
 
 
-def test_defaults_do_not_travel_with_rows(spark: Any, tmp_path: Path) -> None:
+def test_schemas_of_reads_have_no_defaults(spark: Any, tmp_path: Path) -> None:
     path = table(tmp_path / "t", field(CURRENT_DEFAULT="'a'", comment="kept"))
     own = dr_spark.read(spark, path)
     assert own.schema["s"].metadata == {"comment": "kept"}

@@ -13,17 +13,17 @@ import deltareplay as dr
 pytestmark = pytest.mark.spark
 
 
-def test_what_delta_spark_shows(spark: Any, tmp_path: Path) -> None:
+def test_delta_spark_calls_of_the_page(spark: Any, tmp_path: Path) -> None:
     from delta.tables import DeltaTable
 
     path = looks.written(tmp_path)
-    # delta-spark reads no version that is older than the retention; the table becomes old
-    kept = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
-    dr.Table(path).set_properties(dict.fromkeys(kept, "interval 1000 weeks"))
+    # delta-spark does not read versions older than the retention, and those of the page grow old
+    retention = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+    dr.Table(path).set_properties(dict.fromkeys(retention, "interval 1000 weeks"))
     dt = DeltaTable.forPath(spark, str(path))
-    result = looks.calls("delta-spark")
-    assert len(result) > 5
-    for code in result:
+    calls = looks.calls("delta-spark")
+    assert len(calls) > 5
+    for code in calls:
         assert eval(code, {"dt": dt}) != [], code
     assert dt.toDF().count() == 259
     assert len(dt.toDF().filter("id > 250").inputFiles()) == 3

@@ -55,7 +55,7 @@ def test_reads_and_statements(spark: Any, server: UnityServer, table: dr.Table) 
     assert dr_spark.history(spark, table).count() == 7
 
 
-def test_work_that_executors_share(spark: Any, server: UnityServer, table: dr.Table) -> None:
+def test_maintenance_that_a_managed_table_allows(spark: Any, server: UnityServer, table: dr.Table) -> None:
     files = dr_spark.files(spark, table)
     assert files.count() == 2
     dr_spark.write_checkpoint(spark, table)
@@ -85,17 +85,14 @@ def test_the_path_alone_is_refused(spark: Any, table: dr.Table) -> None:
     assert caught.value.code == "catalog.required"
 
 
-def test_no_plan_has_the_token(spark: Any, table: dr.Table) -> None:
+def test_plans_do_not_contain_the_token(spark: Any, table: dr.Table) -> None:
     for frame in (dr_spark.read(spark, table), dr_spark.files(spark, table)):
-        plan = (
-            frame._sc._jvm.PythonSQLUtils.explainString(frame._jdf.queryExecution(), "extended")
-            if hasattr(frame, "_jdf")
-            else ""
-        )
+        execution = frame._jdf.queryExecution()
+        plan = frame._sc._jvm.PythonSQLUtils.explainString(execution, "extended")
         assert "secret" not in plan
 
 
-def test_tables_are_made_under_a_name(
+def test_tables_are_created_by_name(
     spark: Any, server: UnityServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNITY_CATALOG_URI", server.uri)

@@ -25,10 +25,10 @@ class Feature:
     Attributes:
         properties: Table properties.
         columns: Columns in addition to ``id``, ``v`` and ``p``, as SQL.
-        tail: What follows the columns; partitions by default.
+        tail: The clause after the columns; partitions by default.
         generated: Expressions of generated columns of type LONG, by name.
         alter: Statements after the first insert, with ``{t}`` for the table.
-        written: Whether rows may be deleted or replaced.
+        append_only: Whether rows must not be deleted or replaced.
     """
 
     properties: dict[str, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Feature:
     tail: str = "PARTITIONED BY (p)"
     generated: dict[str, str] = field(default_factory=dict)
     alter: tuple[str, ...] = ()
-    written: bool = True
+    append_only: bool = False
 
 
 FEATURES: dict[str, Feature] = {
@@ -68,7 +68,7 @@ FEATURES: dict[str, Feature] = {
     "clustering": Feature(tail="CLUSTER BY (id)"),
     "timestampNtz": Feature(columns=", at TIMESTAMP_NTZ"),
     "changeDataFeed": Feature({"enableChangeDataFeed": "true"}),
-    "appendOnly": Feature({"appendOnly": "true"}, written=False),
+    "appendOnly": Feature({"appendOnly": "true"}, append_only=True),
     "vacuumProtocolCheck": Feature({"feature__vacuumProtocolCheck": "supported"}),
     "domainMetadata": Feature({"feature__domainMetadata": "supported"}),
     "many": Feature(
@@ -93,9 +93,9 @@ def rows(*ids: int) -> pa.Table:
     return pa.Table.from_pylist(values)
 
 
-def operations(table: dr.Table, written: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
+def operations(table: dr.Table, append_only: bool) -> Iterator[tuple[str, Callable[[], Any]]]:
     yield "append", lambda: table.append(rows(20, 21))
-    if written:
+    if not append_only:
         yield "delete", lambda: table.delete("id = 3 OR id = 20")
         yield "update", lambda: table.update("id < 3", {"v": "v + 1"})
         yield (
@@ -110,7 +110,7 @@ def operations(table: dr.Table, written: bool) -> Iterator[tuple[str, Callable[[
         yield "overwrite", lambda: table.overwrite(rows(40, 42), "p = 'a'")
     yield "checkpoint", table.checkpoint
     yield "compact_log", table.compact_log
-    if written:
+    if not append_only:
         yield "delete all of a file", lambda: table.delete("p = 'b'")
         yield "restore", lambda: table.restore(table.snapshot().version - 1)
     week = datetime.timedelta(days=7)
@@ -139,7 +139,7 @@ def create(spark: Any, path: Path, feature: Feature) -> None:
 
 @pytest.mark.slow  # a dozen statements
 @pytest.mark.parametrize("name", NAMES)
-def test_each_continues_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
+def test_each_engine_continues_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
     feature = FEATURES[name]
     path = tmp_path / "t"
     at = f"delta.`{path}`"
@@ -162,14 +162,14 @@ def test_each_continues_after_the_other(spark: Any, tmp_path: Path, name: str) -
         return ours
 
     before = same("what delta-spark wrote")
-    for what, run in operations(table, feature.written):
+    for what, run in operations(table, feature.append_only):
         run()
         before = same(what)
     assert table.verify().findings == ()
 
     spark.sql(f"{insert} FROM range(50, 54)")
     assert len(same("INSERT")) == len(before) + 4
-    if feature.written:
+    if not feature.append_only:
         spark.sql(f"DELETE FROM {at} WHERE id = 51")
         same("DELETE")
     spark.sql(f"OPTIMIZE {at}")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.test_delta_format import delta, rows_of, without_jar
+from spark.support.delta_tables import rows_of
+from spark.test_delta_format import delta, without_jar
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark

@@ -26,7 +26,7 @@ def rows_of(spark: Any, path: Path, *more: str) -> list[str]:
 
 
 def state_of(spark: Any, path: Path) -> tuple[Any, ...]:
-    """Return columns with metadata, rows, operation and configuration of the newest version."""
+    """Return the schema, rows, operation, partition columns and properties of the newest version."""
     if not dr.is_table(path):
         return ("no table",)
     snapshot = dr.Table(path).snapshot()
@@ -36,11 +36,11 @@ def state_of(spark: Any, path: Path) -> tuple[Any, ...]:
         rows_of(spark, path),
         last["operation"],
         snapshot.metadata.partition_columns,
-        _chosen(snapshot.properties),
+        _without_random_values(snapshot.properties),
     )
 
 
-def _chosen(properties: dict[str, str]) -> dict[str, str]:
+def _without_random_values(properties: dict[str, str]) -> dict[str, str]:
     """Return properties except those whose values are random."""
     return {key: value for key, value in properties.items() if "materialized" not in key}
 
@@ -52,7 +52,7 @@ def compare(
     theirs: Callable[[Path], Any],
     ours: Callable[[Path], Any],
 ) -> tuple[Any, ...]:
-    """Check that both succeed or fail, and have the same effect; return the result.
+    """Check that both succeed or fail, and have the same effect; return the final state.
 
     Args:
         spark: The session.
@@ -100,7 +100,7 @@ def compare_statements(
         base: The table that both begin with.
         texts: Statements about ``{t}``.
         ours: Runs a statement of this package; by default its ``sql``.
-        changes: Whether each statement changes the table; otherwise each must fail. None is either.
+        changes: Whether each statement changes the table; otherwise each must fail. None allows both.
     """
     run = ours or (lambda text: dr_spark.sql(spark, text))
     engines = {home / "theirs": spark.sql, home / "ours": run}
@@ -135,5 +135,5 @@ def _state(path: Path) -> tuple[Any, ...]:
         last["operation"],
         snapshot.version,
         snapshot.metadata.partition_columns,
-        _chosen(snapshot.properties),
+        _without_random_values(snapshot.properties),
     )

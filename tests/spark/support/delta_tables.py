@@ -12,7 +12,7 @@ ROWS = [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
 
 
 def written(spark: Any, path: Path, rows: Any = ROWS, names: Any = ("key", "value")) -> DeltaTable:
-    """Write a table of some rows; replaces an older one."""
+    """Write a table of these rows, or overwrite the existing one."""
     frame = spark.createDataFrame(rows, list(names))
     dr_spark.write(frame, path, mode="overwrite")
     return DeltaTable.forPath(spark, str(path))

@@ -98,11 +98,11 @@ def main(jars: str) -> None:
     print("ready", flush=True)
     for line in sys.stdin:
         job = json.loads(line)
-        before = store.published(), store.taken()
+        published, taken = store.published(), store.taken()
         with ThreadPoolExecutor(len(job["names"])) as threads:
             list(threads.map(partial(write, spark, job), job["names"]))
-        put, taken = store.published() - before[0], store.taken() - before[1]
-        print(json.dumps({"put": put, "taken": taken}), flush=True)
+        result = {"put": store.published() - published, "taken": store.taken() - taken}
+        print(json.dumps(result), flush=True)
     spark.stop()
 
 

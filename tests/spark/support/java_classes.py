@@ -14,13 +14,13 @@ SOURCES = Path(__file__).parent / "java"
 
 
 def jar(name: str, root: Path, java_home: str, jars: Sequence[str] = ()) -> str:
-    """Compile ``deltareplay.<name>``; skips the test if there is no compiler.
+    """Compile ``deltareplay.<name>`` and return its jar; skip the test if there is no compiler.
 
     Args:
-        name: Of the class.
-        root: Where the jar goes.
-        java_home: Where Java lies.
-        jars: What the class needs in addition to Spark's own.
+        name: The simple name of the class.
+        root: The directory of the jar.
+        java_home: The directory of the JDK.
+        jars: The jars that the class needs in addition to Spark's own.
     """
     import pyspark
 

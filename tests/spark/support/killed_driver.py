@@ -1,8 +1,8 @@
 """Drivers that are killed in the middle of a statement: ``python -m spark.support.killed_driver``.
 
-Takes lines of JSON: a table, the name of a statement, and where to die. For each, it forks a
-process that joins the JVM of ``PYSPARK_GATEWAY_PORT``, so that none has to start. Prints the
-signal that ended it.
+Takes lines of JSON: a table, the name of a statement, and the point at which to die. For each line
+it forks a process that uses the JVM at ``PYSPARK_GATEWAY_PORT``, so that no JVM has to start, and
+prints the signal that ended the process, or ``null``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deltareplay.spark.dml.rewrite import Rewrite
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.writing.staged_write import StagedWrite
 
-#: The step at which a driver dies: a method, and whether it dies before or after the call.
+#: The points at which a driver dies: a method, and whether it dies after the call or before.
 POINTS: dict[str, tuple[type, str, bool]] = {
     "the source is kept": (MergeExecution, "_matches", False),
     "rows are marked": (Rewrite, "stage", False),
@@ -36,7 +36,7 @@ POINTS: dict[str, tuple[type, str, bool]] = {
     "before the commit": (Rewrite, "commit", False),
     "after the commit": (Transaction, "commit", True),
 }
-#: As Spark writes rows.
+#: The point at which a task computes a value of a row, and kills the driver.
 WRITING = "rows are written"
 
 
@@ -57,21 +57,21 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dies_at(owner: type, name: str, *, after: bool) -> None:
-    """Kill the process when a method is called."""
+def die_at(owner: type, name: str, *, after: bool) -> None:
+    """Make a method kill the process, before or after its call."""
     method = getattr(owner, name)
 
-    def last(*args: Any, **named: Any) -> Any:
+    def dying(*args: Any, **named: Any) -> Any:
         if not after:
             die()
         method(*args, **named)
         die()
 
-    setattr(owner, name, last)
+    setattr(owner, name, dying)
 
 
 def statement(spark: Any, path: Path, name: str, value: Any) -> Any:
-    """Run a statement that sets ``v`` to a value where ``id`` is 10 or more."""
+    """Run a statement; an update or a merge sets ``v`` to the value where ``id`` is 10 or more."""
     if name == "update":
         return dr_spark.update(spark, path, "id >= 10", {"v": value})
     if name == "delete":
@@ -91,15 +91,15 @@ def run(job: dict[str, Any]) -> None:
     if job["point"] == WRITING:
         driver = os.getpid()
 
-        def kills(seven: int) -> int:
+        def kill_driver(seven: int) -> int:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(driver, signal.SIGKILL)
             return seven
 
-        value = sf.udf(kills, "long")(sf.lit(7))
+        value = sf.udf(kill_driver, "long")(sf.lit(7))
     elif job["point"]:
         owner, name, after = POINTS[job["point"]]
-        dies_at(owner, name, after=after)
+        die_at(owner, name, after=after)
     statement(spark, Path(job["table"]), job["statement"], value)
 
 

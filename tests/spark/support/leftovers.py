@@ -9,9 +9,10 @@ import deltareplay as dr
 
 
 def leftovers(path: Path) -> list[str]:
-    """Return files outside of the log that are not live data files, and surplus vectors.
+    """Return the files outside of the log that are not live data files.
 
-    Excludes the checksums of Hadoop's local file system, which are hidden.
+    Excludes the checksums of Hadoop's local file system, and the files of deletion vectors if there
+    are as many as live files refer to.
     """
     files = dr.Table(path).snapshot().files().to_pylist()
     live = {unquote(file["path"]) for file in files}
@@ -26,5 +27,5 @@ def leftovers(path: Path) -> list[str]:
     }
     assert live <= existing
     others = sorted(existing - live)
-    kept = [item for item in others if item.endswith(".bin")]
-    return others if len(kept) != len(vectors) else [item for item in others if item not in kept]
+    stored = [item for item in others if item.endswith(".bin")]
+    return others if len(stored) != len(vectors) else sorted({*others} - {*stored})

@@ -1,4 +1,4 @@
-"""A driver whose executors are lost in a commit: `python -m spark.support.losing JAR ROOT`.
+"""A driver that loses executors during a commit: ``python -m spark.support.losing JAR ROOT``.
 
 Prints one line of JSON for each case: the result or error of the write, and the rows of the table.
 """
@@ -17,12 +17,12 @@ from spark.support import losing_statements
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
-#: How tasks commit, and whether a repeated attempt has other rows.
+#: The algorithm of Hadoop's committer, and whether a repeated attempt writes other rows.
 CASES = {"v1": ("1", True), "v2": ("2", True), "v2, same rows": ("2", False)}
 
 
 def by_attempt(batches: Any) -> Any:
-    """Rows of a nondeterministic source: each attempt writes to its own partition."""
+    """Put the rows of each attempt into another partition, as a nondeterministic source may."""
     context = TaskContext.get()
     assert context is not None
     for batch in batches:

@@ -20,9 +20,12 @@ PLAIN = {"delta.enableChangeDataFeed": "true", "delta.enableRowTracking": "true"
 VECTORS = PLAIN | {"delta.enableDeletionVectors": "true"}
 
 
-def faulty(module_path: Path, fault: str) -> Any:
-    """Return a function for Spark that returns its argument; the first call causes a fault."""
-    marker = str(module_path)
+def faulty(occurred: Path, fault: str) -> Any:
+    """Return a function for Spark that returns its argument, and causes a fault once.
+
+    It creates the file ``occurred`` first, and causes no fault if the file exists.
+    """
+    marker = str(occurred)
 
     def same(value: int) -> int:
         try:
@@ -35,8 +38,8 @@ def faulty(module_path: Path, fault: str) -> Any:
             time.sleep(30)
         if fault == "killed":
             daemon = os.getppid()
-            with open(f"/proc/{daemon}/stat") as reported:
-                executor = int(reported.read().rsplit(")", 1)[1].split()[1])
+            with open(f"/proc/{daemon}/stat") as stat:
+                executor = int(stat.read().rsplit(")", 1)[1].split()[1])
             os.kill(executor, signal.SIGKILL)
             time.sleep(30)
         return value
@@ -51,13 +54,13 @@ class Case:
     """A statement, and the fault in one of its tasks.
 
     Attributes:
-        algorithm: How tasks commit their files.
-        fault: What the first call of the function meets; ``lost`` is an executor that is lost right
-            after a task has committed.
-        properties: Of the table.
+        algorithm: The algorithm of Hadoop's committer.
+        fault: The fault of the function's first call; or ``lost``, an executor that is lost after a
+            task has committed.
+        properties: The table's properties.
         statement: Takes the session, the table and the function.
         expected: The rows afterwards, as ids and values.
-        changes: How many rows the change feed tells of.
+        changes: The number of rows in the change feed.
     """
 
     algorithm: int
@@ -93,7 +96,7 @@ UPDATED = {number: 1 - number % 2 for number in range(40)}
 DELETED = {number: 0 for number in range(40) if number % 4 != 1}
 MERGED = {number: 5 if number >= 30 else 0 for number in range(50) if number not in (38, 39)}
 
-#: One of each kind, for every day.
+#: The cases of every run.
 SOME = {
     "update, killed": Case(2, "killed", PLAIN, update, UPDATED, 40),
     "merge, lost": Case(1, "lost", VECTORS, merge, MERGED, 28),
@@ -117,24 +120,20 @@ ALL = {
 def results(spark: Any, root: Path) -> Iterator[dict[str, Any]]:
     """Yield the result of each case."""
     for name, case in (ALL if os.environ.get("DELTAREPLAY_SLOW") else SOME).items():
-        path, lost = root / name, root / f"lost-{name}"
+        path, occurred, never = root / name, root / f"fault-{name}", root / "no-fault"
+        never.touch()
         spark.conf.set("mapreduce.fileoutputcommitter.algorithm.version", case.algorithm)
-        spark.conf.set("deltareplay.lost", str(root / "nothing"))
-        (root / "nothing").touch()
+        spark.conf.set("deltareplay.lost", str(never))
         first = spark.range(0, 40, 1, 2).selectExpr("id", "0L AS v")
         dr_spark.write(first, path, properties=case.properties)
-        if case.fault == "lost":
-            spark.conf.set("deltareplay.lost", str(lost))
-        # if it exists, the fault has occurred
-        marker = root / "nothing" if case.fault == "lost" else lost
-        started = time.monotonic()
-        case.statement(spark, path, faulty(marker, case.fault))
-        seconds = time.monotonic() - started
+        in_commit, in_function = (occurred, never) if case.fault == "lost" else (never, occurred)
+        spark.conf.set("deltareplay.lost", str(in_commit))
+        case.statement(spark, path, faulty(in_function, case.fault))
         table = dr.Table(path)
         version = table.snapshot().version
         rows = table.snapshot().scan().to_arrow()
         changes = dr_spark.changes(spark, path, 1).count()
-        wrong = [
+        findings = [
             str(finding)
             for finding in table.verify(rows=True).findings
             if finding.severity != "info"
@@ -142,12 +141,11 @@ def results(spark: Any, root: Path) -> Iterator[dict[str, Any]]:
         table.vacuum(timedelta(0), force=True, dry_run=False)
         yield {
             "case": name,
-            "met": lost.exists(),
-            "seconds": round(seconds, 1),
-            "right": sorted(zip(*rows.to_pydict().values(), strict=True))
+            "fault occurred": occurred.exists(),
+            "rows are right": sorted(zip(*rows.to_pydict().values(), strict=True))
             == sorted(case.expected.items()),
-            "changes": changes == case.changes,
-            "wrong": wrong,
-            "left": leftovers(path),
+            "changes are right": changes == case.changes,
+            "findings": findings,
+            "leftovers": leftovers(path),
             "version": version,
         }

@@ -49,13 +49,13 @@ def cases() -> list[Rows]:
         expected = case.expected
         if expected["expect"] != "ok" or case.contested:
             continue
-        reported = {
+        versions = {
             int(version): rows
             for version, rows in expected["rows"].items()
             if rows and (rows.get("file") or rows.get("must_fail") or rows.get("num_rows"))
         }
-        if reported:
-            result.append(Rows(case, reported))
+        if versions:
+            result.append(Rows(case, versions))
     return result
 
 
@@ -66,17 +66,17 @@ def check(rows: Rows, read: Reader) -> int:
     with suite.table_of(rows.case) as path, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         table = dr.Table(path, allowed_roots=["/"])
-        for version, reported in rows.versions.items():
+        for version, expected in rows.versions.items():
             where = f"{rows.case.name} at version {version}"
-            if reported.get("must_fail"):
+            if expected.get("must_fail"):
                 with pytest.raises(Exception) as caught:
                     read(table, version)
                 assert len(str(caught.value)) > 20
                 continue
             result = read(table, version)
-            if reported.get("file"):
-                expected = pq.read_table(f"{path}/../expected/{reported['file']}")
-                runner.compare_tables(expected, result, where, void)
+            if expected.get("file"):
+                stored = pq.read_table(f"{path}/../expected/{expected['file']}")
+                runner.compare_tables(stored, result, where, void)
             else:
-                assert result.num_rows == reported["num_rows"], where
+                assert result.num_rows == expected["num_rows"], where
     return len(rows.versions)

@@ -70,9 +70,9 @@ class Step:
     """A statement.
 
     Attributes:
-        description: What it does, for people.
-        run: Does it.
-        is_layout: Whether it changes files alone, which are not the same in both tables.
+        description: The statement, for messages.
+        run: Runs it on an engine.
+        is_layout: Whether it only rewrites files, which may differ between both tables.
     """
 
     description: str
@@ -127,7 +127,7 @@ class Sequence:
         mode = chosen(["none", "none", "name", "id"])
         if mode != "none":
             self.properties["delta.columnMapping.mode"] = mode
-        self.feeds = self.properties[FEED] == "true"
+        self.had_feed = self.properties[FEED] == "true"
         self.partitions = chosen([["p"], []])
 
     def create(self, spark: Any, path: Path) -> None:
@@ -189,26 +189,26 @@ class Sequence:
     def _delete(self) -> Step:
         where = self._condition() if self.chance.random() < 0.95 else None
         if self.chance.random() < 0.5:
-            return Step(f"delete({where!r})", lambda on: on.table().delete(where))
+            return Step(f"delete({where!r})", lambda engine: engine.table().delete(where))
         text = "" if where is None else f" WHERE {where}"
-        return Step(f"DELETE{text}", lambda on: on.sql(f"DELETE FROM {on.name}{text}"))
+        return Step(f"DELETE{text}", lambda engine: engine.sql(f"DELETE FROM {engine.name}{text}"))
 
     def _update(self) -> Step:
         where = self._condition() if self.chance.random() < 0.9 else None
         values = self._values("")
         if self.chance.random() < 0.5:
             reported = f"update({where!r}, {values})"
-            return Step(reported, lambda on: on.table().update(where, values))
+            return Step(reported, lambda engine: engine.table().update(where, values))
         text = " SET " + ", ".join(f"{name} = {value}" for name, value in values.items())
         text += "" if where is None else f" WHERE {where}"
-        return Step(f"UPDATE{text}", lambda on: on.sql(f"UPDATE {on.name}{text}"))
+        return Step(f"UPDATE{text}", lambda engine: engine.sql(f"UPDATE {engine.name}{text}"))
 
     def _append(self) -> Step:
         start, end = self._fresh()
         salt = self.chance.randrange(20)
         return Step(
             f"append {start}-{end} {salt}",
-            lambda on: on.write(rows(on.spark, start, end, salt), mode="append"),
+            lambda engine: engine.write(rows(engine.spark, start, end, salt), mode="append"),
         )
 
     def _fresh(self) -> tuple[int, int]:
@@ -225,41 +225,45 @@ class Sequence:
         else:
             options["replaceWhere"] = where = self._condition()
 
-        def run(on: Any) -> None:
-            new = rows(on.spark, start, end, salt)
+        def run(engine: Any) -> None:
+            new = rows(engine.spark, start, end, salt)
             if "replaceWhere" in options:
                 new = new.where(where)
-            on.write(new, **options)
+            engine.write(new, **options)
 
         return Step(f"overwrite {start}-{end} {salt} {options}", run)
 
     def _optimize(self) -> Step:
         chosen = self.chance.choice(["", " ZORDER BY (k)"])
         return Step(
-            f"OPTIMIZE{chosen}", lambda on: on.sql(f"OPTIMIZE {on.name}{chosen}"), is_layout=True
+            f"OPTIMIZE{chosen}",
+            lambda engine: engine.sql(f"OPTIMIZE {engine.name}{chosen}"),
+            is_layout=True,
         )
 
     def _purge(self) -> Step:
-        if self.feeds:  # delta-spark rewrites files whose `_change_type` is always null
+        if self.had_feed:  # delta-spark rewrites files whose `_change_type` is always null
             return self._optimize()
         return Step(
-            "REORG", lambda on: on.sql(f"REORG TABLE {on.name} APPLY (PURGE)"), is_layout=True
+            "REORG",
+            lambda engine: engine.sql(f"REORG TABLE {engine.name} APPLY (PURGE)"),
+            is_layout=True,
         )
 
     def _restore(self) -> Step:
         back = self.chance.randint(0, 3)
 
-        def run(on: Any) -> None:
-            version = max(0, dr.Table(on.path).snapshot().version - back)
-            on.sql(f"RESTORE TABLE {on.name} TO VERSION AS OF {version}")
+        def run(engine: Any) -> None:
+            version = max(0, dr.Table(engine.path).snapshot().version - back)
+            engine.sql(f"RESTORE TABLE {engine.name} TO VERSION AS OF {version}")
 
         return Step(f"RESTORE {back} versions", run)
 
     def _set(self) -> Step:
         name = self.chance.choice(PROPERTIES)
         value = self.chance.choice(["true", "false"])
-        self.feeds |= name == FEED and value == "true"
-        return Step(f"{name} = {value}", lambda on: on.set_property(name, value))
+        self.had_feed |= name == FEED and value == "true"
+        return Step(f"{name} = {value}", lambda engine: engine.set_property(name, value))
 
     def _merge(self) -> Step:
         chance = self.chance
@@ -297,22 +301,23 @@ class Sequence:
             merge.execute()
 
         is_sql = chance.random() < 0.5
-        of = f"{low}-{high} {salt}{' doubled' if is_doubled else ''}"
-        return Step(f"{'' if is_sql else '(DeltaTable) '}{text} of {of}", run)
+        source_rows = f"{low}-{high} {salt}{' doubled' if is_doubled else ''}"
+        return Step(f"{'' if is_sql else '(DeltaTable) '}{text} of {source_rows}", run)
 
     def _clauses(self) -> list[Clause]:
         clauses: list[Clause] = []
         while not clauses:
-            for kind in ("matched", "not matched", "alone"):
+            for kind in ("matched", "not matched", "not matched by source"):
                 for at in reversed(range(self.chance.choice([0, 1, 1, 2]))):
                     clauses.append(self._clause(kind, has_condition=at > 0))
         return clauses
 
     def _clause(self, kind: str, *, has_condition: bool) -> Clause:
         chance = self.chance
-        sides = {"matched": ["t.", "s."], "not matched": ["s."], "alone": ["t."]}[kind]
+        by_source = kind == "not matched by source"
+        sides = {"matched": ["t.", "s."], "not matched": ["s."]}.get(kind, ["t."])
         condition = None
-        if has_condition or chance.random() < 0.4 or kind == "alone":
+        if has_condition or chance.random() < 0.4 or by_source:
             condition = self._condition(chance.choice(sides))
         values: dict[str, str] | None = None
         if kind == "not matched":
@@ -322,7 +327,7 @@ class Sequence:
             return Clause(kind, "insert", condition, values)
         if chance.random() < 0.35:
             return Clause(kind, "delete", condition, None)
-        if kind == "alone" or chance.random() < 0.6:
+        if by_source or chance.random() < 0.6:
             values = self._values(chance.choice(sides))
         return Clause(kind, "update", condition, values)
 
@@ -332,10 +337,10 @@ class Clause:
     """A clause of MERGE.
 
     Attributes:
-        kind: Which rows.
-        then: What becomes of them.
-        condition: None is all.
-        values: None sets every column.
+        kind: ``matched``, ``not matched`` or ``not matched by source``.
+        then: ``insert``, ``update`` or ``delete``.
+        condition: None selects all rows of the kind.
+        values: None sets every column from the source.
     """
 
     kind: str
@@ -344,15 +349,8 @@ class Clause:
     values: dict[str, str] | None
 
 
-_WHENS = {
-    "matched": "WHEN MATCHED",
-    "not matched": "WHEN NOT MATCHED",
-    "alone": "WHEN NOT MATCHED BY SOURCE",
-}
-
-
 def _clause_sql(clause: Clause) -> str:
-    text = _WHENS[clause.kind]
+    text = f"WHEN {clause.kind.upper()}"
     if clause.condition is not None:
         text += f" AND {clause.condition}"
     values = clause.values
@@ -368,7 +366,7 @@ def _clause_sql(clause: Clause) -> str:
 
 def _clause_added(merge: Any, clause: Clause) -> Any:
     condition, values = clause.condition, clause.values
-    if clause.kind == "alone":
+    if clause.kind == "not matched by source":
         if clause.then == "delete":
             return merge.whenNotMatchedBySourceDelete(condition)
         return merge.whenNotMatchedBySourceUpdate(condition, values)

@@ -24,12 +24,11 @@ from spark.test_rows import lines, read_by_spark, spelled, versions
 
 ARCHIVE = Path(__file__).parents[2] / "fixtures" / "delta_spark.tar.xz"
 
-#: Their names, by folder.
+#: The names of the tables, by folder.
 TABLES = {"rows": list(written_rows.ROWS), "changed": written_changes.BY_DAY}
 
 _DEFAULTS = "spark__databricks__delta__properties__defaults__"
-#: Stored tables become old: their tombstones must be kept, and the log of a copy that is written
-#: to.
+#: Stored tables grow old: a write to a copy must keep its log, and its tombstones.
 _KEPT = {
     _DEFAULTS + "deletedFileRetentionDuration": "interval 1000 weeks",
     _DEFAULTS + "logRetentionDuration": "interval 1000 weeks",
@@ -111,7 +110,7 @@ def _pack(root: Path) -> None:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz", preset=9) as archive:
         for path in sorted(root.rglob("*")):
-            # those of Hadoop's local file system
+            # without the checksums of Hadoop's local file system
             if not path.name.startswith("."):
                 archive.add(path, path.relative_to(root), recursive=False, filter=_without_owner)
     ARCHIVE.write_bytes(packed.getvalue())

@@ -1,4 +1,4 @@
-"""Cases that only run at night (``DELTAREPLAY_NIGHTLY``), if there are many of a kind."""
+"""Cases that only run at night (``DELTAREPLAY_NIGHTLY``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NIGHTLY = bool(os.environ.get("DELTAREPLAY_NIGHTLY"))
 
 
 def pairs(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Return all pairs at night; during the day, each value at least once, before the sampling."""
+    """Return all pairs at night; during the day, pairs that have each value at least once."""
     if NIGHTLY:
         return list(itertools.product(left, right))
     longer = range(max(len(left), len(right)))

@@ -31,18 +31,18 @@ NAME = "uc://main.sales.orders"
 KEY, SECRET, TOKEN = "vended-key", "vended-hush-secret", "vended-session-token"
 CATALOG_TOKEN = "catalog-hush-token"
 
-#: An SDK for S3A, by the Hadoop version of a PySpark.
+#: The version of the SDK that S3A needs, by the version of Hadoop.
 SDKS = {"3.4.1": "2.29.52", "3.4.2": "2.29.52", "3.5.0": "2.35.4"}
 #: The parts of the SDK that S3A needs for this, 14 MB; all of them are 690 MB.
 PARTS = ("s3", "s3-transfer-manager", "sts", "apache-client")
 
 
 def jars(*more: str) -> dict[str, str]:
-    """Return the options that make Spark download S3A, and more."""
+    """Return the options that make Spark download S3A, and other packages."""
     import pyspark
 
-    result = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
-    hadoop = next(result).stem.rpartition("-")[2]
+    found = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    hadoop = next(found).stem.rpartition("-")[2]
     packages = [f"org.apache.hadoop:hadoop-aws:{hadoop}"]
     packages += [f"software.amazon.awssdk:{part}:{SDKS[hadoop]}" for part in PARTS]
     excludes = [f"software.amazon.awssdk:{item}" for item in ("bundle", "netty-nio-client")]
@@ -55,7 +55,7 @@ def jars(*more: str) -> dict[str, str]:
     }
 
 
-#: Parts that Spark has.
+#: Modules of Jackson, which Spark has.
 _JACKSON = ("annotations", "core", "databind")
 #: Unity Catalog's own classes, which renew credentials.
 RENEWING = "io.unitycatalog:unitycatalog-hadoop:0.6.0"
@@ -79,7 +79,7 @@ def session(kind: str, directory: Path, endpoint: str) -> Any:
         "spark.hadoop.fs.s3a.endpoint": endpoint,
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
         "spark.hadoop.fs.s3a.path.style.access": "true",
-        # of another user of the bucket: must not be used
+        # keys of another user of the bucket, which must not be used
         f"spark.hadoop.fs.s3a.bucket.{servers.BUCKET}.access.key": "own",
         f"spark.hadoop.fs.s3a.bucket.{servers.BUCKET}.secret.key": "own",
     }
@@ -137,9 +137,9 @@ def results_of(spark: Any, kind: str, server: UnityServer) -> dict[str, Any]:
 
 
 def renewed(spark: Any, server: UnityServer, accepted: Path) -> dict[str, Any]:
-    """Check that DataFrames outlive the keys with which they were created."""
+    """Return the results of a session whose DataFrames outlive the keys of their creation."""
     dr_spark.write(spark.range(10), NAME)
-    dr_spark.write(spark.range(10, 12), NAME)  # an existing table, also by the classes
+    dr_spark.write(spark.range(10, 12), NAME)  # an existing table
     frame = dr_spark.read(spark, NAME)
     result: dict[str, Any] = {"first": ids(frame), "file": frame.inputFiles()[0]}
     server.vended = {**(server.vended or {}), "s3.session-token": f"{TOKEN}-2"}

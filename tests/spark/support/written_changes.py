@@ -37,8 +37,8 @@ TRACKED = "delta.enableRowTracking = true"
 IN_COMMIT = "delta.enableInCommitTimestamps = true"
 
 
-def of(*properties: str, partitioned: bool = False) -> Callable[[Sql], None]:
-    """Return a table with these properties that goes through all of the steps."""
+def steps_with(*properties: str, partitioned: bool = False) -> Callable[[Sql], None]:
+    """Return a function that writes a table with these properties, in all of the steps."""
 
     def write(sql: Sql) -> None:
         parts = "PARTITIONED BY (p)" if partitioned else ""
@@ -53,7 +53,7 @@ def of(*properties: str, partitioned: bool = False) -> Callable[[Sql], None]:
 
 
 def widened(sql: Sql) -> None:
-    """Add and widen columns in between."""
+    """Write a table in which columns are added and widened between changes."""
     sql(
         "CREATE TABLE {t} (k INT, v BYTE) USING delta TBLPROPERTIES "
         f"({FEED}, {MOR}, delta.enableTypeWidening = true)"
@@ -69,12 +69,12 @@ def widened(sql: Sql) -> None:
 
 #: By name.
 CHANGED: dict[str, Callable[[Sql], None]] = {
-    "cow": of(COW),
-    "mor": of(MOR),
-    "cow_partitioned": of(COW, partitioned=True),
-    "mor_partitioned_mapped": of(MOR, MAPPED, partitioned=True),
-    "mor_tracked_in_commit": of(MOR, TRACKED, IN_COMMIT),
-    "cow_tracked": of(COW, TRACKED),
+    "cow": steps_with(COW),
+    "mor": steps_with(MOR),
+    "cow_partitioned": steps_with(COW, partitioned=True),
+    "mor_partitioned_mapped": steps_with(MOR, MAPPED, partitioned=True),
+    "mor_tracked_in_commit": steps_with(MOR, TRACKED, IN_COMMIT),
+    "cow_tracked": steps_with(COW, TRACKED),
     "widened": widened,
 }
 
@@ -82,7 +82,7 @@ CHANGED: dict[str, Callable[[Sql], None]] = {
 BY_DAY = [name for name in CHANGED if name not in ("mor", "cow_partitioned")]
 DAILY = list(CHANGED) if NIGHTLY else BY_DAY
 
-#: The first version of ranges for Spark, which cannot read any in which a type changes.
+#: The first version of ranges: Spark cannot read a range in which a type changes.
 FIRST = {"widened": 2}
 
 

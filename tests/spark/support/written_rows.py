@@ -8,11 +8,11 @@ from typing import Any
 
 from spark.support.written import TABLES, Spark, conf, properties
 
-#: By name; all of the log's tables, and those for their rows alone.
+#: By name: the tables of ``written``, and those of this module.
 ROWS: dict[str, Callable[[Spark, Path], None]] = dict(TABLES)
 
 
-def kept(write: Callable[[Callable[[str], Any], Spark], None]) -> Any:
+def registered(write: Callable[[Callable[[str], Any], Spark], None]) -> Any:
     """Register a table by the name of its function, which gets SQL with ``{t}`` for the table."""
 
     def run(spark: Spark, path: Path) -> None:
@@ -22,7 +22,7 @@ def kept(write: Callable[[Callable[[str], Any], Spark], None]) -> Any:
     return write
 
 
-@kept
+@registered
 def partition_values(sql: Any, spark: Spark) -> None:
     columns = {
         "a": "BYTE",
@@ -64,7 +64,7 @@ def partition_values(sql: Any, spark: Spark) -> None:
         )
 
 
-@kept
+@registered
 def changed_with_vectors(sql: Any, spark: Spark) -> None:
     sql(
         "CREATE TABLE {t} (id LONG, s STRING, p INT) USING delta PARTITIONED BY (p) "
@@ -113,17 +113,17 @@ def _nested(sql: Any, mode: str) -> None:
     sql("DELETE FROM {t} WHERE id = 3")
 
 
-@kept
+@registered
 def nested_by_name(sql: Any, spark: Spark) -> None:
     _nested(sql, "name")
 
 
-@kept
+@registered
 def nested_by_id(sql: Any, spark: Spark) -> None:
     _nested(sql, "id")
 
 
-@kept
+@registered
 def mapped_later(sql: Any, spark: Spark) -> None:
     sql("CREATE TABLE {t} (id LONG, A STRING, s STRUCT<x: INT>) USING delta")
     sql("INSERT INTO {t} VALUES (1, 'a', struct(1))")
@@ -138,7 +138,7 @@ def mapped_later(sql: Any, spark: Spark) -> None:
     sql("INSERT INTO {t} VALUES (3, struct(3), 'again')")
 
 
-@kept
+@registered
 def widened_everywhere(sql: Any, spark: Spark) -> None:
     sql(
         "CREATE TABLE {t} (a BYTE, b BYTE, c SHORT, d SHORT, e INT, f INT, g FLOAT, "
@@ -186,7 +186,7 @@ def widened_everywhere(sql: Any, spark: Spark) -> None:
     )
 
 
-@kept
+@registered
 def tracked(sql: Any, spark: Spark) -> None:
     both = properties(enableRowTracking="true", enableDeletionVectors="true")
     sql(f"CREATE TABLE {{t}} (id LONG, s STRING, p INT) USING delta PARTITIONED BY (p) {both}")
@@ -202,7 +202,7 @@ def tracked(sql: Any, spark: Spark) -> None:
     sql("UPDATE {t} SET s = 'c' WHERE id = 42")
 
 
-@kept
+@registered
 def tracked_later(sql: Any, spark: Spark) -> None:
     sql("CREATE TABLE {t} (id LONG) USING delta")
     sql("INSERT INTO {t} SELECT * FROM range(10)")
@@ -211,7 +211,7 @@ def tracked_later(sql: Any, spark: Spark) -> None:
     sql("UPDATE {t} SET id = id + 100 WHERE id = 5")
 
 
-@kept
+@registered
 def nested_types(sql: Any, spark: Spark) -> None:
     sql(
         "CREATE TABLE {t} (id INT, a ARRAY<ARRAY<STRUCT<x: INT, y: ARRAY<STRING>>>>, "
@@ -261,22 +261,22 @@ def _moments(sql: Any, spark: Spark, form: str) -> None:
         sql(f"INSERT INTO {{t}} VALUES {', '.join(rows)}, (99, NULL, NULL, NULL, NULL)")
 
 
-@kept
+@registered
 def moments_int96(sql: Any, spark: Spark) -> None:
     _moments(sql, spark, "INT96")
 
 
-@kept
+@registered
 def moments_micros(sql: Any, spark: Spark) -> None:
     _moments(sql, spark, "TIMESTAMP_MICROS")
 
 
-@kept
+@registered
 def moments_millis(sql: Any, spark: Spark) -> None:
     _moments(sql, spark, "TIMESTAMP_MILLIS")
 
 
-@kept
+@registered
 def evolved(sql: Any, spark: Spark) -> None:
     sql("CREATE TABLE {t} (Id LONG, s STRUCT<a: INT>) USING delta")
     sql("INSERT INTO {t} VALUES (1, struct(1)), (2, NULL)")

@@ -13,9 +13,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * Puts commits on a local disk so that other processes may write too: whole files, published by a
- * hard link, which fails where the name is taken. The log store that delta-spark has for local disks
- * looks, and then renames; a commit that comes in between is overwritten.
+ * Writes commits to a local disk that other processes write to as well: each file is complete when a
+ * hard link publishes it, and the link fails if the version exists. delta-spark's own log store for
+ * local disks checks for the version, then renames, and overwrites a commit that arrives in between.
  */
 public class LinkLogStore extends LocalLogStore {
   private static final AtomicInteger PUBLISHED = new AtomicInteger();
@@ -25,12 +25,12 @@ public class LinkLogStore extends LocalLogStore {
     super(configuration);
   }
 
-  /** How many commits it has put. */
+  /** The number of commits published. */
   public static int published() {
     return PUBLISHED.get();
   }
 
-  /** How often another writer had the version first. */
+  /** The number of commits whose version another writer had published. */
   public static int taken() {
     return TAKEN.get();
   }
@@ -47,18 +47,18 @@ public class LinkLogStore extends LocalLogStore {
       return;
     }
     Path target = new File(path.toUri().getPath()).toPath();
-    Path whole = target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + ".tmp");
+    Path complete = target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + ".tmp");
     StringBuilder content = new StringBuilder();
     lines.forEachRemaining(line -> content.append(line).append('\n'));
     try {
-      Files.write(whole, content.toString().getBytes(StandardCharsets.UTF_8));
-      Files.createLink(target, whole);
+      Files.write(complete, content.toString().getBytes(StandardCharsets.UTF_8));
+      Files.createLink(target, complete);
       PUBLISHED.incrementAndGet();
     } catch (FileAlreadyExistsException taken) {
       TAKEN.incrementAndGet();
       throw taken;
     } finally {
-      Files.deleteIfExists(whole);
+      Files.deleteIfExists(complete);
     }
   }
 }

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import org.apache.hadoop.mapreduce.TaskAttemptContext;
 import org.apache.parquet.hadoop.ParquetOutputCommitter;
 
-/** Ends its executor once, right after a task has committed its files and before anybody hears of it. */
+/** Halts its executor once, when a task has committed its files and the driver does not know it. */
 public final class LosingCommitter extends ParquetOutputCommitter {
   public LosingCommitter(org.apache.hadoop.fs.Path output, TaskAttemptContext context)
       throws IOException {
@@ -19,7 +19,7 @@ public final class LosingCommitter extends ParquetOutputCommitter {
     super.commitTask(context);
     try {
       Files.createFile(Path.of(context.getConfiguration().get("deltareplay.lost")));
-    } catch (FileAlreadyExistsException again) {
+    } catch (FileAlreadyExistsException halted) {
       return;
     }
     Runtime.getRuntime().halt(137);
