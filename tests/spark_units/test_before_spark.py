@@ -40,7 +40,7 @@ def raises(code: str, kind: type[dr.DeltaReplayError], call: Any) -> dr.DeltaRep
     return caught.value
 
 
-def test_sessions() -> None:
+def test_unsupported_sessions_are_refused() -> None:
     raises("argument.session", dr.InvalidArgumentError, lambda: dr_spark.read("t", "t"))
     error = raises(
         "spark.version", dr.UnsupportedFeatureError, lambda: capabilities.check(OldSession())
@@ -58,19 +58,18 @@ def test_sessions() -> None:
         ("gs://b/t", "gs://b/t"),
     ],
 )
-def test_roots(uri: str, expected: str) -> None:
+def test_roots_are_spelled_as_in_hadoop(uri: str, expected: str) -> None:
     assert hadoop_root(uri) == expected
 
 
 @pytest.mark.parametrize("name", ["_b", ".b", ".b=1", "b._COPYING_"])
-def test_a_name_that_the_public_reader_leaves_out(name: str) -> None:
+def test_names_that_sparks_reader_hides_are_refused(name: str) -> None:
     table = pa.table({"p": ["file:/t/_a=1", f"file:/t/{name}"], "n": [1, 1]})
     files = Files("file:/t", table["p"], table["n"], table["n"], HadoopCredentials())
-    capabilities: Any = None
     error = raises(
         "spark.hidden_file",
         dr.UnsupportedFeatureError,
-        lambda: by_paths.frame(capabilities, files, [], False),
+        lambda: by_paths.frame(NO_SESSION, files, [], False),
     )
     assert error.path == f"file:/t/{name}"
 
@@ -86,11 +85,11 @@ def test_a_name_that_the_public_reader_leaves_out(name: str) -> None:
         ("s3a://bucket/t/a b", "s3a://bucket/t/a%20b"),
     ],
 )
-def test_paths_as_sparks_metadata_spells_them(path: str, expected: str) -> None:
+def test_paths_are_spelled_as_in_sparks_metadata(path: str, expected: str) -> None:
     assert by_paths.as_metadata_path(path) == expected
 
 
-def test_roots_that_spark_does_not_read() -> None:
+def test_roots_that_spark_cannot_read_are_refused() -> None:
     for uri in ("memory://m/t", "az://c/t", "https://x/t"):
         error = raises("spark.root", dr.InvalidArgumentError, lambda uri=uri: hadoop_root(uri))
         assert "root=" in str(error)
@@ -100,35 +99,32 @@ def test_paths_are_resolved(tmp_path: Path) -> None:
     table = dr.Table(tmp_path)
     base = hadoop_root(table.uri)
 
-    def whole(*paths: str) -> list[str]:
+    def resolved(*paths: str) -> list[str]:
         listing = pa.table(
             {"path": list(paths), "size": [1] * len(paths), "modificationTime": [0] * len(paths)}
         )
         return located(NO_SESSION, table, listing, None).paths.to_pylist()
 
-    assert whole("a/b.parquet", "c") == [f"{base}/a/b.parquet", f"{base}/c"]
-    odd = ["p=a%20b/x", "p=%2541", "./a", f"{table.uri}/y", "ä"]
-    assert whole(*odd) == [f"{base}/{name}" for name in ("p=a b/x", "p=%41", "a", "y", "ä")]
+    assert resolved("a/b.parquet", "c") == [f"{base}/a/b.parquet", f"{base}/c"]
+    others = ["p=a%20b/x", "p=%2541", "./a", f"{table.uri}/y", "ä"]
+    assert resolved(*others) == [f"{base}/{name}" for name in ("p=a b/x", "p=%41", "a", "y", "ä")]
     for bad in ("../x", "a/../../x", "/etc/passwd", "s3://b/x", "a/%2e%2e/%2e%2e/x"):
         with pytest.raises(dr.CorruptTableError) as caught:
-            whole("fine", bad)
+            resolved("good", bad)
         assert caught.value.path == bad
 
 
-def test_links_are_refused_with_allowed_roots(tmp_path: Path) -> None:
+def test_links_out_of_allowed_roots_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     (tmp_path / "away").mkdir()
     (tmp_path / "t" / "p=1").symlink_to(tmp_path / "away")
     (tmp_path / "away" / "x.parquet").touch()
     listing = pa.table(
-        {"path": ["p=1/x.parquet", "no"], "size": [1, 1], "modificationTime": [0, 0]}
+        {"path": ["p=1/x.parquet", "missing"], "size": [1, 1], "modificationTime": [0, 0]}
     )
-    for roots in (None, [tmp_path / "away"]):
-        named = None if roots is None else [str(root) for root in roots]
-        assert (
-            len(located(NO_SESSION, dr.Table(tmp_path / "t", allowed_roots=named), listing, None))
-            == 2
-        )
+    for roots in (None, [str(tmp_path / "away")]):
+        table = dr.Table(tmp_path / "t", allowed_roots=roots)
+        assert len(located(NO_SESSION, table, listing, None)) == 2
     with pytest.raises(dr.CorruptTableError) as caught:
         located(NO_SESSION, dr.Table(tmp_path / "t", allowed_roots=[]), listing, None)
     assert (caught.value.code, caught.value.path) == ("path.escapes_root", "p=1/x.parquet")
@@ -137,7 +133,7 @@ def test_links_are_refused_with_allowed_roots(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", ["..", "a/..", ".", "./a", "/a", "a//b", "a%20b", "x:y", "", "a\\b"]
 )
-def test_complex_conditions_are_left_to_the_engine(path: str) -> None:
+def test_paths_that_the_core_must_resolve_are_not_plain(path: str) -> None:
     assert not re.search(_PLAIN, path)
 
 
@@ -176,7 +172,7 @@ def test_timestamps_without_a_zone_are_those_of_the_session(text: str, hour: int
     assert hour_in("Etc/UTC", text) == 0
 
 
-def test_timestamps_in_an_unknown_zone() -> None:
+def test_an_unknown_time_zone_is_refused() -> None:
     error = raises(
         "spark.time_zone",
         dr.UnsupportedFeatureError,
@@ -185,7 +181,7 @@ def test_timestamps_in_an_unknown_zone() -> None:
     assert "Mars/Olympus" in str(error)
 
 
-def test_row_ids_without_their_columns() -> None:
+def test_row_tracking_without_its_columns_is_refused() -> None:
     snapshot: Any = types.SimpleNamespace(properties={"delta.enableRowTracking": "true"}, version=3)
     error = raises(
         "spark.row_tracking", dr.UnsupportedFeatureError, lambda: materialized_columns(snapshot)
@@ -209,7 +205,7 @@ def test_types_that_spark_lacks_are_named() -> None:
     assert "columns=" in str(error)
 
 
-def test_shapes_are_bytes() -> None:
+def test_geospatial_types_are_binary() -> None:
     inner = {"type": "array", "elementType": "geography(OGC:CRS84, karney)", "containsNull": True}
     columns = columns_of(
         snapshot_of({"name": "g", "type": "geometry(EPSG:3857)"}, {"name": "l", "type": inner})
@@ -220,11 +216,11 @@ def test_shapes_are_bytes() -> None:
     ]
 
 
-def test_features_of_spark_4_are_refused_before() -> None:
+def test_types_of_spark_4_are_refused_in_older_versions() -> None:
     old: Any = types.SimpleNamespace(version="3.5.7")
     change = {"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]}
     wide = {"name": "w", "type": "long", "metadata": change}
-    for field, reported in (
+    for field, message in (
         (wide, "w had a narrower type"),
         ({"name": "v", "type": "variant"}, "v is of"),
     ):
@@ -235,7 +231,7 @@ def test_features_of_spark_4_are_refused_before() -> None:
             dr.UnsupportedFeatureError,
             lambda columns=columns: check_types(old, columns),
         )
-        assert reported in str(error)
+        assert message in str(error)
 
 
 def test_physical_names_of_mapped_columns() -> None:

@@ -21,7 +21,7 @@ RESULTS = ROOT / "benches" / "results" / "sizes.json"
 
 
 def sizes(results: Path, *options: str) -> dict[str, Any]:
-    """The output of the harness for a log of 50 files."""
+    """Run the harness, and return its results."""
     command = [sys.executable, str(ROOT / "benches/python/sizes.py"), "--results", str(results)]
     subprocess.run([*command, *options], check=True, capture_output=True, timeout=300)
     return json.loads((results / "sizes.json").read_text(encoding="utf-8"))
@@ -54,9 +54,9 @@ def test_engines_run_and_wrong_answers_are_left_out(
     assert any("make bench" in text for text in page.text)
 
     expected = tmp_path / "files-50" / "_expected.json"
-    reported = json.loads(expected.read_text())
-    assert reported["live_files"] == 250  # and 10 commits, each of which adds 60 and removes 40
-    expected.write_text(json.dumps({**reported, "live_files": 249}))
+    stored = json.loads(expected.read_text())
+    assert stored["live_files"] == 250  # and 10 commits, each of which adds 60 and removes 40
+    expected.write_text(json.dumps({**stored, "live_files": 249}))
     result = sizes(tmp_path / "b", *options, "deltareplay,duckdb,polars")
     assert [(entry["task"], entry["engine"]) for entry in result["figures"]] == [
         ("open", "deltareplay")
@@ -104,8 +104,8 @@ def test_the_picture_of_the_docs_is_that_of_the_results(tmp_path: Path) -> None:
     shutil.copy(RESULTS, tmp_path)
     sizes(tmp_path, "--draw")
     drawn = (tmp_path / "files.svg").read_text(encoding="utf-8")
-    kept = (ROOT / "docs" / "charts" / "files.svg").read_text(encoding="utf-8")
-    assert drawn == kept, "run benches/python/sizes.py --draw"
+    stored = (ROOT / "docs" / "charts" / "files.svg").read_text(encoding="utf-8")
+    assert drawn == stored, "run benches/python/sizes.py --draw"
     ElementTree.fromstring(drawn)
     assert "prefers-color-scheme:dark" in drawn
     Page((tmp_path / "index.html").read_text(encoding="utf-8"))

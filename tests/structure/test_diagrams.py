@@ -43,9 +43,9 @@ def test_every_picture_has_a_text() -> None:
     assert len(TEXTS) >= 3
 
 
-def as_told(rows: list[dict[str, Any]]) -> str:
+def as_drawn(rows: list[dict[str, Any]]) -> str:
     """Return changes of one row in the format of the picture."""
-    reported = []
+    parts = []
     before: dict[int, str] = {}
     for row in rows:
         version, value = row["_commit_version"], row["v"]
@@ -53,23 +53,23 @@ def as_told(rows: list[dict[str, Any]]) -> str:
             case "update_preimage":
                 before[version] = value
             case "update_postimage" if version in before:
-                reported.append(f"{version} update {before[version]} to {value}")
+                parts.append(f"{version} update {before[version]} to {value}")
             case "update_postimage":
-                reported.append(f"{version} update to {value}")
+                parts.append(f"{version} update to {value}")
             case other:
-                reported.append(f"{version} {other} {value}")
-    return "; ".join(reported)
+                parts.append(f"{version} {other} {value}")
+    return "; ".join(parts)
 
 
-def test_the_four_queries_return_what_the_picture_says(tmp_path: Path) -> None:
+def test_the_four_queries_return_what_the_picture_shows(tmp_path: Path) -> None:
     head, *body = drawing().parse((FOLDER / "changes.txt").read_text(encoding="utf-8")).cells
     kinds = [cell[0] for cell in head][5:]
     output = {row[0][0]: ["; ".join(cell) for cell in row] for row in body}
     schema = pa.schema([("id", pa.int64()), ("v", pa.string())])
     tracked = {"delta.enableRowTracking": "true"}
     table = dr.create_table(tmp_path / "t", schema, properties=tracked)
-    existed = [{"id": int(name[3:]), "v": row[1]} for name, row in output.items() if row[1]]
-    table.append(existed)
+    existing = [{"id": int(name[3:]), "v": row[1]} for name, row in output.items() if row[1]]
+    table.append(existing)
     while table.snapshot().version < 4:
         table.set_properties({"filler": str(table.snapshot().version)})
     for step in (2, 3, 4):
@@ -90,4 +90,4 @@ def test_the_four_queries_return_what_the_picture_says(tmp_path: Path) -> None:
         ):
             result.setdefault(row["id"], []).append(row)
         for name, row in output.items():
-            assert as_told(result.get(int(name[3:]), [])) == row[at], (kind, name)
+            assert as_drawn(result.get(int(name[3:]), [])) == row[at], (kind, name)

@@ -10,9 +10,10 @@ CORE = ROOT / "rust" / "core" / "src"
 BINDINGS = ROOT / "rust" / "bindings" / "src"
 PACKAGE = ROOT / "python" / "deltareplay"
 
-#: The form of a code: words separated by dots that are not the name of a file or a property.
+#: The form of a code: words separated by dots.
 CODE = re.compile(r'"([a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+)"')
-NO_CODE = re.compile(r"^delta\.|^fs\.|^deltareplay\.|\.com$|^spark\.sql\.")
+#: Names of properties, settings and hosts, which have the same form.
+OTHER_NAME = re.compile(r"^delta\.|^fs\.|^deltareplay\.|\.com$|^spark\.sql\.")
 
 #: Other texts of the same form.
 SOMETHING_ELSE = {
@@ -71,7 +72,7 @@ def codes_in_sources() -> dict[str, str]:
             if is_test(path):
                 continue
             for code in CODE.findall(without_tests(path)):
-                if not NO_CODE.search(code) and code not in SOMETHING_ELSE:
+                if not OTHER_NAME.search(code) and code not in SOMETHING_ELSE:
                     result.setdefault(code, str(path.relative_to(ROOT)))
     return result
 
@@ -92,19 +93,19 @@ def text_of_the_tests() -> str:
 
 def test_every_code_has_a_test() -> None:
     codes, tests = codes_in_sources(), text_of_the_tests()
-    assert len(codes) > 40, "the pattern finds no codes any more: look at how they are made"
+    assert len(codes) > 40, "the pattern no longer finds codes: look at how they are raised"
     missing = {
         code: where
         for code, where in codes.items()
         if f'"{code}"' not in tests and f"`{code}`" not in tests and code not in EXCEPTIONS
     }
     assert not missing, (
-        "write a test that brings each about, or name it in EXCEPTIONS with a reason"
+        "write a test that causes each, or list it in EXCEPTIONS with a reason"
     )
 
 
 def test_exceptions_are_needed() -> None:
     codes, tests = codes_in_sources(), text_of_the_tests()
     for code in EXCEPTIONS:
-        assert code in codes, f"{code} is made nowhere"
-        assert f'"{code}"' not in tests, f"{code} has a test by now"
+        assert code in codes, f"{code} is not raised"
+        assert f'"{code}"' not in tests, f"{code} has a test"

@@ -104,7 +104,7 @@ def upwards(graph: dict[str, set[str]], parent: str, packages: tuple[str, ...]) 
     ]
 
 
-def test_no_circles() -> None:
+def test_imports_have_no_cycles() -> None:
     graph = imports()
     assert len(in_order(graph)) == len(modules()) > 100
     assert sum(map(len, graph.values())) > 500

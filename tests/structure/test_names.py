@@ -17,7 +17,7 @@ OWN_WAY = re.compile(r"""replace\(["']`|strip\(["']`|["']`["'] \+|\(\?:\[\^`\]|=
 #: The module itself, and the tokenizer, which also reads words and strings.
 HOMES = ("_names.py", "spark/syntax/tokens.py")
 
-#: A path in a message.
+#: Displays a path in a message.
 DISPLAY = ("spark/writing/table_rows.py",)
 
 

@@ -20,7 +20,7 @@ FUNCTIONS = [
 ]
 
 
-def test_looked_at_something() -> None:
+def test_classes_and_functions_are_found() -> None:
     assert {cls.__name__ for cls in CLASSES} >= {"Table", "Snapshot", "BatchIterator"}
     assert FUNCTIONS
 
@@ -50,26 +50,26 @@ V2 = {"delta.checkpointPolicy": "v2"}
 def test_classes_are_frozen(table: dr.Table, rows: dr.Table, tmp_path: Path) -> None:
     snapshot = table.native.snapshot()
     batches = snapshot.file_batches()
-    one_of_each = [table.native, snapshot, batches, batches.schema, batches.next_batch()]
-    one_of_each.append(snapshot.files())
     scan = rows.native.snapshot().scan()
-    one_of_each += [scan, scan.splits(1)[0]]
-    one_of_each.append(table.native.transaction(snapshot, "WRITE"))
     changes = rows.native.changes(0)
-    one_of_each += [changes, changes.splits(1)[0], rows.follow()._native]
-    one_of_each.append(rows.native.changes(0, kind="min-delta", key=["id"]).shuffle())
     pieces, tail, _ = snapshot.replay_plan(target_size=1, keyed=True)
-    one_of_each += [pieces[0], tail]
     v2 = dr.create_table(tmp_path, pa.schema({"id": pa.int64()}), (), V2).native
-    one_of_each.append(_native.CheckpointPlan(v2, v2.snapshot(), 1))
-    one_of_each.append(_native.OptimizePlan(v2, v2.snapshot(), None, [], False, None))
+    target = dr.Table(f"{tmp_path}-clone").native
     words = pa.table({"file": pa.array([0], pa.int32()), "word": [0], "bits": [1]})
-    one_of_each.append(_native.MarkedRows(words))
-    one_of_each.append(_native.Conversion('{"type":"struct","fields":[]}', {}, True))
-    one_of_each.append(
-        _native.Cloning(v2, v2.snapshot(), dr.Table(f"{tmp_path}-clone").native, True, False, {})
-    )
-    one_of_each.append(_native.DeletionVector.decode(b"\xd1\xd3\x39\x64" + bytes(8)))
+    one_of_each = [
+        *(table.native, snapshot, batches, batches.schema, batches.next_batch(), snapshot.files()),
+        *(scan, scan.splits(1)[0]),
+        table.native.transaction(snapshot, "WRITE"),
+        *(changes, changes.splits(1)[0], rows.follow()._native),
+        rows.native.changes(0, kind="min-delta", key=["id"]).shuffle(),
+        *(pieces[0], tail),
+        _native.CheckpointPlan(v2, v2.snapshot(), 1),
+        _native.OptimizePlan(v2, v2.snapshot(), None, [], False, None),
+        _native.MarkedRows(words),
+        _native.Conversion('{"type":"struct","fields":[]}', {}, True),
+        _native.Cloning(v2, v2.snapshot(), target, True, False, {}),
+        _native.DeletionVector.decode(b"\xd1\xd3\x39\x64" + bytes(8)),
+    ]
     assert {type(item) for item in one_of_each} == set(CLASSES)
     for item in one_of_each:
         for name in [*(name for name in vars(type(item)) if not name.startswith("_")), "new"]:

@@ -30,9 +30,9 @@ def names(cells: list[str]) -> list[str]:
 @pytest.mark.parametrize("heading", SECTIONS)
 def test_a_table_has_the_options_of_its_calls(heading: str) -> None:
     documented = names(rows(heading))
-    taken = {entry.name for entry in OPTIONS if entry.listed and entry.uses & SECTIONS[heading]}
+    supported = {entry.name for entry in OPTIONS if entry.listed and entry.uses & SECTIONS[heading]}
     assert len(documented) == len(set(documented))
-    assert set(documented) == taken - {"path"}  # of load and save
+    assert set(documented) == supported - {"path"}  # of load and save
 
 
 def test_the_name_delta() -> None:

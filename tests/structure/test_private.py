@@ -70,7 +70,7 @@ def is_own(node: ast.Attribute) -> bool:
 
 
 def accesses(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
-    """Yield line and name of each private attribute of another object; whether that has a name."""
+    """Yield line and name of each private attribute of another object, and if that is a variable."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_own(node):
             yield node.lineno, node.attr, isinstance(node.value, ast.Name)
@@ -84,7 +84,7 @@ def accesses(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
             yield node.lineno, str(name.value), False
 
 
-def reaches(modules: dict[str, ast.Module]) -> list[str]:
+def foreign_uses(modules: dict[str, ast.Module]) -> list[str]:
     """Return the uses of private attributes of other packages and libraries."""
     own: dict[str, Definitions] = {}
     homes: Definitions = defaultdict(set)
@@ -107,11 +107,11 @@ def reaches(modules: dict[str, ast.Module]) -> list[str]:
 def test_no_package_uses_private_attributes_of_another() -> None:
     modules = trees()
     assert len(modules) > 200
-    assert reaches(modules) == []
+    assert foreign_uses(modules) == []
 
     # a statement that would take the table of a snapshot, or its tags from a transaction
     modules["deltareplay.spark.dml.delete"] = ast.parse("snapshot._table; t._description['tags']")
-    assert reaches(modules) == [
+    assert foreign_uses(modules) == [
         "deltareplay.spark.dml.delete:1 _table",
         "deltareplay.spark.dml.delete:1 _description",
     ]

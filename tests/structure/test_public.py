@@ -97,18 +97,17 @@ def test_all_is_sorted_and_complete() -> None:
         for alias in node.names
     ]
     homes = [(name, home) for home, names in dr._EXPORTS.items() for name in names]
-    assert imported == [(name, name, f"deltareplay.{home}") for name, home in homes], (
-        "what type checkers see"
-    )
+    # what type checkers see
+    assert imported == [(name, name, f"deltareplay.{home}") for name, home in homes]
     assert all(hasattr(dr, name) for name in dr.__all__)
     assert {"Table", "Snapshot", "Table.snapshot", "Snapshot.files"} <= set(PUBLIC)
 
 
-def test_no_module_bears_the_name_of_a_function_or_stands_beside_the_names() -> None:
+def test_public_modules_do_not_hide_names() -> None:
     import deltareplay.spark as dr_spark
 
-    beside = [info.name for info in pkgutil.iter_modules(dr.__path__) if info.name[0] != "_"]
-    assert sorted(beside) == ["catalogs", "cli", "exceptions", "spark", "viz"]
+    modules = [info.name for info in pkgutil.iter_modules(dr.__path__) if info.name[0] != "_"]
+    assert sorted(modules) == ["catalogs", "cli", "exceptions", "spark", "viz"]
     assert not {info.name for info in pkgutil.iter_modules(dr_spark.__path__)} & {*dr_spark.__all__}
 
 
@@ -142,11 +141,11 @@ def test_has_a_docstring(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PUBLIC if name not in WITHOUT_EXAMPLE])
 def test_has_an_example(name: str) -> None:
-    assert ">>>" in (inspect.getdoc(PUBLIC[name]) or ""), f"{name} shows nobody how to use it"
+    assert ">>>" in (inspect.getdoc(PUBLIC[name]) or ""), f"{name} needs an example"
 
 
 @pytest.mark.parametrize("name", [name for name, value in PUBLIC.items() if callable(value)])
-def test_records_every_argument(name: str) -> None:
+def test_describes_every_argument(name: str) -> None:
     value = PUBLIC[name]
     if isinstance(value, type) and (
         dataclasses.is_dataclass(value) or issubclass(value, Exception)
@@ -157,7 +156,7 @@ def test_records_every_argument(name: str) -> None:
     text = inspect.getdoc(value) or ""
     for argument in inspect.signature(value).parameters:
         if argument != "self":
-            assert f"{argument}: " in text, f"{name} does not tell what {argument} is"
+            assert f"{argument}: " in text, f"{name} does not describe {argument}"
 
 
 @pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__)

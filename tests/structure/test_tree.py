@@ -31,7 +31,7 @@ HOSTS = [
         ("proxy", "golang", "org"),
     )
 ]
-#: Of the text that the Apache Software Foundation publishes.
+#: The SHA-256 of the text that the Apache Software Foundation publishes.
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 #: Tables written by other programs contain the paths of their machines.
 FOREIGN = ("tests/fixtures/", "tests/conformance/tables/")
@@ -49,15 +49,15 @@ def tracked() -> list[str]:
 
 def test_names_no_machine_and_no_registry() -> None:
     expected = [text.encode() for text in (*PLACES, *HOSTS)]
-    looked_at = 0
+    checked = 0
     result = []
     for name in tracked():
         content = (ROOT / name).read_bytes()
-        looked_at += 1
+        checked += 1
         result += [f"{name}: {text.decode()}" for text in expected if text in content]
         if not name.startswith(FOREIGN) and (home := HOMES.search(content)):
             result.append(f"{name}: {home.group().decode(errors='replace')}")
-    assert looked_at > 50
+    assert checked > 50
     assert not result
 
 
@@ -72,7 +72,7 @@ def test_files_are_not_too_long() -> None:
         if name.endswith((".rs", ".py"))
         and (lines := len((ROOT / name).read_text(encoding="utf-8").splitlines())) > 600
     }
-    assert not long, "cut them where a thought ends"
+    assert not long, "split them by topic"
 
 
 def test_unit_tests_of_rust_have_their_own_files() -> None:
@@ -87,7 +87,7 @@ def test_unit_tests_of_rust_have_their_own_files() -> None:
 
 
 #: Modules that may call functions of only some operating systems.
-OF_ONE_SYSTEM = "rust/core/src/storage/platform/"
+PLATFORM = "rust/core/src/storage/platform/"
 
 
 def test_one_module_knows_the_operating_systems() -> None:
@@ -98,16 +98,15 @@ def test_one_module_knows_the_operating_systems() -> None:
         and not re.search(r"\btests(/|\.rs$)", name)
         and re.search(r"\bos::(unix|windows|linux|fd)\b|\blibc::", (ROOT / name).read_text("utf-8"))
     }
-    assert any(name.startswith(OF_ONE_SYSTEM) for name in knows)
-    assert not [name for name in knows if not name.startswith(OF_ONE_SYSTEM)]
+    assert any(name.startswith(PLATFORM) for name in knows)
+    assert not [name for name in knows if not name.startswith(PLATFORM)]
 
 
 def test_the_map_of_the_tests_has_every_folder() -> None:
-    reported = re.findall(
-        r"^\| `(\w+)` \|", (ROOT / "tests" / "README.md").read_text(), re.MULTILINE
-    )
+    readme = (ROOT / "tests" / "README.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \|", readme, re.MULTILINE)
     folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.*"))}
-    assert sorted(reported) == sorted(folders - {"__pycache__"})
+    assert sorted(listed) == sorted(folders - {"__pycache__"})
 
 
 def test_tests_are_collected_without_spark() -> None:

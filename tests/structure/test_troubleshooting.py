@@ -25,7 +25,7 @@ CODES = {code for code in codes_in_sources() if len(code.partition(".")[0]) > 1}
 
 
 def test_every_code_has_a_section_and_every_section_a_code() -> None:
-    assert len(CODES) > 300, "the pattern finds no codes any more"
+    assert len(CODES) > 300, "the pattern no longer finds codes"
     assert sorted(CODES - {*SECTIONS}) == [], "write a section in docs/troubleshooting"
     assert sorted({*SECTIONS} - CODES) == [], "these codes are raised nowhere"
 
@@ -46,7 +46,7 @@ def test_an_error_names_its_section() -> None:
     assert DeltaReplayError("wrong").docs is None
 
 
-def test_sections_are_sorted_and_the_first_page_knows_all() -> None:
+def test_sections_are_sorted_and_the_index_lists_all() -> None:
     index = (FOLDER / "index.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.+`) \| \[.+\]\((\w+)\.md\) \|$", index, re.MULTILINE)
     listed = {page: " ".join(re.findall(r"`(\w+)`", words)) for words, page in rows}

@@ -40,7 +40,7 @@ def wheel(tmp_path: Path) -> Wheel:
         (b"GLIBC_PRIVATE\0", None, 1, "names no version of glibc"),
         (b"GLIBC_2.17\0", None, 0, "the limit is 0 MB"),
     ],
-    ids=["as-it-should-be", "a-version-newer", "as-built-here", "empty-licence", "none", "size"],
+    ids=["valid", "glibc-2.18", "glibc-2.34", "empty-licence", "no-version", "size"],
 )
 def test_flaws_of_a_wheel(
     wheel: Wheel, strings: bytes, licence: bytes | None, megabytes: int, flaw: str | None

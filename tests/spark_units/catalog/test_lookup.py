@@ -12,7 +12,7 @@ from deltareplay.spark.session import capabilities
 from deltareplay.spark.syntax import names
 
 
-def test_settings_of_s3_become_those_of_the_store() -> None:
+def test_s3_settings_become_storage_options() -> None:
     settings = {
         "fs.s3a.access.key": "a",
         "fs.s3a.secret.key": "b",
@@ -31,7 +31,7 @@ def test_settings_of_s3_become_those_of_the_store() -> None:
     }
 
 
-def test_the_key_of_an_account_in_azure() -> None:
+def test_an_azure_account_key_becomes_a_storage_option() -> None:
     path = "abfss://c@account.dfs.core.windows.net/t"
     settings = {"fs.azure.account.key.account.dfs.core.windows.net": "a2V5"}
     table = lookup.at_path(path, settings)
@@ -66,11 +66,11 @@ def test_a_local_path_needs_no_settings(tmp_path: Path) -> None:
         ("a.delta.`/tmp/a`", None),
     ],
 )
-def test_a_name_that_is_a_path(name: str, path: str | None) -> None:
+def test_paths_in_names(name: str, path: str | None) -> None:
     assert names.path_of(names.parts_of(name)) == path
 
 
-def test_needs_a_session() -> None:
+def test_check_requires_a_session() -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         capabilities.check("no session")
     assert caught.value.code == "argument.session"

@@ -12,6 +12,9 @@ import deltareplay as dr
 from deltareplay._table.merge import Clause, Merge
 from deltareplay.spark.delta_table.merge_builder import DeltaMergeBuilder
 
+#: Arguments that recording clauses does not use.
+NONE: Any = None
+
 CLAUSES = (
     Clause("matched", "update", "c = 1", {"a": "1"}),
     Clause("matched", "update", None, None),
@@ -44,11 +47,9 @@ def by_methods(merge: Any) -> Any:
 def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
     pytest.importorskip("pyspark")
     assert by_methods(table.merge([{"a": 1}], "a")).clauses == CLAUSES
-    arguments: Any = None
-    assert by_methods(Merge.of(arguments)).clauses == CLAUSES
-    nothing: Any = None
+    assert by_methods(Merge.of(NONE)).clauses == CLAUSES
     merge = (
-        DeltaMergeBuilder(nothing, table, None, nothing, "a = b")
+        DeltaMergeBuilder(NONE, table, None, NONE, "a = b")
         .whenMatchedUpdate("c = 1", {"target.a": "1"})  # the alias of the table is removed
         .whenMatchedUpdateAll()
         .whenMatchedDelete("c = 2")
@@ -60,26 +61,23 @@ def test_all_builders_record_the_same_clauses(table: dr.Table) -> None:
     assert merge._clauses == CLAUSES
 
 
-def test_a_builder_of_delta_spark_stays_as_it_is(table: dr.Table) -> None:
-    """As in delta-spark 4.4, each method returns another builder."""
-    nothing: Any = None
-    first = DeltaMergeBuilder(nothing, table, None, nothing, "a = b")
+def test_methods_of_delta_merge_builder_return_new_builders(table: dr.Table) -> None:
+    """As in delta-spark 4.4."""
+    first = DeltaMergeBuilder(NONE, table, None, NONE, "a = b")
     second = first.whenMatchedDelete()
     third = second.withSchemaEvolution().whenNotMatchedInsertAll()
     assert [len(builder._clauses) for builder in (first, second, third)] == [0, 1, 2]
 
 
-def test_assignments_are_no_none() -> None:
+def test_assignments_must_not_be_none() -> None:
     """None would set all columns, as `when_matched_update_all` does."""
-    arguments: Any = None
-    merge = Merge.of(arguments)
-    nothing: Any = None
+    merge = Merge.of(NONE)
     for method in (
         merge.when_matched_update,
         merge.when_not_matched_insert,
         merge.when_not_matched_by_source_update,
     ):
         with pytest.raises(dr.InvalidArgumentError, match="needs to be a mapping") as caught:
-            method(nothing)
+            method(NONE)
         assert caught.value.code == "argument.type"
     assert merge.clauses == ()

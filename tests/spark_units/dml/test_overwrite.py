@@ -15,14 +15,12 @@ from deltareplay.spark.dml import overwrite
 
 
 def session(zone: str) -> Any:
-    """A session that only has settings."""
+    """Return a session that only has settings."""
     settings = {"spark.sql.session.timeZone": zone}
-    return SimpleNamespace(
-        conf=SimpleNamespace(get=lambda name, other=None: settings.get(name, other))
-    )
+    return SimpleNamespace(conf=SimpleNamespace(get=settings.get))
 
 
-#: Conditions, and the partitions that they select; None if rows decide, or only Spark can tell.
+#: Conditions, and the partitions that they select; None if only Spark can decide, or each row.
 CONDITIONS: dict[str, set[str | None] | None] = {
     "p = 'b'": {"b"},
     "p IN ('a', 'b') AND p < 'b'": {"a"},
@@ -47,13 +45,13 @@ def test_partitions_of_a_condition(tmp_path: Path, condition: str) -> None:
     assert partitions == CONDITIONS[condition]
 
 
-def test_without_partitions_rows_decide(tmp_path: Path) -> None:
+def test_a_condition_selects_no_partitions_of_an_unpartitioned_table(tmp_path: Path) -> None:
     dr.write(tmp_path / "t", pa.table({"id": [1]}))
     assert overwrite.files(session("UTC"), dr.Table(tmp_path / "t").snapshot(), "true") is None
 
 
 def test_timestamps_of_partitions_depend_on_the_session(tmp_path: Path) -> None:
-    """Delta protocol, "Partition Value Serialization": without a zone they are in the session's."""
+    """Delta protocol, "Partition Value Serialization": without a zone they are in that of the session."""
     time = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
     rows = pa.table({"id": [1], "p": pa.array([time], pa.timestamp("us", "UTC"))})
     dr.write(tmp_path / "t", rows, partition_columns=["p"])

@@ -29,13 +29,13 @@ def code_of(call: Any) -> str:
     return caught.value.code
 
 
-def test_the_last_spelling_counts() -> None:
+def test_the_last_spelling_applies() -> None:
     """As in Spark, whose options are case-insensitive."""
     options = {"path": "t", "mergeSchema": "true", "MERGESCHEMA": "false", "PATH": "u"}
     assert parse(options, Use.WRITE) == {"path": "u", "mergeSchema": False}
 
 
-def test_an_unknown_option_of_a_write_that_replaces_rows() -> None:
+def test_the_error_for_an_unknown_option_lists_those_that_replace_rows() -> None:
     options = {"path": "t", "replaceUsing": "id", "some": "x"}
     with pytest.raises(dr.InvalidArgumentError) as caught:
         parse(options, Use.WRITE | Use.REPLACE)
@@ -99,7 +99,7 @@ def test_sizes(text: str, size: int) -> None:
         ("splitSize", "large"),
     ],
 )
-def test_no_number(name: str, text: str) -> None:
+def test_invalid_numbers_are_refused(name: str, text: str) -> None:
     assert code_of(lambda: read(**{name: text})) == "option.number"
 
 
@@ -182,12 +182,12 @@ def test_a_range_of_changes() -> None:
     assert read(startingVersion="LATEST").start == {"starting_version": "latest"}
 
 
-def test_options_before_the_session() -> None:
-    """Options of a write precede the session's settings; names of properties have capitals."""
+def test_options_precede_settings_of_the_session() -> None:
+    """The names of properties keep their case."""
     session = '{"mergeSchema": true, "userMetadata": "s", "txn": ["s", 1], "partitionBy": ["p"]}'
-    of_session = write({"deltareplay.session": session})
-    assert (of_session.merge_schema, of_session.user_metadata) == (True, "s")
-    assert (of_session.txn, of_session.partition_by) == (("s", 1), ("p",))
+    from_session = write({"deltareplay.session": session})
+    assert (from_session.merge_schema, from_session.user_metadata) == (True, "s")
+    assert (from_session.txn, from_session.partition_by) == (("s", 1), ("p",))
     options = {"MERGESCHEMA": "false", "userMetadata": "o", "txnAppId": "o", "partitionBy": "a, b"}
     own = write({"deltareplay.session": session, **options, "Delta.enableX": "1"})
     assert (own.merge_schema, own.user_metadata, own.txn_app_id) == (False, "o", "o")
@@ -195,7 +195,7 @@ def test_options_before_the_session() -> None:
     assert own.properties == {"Delta.enableX": "1"}
 
 
-def test_a_write_that_is_pickled(tmp_path: Path) -> None:
+def test_write_options_hide_credentials_and_pickle(tmp_path: Path) -> None:
     dr.create_table(tmp_path / "t", pa.schema({"id": pa.int64()}))
     options = {
         "path": str(tmp_path / "t"),
@@ -238,7 +238,7 @@ def test_a_table_of_the_catalog_has_properties() -> None:
 
 
 def test_a_path_of_the_catalog_is_not_encoded() -> None:
-    """As of ``LOCATION '/t/a%2Fb'``: Spark passes Hadoop's form of it."""
+    """For ``LOCATION '/t/a%2Fb'`` Spark passes Hadoop's form of the path."""
     assert read(provider="delta", path="file:/t/a%2Fb").values["path"] == "file:/t/a%252Fb"
     assert read(provider="delta", path="/t/a%2Fb").values["path"] == "/t/a%2Fb"
     assert read(path="file:/t/a%20b").values["path"] == "file:/t/a%20b"

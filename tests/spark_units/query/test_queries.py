@@ -65,8 +65,9 @@ def test_a_version_belongs_to_the_table() -> None:
     assert text[result[0].start : result[0].end] == "delta.`/a b` VERSION AS OF 3"
 
 
+#: Queries, and the same with ``!`` where an alias can be inserted; None if the table has one.
 @pytest.mark.parametrize(
-    ("text", "with_alias"),
+    ("text", "marked"),
     [
         ("SELECT * FROM a", "SELECT * FROM a!"),
         ("SELECT * FROM a WHERE id = 1", "SELECT * FROM a! WHERE id = 1"),
@@ -83,10 +84,10 @@ def test_a_version_belongs_to_the_table() -> None:
         ("TABLE a", None),
     ],
 )
-def test_positions_of_an_alias(text: str, with_alias: str | None) -> None:
+def test_positions_of_an_alias(text: str, marked: str | None) -> None:
     [result] = references(text)
     index = result.alias_position
-    assert (None if index is None else f"{text[:index]}!{text[index:]}") == with_alias
+    assert (None if index is None else f"{text[:index]}!{text[index:]}") == marked
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_positions_of_an_alias(text: str, with_alias: str | None) -> None:
             [("x = 1", False), (None, False)],
         ),
         ("FROM a SELECT x WHERE x = 1", [("x = 1", False)]),
-        # rows that do not satisfy it matter
+        # rows that do not satisfy the condition matter
         ("SELECT * FROM a LEFT JOIN b USING (x) WHERE b.x IS NULL", [(None, False)] * 2),
         ("SELECT * FROM a ANTI JOIN b USING (x) WHERE x = 1", [(None, False)] * 2),
         ("SELECT * FROM a PIVOT (sum(v) FOR x IN (1, 2)) WHERE y = 1", [(None, False)]),

@@ -22,7 +22,7 @@ def session(**values: str) -> Any:
 
 
 @pytest.mark.parametrize("name", FLAGS)
-def test_a_flag(name: str) -> None:
+def test_boolean_settings(name: str) -> None:
     for text, value in {"true": True, " TRUE": True, "False": False}.items():
         assert FLAGS[name](session(**{name: text})) is value
     for text in ("yes", "", "1"):
@@ -31,7 +31,7 @@ def test_a_flag(name: str) -> None:
         assert caught.value.code == "spark.setting"
 
 
-def test_flags_that_are_not_set() -> None:
+def test_defaults_of_boolean_settings() -> None:
     assert settings.merges_schemas(session()) is False
     assert settings.checks_retention(session()) is True
     assert settings.optimizes_writes(session()) is None

@@ -91,7 +91,7 @@ CASES: dict[str, Any] = {
     "SET LOCATION '/x'": CatalogChange("SET LOCATION"),
 }
 
-#: Incomplete statements, and their messages.
+#: Invalid clauses, and a part of the message for each.
 WRONG = {
     "": "expected a clause of ALTER TABLE, not 'the end', at line 1, column 15",
     "SET TBLPROPERTIES ()": "expected a name, not ')'",
@@ -118,7 +118,7 @@ WRONG = {
     "DROP CONSTRAINT c CASCADE": "expected the end of the statement, not 'CASCADE'",
 }
 
-#: Unsupported statements, and their messages.
+#: Unsupported clauses, and a part of the message for each.
 UNSUPPORTED = {
     "REPLACE COLUMNS (a INT)": "use ADD COLUMNS, DROP COLUMNS and ALTER COLUMN",
     "ADD COLUMN x INT DEFAULT 5": "add the column without it, then ALTER COLUMN ... SET DEFAULT",
@@ -131,12 +131,12 @@ UNSUPPORTED = {
 
 
 @pytest.mark.parametrize("clause", CASES)
-def test_splits(clause: str) -> None:
+def test_parses_clauses(clause: str) -> None:
     assert clause_of(f"ALTER TABLE a.t {clause}") == CASES[clause]
 
 
 @pytest.mark.parametrize("clause", WRONG)
-def test_names_the_position(clause: str) -> None:
+def test_refuses_invalid_clauses(clause: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         clause_of(f"ALTER TABLE t {clause}")
     assert caught.value.code == "sql.syntax"
@@ -144,7 +144,7 @@ def test_names_the_position(clause: str) -> None:
 
 
 @pytest.mark.parametrize("clause", UNSUPPORTED)
-def test_names_the_alternative(clause: str) -> None:
+def test_names_an_alternative(clause: str) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         clause_of(f"ALTER TABLE t {clause}")
     assert caught.value.code == "sql.alter"

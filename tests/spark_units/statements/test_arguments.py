@@ -52,7 +52,7 @@ def values() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("value", "text"), list(values()))
-def test_values_of_other_libraries(value: Any, text: str) -> None:
+def test_values_become_literals(value: Any, text: str) -> None:
     assert literal(value, SESSION) == text
 
 
@@ -66,7 +66,7 @@ def test_values_of_other_libraries(value: Any, text: str) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_values_that_no_column_has(value: Any) -> None:
+def test_unsupported_values_are_refused(value: Any) -> None:
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         literal(value, SESSION)
     assert caught.value.code == "sql.arguments"

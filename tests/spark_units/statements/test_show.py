@@ -14,7 +14,7 @@ pytest.importorskip("pyspark")
 
 
 @pytest.mark.parametrize("comment", [[1, 2], 7, {"a": 1}, None])
-def test_a_comment_that_is_no_text_is_left_out(log: logs.LogBuilder, comment: object) -> None:
+def test_a_comment_that_is_not_a_string_is_left_out(log: logs.LogBuilder, comment: object) -> None:
     def field(name: str, comment: object) -> dict[str, object]:
         return {
             "name": name,

@@ -139,7 +139,8 @@ CASES: dict[str, Any] = {
     ),
 }
 
-#: Statements on tables of any format, which are parsed up to the name if it is another format.
+#: Statements on tables of any format, which are parsed up to the name: the class, the name, and
+#: the next token.
 OF_ANY_FORMAT: dict[str, tuple[type[Statement], tuple[str, ...], str]] = {
     "ALTER TABLE a.b WRITE ORDERED BY c": (Alter, ("a", "b"), "WRITE"),
     "ALTER TABLE delta.`/tmp/a b` ADD COLUMN a INT;": (Alter, DELTA, "ADD"),
@@ -185,7 +186,7 @@ OTHERS = (
     "ALTER VIEW t AS SELECT 1",
 )
 
-#: Incomplete statements, and their messages.
+#: Invalid statements, and a part of the message for each.
 WRONG = {
     "CREATE TABLE t LIKE u (id INT)": "expected USING, LOCATION or TBLPROPERTIES, not '('",
     "CREATE TABLE t LIKE u COMMENT 'x'": "not 'COMMENT', at line 1, column 23",
@@ -209,7 +210,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", CASES)
-def test_splits(text: str) -> None:
+def test_parses_statements(text: str) -> None:
     assert parsed(text) == CASES[text]
 
 
@@ -235,7 +236,7 @@ def test_leaves_to_spark(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_names_the_position(text: str) -> None:
+def test_refuses_invalid_statements(text: str) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         parsed(text)
     assert caught.value.code == "sql.syntax"
@@ -258,49 +259,40 @@ def test_names_unterminated_parts(text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-def insert(*parts: Any) -> Insert:
-    return Insert(("t",), *parts)
-
-
 @pytest.mark.parametrize(
-    ("text", "parts"),
+    ("text", "expected"),
     [
-        (
-            "INSERT INTO t VALUES (1);;",
-            insert("VALUES (1)", None, False, False, None, False, {}),
-        ),
+        ("INSERT INTO t VALUES (1);;", Insert(("t",), "VALUES (1)")),
         (
             "INSERT OVERWRITE TABLE t (id, `x y`) (SELECT 1, 2) -- why",
-            insert("(SELECT 1, 2)", ("id", "x y"), False, True, None, False, {}),
+            Insert(("t",), "(SELECT 1, 2)", ("id", "x y"), overwrites=True),
         ),
         (
             "INSERT INTO t (WITH q AS (SELECT 1) TABLE q)",
-            insert("(WITH q AS (SELECT 1) TABLE q)", None, False, False, None, False, {}),
+            Insert(("t",), "(WITH q AS (SELECT 1) TABLE q)"),
         ),
         (
             "INSERT INTO t REPLACE WHERE f(day) > 'SELECT' SELECT 1",
-            insert("SELECT 1", None, False, True, "f(day) > 'SELECT'", False, {}),
+            Insert(("t",), "SELECT 1", overwrites=True, where="f(day) > 'SELECT'"),
         ),
         (
             "INSERT WITH SCHEMA EVOLUTION INTO t BY NAME FROM u SELECT *",
-            insert("FROM u SELECT *", None, True, False, None, True, {}),
+            Insert(("t",), "FROM u SELECT *", by_name=True, evolves=True),
         ),
         (
             "INSERT OVERWRITE t PARTITION (a = 'x', `b c`, d = -1.5, e = NULL) (f) SELECT 1",
-            insert(
+            Insert(
+                ("t",),
                 "SELECT 1",
                 ("f",),
-                False,
-                True,
-                None,
-                False,
-                {"a": "'x'", "b c": None, "d": "-1.5", "e": "NULL"},
+                overwrites=True,
+                partition={"a": "'x'", "b c": None, "d": "-1.5", "e": "NULL"},
             ),
         ),
     ],
 )
-def test_parts_of_an_insert(text: str, parts: Insert) -> None:
-    assert parsed(text) == parts
+def test_parses_inserts(text: str, expected: Insert) -> None:
+    assert parsed(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -317,13 +309,13 @@ def test_parts_of_an_insert(text: str, parts: Insert) -> None:
         ("INSERT INTO t PARTITION (p) IF NOT EXISTS SELECT 1", "expected a query, not 'IF'"),
     ],
 )
-def test_an_insert_that_is_not_complete(text: str, message: str) -> None:
+def test_refuses_invalid_inserts(text: str, message: str) -> None:
     with pytest.raises(dr.InvalidArgumentError, match=re.escape(message)) as caught:
         parsed(text)
     assert caught.value.code == "sql.syntax"
 
 
-def test_an_insert_of_a_merge_sets_no_column_twice() -> None:
+def test_refuses_a_repeated_column_in_an_insert_of_a_merge() -> None:
     # as delta-spark (DELTA_DUPLICATE_COLUMNS_ON_INSERT)
     with pytest.raises(dr.InvalidArgumentError) as caught:
         parsed(

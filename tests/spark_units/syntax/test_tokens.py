@@ -40,9 +40,9 @@ def test_conditions_and_values_of_a_statement_are_not_tokenized_again(scanned: l
     texts = [merge.on, merge.source.text, update.condition]  # type: ignore[attr-defined]
     for text in (*texts, *update.values, *update.values.values(), *insert.values.values()):
         assert Parser(text).tokens == tokens._tokenize(str(text))
-    of_a_part = [text for text in scanned if type(text) is str]  # by the line above
+    scanned_here = [text for text in scanned if type(text) is str]  # by the line above
     assert scanned[0] == MERGE
-    assert len(scanned) == 1 + len(of_a_part) == 10
+    assert len(scanned) == 1 + len(scanned_here) == 10
 
 
 def test_queries_before_a_statement_keep_their_tokens(scanned: list[str]) -> None:
@@ -75,7 +75,7 @@ def test_an_edited_text_has_the_tokens_of_its_parts(
     assert edited.tokens == tokens.tokens(expected)
 
 
-def test_a_part_of_a_part_counts_from_its_own_begin() -> None:
+def test_positions_in_a_part_of_a_part_count_from_its_start() -> None:
     text = Sql("SELECT (a, (b, c)) FROM d").part(7, 18).part(4, 10)
     assert text == "(b, c)"
     assert text.tokens == tokens.tokens("(b, c)")
