@@ -72,7 +72,9 @@ def test_the_log_equals_that_of_delta_spark(spark: Any, source: Path, tmp_path: 
         assert infos[0][key] == infos[1][key]
 
 
-def test_each_engine_reads_and_changes_the_others_clone(spark: Any, source: Path, tmp_path: Path) -> None:
+def test_each_engine_reads_and_changes_the_others_clone(
+    spark: Any, source: Path, tmp_path: Path
+) -> None:
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}`")
     dr.Table(source).clone(ours)
@@ -104,7 +106,9 @@ def test_a_clone_of_a_clone(spark: Any, source: Path, tmp_path: Path) -> None:
     assert deep.verify(rows=True).ok
 
 
-def test_replacing_a_deep_clone_copies_no_existing_file(spark: Any, source: Path, tmp_path: Path) -> None:
+def test_replacing_a_deep_clone_copies_no_existing_file(
+    spark: Any, source: Path, tmp_path: Path
+) -> None:
     deep = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False)
     assert _read(spark, tmp_path / "deep") == _read(spark, source)
     spark.sql(f"DELETE FROM delta.`{tmp_path / 'deep'}` WHERE id = 7")

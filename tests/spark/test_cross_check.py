@@ -72,7 +72,9 @@ def test_every_version_agrees_with_delta_spark(tables: Any, references_of: Any, 
 
 
 @pytest.mark.parametrize("name", written.TABLES)
-def test_updated_snapshots_agree_with_delta_spark(tables: Any, references_of: Any, name: str) -> None:
+def test_updated_snapshots_agree_with_delta_spark(
+    tables: Any, references_of: Any, name: str
+) -> None:
     path = tables(name)
     newest = references_of(name)[-1]
     for version in (0, newest.version // 2, newest.version):

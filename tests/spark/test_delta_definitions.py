@@ -137,7 +137,9 @@ def test_uses_the_active_session(spark: Any, tmp_path: Path) -> None:
         assert table.toDF().columns == expected
 
 
-def test_definitions_depend_on_whether_the_table_exists(spark: Any, tmp_path: Path, name: str) -> None:
+def test_definitions_depend_on_whether_the_table_exists(
+    spark: Any, tmp_path: Path, name: str
+) -> None:
     with pytest.raises(dr.TableNotFoundError) as missing:
         DeltaTable.replace(spark).tableName(name).addColumn("id", "int").execute()
     assert missing.value.code == "name.not_delta"

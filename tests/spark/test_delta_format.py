@@ -420,9 +420,7 @@ def test_timestamps_may_name_a_time_zone(delta: Any, path: str) -> None:
 
 
 @without_jar
-def test_a_stream_accepts_ignore_file_deletion(
-    delta: Any, path: str, tmp_path: Path
-) -> None:
+def test_a_stream_accepts_ignore_file_deletion(delta: Any, path: str, tmp_path: Path) -> None:
     """The older name of ``ignoreDeletes`` and ``ignoreChanges`` together."""
     rows = delta.readStream.format("delta").option("startingVersion", 0)
     rows = rows.option("ignoreFileDeletion", True).load(path).writeStream.format("delta")

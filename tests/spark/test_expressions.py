@@ -244,7 +244,9 @@ def test_filters_agree_with_spark(awkward: Any) -> None:
     assert checked > 20
 
 
-def test_backslashes_in_constraints_defaults_and_generated_columns(spark: Any, tmp_path: Any) -> None:
+def test_backslashes_in_constraints_defaults_and_generated_columns(
+    spark: Any, tmp_path: Any
+) -> None:
     from delta.tables import DeltaTable
 
     path = tmp_path / "t"

@@ -55,7 +55,9 @@ def test_reads_and_statements(spark: Any, server: UnityServer, table: dr.Table) 
     assert dr_spark.history(spark, table).count() == 7
 
 
-def test_maintenance_that_a_managed_table_allows(spark: Any, server: UnityServer, table: dr.Table) -> None:
+def test_maintenance_that_a_managed_table_allows(
+    spark: Any, server: UnityServer, table: dr.Table
+) -> None:
     files = dr_spark.files(spark, table)
     assert files.count() == 2
     dr_spark.write_checkpoint(spark, table)

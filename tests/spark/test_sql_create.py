@@ -102,6 +102,11 @@ REFUSED = [
         "definition.generated",
     ),
     (
+        "CREATE TABLE {t} (s STRING GENERATED ALWAYS AS (CAST(current_time(3) AS STRING)), j INT) "
+        "USING delta",
+        "definition.generated",
+    ),
+    (
         "CREATE TABLE {t} (a INT GENERATED ALWAYS AS (b), b INT GENERATED ALWAYS AS (j), j INT) "
         "USING delta",
         "definition.generated",

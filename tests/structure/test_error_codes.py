@@ -99,9 +99,7 @@ def test_every_code_has_a_test() -> None:
         for code, where in codes.items()
         if f'"{code}"' not in tests and f"`{code}`" not in tests and code not in EXCEPTIONS
     }
-    assert not missing, (
-        "write a test that causes each, or list it in EXCEPTIONS with a reason"
-    )
+    assert not missing, "write a test that causes each, or list it in EXCEPTIONS with a reason"
 
 
 def test_exceptions_are_needed() -> None:

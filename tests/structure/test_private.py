@@ -70,7 +70,7 @@ def is_own(node: ast.Attribute) -> bool:
 
 
 def accesses(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
-    """Yield line and name of each private attribute of another object, and if that is a variable."""
+    """Yield line and name of private attributes of other objects, and if these are variables."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_own(node):
             yield node.lineno, node.attr, isinstance(node.value, ast.Name)

@@ -26,7 +26,7 @@ def rows_of(spark: Any, path: Path, *more: str) -> list[str]:
 
 
 def state_of(spark: Any, path: Path) -> tuple[Any, ...]:
-    """Return the schema, rows, operation, partition columns and properties of the newest version."""
+    """Return schema, rows, operation, partition columns and properties of the newest version."""
     if not dr.is_table(path):
         return ("no table",)
     snapshot = dr.Table(path).snapshot()
@@ -100,7 +100,8 @@ def compare_statements(
         base: The table that both begin with.
         texts: Statements about ``{t}``.
         ours: Runs a statement of this package; by default its ``sql``.
-        changes: Whether each statement changes the table; otherwise each must fail. None allows both.
+        changes: Whether each statement changes the table; otherwise each must fail. None allows
+            both.
     """
     run = ours or (lambda text: dr_spark.sql(spark, text))
     engines = {home / "theirs": spark.sql, home / "ours": run}

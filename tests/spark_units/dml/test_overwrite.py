@@ -51,7 +51,7 @@ def test_a_condition_selects_no_partitions_of_an_unpartitioned_table(tmp_path: P
 
 
 def test_timestamps_of_partitions_depend_on_the_session(tmp_path: Path) -> None:
-    """Delta protocol, "Partition Value Serialization": without a zone they are in that of the session."""
+    """Delta protocol, "Partition Value Serialization": without a zone they are in the session's."""
     time = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
     rows = pa.table({"id": [1], "p": pa.array([time], pa.timestamp("us", "UTC"))})
     dr.write(tmp_path / "t", rows, partition_columns=["p"])

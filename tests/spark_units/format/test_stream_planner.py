@@ -120,7 +120,9 @@ def test_the_first_batch_is_the_same_after_a_crash(log: logs.LogBuilder, table: 
         assert after.all()[1:] == [[version * 10, version * 10 + 1]]
 
 
-def test_a_start_at_the_latest_version_reads_new_commits(log: logs.LogBuilder, table: dr.Table) -> None:
+def test_a_start_at_the_latest_version_reads_new_commits(
+    log: logs.LogBuilder, table: dr.Table
+) -> None:
     ends: list[str] = []
     run = Run(table, ends, startingVersion="latest")
     assert run.plan()

@@ -126,8 +126,8 @@ def at_path(
         allowed_roots: As for ``Table``.
 
     Raises:
-        InvalidArgumentError: A setting is not one of a file system.
-        UnsupportedFeatureError: A setting of an object store has no counterpart here.
+        InvalidArgumentError: ``argument.hadoop``: a setting is not one of a file system.
+        UnsupportedFeatureError: ``spark.hadoop``: a setting of an object store has no counterpart.
     """
     options = _storage_options(path, settings or {})
     uri = path.replace("%", "%25") if _has_scheme(path) else path
@@ -200,7 +200,7 @@ _ALLOWED_ROOTS = re.compile(
 
 
 def _with_information(entry: CatalogEntry, information: str) -> CatalogEntry:
-    """Complete an entry by the output of ``SHOW TABLE EXTENDED``, line by line.
+    """Complete an entry from the output of ``SHOW TABLE EXTENDED``, line by line.
 
     A comment may contain lines of any form; it follows the provider and precedes the location.
     """

@@ -49,6 +49,7 @@ def new_location(spark: SparkSession, parts: Sequence[str], location: str | None
     Raises:
         TableNotFoundError: ``name.schema``: there is no such schema; or it has no location, and no
             path was passed.
+        UnsupportedFeatureError: ``sql.string``: the session has no string literal for the path.
     """
     from pyspark.errors import PySparkException
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import TYPE_CHECKING
 
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
-from deltareplay.spark.dml.merge.repeatability import freeze_current_time
+from deltareplay.spark.dml.merge.repeatability import uses_current_time
 from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.schema.fields import fields_of, nullable, spark_type, struct_type
 from deltareplay.spark.schema.fitting import fits
@@ -54,8 +53,7 @@ def _check(rows: DataFrame, column: Field, key: str) -> None:
         is_fitting = fits(actual, declared) or _casts(spark, text, column)
     else:
         is_fitting = actual == declared
-        now = datetime.datetime(2000, 1, 1)
-        if freeze_current_time(text, now, spark, rows.columns) != text:
+        if uses_current_time(text, rows.columns):
             raise _invalid(column, key, "uses the current time")
     if not is_fitting:
         value, own = (spark_type(type_).simpleString() for type_ in (actual, declared))

@@ -275,6 +275,7 @@ class DeltaTable:
 
         Raises:
             TableNotFoundError: There is no Delta table of that name.
+            InvalidArgumentError: The name is invalid.
 
         >>> DeltaTable.forName(spark, "orders").toDF().show()  # doctest: +SKIP
         """

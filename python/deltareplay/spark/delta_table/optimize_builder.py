@@ -54,7 +54,8 @@ class DeltaOptimizeBuilder:
 
         Raises:
             TypeError: A column is not a string.
-            InvalidArgumentError: There is no such column, or it is a partition column.
+            InvalidArgumentError: A column does not exist, is a partition column, or has no
+                statistics; or its type has no order.
         """
         names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
         for name in names:

@@ -109,7 +109,9 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         Raises:
             TypeError: An argument has the wrong type.
-            InvalidArgumentError: A step is 0, or both kinds of generation are passed.
+            InvalidArgumentError: A step is 0, an identity column is not of type bigint, or both
+                kinds of generation are passed.
+            UnsupportedFeatureError: The type has a collation.
         """
         from pyspark.sql.types import DataType
 
@@ -152,6 +154,7 @@ class DeltaTableBuilder(Generic[_Opened]):
 
         Raises:
             TypeError: ``cols`` are not fields.
+            UnsupportedFeatureError: A column has a collation.
         """
         from pyspark.sql.types import StructField, StructType
 
@@ -208,8 +211,9 @@ class DeltaTableBuilder(Generic[_Opened]):
             The table.
 
         Raises:
-            InvalidArgumentError: Neither name nor path is set; there is a table already, or none to
-                replace; a column, a property or a partition column is invalid.
+            InvalidArgumentError: Neither name nor path is set; there is a table already; a column,
+                a property or a partition column is invalid.
+            TableNotFoundError: There is no table to replace.
             UnsupportedFeatureError: The catalog cannot take the name: see
                 ``deltareplay.spark.register``.
         """
@@ -231,16 +235,16 @@ def _identity(
     return generator.start, generator.step, by_default is not None
 
 
-def _names(cols: tuple[Any, ...], what: str) -> list[str]:
+def _names(cols: tuple[Any, ...], argument: str) -> list[str]:
     names = cols[0] if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
-    return [_text(name, what) for name in names]
+    return [_text(name, argument) for name in names]
 
 
-def _text(value: Any, what: str) -> str:
+def _text(value: Any, argument: str) -> str:
     if isinstance(value, str):
         return value
-    raise _type_error(what, "a str", value)
+    raise _type_error(argument, "a str", value)
 
 
-def _type_error(what: str, expected: str, value: object) -> TypeError:
-    return TypeError(f"{what} must be {expected}, not {value!r} of type {type(value).__name__}")
+def _type_error(argument: str, expected: str, value: object) -> TypeError:
+    return TypeError(f"{argument} must be {expected}, not {value!r} of type {type(value).__name__}")

@@ -61,6 +61,7 @@ class Assignments:
             InvalidArgumentError: ``statement.column``: the table has no such column, it is set
                 twice, or it has no default. ``write.identity``: it is an identity column, which may
                 not be set.
+            UnsupportedFeatureError: ``spark.expression``: Spark cannot evaluate a default safely.
         """
         values: dict[tuple[str, ...], Column] = {}
         is_keyword_hidden = any(name.lower() == "default" for name in visible)
@@ -163,6 +164,7 @@ def default_of(spark: SparkSession, field: Field) -> Column:
     Raises:
         InvalidArgumentError: ``statement.column``: the column is NOT NULL and has no default.
             ``write.identity``: it is an identity column.
+        UnsupportedFeatureError: ``spark.expression``: Spark cannot evaluate the default safely.
     """
     if field.is_identity:
         raise InvalidArgumentError(

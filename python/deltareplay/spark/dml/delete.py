@@ -54,6 +54,7 @@ def delete(
         InvalidArgumentError: The condition does not fit the table; the table is append-only.
         UnsupportedFeatureError: Spark is older than 4.0; the table has a feature that cannot be
             written.
+        TableNotFoundError: There is no table.
         CommitConflictError: Another writer changed the files that were read.
 
     Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".

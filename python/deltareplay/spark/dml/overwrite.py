@@ -118,9 +118,11 @@ def metrics(removed: pa.Table | None) -> dict[str, int]:
     }
     if _ROWS in removed.column_names and removed[_ROWS].null_count == 0:
         deleted = pc.struct_field(removed["deletionVector"], "cardinality")
-        counts = [pc.sum(column).as_py() or 0 for column in (removed[_ROWS], deleted)]
+        num_rows, num_deleted = (
+            pc.sum(column).as_py() or 0 for column in (removed[_ROWS], deleted)
+        )
         result |= {
-            "numDeletedRows": counts[0] - counts[1],
+            "numDeletedRows": num_rows - num_deleted,
             "numCopiedRows": 0,
             "numAddedChangeFiles": 0,
         }

@@ -99,6 +99,7 @@ def replace_matching(
     Raises:
         InvalidArgumentError: ``write.columns``: the new rows do not fit the table, or a column of
             ``using`` is missing. ``statement.expression``: Spark cannot resolve the condition.
+            ``transaction.append_only``: rows must not be removed from the table.
     """
     statement.refuse_append_only()
     target, alias = statement.target, matching.alias

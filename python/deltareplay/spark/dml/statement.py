@@ -227,7 +227,7 @@ def condition_text(condition: str | Column | None) -> str:
 
 
 def predicate_parameter(condition: str | Column | None) -> str:
-    """Return a condition as the operation parameter ``predicate`` of DELETE and UPDATE."""
+    """Return a condition as the operation parameter ``predicate`` of a DML statement."""
     return json.dumps([condition_text(condition)])
 
 

@@ -69,6 +69,7 @@ def update(
         InvalidArgumentError: The condition, a column or a value does not fit the table; or a row
             would break a rule of the table.
         UnsupportedFeatureError: As in ``delete``.
+        TableNotFoundError: There is no table.
         CommitConflictError: Another writer changed the files that were read.
 
     Source: Delta protocol, "Deletion Vectors", "Row Tracking", "Add CDC File".

@@ -8,11 +8,11 @@ import org.apache.spark.sql.sources.DataSourceRegister;
  * A format in Python that every thread and session of the driver finds by its name.
  *
  * Spark looks up formats in Python in the session that is active in the thread, and formats of the
- * JVM in the class path. This is compiled on the driver for each format, whose names replace NAME
- * and CLASS.
+ * JVM in the class path. The driver compiles this class for each format: NAME becomes the name of
+ * the format, and CLASS that of the class.
  */
 public class CLASS extends PythonDataSourceV2 implements DataSourceRegister {
-    /** The format as registered last, for sessions in which it is not registered. */
+    /** The format that was registered last, for sessions in which it is not registered. */
     public static volatile UserDefinedPythonDataSource registered;
 
     public String shortName() {

@@ -242,7 +242,7 @@ class StreamWriter(SinkWriter, _StreamWriter):
 
 
 class DeltaReplayDataSource(DataSource):
-    """The format ``deltareplay`` or ``delta``, in a class of its own for each session."""
+    """The format ``deltareplay`` or ``delta``; each session has its own subclass."""
 
     format_name = "deltareplay"
     time_zone: str | None = None

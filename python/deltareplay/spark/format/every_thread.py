@@ -54,7 +54,7 @@ def register(spark: SparkSession, source: type[DataSource]) -> None:
         if name not in classes:
             try:
                 classes[name] = _class(gateway.jvm, name)
-            except Exception as cause:  # a modified build, or a platform that is locked
+            except Exception as cause:  # a modified Spark, or a platform that restricts it
                 warn(
                     f"Spark will find the format {name} in this thread and session only, because "
                     f"its class path takes no class ({internals.first_line(cause)}): use the "

@@ -1,4 +1,4 @@
-"""The options of the format ``deltareplay``: the table of them, and their typed values.
+"""The options of the format ``deltareplay``: a table of all options, and their typed values.
 
 Spark passes options as strings, by names in any case. Python workers import this module, too.
 """
@@ -173,12 +173,13 @@ def parse(options: Mapping[str, str], use: Use, *, strict: bool = True) -> dict[
     values: dict[str, Any] = {}
     for name, entry in accepted.items():
         text = options[names[name]]
-        if entry.name.endswith(">"):  # names of properties have capitals
+        if entry.name.endswith(">"):  # names of properties keep their case
             key = names[name] if entry.name == "delta.<property>" else name.partition(".")[2]
             values.setdefault(entry.name, {})[key] = text
         else:
             value = _VALUES[entry.kind](entry.name, text)
-            values[entry.alias or entry.name] = values.get(entry.alias or entry.name) or value
+            key = entry.alias or entry.name
+            values[key] = values.get(key) or value  # either of an option and its alias
     if "provider" in names and not values["path"].startswith("/"):
         # the catalog passes a Hadoop path, which is not percent-encoded
         values["path"] = values["path"].replace("%", "%25")

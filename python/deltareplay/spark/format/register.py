@@ -27,8 +27,8 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     ``withFilePath``, ``withRowIndex``, and ``storage.<key>`` for each storage option. A schema
     selects columns. Streams and writes have Delta's options.
 
-    From then on, PySpark's writers add an option with what Spark does not pass to the format: the
-    settings of the session that apply to ``write``, and ``partitionBy`` of streams.
+    From then on, PySpark's writers add an option for values that Spark does not pass to the format:
+    the settings of the session that apply to ``write``, and ``partitionBy`` of streams.
     ``insertInto``, ``saveAsTable``, ``writeTo(name).append()``, ``readStream.table`` and
     ``toTable`` work for Delta tables in the session's catalog.
 

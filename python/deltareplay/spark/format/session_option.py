@@ -110,28 +110,28 @@ def _note_options(writer: Any, /, **options: Any) -> None:
     setattr(writer, _OPTIONS, getattr(writer, _OPTIONS, {}) | _texts(options))
 
 
-def _extend(kind: Any, ends: str) -> None:
-    """Record the calls of a writer, and add the option in the method that ends it."""
+def _extend(kind: Any, name: str) -> None:
+    """Record the calls of a writer, and add the option in the method that starts the write."""
     _record(kind, "format", _note_format)
     _record(kind, "partitionBy", _note_partitions)
     for layout in ("clusterBy", "bucketBy", "sortBy"):
         if hasattr(kind, layout):
             _record(kind, layout, functools.partial(_note_layout, method=layout))
     _keep_options(kind)
-    end = getattr(kind, ends)
-    signature = inspect.signature(end)
+    method = getattr(kind, name)
+    signature = inspect.signature(method)
 
-    @functools.wraps(end)
-    def ending(self: Any, *args: Any, **kwargs: Any) -> Any:
+    @functools.wraps(method)
+    def extended(self: Any, *args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(self, *args, **kwargs)
-        for name, setter in (("format", self.format), ("partitionBy", self.partitionBy)):
-            value = bound.arguments.pop(name, None)
+        for argument, setter in (("format", self.format), ("partitionBy", self.partitionBy)):
+            value = bound.arguments.pop(argument, None)
             if value is not None:
                 setter(value)
-        _add_option(self, is_stream=ends == "start")
-        return end(*bound.args, **bound.kwargs)
+        _add_option(self, is_stream=name == "start")
+        return method(*bound.args, **bound.kwargs)
 
-    setattr(kind, ends, ending)
+    setattr(kind, name, extended)
 
 
 def _replace_rows(kind: Any) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def pinned(options: Mapping[str, str]) -> int | None:
     """Return the version that a read is fixed to; None if there is nothing to read.
 
-    A write may follow instead of a read, so invalid options are no error here: reads and writes
+    A write may follow instead of a read, so invalid options are not an error here: reads and writes
     check their options themselves.
     """
     try:
@@ -178,7 +178,7 @@ def _in_zone(text: str, zone: str | None) -> str:
         if time.tzinfo is not None or zone_name is None:
             return text
         return time.replace(tzinfo=_zone(zone_name)).isoformat()
-    except (ValueError, ZoneInfoNotFoundError):  # of the zone or the time; the core raises an error
+    except (ValueError, ZoneInfoNotFoundError):  # an invalid time or zone: the core raises an error
         return text
 
 

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
     from deltareplay._table.table import Table
 
-#: About how many bytes a task copies, and how many files at most.
+#: The approximate number of bytes that a task copies, and the maximum number of files.
 BYTES_PER_TASK = 1 << 30
 FILES_PER_TASK = 500
 
+#: A file of ``Cloning.copies``; the last value is its size, if it is known.
 _Copy = tuple[str, str | None, str, int | None]
 
 

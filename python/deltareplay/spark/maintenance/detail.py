@@ -63,6 +63,7 @@ def detail(
 
     Raises:
         TableNotFoundError: There is no Delta table.
+        VersionNotFoundError: The log does not have the version.
         CorruptTableError: The log is damaged.
 
     >>> detail(spark, table).select("numFiles", "sizeInBytes").collect()  # doctest: +SKIP

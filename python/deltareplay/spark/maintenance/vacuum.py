@@ -31,7 +31,7 @@ def vacuum(
 
     Args:
         spark: As in ``read``.
-        table: As in ``read``; of a ``Snapshot``, the latest version is used.
+        table: As in ``read``; with a ``Snapshot``, the latest version is used.
         retention: As in ``Table.vacuum``.
         lite: As in ``Table.vacuum``.
         dry_run: As in ``Table.vacuum``.

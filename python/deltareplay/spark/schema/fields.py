@@ -110,13 +110,13 @@ def columns_of(
             4.1 on.
 
     Raises:
-        UnsupportedFeatureError: A type that Spark cannot hold.
+        UnsupportedFeatureError: ``spark.type``: Spark has no type for a column.
     """
     mode = snapshot.properties.get("delta.columnMapping.mode", "none").lower()
     partitions = {name.lower() for name in snapshot.partition_columns}
     logical, physical = (
-        _Types(names_of, as_defined=as_defined, with_void=with_void_fields)
-        for names_of in ("none", mode)
+        _Types(mapping, as_defined=as_defined, with_void=with_void_fields)
+        for mapping in ("none", mode)
     )
     return [
         Column(
@@ -179,7 +179,7 @@ class _Types:
             key, value = self.of(type_.key, f"{at}.key"), self.of(type_.value, f"{at}.value")
             return Map(key, value, type_.contains_null or not self.as_defined)
         if type_.startswith(("geometry", "geography")):
-            return "binary"  # WKB: Spark's own types of shapes are not read from Parquet
+            return "binary"  # WKB: Spark does not read its own geospatial types from Parquet
         if type_.startswith(("timestamp_nanos", "timestampNanos")):
             raise UnsupportedFeatureError(
                 f"Spark has no type for the column {at}, which is {type_}: "

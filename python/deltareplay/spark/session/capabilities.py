@@ -64,6 +64,7 @@ def session_or_active(spark: SparkSession | None) -> SparkSession:
 
     Raises:
         InvalidArgumentError: No session is active.
+        UnsupportedFeatureError: Spark is older than 3.5.
     """
     from pyspark.sql import SparkSession
 

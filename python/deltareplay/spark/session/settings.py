@@ -24,7 +24,11 @@ STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 
 def merges_schemas(spark: SparkSession) -> bool:
-    """Return whether every write and merge may add columns."""
+    """Return whether every write and merge may add columns.
+
+    Raises:
+        InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
+    """
     return _flag(spark, "spark.databricks.delta.schema.autoMerge.enabled", default=False)
 
 
@@ -119,7 +123,11 @@ def compacts(spark: SparkSession) -> bool | None:
 
 
 def checks_retention(spark: SparkSession) -> bool:
-    """Return whether ``VACUUM`` rejects a retention period shorter than the table's."""
+    """Return whether ``VACUUM`` rejects a retention period shorter than the table's.
+
+    Raises:
+        InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
+    """
     return _flag(spark, "spark.databricks.delta.retentionDurationCheck.enabled", default=True)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from deltareplay._snapshot.table_location import TableLocation
 
-#: A setting of Spark, and a value with which a server's log has no options of reads.
+#: A setting of Spark, and a value that keeps the options of reads out of a server's log.
 REDACTION_SETTING = "spark.sql.redaction.string.regex"
 REDACTION_PATTERN = r'"fs\.[^"]*"\s+value: "[^"]*"'
 

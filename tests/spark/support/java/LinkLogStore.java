@@ -13,9 +13,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * Writes commits to a local disk that other processes write to as well: each file is complete when a
- * hard link publishes it, and the link fails if the version exists. delta-spark's own log store for
- * local disks checks for the version, then renames, and overwrites a commit that arrives in between.
+ * Writes commits to a local disk that other processes write to as well: each file is complete when
+ * a hard link publishes it, and the link fails if the version exists. delta-spark's own log store
+ * for local disks checks for the version, then renames, and overwrites a commit in between.
  */
 public class LinkLogStore extends LocalLogStore {
   private static final AtomicInteger PUBLISHED = new AtomicInteger();
@@ -47,7 +47,8 @@ public class LinkLogStore extends LocalLogStore {
       return;
     }
     Path target = new File(path.toUri().getPath()).toPath();
-    Path complete = target.resolveSibling("." + target.getFileName() + "." + UUID.randomUUID() + ".tmp");
+    String name = "." + target.getFileName() + "." + UUID.randomUUID() + ".tmp";
+    Path complete = target.resolveSibling(name);
     StringBuilder content = new StringBuilder();
     lines.forEachRemaining(line -> content.append(line).append('\n'));
     try {

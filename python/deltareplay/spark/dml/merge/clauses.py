@@ -255,7 +255,7 @@ def _with_clause_of_kind(
     from pyspark.sql import functions as sf
 
     rows = columns.visible(rows, when)
-    clause_index: Any = sf
+    clause_index: Any = sf  # ``sf.when`` begins the chain that ``Column.when`` continues
     for index, clause in enumerate(clauses):
         if clause.when == when:
             applies = is_kind

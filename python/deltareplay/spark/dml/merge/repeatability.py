@@ -74,7 +74,8 @@ class MergeSource:
         """Determine the alias of the source, and check its columns.
 
         Raises:
-            InvalidArgumentError: The rows are a stream, or two columns have the same name.
+            InvalidArgumentError: ``merge.stream``: the rows are a stream. ``write.columns``: two
+                columns have the same name.
         """
         if frame.isStreaming:
             raise InvalidArgumentError(
@@ -229,7 +230,7 @@ def repeatable(
     """
     if condition is None:
         return None
-    text = condition if isinstance(condition, str) else _text(condition, rows, now)
+    text = condition if isinstance(condition, str) else _text(condition, rows)
     if text is not None:
         fixed = freeze_current_time(text, now, rows.sparkSession, rows.columns)
         condition = condition if fixed == text else fixed
@@ -237,14 +238,28 @@ def repeatable(
     return condition
 
 
+def uses_current_time(text: str, columns: Collection[str]) -> bool:
+    """Return whether SQL text calls a function that returns the current time.
+
+    Args:
+        text: The SQL text.
+        columns: The columns that it may refer to.
+
+    >>> uses_current_time("at < current_time(3)", ["at"]), uses_current_time("now = 'now()'", [])
+    (True, False)
+    """
+    parsed, column_names = tokens(text), {column.upper() for column in columns}
+    return any(_is_call(parsed, index, column_names) for index in range(len(parsed)))
+
+
 def freeze_current_time(
     text: str, now: datetime.datetime, spark: SparkSession, columns: Collection[str] = ()
 ) -> str:
-    """Replace ``current_timestamp()`` and the like in SQL text by a literal.
+    """Replace functions that return the current time in SQL text by literals.
 
     Raises:
-        InvalidArgumentError: ``statement.unrepeatable``: ``current_time`` has a precision, for
-            which there is no literal.
+        InvalidArgumentError: ``statement.unrepeatable``: ``current_time`` has another precision
+            than microseconds, for which there is no literal.
 
     >>> noon = datetime.datetime(2026, 1, 31, 12)
     >>> freeze_current_time("at < now() AND now = 'now()'", noon, None)
@@ -255,9 +270,8 @@ def freeze_current_time(
     result, position = "", 0
     parsed = tokens(text)
     for index, token in enumerate(parsed):
-        end = _end_of_call(parsed, index, column_names)
-        if end is not None:
-            name = token.text.upper()
+        if _is_call(parsed, index, column_names):
+            name, end = token.text.upper(), _end_of_call(parsed, index)
             time = _time_of_day(literal, spark) if name == "CURRENT_TIME" else None
             result += text[position : token.start] + _CLOCK[name].format(literal, time=time)
             position = end
@@ -270,23 +284,31 @@ def _time_of_day(literal: str, spark: SparkSession) -> str:
     return str(row[0])
 
 
-def _end_of_call(parsed: list[Token], index: int, column_names: Collection[str]) -> int | None:
-    """Return the end of a call for the current time at a token; None if there is none."""
+def _is_call(parsed: list[Token], index: int, column_names: Collection[str]) -> bool:
+    """Return whether a token begins a call of a function that returns the current time."""
     token = parsed[index]
     if not token.is_word(*_CLOCK) or (index and parsed[index - 1].text == "."):
-        return None
-    following = [token.text for token in parsed[index + 1 : index + 4]]
-    if following[:2] == ["(", ")"]:
-        return parsed[index + 2].end
-    if token.is_word("CURRENT_TIME") and following[0] == "(":
-        if following == ["(", "6", ")"]:  # microseconds, the default
-            return parsed[index + 3].end
-        raise _unrepeatable("current_time(...)", "has a precision")
+        return False
+    following = [token.text for token in parsed[index + 1 : index + 3]]
+    if following[0] == "(":
+        return token.is_word("CURRENT_TIME") or following[1:] == [")"]
     is_bare = token.is_word(*_BARE) and token.text.upper() not in column_names
-    return token.end if is_bare and following[0] not in (".", "(") else None
+    return is_bare and following[0] != "."
 
 
-def _text(condition: Any, rows: DataFrame, now: datetime.datetime) -> str | None:
+def _end_of_call(parsed: list[Token], index: int) -> int:
+    """Return the end of a call that begins at a token."""
+    following = [token.text for token in parsed[index + 1 : index + 4]]
+    if following[0] != "(":
+        return parsed[index].end
+    if following[1] == ")":
+        return parsed[index + 2].end
+    if following[1:] == ["6", ")"]:  # microseconds, the default
+        return parsed[index + 3].end
+    raise _unrepeatable("current_time(...)", "has a precision")
+
+
+def _text(condition: Any, rows: DataFrame) -> str | None:
     """Return the SQL text of a column that uses the current time; None for other columns."""
     spark = rows.sparkSession
     if capabilities.is_classic(spark):
@@ -299,7 +321,7 @@ def _text(condition: Any, rows: DataFrame, now: datetime.datetime) -> str | None
     else:
         text = connect_sql.sql(condition, spark)
         printed = condition_text(condition) if text is None else text
-        uses_time = freeze_current_time(printed, now, spark) != printed
+        uses_time = uses_current_time(printed, ())
     if uses_time and text is None:
         raise _unrepeatable(condition, "calls a UDF and uses the current time")
     return strings.printed(spark, text) if uses_time and text is not None else None
