@@ -105,13 +105,13 @@ def test_any_failure_falls_back_with_one_warning(
 
         monkeypatch.setattr(driver_classes, "new", fails)
         by_file_index._warned.clear()
-        with warnings.catch_warnings(record=True) as reported:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", dr.DeltaReplayWarning)
             # two branches, files with vectors and without, and a second read
             result = [dr_spark.read(spark, path, version=3) for _ in range(2)]
-        reported = [item for item in reported if issubclass(item.category, dr.DeltaReplayWarning)]
-        assert [item.filename for item in reported] == [__file__]
-        assert "look up each path" in str(reported[0].message)
+        caught = [item for item in caught if issubclass(item.category, dr.DeltaReplayWarning)]
+        assert [item.filename for item in caught] == [__file__]
+        assert "look up each path" in str(caught[0].message)
         assert lines(result[1].toArrow()) == expected
     by_file_index._warned.clear()
 

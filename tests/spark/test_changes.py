@@ -54,9 +54,9 @@ def test_ranges_agree_with_spark(spark: Any, changed: Any, name: str) -> None:
         own = ours.schema.names[:-3]
         assert set(own) <= set(names)
         expected = everything.take(pa.array(at, pa.int64())).select([*own, *CHANGE_COLUMNS])
-        reported = ours.to_arrow()
-        assert rows(reported) == rows(expected.cast(_as_wide(expected.schema, reported.schema)))
-        total += reported.num_rows
+        result = ours.to_arrow()
+        assert rows(result) == rows(expected.cast(_as_wide(expected.schema, result.schema)))
+        total += result.num_rows
     assert total >= everything.num_rows > 5
 
 

@@ -63,17 +63,17 @@ WIDER = logs.features(
 def steps(who: str, level: str) -> dict[str, Step]:
     """Return the steps by name; ``who`` distinguishes the files of the two transactions."""
     new = [f"{who}-{number}" for number in range(2)]
-    gone, other = remove("a", "1"), remove("b", "2")
+    removed, other = remove("a", "1"), remove("b", "2")
     return {
         "blind append": Step(None, (add(new[0], "1"),)),
         "blind append elsewhere": Step(None, (add(new[0], "3"),)),
         "append that read all": Step("all", (add(new[0], "1"),)),
-        "delete": Step("p = '1'", (gone,), "DELETE"),
+        "delete": Step("p = '1'", (removed,), "DELETE"),
         "delete elsewhere": Step("p = '2'", (other,), "DELETE"),
-        "update": Step("p = '1'", (gone, add(new[0], "1")), "UPDATE"),
+        "update": Step("p = '1'", (removed, add(new[0], "1")), "UPDATE"),
         "merge": Step("all", (other, add(new[0], "2"), add(new[1], "3")), "MERGE"),
-        "overwrite": Step("all", (gone, other, remove("c", "1"), add(new[0], "2"))),
-        "replaceWhere": Step("p = '1'", (gone, remove("c", "1"), add(new[0], "1"))),
+        "overwrite": Step("all", (removed, other, remove("c", "1"), add(new[0], "2"))),
+        "replaceWhere": Step("p = '1'", (removed, remove("c", "1"), add(new[0], "1"))),
         "rearrangement": Step(
             "p = '1'",
             (
@@ -89,7 +89,7 @@ def steps(who: str, level: str) -> dict[str, Step]:
         "protocol": Step(None, (WIDER, metadata(level)), "UPGRADE PROTOCOL"),
         "transaction": Step(None, (logs.txn("app", 5), add(new[0], "1")), "STREAMING UPDATE"),
         "domain": Step(None, (logs.domain("owner", who),)),
-        "removal that read nothing": Step(None, (gone,), "DELETE"),
+        "removal that read nothing": Step(None, (removed,), "DELETE"),
     }
 
 

@@ -119,10 +119,10 @@ def test_timestamps_find_the_versions_that_delta_spark_finds(
     manager = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(
         spark._jsparkSession, str(path)
     ).history()
-    nothing = spark._jvm.scala.Option.empty()
+    none = spark._jvm.scala.Option.empty()
     for row in history[:6]:
         stamp = spark._jvm.java.sql.Timestamp(round(row["timestamp"].timestamp() * 1000))
-        theirs = manager.getActiveCommitAtTime(stamp, nothing, False, False, False)
+        theirs = manager.getActiveCommitAtTime(stamp, none, False, False, False)
         assert dr.Table(path).snapshot(timestamp=row["timestamp"]).version == theirs.version()
 
 

@@ -124,7 +124,7 @@ def test_extra_columns(spark: Any, tables: Any) -> None:
     assert lines(frame.toArrow()) == lines(scan.to_arrow())
 
 
-def test_bad_options(spark: Any, tables: Any) -> None:
+def test_invalid_options_are_refused(spark: Any, tables: Any) -> None:
     path = str(tables("plain"))
     for options, code in [
         ({"path": path, "versionOf": "1"}, "option.unknown"),
@@ -160,7 +160,7 @@ def test_options_of_a_stream_are_hidden_by_the_documented_setting(spark: Any, ta
     assert "hush-hush" not in text
 
 
-def test_an_old_spark_is_reported() -> None:
+def test_spark_before_4_is_refused() -> None:
     class Session:
         version = "3.5.4"
 

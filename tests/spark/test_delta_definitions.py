@@ -90,7 +90,7 @@ def test_columns_of_a_schema(spark: Any, tmp_path: Path) -> None:
         assert table._table.snapshot().partition_columns == ["value2", "value"]
 
 
-def test_types_are_ddl_or_pysparks(spark: Any, tmp_path: Path) -> None:
+def test_types_may_be_ddl_or_of_pyspark(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import types
 
     builder = DeltaTable.create(spark).location(str(tmp_path / "t"))
@@ -179,7 +179,7 @@ def test_identity_columns(spark: Any, tmp_path: Path) -> None:
     assert rows_of(table.toDF()) == [(1, 2, 0), (2, 4, 1), (3, 8, 2)]
 
 
-BAD_DEFINITIONS: dict[str, tuple[type[Exception], Callable[[DeltaTableBuilder], Any]]] = {
+INVALID_DEFINITIONS: dict[str, tuple[type[Exception], Callable[[DeltaTableBuilder], Any]]] = {
     "name": (TypeError, lambda b: b.tableName(1)),
     "location": (TypeError, lambda b: b.location(1)),
     "comment": (TypeError, lambda b: b.comment(1)),
@@ -224,9 +224,9 @@ BAD_DEFINITIONS: dict[str, tuple[type[Exception], Callable[[DeltaTableBuilder], 
 }
 
 
-@pytest.mark.parametrize("case", BAD_DEFINITIONS)
-def test_refuses_bad_definitions(spark: Any, case: str) -> None:
-    error, call = BAD_DEFINITIONS[case]
+@pytest.mark.parametrize("case", INVALID_DEFINITIONS)
+def test_refuses_invalid_definitions(spark: Any, case: str) -> None:
+    error, call = INVALID_DEFINITIONS[case]
     with pytest.raises(error) as caught:
         call(DeltaTable.create(spark))
     if case in ("step of 0", "both"):

@@ -158,70 +158,70 @@ def results_of(python: str, kind: str, tmp_path: Path) -> dict[str, Any]:
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     lines = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
     assert done.returncode == 0, "\n".join(lines)
-    reported: dict[str, Any] = json.loads(done.stdout.split("RESULT")[1])
+    results: dict[str, Any] = json.loads(done.stdout.split("RESULT")[1])
     files = dr.Table(log.uri).snapshot().files().to_pylist()
     expected = [dict(file, partitionValues=dict(file["partitionValues"])) for file in files]
-    assert reported["driver"] == reported["executors"] == sorted(map(json.dumps, expected))
-    assert reported["typed"] == 2
-    assert reported["checkpoint"][0] == 0
-    assert (tmp_path / "v2" / reported["checkpoint"][1]).is_file()
-    assert reported["read"] == ROWS
-    assert reported["filtered"] == reported["queried"] == [{"name": "three"}]
-    assert [(row["name"], row["_row_index"]) for row in reported["old"]] == [
+    assert results["driver"] == results["executors"] == sorted(map(json.dumps, expected))
+    assert results["typed"] == 2
+    assert results["checkpoint"][0] == 0
+    assert (tmp_path / "v2" / results["checkpoint"][1]).is_file()
+    assert results["read"] == ROWS
+    assert results["filtered"] == results["queried"] == [{"name": "three"}]
+    assert [(row["name"], row["_row_index"]) for row in results["old"]] == [
         ("one", 0),
         ("two", 1),
         ("three", 2),
     ]
-    assert reported["counts"] == [2, 2]
-    assert reported["history"] == [0, 1]
-    assert reported["detail"] == {"format": "delta", "numFiles": 1}
-    assert reported["files"] == ["part-0.parquet"]
-    assert [tuple(row.values()) for row in reported["full-delta"]] == [
+    assert results["counts"] == [2, 2]
+    assert results["history"] == [0, 1]
+    assert results["detail"] == {"format": "delta", "numFiles": 1}
+    assert results["files"] == ["part-0.parquet"]
+    assert [tuple(row.values()) for row in results["full-delta"]] == [
         (1, "insert", 0),
         (2, "insert", 0),
         (3, "insert", 0),
         (2, "delete", 1),
     ]
-    assert reported["shuffled"] == reported["min-delta"]
-    assert [tuple(row.values()) for row in reported["min-delta"]] == [
+    assert results["shuffled"] == results["min-delta"]
+    assert [tuple(row.values()) for row in results["min-delta"]] == [
         (1, "insert", 0),
         (3, "insert", 0),
     ]
-    assert reported["view"] == {"rows": 2, "id": 3}
-    reported["rows"] = table.snapshot().scan().to_arrow()["id"].to_pylist()
-    return reported
+    assert results["view"] == {"rows": 2, "id": 3}
+    results["rows"] = table.snapshot().scan().to_arrow()["id"].to_pylist()
+    return results
 
 
 # during the day, only PySpark 3.5 runs in a classic session
 @pytest.mark.parametrize("kind", ["classic", "connect"] if NIGHTLY else ["connect"])
 @pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3"])
 def test_pyspark_4(tmp_path: Path, version: str, kind: str) -> None:
-    reported = results_of(python(version), kind, tmp_path)
-    assert reported["version"].startswith(f"{version}.")
-    assert sorted(reported["rows"]) == [0, 1, 2, 3, 4, 5]
-    assert reported["format"] == ROWS
-    assert "Python" not in reported["plan"]
-    assert reported["settings"], "settings of the session have changed"
-    assert reported["created"] == 0
+    results = results_of(python(version), kind, tmp_path)
+    assert results["version"].startswith(f"{version}.")
+    assert sorted(results["rows"]) == [0, 1, 2, 3, 4, 5]
+    assert results["format"] == ROWS
+    assert "Python" not in results["plan"]
+    assert results["settings"], "settings of the session have changed"
+    assert results["created"] == 0
     once = [{"id": number} for number in range(3, 6)]
-    if reported["copies"]:
-        assert reported["new"] == sorted(once * 2, key=lambda row: row["id"])
+    if results["copies"]:
+        assert results["new"] == sorted(once * 2, key=lambda row: row["id"])
     else:
-        assert reported["new"] == once
-        assert "spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS" in reported["required"]
-    assert sorted(reported["copied"]) == [0, 1, 2, 3, 4, 5]
-    assert reported["batches"] == reported["files_of_v2"] > 1
-    assert (reported["deep"], reported["vacuumed"], reported["converted"]) == ([1, 3], [], 5)
-    assert "nothing is wrong" in reported["verified"]
-    assert reported["codes"] == ["convert.partition", "data.footer"]  # of the driver, of a task
+        assert results["new"] == once
+        assert "spark.sql.parquet.outputTimestampType = TIMESTAMP_MICROS" in results["required"]
+    assert sorted(results["copied"]) == [0, 1, 2, 3, 4, 5]
+    assert results["batches"] == results["files_of_v2"] > 1
+    assert (results["deep"], results["vacuumed"], results["converted"]) == ([1, 3], [], 5)
+    assert "nothing is wrong" in results["verified"]
+    assert results["codes"] == ["convert.partition", "data.footer"]  # of the driver, of a task
 
 
 def test_pyspark_3_5(tmp_path: Path) -> None:
-    reported = results_of(python("3.5"), "classic", tmp_path)
-    assert reported["version"].startswith("3.5.")
-    assert len(reported["refused"]) == 3
-    assert all("needs" in item or "4.0" in item for item in reported["refused"])
-    assert reported["rows"] == []
+    results = results_of(python("3.5"), "classic", tmp_path)
+    assert results["version"].startswith("3.5.")
+    assert len(results["refused"]) == 3
+    assert all("needs" in item or "4.0" in item for item in results["refused"])
+    assert results["rows"] == []
 
 
 def python(version: str) -> str:

@@ -63,6 +63,6 @@ def test_the_orders_example(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.slow  # a session for each page
 @pytest.mark.parametrize("page", [page for page in HOLDS if needs_spark(page)])
-def test_a_page_can_be_pasted(page: str, tmp_path: Path) -> None:
+def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     done = paste(page, tmp_path)
     assert done.returncode == 0, done.stderr

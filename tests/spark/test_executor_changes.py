@@ -147,10 +147,11 @@ def test_types_keep_their_positions_and_comments(spark: Any, tmp_path: Any) -> N
     names = ["s", "m", "v", "b"]
     plain = spark.read.format("delta").load(str(path))
     assert frame.select(names).schema == plain.schema
-    displayed = ["s", "m", "to_json(v)", "b"]
-    assert sorted(frame.selectExpr(*displayed).collect(), key=str) == sorted(
-        plain.selectExpr(*displayed).collect(), key=str
+    texts, expected = (
+        sorted(rows.selectExpr("s", "m", "to_json(v)", "b").collect(), key=str)
+        for rows in (frame, plain)
     )
+    assert texts == expected
 
 
 def test_ambiguous_changes_fail_on_the_driver(spark: Any, changed: Any) -> None:

@@ -45,7 +45,7 @@ Create = Callable[[Path, dict[str, str]], None]
 @pytest.fixture(scope="module")
 def create(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Create:
     """A function that creates a table with properties: delta-spark writes each once."""
-    home = tmp_path_factory.mktemp("made")
+    home = tmp_path_factory.mktemp("created")
     written: dict[str, Path] = {}
 
     def make(path: Path, properties: dict[str, str]) -> None:

@@ -56,7 +56,7 @@ def test_expressions_of_licences(licence: str, expected: bool) -> None:
     assert is_allowed(licence) == expected
 
 
-def test_licences(crates: list[dict[str, Any]]) -> None:
+def test_licences_are_allowed(crates: list[dict[str, Any]]) -> None:
     refused = [
         (crate["name"], crate["license"])
         for crate in crates
@@ -65,12 +65,12 @@ def test_licences(crates: list[dict[str, Any]]) -> None:
     assert refused == []
 
 
-def test_names(crates: list[dict[str, Any]]) -> None:
+def test_banned_crates_are_not_used(crates: list[dict[str, Any]]) -> None:
     banned = {rule["crate"] for rule in RULES["bans"]["deny"]}
     assert banned & {crate["name"] for crate in crates} == set()
 
 
-def test_sources(crates: list[dict[str, Any]]) -> None:
+def test_crates_come_from_one_registry(crates: list[dict[str, Any]]) -> None:
     # a crate of this repository has none
     sources = {crate["source"] for crate in crates} - {None}
     assert all(source.startswith("registry+") for source in sources)

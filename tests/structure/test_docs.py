@@ -47,7 +47,7 @@ def test_the_links_of_the_readme_are_found() -> None:
     assert "](docs/" in (ROOT / "README.md").read_text()
 
 
-def test_every_block_is_pasted_or_counted() -> None:
+def test_every_code_block_is_run_or_counted() -> None:
     others = Counter()
     for page, text in PAGES.items():
         fences = re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE)
@@ -60,7 +60,7 @@ def test_every_block_is_pasted_or_counted() -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in HOLDS if not needs_spark(page)])
-def test_a_page_can_be_pasted(page: str, tmp_path: Path) -> None:
+def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     done = paste(page, tmp_path, "-W", "error")
     assert done.returncode == 0, done.stderr
 

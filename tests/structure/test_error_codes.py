@@ -17,8 +17,8 @@ OTHER_NAME = re.compile(r"^delta\.|^fs\.|^deltareplay\.|\.com$|^spark\.sql\.")
 
 #: Other texts of the same form.
 SOMETHING_ELSE = {
-    "add.size": "a field of the log: where a number of the report is from",
-    "add.stats": "a field of the log: where a number of the report is from",
+    "add.size": "a field of the log: the source of a number in the report",
+    "add.stats": "a field of the log: the source of a number in the report",
     "catalog.schema.table": "the form of a name",
     "sales.orders": "a name in an example",
     "database.table": "the form of a name",
@@ -40,10 +40,10 @@ UNIT_TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\(crate\) 
 
 #: Codes that no test can cause, each with its reason.
 EXCEPTIONS: dict[str, str] = {
-    "checksum.json": "comes out inside of checksum.unreadable, which has a test",
-    "commit.columns": "guards the engine's own columns; no bytes of a commit get there",
+    "checksum.json": "is the cause of checksum.unreadable, which has a test",
+    "commit.columns": "guards columns that only the engine builds",
     "dv.too_large": "takes 2 GiB of deletion vectors",
-    "last_checkpoint.json": "comes out inside of hint.corrupt, which has a test",
+    "last_checkpoint.json": "is the cause of hint.corrupt, which has a test",
     "partition_value.map": "guards a column that the decoders always build as a map",
     "rows.file_exists": "takes two equal random names",
     "rows.parquet": "guards against an encoder that refuses rows which fit the table",
@@ -51,7 +51,7 @@ EXCEPTIONS: dict[str, str] = {
     "stats.too_large": "takes 2 GiB of statistics in one batch",
     "storage.exchanged": "takes a file that is exchanged within microseconds; its check has a test",
     "variant.size": "takes 2 GiB of variants in one batch",
-    "storage.threads": "takes a process that may start no thread; root always may",
+    "storage.threads": "takes a process that cannot start a thread; root always can",
 }
 
 

@@ -80,7 +80,7 @@ def test_references_resolve(folder: str) -> None:
     assert not missing
 
 
-def test_a_missing_name_is_seen() -> None:
+def test_missing_names_do_not_resolve() -> None:
     text = """
 from deltareplay.spark.scan import deletion_vectors as vectors
 import deltareplay.no_such

@@ -47,7 +47,7 @@ def tracked() -> list[str]:
     return [name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
-def test_names_no_machine_and_no_registry() -> None:
+def test_files_contain_no_machine_paths_or_registries() -> None:
     expected = [text.encode() for text in (*PLACES, *HOSTS)]
     checked = 0
     result = []
@@ -90,16 +90,16 @@ def test_unit_tests_of_rust_have_their_own_files() -> None:
 PLATFORM = "rust/core/src/storage/platform/"
 
 
-def test_one_module_knows_the_operating_systems() -> None:
-    knows = {
+def test_only_one_module_depends_on_the_operating_system() -> None:
+    dependent = {
         name
         for name in tracked()
         if re.match(r"rust/\w+/src/", name)
         and not re.search(r"\btests(/|\.rs$)", name)
         and re.search(r"\bos::(unix|windows|linux|fd)\b|\blibc::", (ROOT / name).read_text("utf-8"))
     }
-    assert any(name.startswith(PLATFORM) for name in knows)
-    assert not [name for name in knows if not name.startswith(PLATFORM)]
+    assert any(name.startswith(PLATFORM) for name in dependent)
+    assert not [name for name in dependent if not name.startswith(PLATFORM)]
 
 
 def test_the_map_of_the_tests_has_every_folder() -> None:

@@ -50,17 +50,17 @@ def main(jar: str, root: Path) -> None:
         if differs:
             rows = rows.mapInPandas(by_attempt, "id LONG, p STRING")
         table = dr.Table(root / case)
-        reported: dict[str, Any] = {"case": case, "raised": None}
+        result: dict[str, Any] = {"case": case, "raised": None}
         try:
             dr_spark.write(rows, table, partition_columns=["p"])
         except Exception as error:
-            reported["raised"] = getattr(error, "code", type(error).__name__)
-            reported["message"] = str(error)[:2000]
-        reported["lost"] = (root / f"lost-{case}").exists()
-        reported["rows"] = None
+            result["raised"] = getattr(error, "code", type(error).__name__)
+            result["message"] = str(error)[:2000]
+        result["lost"] = (root / f"lost-{case}").exists()
+        result["rows"] = None
         if dr.is_table(root / case):
-            reported["rows"] = sorted(table.snapshot().scan().to_arrow()["id"].to_pylist())
-        print("RESULT" + json.dumps(reported), flush=True)
+            result["rows"] = sorted(table.snapshot().scan().to_arrow()["id"].to_pylist())
+        print("RESULT" + json.dumps(result), flush=True)
     for result in losing_statements.results(spark, root):
         print("RESULT" + json.dumps(result), flush=True)
     spark.stop()

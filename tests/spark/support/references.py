@@ -45,19 +45,19 @@ class Reference:
 def references(spark: Any, path: Path) -> list[Reference]:
     """Read all versions of a table by delta-spark."""
     log_class = spark._jvm.org.apache.spark.sql.delta.DeltaLog
-    nothing = spark._jvm.scala.Option.empty()
+    none = spark._jvm.scala.Option.empty()
     log = log_class.forTable(spark._jsparkSession, str(path))
-    latest = int(log.update(False, nothing, nothing).version())
+    latest = int(log.update(False, none, none).version())
     return [reference(spark, path, version) for version in range(latest + 1)]
 
 
 def reference(spark: Any, path: Path, version: int) -> Reference:
     """Read a version of a table by delta-spark, without its cache."""
     log_class = spark._jvm.org.apache.spark.sql.delta.DeltaLog
-    nothing = spark._jvm.scala.Option.empty()
+    none = spark._jvm.scala.Option.empty()
     log_class.clearCache()
     log = log_class.forTable(spark._jsparkSession, str(path))
-    return _read(spark, log.getSnapshotAt(version, nothing, nothing, False))
+    return _read(spark, log.getSnapshotAt(version, none, none, False))
 
 
 def _read(spark: Any, snapshot: Any) -> Reference:

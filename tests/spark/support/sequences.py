@@ -197,8 +197,8 @@ class Sequence:
         where = self._condition() if self.chance.random() < 0.9 else None
         values = self._values("")
         if self.chance.random() < 0.5:
-            reported = f"update({where!r}, {values})"
-            return Step(reported, lambda engine: engine.table().update(where, values))
+            description = f"update({where!r}, {values})"
+            return Step(description, lambda engine: engine.table().update(where, values))
         text = " SET " + ", ".join(f"{name} = {value}" for name, value in values.items())
         text += "" if where is None else f" WHERE {where}"
         return Step(f"UPDATE{text}", lambda engine: engine.sql(f"UPDATE {engine.name}{text}"))

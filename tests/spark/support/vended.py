@@ -62,7 +62,7 @@ RENEWING = "io.unitycatalog:unitycatalog-hadoop:0.6.0"
 
 
 def session(kind: str, directory: Path, endpoint: str) -> Any:
-    """Start a session with full logging that knows the address of the store."""
+    """Start a session with full logging and the address of the store."""
     events = directory / "events"
     events.mkdir()
     settings = {

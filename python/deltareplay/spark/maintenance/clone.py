@@ -36,7 +36,7 @@ class CopyFiles:
 
     Attributes:
         source: The table that has the files.
-        target: The table that gets them.
+        target: The table that they are copied into.
         parts: The files of each part.
     """
 
