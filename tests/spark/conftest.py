@@ -1,4 +1,4 @@
-"""One Spark session with delta-spark per process for all its tests, and its tables."""
+"""One Spark session for all tests of a process, and the tables that delta-spark wrote."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for _, tests in itertools.groupby(quick, lambda item: item.path):
             candidates = list(tests)
             step = math.ceil(len(candidates) / SHORT)
-            # on Connect, others than in a classic session: both run the same files
+            # Connect runs other tests of these files than a classic session
             selected += candidates[step // 2 if SESSION == "connect" else 0 :: step]
     left_out = set(ours) - set(selected)
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
@@ -78,7 +78,7 @@ def _is_skipped(item: pytest.Item) -> bool:
 
 
 #: For every JVM, including those of other processes. Plans of a few rows run once: the optimising
-#: compiler takes more time than it saves. Without it, the code cache is too small.
+#: compiler takes more time than it saves. Without it, the default code cache is too small.
 JAVA_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m", "-XX:+UseSerialGC"]
 if not NIGHTLY:  # verifying Spark's classes takes a sixth of the CPU time of a start
     JAVA_OPTIONS += ["-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote"]
@@ -91,7 +91,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
     "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
-    # plans of finished queries, for the UI
+    # the UI keeps the plans of finished queries
     "spark.sql.ui.retainedExecutions": "20",
     "spark.ui.retainedJobs": "100",
     "spark.ui.retainedStages": "100",
@@ -105,7 +105,7 @@ DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "1",
-    # by default it keeps the plans of 10,000 tables, about 3 MB each
+    # by default, 10,000 tables keep their plans, about 3 MB each
     "spark.databricks.delta.delta.log.cacheSize": "20",
 }
 

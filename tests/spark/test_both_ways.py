@@ -107,7 +107,7 @@ def test_any_failure_falls_back_with_one_warning(
         by_file_index._warned.clear()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", dr.DeltaReplayWarning)
-            # two branches, files with vectors and without, and a second read
+            # files with vectors and without are separate branches; both are read twice
             result = [dr_spark.read(spark, path, version=3) for _ in range(2)]
         caught = [item for item in caught if issubclass(item.category, dr.DeltaReplayWarning)]
         assert [item.filename for item in caught] == [__file__]

@@ -61,7 +61,7 @@ def test_ranges_agree_with_spark(spark: Any, changed: Any, name: str) -> None:
 
 
 def _as_wide(theirs: pa.Schema, ours: pa.Schema) -> pa.Schema:
-    """Return Spark's schema with our integers: Spark has the latest types, we those of the end."""
+    """Return Spark's schema with our integer types, which are those at the end of the range."""
     integer = pa.types.is_integer
     fields = [
         ours.field(field.name).with_nullable(True)

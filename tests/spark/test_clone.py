@@ -21,7 +21,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module")
 def source(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Partitions with escaped characters, vectors, rewritten rows, row ids."""
+    """A table with escaped characters in partitions, vectors, rewritten rows and row ids."""
     path = tmp_path_factory.mktemp("clone") / "from a%"
     name = f"delta.`{path}`"
     listed = properties(enableDeletionVectors="true", enableRowTracking="true")

@@ -89,7 +89,7 @@ def test_metadata_equals_that_of_delta_spark(
 
 
 def test_reads_return_comments(spark: Any, tmp_path: Path) -> None:
-    # as the schemas of delta-spark's readers, also of partition columns
+    # as in the schemas that delta-spark reads, also for partition columns
     path = tmp_path / "t"
     spark.sql(
         f"CREATE TABLE delta.`{path}` (k INT NOT NULL COMMENT 'the key', "
@@ -121,7 +121,7 @@ COLLATED = "'Abc' COLLATE UTF8_LCASE AS v"
     ],
 )
 def test_collations_are_refused(spark: Any, tmp_path: Path, query: str) -> None:
-    # as delta-spark 4.4 (DELTA_UNSUPPORTED_DATA_TYPES, DELTA_FAILED_TO_MERGE_FIELDS)
+    # as in delta-spark 4.4 (DELTA_UNSUPPORTED_DATA_TYPES, DELTA_FAILED_TO_MERGE_FIELDS)
     rows, path = spark.sql(query), tmp_path / "t"
     plain = tmp_path / "plain"
     dr_spark.write(spark.sql("SELECT 1 AS id, 'x' AS v"), plain)
@@ -146,7 +146,7 @@ def test_collations_are_refused(spark: Any, tmp_path: Path, query: str) -> None:
 
 
 def test_statements_store_collated_values_as_text(spark: Any, tmp_path: Path) -> None:
-    # as delta-spark 4.4
+    # as in delta-spark 4.4
     path = tmp_path / "t"
     dr_spark.write(spark.sql("SELECT 1 AS id, 'x' AS v"), path)
     name = f"delta.`{path}`"

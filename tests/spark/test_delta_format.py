@@ -1,4 +1,4 @@
-"""The format ``delta`` without delta-spark's jar: Delta's options, names in the catalog.
+"""The format ``delta`` without delta-spark's jar: Delta's options, and names in the catalog.
 
 Spark prefers the jar's format, so that only the refusal is tested with the jar.
 ``test_without_jar.py`` runs this file in sessions without it.
@@ -273,7 +273,7 @@ def test_types_have_to_fit(delta: Any, tmp_path: Path, type_: str, mode: str) ->
 
 @without_jar
 def test_streams_are_cast(delta: Any, tmp_path: Path) -> None:
-    # as by delta-spark (spark.databricks.delta.streaming.sink.allowImplicitCasts)
+    # as in delta-spark (spark.databricks.delta.streaming.sink.allowImplicitCasts)
     source, path = str(tmp_path / "source"), str(tmp_path / "t")
     dr_spark.write(delta.sql("SELECT 7L AS k"), source)
     dr_spark.write(delta.sql("SELECT 1 AS k"), path)
@@ -291,7 +291,7 @@ def test_streams_are_cast(delta: Any, tmp_path: Path) -> None:
 @without_jar
 @pytest.mark.parametrize("way", ["before the format", "after the format", "of start", "a list"])
 def test_streams_are_partitioned(delta: Any, tmp_path: Path, way: str) -> None:
-    # as by delta-spark; Spark drops partitionBy of streams into Python data sources
+    # as in delta-spark; Spark drops partitionBy of streams into Python data sources
     source, path = str(tmp_path / "source"), str(tmp_path / "t")
     dr_spark.write(delta.sql("SELECT 1 AS k, 'a' AS p, 2 AS `q-r`"), source)
     writer = delta.readStream.format("delta").load(source).writeStream

@@ -23,7 +23,7 @@ SCHEMA = pa.schema({"id": pa.int64()})
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: By version, Pythons with PySpark, pandas and pyarrow: created by ``make test-spark``.
+#: The Pythons with PySpark, pandas and pyarrow that ``make test-spark`` creates, by version.
 PYTHONS = dict(item.split("=") for item in os.environ.get("DELTAREPLAY_SPARKS", "").split())
 
 SCRIPT = """

@@ -1,4 +1,4 @@
-"""The example and the pages that need Spark run; the example's results are those of arithmetic."""
+"""The example and the pages that need Spark run; the example's results are computed by hand."""
 
 from __future__ import annotations
 

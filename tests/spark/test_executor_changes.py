@@ -1,4 +1,4 @@
-"""``deltareplay.spark.changes``: executors return the same as delta-spark and one process."""
+"""``deltareplay.spark.changes``: executors return the same rows as delta-spark and one process."""
 
 from __future__ import annotations
 

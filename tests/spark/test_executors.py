@@ -84,7 +84,7 @@ LACKING = {
 
 
 def test_executors_without_the_package_run_what_spark_runs(tmp_path: Path) -> None:
-    """One driver, whose workers are new each time, lacks one package after the other."""
+    """The driver starts new workers for each package, which they lack."""
     lacking = tmp_path / "lacking"
     lacking.mkdir()
     code = f"""

@@ -267,7 +267,7 @@ def test_backslashes_in_constraints_defaults_and_generated_columns(
     assert sorted(map(tuple, spark.read.format("delta").load(str(path)).collect())) == expected
     for text in (r"a = 's\ts'", r"a = 'C:\\dir'", r"a LIKE '%\t%'"):
         assert dr_spark.read(spark, path, filter=text).count() == 1
-    # if the session takes backslashes literally, files are not skipped by our reading of them
+    # the core must not skip files by a string that the session reads differently
     with conf(spark, spark__sql__parser__escapedStringLiterals="true"):
         assert dr_spark.read(spark, path, filter=r"a = 'C:\dir'").count() == 1
     with conf(spark, spark__sql__ansi__doubleQuotedIdentifiers="true"):

@@ -1,4 +1,4 @@
-"""The rows cases of the conformance suite, for the ways in which Spark reads them here."""
+"""The cases of the conformance suite with rows, for each way in which Spark reads them."""
 
 from __future__ import annotations
 

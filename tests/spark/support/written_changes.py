@@ -67,7 +67,7 @@ def widened(sql: Sql) -> None:
     sql("DELETE FROM {t} WHERE k = 2")
 
 
-#: By name.
+#: The tables, by name.
 CHANGED: dict[str, Callable[[Sql], None]] = {
     "cow": steps_with(COW),
     "mor": steps_with(MOR),

@@ -1,4 +1,4 @@
-"""Settings of the session that are not boolean are errors, as in Spark's configuration."""
+"""Other values of boolean settings of the session are errors, as in Spark's configuration."""
 
 from __future__ import annotations
 

@@ -41,14 +41,14 @@ def is_refused(field: Field, rows: tuple[str, ...] = ("ts",)) -> bool:
     ],
 )
 def test_generated_columns(text: str, depends: bool) -> None:
-    """By Spark's functions: times of the clock depend on the zone, dates and numbers do not."""
+    """Spark's functions of local times depend on the zone, those of dates and numbers do not."""
     field = Field("g", "date", metadata={"delta.generationExpression": text})
     assert is_refused(field) == depends
     assert is_refused(field, rows=("ts", "G")) == depends  # the value is checked
 
 
 def test_defaults() -> None:
-    """A default is computed for rows without the column only."""
+    """A default is only computed for rows without the column."""
     field = Field("c", "date", metadata={"CURRENT_DEFAULT": "current_date()"})
     assert is_refused(field)
     assert not is_refused(field, rows=("C",))
@@ -70,7 +70,7 @@ def test_defaults() -> None:
     ],
 )
 def test_casts(source: Type, target: Type, is_cast: bool) -> None:
-    """A stream casts its rows; Spark casts times from and to the clock of the session's zone."""
+    """A stream casts its rows; Spark casts timestamps by the time zone of the session."""
     if not is_cast:
         check_casts([Field("c", target)], [Field("C", source)], "Asia/Kolkata")
         return
@@ -92,7 +92,7 @@ def test_casts(source: Type, target: Type, is_cast: bool) -> None:
     ],
 )
 def test_conditions(tmp_path: Path, condition: str, depends: bool) -> None:
-    """A time without a zone is on the session's clock; so may be the text of a partition value."""
+    """A timestamp without a zone is in that of the session; so may be a partition value."""
     instant = pa.timestamp("us", "UTC")
     schema = {"k": pa.int64(), "x": pa.string(), "day": pa.date32(), "ts": instant, "hour": instant}
     table = dr.create_table(tmp_path, pa.schema(schema), partition_columns=["hour"])
