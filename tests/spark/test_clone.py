@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from spark.support.delta_tables import rows_by_delta_spark, rows_of
 from spark.support.written import properties
 from support.writing import bodies
 
@@ -33,10 +34,6 @@ def source(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     spark.sql(f"DELETE FROM {name} WHERE id = 3")
     spark.sql(f"UPDATE {name} SET id = id + 100 WHERE id = 4")
     return path
-
-
-def _read(spark: Any, path: Path) -> list[Any]:
-    return sorted(spark.read.format("delta").load(str(path)).collect(), key=str)
 
 
 def _ours(path: Path, *roots: Path) -> list[dict[str, Any]]:
@@ -78,11 +75,11 @@ def test_each_engine_reads_and_changes_the_others_clone(
     theirs, ours = tmp_path / "theirs", tmp_path / "ours"
     spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}`")
     dr.Table(source).clone(ours)
-    expected = _read(spark, source)
-    assert _read(spark, ours) == expected
+    expected = rows_by_delta_spark(spark, source)
+    assert rows_by_delta_spark(spark, ours) == expected
     assert _ours(theirs, source) == _ours(source) == _ours(ours, source)
     frame = dr_spark.read(spark, dr.Table(theirs, allowed_roots=[source]))
-    assert sorted(frame.collect(), key=str) == expected
+    assert rows_of(frame) == expected
 
     # each engine changes the other's clone
     spark.sql(f"DELETE FROM delta.`{ours}` WHERE id = 5")
@@ -90,9 +87,9 @@ def test_each_engine_reads_and_changes_the_others_clone(
     other = dr.Table(theirs, allowed_roots=[source])
     other.delete("id = 5")
     other.append({"id": [500], "p": ["own"]})
-    assert _read(spark, ours) == _read(spark, theirs)
+    assert rows_by_delta_spark(spark, ours) == rows_by_delta_spark(spark, theirs)
     assert _ours(theirs, source) == _ours(ours, source)
-    assert _read(spark, source) == expected
+    assert rows_by_delta_spark(spark, source) == expected
 
 
 def test_a_clone_of_a_clone(spark: Any, source: Path, tmp_path: Path) -> None:
@@ -100,9 +97,9 @@ def test_a_clone_of_a_clone(spark: Any, source: Path, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE delta.`{theirs}` SHALLOW CLONE delta.`{source}`")
     spark.sql(f"INSERT INTO delta.`{theirs}` VALUES (500, 'own')")
     clone = dr.Table(theirs, allowed_roots=[source]).clone(tmp_path / "again")
-    assert _read(spark, tmp_path / "again") == _read(spark, theirs)
+    assert rows_by_delta_spark(spark, tmp_path / "again") == rows_by_delta_spark(spark, theirs)
     deep = clone.clone(tmp_path / "deep", shallow=False)
-    assert _read(spark, tmp_path / "deep") == _read(spark, theirs)
+    assert rows_by_delta_spark(spark, tmp_path / "deep") == rows_by_delta_spark(spark, theirs)
     assert deep.verify(rows=True).ok
 
 
@@ -110,10 +107,10 @@ def test_replacing_a_deep_clone_copies_no_existing_file(
     spark: Any, source: Path, tmp_path: Path
 ) -> None:
     deep = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False)
-    assert _read(spark, tmp_path / "deep") == _read(spark, source)
+    assert rows_by_delta_spark(spark, tmp_path / "deep") == rows_by_delta_spark(spark, source)
     spark.sql(f"DELETE FROM delta.`{tmp_path / 'deep'}` WHERE id = 7")
     again = dr_spark.clone(spark, source, tmp_path / "deep", shallow=False, or_replace=True)
-    assert _read(spark, tmp_path / "deep") == _read(spark, source)
+    assert rows_by_delta_spark(spark, tmp_path / "deep") == rows_by_delta_spark(spark, source)
     assert again.uri == deep.uri
     assert again.snapshot().version == 2
     [info] = bodies(again, 2, "commitInfo")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from spark.support.delta_tables import rows_by_delta_spark
 from support.writing import bodies
 
 import deltareplay as dr
@@ -69,10 +70,6 @@ def _adds(table: dr.Table) -> dict[str, dict[str, Any]]:
     return adds
 
 
-def _read(spark: Any, path: Path) -> list[Any]:
-    return sorted(spark.read.format("delta").load(str(path)).collect(), key=str)
-
-
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("way", ["driver", "executors"])
 def test_the_table_equals_that_of_delta_spark(
@@ -89,7 +86,7 @@ def test_the_table_equals_that_of_delta_spark(
         arrow = _arrow(spark, ddl)
         created = dr.convert(ours, partition_schema=arrow)
 
-    assert _read(spark, ours) == _read(spark, theirs)
+    assert rows_by_delta_spark(spark, ours) == rows_by_delta_spark(spark, theirs)
     other = dr.Table(theirs)
     mine, target = created.snapshot(), other.snapshot()
     assert json.loads(mine.schema_json) == json.loads(target.schema_json)

@@ -31,9 +31,7 @@ def sizes(results: Path, *options: str) -> dict[str, Any]:
 def test_engines_run_and_wrong_answers_are_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(
-        "CARGO_TARGET_DIR", str(tmp_path / "empty")
-    )  # without the program that decodes
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(tmp_path / "empty"))  # bare_decode is missing
     options = ["--data", str(tmp_path), "--sizes", "50", "--runs", "1", "--engines"]
     result = sizes(tmp_path / "a", *options, "deltareplay,bare_decode")
     tasks = {entry["task"]: entry for entry in result["figures"]}

@@ -21,3 +21,8 @@ def written(spark: Any, path: Path, rows: Any = ROWS, names: Any = ("key", "valu
 def rows_of(frame: Any) -> list[tuple[Any, ...]]:
     """Return the rows of a DataFrame, sorted."""
     return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def rows_by_delta_spark(spark: Any, path: Path) -> list[tuple[Any, ...]]:
+    """Return the rows that delta-spark reads, sorted."""
+    return rows_of(spark.read.format("delta").load(str(path)))
