@@ -224,15 +224,22 @@ INVALID_DEFINITIONS: dict[str, tuple[type[Exception], Callable[[DeltaTableBuilde
 }
 
 
+#: The codes of the errors that have one.
+CODES = {
+    "identity of int": "column.identity",
+    "step of 0": "column.generated",
+    "both": "column.generated",
+    "default identity of int": "column.identity",
+}
+
+
 @pytest.mark.parametrize("case", INVALID_DEFINITIONS)
 def test_refuses_invalid_definitions(spark: Any, case: str) -> None:
     error, call = INVALID_DEFINITIONS[case]
     with pytest.raises(error) as caught:
         call(DeltaTable.create(spark))
-    if case in ("step of 0", "both"):
-        assert caught.value.code == "column.generated"  # type: ignore[attr-defined]
-    if case.endswith("identity of int"):
-        assert caught.value.code == "column.identity"  # type: ignore[attr-defined]
+    if case in CODES:
+        assert caught.value.code == CODES[case]  # type: ignore[attr-defined]
     if case == "unknown type":
         assert type(caught.value).__name__ == "ParseException"
 

@@ -87,9 +87,10 @@ def _run(
     if where is not None:
         matches = matches.alias(target_alias).where(as_column(where))
     marked = RowSets.of(matches)
-    deleted: int | None = len(marked)
-    for rows in candidates.live_rows(covered).values():
-        deleted = None if rows is None or deleted is None else deleted + rows
+    covered_rows = candidates.live_rows(covered).values()
+    deleted = None
+    if None not in covered_rows:
+        deleted = len(marked) + sum(rows or 0 for rows in covered_rows)
     # as in delta-spark, the session's application version is not recorded without rows
     if not marked and not covered and statement.txn is None:
         return Written(None, _metrics(rewrite, 0))

@@ -1,4 +1,4 @@
-"""Writes and streams by the name of a Delta table, by the function ``write``.
+"""Writes and streams by the name of a Delta table, which the function ``write`` runs.
 
 Spark does not pass the path of a named table on to Python data sources, so PySpark's writers, which
 ``register`` extends, call these functions instead.
