@@ -97,7 +97,11 @@ def source_fields_to_add(fields: Sequence[Field], clauses: Sequence[Clause]) -> 
 def refuse_untyped(
     fields: Sequence[Field], clauses: Sequence[Clause], void_columns: Sequence[str]
 ) -> None:
-    """Check that no clause sets a void column to values, which could not be stored."""
+    """Check that no clause sets a void column to values, which could not be stored.
+
+    Raises:
+        InvalidArgumentError: ``statement.column``.
+    """
     void = set(map(str.lower, void_columns))
     for field in source_fields_to_add(fields, clauses):
         if field.key in void and field.type != "void":
