@@ -51,6 +51,7 @@ def create(
     Raises:
         InvalidArgumentError: As by ``create_table``, before Spark runs the query; or as by
             ``write``.
+        UnsupportedFeatureError: The table would have a feature that cannot be written.
     """
     rows = queries.run(spark, query)
     partition_by = partitions_among(rows.columns, partition_by)

@@ -82,6 +82,7 @@ def column(
 
     Raises:
         InvalidArgumentError: ``column.identity``: an identity column is not of type bigint.
+        UnsupportedFeatureError: ``spark.collation``: the type has a collation.
     """
     from pyspark.sql.types import StructField, StructType
 
@@ -110,7 +111,11 @@ def column(
 
 
 def column_of(field: StructField) -> Field:
-    """Convert a DataFrame's field to the log's schema; lengths of strings become metadata."""
+    """Convert a DataFrame's field to the log's schema; lengths of strings become metadata.
+
+    Raises:
+        UnsupportedFeatureError: ``spark.collation``: the type has a collation.
+    """
     defined = field_of_json(field.jsonValue())
     refuse_collation(defined)
     declared = field.dataType.simpleString()

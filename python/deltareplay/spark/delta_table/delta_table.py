@@ -105,7 +105,7 @@ class DeltaTable:
 
         Raises:
             TypeError: The condition is neither SQL text nor a column.
-            InvalidArgumentError: The condition names a column that the table does not have.
+            InvalidArgumentError: Spark cannot resolve the condition, or the table is append-only.
             CommitConflictError: Another writer's commit conflicts.
 
         >>> orders.delete("day < '2026-01-01'")  # doctest: +SKIP
@@ -126,7 +126,9 @@ class DeltaTable:
 
         Raises:
             TypeError: An expression is neither SQL text nor a column.
-            InvalidArgumentError: ``set`` is missing, or names a column that does not exist.
+            InvalidArgumentError: ``set`` is missing, names a column that does not exist, or breaks
+                a rule of the table; Spark cannot resolve an expression; or the table is
+                append-only.
             CommitConflictError: Another writer's commit conflicts.
 
         >>> orders.update("id = 7", {"status": "'paid'"})  # doctest: +SKIP

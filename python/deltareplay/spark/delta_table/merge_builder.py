@@ -154,8 +154,9 @@ class DeltaMergeBuilder:
             ``num_inserted_rows``.
 
         Raises:
-            InvalidArgumentError: There is no clause, an expression names a column that does not
-                exist, or several source rows match one target row.
+            InvalidArgumentError: The source is a stream; there is no clause; an expression names a
+                column that does not exist; several source rows match one target row; or a row would
+                break a rule of the table.
             CommitConflictError: Another writer's commit conflicts.
         """
         arguments = MergeArguments(

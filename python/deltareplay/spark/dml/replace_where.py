@@ -74,6 +74,11 @@ def replace(
 
     Returns:
         The version and the metrics of the commit.
+
+    Raises:
+        InvalidArgumentError: ``write.columns`` or ``write.identity``: the new rows do not fit the
+            table. ``statement.expression``: Spark cannot resolve the condition.
+            ``transaction.append_only``: rows must not be removed from the table.
     """
     statement.refuse_append_only()
     candidates, _ = statement.matching_files(transaction, condition, _ALIAS)
@@ -98,8 +103,9 @@ def replace_matching(
 
     Raises:
         InvalidArgumentError: ``write.columns``: the new rows do not fit the table, or a column of
-            ``using`` is missing. ``statement.expression``: Spark cannot resolve the condition.
-            ``transaction.append_only``: rows must not be removed from the table.
+            ``using`` is missing. ``write.identity``: the new rows have values for a column that is
+            GENERATED ALWAYS AS IDENTITY. ``statement.expression``: Spark cannot resolve the
+            condition. ``transaction.append_only``: rows must not be removed from the table.
     """
     statement.refuse_append_only()
     target, alias = statement.target, matching.alias

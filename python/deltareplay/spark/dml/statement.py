@@ -65,6 +65,7 @@ class DmlStatement:
 
         Raises:
             InvalidArgumentError: ``spark.setting``: a setting has an invalid value.
+                ``write.columns``: a column has a reserved name.
             UnsupportedFeatureError: Spark is older than 4.0; or the table has a feature that cannot
                 be written.
             TableNotFoundError: There is no table.

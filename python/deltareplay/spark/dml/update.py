@@ -68,7 +68,7 @@ def update(
     Raises:
         InvalidArgumentError: The condition, a column or a value does not fit the table; or a row
             would break a rule of the table.
-        UnsupportedFeatureError: As in ``delete``.
+        UnsupportedFeatureError: As in ``delete``; or Spark cannot evaluate a default safely.
         TableNotFoundError: There is no table.
         CommitConflictError: Another writer changed the files that were read.
 

@@ -108,9 +108,11 @@ def write(
 
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
-            (``write.constraint``; the message has the first such row of a task); the
-            DataFrame is a stream (``write.stream``); Spark cannot resolve ``replace_on``
-            (``statement.expression``).
+            (``write.constraint``; the message has the first such row of a task); with mode
+            ``error``, the table exists (``table.exists``); an append-only table would be
+            overwritten (``transaction.append_only``); arguments cannot be combined
+            (``write.mode``); the DataFrame is a stream (``write.stream``); Spark cannot resolve
+            ``replace_on`` (``statement.expression``).
         TableNotFoundError: ``replace_using`` or ``replace_on`` is set, and there is no table.
         UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
             4.0; or, as in ``read``, Spark cannot use the vended credentials. Nothing was written.

@@ -84,7 +84,8 @@ def files(
         when this is called.
 
     Raises:
-        InvalidArgumentError: As in ``Snapshot.files``.
+        InvalidArgumentError: As in ``Snapshot.files``; or ``reconcile`` has another value
+            (``argument.reconcile``).
         CorruptTableError: The log that the driver reads is damaged. If a task detects damage, the
             job fails with a ``PythonException`` that names the file and says what to do.
 

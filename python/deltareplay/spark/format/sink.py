@@ -150,7 +150,7 @@ class Sink:
         return StagedRows(*staged, target, query)
 
     def commit(self, written: Sequence[StagedRows], batch: int | None) -> None:
-        """Commit the files of all tasks; if that fails, delete them.
+        """Commit the files of all tasks; delete them if nothing was committed.
 
         Spark opens another sink for the commit of a stream's batch. The columns that a write adds
         get random physical names, so the commit takes those that the tasks have used.
@@ -160,7 +160,10 @@ class Sink:
             batch: The number of the batch of a stream.
 
         Raises:
+            InvalidArgumentError: ``sink.query``: the id of the query is unknown.
+                ``write.replace_where``: a file has other rows, too.
             CommitConflictError: Another writer's commit conflicts.
+            CommitStateUnknownError: The commit may exist, so the files are kept.
         """
         target = next((staged.target for staged in written if staged.target), self.target)
         try:

@@ -73,6 +73,7 @@ class HadoopCredentials:
         user's.
 
         Raises:
+            InvalidArgumentError: ``spark.root``: Hadoop has no such scheme.
             UnsupportedFeatureError: ``spark.credentials``: Hadoop does not support the vended
                 credentials.
             StorageError: The catalog failed to vend credentials.

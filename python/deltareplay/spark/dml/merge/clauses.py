@@ -200,8 +200,9 @@ class JoinedColumns:
         """Return the assignments of a clause.
 
         Raises:
-            InvalidArgumentError: The table has no such column; or the source lacks a column that a
-                clause for all columns sets.
+            InvalidArgumentError: As in ``Assignments.of``; also ``statement.column``: the source
+                lacks a column that a clause for all columns sets.
+            UnsupportedFeatureError: As in ``Assignments.of``.
         """
         from pyspark.sql import functions as sf
 
