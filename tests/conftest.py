@@ -19,14 +19,14 @@ settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 #: Files of tests that each start Spark themselves: any process may run them, one by one.
-ALONE = {"test_elsewhere.py", "test_vended.py", "test_requests.py", "test_memory.py"}
+ALONE = {"test_spark_versions.py", "test_vended.py", "test_requests.py", "test_memory.py"}
 
 
 #: Files that take much longer than their number of tests suggests, the longest first.
 LONG = [
     *("test_read.py", "test_session_settings.py", "test_both_ways.py", "test_memory.py"),
     *("test_executor_statements.py", "test_replace_matching.py", "test_without_jar_on_connect.py"),
-    *("test_vended.py", "test_elsewhere.py", "test_optimize.py", "test_examples.py"),
+    *("test_vended.py", "test_spark_versions.py", "test_optimize.py", "test_examples.py"),
     *("test_without_jar.py", "test_escaped_strings.py", "test_executors.py", "test_race.py"),
     *("test_requests.py", "test_hostile_glue.py", "test_endless_answers.py", "test_file_sizes.py"),
     *("test_hostile_answers.py", "test_large_listings.py", "test_slow_writers.py"),

@@ -66,7 +66,7 @@ def _sample(cases: list[pytest.Item]) -> list[pytest.Item]:
     if len(cases) < 4:
         return cases[::2] if len(cases) == 3 else cases
     share = 3 if len(cases) > 12 else 2
-    return [item for at, item in enumerate(cases) if _digit_sum(at, share) % share == 0]
+    return [case for index, case in enumerate(cases) if _digit_sum(index, share) % share == 0]
 
 
 def _digit_sum(number: int, base: int) -> int:

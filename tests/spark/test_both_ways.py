@@ -1,7 +1,7 @@
 """``read`` by Spark's internals (``SnapshotFiles.java``) and by its public API: the same rows.
 
-The suites of reads use the first, which every session of this machine supports; here they use the
-second, and the conditions of the choice are tested.
+Other tests of reads use the first, which classic sessions support. These repeat some of them with
+the second, and test when each is chosen.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def test_rows_and_types(
         expected = lines(arrow(first))
         monkeypatch.setattr("deltareplay.spark.scan.relation.is_classic", lambda _: False)
         other = dr_spark.read(spark, path, version=version)
-        # Spark's own list of paths only has nullable columns
+        # a list of paths has only nullable columns
         assert types(first) == types(other)
         assert lines(arrow(other)) == expected
 

@@ -20,8 +20,8 @@ CHANGE_COLUMNS = ["_change_type", "_commit_version", "_commit_timestamp"]
 def rows(table: pa.Table) -> Counter[str]:
     """Return the rows as text, timestamps in microseconds."""
     time = table["_commit_timestamp"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-    at = table.column_names.index("_commit_timestamp")
-    plain = table.set_column(at, "_commit_timestamp", time)
+    index = table.column_names.index("_commit_timestamp")
+    plain = table.set_column(index, "_commit_timestamp", time)
     return Counter(repr(row) for row in plain.to_pylist())
 
 
@@ -50,10 +50,10 @@ def test_ranges_agree_with_spark(spark: Any, changed: Any, name: str) -> None:
         ranges = ranges[:1] + ranges[1:-1:3] + [(first, latest)]
     for start, end in ranges:
         ours = table.changes(start, end, require_feed=True)
-        at = [i for i, version in enumerate(versions) if start <= version <= end]
+        indexes = [i for i, version in enumerate(versions) if start <= version <= end]
         own = ours.schema.names[:-3]
         assert set(own) <= set(names)
-        expected = everything.take(pa.array(at, pa.int64())).select([*own, *CHANGE_COLUMNS])
+        expected = everything.take(pa.array(indexes, pa.int64())).select([*own, *CHANGE_COLUMNS])
         result = ours.to_arrow()
         assert rows(result) == rows(expected.cast(_as_wide(expected.schema, result.schema)))
         total += result.num_rows

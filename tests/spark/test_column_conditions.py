@@ -45,10 +45,10 @@ def conditions() -> dict[str, tuple[Any, int]]:
 
     return {
         "less": (sf.col("id") < 10, 1),
-        "turned": (sf.lit(10) > sf.col("id"), 1),
+        "literal first": (sf.lit(10) > sf.col("id"), 1),
         "between": (sf.col("id").between(5, 12), 2),
-        "among": (sf.col("id").isin(1, 35), 2),
-        "not among": (~sf.col("id").isin(1, 35), 4),
+        "in": (sf.col("id").isin(1, 35), 2),
+        "not in": (~sf.col("id").isin(1, 35), 4),
         "or": ((sf.col("id") == 3) | (sf.col("id") > 35), 2),
         "not": (~(sf.col("id") < 30), 1),
         "alias": (sf.col("target.id") == 7, 1),

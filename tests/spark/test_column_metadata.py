@@ -15,7 +15,7 @@ from deltareplay import spark as dr_spark
 
 pytestmark = pytest.mark.spark
 
-OWN = {"comment": "the id", "owner": "team", "n": {"deep": [1, 2]}}
+METADATA = {"comment": "the id", "owner": "team", "n": {"deep": [1, 2]}}
 LENGTH = {"__CHAR_VARCHAR_TYPE_STRING": "varchar(3)"}
 
 
@@ -33,7 +33,7 @@ def described(spark: Any) -> Any:
     part = StructType([StructField("a", IntegerType(), True, {"comment": "inner"})])
     schema = StructType(
         [
-            StructField("id", IntegerType(), False, OWN),
+            StructField("id", IntegerType(), False, METADATA),
             StructField("st", part),
             StructField("list", ArrayType(part)),
             StructField("map", MapType(StringType(), part)),

@@ -334,7 +334,7 @@ def test_the_format_obeys_settings_of_the_session(delta: Any, tmp_path: Path, st
         "spark.databricks.delta.commitInfo.userMetadata": "nightly",
     }
 
-    def put(**options: str) -> None:
+    def write(**options: str) -> None:
         if not stream:
             rows = delta.read.format("delta").load(source)
             rows.write.format("delta").mode("append").options(**options).save(path)
@@ -347,13 +347,13 @@ def test_the_format_obeys_settings_of_the_session(delta: Any, tmp_path: Path, st
 
     with conf(delta, **settings):
         # an option of the write takes precedence, as in delta-spark
-        assert 'no column "w"' in message(lambda: put(mergeSchema="false"))
-        put()
-        put(userMetadata="own")
+        assert 'no column "w"' in message(lambda: write(mergeSchema="false"))
+        write()
+        write(userMetadata="own")
     assert rows_of(dr_spark.read(delta, path)) == [(1, None), (2, "x"), (2, "x")]
     texts = dr.Table(path).history()["userMetadata"].to_pylist()
     assert texts == ["own", "nightly", None]
-    put()
+    write()
     assert dr.Table(path).history(1)["userMetadata"].to_pylist() == [None]
 
 

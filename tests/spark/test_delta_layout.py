@@ -20,7 +20,7 @@ from deltareplay.spark import DeltaTable
 pytestmark = pytest.mark.spark
 
 
-def parts(spark: Any, path: Path, partition_by: list[str]) -> DeltaTable:
+def three_files(spark: Any, path: Path, partition_by: list[str]) -> DeltaTable:
     """Write three files: two of ``a``, one of ``b``."""
     for rows in ([("a", 1), ("a", 2)], [("a", 3), ("a", 4)], [("b", 1), ("b", 2)]):
         frame = spark.createDataFrame(rows, ["key", "value"]).coalesce(1)
@@ -29,7 +29,7 @@ def parts(spark: Any, path: Path, partition_by: list[str]) -> DeltaTable:
 
 
 def test_optimizes(spark: Any, tmp_path: Path) -> None:
-    table = parts(spark, tmp_path / "t", [])
+    table = three_files(spark, tmp_path / "t", [])
     before = rows_of(table.toDF())
     result = table.optimize().executeCompaction()
     [row] = result.collect()
@@ -44,7 +44,7 @@ def test_optimizes(spark: Any, tmp_path: Path) -> None:
 
 
 def test_optimizes_partitions(spark: Any, tmp_path: Path) -> None:
-    table = parts(spark, tmp_path / "t", ["key"])
+    table = three_files(spark, tmp_path / "t", ["key"])
     [row] = table.optimize().where("key = 'a'").executeCompaction().collect()
     metrics = row["metrics"]
     assert (metrics["numFilesAdded"], metrics["numFilesRemoved"]) == (1, 2)

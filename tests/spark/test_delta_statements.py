@@ -348,18 +348,16 @@ def test_a_merge_has_one_current_time(
 @pytest.mark.parametrize(
     "where", ["on", "clause", "precision", "column", "nondeterministic", "udf and clock"]
 )
-def test_a_merge_refuses_nondeterministic_expressions(
-    spark: Any, table: DeltaTable, where: str
-) -> None:
+def test_a_merge_refuses_unrepeatable_conditions(spark: Any, table: DeltaTable, where: str) -> None:
     from pyspark.sql import functions as sf
 
-    by_chance = sf.udf(lambda key: key < "c", "boolean")
+    is_before_c = sf.udf(lambda key: key < "c", "boolean")
     conditions: dict[str, Any] = {
         "clause": "rand() < 0.5",
         "precision": "CAST(current_time(3) AS STRING) < s.key",
         "column": sf.rand() < 0.5,
-        "nondeterministic": by_chance.asNondeterministic()(sf.col("s.key")),
-        "udf and clock": by_chance(sf.col("s.key")) & (sf.lit("2026") < sf.current_timestamp()),
+        "nondeterministic": is_before_c.asNondeterministic()(sf.col("s.key")),
+        "udf and clock": is_before_c(sf.col("s.key")) & (sf.lit("2026") < sf.current_timestamp()),
     }
     source = spark.createDataFrame(SOURCE, ["key", "value"]).alias("s")
     on = "t.key = s.key AND rand() < 0.5" if where == "on" else "t.key = s.key"

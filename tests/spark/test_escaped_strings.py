@@ -39,7 +39,7 @@ def raw(spark: Any, request: pytest.FixtureRequest) -> Iterator[bool]:
 def path(spark: Any, tmp_path: Path) -> Path:
     """A table with the strings as partition values and as data."""
     rows = spark.createDataFrame(
-        [(at, text, text) for at, text in enumerate(TEXTS)], "n INT, p STRING, v STRING"
+        [(number, text, text) for number, text in enumerate(TEXTS)], "n INT, p STRING, v STRING"
     )
     dr_spark.write(rows, tmp_path / "t", partition_columns=["p"])
     return tmp_path / "t"
@@ -51,15 +51,15 @@ def rows_in(spark: Any, path: Path) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize(("text", "raw"), pairs(TEXTS, RAW), indirect=["raw"])
 def test_values_of_parameters(spark: Any, raw: bool, path: Path, text: str) -> None:
-    at = TEXTS.index(text)
+    number = TEXTS.index(text)
     table = f"delta.`{path}`"
     for args, parameter in (({"x": text}, ":x"), ([text], "?")):
         [row] = dr_spark.sql(
             spark, f"SELECT n, v FROM {table} WHERE v = {parameter}", args
         ).collect()
-        assert tuple(row) == (at, text)
+        assert tuple(row) == (number, text)
     dr_spark.sql(spark, f"UPDATE {table} SET v = concat(:x, '!') WHERE p = :x", {"x": text})
-    assert rows_in(spark, path)[at] == (at, text, text + "!")
+    assert rows_in(spark, path)[number] == (number, text, text + "!")
     dr_spark.sql(spark, f"INSERT INTO {table} PARTITION (p = :x) VALUES (99, :x)", {"x": text})
     assert rows_in(spark, path)[-1] == (99, text, text)
     dr_spark.sql(spark, f"DELETE FROM {table} WHERE p = :x AND n = 99", {"x": text})
@@ -121,11 +121,11 @@ def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None
     """Literals that PySpark has as values, tuples of filters, and partitions to replace."""
     from pyspark.sql import functions as sf
 
-    at = TEXTS.index(text)
+    number = TEXTS.index(text)
     read = dr_spark.read(spark, path, filter=[("p", "=", text), ("v", "=", text)])
-    assert [row.n for row in read.collect()] == [at]
+    assert [row.n for row in read.collect()] == [number]
     dr_spark.update(spark, path, sf.col("p") == text, {"v": sf.lit(text + text)})
-    assert rows_in(spark, path)[at] == (at, text, text + text)
+    assert rows_in(spark, path)[number] == (number, text, text + text)
     source = spark.createDataFrame([(text, "merged")], "p STRING, w STRING").alias("s")
     merge = dr_spark.merge(
         spark,
@@ -137,10 +137,10 @@ def test_values_of_columns(spark: Any, raw: bool, path: Path, text: str) -> None
     # a condition with the current time is printed, and parsed again
     clocked = (sf.col("t.p") == text) & (sf.current_date() > sf.lit("2020-01-01").cast("date"))
     merge.when_matched_update({"v": "s.w"}, clocked).execute()
-    assert rows_in(spark, path)[at] == (at, text, "merged")
-    new = spark.createDataFrame([(at, text, "new")], "n INT, p STRING, v STRING")
+    assert rows_in(spark, path)[number] == (number, text, "merged")
+    new = spark.createDataFrame([(number, text, "new")], "n INT, p STRING, v STRING")
     dr_spark.write(new, path, mode="overwrite", partition_overwrite="dynamic")
-    assert rows_in(spark, path)[at] == (at, text, "new")
+    assert rows_in(spark, path)[number] == (number, text, "new")
     dr_spark.write(new, path, mode="overwrite", replace_using=["p"])
     assert len(rows_in(spark, path)) == len(TEXTS)
     dr_spark.delete(spark, path, sf.col("p") == text)

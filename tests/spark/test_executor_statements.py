@@ -463,8 +463,8 @@ def test_constraints_are_only_evaluated_on_changed_rows(
     assert dr_spark.update(spark, path, "k = 3", one_more).metrics["numUpdatedRows"] == 40
     dr.Table(path).set_properties({"delta.enableChangeDataFeed": "true"})
     assert dr_spark.update(spark, path, "k = 4", one_more).metrics["numUpdatedRows"] == 80
-    argument = spark.range(399, 401).selectExpr("id", "(id - 399) * 50 + 1 AS k").alias("s")
-    merge = dr_spark.merge(spark, path, argument, "target.id = s.id")
+    changes = spark.range(399, 401).selectExpr("id", "(id - 399) * 50 + 1 AS k").alias("s")
+    merge = dr_spark.merge(spark, path, changes, "target.id = s.id")
     assert merge.when_matched_update({"k": "s.k"}).execute().metrics["numTargetRowsUpdated"] == 1
 
 

@@ -91,7 +91,7 @@ def rows() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def awkward(spark: Any) -> Any:
+def unusual_rows(spark: Any) -> Any:
     return spark.createDataFrame(rows())
 
 
@@ -215,10 +215,10 @@ CHOSEN = [
 ]  # fmt: skip
 
 
-def test_chosen_expressions(awkward: Any) -> None:
-    theirs = by_spark(awkward, CHOSEN)
+def test_chosen_expressions(unusual_rows: Any) -> None:
+    theirs = by_spark(unusual_rows, CHOSEN)
     assert not [text for text, result in theirs.items() if isinstance(result, str)]
-    ours = by_update(CHOSEN, types_of(awkward, CHOSEN))
+    ours = by_update(CHOSEN, types_of(unusual_rows, CHOSEN))
     wrong = [text for text in CHOSEN if not same(ours[text], theirs[text])]
     assert not {text: difference(ours[text], theirs[text]) for text in wrong}
     # there is one NaN: computed and stored values have no sign
@@ -231,15 +231,15 @@ def test_chosen_expressions(awkward: Any) -> None:
         assert set(signs) == {1.0}
 
 
-def test_filters_agree_with_spark(awkward: Any) -> None:
+def test_filters_agree_with_spark(unusual_rows: Any) -> None:
     table = dr.create_table("memory://conditions", SCHEMA)
     table.append(rows())
     snapshot, checked = table.snapshot(), 0
-    types = types_of(awkward, CHOSEN)
+    types = types_of(unusual_rows, CHOSEN)
     conditions = [text for text in CHOSEN if types[text] == pa.bool_()]
-    for text, result in by_spark(awkward, conditions).items():
-        kept = snapshot.scan(filter=text, columns=["id"]).to_arrow()["id"].to_pylist()
-        assert sorted(kept) == [at for at, item in enumerate(result) if item is True], text
+    for text, result in by_spark(unusual_rows, conditions).items():
+        ids = snapshot.scan(filter=text, columns=["id"]).to_arrow()["id"].to_pylist()
+        assert sorted(ids) == [number for number, item in enumerate(result) if item is True], text
         checked += 1
     assert checked > 20
 
@@ -355,20 +355,20 @@ class RandomExpressions:
         )  # fmt: skip
 
 
-def test_random_expressions(awkward: Any) -> None:
+def test_random_expressions(unusual_rows: Any) -> None:
     expressions = RandomExpressions(SEED)
     depths = (expressions.random.randint(1, 3) for _ in range(MANY))
     texts = list(dict.fromkeys(map(expressions.any, depths)))
-    types = types_of(awkward, texts)
+    types = types_of(unusual_rows, texts)
     ours = by_update(list(types), types)
     skipped = [text for text in types if str(ours[text]).endswith(".unsupported")]
     supported = [text for text in types if text not in skipped]
     # one job for the expressions that have values, and one for each that fails
     valued = [text for text in supported if not isinstance(ours[text], str)]
-    theirs = by_spark(awkward, valued)
+    theirs = by_spark(unusual_rows, valued)
     for text in supported:
         if text not in theirs:
-            theirs |= by_spark(awkward, [text])
+            theirs |= by_spark(unusual_rows, [text])
     wrong = {
         text: difference(ours[text], theirs[text])
         for text in supported

@@ -199,7 +199,7 @@ def test_an_executor_without_the_package_is_reported(spark: Any, tmp_path: Path)
 
     task = task_function(None, b"")
 
-    def elsewhere(batches: Any) -> Any:
+    def without_package(batches: Any) -> Any:
         # an import of it raises ImportError
         sys.modules["deltareplay.spark.executors.worker"] = None
         try:
@@ -208,7 +208,7 @@ def test_an_executor_without_the_package_is_reported(spark: Any, tmp_path: Path)
             del sys.modules["deltareplay.spark.executors.worker"]
 
     with pytest.raises(Exception, match="install the same release on every executor"):
-        spark.range(1).mapInArrow(elsewhere, "id long").collect()
+        spark.range(1).mapInArrow(without_package, "id long").collect()
 
 
 def test_arguments_are_checked_on_the_driver(spark: Any, tmp_path: Path) -> None:

@@ -39,6 +39,9 @@ MOMENTS = [
 
 Row = tuple[int, str, str, int, str]
 
+#: The values of a ``Row``, as expressions.
+COLUMNS = ["id", "string(d)", "string(t)", "unix_micros(t)", "string(s.d)"]
+
 
 def frame(spark: Any, moments: list[str], first: int = 0) -> Any:
     """Return rows with ids from ``first``."""
@@ -51,8 +54,7 @@ def frame(spark: Any, moments: list[str], first: int = 0) -> Any:
 
 
 def by_delta_spark(spark: Any, path: Path) -> list[Row]:
-    columns = ["id", "string(d)", "string(t)", "unix_micros(t)", "string(s.d)"]
-    rows = spark.read.format("delta").load(str(path)).selectExpr(*columns).collect()
+    rows = spark.read.format("delta").load(str(path)).selectExpr(*COLUMNS).collect()
     return sorted(tuple(row) for row in rows)
 
 
@@ -180,11 +182,7 @@ def test_rewritten_rows_are_unchanged(spark: Any, legacy: Path, tmp_path: Path, 
     rows = {row[0]: row for row in by_delta_spark(spark, path)}
     # matches 1582-10-15 and sets 1883-11-17, which the table lacks
     source = frame(spark, [MOMENTS[2], "1883-11-17 00:00:00"], 200)
-    new = tuple(
-        source.selectExpr(
-            "id", "string(d)", "string(t)", "unix_micros(t)", "string(s.d)"
-        ).collect()[1]
-    )
+    new = tuple(source.selectExpr(*COLUMNS).collect()[1])
 
     for statement in ("update", "delete", "merge", "optimize", "order"):
         WAYS[way](spark, path, statement, source)

@@ -97,7 +97,7 @@ JAVA = "java_method('java.lang.System', 'setProperty', '{key}', 'ran')"
 PLAIN = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
 
 
-def table(at: Path, *fields: dict[str, Any], **configuration: str) -> str:
+def table(path: Path, *fields: dict[str, Any], **configuration: str) -> str:
     """Create a table with a handwritten log."""
     features = ["invariants", "checkConstraints", "generatedColumns", "allowColumnDefaults"]
     schema = {"type": "struct", "fields": [PLAIN, *fields]}
@@ -116,10 +116,10 @@ def table(at: Path, *fields: dict[str, Any], **configuration: str) -> str:
             }
         },
     ]
-    (at / "_delta_log").mkdir(parents=True)
+    (path / "_delta_log").mkdir(parents=True)
     log = "\n".join(map(json.dumps, actions)) + "\n"
-    (at / "_delta_log" / f"{0:020d}.json").write_text(log)
-    return str(at)
+    (path / "_delta_log" / f"{0:020d}.json").write_text(log)
+    return str(path)
 
 
 def field(**metadata: str) -> dict[str, Any]:
@@ -164,11 +164,11 @@ def test_code_in_a_log_does_not_run(spark: Any, tmp_path: Path, text: str) -> No
     secret.write_text("hunter2\n")
     spark.udf.register("of_the_session", lambda text: text)
     text = text.format(key=key, secret=secret)
-    for named, path in places(tmp_path, text).items():
+    for name, path in places(tmp_path, text).items():
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
             dr_spark.write(spark.range(1), path)
         assert caught.value.code == "spark.expression"
-        assert named in str(caught.value)
+        assert name in str(caught.value)
         assert dr_spark.read(spark, path).collect() == []
         assert dr.Table(path).snapshot().version == 0
     assert spark._jvm.java.lang.System.getProperty(key) is None
@@ -186,11 +186,11 @@ def test_code_in_a_log_does_not_run(spark: Any, tmp_path: Path, text: str) -> No
 )
 def test_an_expression_that_spark_refuses_is_named(spark: Any, tmp_path: Path, text: str) -> None:
     """Spark's parser and its analyzer raise different errors."""
-    for named, path in places(tmp_path, text).items():
+    for name, path in places(tmp_path, text).items():
         with pytest.raises(dr.UnsupportedFeatureError, match="by this Spark") as caught:
             dr_spark.write(spark.range(1), path)
         assert caught.value.code == "spark.expression"
-        assert named in str(caught.value)
+        assert name in str(caught.value)
         assert dr.Table(path).snapshot().version == 0
 
 
@@ -292,20 +292,20 @@ def test_variables_of_the_session_are_not_read(spark: Any, tmp_path: Path) -> No
         spark.conf.unset("spark.sql.caseSensitive")
 
 
-class Ran:
+class CreatesDirectory:
     """Creates a directory when it is unpickled."""
 
     def __init__(self, directory: Path) -> None:
-        self.place = directory
+        self.directory = directory
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, (str(self.place),)
+        return os.mkdir, (str(self.directory),)
 
 
 def test_classes_of_user_defined_types_are_not_loaded(spark: Any, tmp_path: Path) -> None:
     """PySpark's ``UserDefinedType.fromJson`` unpickles the content of the schema."""
     ran = tmp_path / "ran"
-    pickled = base64.b64encode(pickle.dumps(Ran(ran))).decode()
+    pickled = base64.b64encode(pickle.dumps(CreatesDirectory(ran))).decode()
     udt = {"type": "udt", "class": "x.Y", "pyClass": "os.NoSuchClass", "sqlType": "string"}
     path = table(tmp_path / "t", field() | {"type": udt | {"serializedClass": pickled}})
     dr_spark.write(spark.range(1), path)
@@ -320,5 +320,5 @@ def test_classes_of_user_defined_types_are_not_loaded(spark: Any, tmp_path: Path
 
 def test_schemas_of_reads_have_no_defaults(spark: Any, tmp_path: Path) -> None:
     path = table(tmp_path / "t", field(CURRENT_DEFAULT="'a'", comment="kept"))
-    own = dr_spark.read(spark, path)
-    assert own.schema["s"].metadata == {"comment": "kept"}
+    frame = dr_spark.read(spark, path)
+    assert frame.schema["s"].metadata == {"comment": "kept"}

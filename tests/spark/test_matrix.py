@@ -142,12 +142,12 @@ def create(spark: Any, path: Path, feature: Feature) -> None:
 def test_each_engine_continues_after_the_other(spark: Any, tmp_path: Path, name: str) -> None:
     feature = FEATURES[name]
     path = tmp_path / "t"
-    at = f"delta.`{path}`"
+    target = f"delta.`{path}`"
     create(spark, path, feature)
-    insert = f"INSERT INTO {at} (id, v, p) SELECT id, id * 10, IF(id % 2 = 0, 'a', 'b')"
+    insert = f"INSERT INTO {target} (id, v, p) SELECT id, id * 10, IF(id % 2 = 0, 'a', 'b')"
     spark.sql(f"{insert} FROM range(8)")
     for statement in feature.alter:
-        spark.sql(statement.replace("{t}", at))
+        spark.sql(statement.replace("{t}", target))
     table = dr.Table(path)
 
     def same(what: str) -> list[str]:
@@ -170,9 +170,9 @@ def test_each_engine_continues_after_the_other(spark: Any, tmp_path: Path, name:
     spark.sql(f"{insert} FROM range(50, 54)")
     assert len(same("INSERT")) == len(before) + 4
     if not feature.append_only:
-        spark.sql(f"DELETE FROM {at} WHERE id = 51")
+        spark.sql(f"DELETE FROM {target} WHERE id = 51")
         same("DELETE")
-    spark.sql(f"OPTIMIZE {at}")
+    spark.sql(f"OPTIMIZE {target}")
     same("OPTIMIZE")
     log = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, str(path))
     log.checkpoint()

@@ -81,7 +81,7 @@ def test_the_four_queries_return_what_the_picture_shows(tmp_path: Path) -> None:
         merge.when_matched_delete("source.v IS NULL").when_matched_update_all()
         merge.when_not_matched_insert_all().execute()
     assert table.snapshot().version == 7
-    for at, kind in enumerate(kinds, 5):
+    for column, kind in enumerate(kinds, 5):
         result: dict[int, list[dict[str, Any]]] = {}
         changes = table.changes(5, 7, kind=kind).to_arrow().to_pylist()
         order = ["insert", "update_preimage", "update_postimage", "delete"]
@@ -90,4 +90,4 @@ def test_the_four_queries_return_what_the_picture_shows(tmp_path: Path) -> None:
         ):
             result.setdefault(row["id"], []).append(row)
         for name, row in output.items():
-            assert as_drawn(result.get(int(name[3:]), [])) == row[at], (kind, name)
+            assert as_drawn(result.get(int(name[3:]), [])) == row[column], (kind, name)

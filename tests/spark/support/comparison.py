@@ -116,12 +116,12 @@ def compare_statements(
                 errors.append(None)
             except Exception as error:
                 errors.append(error)
-        theirs, own = errors
-        assert (own is None) == (theirs is None), (text, own, theirs)
-        assert own is None or isinstance(own, dr.DeltaReplayError), (text, own)
+        their_error, our_error = errors
+        assert (our_error is None) == (their_error is None), (text, our_error, their_error)
+        assert our_error is None or isinstance(our_error, dr.DeltaReplayError), (text, our_error)
         after, expected = _state(home / "ours"), _state(home / "theirs")
         assert after == expected, text
-        assert changes is None or (own is None) == (after != before) == changes, text
+        assert changes is None or (our_error is None) == (after != before) == changes, text
         before = after
     assert state_of(spark, home / "ours") == state_of(spark, home / "theirs")
 

@@ -26,7 +26,7 @@ from deltareplay.spark.writing.staged_write import StagedWrite
 
 #: The points at which a driver dies: a method, and whether it dies after the call or before.
 POINTS: dict[str, tuple[type, str, bool]] = {
-    "the source is kept": (MergeExecution, "_matches", False),
+    "the source is stored": (MergeExecution, "_matches", False),
     "rows are marked": (Rewrite, "stage", False),
     "files are written": (StagedWrite, "_files", False),
     "change files are not moved": (StagedWrite, "_moved", False),
@@ -76,7 +76,7 @@ def statement(spark: Any, path: Path, name: str, value: Any) -> Any:
         return dr_spark.update(spark, path, "id >= 10", {"v": value})
     if name == "delete":
         return dr_spark.delete(spark, path, "id % 4 = 1")
-    # rows in an unknown order: the source is kept
+    # rows in an unknown order: the merge stores the source
     source = spark.range(10, 24).selectExpr("id", "7L AS v").distinct().alias("s")
     merge = dr_spark.merge(spark, path, source, "t.id = s.id", target_alias="t")
     merge = merge.when_matched_update({"v": value}).when_not_matched_insert_all()

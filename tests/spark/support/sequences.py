@@ -35,12 +35,12 @@ class Ours(Engine):
         return dr_spark.DeltaTable.forPath(self.spark, str(self.path))
 
     def write(self, rows: Any, **options: str) -> None:
-        named = {
+        arguments = {
             "mode": options["mode"],
             "where": options.get("replaceWhere"),
             "partition_overwrite": options.get("partitionOverwriteMode", "static"),
         }
-        dr_spark.write(rows, self.path, **named)
+        dr_spark.write(rows, self.path, **arguments)
 
     def set_property(self, name: str, value: str) -> None:
         dr.Table(self.path).set_properties({name: value})
@@ -116,19 +116,19 @@ class Sequence:
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.next = 120
+        self.next_id = 120
         self.version = 0
         self.extra = 0
-        chosen = self.chance.choice
+        choice = self.chance.choice
         self.properties = {
             name: str(self.chance.random() < 0.6).lower()
             for name in (*PROPERTIES, "delta.enableRowTracking")
         }
-        mode = chosen(["none", "none", "name", "id"])
+        mode = choice(["none", "none", "name", "id"])
         if mode != "none":
             self.properties["delta.columnMapping.mode"] = mode
         self.had_feed = self.properties[FEED] == "true"
-        self.partitions = chosen([["p"], []])
+        self.partitions = choice([["p"], []])
 
     def create(self, spark: Any, path: Path) -> None:
         """Write the table's first rows, by delta-spark."""
@@ -162,14 +162,14 @@ class Sequence:
         return self.chance.choice(
             [
                 f"{t}id % {number(2, 9)} = {number(3)}",
-                f"{t}id < {number(self.next)}",
-                f"{t}id BETWEEN {(low := number(self.next))} AND {low + number(40)}",
+                f"{t}id < {number(self.next_id)}",
+                f"{t}id BETWEEN {(low := number(self.next_id))} AND {low + number(40)}",
                 f"{t}k = {number(10)}",
                 f"{t}k > {number(10)} AND {t}p = {number(4)}",
                 f"{t}p = {number(4)}",
                 f"{t}p IN ({number(4)}, {number(4)})",
                 f"{t}p IS NULL",
-                f"{t}k IS NULL OR {t}id = {number(self.next)}",
+                f"{t}k IS NULL OR {t}id = {number(self.next_id)}",
                 f"{t}v LIKE '%{number(5)}'",
                 f"{t}s.a > {number(200)}",
                 f"{t}s IS NULL",
@@ -212,9 +212,9 @@ class Sequence:
         )
 
     def _fresh(self) -> tuple[int, int]:
-        start = self.next
-        self.next += self.chance.randint(1, 40)
-        return start, self.next
+        start = self.next_id
+        self.next_id += self.chance.randint(1, 40)
+        return start, self.next_id
 
     def _overwrite(self) -> Step:
         start, end = self._fresh()
@@ -267,9 +267,9 @@ class Sequence:
 
     def _merge(self) -> Step:
         chance = self.chance
-        low = chance.randrange(self.next)
+        low = chance.randrange(self.next_id)
         high, salt = low + chance.randint(1, 60), chance.randrange(20)
-        self.next = max(self.next, high)
+        self.next_id = max(self.next_id, high)
         is_doubled, evolves = chance.random() < 0.1, chance.random() < 0.1
         on = "t.id = s.id"
         if chance.random() < 0.4:
@@ -308,8 +308,8 @@ class Sequence:
         clauses: list[Clause] = []
         while not clauses:
             for kind in ("matched", "not matched", "not matched by source"):
-                for at in reversed(range(self.chance.choice([0, 1, 1, 2]))):
-                    clauses.append(self._clause(kind, has_condition=at > 0))
+                for later in reversed(range(self.chance.choice([0, 1, 1, 2]))):
+                    clauses.append(self._clause(kind, has_condition=later > 0))
         return clauses
 
     def _clause(self, kind: str, *, has_condition: bool) -> Clause:

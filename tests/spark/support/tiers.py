@@ -16,4 +16,4 @@ def pairs(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[Any, Any]]:
     if NIGHTLY:
         return list(itertools.product(left, right))
     longer = range(max(len(left), len(right)))
-    return [(left[at % len(left)], right[at % len(right)]) for at in longer]
+    return [(left[index % len(left)], right[index % len(right)]) for index in longer]

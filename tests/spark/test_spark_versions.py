@@ -83,8 +83,8 @@ for way in ("full-delta", "min-delta"):
 shuffled = dr_spark.changes(spark, rows_of, 0, kind="min-delta", key=["id"], shuffle=True)
 shuffled = shuffled.select("id", "_change_type", "_commit_version")
 results["shuffled"] = collected(shuffled, "_commit_version", "id")
-dr_spark.create_view(spark, "elsewhere", rows_of)
-results["view"] = plain(spark.sql("SELECT count(*) AS rows, max(id) AS id FROM elsewhere").first())
+dr_spark.create_view(spark, "some_view", rows_of)
+results["view"] = plain(spark.sql("SELECT count(*) AS rows, max(id) AS id FROM some_view").first())
 
 results["checkpoint"] = list(vars(dr_spark.write_checkpoint(spark, v2)).values())
 results["plan"] = "" if kind == "connect" else frame._jdf.queryExecution().toString()
