@@ -24,12 +24,12 @@ SAS = {"azure_storage_sas_token": "sv=1&sig=hush%3D"}
 LAKE = "abfss://c@lake.dfs.core.windows.net/t"
 
 
-class Vends:
+class VendingCatalog:
     """A catalog that vends credentials and manages no commits."""
 
     def __init__(self, options: Mapping[str, str] | None, life: float | None = None) -> None:
         self.options, self.life = options, life
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     def load(self) -> LogTail:
         return LogTail(None)
@@ -41,7 +41,7 @@ class Vends:
         raise AssertionError
 
     def credentials(self, operation: str) -> Credentials | None:
-        self.asked.append(operation)
+        self.requested.append(operation)
         if self.options is None:
             return None
         expires = None if self.life is None else int((time.time() + self.life) * 1000)
@@ -51,7 +51,9 @@ class Vends:
 def opened(
     uri: str, options: Mapping[str, str] | None, root: str | None = None
 ) -> HadoopCredentials:
-    return HadoopCredentials.of(NO_SESSION, dr.Table(uri, catalog=Vends(options)), root, "READ")
+    return HadoopCredentials.of(
+        NO_SESSION, dr.Table(uri, catalog=VendingCatalog(options)), root, "READ"
+    )
 
 
 def test_s3_keys_are_set_for_the_bucket_only() -> None:
@@ -142,21 +144,21 @@ def test_storage_options_are_not_passed_to_spark() -> None:
 
 
 def test_credentials_are_reused_for_a_quarter_of_their_lifetime() -> None:
-    vends = Vends(S3, life=2.0)
-    table = dr.Table("s3://b/t", catalog=vends)
+    catalog = VendingCatalog(S3, life=2.0)
+    table = dr.Table("s3://b/t", catalog=catalog)
     first = HadoopCredentials.of(NO_SESSION, table, None, "READ")
 
     assert HadoopCredentials.of(NO_SESSION, table, None, "READ") == first
-    assert vends.asked == ["READ"]
+    assert catalog.requested == ["READ"]
     HadoopCredentials.of(NO_SESSION, table, None, "READ_WRITE")
-    assert vends.asked == ["READ", "READ_WRITE"]
+    assert catalog.requested == ["READ", "READ_WRITE"]
     time.sleep(0.6)  # more than a quarter of their lifetime
     assert HadoopCredentials.of(NO_SESSION, table, None, "READ").expires_at > first.expires_at  # type: ignore
-    assert vends.asked == ["READ", "READ_WRITE", "READ"]
+    assert catalog.requested == ["READ", "READ_WRITE", "READ"]
 
 
 def test_a_pickled_table_has_no_credentials() -> None:
-    table = dr.Table("s3://b/t", catalog=Vends(S3, life=60.0))
+    table = dr.Table("s3://b/t", catalog=VendingCatalog(S3, life=60.0))
     HadoopCredentials.of(NO_SESSION, table, None, "READ")
     again = pickle.loads(pickle.dumps(table))
 
