@@ -57,9 +57,9 @@ impl CanonicalJson {
     pub(crate) fn parse(json: &str, code: &'static str) -> Result<Self> {
         let mut reader = JsonReader::new(json, MAX_DEPTH);
         let what = "the file is not a JSON object of the protocol";
-        let at = |error: JsonError| error.corrupt(code, what);
-        if reader.next().map_err(at)? != Event::BeginObject {
-            return Err(at(reader.error("expected an object")));
+        let corrupt = |error: JsonError| error.corrupt(code, what);
+        if reader.next().map_err(corrupt)? != Event::BeginObject {
+            return Err(corrupt(reader.error("expected an object")));
         }
         let (mut leaves, mut bytes, mut path) = (Vec::new(), 0, String::new());
         let mut levels = vec![Level {
@@ -68,7 +68,7 @@ impl CanonicalJson {
             elements: 0,
         }];
         while let Some(level) = levels.last_mut() {
-            let event = reader.next().map_err(at)?;
+            let event = reader.next().map_err(corrupt)?;
             if let Event::Key(name) = &event {
                 path.truncate(level.path_length);
                 push_part(&mut path, &quoted(name));
@@ -79,7 +79,7 @@ impl CanonicalJson {
                     return Err(Error::corrupt(code, message).at_offset(offset as u64));
                 }
                 if levels.len() == 1 && name == CHECKSUM {
-                    reader.skip_value().map_err(at)?;
+                    reader.skip_value().map_err(corrupt)?;
                 }
                 continue;
             }
@@ -108,14 +108,16 @@ impl CanonicalJson {
             };
             bytes += path.len() + value.len() + 2;
             if bytes > MAX_BYTES {
-                return Err(at(reader.error("its canonical form is larger than 64 MiB")));
+                return Err(corrupt(
+                    reader.error("its canonical form is larger than 64 MiB"),
+                ));
             }
             leaves.push(Leaf {
                 text: format!("{path}={value}"),
                 path_length: path.len(),
             });
         }
-        reader.next().map_err(at)?;
+        reader.next().map_err(corrupt)?;
         leaves.sort_by(|a, b| a.path().cmp(b.path()));
         Ok(Self { leaves })
     }

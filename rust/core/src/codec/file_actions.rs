@@ -121,9 +121,9 @@ fn i32_at(cursor: &mut Cursor<'_>) -> Result<i32, JsonError> {
 /// Checks the map at the cursor and returns a cursor to read it later.
 fn string_map_at<'a>(cursor: &mut Cursor<'a>) -> Result<Cursor<'a>, JsonError> {
     cursor.peek();
-    let at = cursor.clone();
+    let start = cursor.clone();
     for_each_entry(cursor, |_, _| ())?;
-    Ok(at)
+    Ok(start)
 }
 
 fn for_each_entry<'a>(

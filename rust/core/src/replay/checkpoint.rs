@@ -111,7 +111,7 @@ impl Checkpoint {
         let open = || {
             let mut files = Vec::new();
             let (control, manifest) =
-                head(source, instance, rows.clone(), &mut |file| files.push(file))?;
+                open_own_files(source, instance, rows.clone(), &mut |file| files.push(file))?;
             let sidecars = sidecar_paths(source, &control.sidecars, instance.path())?;
             for opened in open_files(source, sidecars, false, rows) {
                 files.push(opened?.0);
@@ -134,7 +134,7 @@ impl Checkpoint {
     /// As [`Checkpoint::open`].
     pub fn read_control(source: &Source, instance: &CheckpointInstance) -> Result<Control> {
         let located = |error: Error| error.at_version(instance.version);
-        head(source, instance, None, &mut |_| ())
+        open_own_files(source, instance, None, &mut |_| ())
             .map(|(control, _)| control)
             .map_err(located)
     }
@@ -359,7 +359,7 @@ impl PendingBatch {
 
 /// Reads the control actions of the checkpoint's own files and passes each opened file to `opened`; a JSON
 /// manifest is passed as its path and its bytes.
-fn head(
+fn open_own_files(
     source: &Source,
     instance: &CheckpointInstance,
     rows: Option<RowsToPrefetch>,

@@ -281,16 +281,16 @@ fn normalized(path: &str) -> String {
     }
     let mut escape = 0;
     text.chars()
-        .map(|char| {
-            escape = if char == '%' {
+        .map(|character| {
+            escape = if character == '%' {
                 2
             } else {
                 i32::max(escape - 1, -1)
             };
             if escape >= 0 {
-                char.to_ascii_uppercase()
+                character.to_ascii_uppercase()
             } else {
-                char
+                character
             }
         })
         .collect()
@@ -299,11 +299,11 @@ fn normalized(path: &str) -> String {
 /// Encodes characters that a URI does not allow in a path, except for non-ASCII ones.
 fn encoded(path: &str) -> String {
     let mut text = String::with_capacity(path.len());
-    for char in path.chars() {
-        if char.is_ascii_control() || " \"#%<>?[\\]^`{|}".contains(char) {
-            text.push_str(&format!("%{:02X}", u32::from(char)));
+    for character in path.chars() {
+        if character.is_ascii_control() || " \"#%<>?[\\]^`{|}".contains(character) {
+            text.push_str(&format!("%{:02X}", u32::from(character)));
         } else {
-            text.push(char);
+            text.push(character);
         }
     }
     text

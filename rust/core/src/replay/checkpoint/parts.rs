@@ -9,7 +9,9 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checkpoint, Control, head, manifest_control, open_file, read_manifest, sidecar_paths};
+use super::{
+    Checkpoint, Control, manifest_control, open_file, open_own_files, read_manifest, sidecar_paths,
+};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::codec::file_actions::FileField;
@@ -60,12 +62,12 @@ impl Checkpoint {
             // V1 content: there are no sidecars
             let files = instance.files.iter();
             parts.extend(files.map(|file| (file.path.clone(), Some(file.size))));
-            return Ok(cut(parts, target_size));
+            return Ok(split_into_runs(parts, target_size));
         }
         let mut runs = Vec::new();
         let mut holds_files = false;
         let none = FileColumns::default();
-        let (control, manifest) = head(source, instance, None, &mut |open| {
+        let (control, manifest) = open_own_files(source, instance, None, &mut |open| {
             holds_files = [FileAction::Add, FileAction::Remove]
                 .into_iter()
                 .any(|action| !open.file.units(action, &none, u64::MAX).is_empty());
@@ -86,7 +88,7 @@ impl Checkpoint {
             parts.push((instance.path().to_owned(), size));
         }
         parts.extend(sidecar_paths(source, &control.sidecars, instance.path()).map_err(located)?);
-        runs.extend(cut(parts, target_size));
+        runs.extend(split_into_runs(parts, target_size));
         Ok(runs)
     }
 
@@ -136,7 +138,10 @@ fn has_files(bytes: &[u8]) -> Result<bool> {
 
 /// Groups files into runs of about `target_size` bytes; larger files are split by bytes, and one of unknown
 /// length counts as a whole run.
-fn cut(files: Vec<(String, Option<u64>)>, target_size: u64) -> Vec<Vec<CheckpointPart>> {
+fn split_into_runs(
+    files: Vec<(String, Option<u64>)>,
+    target_size: u64,
+) -> Vec<Vec<CheckpointPart>> {
     let target_size = target_size.max(1);
     let sized = |file: (String, Option<u64>)| {
         let size = file.1.unwrap_or(target_size);

@@ -16,7 +16,10 @@ fn parts_keep_the_order_and_cover_each_byte_once() {
         .map(|(number, size)| (number.to_string(), *size))
         .collect();
     for target in [0, 1, 1000, 9_999, 1 << 40] {
-        let parts: Vec<_> = cut(files.clone(), target).into_iter().flatten().collect();
+        let parts: Vec<_> = split_into_runs(files.clone(), target)
+            .into_iter()
+            .flatten()
+            .collect();
         assert!(parts.len() < 40_000, "{}", parts.len());
         let mut expected = files.iter();
         let mut end = u64::MAX;
