@@ -140,7 +140,7 @@ def test_cleanup_without_a_checkpoint_deletes_nothing(tmp_path: Path) -> None:
     assert plan.earliest_version is None
     assert "no checkpoint" in plan.notes[0]
     log.checkpoint(11)
-    assert dr.Table(log.uri).cleanup_log().files == (), "it is younger than the period"
+    assert dr.Table(log.uri).cleanup_log().files == (), "the checkpoint is younger than the period"
 
 
 def test_a_damaged_checkpoint_is_not_relied_on(tmp_path: Path) -> None:

@@ -150,8 +150,11 @@ def test_converting_a_table_again_changes_nothing(tmp_path: Path) -> None:
     assert (repeated.version, repeated.metadata.id) == (0, first.metadata.id)
 
 
-def test_an_empty_directory_in_memory() -> None:
-    dr.create_table("memory://converted/from", pa.schema([("id", pa.int64())]))
+def test_files_in_memory() -> None:
+    created = dr.create_table("memory://converted/from", pa.schema([("id", pa.int64())]))
+    created.append(pa.table({"id": [1]}))
+    table = dr.convert("memory://converted")  # the log in "from" is hidden
+    assert table.snapshot().scan().to_arrow()["id"].to_pylist() == [1]
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.convert("memory://converted/nothing")
     assert caught.value.code == "convert.no_files"

@@ -45,7 +45,12 @@ def test_update_evaluates_expressions(mode: str, partitions: list[str], tmp_path
         expected[item] = {"id": item, "v": old["v"] * 10 + item, "p": old["p"] + "!"}
     assert by_id(table) == expected
     assert done.metrics["numUpdatedRows"] == 3
-    assert (done.metrics["numCopiedRows"] > 0) == ("copies" in mode)
+    if "copies" in mode:
+        assert done.metrics["numCopiedRows"] == (4 if partitions else 7)
+        files = (done.metrics["numRemovedFiles"], done.metrics["numAddedFiles"])
+        assert files == ((3, 4) if partitions else (2, 1))
+    else:
+        assert done.metrics["numCopiedRows"] == 0
     if tracked:
         after = by_id(table, with_row_id=True)
         assert {key: row["_row_id"] for key, row in after.items()} == {

@@ -6,19 +6,7 @@ fn create(table: &Table, mode: CreateMode) -> Result<Option<u64>, &'static str> 
 }
 
 #[test]
-fn a_new_table_is_version_0() {
-    let table = nowhere();
-
-    assert_eq!(create(&table, CreateMode::New), Ok(Some(0)));
-
-    let snapshot = newest(&table);
-    let names = ["id", "name"].map(|name| snapshot.schema().field(name).is_some());
-    assert_eq!(names, [true, true]);
-    assert_rows(&table, &[]);
-}
-
-#[test]
-fn each_mode_decides_about_a_table_that_is_there() {
+fn create_modes_for_an_existing_table() {
     let table = table_of(&[&[(1, "a")]]);
 
     assert_eq!(create(&table, CreateMode::New), Err("table.exists"));
@@ -30,17 +18,24 @@ fn each_mode_decides_about_a_table_that_is_there() {
 }
 
 #[test]
-fn each_mode_decides_about_a_table_that_is_missing() {
-    assert_eq!(create(&nowhere(), CreateMode::IfNotExists), Ok(Some(0)));
-    assert_eq!(create(&nowhere(), CreateMode::OrReplace), Ok(Some(0)));
+fn create_modes_for_a_missing_table() {
+    assert_eq!(create(&empty_location(), CreateMode::New), Ok(Some(0)));
     assert_eq!(
-        create(&nowhere(), CreateMode::Replace),
+        create(&empty_location(), CreateMode::IfNotExists),
+        Ok(Some(0))
+    );
+    assert_eq!(
+        create(&empty_location(), CreateMode::OrReplace),
+        Ok(Some(0))
+    );
+    assert_eq!(
+        create(&empty_location(), CreateMode::Replace),
         Err("table.not_found")
     );
 }
 
 #[test]
-fn clustering_columns_are_in_the_commit_that_creates_the_table() {
+fn creation_stores_clustering_columns() {
     let clustered = TableDefinition {
         clustering_columns: vec!["id".to_owned()],
         ..definition()
@@ -48,15 +43,17 @@ fn clustering_columns_are_in_the_commit_that_creates_the_table() {
     let table = created(clustered);
 
     let snapshot = newest(&table);
-    let domains = snapshot.domain_metadata(table.source()).unwrap();
+    let clustering = snapshot.domain_configuration(table.source(), "delta.clustering");
     assert_eq!(snapshot.version(), 0);
-    assert_eq!(domains[0].domain, "delta.clustering");
-    assert!(domains[0].configuration.contains(r#"[["id"]]"#));
+    assert_eq!(
+        clustering.unwrap().unwrap(),
+        r#"{"clusteringColumns":[["id"]]}"#
+    );
 }
 
 #[test]
-fn rows_can_be_added_to_a_definition_before_it_is_committed() {
-    let table = nowhere();
+fn defines_a_table_as_select() {
+    let table = empty_location();
     let options = TransactionOptions::default();
     let defined = table.define(definition(), CreateMode::Replace, true, options.clone());
     assert_eq!(defined.unwrap_err().code(), "table.not_found");

@@ -1,6 +1,7 @@
-//! The number of requests that wait for one another on a remote store, and repeated requests.
+//! Requests to a remote store: their number, the rounds of requests that depend on each other, and changes by
+//! other processes to a log that is cached.
 //!
-//! Numbers are steps that depend on each other: see "Tables far away" in docs/concepts/performance.md.
+//! See "Tables far away" in docs/concepts/performance.md.
 
 use super::*;
 use crate::codec::file_columns::FileColumns;
@@ -17,8 +18,8 @@ fn at(uri: &str) -> Table {
     Table::new(uri, TableOptions::default()).unwrap()
 }
 
-/// Creates a remote table with a commit for each of these, which this process knows.
-fn far_table(commits: &[&[Row]]) -> (Table, String) {
+/// Creates a remote table with a commit for each of these; this process has cached its log.
+fn far_table(commits: &[&[Row<'_>]]) -> (Table, String) {
     let (uri, name) = far_location();
     let table = at(&uri);
     let options = TransactionOptions::default();
@@ -40,11 +41,11 @@ fn names(requests: &[Request]) -> Vec<&str> {
 }
 
 #[track_caller]
-fn assert_rounds(name: &str, most: usize, most_requests: usize) {
+fn assert_rounds(name: &str, max_rounds: usize, max_requests: usize) {
     let requests = taken(name);
     let waited = rounds(&requests);
     assert!(
-        waited <= most && requests.len() <= most_requests,
+        waited <= max_rounds && requests.len() <= max_requests,
         "{waited} rounds, {} requests: {requests:#?}",
         requests.len()
     );
@@ -52,15 +53,11 @@ fn assert_rounds(name: &str, most: usize, most_requests: usize) {
     reads.retain(|what| what.starts_with("GET"));
     let all = reads.len();
     reads.dedup();
-    assert_eq!(
-        reads.len(),
-        all,
-        "something is requested twice: {requests:#?}"
-    );
+    assert_eq!(reads.len(), all, "a file is read twice: {requests:#?}");
 }
 
 #[test]
-fn a_new_table_is_a_listing_a_commit_and_a_checksum() {
+fn creating_a_table_takes_three_requests() {
     let (uri, name) = far_location();
     let options = TransactionOptions::default();
     at(&uri)
@@ -70,7 +67,7 @@ fn a_new_table_is_a_listing_a_commit_and_a_checksum() {
 }
 
 #[test]
-fn an_append_waits_for_a_listing_the_commit_and_the_checksum() {
+fn an_append_takes_three_rounds() {
     let (table, name) = far_table(&[&[(1, "a")]]);
     append(&table, &[(2, "b")]);
     // hint and listing in parallel with the data file
@@ -82,7 +79,7 @@ fn an_append_waits_for_a_listing_the_commit_and_the_checksum() {
 }
 
 #[test]
-fn what_was_committed_here_is_not_read_back() {
+fn does_not_read_its_own_commits() {
     let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     assert_eq!(num_files(&at(table.uri())), 2);
     let snapshot = newest(&table);
@@ -98,7 +95,7 @@ fn what_was_committed_here_is_not_read_back() {
 }
 
 #[test]
-fn a_cold_table_is_a_hint_a_listing_and_its_commits() {
+fn opening_an_unknown_table_takes_three_rounds() {
     let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     let snapshot = newest(&table);
     table.checkpoint(&snapshot, None).unwrap();
@@ -122,7 +119,7 @@ fn a_cold_table_is_a_hint_a_listing_and_its_commits() {
 }
 
 #[test]
-fn a_checkpoint_that_the_hint_does_not_name_is_read() {
+fn reads_the_checkpoint_despite_a_wrong_hint() {
     let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     let snapshot = newest(&table);
     table.checkpoint(&snapshot, None).unwrap();
@@ -156,14 +153,14 @@ fn a_checkpoint_that_the_hint_does_not_name_is_read() {
 }
 
 #[test]
-fn history_reads_commits_while_the_newest_version_is_opened() {
+fn history_takes_two_rounds() {
     let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     table.history(Some(2)).unwrap();
     assert_rounds(&name, 2, 3);
 }
 
 #[test]
-fn a_checkpoint_is_a_listing_a_file_and_a_hint() {
+fn a_checkpoint_takes_two_rounds() {
     let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     let snapshot = newest(&table);
     taken(&name);
@@ -172,7 +169,7 @@ fn a_checkpoint_is_a_listing_a_file_and_a_hint() {
 }
 
 #[test]
-fn vacuum_lists_while_it_looks_for_what_stays() {
+fn vacuum_takes_four_rounds() {
     let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     let snapshot = newest(&table);
     table.checkpoint(&snapshot, None).unwrap();
@@ -188,30 +185,29 @@ fn vacuum_lists_while_it_looks_for_what_stays() {
 }
 
 #[test]
-fn verify_reads_the_log_at_once() {
+fn verify_takes_four_rounds() {
     let (table, name) = far_table(&[&[(1, "a")], &[(2, "b")], &[(3, "c")]]);
     let result = table.verify(true, false).unwrap();
     assert!(result.findings.is_empty(), "{result:?}");
     assert_rounds(&name, 4, 8);
 }
 
-/// Replaces the files of a table's log by those of another's.
-fn replace_log(of: &Table, with: &Table) {
-    let (old, new) = (&of.source().storage, &with.source().storage);
+/// Replaces the log of `table` by that of `other`, as another process would.
+fn replace_log(table: &Table, other: &Table) {
+    let (old, new) = (&table.source().storage, &other.source().storage);
     let paths = old.list("_delta_log", "").unwrap();
     let paths: Vec<&str> = paths.iter().map(|file| file.path.as_str()).collect();
-    // by a store without a cache of this, as in another process
-    let other = Table::new(of.uri(), another_process()).unwrap();
-    for gone in other.source().storage.delete(&paths) {
-        gone.unwrap();
+    let writer = Table::new(table.uri(), another_process()).unwrap();
+    for deleted in writer.source().storage.delete(&paths) {
+        deleted.unwrap();
     }
     for file in new.list("_delta_log", "").unwrap() {
         let bytes = new.read(&file.path).unwrap();
-        other.source().storage.put(&file.path, &bytes).unwrap();
+        writer.source().storage.put(&file.path, &bytes).unwrap();
     }
 }
 
-/// Returns options whose only effect is another identity of the caller.
+/// Returns options with other credentials, so that a table shares no cache with this process.
 fn another_process() -> TableOptions {
     let retries = ("max_retries".to_owned(), "7".to_owned());
     TableOptions {
@@ -221,7 +217,7 @@ fn another_process() -> TableOptions {
 }
 
 #[test]
-fn a_table_that_was_made_anew_is_seen_as_it_is() {
+fn notices_a_recreated_table() {
     let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     let before = newest(&table);
     assert_eq!(num_files(&table), 2);
@@ -239,7 +235,7 @@ fn a_table_that_was_made_anew_is_seen_as_it_is() {
 }
 
 #[test]
-fn an_older_backup_is_seen_as_it_is() {
+fn notices_a_restored_older_log() {
     let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")], &[(3, "c")]]);
     assert_eq!(newest(&table).version(), 3);
     let (other, _) = far_table(&[&[(1, "a")]]);
@@ -250,7 +246,7 @@ fn an_older_backup_is_seen_as_it_is() {
 }
 
 #[test]
-fn a_table_that_is_gone_is_gone() {
+fn notices_a_deleted_table() {
     let (table, _) = far_table(&[&[(1, "a")]]);
     newest(&table);
     let other = Table::new(table.uri(), another_process()).unwrap();
@@ -269,12 +265,12 @@ fn a_table_that_is_gone_is_gone() {
     assert_eq!(
         data.count(),
         1,
-        "what was written for nothing stays: {left:?}"
+        "the failed append deletes its file: {left:?}"
     );
 }
 
 #[test]
-fn rows_are_written_anew_where_another_process_has_changed_the_columns() {
+fn writes_rows_again_after_a_schema_change_by_another_process() {
     let (table, _) = far_table(&[&[(1, "a")]]);
     newest(&table);
     let other = Table::new(table.uri(), another_process()).unwrap();
@@ -293,11 +289,15 @@ fn rows_are_written_anew_where_another_process_has_changed_the_columns() {
         .source()
         .storage
         .list_below("", &|path| path != "_delta_log");
-    assert_eq!(files.unwrap().len(), 3, "those for the old columns go away");
+    assert_eq!(
+        files.unwrap().len(),
+        3,
+        "the file without the new column is deleted"
+    );
 }
 
 #[test]
-fn a_damaged_commit_is_as_damaged_as_before() {
+fn notices_a_damaged_commit() {
     let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     num_files(&table);
     let other = Table::new(table.uri(), another_process()).unwrap();
@@ -319,7 +319,7 @@ fn a_damaged_commit_is_as_damaged_as_before() {
 }
 
 #[test]
-fn a_changed_hint_is_read() {
+fn reads_a_changed_hint() {
     let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     let snapshot = newest(&table);
     table.checkpoint(&snapshot, None).unwrap();
@@ -346,7 +346,7 @@ fn a_changed_hint_is_read() {
 }
 
 #[test]
-fn a_log_that_was_cleaned_is_seen_as_it_is() {
+fn notices_deleted_commits() {
     let (table, _) = far_table(&[&[(1, "a")], &[(2, "b")]]);
     let snapshot = newest(&table);
     table.checkpoint(&snapshot, None).unwrap();
@@ -365,7 +365,7 @@ fn a_log_that_was_cleaned_is_seen_as_it_is() {
 }
 
 #[test]
-fn nothing_is_shared_with_other_credentials() {
+fn does_not_share_the_cache_between_credentials() {
     let (table, name) = far_table(&[&[(1, "a")]]);
     newest(&table);
     taken(&name);

@@ -1,4 +1,4 @@
-//! Each operation on a table of a few rows in memory: its arguments, the resulting rows, and its result.
+//! Operations on a table of a few rows in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,31 +11,19 @@ use uuid::Uuid;
 use super::{
     At, CreateMode, RowSource, RowsOptions, RowsWritten, Table, TableDefinition, TableOptions,
 };
-use crate::expr::Predicate;
 use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::transaction::TransactionOptions;
 
 mod alter;
-mod append;
-mod checkpoint;
-mod clone;
-mod convert;
 mod create;
-mod delete;
-mod drop_feature;
 mod far;
-mod maintenance;
-mod optimize;
-mod overwrite;
-mod update;
-mod versions;
 
 /// An id and a name.
-type Row = (i64, &'static str);
+type Row<'a> = (i64, &'a str);
 
-fn batch(rows: &[Row]) -> RecordBatch {
+fn batch(rows: &[Row<'_>]) -> RecordBatch {
     let ids: Int64Array = rows.iter().map(|(id, _)| Some(*id)).collect();
     let names: StringArray = rows.iter().map(|(_, name)| Some(*name)).collect();
     let columns: [(_, ArrayRef, _); 2] =
@@ -48,8 +36,8 @@ fn stream(batch: RecordBatch) -> RowSource {
     Box::new(RecordBatchIterator::new([Ok(batch)], schema))
 }
 
-/// Returns a location without a table.
-fn nowhere() -> Table {
+/// Returns a table that does not exist yet.
+fn empty_location() -> Table {
     let uri = format!("memory://{}", Uuid::new_v4());
     Table::new(&uri, TableOptions::default()).unwrap()
 }
@@ -70,25 +58,25 @@ fn properties(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 fn created(definition: TableDefinition) -> Table {
-    let table = nowhere();
+    let table = empty_location();
     let options = TransactionOptions::default();
     table.create(definition, CreateMode::New, options).unwrap();
     table
 }
 
 /// Creates a table with a commit and a file for each of these; version 0 has no rows.
-fn table_of(commits: &[&[Row]]) -> Table {
+fn table_of(commits: &[&[Row<'_>]]) -> Table {
     filled(created(definition()), commits)
 }
 
-fn filled(table: Table, commits: &[&[Row]]) -> Table {
+fn filled(table: Table, commits: &[&[Row<'_>]]) -> Table {
     for rows in commits {
         append(&table, rows);
     }
     table
 }
 
-fn append(table: &Table, rows: &[Row]) -> RowsWritten {
+fn append(table: &Table, rows: &[Row<'_>]) -> RowsWritten {
     let rows = stream(batch(rows));
     table.append(rows, RowsOptions::default()).unwrap()
 }
@@ -103,38 +91,21 @@ fn scanned(table: &Table, snapshot: &Snapshot) -> Vec<RecordBatch> {
     scan.rows().unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// Returns the rows of a version, by their ids.
-fn rows_of(table: &Table, snapshot: &Snapshot) -> Vec<(i64, String)> {
-    let mut rows = Vec::new();
-    for batch in scanned(table, snapshot) {
+/// Asserts that the newest version has exactly these rows, in the order of their ids.
+#[track_caller]
+fn assert_rows(table: &Table, expected: &[Row<'_>]) {
+    let batches = scanned(table, &newest(table));
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for batch in &batches {
         let ids = batch.column_by_name("id").unwrap();
         let names = batch.column_by_name("name").unwrap().as_string::<i32>();
         let ids = ids.as_primitive::<Int64Type>().values().iter().copied();
-        rows.extend(ids.zip(names.iter().map(|name| name.unwrap().to_owned())));
+        rows.extend(ids.zip(names.iter().map(Option::unwrap)));
     }
     rows.sort_unstable();
-    rows
-}
-
-/// Asserts that the newest version has exactly these rows.
-#[track_caller]
-fn assert_rows(table: &Table, expected: &[Row]) {
-    let expected: Vec<_> = expected
-        .iter()
-        .map(|(id, name)| (*id, (*name).to_owned()))
-        .collect();
-    assert_eq!(rows_of(table, &newest(table)), expected);
+    assert_eq!(rows, expected);
 }
 
 fn num_files(table: &Table) -> u64 {
     newest(table).num_files(table.source()).unwrap()
-}
-
-fn condition(text: &str) -> Predicate {
-    Predicate::parse_sql(text).unwrap()
-}
-
-/// Returns these metrics of an operation, as numbers.
-fn metrics<const N: usize>(done: &RowsWritten, names: [&str; N]) -> [u64; N] {
-    names.map(|name| done.metrics[name].parse().unwrap())
 }
