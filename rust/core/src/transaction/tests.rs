@@ -19,14 +19,14 @@ struct Fixture {
     source: Source,
 }
 
-fn begin(position: &Fixture, timeout: Duration) -> Transaction {
-    let snapshot: Snapshot = load(&position.source, None, false).unwrap();
+fn begin(fixture: &Fixture, timeout: Duration) -> Transaction {
+    let snapshot: Snapshot = load(&fixture.source, None, false).unwrap();
     let options = TransactionOptions {
         timeout,
         ..TransactionOptions::default()
     };
     let mut transaction = Transaction::begin(
-        &position.source,
+        &fixture.source,
         &snapshot,
         CommitDescription::default(),
         options,
@@ -62,19 +62,14 @@ fn fixture() -> Fixture {
     }
 }
 
-fn versions(position: &Fixture) -> usize {
-    position
-        .source
-        .storage
-        .list("_delta_log", "")
-        .unwrap()
-        .len()
+fn versions(fixture: &Fixture) -> usize {
+    fixture.source.storage.list("_delta_log", "").unwrap().len()
 }
 
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_lost_answer_is_settled_by_reading_back() {
+fn a_lost_response_is_resolved_by_reading_the_commit() {
     let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
     fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
@@ -84,7 +79,7 @@ fn a_lost_answer_is_settled_by_reading_back() {
 }
 
 #[test]
-fn a_commit_that_is_there_and_cannot_be_read_is_not_taken_for_that_of_another() {
+fn retries_until_an_existing_commit_can_be_read() {
     let fixture = fixture();
     let (put, read) = (Some(Operation::PutIfAbsent), Some(Operation::ReadMany));
     fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
@@ -95,7 +90,7 @@ fn a_commit_that_is_there_and_cannot_be_read_is_not_taken_for_that_of_another() 
 }
 
 #[test]
-fn a_put_that_never_arrived_is_tried_again() {
+fn retries_a_failed_put() {
     let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
     fixture.faults.fail(put, "01.json", 3, Fault::Error);
@@ -105,7 +100,7 @@ fn a_put_that_never_arrived_is_tried_again() {
 }
 
 #[test]
-fn an_answer_lost_to_another_writer_is_a_lost_race() {
+fn commits_the_next_version_after_a_race_is_lost_without_a_response() {
     let fixture = fixture();
     let (mine, theirs) = (begin(&fixture, LONG), begin(&fixture, LONG));
     assert_eq!(theirs.commit().unwrap().version, Some(1));
@@ -117,7 +112,7 @@ fn an_answer_lost_to_another_writer_is_a_lost_race() {
 }
 
 #[test]
-fn a_storage_that_never_answers_leaves_it_unknown() {
+fn a_put_that_fails_until_the_timeout_is_an_unknown_commit() {
     let fixture = fixture();
     fixture
         .faults
@@ -131,7 +126,7 @@ fn a_storage_that_never_answers_leaves_it_unknown() {
 }
 
 #[test]
-fn a_refusal_is_no_riddle() {
+fn a_refused_first_put_is_final() {
     for (fault, code) in [
         (Fault::Permission, "storage.permission"),
         (Fault::ReadOnly, "storage.read_only"),
@@ -146,7 +141,7 @@ fn a_refusal_is_no_riddle() {
 }
 
 #[test]
-fn a_refusal_after_a_lost_answer_is_no_proof_that_nothing_was_committed() {
+fn a_refused_retry_after_a_lost_response_is_not_final() {
     let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
     fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
@@ -154,7 +149,7 @@ fn a_refusal_after_a_lost_answer_is_no_proof_that_nothing_was_committed() {
     let read = Some(Operation::ReadMany);
     fixture.faults.fail(read, "01.json", 1, Fault::Error);
     let commit = begin(&fixture, LONG).commit().unwrap();
-    assert_eq!(commit.version, Some(1), "read back after the second try");
+    assert_eq!(commit.version, Some(1), "read after the second attempt");
     assert_eq!(versions(&fixture), 2);
 
     fixture.faults.fail(put, "02.json", 1, Fault::AnswerLost);
@@ -167,12 +162,12 @@ fn a_refusal_after_a_lost_answer_is_no_proof_that_nothing_was_committed() {
     assert_eq!(
         versions(&fixture),
         3,
-        "it was committed, though its writer could not know"
+        "the commit exists although its writer got no response"
     );
 }
 
 #[test]
-fn a_refusal_after_a_put_that_was_not_answered_is_one() {
+fn a_refused_retry_after_a_failed_put_is_an_unknown_commit() {
     let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
     fixture.faults.fail(put, "01.json", 1, Fault::Error);
@@ -188,7 +183,7 @@ fn a_refusal_after_a_put_that_was_not_answered_is_one() {
 }
 
 #[test]
-fn metadata_and_protocol_must_agree() {
+fn rejects_metadata_that_requires_a_missing_feature() {
     let fixture = fixture();
     let mut transaction = begin(&fixture, LONG);
     let mut metadata = transaction.new_metadata().unwrap().clone();
@@ -200,6 +195,11 @@ fn metadata_and_protocol_must_agree() {
         transaction.commit().unwrap_err().code(),
         "transaction.feature_missing"
     );
+}
+
+#[test]
+fn rejects_a_first_version_without_metadata() {
+    let fixture = fixture();
     let nothing = Transaction::of(
         &fixture.source,
         None,

@@ -1,4 +1,4 @@
-//! Versions are kept for a month by default.
+//! Log cleanup; by default, versions are kept for 30 days.
 
 use super::*;
 use crate::derived::checkpoint::{CheckpointLayout, write_checkpoint};
@@ -20,7 +20,7 @@ fn checkpoint(log: &WrittenLog, version: u64) {
 }
 
 #[test]
-fn commits_before_the_newest_checkpoint_go_once_they_have_expired() {
+fn cleanup_deletes_expired_commits_before_the_newest_checkpoint() {
     let log = log();
     checkpoint(&log, 2);
 
@@ -47,7 +47,7 @@ fn commits_before_the_newest_checkpoint_go_once_they_have_expired() {
 }
 
 #[test]
-fn young_commits_stay() {
+fn cleanup_keeps_recent_commits() {
     let log = log();
     checkpoint(&log, 2);
 
@@ -57,7 +57,7 @@ fn young_commits_stay() {
 }
 
 #[test]
-fn nothing_goes_without_a_checkpoint_that_can_be_read() {
+fn cleanup_requires_a_readable_checkpoint() {
     let log = log();
     let notes = || {
         let done = cleanup_log(&log.0, &log.newest(), in_days(32), false).unwrap();

@@ -31,7 +31,7 @@ fn totals(log: &WrittenLog) -> (u64, u64) {
 }
 
 #[test]
-fn files_are_restored_and_newer_files_removed() {
+fn restores_old_files_and_removes_newer_ones() {
     let log = log();
 
     let report = restore(&log, false).unwrap();
@@ -48,7 +48,7 @@ fn files_are_restored_and_newer_files_removed() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_an_error_unless_it_is_ignored() {
+fn refuses_missing_files_unless_they_are_ignored() {
     let log = log();
     log.delete("a");
 
@@ -63,10 +63,10 @@ fn a_file_that_is_gone_is_an_error_unless_it_is_ignored() {
 }
 
 #[test]
-fn properties_go_back_and_the_tables_id_stays() {
+fn restores_properties_but_keeps_the_newest_id() {
     let log = log();
     let metadata = format!(
-        r#"{{"metaData":{{"id":"t","format":{{"provider":"parquet","options":{{}}}},"schemaString":"{SCHEMA}","partitionColumns":[],"configuration":{{"owner":"us"}}}}}}"#
+        r#"{{"metaData":{{"id":"newest","format":{{"provider":"parquet","options":{{}}}},"schemaString":"{SCHEMA}","partitionColumns":[],"configuration":{{"owner":"us"}}}}}}"#
     );
     log.commit(3, &[metadata]);
 
@@ -74,5 +74,5 @@ fn properties_go_back_and_the_tables_id_stays() {
 
     let newest = log.newest();
     assert_eq!(newest.metadata().property("owner"), None);
-    assert_eq!(newest.metadata().id, "t");
+    assert_eq!(newest.metadata().id, "newest");
 }

@@ -1,4 +1,4 @@
-//! Files are kept for a week by default.
+//! Vacuum; by default, files are kept for a week.
 
 use super::*;
 use crate::maintenance::vacuum::{VacuumOptions, delete, plan};
@@ -13,37 +13,40 @@ const FULL: VacuumOptions = VacuumOptions {
 const LITE: VacuumOptions = VacuumOptions { lite: true, ..FULL };
 
 /// Ten days from now all files are older than a week, and so is the removal of `old`, but not that of
-/// `young`.
+/// `recent`.
 fn log() -> WrittenLog {
     let log = WrittenLog::new();
     for path in [
-        "live", "old", "young", "nobody", "a/nobody", "_hidden", ".hidden",
+        "live", "old", "recent", "orphan", "a/orphan", "_hidden", ".hidden",
     ] {
         log.put(path, "12345");
     }
-    log.commit(1, &["live", "old", "young"].map(|path| add(path, 5)));
-    log.commit(2, &[remove("old", in_days(1)), remove("young", in_days(5))]);
+    log.commit(1, &["live", "old", "recent"].map(|path| add(path, 5)));
+    log.commit(
+        2,
+        &[remove("old", in_days(1)), remove("recent", in_days(5))],
+    );
     log
 }
 
 #[test]
-fn files_that_no_version_of_the_last_week_has_go() {
+fn vacuum_deletes_files_that_no_retained_version_has() {
     let log = log();
 
     let report = plan(&log.0, &log.newest(), in_days(10), &FULL).unwrap();
 
     let mut files = report.files.clone();
     files.sort_unstable();
-    assert_eq!(files, ["a/nobody", "nobody", "old"]);
+    assert_eq!(files, ["a/orphan", "old", "orphan"]);
     assert_eq!(report.size_in_bytes, 15);
     delete(&log.0, &report).unwrap();
     let mut left = log.data_files();
     left.sort_unstable();
-    assert_eq!(left, [".hidden", "_hidden", "live", "young"]);
+    assert_eq!(left, [".hidden", "_hidden", "live", "recent"]);
 }
 
 #[test]
-fn young_files_stay() {
+fn vacuum_keeps_recent_files() {
     let log = log();
 
     let report = plan(&log.0, &log.newest(), in_days(6), &FULL).unwrap();
@@ -61,7 +64,7 @@ fn a_lite_vacuum_deletes_only_files_that_the_log_removed() {
 }
 
 #[test]
-fn a_shorter_retention_has_to_be_forced() {
+fn a_shorter_retention_requires_force() {
     let log = log();
     let options = VacuumOptions {
         retention: Some(MILLIS_PER_DAY),
@@ -79,14 +82,14 @@ fn a_shorter_retention_has_to_be_forced() {
         .files;
 
     files.sort_unstable();
-    assert_eq!(files, ["a/nobody", "nobody", "old", "young"]);
+    assert_eq!(files, ["a/orphan", "old", "orphan", "recent"]);
 }
 
 #[test]
-fn a_table_may_ask_for_a_longer_one() {
+fn vacuum_follows_the_retention_property() {
     let log =
         WrittenLog::with_properties(r#""delta.deletedFileRetentionDuration":"interval 30 days""#);
-    log.put("nobody", "1");
+    log.put("orphan", "1");
 
     let files = |days| {
         let report = plan(&log.0, &log.newest(), in_days(days), &FULL);
@@ -94,5 +97,5 @@ fn a_table_may_ask_for_a_longer_one() {
     };
 
     assert_eq!(files(29), [""; 0]);
-    assert_eq!(files(31), ["nobody"]);
+    assert_eq!(files(31), ["orphan"]);
 }

@@ -20,7 +20,7 @@ fn findings(log: &WrittenLog) -> Vec<(Severity, &'static str, Option<u64>)> {
 }
 
 #[test]
-fn nothing_is_wrong_with_a_sound_table() {
+fn a_sound_table_has_no_findings() {
     let report = verify(&log().0, true, false).unwrap();
 
     assert!(report.findings.is_empty(), "{:?}", report.findings);
@@ -31,7 +31,7 @@ fn nothing_is_wrong_with_a_sound_table() {
 }
 
 #[test]
-fn data_files_are_there_with_their_sizes() {
+fn reports_missing_files_and_wrong_sizes() {
     let log = log();
     log.delete("a");
     log.put("b", "123");
@@ -44,7 +44,7 @@ fn data_files_are_there_with_their_sizes() {
 }
 
 #[test]
-fn no_commit_is_missing() {
+fn reports_a_missing_commit() {
     let log = log();
     log.commit(3, &[add("c", 1)]);
 
@@ -57,7 +57,7 @@ fn no_commit_is_missing() {
 }
 
 #[test]
-fn a_checksum_agrees_with_the_commits() {
+fn compares_checksums_with_the_commits() {
     let log = log();
     let checksum = |files| {
         let metadata = format!(
@@ -79,7 +79,7 @@ fn a_checksum_agrees_with_the_commits() {
 }
 
 #[test]
-fn a_commit_names_a_file_once() {
+fn reports_a_file_that_a_commit_adds_and_removes() {
     let log = log();
     log.put("c", "1");
     log.commit(2, &[add("c", 1), remove("c", 1)]);

@@ -54,7 +54,7 @@ fn set(pairs: &[(&str, &str)]) -> Option<Vec<(String, String)>> {
     )
 }
 
-/// A merge with clauses of all kinds, and one that joins every pair.
+/// Merges with clauses of all kinds, and one that joins every pair.
 fn definitions() -> Vec<MergeDefinition> {
     let definition = |on: &str, clauses| MergeDefinition {
         on: on.to_owned(),
@@ -170,7 +170,7 @@ fn source() -> impl Strategy<Value = Vec<Vec<Row>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]
-    fn a_source_in_a_file_is_merged_as_one_in_memory(
+    fn merges_a_spilled_source_like_one_in_memory(
         target in proptest::collection::vec(rows(), 1..3),
         source in source(),
     ) {
@@ -181,9 +181,9 @@ proptest! {
         }
     }
 
-    /// For a change data feed, all columns are read.
+    /// With a change data feed, all columns are read.
     #[test]
-    fn columns_that_no_expression_sees_make_no_difference(
+    fn unread_columns_do_not_change_the_result(
         target in proptest::collection::vec(rows(), 1..3),
         source in source(),
     ) {
@@ -202,7 +202,7 @@ proptest! {
 }
 
 #[test]
-fn a_merge_reads_the_columns_that_expressions_see_or_updates_keep() {
+fn reads_the_columns_that_expressions_use_or_updates_keep() {
     let columns = |on: &str, clauses| {
         let definition = MergeDefinition {
             on: on.to_owned(),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The example of the protocol digest: value `a b:c`, directory `p=a b%3Ac`, path `p=a%20b%253Ac`.
+/// Value `a b:c`, directory `p=a b%3Ac`, path `p=a%20b%253Ac`.
 #[test]
 fn values_are_escaped_twice() {
     let path = directory([("p", Some("a b:c"))].into_iter());

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The vectors of the protocol digest, 5.2.
+/// The results are those of the reference implementation.
 #[test]
 fn upper_bounds_of_the_reference() {
     let greatest = GREATEST.to_string();

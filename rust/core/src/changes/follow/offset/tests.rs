@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn is_what_the_reference_writes() {
+fn round_trips_offsets_of_the_reference() {
     // the example in delta-spark's documentation of its offsets
     let json = r#"{"sourceVersion":1,"reservoirId":"a-b","reservoirVersion":7,"index":3,"isStartingVersion":false}"#;
     let offset = Offset::from_json(json).unwrap();
@@ -17,7 +17,7 @@ fn is_what_the_reference_writes() {
 }
 
 #[test]
-fn invalid_offsets_are_refused() {
+fn rejects_invalid_offsets() {
     let json = r#"{"sourceVersion":1,"reservoirId":"a","reservoirVersion":7,"index":3,"isStartingVersion":false}"#;
     for (from, to) in [
         ("\"sourceVersion\":1", "\"sourceVersion\":2"),

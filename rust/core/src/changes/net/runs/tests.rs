@@ -32,7 +32,7 @@ fn described(joined: Joined) -> Vec<(i64, Option<u64>, Option<u64>)> {
 
 /// Joins every pair of sets of ids below eight, as runs.
 #[test]
-fn both_sides_are_joined_id_by_id() {
+fn join_matches_equal_ids() {
     let runs = |bits: u32, piece: u32| {
         let mut runs: Vec<Run> = Vec::new();
         for id in (0..8).filter(|id| bits >> id & 1 == 1) {
@@ -63,7 +63,7 @@ fn both_sides_are_joined_id_by_id() {
 }
 
 #[test]
-fn who_has_seen_enough_sees_no_more() {
+fn join_stops_when_visit_returns_none() {
     let mut seen = 0;
     let all = join(&[run(0, 2, 0), run(5, 1, 0)], &[run(1, 1, 1)], &mut |_| {
         seen += 1;
@@ -73,7 +73,7 @@ fn who_has_seen_enough_sees_no_more() {
 }
 
 #[test]
-fn duplicate_ids_are_detected_once_runs_ascend() {
+fn detects_duplicate_ids_in_sorted_runs() {
     let mut runs = vec![run(6, 2, 0), run(0, 3, 1), run(3, 3, 2)];
     sort(&mut runs).unwrap();
     assert_eq!(runs.iter().map(|run| run.id).collect::<Vec<_>>(), [0, 3, 6]);
@@ -83,7 +83,7 @@ fn duplicate_ids_are_detected_once_runs_ascend() {
 }
 
 #[test]
-fn a_part_of_a_run_has_its_own_rows() {
+fn cut_returns_the_rows_of_some_ids() {
     let part = run(10, 5, 1).cut(12, 14);
     assert_eq!((part.id, part.row, part.rows, part.end()), (12, 112, 2, 14));
 }

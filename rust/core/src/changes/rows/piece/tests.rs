@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_mark_says_what_and_when() {
+fn change_codes_round_trip() {
     let changes = [
         ChangeType::Delete,
         ChangeType::UpdatePreimage,

@@ -6,12 +6,12 @@ use arrow_schema::{DataType, Field};
 
 use super::*;
 
-fn of(columns: &[ArrayRef]) -> Vec<u128> {
+fn hashes_of(columns: &[ArrayRef]) -> Vec<u128> {
     hash_rows(columns, columns[0].len(), 7).unwrap()
 }
 
 #[test]
-fn equal_rows_and_no_others_are_equal() {
+fn only_equal_rows_have_equal_hashes() {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(1), None, Some(0)]));
     let strings: ArrayRef = Arc::new(StringArray::from(vec![
         Some("a"),
@@ -19,21 +19,24 @@ fn equal_rows_and_no_others_are_equal() {
         Some("a"),
         None,
     ]));
-    let hashes = of(&[numbers, strings]);
+    let hashes = hashes_of(&[numbers, strings]);
     assert_eq!(hashes[0], hashes[1]);
     let distinct: std::collections::HashSet<_> = hashes.iter().collect();
     assert_eq!(distinct.len(), 3);
 }
 
 #[test]
-fn values_do_not_run_into_each_other() {
+fn hashes_depend_on_the_boundaries_of_values() {
     let strings = |first: &str, second: &str| -> Vec<ArrayRef> {
         vec![
             Arc::new(StringArray::from(vec![first])),
             Arc::new(StringArray::from(vec![second])),
         ]
     };
-    assert_ne!(of(&strings("ab", "c")), of(&strings("a", "bc")));
+    assert_ne!(
+        hashes_of(&strings("ab", "c")),
+        hashes_of(&strings("a", "bc"))
+    );
     let lists = |rows: &[&[&str]]| -> ArrayRef {
         let mut builder = ListBuilder::new(StringBuilder::new());
         for row in rows {
@@ -41,25 +44,25 @@ fn values_do_not_run_into_each_other() {
         }
         Arc::new(builder.finish())
     };
-    let hashes = of(&[lists(&[&["a", "b"], &["a"], &[], &["a", "b"]])]);
+    let hashes = hashes_of(&[lists(&[&["a", "b"], &["a"], &[], &["a", "b"]])]);
     assert_eq!(hashes[0], hashes[3]);
     assert_ne!(hashes[0], hashes[1]);
     assert_ne!(hashes[1], hashes[2]);
 }
 
 #[test]
-fn a_slice_is_its_own_rows() {
+fn slices_hash_like_their_rows() {
     let strings: ArrayRef = Arc::new(StringArray::from(vec!["x", "a", "b"]));
     let field = Arc::new(Field::new("t", DataType::Utf8, true));
     let all: ArrayRef = Arc::new(StructArray::from(vec![(field, strings)]));
-    assert_eq!(of(&[all.slice(1, 2)]), of(&[all])[1..]);
+    assert_eq!(hashes_of(&[all.slice(1, 2)]), hashes_of(&[all])[1..]);
 }
 
 #[test]
-fn floats_are_equal_as_spark_groups_them() {
+fn floats_hash_equal_if_spark_groups_them() {
     let other = f64::from_bits(f64::NAN.to_bits() | 1);
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, f64::NAN, other, 1.0]));
-    let hashes = of(&[Arc::clone(&floats)]);
+    let hashes = hashes_of(&[Arc::clone(&floats)]);
     assert_eq!(hashes[0], hashes[1]);
     assert_eq!(hashes[2], hashes[3]);
     assert_ne!(hashes[0], hashes[4]);
@@ -72,18 +75,18 @@ fn floats_are_equal_as_spark_groups_them() {
     let element = Field::new_list_field(nested.data_type().clone(), true);
     let lists: ArrayRef = Arc::new(lists(Arc::new(element)));
     for column in [nested.slice(0, 5), lists] {
-        let hashes = of(&[column]);
+        let hashes = hashes_of(&[column]);
         assert_eq!((hashes[0], hashes[2]), (hashes[1], hashes[3]));
         assert_ne!(hashes[0], hashes[4]);
     }
 }
 
 #[test]
-fn many_rows_are_hashed_as_single_rows_are() {
+fn rows_hash_the_same_in_any_batch() {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..10_000));
-    let hashes = of(&[Arc::clone(&numbers)]);
+    let hashes = hashes_of(&[Arc::clone(&numbers)]);
     for row in [0, 4095, 4096, 9_999] {
-        assert_eq!(of(&[numbers.slice(row, 1)])[0], hashes[row]);
+        assert_eq!(hashes_of(&[numbers.slice(row, 1)])[0], hashes[row]);
     }
     assert_eq!(hash_rows([], 3, 7).unwrap().len(), 3);
 }

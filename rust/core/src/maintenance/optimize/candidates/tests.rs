@@ -20,7 +20,7 @@ fn the_smallest_files_fill_bins_first() {
 }
 
 #[test]
-fn a_file_is_worn_when_more_than_five_percent_of_its_rows_are_deleted() {
+fn more_than_five_percent_of_deleted_rows_are_many() {
     let with = |rows: Option<i64>, deleted: i64| {
         let vector = crate::spec::DeletionVectorDescriptor::new(
             "u",

@@ -16,7 +16,7 @@ fn file(path: &str, cube: Option<&str>, columns: &str, size: i64) -> AddFile {
     }
 }
 
-fn paths(files: Vec<AddFile>) -> Vec<Vec<String>> {
+fn paths_of_bins(files: Vec<AddFile>) -> Vec<Vec<String>> {
     let bins = Cubes::new(vec!["a".to_owned()]).bins(files);
     let paths = |bin: Bin| bin.files.into_iter().map(|file| file.path).collect();
     bins.into_iter().map(paths).collect()
@@ -26,15 +26,15 @@ fn paths(files: Vec<AddFile>) -> Vec<Vec<String>> {
 fn small_cubes_and_new_files_are_clustered_together() {
     let own = r#"["a"]"#;
     let (first, second) = (file("1", Some("x"), own, 5), file("2", Some("x"), own, 5));
-    assert!(paths(vec![first.clone(), second.clone()]).is_empty());
+    assert!(paths_of_bins(vec![first.clone(), second.clone()]).is_empty());
     let new = file("3", None, "", 5);
     assert_eq!(
-        paths(vec![first.clone(), second, new.clone()]),
+        paths_of_bins(vec![first.clone(), second, new.clone()]),
         [["3", "1", "2"]]
     );
     let large = file("4", Some("y"), own, 100 << 30);
-    assert_eq!(paths(vec![large.clone(), new.clone()]), [["3"]]);
-    assert!(paths(vec![large]).is_empty());
+    assert_eq!(paths_of_bins(vec![large.clone(), new.clone()]), [["3"]]);
+    assert!(paths_of_bins(vec![large]).is_empty());
     let others = file("5", Some("z"), r#"["b"]"#, 5);
-    assert_eq!(paths(vec![others, new, first]), [["3", "1"]]);
+    assert_eq!(paths_of_bins(vec![others, new, first]), [["3", "1"]]);
 }

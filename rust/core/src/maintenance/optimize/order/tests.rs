@@ -8,7 +8,7 @@ fn order(sample: Vec<ArrayRef>, files: usize) -> SampledOrder {
 }
 
 #[test]
-fn a_single_column_is_put_in_its_own_order_with_nulls_first() {
+fn sorts_a_single_column_with_nulls_first() {
     let values: Vec<Option<i64>> = vec![Some(3), None, Some(-1), Some(3), Some(7), Some(5)];
     let column: ArrayRef = Arc::new(Int64Array::from(values.clone()));
     let sample: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), None, Some(-1), Some(5)]));
@@ -20,7 +20,7 @@ fn a_single_column_is_put_in_its_own_order_with_nulls_first() {
 }
 
 #[test]
-fn a_value_that_is_everywhere_still_fits_into_files() {
+fn splits_a_frequent_value_across_files() {
     let sample: ArrayRef = Arc::new(Int64Array::from(vec![7; 1000]));
     let order = order(vec![Arc::clone(&sample)], 4);
     assert_eq!(order.files(), 4);
@@ -35,7 +35,7 @@ fn a_value_that_is_everywhere_still_fits_into_files() {
 }
 
 #[test]
-fn rows_that_are_near_on_both_axes_go_to_the_same_file() {
+fn files_have_narrow_ranges_of_both_columns() {
     let first: Vec<i64> = (0..4096).map(|row| row % 64).collect();
     let second: Vec<String> = (0..4096).map(|row| format!("{:02}", row / 64)).collect();
     let sample: Vec<ArrayRef> = vec![
@@ -63,7 +63,7 @@ fn rows_that_are_near_on_both_axes_go_to_the_same_file() {
 }
 
 #[test]
-fn files_begin_at_round_places() {
+fn cuts_between_files_have_many_trailing_zeros() {
     let positions: Vec<u64> = (0..1024).collect();
     let cuts = |files: usize, parts: usize| {
         let mut cuts = Vec::new();
@@ -82,7 +82,7 @@ fn files_begin_at_round_places() {
 }
 
 #[test]
-fn an_order_travels_as_json() {
+fn an_order_round_trips_through_json() {
     let sample: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c", "d"]));
     let order = order(vec![Arc::clone(&sample)], 2);
     let json = serde_json::to_string(&order).unwrap();

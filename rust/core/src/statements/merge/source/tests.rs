@@ -95,7 +95,7 @@ fn read(batches: Vec<RecordBatch>, max_bytes: usize) -> SourceRows {
 }
 
 #[test]
-fn rows_in_a_file_are_those_in_memory() {
+fn reads_the_same_rows_from_memory_and_from_a_file() {
     let (memory, file) = (read(batches(), usize::MAX), read(batches(), 1));
     assert_eq!(memory.num_rows(), 70_110);
     assert_eq!(file.num_rows(), 70_110);
@@ -123,7 +123,7 @@ fn rows_in_a_file_are_those_in_memory() {
 }
 
 #[test]
-fn a_limit_that_is_not_reached_needs_no_file() {
+fn spills_only_beyond_the_limit() {
     let at = |source: &SourceRows| source.batches()[0].column(0).to_data().buffers()[0].as_ptr();
     let rows = rows(0, 1000);
     let own = rows.column(0).to_data().buffers()[0].as_ptr();
@@ -133,7 +133,7 @@ fn a_limit_that_is_not_reached_needs_no_file() {
 }
 
 #[test]
-fn small_batches_become_large_ones() {
+fn combines_small_batches() {
     let small = (0..10_000).map(|number| rows(number * 10, 10)).collect();
     let source = read(small, usize::MAX);
     let counts: Vec<usize> = source.batches().iter().map(RecordBatch::num_rows).collect();
@@ -145,7 +145,7 @@ fn small_batches_become_large_ones() {
 }
 
 #[test]
-fn a_source_may_be_empty() {
+fn reads_an_empty_source() {
     for empty in [vec![rows(0, 0)], vec![rows(0, 0), rows(0, 0)]] {
         for max_bytes in [0, usize::MAX] {
             let source = read(empty.clone(), max_bytes);
@@ -156,7 +156,7 @@ fn a_source_may_be_empty() {
 }
 
 #[test]
-fn columns_are_read_in_types_that_tables_have() {
+fn converts_columns_to_types_of_tables() {
     let words: DictionaryArray<Int8Type> = ["a", "b", "a"].into_iter().collect();
     let words = RecordBatch::try_from_iter([("word", Arc::new(words) as ArrayRef)]).unwrap();
     for max_bytes in [1, usize::MAX] {

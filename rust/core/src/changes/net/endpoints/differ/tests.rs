@@ -72,9 +72,9 @@ fn columns() -> Vec<ArrayRef> {
     ]
 }
 
-/// Compares all rows with all rows of a slice of another batch.
+/// Compares all pairs of rows of two batches.
 #[test]
-fn values_differ_where_their_numbers_do() {
+fn values_differ_if_their_hashes_do() {
     for column in columns() {
         let name = format!("{}", column.data_type());
         let batch = RecordBatch::try_from_iter([("c", Arc::clone(&column))]).unwrap();
@@ -86,10 +86,10 @@ fn values_differ_where_their_numbers_do() {
             .iter()
             .flat_map(|left| locations.iter().map(|right| [*left, *right]))
             .collect();
-        let numbers = hash_rows([&column], 5, 7).unwrap();
-        let expected: Vec<bool> = numbers
+        let hashes = hash_rows([&column], 5, 7).unwrap();
+        let expected: Vec<bool> = hashes
             .iter()
-            .flat_map(|left| numbers.iter().map(move |right| left != right))
+            .flat_map(|left| hashes.iter().map(move |right| left != right))
             .collect();
         assert_eq!(differ(&batches, 1, &pairs, 7).unwrap(), expected, "{name}");
         assert!(expected.contains(&true) && !expected[1], "{name}");
@@ -97,7 +97,7 @@ fn values_differ_where_their_numbers_do() {
 }
 
 #[test]
-fn a_single_column_is_enough_to_differ() {
+fn rows_differ_if_one_compared_column_does() {
     let same: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 1]));
     let other: ArrayRef = Arc::new(Int64Array::from(vec![1, 1, 2]));
     let batch = RecordBatch::try_from_iter([("a", Arc::clone(&other)), ("b", same)]).unwrap();
