@@ -475,10 +475,7 @@ impl Table {
                 durable,
                 timeout,
             };
-            let description = CommitDescription {
-                operation,
-                ..CommitDescription::default()
-            };
+            let description = CommitDescription::new(&operation, []);
             self.0
                 .transaction(snapshot.map(Snapshot::state), description, options)
         })?;

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::codec::deletion_vector::{VectorLocation, as_relative, hash_of_name, vector_location};
 use crate::codec::file_columns::FileColumns;
@@ -53,7 +53,7 @@ pub struct Version<'a> {
 /// # Errors
 ///
 /// Invalid argument: `clone.target` if one table is inside the other; Unsupported: `clone.store`
-/// for a shallow clone on another store.
+/// for a shallow clone on another store; Corrupt: a path in the log that leads out of the table or into its log.
 pub fn plan(
     version: Version<'_>,
     target: &Source,
@@ -157,33 +157,23 @@ pub fn transaction(
 ) -> Result<Transaction> {
     let name = format!("delta.`{}`", version.source.resolver.root().hadoop_root());
     let parameters = [
-        ("source".to_owned(), json!(name)),
-        (
-            "sourceVersion".to_owned(),
-            json!(version.snapshot.version()),
-        ),
+        ("source", json!(name)),
+        ("sourceVersion", json!(version.snapshot.version())),
     ];
     let description = CommitDescription {
-        operation: "CLONE".to_owned(),
-        parameters: Map::from_iter(parameters),
         metrics: plan.metrics,
-        ..CommitDescription::default()
+        ..CommitDescription::new("CLONE", parameters)
     };
     let before = existing.map(Snapshot::metadata);
     let metadata = cloned_metadata(version.snapshot.metadata(), before, properties)?;
-    let domains = version.snapshot.domain_metadata(version.source)?;
-    let clustering = domains
-        .into_iter()
-        .find(|domain| domain.domain == CLUSTERING);
+    let clustering = version
+        .snapshot
+        .domain_configuration(version.source, CLUSTERING)?;
     let mut transaction = match existing {
         Some(existing) => Transaction::begin(target, existing, description, options)?,
         None => Transaction::for_new_table(target, description, options),
     };
-    transaction.clone_definition(
-        metadata,
-        version.snapshot.protocol(),
-        clustering.map(|domain| domain.configuration),
-    )?;
+    transaction.clone_definition(metadata, version.snapshot.protocol(), clustering)?;
     transaction.remove(plan.removes);
     transaction.add(plan.adds);
     transaction.expect(plan.uncommitted);
@@ -293,7 +283,7 @@ impl<'a> Copies<'a> {
         (file.base_row_id, file.default_row_commit_version) = (None, None);
         file.data_change = true;
         match file.deletion_vector.clone() {
-            // other writers do not always record it
+            // not all writers set tightBounds to false for a file with a deletion vector
             Some(vector) if file.statistic::<bool>("tightBounds") != Some(false) => {
                 file.with_vector(vector)
             }

@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
 use crate::codec::file_actions::FileField;
@@ -26,10 +26,10 @@ use crate::transaction::{CommitDescription, Transaction, TransactionOptions, met
 use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile};
 
-/// Maximum number of missing files named in an error.
+/// The maximum number of missing files named in an error.
 const MAX_NAMED: usize = 3;
 
-/// Files checked per unit of work.
+/// The number of files that are checked per unit of work.
 const CHECK_BATCH: usize = 64;
 
 /// Properties of the newest version that a restore keeps.
@@ -64,8 +64,8 @@ pub struct Restored {
 ///
 /// # Errors
 ///
-/// `restore.missing_files` if data files no longer exist, unless missing files are ignored.
-/// Unsupported: a feature that this build cannot write.
+/// Version not found: `restore.missing_files` if data files no longer exist, unless missing files are
+/// ignored. Unsupported: a feature that this build cannot write. The errors of reading the log.
 pub fn prepare(
     source: &Source,
     newest: &Snapshot,
@@ -109,15 +109,8 @@ pub fn prepare(
     if !protocol.is_equivalent(newest.protocol()) {
         transaction.set_protocol(protocol)?;
     }
-    let clustering = |of: &Snapshot| -> Result<Option<String>> {
-        let domains = of.domain_metadata(source)?;
-        let clustering_domain = domains
-            .into_iter()
-            .find(|domain| domain.domain == CLUSTERING);
-        Ok(clustering_domain.map(|domain| domain.configuration))
-    };
-    let (clustered, restored) = (clustering(newest)?, clustering(target)?);
-    if clustered != restored {
+    let restored = target.domain_configuration(source, CLUSTERING)?;
+    if restored != newest.domain_configuration(source, CLUSTERING)? {
         let restored = restored.unwrap_or_else(|| NOT_CLUSTERED.to_owned());
         transaction.set_system_domain(CLUSTERING, Some(restored));
     }
@@ -194,7 +187,7 @@ fn missing_error(version: u64, missing: &[String]) -> Error {
     let named = missing.get(..MAX_NAMED).unwrap_or(missing);
     let message = format!(
         "{} data files of version {version} no longer exist ({}{}): restore a later version, or pass \
-         ignore_missing_files=True to do without them",
+         ignore_missing_files=True to restore without them",
         missing.len(),
         named.join(", "),
         if named.len() < missing.len() {
@@ -241,13 +234,12 @@ fn description(
         ("numOfFilesAfterRestore", files),
         ("tableSizeAfterRestore", size),
     ];
-    let mut parameters = Map::new();
-    parameters.insert("version".to_owned(), json!(target.version()));
-    parameters.insert("timestamp".to_owned(), json!(null));
+    let parameters = [
+        ("version", json!(target.version())),
+        ("timestamp", json!(null)),
+    ];
     Ok(CommitDescription {
-        operation: "RESTORE".to_owned(),
-        parameters,
         metrics: metric_strings(metrics),
-        ..CommitDescription::default()
+        ..CommitDescription::new("RESTORE", parameters)
     })
 }

@@ -256,6 +256,13 @@ impl Snapshot {
             _ => Ok(self.state(source)?.domains.values().cloned().collect()),
         }
     }
+
+    /// Returns the configuration of a live domain, or `None` if there is none of this name.
+    pub fn domain_configuration(&self, source: &Source, name: &str) -> Result<Option<String>> {
+        let mut domains = self.domain_metadata(source)?.into_iter();
+        let domain = domains.find(|domain| domain.domain == name);
+        Ok(domain.map(|domain| domain.configuration))
+    }
 }
 
 /// Computes these columns from cached rows.

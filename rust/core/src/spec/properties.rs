@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::spec::actions::{Metadata, Protocol};
 use crate::spec::interval::{MILLIS_PER_DAY, parse_interval};
 use crate::spec::json::clipped;
-use crate::spec::schema::StructField;
+use crate::spec::schema::{StructField, StructType};
 use crate::spec::variant_name::variant_named;
 
 /// The method to match columns of data files to columns of the schema.
@@ -189,6 +189,26 @@ impl StructField {
             );
             Error::corrupt("schema.physical_name", message)
         })
+    }
+}
+
+impl StructType {
+    /// Returns the names of these columns in the log and in data files, for a table with this mode. Unknown
+    /// names are kept.
+    ///
+    /// # Errors
+    ///
+    /// As [`StructField::name_in_files`].
+    pub fn names_in_files(
+        &self,
+        columns: &[String],
+        mode: ColumnMappingMode,
+    ) -> Result<Vec<String>> {
+        let name = |column: &String| match self.field(column) {
+            Some(field) => field.name_in_files(mode).map(str::to_owned),
+            None => Ok(column.clone()),
+        };
+        columns.iter().map(name).collect()
     }
 }
 

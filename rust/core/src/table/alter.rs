@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::commit::described;
 use super::{At, Table};
 use crate::definition;
 use crate::definition::clustering::{CLUSTERING, clustering};
@@ -18,7 +17,9 @@ use crate::scan::{Scan, ScanOptions};
 use crate::snapshot::Snapshot;
 use crate::spec::json::clipped;
 use crate::spec::{Metadata, Protocol};
-use crate::transaction::{Commit, IsolationLevel, Transaction, TransactionOptions};
+use crate::transaction::{
+    Commit, CommitDescription, IsolationLevel, Transaction, TransactionOptions, json_text,
+};
 use crate::write::row_display;
 
 mod columns;
@@ -89,9 +90,9 @@ impl Table {
                     ..Altered::new("ADD CONSTRAINT", parameters, new)
                 }
             }
-            Alteration::DropColumns(paths) => {
-                columns::dropped(old, paths, || self.clustering_of(&snapshot))?
-            }
+            Alteration::DropColumns(paths) => columns::dropped(old, paths, || {
+                snapshot.domain_configuration(&self.source, CLUSTERING)
+            })?,
             Alteration::SetProperties(properties) => set_properties(old, &properties)?,
             Alteration::UnsetProperties(keys, if_exists) => {
                 unset_properties(old, &keys, if_exists)?
@@ -129,7 +130,7 @@ impl Table {
                 }
             }
         };
-        let description = described(altered.operation, altered.parameters);
+        let description = CommitDescription::new(altered.operation, altered.parameters);
         let mut transaction = Transaction::begin(&self.source, &snapshot, description, options)?;
         if let Some((violated, name, expression)) = altered.violated {
             transaction.read(None)?;
@@ -145,12 +146,6 @@ impl Table {
             transaction.set_system_domain(CLUSTERING, Some(configuration));
         }
         self.commit(transaction).map(|committed| committed.commit)
-    }
-
-    fn clustering_of(&self, snapshot: &Snapshot) -> Result<Option<String>> {
-        let mut domains = snapshot.domain_metadata(&self.source)?.into_iter();
-        let clustering = domains.find(|domain| domain.domain == CLUSTERING);
-        Ok(clustering.map(|domain| domain.configuration))
     }
 
     /// Checks that existing rows satisfy a new constraint.
@@ -215,21 +210,16 @@ impl Altered {
     }
 }
 
-/// Returns JSON as a string, as in some parameters of the reference.
-fn json_text(value: Value) -> Value {
-    json!(value.to_string())
-}
-
 fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Altered> {
     let new = definition::set_properties(old, properties)?;
-    let parameters = vec![("properties", json_text(json!(properties)))];
+    let parameters = vec![("properties", json_text(properties))];
     Ok(Altered::new("SET TBLPROPERTIES", parameters, new))
 }
 
 fn unset_properties(old: &Metadata, keys: &[String], if_exists: bool) -> Result<Altered> {
     let new = definition::unset_properties(old, keys, if_exists)?;
     let parameters = vec![
-        ("properties", json_text(json!(keys))),
+        ("properties", json_text(&keys)),
         ("ifExists", json!(if_exists.to_string())),
     ];
     Ok(Altered::new("UNSET TBLPROPERTIES", parameters, new))

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::cached_snapshot;
 use crate::storage::{in_background, interrupt};
-use crate::transaction::{Transaction, metric_strings};
+use crate::transaction::{Transaction, json_text, metric_strings};
 use crate::write::{InputConverter, Layout, Purpose, RowWriter, WrittenFiles, each_step};
 
 /// Rows of at most this many bytes are written while the newest version is loaded.
@@ -33,8 +33,9 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument and Unsupported: as [`InputConverter::new`] and [`InputConverter::convert`]; as [`Table::commit`].
-    /// Deletes the written files on any error.
+    /// As [`InputConverter::new`], [`InputConverter::convert`], [`each_step`] and [`RowWriter::write`]; Invalid
+    /// argument: `rows.schema_mode`; as [`Table::commit`].
+    /// Deletes the written files on any error after which the commit cannot exist.
     pub fn append(&self, rows: RowSource, options: RowsOptions) -> Result<RowsWritten> {
         let needs_no_snapshot = options.schema_mode == SchemaMode::Fixed
             && options.partition_columns.is_none()
@@ -109,8 +110,8 @@ impl Table {
     }
 
     fn begin_append(&self, snapshot: &Snapshot, options: &RowsOptions) -> Result<Transaction> {
-        let columns = json!(snapshot.metadata().partition_columns).to_string();
-        let parameters = [("mode", json!("Append")), ("partitionBy", json!(columns))];
+        let columns = json_text(&snapshot.metadata().partition_columns);
+        let parameters = [("mode", json!("Append")), ("partitionBy", columns)];
         self.begin(snapshot, "WRITE", parameters, options)
     }
 

@@ -1,7 +1,5 @@
 //! Commits, and the maintenance after each commit.
 
-use serde_json::{Map, Value};
-
 use super::{At, Table};
 use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::derived::checkpoint::{CheckpointLayout, has_checkpoint, write_checkpoint};
@@ -20,14 +18,14 @@ const SMALL_TABLE: u64 = 1_000;
 pub struct Committed {
     /// The commit.
     pub commit: Commit,
-    /// The error if the checkpoint or the checksum was not written, or expired commits were not
-    /// deleted.
+    /// The error if the commit was not published in its catalog, the checkpoint or the checksum was not
+    /// written, or expired log files were not deleted.
     pub afterwards: Option<Error>,
 }
 
 impl Table {
-    /// Commits a transaction; then writes the checkpoint that is due, and a checksum unless the table is
-    /// large. Deletes expired log files after such a checkpoint.
+    /// Commits a transaction; then writes the checkpoint that is due, and the checksum if it can be derived
+    /// from the previous one or the table is small. Deletes expired log files after such a checkpoint.
     ///
     /// # Errors
     ///
@@ -42,10 +40,10 @@ impl Table {
         Ok(Committed { commit, afterwards })
     }
 
-    /// Writes the checksum and the checkpoint of a version. Derives the checksum from that of the previous
-    /// version, which the transaction has `read` unless another writer won. Computes it in full if that is
-    /// impossible and the table is small, and for versions that get a checkpoint: everything is then read
-    /// anyway, and errors do not accumulate.
+    /// Publishes a version in its catalog, and writes its checksum and its checkpoint. Derives the checksum from
+    /// that of the previous version, which the transaction has `read` unless another writer won. Computes it in
+    /// full if that is impossible and the table is small, and for versions that get a checkpoint: everything is
+    /// then read anyway, and errors do not accumulate.
     fn maintain(&self, version: u64, commit: &Commit, read: Option<&Snapshot>) -> Result<()> {
         if commit.becomes_catalog_managed {
             self.source.hand_over(version)?;
@@ -118,19 +116,5 @@ impl Table {
                 options,
             )),
         }
-    }
-}
-
-pub(super) fn described<'a>(
-    operation: &str,
-    parameters: impl IntoIterator<Item = (&'a str, Value)>,
-) -> CommitDescription {
-    let parameters = parameters
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value));
-    CommitDescription {
-        operation: operation.to_owned(),
-        parameters: parameters.collect::<Map<_, _>>(),
-        ..CommitDescription::default()
     }
 }

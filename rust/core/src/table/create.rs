@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::commit::described;
 use super::{At, Table};
 use crate::definition::new_metadata;
 use crate::definition::replace::replaced_metadata;
@@ -13,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::spec::Metadata;
 use crate::spec::schema::StructType;
 use crate::storage::now;
-use crate::transaction::{Transaction, TransactionOptions};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions, json_text};
 
 /// The definition of a new table.
 #[derive(Clone, Debug, Default)]
@@ -33,23 +32,23 @@ pub struct TableDefinition {
 }
 
 impl TableDefinition {
-    /// Returns the metadata of such a table.
+    /// Returns the metadata of the new table.
     ///
     /// # Errors
     ///
     /// Invalid argument: the definition.
     pub fn metadata(self) -> Result<Metadata> {
-        self.described(new_metadata)
+        self.with_name_and_description(new_metadata)
     }
 
     /// Returns the metadata of a table that replaces another.
     fn replacing(self, old: &Metadata) -> Result<Metadata> {
-        self.described(|schema, partition_columns, properties, created_time| {
+        self.with_name_and_description(|schema, partition_columns, properties, created_time| {
             replaced_metadata(old, schema, partition_columns, properties, created_time)
         })
     }
 
-    fn described(
+    fn with_name_and_description(
         self,
         make: impl FnOnce(&StructType, Vec<String>, &BTreeMap<String, String>, i64) -> Result<Metadata>,
     ) -> Result<Metadata> {
@@ -135,7 +134,7 @@ impl Table {
         options: TransactionOptions,
     ) -> Result<Option<Transaction>> {
         let clustering_columns = new.clustering_columns.clone();
-        let description = described(&mode.operation(as_select), []);
+        let description = CommitDescription::new(&mode.operation(as_select), []);
         let exists = match mode {
             CreateMode::Replace => true,
             _ => self.exists()?,
@@ -171,16 +170,12 @@ impl Table {
 
 /// Returns the parameters of the commit, from the definition in the log.
 fn parameters(metadata: &Metadata, clustering_columns: &[String]) -> Map<String, Value> {
-    let text = |value: Value| value.to_string();
     let values = [
-        (
-            "partitionBy",
-            json!(text(json!(metadata.partition_columns))),
-        ),
-        ("clusterBy", json!(text(json!(clustering_columns)))),
+        ("partitionBy", json_text(&metadata.partition_columns)),
+        ("clusterBy", json_text(&clustering_columns)),
         ("description", json!(metadata.description)),
         ("isManaged", json!("false")),
-        ("properties", json!(text(json!(metadata.configuration)))),
+        ("properties", json_text(&metadata.configuration)),
     ];
     let values = values.map(|(key, value)| (key.to_owned(), value));
     values.into_iter().collect()

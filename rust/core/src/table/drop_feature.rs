@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::commit::described;
 use super::write::{RowsOptions, write_options};
 use super::{Alteration, At, Table};
 use crate::codec::deletion_vector::{VectorLocation, vector_location};
@@ -27,7 +26,8 @@ use crate::spec::features::{CATALOG_MANAGED, find_feature};
 use crate::spec::json::clipped;
 use crate::statements::{Changer, Rewrite};
 use crate::transaction::{
-    Commit, IsolationLevel, ROW_TRACKING, Transaction, TransactionOptions, metric_strings,
+    Commit, CommitDescription, IsolationLevel, ROW_TRACKING, Transaction, TransactionOptions,
+    metric_strings,
 };
 use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile};
@@ -45,8 +45,9 @@ impl Table {
     /// # Errors
     ///
     /// As [`crate::spec::actions::Protocol::without_feature`]. Invalid argument: `alter.feature_in_use`,
-    /// `alter.truncate_history` for `checkpointProtection`; Unsupported: `alter.drop_feature`; Conflict:
-    /// another writer changed the table meanwhile. Steps completed before an error need not be repeated.
+    /// `alter.truncate_history` for `checkpointProtection`, `transaction.column_name` for names that require
+    /// column mapping; Unsupported: `alter.drop_feature`; Conflict: another writer changed the table meanwhile.
+    /// Steps completed before an error need not be repeated.
     pub(super) fn drop_feature(&self, name: &str, options: &TransactionOptions) -> Result<Commit> {
         let snapshot = self.snapshot(At::Latest, None)?;
         snapshot.protocol().without_feature(name)?;
@@ -61,15 +62,23 @@ impl Table {
         self.remove_traces(name, options)?;
         if feature.is_some_and(|feature| feature.binds_readers()) {
             for _ in 0..BARRIERS {
-                let snapshot = self.snapshot(At::Latest, None)?;
-                let empty = described("EMPTY COMMIT", []);
-                let empty = Transaction::begin(&self.source, &snapshot, empty, options.clone())?;
-                let commit = self.commit(empty)?.commit;
-                self.checkpoint_of(&commit)?;
+                self.commit_barrier(&self.snapshot(At::Latest, None)?, options)?;
             }
         }
         let snapshot = self.snapshot(At::Latest, None)?;
         self.commit_drop(&snapshot, name, false, options)
+    }
+
+    /// Commits an empty version, and writes its checkpoint.
+    pub(super) fn commit_barrier(
+        &self,
+        snapshot: &Snapshot,
+        options: &TransactionOptions,
+    ) -> Result<()> {
+        let description = CommitDescription::new("EMPTY COMMIT", []);
+        let empty = Transaction::begin(&self.source, snapshot, description, options.clone())?;
+        let commit = self.commit(empty)?.commit;
+        self.checkpoint_of(&commit)
     }
 
     /// Commits the drop of the feature; its history is protected unless it is `truncated`.
@@ -92,7 +101,7 @@ impl Table {
             ("featureName", json!(name)),
             ("truncateHistory", json!(truncated)),
         ];
-        let description = described("DROP FEATURE", parameters);
+        let description = CommitDescription::new("DROP FEATURE", parameters);
         let mut transaction = Transaction::begin(&self.source, snapshot, description, options)?;
         transaction.read(None)?;
         if protect {
@@ -118,7 +127,7 @@ impl Table {
     }
 
     /// Writes a checkpoint of the commit, so that clients need not read earlier commits.
-    pub(super) fn checkpoint_of(&self, commit: &Commit) -> Result<()> {
+    fn checkpoint_of(&self, commit: &Commit) -> Result<()> {
         let Some(version) = commit.version else {
             return Ok(());
         };
@@ -332,7 +341,7 @@ impl Table {
                 change(file);
                 file.data_change = false;
             }
-            let description = described(operation, []);
+            let description = CommitDescription::new(operation, []);
             let mut transaction =
                 Transaction::begin(&self.source, &snapshot, description, options.clone())?;
             transaction.read_files(files.iter().map(|file| &file.path));

@@ -7,7 +7,6 @@
 //!
 //! Protocol: "Table Features", "Checkpoint Protection"; steps as in the reference implementation.
 
-use super::commit::described;
 use super::{At, Table};
 use crate::error::{Error, Result};
 use crate::log::history::render;
@@ -17,7 +16,7 @@ use crate::maintenance::traces::{PROTECTION, Traces};
 use crate::snapshot::Snapshot;
 use crate::spec::features::find_feature;
 use crate::storage::now;
-use crate::transaction::{Commit, Transaction, TransactionOptions};
+use crate::transaction::{Commit, CommitDescription, Transaction, TransactionOptions};
 
 impl Table {
     /// Drops a feature, and the history that needs it.
@@ -25,7 +24,7 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::drop_feature`]. Invalid argument: `alter.truncate_history` for a feature that leaves
-    /// nothing in the history; `alter.feature_in_history` while versions that need it are too young to be
+    /// nothing in the history; `alter.feature_in_history` while versions that need it are too recent to be
     /// deleted. Steps completed before an error need not be repeated.
     pub(super) fn drop_feature_and_history(
         &self,
@@ -70,10 +69,7 @@ impl Table {
         if traces.last.is_none_or(|last| snapshot.version() > last) {
             return self.checkpoint(snapshot, None).map(drop);
         }
-        let empty = described("EMPTY COMMIT", []);
-        let empty = Transaction::begin(&self.source, snapshot, empty, options.clone())?;
-        let commit = self.commit(empty)?.commit;
-        self.checkpoint_of(&commit)
+        self.commit_barrier(snapshot, options)
     }
 
     /// Removes previous types of columns in a separate commit: the feature can only be dropped once no
@@ -87,7 +83,7 @@ impl Table {
         if metadata == *snapshot.metadata() {
             return Ok(());
         }
-        let description = described("UPDATE SCHEMA", []);
+        let description = CommitDescription::new("UPDATE SCHEMA", []);
         let mut transaction =
             Transaction::begin(&self.source, &snapshot, description, options.clone())?;
         transaction.read(None)?;
@@ -112,11 +108,11 @@ fn in_history(name: &str, snapshot: &Snapshot, traces: &Traces, obstacles: &[Str
             duration(retention)
         ),
         _ if obstacles.is_empty() => {
-            "another writer changed the table meanwhile: call it again".to_owned()
+            "another writer changed the table meanwhile: call drop_feature again".to_owned()
         }
         _ => format!(
             "remove the obstacles to their deletion: {}. If a checkpoint is the obstacle, write one of \
-             a later version with checkpoint(), and call it again once that is old enough",
+             a later version with checkpoint(), and call drop_feature again once it is old enough",
             obstacles.join("; ")
         ),
     };

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::commit::described;
 use super::{At, Table};
 use crate::error::Result;
 use crate::maintenance::advice::{LogAdvice, advise};
@@ -42,6 +41,10 @@ impl Table {
         if options.dry_run {
             return Ok(report);
         }
+        if !log {
+            vacuum::delete(&self.source, &report)?;
+            return Ok(report);
+        }
         let mut parameters = vec![
             ("retentionCheckEnabled", json!(!options.force)),
             (
@@ -59,34 +62,31 @@ impl Table {
         let commit_start =
             || self.commit_description("VACUUM START", parameters.clone(), metrics.clone());
         // a full disk has space for this commit only after the vacuum
-        let start_is_missing = match if log { commit_start() } else { Ok(()) } {
+        let start_is_missing = match commit_start() {
             Err(error) if is_full(&error) => true,
             outcome => outcome.map(|()| false)?,
         };
         let deleted = vacuum::delete(&self.source, &report);
-        if log {
-            let (status, number, directories) = match &deleted {
-                Ok(directories) => ("COMPLETED", report.files.len(), *directories),
-                Err(_) => ("FAILED", 0, 0),
-            };
-            let metrics = metric_strings([
-                ("numDeletedFiles", number as u64),
-                ("numVacuumedDirectories", directories as u64),
-            ]);
-            let start = if start_is_missing {
-                commit_start()
-            } else {
-                Ok(())
-            };
-            let status = vec![("status", json!(status))];
-            let end = start.and_then(|()| self.commit_description("VACUUM END", status, metrics));
-            deleted?;
-            return match end {
-                Err(error) if !is_full(&error) => Err(error),
-                _ => Ok(report), // the files are deleted, even if the log cannot record it
-            };
+        let (status, number, directories) = match &deleted {
+            Ok(directories) => ("COMPLETED", report.files.len(), *directories),
+            Err(_) => ("FAILED", 0, 0),
+        };
+        let metrics = metric_strings([
+            ("numDeletedFiles", number as u64),
+            ("numVacuumedDirectories", directories as u64),
+        ]);
+        let start = if start_is_missing {
+            commit_start()
+        } else {
+            Ok(())
+        };
+        let status = vec![("status", json!(status))];
+        let end = start.and_then(|()| self.commit_description("VACUUM END", status, metrics));
+        deleted?;
+        match end {
+            Err(error) if !is_full(&error) => Err(error),
+            _ => Ok(report), // the files are deleted, even if the log cannot record it
         }
-        deleted.map(|_| report)
     }
 
     /// Returns the time before which removed files may be deleted by the table's own retention: milliseconds
@@ -122,7 +122,7 @@ impl Table {
     ) -> Result<()> {
         let description = CommitDescription {
             metrics,
-            ..described(operation, parameters)
+            ..CommitDescription::new(operation, parameters)
         };
         let newest = self.snapshot(At::Latest, None)?;
         let options = TransactionOptions::default();

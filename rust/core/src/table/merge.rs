@@ -18,7 +18,7 @@ use crate::statements::{
     Changer, Clause, Counts, InsertClause, KeyRange, Merge, MergeDefinition, SourceRows, Then,
     UnmatchedRows, When, new_columns_of, without_unused,
 };
-use crate::transaction::{Transaction, metric_strings};
+use crate::transaction::{Transaction, json_text, metric_strings};
 use crate::write::{InputConverter, Widening, WrittenFiles};
 
 /// The maximum number of bytes of a source in memory.
@@ -79,13 +79,13 @@ impl Table {
 }
 
 fn parameters(definition: &MergeDefinition) -> Vec<(&'static str, Value)> {
-    let mut parameters = vec![("predicate", json!(json!([definition.on]).to_string()))];
+    let mut parameters = vec![("predicate", json_text(&[&definition.on]))];
     for (name, when) in [
         ("matchedPredicates", When::Matched),
         ("notMatchedPredicates", When::NotMatched),
         ("notMatchedBySourcePredicates", When::NotMatchedBySource),
     ] {
-        parameters.push((name, json!(clauses_json(&definition.clauses, when))));
+        parameters.push((name, clauses_text(&definition.clauses, when)));
     }
     parameters
 }
@@ -179,7 +179,7 @@ fn metrics(
     ])
 }
 
-fn clauses_json(clauses: &[Clause], when: When) -> String {
+fn clauses_text(clauses: &[Clause], when: When) -> Value {
     let described = |clause: &Clause| {
         let action = match clause.then {
             Then::Update(_) => "update",
@@ -196,7 +196,7 @@ fn clauses_json(clauses: &[Clause], when: When) -> String {
         .filter(|clause| clause.when == when)
         .map(described)
         .collect();
-    json!(described_clauses).to_string()
+    json_text(&described_clauses)
 }
 
 /// Returns a condition on target rows that match a source row: a key within the source's range. `None` if

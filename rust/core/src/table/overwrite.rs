@@ -15,7 +15,7 @@ use crate::expr::Predicate;
 use crate::snapshot::Snapshot;
 use crate::spec::schema::StructType;
 use crate::statements::{Changer, Counts};
-use crate::transaction::{Transaction, metric_strings};
+use crate::transaction::{Transaction, json_text, metric_strings};
 use crate::write::{InputConverter, Partitions, WrittenFiles, each_step};
 
 /// The rows that are replaced.
@@ -35,7 +35,7 @@ impl Table {
     /// # Errors
     ///
     /// As [`Table::append`]; Invalid argument: `rows.where` for rows that do not satisfy the condition,
-    /// `rows.partitions` for a table without partitions.
+    /// `rows.partitions` for a table without partitions, `transaction.partition_columns`.
     pub fn overwrite(
         &self,
         rows: RowSource,
@@ -109,11 +109,8 @@ fn parameters(
     options: &RowsOptions,
 ) -> Vec<(&'static str, Value)> {
     let own = &snapshot.metadata().partition_columns;
-    let columns = json!(options.partition_columns.as_ref().unwrap_or(own)).to_string();
-    let mut parameters = vec![
-        ("mode", json!("Overwrite")),
-        ("partitionBy", json!(columns)),
-    ];
+    let columns = json_text(options.partition_columns.as_ref().unwrap_or(own));
+    let mut parameters = vec![("mode", json!("Overwrite")), ("partitionBy", columns)];
     match replaced {
         Replaced::All => {}
         Replaced::Where(condition) => parameters.push(("predicate", json!(condition.to_string()))),

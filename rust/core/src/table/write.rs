@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use arrow_array::RecordBatchReader;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::commit::{Committed, described};
+use super::commit::Committed;
 use super::{At, Table};
 use crate::definition::replace::overwritten_metadata;
 use crate::definition::widening::{TYPE_WIDENING, widen_column};
@@ -18,7 +18,7 @@ use crate::spec::Metadata;
 use crate::spec::schema::StructType;
 use crate::statements::Counts;
 use crate::transaction::{
-    CommitDescription, Transaction, TransactionOptions, check_metadata, metric_strings,
+    CommitDescription, Transaction, TransactionOptions, check_metadata, json_text, metric_strings,
 };
 use crate::write::{
     InputConverter, Widening, WriteOptions, WrittenFiles, merged, replaced_schema, widenings,
@@ -63,7 +63,7 @@ pub struct RowsWritten {
     pub version: Option<u64>,
     /// Metrics of the operation, named as in the reference implementation.
     pub metrics: BTreeMap<String, String>,
-    /// The error if the checkpoint or the checksum was not written.
+    /// The error of a step after the commit, as in [`Committed`]; or of the automatic compaction.
     pub afterwards: Option<Error>,
 }
 
@@ -88,7 +88,7 @@ impl Table {
     ) -> Result<Transaction> {
         let description = CommitDescription {
             user_metadata: options.user_metadata.clone(),
-            ..described(operation, parameters)
+            ..CommitDescription::new(operation, parameters)
         };
         let options = options.transaction.clone();
         Transaction::begin(&self.source, snapshot, description, options)
@@ -252,7 +252,7 @@ pub(super) fn overwrites_schema_only() -> Error {
 /// Returns the parameter of a commit for the condition of a statement.
 pub(super) fn predicate_parameter(condition: Option<&Predicate>) -> [(&'static str, Value); 1] {
     let sql = condition.map_or_else(|| "true".to_owned(), ToString::to_string);
-    [("predicate", json!(json!([sql]).to_string()))]
+    [("predicate", json_text(&[sql]))]
 }
 
 pub(super) fn write_options(options: &RowsOptions) -> WriteOptions {

@@ -57,8 +57,9 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the commit would break the table. Unsupported: `catalog.take_over`. Conflict: a winning
-    /// commit conflicts with this one, or `conflict.deadline` if other writers kept winning until the timeout.
+    /// Invalid argument: the commit would break the table. Unsupported: `catalog.take_over`, and
+    /// `protocol.writer_features` of a winning commit. Conflict: a winning commit conflicts with this one, or
+    /// `conflict.deadline` if other writers kept winning until the timeout.
     /// Storage: `commit.unknown` if the store did not confirm the commit, `rows.vacuumed`, and those of the
     /// store. Nothing is committed, except perhaps after `commit.unknown`.
     pub fn commit(mut self) -> Result<Commit> {
@@ -138,10 +139,9 @@ impl Transaction {
         };
         let mut mark = -1;
         if snapshot.protocol().is_supported("rowTracking") {
-            let domains = snapshot.domain_metadata(&self.source)?;
-            let row_tracking = domains.iter().find(|domain| domain.domain == ROW_TRACKING);
-            mark = row_tracking
-                .and_then(|domain| high_water_mark(&domain.configuration))
+            mark = snapshot
+                .domain_configuration(&self.source, ROW_TRACKING)?
+                .and_then(|configuration| high_water_mark(&configuration))
                 .unwrap_or(-1);
         }
         Ok(LatestState {

@@ -55,7 +55,8 @@ impl Transaction {
     /// # Errors
     ///
     /// Conflict: `conflict.protocol_changed`, `conflict.metadata_changed`, `conflict.domain_metadata`,
-    /// `conflict.transaction`, `conflict.append`, `conflict.delete_read`, `conflict.delete_delete`.
+    /// `conflict.transaction`, `conflict.append`, `conflict.delete_read`, `conflict.delete_delete`. Unsupported:
+    /// `protocol.writer_features` of the winning commit.
     pub(super) fn check_winner(
         &mut self,
         winner: &Winner,

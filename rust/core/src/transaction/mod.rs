@@ -11,7 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::codec::file_columns::FileColumns;
 use crate::error::{Error, Result};
@@ -86,6 +87,27 @@ pub struct CommitDescription {
     pub tags: BTreeMap<String, String>,
     /// The engine that commits.
     pub engine_info: Option<String>,
+}
+
+impl CommitDescription {
+    /// Creates the description of an operation with these parameters.
+    pub fn new<'a>(
+        operation: &str,
+        parameters: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Self {
+        let parameters = parameters.into_iter();
+        let parameters = parameters.map(|(name, value)| (name.to_owned(), value));
+        Self {
+            operation: operation.to_owned(),
+            parameters: parameters.collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns a value as JSON in a string, as the reference implementation writes some parameters.
+pub(crate) fn json_text(value: &impl Serialize) -> Value {
+    json!(json!(value).to_string())
 }
 
 /// Returns the metrics of a commit: numbers as text.

@@ -34,7 +34,8 @@ impl Transaction {
     ///
     /// Invalid argument: `transaction.nothing`, `transaction.append_only`, `transaction.file`,
     /// `transaction.partition_values`, `transaction.duplicate`, `transaction.deletion_vector`,
-    /// `transaction.domain`, and those of [`check_metadata`].
+    /// `transaction.domain`, `catalog.in_commit_timestamps`, and those of [`check_metadata`]. Unsupported:
+    /// `catalog.take_over`, `catalog.required`.
     pub(crate) fn check(&self) -> Result<()> {
         let (Some(protocol), Some(metadata)) = (self.new_protocol(), self.new_metadata()) else {
             let message = "the first version of a table needs metadata: use create_table";
@@ -77,7 +78,9 @@ impl Transaction {
                            delta.feature.domainMetadata to supported first";
             return Err(Error::invalid("transaction.domain", message));
         }
-        let names = partition_names(metadata, &schema, properties.column_mapping_mode)?;
+        let names =
+            schema.names_in_files(&metadata.partition_columns, properties.column_mapping_mode)?;
+        let names: BTreeSet<String> = names.into_iter().collect();
         let vectors = protocol.is_supported("deletionVectors");
         for file in &self.adds {
             self.check_path(&file.path)?;
@@ -176,23 +179,6 @@ pub(super) fn lack_row_ids(source: &Source, snapshot: &Snapshot) -> Result<bool>
         }
     }
     Ok(false)
-}
-
-/// Returns the partition columns by physical name.
-fn partition_names(
-    metadata: &Metadata,
-    schema: &StructType,
-    mode: ColumnMappingMode,
-) -> Result<BTreeSet<String>> {
-    let mut names = BTreeSet::new();
-    for column in &metadata.partition_columns {
-        let name = match schema.field(column) {
-            Some(field) => field.name_in_files(mode)?,
-            None => column,
-        };
-        names.insert(name.to_owned());
-    }
-    Ok(names)
 }
 
 fn check_values(path: &str, values: &StringMap, names: &BTreeSet<String>) -> Result<()> {

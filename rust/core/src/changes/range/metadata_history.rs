@@ -45,16 +45,8 @@ impl PartitionNames {
     /// Corrupt: a column without the name that its mapping needs.
     pub(in crate::changes) fn of(snapshot: &Snapshot) -> Result<Self> {
         let mode = snapshot.properties().column_mapping_mode;
-        Self::new(snapshot.metadata(), snapshot.schema(), mode)
-    }
-
-    fn new(metadata: &Metadata, schema: &StructType, mode: ColumnMappingMode) -> Result<Self> {
-        let name = |column: &String| match schema.field(column) {
-            Some(field) => field.name_in_files(mode).map(str::to_owned),
-            None => Ok(column.clone()),
-        };
-        let names = metadata.partition_columns.iter().map(name);
-        Ok(Self(names.collect::<Result<_>>()?))
+        let columns = &snapshot.metadata().partition_columns;
+        snapshot.schema().names_in_files(columns, mode).map(Self)
     }
 
     /// Returns `true` if an added file of the commit lacks a partition value.
@@ -152,7 +144,9 @@ impl MetadataHistory {
             }
             Ok(Self {
                 settings: settings_of(&properties, &metadata),
-                partitions: PartitionNames::new(&metadata, &schema, mode)?,
+                partitions: PartitionNames(
+                    schema.names_in_files(&metadata.partition_columns, mode)?,
+                ),
                 protocol,
                 metadata,
                 first: false,

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::definition::{adopted_metadata, first_actions};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::replay::Source;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::storage::{FileMeta, now, pool};
-use crate::transaction::{CommitDescription, Transaction, TransactionOptions};
+use crate::transaction::{CommitDescription, Transaction, TransactionOptions, json_text};
 use crate::write::AddFile;
 use crate::write::{encoded, footer_schema};
 
@@ -41,8 +41,8 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `convert.no_files`, and `convert.path` for what is no file or cannot be listed, whose
-    /// rows would be lost. Errors of the storage.
+    /// Invalid argument: `convert.no_files`, and `convert.path` for an entry that is not a file or cannot be
+    /// listed: its rows would be lost. Storage errors.
     pub fn files(&self, source: &Source) -> Result<Vec<FileMeta>> {
         let is_visible = |path: &str| self.is_visible(path);
         if let Some((path, reason)) = source.storage.find_unlisted(&is_visible)? {
@@ -106,7 +106,8 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the properties; Unsupported: a feature that this build cannot write.
+    /// Invalid argument: the properties, `alter.constraint`; Unsupported: a feature that this build cannot
+    /// write.
     pub fn definition(&self, files: MergedSchema) -> Result<(Metadata, Protocol)> {
         let names = self.partition_schema.fields().iter();
         let names = names.map(|field| field.name.clone()).collect();
@@ -143,19 +144,15 @@ impl Conversion {
         adds: Vec<AddFile>,
         options: TransactionOptions,
     ) -> Result<Transaction> {
-        let partitioned_by = json!(metadata.partition_columns).to_string();
         let parameters = [
             ("numFiles", json!(adds.len())),
-            ("partitionedBy", json!(partitioned_by)),
+            ("partitionedBy", json_text(&metadata.partition_columns)),
             ("collectStats", json!(self.statistics)),
             ("sourceFormat", json!("parquet")),
         ];
-        let parameters = parameters.map(|(name, value)| (name.to_owned(), value));
         let description = CommitDescription {
-            operation: "CONVERT".to_owned(),
-            parameters: parameters.into_iter().collect::<Map<_, _>>(),
             metrics: BTreeMap::from([("numConvertedFiles".to_owned(), adds.len().to_string())]),
-            ..CommitDescription::default()
+            ..CommitDescription::new("CONVERT", parameters)
         };
         let mut transaction = Transaction::for_new_table(source, description, options);
         transaction.read(None)?;

@@ -18,9 +18,9 @@ use crate::write::AddFile;
 use crate::write::actions::StringMap;
 use crate::write::random::new_id;
 
-/// Cubes of at least this size are not rewritten.
-const LARGE: u64 = 100 << 30;
-/// Maximum size of a new cube in bytes, unless a single file is larger.
+/// The size in bytes from which a cube is not rewritten.
+const LARGE_CUBE: u64 = 100 << 30;
+/// The maximum size of a new cube in bytes, unless a single file is larger.
 const MAX_CUBE: u64 = 150 << 30;
 
 /// The clustering provider of new files.
@@ -36,9 +36,8 @@ pub(super) fn clustering_of(
     if !snapshot.protocol().is_supported("clustering") {
         return Ok(None);
     }
-    let domains = snapshot.domain_metadata(source)?;
-    match domains.iter().find(|domain| domain.domain == CLUSTERING) {
-        Some(domain) => clustering_columns(snapshot.schema(), &domain.configuration).map(Some),
+    match snapshot.domain_configuration(source, CLUSTERING)? {
+        Some(configuration) => clustering_columns(snapshot.schema(), &configuration).map(Some),
         None => Ok(Some(Vec::new())),
     }
 }
@@ -63,7 +62,7 @@ impl Cubes {
             cubes.entry(tag(&file, CUBE_TAG)).or_default().push(file);
         }
         let bytes = |files: &[AddFile]| files.iter().map(size).sum::<u64>();
-        cubes.retain(|cube, files| cube.is_none() || bytes(files) < LARGE);
+        cubes.retain(|cube, files| cube.is_none() || bytes(files) < LARGE_CUBE);
         if cubes.len() == 1 && !cubes.contains_key(&None) {
             return Vec::new(); // the table is one cube already
         }

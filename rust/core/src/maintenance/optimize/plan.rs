@@ -21,16 +21,17 @@ use crate::snapshot::Snapshot;
 use crate::spec::Metadata;
 use crate::spec::column_path::column_path_text;
 use crate::spec::file_size::parse_file_size;
+use crate::transaction::json_text;
 use crate::write::AddFile;
 use crate::write::actions::StringMap;
 
-/// Default target file size.
+/// The default target file size in bytes.
 const TARGET: u64 = 1 << 30;
 
 /// The arguments of an optimize.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The partitions to optimize.
+    /// The partitions to optimize, as a condition on partition columns.
     pub condition: Option<Predicate>,
     /// Columns for ordering rows along a Z-order curve.
     pub z_order_by: Vec<String>,
@@ -68,9 +69,9 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `optimize.where` for a condition that uses other than partition columns;
-    /// `optimize.z_order`; `optimize.clustered` for arguments that a clustered table does not support;
-    /// `optimize.purge`; `argument.range`.
+    /// Invalid argument: the condition, `optimize.where` if it uses other than partition columns;
+    /// `optimize.z_order`, and `alter.column` for an unknown column; `optimize.clustered` for arguments that a
+    /// clustered table does not support; `optimize.purge`; `argument.range`. Corrupt: `optimize.clustering`.
     pub fn new(source: &Source, snapshot: &Snapshot, request: &Request) -> Result<Self> {
         let metadata = snapshot.metadata();
         let clustered = clustering_of(source, snapshot)?;
@@ -114,13 +115,13 @@ impl Plan {
         };
         let mut parameters = Map::new();
         let condition: Vec<String> = request.condition.iter().map(ToString::to_string).collect();
-        parameters.insert("predicate".to_owned(), json!(json!(condition).to_string()));
+        parameters.insert("predicate".to_owned(), json_text(&condition));
         if request.purge {
             parameters.insert("applyPurge".to_owned(), json!(true));
         } else {
-            let strings = |columns: &[String]| json!(json!(columns).to_string());
-            parameters.insert("zOrderBy".to_owned(), strings(&by_curve(Curve::ZOrder)));
-            parameters.insert("clusterBy".to_owned(), strings(&cluster_by));
+            let z_order_by = by_curve(Curve::ZOrder);
+            parameters.insert("zOrderBy".to_owned(), json_text(&z_order_by));
+            parameters.insert("clusterBy".to_owned(), json_text(&cluster_by));
             parameters.insert("auto".to_owned(), json!(request.partitions.is_some()));
             if !cluster_by.is_empty() {
                 parameters.insert("isFull".to_owned(), json!(false));
@@ -200,7 +201,7 @@ fn partition_filter(snapshot: &Snapshot, condition: &Predicate) -> Result<Arc<Fi
     Ok(Arc::new(snapshot.file_filter(bound)?))
 }
 
-/// The limits for packing files into bins.
+/// Selects live files and packs them into bins.
 struct Packing<'a> {
     source: &'a Source,
     snapshot: &'a Snapshot,

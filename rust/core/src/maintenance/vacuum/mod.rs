@@ -50,7 +50,7 @@ pub struct Vacuum {
     pub retention: i64,
     /// The files, relative to the table root.
     pub files: Vec<String>,
-    /// Total size in bytes, as far as known.
+    /// Total size in bytes.
     pub size_in_bytes: u64,
     /// Directories older than the cutoff, innermost first; recorded before files are deleted, which makes
     /// directories younger.
@@ -99,7 +99,8 @@ pub fn period(
 ///
 /// # Errors
 ///
-/// As [`period`]; Invalid argument: `vacuum.lite` when the log does not reach back far enough.
+/// As [`period`]; Invalid argument: `vacuum.lite` when the log does not reach back far enough; the errors of
+/// reading the log.
 pub fn plan(
     source: &Source,
     snapshot: &Snapshot,
@@ -203,18 +204,14 @@ impl VisibleNames {
     /// Corrupt: the schema.
     pub(crate) fn of(snapshot: &Snapshot) -> Result<Self> {
         let mode = snapshot.properties().column_mapping_mode;
-        let mut partitions = Vec::new();
-        for column in &snapshot.metadata().partition_columns {
-            partitions.push(format!("{column}="));
-            if let Some(field) = snapshot.schema().field(column) {
-                partitions.push(format!("{}=", field.name_in_files(mode)?));
-            }
-        }
+        let columns = &snapshot.metadata().partition_columns;
+        let physical = snapshot.schema().names_in_files(columns, mode)?;
+        let names = columns.iter().chain(&physical);
         let formats = snapshot
             .metadata()
             .property("delta.universalFormat.enabledFormats");
         Ok(Self {
-            partitions,
+            partitions: names.map(|name| format!("{name}=")).collect(),
             iceberg: formats.is_some_and(|formats| formats.contains("iceberg")),
         })
     }

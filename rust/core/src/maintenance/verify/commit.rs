@@ -1,4 +1,4 @@
-//! Checks one commit by itself and against the state before it.
+//! Checks one commit individually and against the state before it.
 //!
 //! Protocol: "Actions", "Add File and Remove File", "In-Commit Timestamps", "Protocol Evolution".
 
@@ -15,6 +15,8 @@ use crate::spec::properties::TableProperties;
 use crate::spec::schema::StructType;
 use crate::spec::{Metadata, Protocol};
 use crate::transaction::WholeCommit;
+
+const DUPLICATE: &str = "commit.duplicate_action";
 
 /// Checks a commit, then applies it. `timestamp` is the in-commit timestamp of the previous version.
 pub(super) fn apply(
@@ -53,7 +55,6 @@ pub(super) fn apply(
 
 /// Checks the actions that may occur only once in a commit.
 fn check_duplicates(commit: &WholeCommit, report: &mut impl FnMut(&'static str, String)) {
-    const CODE: &str = "commit.duplicate_action";
     let actions = &commit.actions;
     for (count, kind) in [
         (actions.protocols.len(), "protocol"),
@@ -62,7 +63,7 @@ fn check_duplicates(commit: &WholeCommit, report: &mut impl FnMut(&'static str, 
     ] {
         if count > 1 {
             let message = format!("the commit has {count} {kind} actions; only one is allowed");
-            report(CODE, message);
+            report(DUPLICATE, message);
         }
     }
     let mut applications: BTreeMap<&str, i64> = BTreeMap::new();
@@ -72,7 +73,7 @@ fn check_duplicates(commit: &WholeCommit, report: &mut impl FnMut(&'static str, 
             .is_some_and(|before| before != txn.version)
         {
             report(
-                CODE,
+                DUPLICATE,
                 format!("the application {:?} has two versions", txn.app_id),
             );
         }
@@ -80,12 +81,15 @@ fn check_duplicates(commit: &WholeCommit, report: &mut impl FnMut(&'static str, 
     let mut domains: HashSet<&str> = HashSet::new();
     for (_, domain) in &actions.domains {
         if !domains.insert(&domain.domain) {
-            report(CODE, format!("the domain {:?} occurs twice", domain.domain));
+            report(
+                DUPLICATE,
+                format!("the domain {:?} occurs twice", domain.domain),
+            );
         }
     }
 }
 
-/// Checks protocol and metadata, by themselves and against each other.
+/// Checks protocol and metadata, individually and against each other.
 fn check_definition(
     protocol: &Protocol,
     metadata: &Metadata,
@@ -166,12 +170,9 @@ fn check_files(
         return Ok(());
     };
     let (properties, _) = TableProperties::new(metadata, protocol)?;
-    let mut names = BTreeSet::new();
-    for column in &metadata.partition_columns {
-        let field = schema.field(column);
-        let name = field.map(|field| field.name_in_files(properties.column_mapping_mode));
-        names.insert(name.transpose()?.unwrap_or(column).to_owned());
-    }
+    let names =
+        schema.names_in_files(&metadata.partition_columns, properties.column_mapping_mode)?;
+    let names: BTreeSet<String> = names.into_iter().collect();
     for file in &commit.adds {
         let keys = || file.partition_values.keys();
         if !keys().eq(names.iter()) {
@@ -258,7 +259,6 @@ fn replay(
     location: Location<'_>,
     findings: &mut Findings,
 ) {
-    const DUPLICATE: &str = "commit.duplicate_action";
     let keys = &source.keys;
     let mut removed: HashMap<FileActionKey, FileActionKey> = HashMap::new();
     for file in &commit.removes {

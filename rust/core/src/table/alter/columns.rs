@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Altered, json_text};
+use super::Altered;
 use crate::definition::clustering::refuse_if_clustered_by;
 use crate::definition::column_changes::{ColumnChange, change_column};
 use crate::definition::columns::{
@@ -15,6 +15,7 @@ use crate::spec::column_path::is_within;
 use crate::spec::json::clipped;
 use crate::spec::schema::{DataType, StructField};
 use crate::spec::{Metadata, Protocol};
+use crate::transaction::json_text;
 
 pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Altered> {
     for column in &mut columns {
@@ -39,7 +40,7 @@ pub(super) fn added(old: &Metadata, mut columns: Vec<NewColumn>) -> Result<Alter
         }
         descriptions.push(described);
     }
-    let parameters = vec![("columns", json_text(json!(descriptions)))];
+    let parameters = vec![("columns", json_text(&descriptions))];
     Ok(Altered::new("ADD COLUMNS", parameters, new))
 }
 
@@ -71,7 +72,7 @@ pub(super) fn dropped(
         }
     }
     let names: Vec<_> = paths.iter().map(|path| path_text(path)).collect();
-    let parameters = vec![("columns", json_text(json!(names)))];
+    let parameters = vec![("columns", json_text(&names))];
     Ok(Altered::new("DROP COLUMNS", parameters, new))
 }
 
@@ -106,7 +107,7 @@ pub(super) fn changed(
     }
     let (operation, parameters) = match descriptions.as_mut_slice() {
         [(column, position)] => {
-            let mut parameters = vec![("column", json_text(json!(column)))];
+            let mut parameters = vec![("column", json_text(column))];
             parameters.extend(position.take().map(|position| ("position", position)));
             ("CHANGE COLUMN", parameters)
         }
@@ -115,8 +116,8 @@ pub(super) fn changed(
                 column.extend(position.map(|position| ("position".to_owned(), position)));
                 column
             });
-            let columns = json!(columns.collect::<Vec<_>>());
-            ("CHANGE COLUMNS", vec![("columns", json_text(columns))])
+            let columns = json_text(&columns.collect::<Vec<_>>());
+            ("CHANGE COLUMNS", vec![("columns", columns)])
         }
     };
     Ok(Altered::new(operation, parameters, new))
