@@ -83,7 +83,7 @@ impl Changes {
     /// # Errors
     ///
     /// The errors of the range (`changes.range`, `changes.start`, `version.timestamp`,
-    /// `version.not_found`), of the columns and of the filter.
+    /// `version.not_found`), of the columns, of the filter and of the key.
     pub fn new(
         source: &Source,
         start: Edge,

@@ -59,6 +59,14 @@ impl Task {
             Item::Compare { .. } => Self::Compare(Arc::new(item), Share::ALL),
         }
     }
+
+    /// Appends this task, or its pieces to those of the last task.
+    pub(super) fn append(self, tasks: &mut Vec<Self>) {
+        match (tasks.last_mut(), self) {
+            (Some(Self::Pieces(before)), Self::Pieces(more)) => before.extend(more),
+            (_, task) => tasks.push(task),
+        }
+    }
 }
 
 /// The options by which rows are identified.

@@ -70,12 +70,12 @@ impl Entries {
         for entry in self.0 {
             match entry.rows {
                 EntryRows::Part => {}
-                EntryRows::Rows(piece) => add(&mut tasks, Task::Pieces(vec![*piece])),
+                EntryRows::Rows(piece) => Task::Pieces(vec![*piece]).append(&mut tasks),
                 EntryRows::Commit(commit) if net.is_some() => commits.push(*commit),
                 EntryRows::Commit(commit) => {
                     let (commit, settings) = *commit;
                     let derived = derive(&commit, settings, &source.keys, has_key)?;
-                    add(&mut tasks, Task::of(derived.work));
+                    Task::of(derived.work).append(&mut tasks);
                 }
             }
         }
@@ -84,13 +84,6 @@ impl Entries {
             tasks.push(Task::Net(Arc::new(plan), Share::ALL));
         }
         Ok((tasks, bytes))
-    }
-}
-
-fn add(tasks: &mut Vec<Task>, task: Task) {
-    match (tasks.last_mut(), task) {
-        (Some(Task::Pieces(before)), Task::Pieces(more)) => before.extend(more),
-        (_, task) => tasks.push(task),
     }
 }
 

@@ -110,8 +110,8 @@ impl Follow {
     /// # Errors
     ///
     /// Invalid argument: `follow.offset` for an offset of another table or of a version that does not
-    /// exist yet, `follow.limit`, and those of columns and filter. Version not found: `changes.start`,
-    /// `version.timestamp`.
+    /// exist yet, `follow.limit`, and those of columns, filter and key. Version not found: `changes.start`,
+    /// `version.timestamp`. Errors of the log.
     pub fn new(source: &Source, strict: bool, options: FollowOptions) -> Result<Self> {
         if options.max_files == Some(0) || options.max_bytes == Some(0) {
             let message =
@@ -202,8 +202,10 @@ impl Follow {
     ///
     /// Unsupported: `follow.changes` and `follow.deletes` for commits that the options do not
     /// tolerate, `changes.feed_disabled`, features that this build lacks. Invalid argument:
-    /// `follow.schema` when the table's columns changed, `follow.offset` when the table was replaced.
-    /// All name the version. Errors of the log.
+    /// `follow.schema` and `changes.schema` when the table's columns changed, `follow.offset` when the
+    /// table was replaced. Version not found: `version.range` for a commit that is no longer in the log.
+    /// All of these name the version. Invalid argument: `changes.identity` for net changes. Errors of the
+    /// log.
     pub fn next_batch(&mut self) -> Result<Option<MicroBatch>> {
         let before = self.offset.clone();
         let batch = self.fill_batch();

@@ -57,7 +57,7 @@ impl Share {
 }
 
 /// The way in which rows are identified.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(in crate::changes) struct RowIdentity {
     pub way: MatchBy,
     /// Logical names of the key columns.

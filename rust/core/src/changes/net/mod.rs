@@ -197,7 +197,7 @@ pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -
             Item::Pieces(more) => run.extend(more.iter().cloned()),
             Item::Compare { removed, new, .. } => {
                 let before = std::mem::take(&mut run);
-                if !reader.follow(before)? || !reader.compare(removed, new, *stamp)? {
+                if !reader.read(before)? || !reader.compare(removed, new, *stamp)? {
                     return Ok(Compared::TooMany);
                 }
             }
@@ -207,7 +207,7 @@ pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -
             return Ok(Compared::TooMany);
         }
     }
-    if !reader.follow(run)? {
+    if !reader.read(run)? {
         return Ok(Compared::TooMany);
     }
     let OutcomeReader {
@@ -250,7 +250,7 @@ impl OutcomeReader<'_> {
     }
 
     /// Reads the rows of pieces that need no comparison; returns `false` if there are too many.
-    fn follow(&mut self, run: Vec<Piece>) -> Result<bool> {
+    fn read(&mut self, run: Vec<Piece>) -> Result<bool> {
         let base = u32::try_from(self.pieces.len()).unwrap_or(NONE);
         self.pieces.extend(run.iter().cloned());
         let (outcomes, stamps) = (&mut self.outcomes, &self.stamps);

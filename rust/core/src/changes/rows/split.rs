@@ -73,7 +73,7 @@ impl Changes {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `split.size` when the size is 0.
+    /// Invalid argument: `split.size` when the size is 0, `changes.identity`; errors of the log.
     pub fn splits(&self, target_size: u64) -> Result<Vec<Split>> {
         check_size(target_size)?;
         if let Some(shuffle) = self.shuffle()? {
@@ -202,10 +202,7 @@ impl Split {
             let bytes = bytes.fold(0, u64::saturating_add);
             let mut tasks: Vec<Task> = Vec::new();
             for (task, _) in steps {
-                match (tasks.last_mut(), task) {
-                    (Some(Task::Pieces(before)), Task::Pieces(more)) => before.extend(more),
-                    (_, task) => tasks.push(task),
-                }
+                task.append(&mut tasks);
             }
             Self {
                 tasks,

@@ -209,7 +209,7 @@ impl ReadPairs {
         let begin = self.cached.len();
         let mut whole = true;
         let mut remaining = request.count();
-        let mut rows = Runs::of(&request.rows);
+        let mut rows = RequestedRows::of(&request.rows);
         while remaining > 0 {
             let count = match batches.next().ok_or_else(missing_columns)?? {
                 ReadRows::Cached(batch) => {
@@ -233,7 +233,7 @@ impl ReadPairs {
         Ok(())
     }
 
-    fn add_hashes(&mut self, hashes: &[u128], rows: &mut Runs<'_>) -> Result<()> {
+    fn add_hashes(&mut self, hashes: &[u128], rows: &mut RequestedRows<'_>) -> Result<()> {
         let hash_xors = self
             .hash_xors
             .get_or_insert_with(|| vec![0; self.locations.len()]);
@@ -258,7 +258,7 @@ impl ReadPairs {
         &mut self,
         request: &PieceRequest,
         batch: RecordBatch,
-        rows: &mut Runs<'_>,
+        rows: &mut RequestedRows<'_>,
     ) -> Result<()> {
         let batch_index = u32::try_from(self.cached.len()).map_err(|_| missing_columns())?;
         let positions = long(batch.columns().last())?.values().clone();
@@ -408,19 +408,19 @@ impl CachedRows {
 }
 
 /// Iterates over requested rows, a limited number at a time.
-struct Runs<'a> {
+struct RequestedRows<'a> {
     rest: std::slice::Iter<'a, RequestedRun>,
     current: Option<RequestedRun>,
 }
 
-impl<'a> Runs<'a> {
+impl<'a> RequestedRows<'a> {
     fn of(requested: &'a [RequestedRun]) -> Self {
         let mut rest = requested.iter();
         let current = rest.next().copied();
         Self { rest, current }
     }
 
-    /// Returns at most `max_rows` consecutive rows: the purpose, the first row, and the number of rows.
+    /// Returns at most `max_rows` consecutive rows: their kind, the first row, and the number of rows.
     fn next(&mut self, max_rows: usize) -> Option<(RequestKind, u64, usize)> {
         let current = self.current.as_mut().filter(|_| max_rows > 0)?;
         let count = max_rows.min(current.rows as usize);
