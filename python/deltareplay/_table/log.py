@@ -75,8 +75,8 @@ class LogCleanup:
 
     Attributes:
         dry_run: Whether nothing was deleted.
-        cutoff: The time, a midnight in UTC, from which on versions stay readable.
-        earliest_version: The oldest version that can be read afterwards; None if nothing is
+        cutoff: A midnight in UTC. Versions that were current at or after it stay readable.
+        earliest_version: The oldest version that can be read afterwards; None if nothing can be
             deleted.
         files: The files, relative to the table root, in the order of deletion.
         size_in_bytes: Their total size.

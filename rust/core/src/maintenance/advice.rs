@@ -168,10 +168,10 @@ impl Storage for Overlay {
         let mut files = self.base.list(directory, from)?;
         let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         for (path, bytes) in written.iter() {
-            let inside = path
+            let is_inside = path
                 .rsplit_once('/')
                 .is_some_and(|(above, name)| above == directory && name >= from);
-            if inside {
+            if is_inside {
                 files.retain(|file| file.path != *path);
                 files.push(meta(path, bytes));
             }

@@ -2,7 +2,8 @@
 //!
 //! The newest version before the period must stay, since it was current when the period began; so must the
 //! newest checkpoint at or before it, that checkpoint's own commit, and everything after it. Only files
-//! before such a checkpoint are deleted, and the checkpoint is first read in full.
+//! before such a checkpoint, leftovers of interrupted writers and unreferenced sidecars are deleted, and the
+//! checkpoint is first read in full.
 //!
 //! Protocol: "Metadata Cleanup", "Checkpoint Protection".
 
@@ -18,15 +19,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::log::CheckpointInstance;
 use crate::log::LogListing;
 use crate::log::catalog::Permission;
-use crate::log::path::{self, LOG_DIRECTORY, LogFileKind, SIDECAR_DIRECTORY};
+use crate::log::path::{self, LOG_DIRECTORY, LogFileKind, SIDECAR_DIRECTORY, STAGED_DIRECTORY};
 use crate::log::segment::file_timestamps;
 use crate::replay::{Checkpoint, Source};
 use crate::snapshot::Snapshot;
 use crate::snapshot::load::load;
 use crate::spec::interval::MILLIS_PER_DAY;
 use crate::storage::{FileMeta, now};
-
-const STAGED_DIRECTORY: &str = "_delta_log/_staged_commits";
 
 /// The files that log cleanup deletes, or would delete.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -36,7 +35,7 @@ pub struct LogCleanup {
     /// Versions current at or after this instant stay: milliseconds since the epoch. With the table's
     /// retention it is a midnight in UTC.
     pub cutoff: i64,
-    /// The oldest version that remains readable, if any file is deleted.
+    /// The oldest version that remains readable; `None` if no file can be deleted.
     pub earliest_version: Option<u64>,
     /// The files, in the order of their deletion.
     pub files: Vec<String>,
@@ -57,7 +56,8 @@ impl LogCleanup {
 ///
 /// # Errors
 ///
-/// Unsupported: a feature that this build cannot write. Storage errors and the errors of reading the log.
+/// Unsupported: a feature that this build cannot write; `catalog.maintenance`. Storage errors and the errors
+/// of reading the log.
 pub fn cleanup_log(
     source: &Source,
     snapshot: &Snapshot,
@@ -205,8 +205,8 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
     Ok(report)
 }
 
-/// Returns the files of a log directory; none if the directory is a link, since its target may belong to
-/// somebody else.
+/// Returns the files of a log directory; none if the directory is a link, since its target may not belong to
+/// the table.
 fn own_files(source: &Source, directory: &str) -> Result<Vec<FileMeta>> {
     if source.storage.is_link(directory) {
         return Ok(Vec::new());

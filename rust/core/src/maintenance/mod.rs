@@ -1,7 +1,8 @@
-//! Maintenance of tables: log cleanup, vacuum, restore, advice, verification.
+//! Maintenance of tables: log cleanup, vacuum, restore, optimize, clone, conversion, manifests, advice,
+//! verification.
 //!
-//! Each takes a snapshot and a listing and returns a report. Operations that delete first report what they
-//! would delete; files are deleted oldest first, so that an interrupted run leaves a readable table.
+//! Operations that delete files can report them without deleting any. Log files are deleted oldest first, so
+//! that an interrupted run leaves a readable table.
 
 use crate::error::{Error, Result};
 use crate::log::path::LOG_DIRECTORY;
@@ -63,7 +64,7 @@ pub(crate) const MINUTE: i64 = 60 * 1000;
 /// Clocks at most this many milliseconds apart count as equal: file timestamps may be coarse.
 const CLOCK_TOLERANCE: i64 = MINUTE;
 
-/// Files deleted per call.
+/// The maximum number of files that are deleted in one call of the storage.
 const DELETE_BATCH: usize = 500;
 
 /// Deletes files in this order and stops at the first that cannot be deleted.

@@ -1,4 +1,5 @@
-//! Traces: log files that still need a table feature which is to be dropped, including from the history.
+//! Traces of a table feature: the log files that need it. The feature can be dropped with its history once
+//! there are none.
 //!
 //! A commit has traces in its metadata and its files, a checkpoint in its metadata and its kind. From the
 //! barrier on, the first checkpoint after all traces, no log file needs the feature.

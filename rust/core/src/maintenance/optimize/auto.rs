@@ -15,9 +15,9 @@ use crate::spec::Metadata;
 use crate::write::AddFile;
 use crate::write::actions::StringMap;
 
-/// Target size of compacted files.
+/// The target size of compacted files in bytes.
 const TARGET: u64 = 128 << 20;
-/// Only smaller files are counted and compacted.
+/// The size in bytes below which files are counted and compacted.
 const SMALL: u64 = TARGET / 2;
 /// A partition is compacted if it has at least this many small files.
 const MIN_FILES: usize = 50;

@@ -15,10 +15,10 @@ use crate::storage::pool::{ordered, threads};
 use crate::write::actions::StringMap;
 use crate::write::{AddFile, table_layout};
 
-/// Files with a larger share of deleted rows are rewritten, whatever their size.
+/// The share of deleted rows above which a file is rewritten, whatever its size.
 const MAX_DELETED: f64 = 0.05;
 
-/// Footers read per unit of work.
+/// The number of footers that are read per unit of work.
 const FOOTERS: usize = 32;
 
 /// Returns the live files that satisfy `keep`, in log order.

@@ -22,12 +22,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::curve::{hilbert, z_order};
 use crate::error::{Error, Result};
 
-/// Random low-order bits of a position.
+/// The number of random low-order bits of a position.
 const RANDOM_BITS: u32 = 16;
 /// The maximum number of bits of all coordinates of a cell together, and of a single coordinate.
 const POSITION_BITS: u32 = 48;
 const COORDINATE_BITS: u32 = 10;
-/// Sampled values for the ranks of a single column.
+/// The maximum number of sampled values for the ranks of a single column.
 const SAMPLED_VALUES: usize = 1 << 15;
 
 /// The curve that maps a cell to one number.

@@ -20,16 +20,16 @@ use crate::spec::arrow::plain_bytes;
 use crate::storage::pool::{ordered, threads};
 use crate::write::table_layout;
 
-/// Rows of a sample; more if the order has more parts.
+/// The number of rows of a sample, and the minimum per part of the order.
 const ROWS: u64 = 128 << 10;
 const ROWS_OF_PART: u64 = 64;
-/// Maximum bytes of a sample, which limits the number of rows with long text.
+/// The maximum size of a sample in bytes, which limits the number of rows with long text.
 const BYTES: u64 = 64 << 20;
-/// Maximum number of files, and of row groups in total, that are read.
+/// The maximum number of files, and of row groups in total, that are read.
 const MAX_FILES: usize = 256;
-/// Bytes of data files per part of an order.
+/// The size of the data files per part of an order, in bytes.
 const PART: u64 = 32 << 20;
-/// Maximum number of parts per file.
+/// The maximum number of parts per file.
 const MAX_PARTS: u64 = 256;
 
 /// Samples the order of the rows of a bin; `None` if the plan does not order rows.
@@ -49,13 +49,13 @@ pub fn sample_order(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sa
             .saturating_mul(ROWS_OF_PART),
     );
     let sample = rows(source, plan, bin, columns, num_rows)?;
-    let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let to_usize = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let order = SampledOrder::new(
         columns.clone(),
         *curve,
         &sample,
-        number(files),
-        number(parts_of_file),
+        to_usize(files),
+        to_usize(parts_of_file),
     );
     order.map(Some)
 }

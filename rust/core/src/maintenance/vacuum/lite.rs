@@ -22,7 +22,7 @@ use crate::snapshot::Snapshot;
 use crate::storage::{FileMeta, Storage, pool};
 
 const INFO: &str = "_delta_log/_last_vacuum_info";
-/// Maximum size of the file, which holds one number.
+/// The maximum size of this file in bytes; it contains one number.
 const MAX_INFO_BYTES: u64 = 1 << 20;
 const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 
@@ -153,8 +153,8 @@ fn collect_expired(
         .flatten()
         .map(|time| time.unwrap_or(0))
         .collect();
-    let old = |row: usize| times.get(row).is_some_and(|time| *time < cutoff);
-    collect(source, removes, old, true, candidates)
+    let is_old = |row: usize| times.get(row).is_some_and(|time| *time < cutoff);
+    collect(source, removes, is_old, true, candidates)
 }
 
 /// Collects the paths of the selected actions, with those of their deletion vectors on request.

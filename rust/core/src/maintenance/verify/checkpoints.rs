@@ -8,7 +8,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{Array, RecordBatch};
 
 use super::findings::{Findings, Severity};
-use super::state::{LiveFile, State, expiring, same_metadata};
+use super::state::{LiveFile, State, same_metadata, transactions_expire};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
@@ -217,13 +217,15 @@ pub(super) fn compare(
     if checkpoint.log.domains != state.log.domains {
         report("the domains are not those of the commits".to_owned());
     }
-    let expiring = expiring(state);
     let known = checkpoint
         .log
         .transactions
         .iter()
         .all(|(app, txn)| state.log.transactions.get(app) == Some(txn));
-    if !known || (checkpoint.log.transactions.len() != state.log.transactions.len() && !expiring) {
+    if !known
+        || (checkpoint.log.transactions.len() != state.log.transactions.len()
+            && !transactions_expire(state))
+    {
         report("the transactions are not those of the commits".to_owned());
     }
 }

@@ -111,7 +111,7 @@ fn check_existence(
                 continue;
             }
         };
-        link(source, &resolved, findings);
+        report_link(source, &resolved, findings);
         let listed = stored.get(resolved.as_ref()).map(|(size, _)| *size);
         // a listing does not return files outside of the table, or behind a link
         let actual_size = match listed {
@@ -144,7 +144,7 @@ fn check_existence(
 }
 
 /// Reports a file outside of the table, which a copy of the table would lack.
-pub(super) fn link(source: &Source, path: &str, findings: &mut Findings) {
+pub(super) fn report_link(source: &Source, path: &str, findings: &mut Findings) {
     if path.starts_with('/') {
         return; // below a root that the caller allowed
     }

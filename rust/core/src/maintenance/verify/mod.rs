@@ -1,6 +1,6 @@
 //! Verification: checks the log and data files against the protocol, and against each other.
 //!
-//! The commits are replayed forwards, once. Each is checked by itself; the resulting state is compared with
+//! The commits are replayed forwards, once. Each is checked individually; the resulting state is compared with
 //! every checksum, checkpoint and compacted file, and finally with the data files that exist. Nothing is
 //! changed, and a fault does not end the remaining checks.
 
@@ -39,7 +39,7 @@ pub struct Verification {
     pub num_checkpoints: u64,
     /// Checksums that were compared.
     pub num_checksums: u64,
-    /// LiveFile files of the newest version, if it can be opened.
+    /// Live files of the newest version, if it can be opened.
     pub num_files: Option<u64>,
     /// The findings, worst first.
     pub findings: Vec<Finding>,
@@ -62,12 +62,13 @@ pub fn verify_split(source: &Source, version: u64, split: &Split) -> Result<Part
 ///
 /// # Errors
 ///
-/// `table.not_found`; a storage error if the log cannot be listed.
+/// `table.not_found`; a storage error if the log cannot be listed; Interrupted. Faults are findings, not
+/// errors.
 pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verification> {
     let storage = &source.storage;
     let sidecars = in_background(storage, |storage| storage.list(SIDECAR_DIRECTORY, ""));
     let files = LogListing::files(&*source.storage, 0)?;
-    let links: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let log_paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
     let listing = LogListing::of(files, 0);
     let mut findings = Findings::default();
     let Some(newest) = listing.latest() else {
@@ -82,8 +83,8 @@ pub fn verify(source: &Source, data_files: bool, rows: bool) -> Result<Verificat
     for warning in &listing.warnings {
         findings.warning(warning);
     }
-    for path in &links {
-        files::link(source, path, &mut findings);
+    for path in &log_paths {
+        files::report_link(source, path, &mut findings);
     }
     let mut history = History::new(source, &listing);
     history.replay(&mut findings)?;
