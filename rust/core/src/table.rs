@@ -128,6 +128,12 @@ impl Table {
     }
 
     /// Returns a version of the table; `strict` overrides the table's own setting.
+    ///
+    /// # Errors
+    ///
+    /// Table not found: `table.not_found`; Version not found: `version.not_found`, `version.timestamp`;
+    /// Unsupported with all missing features; Corrupt with the file if the version cannot be reconstructed; any
+    /// warning if `strict`.
     pub fn snapshot(&self, at: At, strict: Option<bool>) -> Result<Snapshot> {
         self.load(at, strict, false)
     }

@@ -67,7 +67,7 @@ pub struct NewColumn {
 /// # Errors
 ///
 /// Invalid argument: `alter.column` for a column that is not nullable or exists already, for a parent that is
-/// no struct, and for a position after a column that does not exist.
+/// not a struct, and for a position after a column that does not exist.
 pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
     let before = StructType::parse(&old.schema_string)?;
     let mut schema = before.clone();
@@ -138,8 +138,8 @@ pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<
 ///
 /// # Errors
 ///
-/// As [`rename_column`]; `alter.column` for a partition column, for the last field of a struct, and for a
-/// column that another column references.
+/// As [`rename_column`]; `alter.column` for a partition column, for the last field of a struct, and for the
+/// last column that is stored in files.
 pub fn drop_columns(old: &Metadata, paths: &[Vec<String>]) -> Result<Metadata> {
     for path in paths {
         mapped_column(old, path)?;

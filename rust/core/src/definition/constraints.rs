@@ -49,8 +49,8 @@ pub fn add_constraint(
 ///
 /// # Errors
 ///
-/// Invalid argument: an expression that does not parse, references a column that does not exist, or is
-/// not a condition.
+/// Invalid argument: `alter.constraint` for an expression that does not parse, references a column that does
+/// not exist, or is not a condition.
 pub(super) fn check_constraints(
     schema: &StructType,
     properties: &BTreeMap<String, String>,

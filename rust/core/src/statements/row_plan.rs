@@ -63,7 +63,7 @@ pub struct Counts {
     pub deleted: u64,
     /// True if the number is incomplete: files were removed unread whose statistics lack it.
     pub deleted_unknown: bool,
-    /// UpdatePlanner rows.
+    /// Updated rows.
     pub updated: u64,
     /// Unchanged rows that were copied to another file.
     pub copied: u64,

@@ -14,8 +14,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `checkpoint.layout`; Unsupported: a feature that this build cannot write;
-    /// Storage.
+    /// Invalid argument: `checkpoint.layout`; Unsupported: a feature that this build cannot write; the errors
+    /// of reading the log; Storage.
     pub fn checkpoint(
         &self,
         snapshot: &Snapshot,
@@ -31,8 +31,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `checkpoint.layout`; Unsupported: a feature that this build cannot write; what
-    /// is wrong with the log.
+    /// Invalid argument: `checkpoint.layout`; Unsupported: a feature that this build cannot write; the errors
+    /// of reading the log.
     pub fn plan_checkpoint(&self, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
         snapshot.protocol().check_writable()?;
         self.source.publish(snapshot.version())?;
@@ -56,7 +56,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Unsupported: a feature that this build cannot write; Storage.
+    /// Unsupported: a feature that this build cannot write; the errors of reading the log; Storage.
     pub fn write_checksum(&self, snapshot: &Snapshot) -> Result<bool> {
         snapshot.protocol().check_writable()?;
         write_checksum(&self.source, snapshot, None)

@@ -13,8 +13,9 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `convert.no_files`, `convert.path`, `convert.partition`, `convert.schema`, a property;
-    /// Corrupt: `data.footer` for a file that is not Parquet; Unsupported: a feature that this build cannot write.
+    /// Invalid argument: `convert.no_files`, `convert.path`, `convert.partition`, `convert.schema`,
+    /// `schema.arrow_type`, `transaction.column_name`, a property; Corrupt: `data.footer` for a file that is not
+    /// Parquet; Unsupported: a feature that this build cannot write.
     pub fn convert(
         &self,
         conversion: &Conversion,
@@ -63,7 +64,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`crate::transaction::Transaction::commit`].
+    /// As [`crate::transaction::Transaction::commit`], except for conflicts.
     pub fn commit_conversion(
         &self,
         conversion: &Conversion,

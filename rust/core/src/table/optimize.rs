@@ -17,10 +17,10 @@ use crate::transaction::TransactionOptions;
 use crate::write::random::{new_id, now_after};
 use crate::write::{AddFile, RemoveFile, WrittenFiles};
 
-/// The maximum total size of files that are written at the same time, in bytes.
-const AT_ONCE: u64 = 2 << 30;
-/// The size of data files that are spilled together, in bytes.
-const PIECE: u64 = 32 << 20;
+/// The maximum total size of files that are written at the same time.
+const PARALLEL_BYTES: u64 = 2 << 30;
+/// The total size of the data files that are spilled together.
+const PIECE_BYTES: u64 = 32 << 20;
 
 impl Table {
     /// Compacts small files of the newest version, or orders their rows.
@@ -92,7 +92,7 @@ impl Table {
         };
         let scratch = Scratch::new()?;
         let order = Arc::new(order);
-        let pieces = plan.splits(bin, PIECE);
+        let pieces = plan.splits(bin, PIECE_BYTES);
         let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));
         let order_of_pieces = Arc::clone(&order);
         let spilled = ordered(pieces, threads(), move |piece| {
@@ -175,7 +175,7 @@ impl Table {
 
 /// Returns the number of files of this size to write at the same time.
 fn max_parallel_files(bytes: Option<u64>) -> usize {
-    let fitting = AT_ONCE / bytes.unwrap_or(1).max(1);
+    let fitting = PARALLEL_BYTES / bytes.unwrap_or(1).max(1);
     usize::try_from(fitting)
         .unwrap_or(usize::MAX)
         .clamp(1, threads())

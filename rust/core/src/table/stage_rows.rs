@@ -31,8 +31,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::append`]; Unsupported: `rows.identity` for a table with identity columns, whose values
-    /// several processes cannot assign.
+    /// As [`Table::append`]; Invalid argument: `rows.where`; Unsupported: `rows.identity` for a table with
+    /// identity columns, whose values several processes cannot assign.
     pub fn stage_rows(
         &self,
         metadata: &Metadata,

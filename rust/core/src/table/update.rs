@@ -15,8 +15,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the condition, `rows.column`, `rows.type`, those of formulas, a row that breaks a
-    /// rule of the table; as [`Table::commit`].
+    /// Invalid argument: the condition, a row that breaks a rule of the table; as [`UpdatePlanner::new`],
+    /// [`Table::commit`].
     pub fn update_rows(
         &self,
         condition: Option<&Predicate>,

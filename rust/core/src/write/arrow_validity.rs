@@ -86,7 +86,7 @@ fn as_bytes(data: &ArrayData) -> std::result::Result<ArrayRef, ArrowError> {
     cast(&make_array(bytes), &DataType::LargeBinary)
 }
 
-/// Returns the column or nested field, and the row, of the first text that is not UTF-8. PartitionValues of null rows,
+/// Returns the column or nested field, and the row, of the first text that is not UTF-8. Values of null rows,
 /// and values nested in them, may hold anything: `present` marks the rows that are not null.
 fn first_bad_text(
     array: &dyn Array,

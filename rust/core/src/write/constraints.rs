@@ -167,7 +167,8 @@ impl Constraints {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.null`, `rows.length`, `rows.constraint`, with the first row that is refused.
+    /// Invalid argument: `rows.null`, `rows.length`, `rows.constraint`, `rows.where`, with the first row that is
+    /// refused.
     pub(crate) fn check(&self, rows: &RecordBatch, before: u64) -> Result<()> {
         for path in &self.required {
             if let Some((name, row)) = first_null(rows, path) {
@@ -183,12 +184,12 @@ impl Constraints {
             else {
                 continue;
             };
-            let long = |text: Option<&str>| {
+            let is_too_long = |text: Option<&str>| {
                 text.is_some_and(|text| {
                     text.len() > length.limit && text.chars().count() > length.limit
                 })
             };
-            if let Some(row) = strings.iter().position(long) {
+            if let Some(row) = strings.iter().position(is_too_long) {
                 let name = clipped(rows.schema_ref().field(length.column).name());
                 let message = format!(
                     "the column {name} is {}, and a text is longer",

@@ -18,7 +18,7 @@ use crate::codec::parquet_file::writer_options;
 use crate::error::{Error, Result};
 use crate::storage::pool;
 
-/// The maximum size of a row group in bytes.
+/// The size in bytes and the number of rows at which a row group is closed.
 const ROW_GROUP_BYTES: usize = 128 << 20;
 const ROW_GROUP_ROWS: usize = 1 << 20;
 /// Fewer values than this are not worth a second thread.

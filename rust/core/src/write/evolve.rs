@@ -97,7 +97,7 @@ pub fn replaced_schema(table: &StructType, source: &Schema) -> Result<StructType
 ///
 /// # Errors
 ///
-/// Invalid argument: `schema.type` for a schema that no table can have.
+/// Corrupt: `schema.duplicate_column`.
 pub fn merged(table: &StructType, source: &StructType) -> Result<StructType> {
     let mut fields = Vec::with_capacity(table.fields().len());
     for field in table.fields() {

@@ -57,7 +57,8 @@ impl InputConverter {
     ///
     /// Invalid argument: `rows.column` for a column that the table does not have or that occurs twice,
     /// `rows.missing` for a required column that the rows lack, `rows.type`, `rows.identity`. Unsupported:
-    /// `rows.expression`, with the constraint that cannot be evaluated.
+    /// `rows.expression` with the constraint, generated column or default that cannot be evaluated,
+    /// `rows.unsupported`.
     pub fn new(metadata: &Metadata, protocol: &Protocol, source: &Schema) -> Result<Self> {
         Self::of(metadata, protocol, source, false)
     }
@@ -175,8 +176,9 @@ impl InputConverter {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.value`, `rows.null`, `rows.constraint`, `rows.length`, `rows.generated`, with
-    /// the first row that is refused.
+    /// Invalid argument: `rows.value`; `rows.identity` if an identity column has no values left; `rows.null`,
+    /// `rows.constraint`, `rows.where`, `rows.length` and `rows.generated` with the first row that is refused;
+    /// those of formulas.
     pub fn convert(&mut self, rows: &RecordBatch) -> Result<RecordBatch> {
         let count = rows.num_rows();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());

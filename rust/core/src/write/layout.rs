@@ -54,7 +54,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// Unsupported: `rows.type` for types that cannot be written; Corrupt: the schema.
+    /// Unsupported: `rows.unsupported` for types that cannot be written, and for a table without columns in its
+    /// files; Corrupt: the schema.
     pub fn new(
         metadata: &Metadata,
         protocol: &Protocol,

@@ -53,7 +53,7 @@ use crate::error::{Error, Result};
 use crate::spec::arrow::split_batch;
 use crate::storage::interrupt;
 
-/// Rows processed at a time, whatever the size of the incoming batches.
+/// The maximum number of rows processed at a time, whatever the size of the incoming batches.
 const STEP_ROWS: usize = 64 << 10;
 /// The maximum decoded bytes processed at a time: text of the file's types is limited to 2 GiB per batch.
 pub(crate) const STEP_BYTES: u64 = 64 << 20;

@@ -123,8 +123,7 @@ impl Partitions {
     ///
     /// # Errors
     ///
-    /// - Corrupt: `schema.physical_name`.
-    /// - Unsupported: `partition_value.type`.
+    /// Corrupt: `schema.physical_name`; Unsupported: `partition_value.type`.
     pub fn none(
         partition_columns: &[String],
         schema: &StructType,
@@ -150,8 +149,8 @@ impl Partitions {
     ///
     /// # Errors
     ///
-    /// - Corrupt: `partition_value.parse` for a string that does not parse as its column's type.
-    /// - Unsupported: `partition_value.type`.
+    /// As [`Self::none`]; Corrupt: `partition_value.parse` for a string that does not parse as its column's
+    /// type.
     pub fn of_files<'a>(
         snapshot: &Snapshot,
         files: impl IntoIterator<Item = &'a StringMap>,

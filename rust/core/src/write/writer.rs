@@ -22,7 +22,7 @@ use crate::storage::{Storage, interrupt, now, pool};
 use crate::write::StagedFile;
 use crate::write::actions::{AddFile, CdcFile, StringMap};
 
-/// Maximum bytes of all open files together.
+/// The maximum size of all open files together in bytes.
 const OPEN_BYTES: usize = 256 << 20;
 
 /// The options of a write.
@@ -248,7 +248,7 @@ impl RowWriter {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.partition`, `rows.type`. Storage errors.
+    /// Invalid argument: `rows.partition`, `rows.type`, `rows.parquet`. Storage errors.
     pub fn write(&mut self, rows: &RecordBatch, written: &mut WrittenFiles) -> Result<()> {
         let mut from = 0;
         while from < rows.num_rows() {

@@ -13,7 +13,7 @@ use super::{columns_mismatch, invalid_merge};
 use crate::error::Result;
 use crate::expr::value::floats::normalized;
 
-/// Keys of rows that come batch by batch.
+/// Keys of rows, added batch by batch.
 pub(super) struct Keys {
     /// For each column of the key, true if nulls are equal; otherwise they equal nothing.
     null_safe: Vec<bool>,

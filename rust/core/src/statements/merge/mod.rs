@@ -68,8 +68,8 @@ impl Merge {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.merge` for clauses that do not fit; those of formulas. Unsupported:
-    /// `rows.expression`.
+    /// Invalid argument: `rows.merge` for clauses that do not fit; those of formulas. For updates, as
+    /// [`crate::statements::UpdatePlanner::new`].
     pub fn new(
         metadata: &Metadata,
         protocol: &Protocol,
