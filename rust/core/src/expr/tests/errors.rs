@@ -128,17 +128,14 @@ fn length_and_nesting_are_bounded() {
     for text in [
         deep(200_000),
         "NOT ".repeat(200_000) + "a",
-        "!".repeat(1_000_000),
         "(".repeat(1_000_000),
         "isnull(".repeat(100_000),
         "a IN (".repeat(100_000),
         "a = 1 AND (b OR ".repeat(100_000),
     ] {
-        assert!(matches!(
-            parse_error(&text).0,
-            "filter.too_deep" | "filter.syntax"
-        ));
+        assert_eq!(parse_error(&text).0, "filter.too_deep");
     }
+    assert_eq!(parse_error(&"!".repeat(1_000_000)).0, "filter.syntax");
     assert_eq!(parse_error(&"a".repeat((4 << 20) + 1)).0, "filter.too_long");
 
     // long lists are not deeply nested
