@@ -11,11 +11,11 @@ from pathlib import Path
 
 #: The minimum for mkfs.xfs.
 SIZE = 320 << 20
-SYSTEMS = ("ext4", "xfs")
+FILE_SYSTEMS = ("ext4", "xfs")
 
 
 def missing(system: str) -> str | None:
-    """Return why there can be no such disk; None if there can."""
+    """Return why no disk can be created; None if one can."""
     if os.geteuid() != 0:
         return "only root may mount"
     for tool in ("losetup", "mount", f"mkfs.{system}"):
@@ -43,7 +43,7 @@ def mounted(image: Path, at: Path, system: str) -> Iterator[Path]:
 
 @contextmanager
 def disk(directory: Path, system: str) -> Iterator[tuple[Path, Path]]:
-    """Create a disk: its image, and where it is mounted."""
+    """Create and mount a disk; yield its image and its directory."""
     image = directory / "disk.img"
     with image.open("wb") as file:
         file.truncate(SIZE)
@@ -53,6 +53,6 @@ def disk(directory: Path, system: str) -> Iterator[tuple[Path, Path]]:
 
 
 def cut(image: Path, copy: Path) -> Path:
-    """Return the content of the disk, without data that was never written to it."""
+    """Copy the content of the disk, without data that is only in memory."""
     call("cp", "--sparse=always", str(image), str(copy))
     return copy

@@ -1,8 +1,8 @@
 """Flips bytes of one file one after the other and reports the reader's results, until killed.
 
 One request per line on stdin: table, file, offsets, values. One response per line on stdout: the
-number of errors, of results equal to the original, and all others. Every flip is read twice:
-without verification, and with ``verify=True``.
+number of results of each kind, and the wrong results. Every flip is read twice: without
+verification, and with ``verify=True``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from faults.flips import flipped
-from faults.worker import LIMIT
+from faults.worker import LIMIT, state_of
 from support.memory import peak_memory
 
 Answer = dict[str, Any]
@@ -31,15 +31,9 @@ def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
 
     try:
         snapshot = dr.Table(table).snapshot(verify=verify)
-        files = snapshot.files().to_pylist()
-        for file in files:
-            file["partitionValues"] = sorted(file["partitionValues"] or [], key=repr)
-            file["tags"] = sorted(file["tags"] or [], key=repr)
-            file.pop("dataChange")
         scan = snapshot.scan(with_file_path=True).to_arrow().to_pylist() if rows else []
-        removed = snapshot.tombstones().to_pylist()
         return {
-            "version": snapshot.version,
+            **state_of(snapshot),
             "timestamp": str(snapshot.timestamp),
             "protocol": [
                 snapshot.protocol.min_reader_version,
@@ -48,12 +42,6 @@ def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
                 sorted(snapshot.protocol.writer_features or []),
             ],
             "metadata": repr(snapshot.metadata),
-            "schema": snapshot.schema_json,
-            "configuration": dict(snapshot.metadata.configuration),
-            "files": sorted(files, key=repr),
-            "removed": sorted([row["path"], row["deletionTimestamp"]] for row in removed),
-            "txns": dict(snapshot.transactions),
-            "domains": dict(snapshot.domain_metadata),
             "totals": [snapshot.num_files, snapshot.size_in_bytes, snapshot.num_rows],
             "rows": sorted(scan, key=repr),
         }
@@ -65,12 +53,12 @@ def answer(table: str, *, verify: bool, rows: bool = True) -> Answer:
         return {"untyped": f"{type(error).__name__}: {error}"}
 
 
-def without_additions(answer_: Answer, whole: Answer) -> Answer:
-    """Return the result without fields that a checksum may omit from its list of files."""
-    files = [dict(file) for file in answer_["files"]]
+def without_additions(result: Answer, whole: Answer) -> Answer:
+    """Return the result without values added to fields that a checksum may omit."""
+    files = [dict(file) for file in result["files"]]
     for file, before in zip(files, whole["files"], strict=False):
         file.update({name: before[name] for name in LEFT_OUT if not before[name]})
-    return {**answer_, "files": files}
+    return {**result, "files": files}
 
 
 def flip(request: Answer) -> Answer:

@@ -19,7 +19,7 @@ LATEST = 4
 CHECKPOINT = 2
 T0 = 1_700_000_000_000
 VECTOR_FILE = uuid.UUID(int=0x1234_5678_9ABC_4DEF_8000_0000_0000_0001)
-#: The replacements of each byte.
+#: The changes of each byte: an integer is a mask for XOR, a text is the new byte in hexadecimal.
 VALUES = (0x01, 0x80, "00", "ff")
 #: Parts of a result that no checksum covers: it has no tombstones.
 UNCOVERED = {"removed"}
@@ -36,7 +36,7 @@ KINDS = {
 
 
 def build(table: Path, kind: str) -> logs.LogBuilder:
-    """Write five commits with data files, both kinds of vectors, and everything else in a state."""
+    """Write five commits with data files, both kinds of vectors, and all other parts of a state."""
     log = logs.LogBuilder(table)
     stored, descriptors = vectors.in_file([[0], [1, 2]], VECTOR_FILE)
     (table / f"deletion_vector_{VECTOR_FILE}.bin").write_bytes(stored)
@@ -72,7 +72,7 @@ def build(table: Path, kind: str) -> logs.LogBuilder:
         )
         info["commitInfo"] = {"inCommitTimestamp": T0 + version, **info["commitInfo"]}
         log.commit(info, *actions)
-    log.checksum(LATEST, **_everything(log))
+    log.checksum(LATEST, **_checksum_fields(log))
     if kind == "compacted":
         log.compact(1, 3)
     elif kind != "commits":
@@ -112,7 +112,7 @@ def _size(table: Path, name: str) -> int:
     return (table / f"{name}.parquet").stat().st_size
 
 
-def _everything(log: logs.LogBuilder) -> dict[str, Any]:
+def _checksum_fields(log: logs.LogBuilder) -> dict[str, Any]:
     """Return the fields of a checksum that ``LogBuilder.checksum`` leaves to its caller."""
     adds = list(log.state().adds.values())
     sizes = [add["size"] for add in adds]

@@ -106,7 +106,7 @@ def actions_of(content: bytes) -> list[logs.Action]:
     unless it is the last line.
 
     Raises:
-        Malformed: A line is no JSON object.
+        Malformed: A line is not a JSON object.
         Unclear: An object has a key twice.
     """
     lines = [line for line in content.split(b"\n") if line.strip()]
@@ -162,7 +162,7 @@ def replayed(commits: Iterable[list[logs.Action]]) -> Model:
     """Return the model after these commits.
 
     Raises:
-        Malformed: An action lacks what its key is made of.
+        Malformed: An action lacks a field of its key.
         Unclear: A file occurs twice in one commit or checkpoint, which no writer may do.
     """
     model = Model()
@@ -187,5 +187,5 @@ def _key(body: dict[str, Any]) -> list[Any]:
 
 
 def same(answer: Answer, expected: Answer) -> bool:
-    """Compare, ignoring warnings and memory."""
+    """Return whether the answer has all values of ``expected``; it may have others."""
     return all(answer.get(name) == value for name, value in expected.items())

@@ -24,15 +24,15 @@ import deltareplay as dr
 Step = dict[str, Any]
 Rows = dict[int, int]
 WRITES = ["append", "append", "delete", "update", "merge"]
-SERVICES = ["checkpoint", "compact_log", "cleanup_log", "vacuum", "write_checksum"]
+MAINTENANCE = ["checkpoint", "compact_log", "cleanup_log", "vacuum", "write_checksum"]
 
 
-def drawn(chance: random.Random, seed: int, number: int) -> Step:
+def next_step(rng: random.Random, seed: int, number: int) -> Step:
     """Return the next step; ids of new rows are unique in all steps."""
-    kind = chance.choice(WRITES if chance.random() < 0.75 else SERVICES)
+    kind = rng.choice(WRITES if rng.random() < 0.75 else MAINTENANCE)
     first = (seed * 1000 + number) * 10
-    new = {first + row: chance.randrange(100) for row in range(chance.randrange(1, 8))}
-    return {"kind": kind, "new": new, "bound": chance.randrange(100)}
+    new = {first + row: rng.randrange(100) for row in range(rng.randrange(1, 8))}
+    return {"kind": kind, "new": new, "bound": rng.randrange(100)}
 
 
 def applied(rows: Rows, step: Step) -> Rows:
@@ -50,7 +50,7 @@ def applied(rows: Rows, step: Step) -> Rows:
     return rows
 
 
-def carry_out(table: dr.Table, step: Step) -> int | None:
+def execute(table: dr.Table, step: Step) -> int | None:
     """Execute a step on a table; return the version."""
     new, bound = step["new"], step["bound"]
     if step["kind"] == "append":
@@ -90,17 +90,17 @@ def age_log(root: Path) -> None:
 def mix(job: dict[str, Any]) -> None:
     warnings.simplefilter("ignore", dr.DeltaReplayWarning)
     root, seed = Path(job["table"]), job["seed"]
-    table, chance = dr.Table(root), random.Random(seed)
+    table, rng = dr.Table(root), random.Random(seed)
     log = os.open(job["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     number = 0
     while True:
         ids = table.snapshot().scan(columns=["id"]).to_arrow()["id"].to_pylist()
-        step = drawn(chance, seed, number)
+        step = next_step(rng, seed, number)
         if step["kind"] == "cleanup_log":
             age_log(root)
         step["first"] = sorted(ids)[:3]
         os.write(log, (json.dumps({"begin": number, **step}) + "\n").encode())
-        version = carry_out(table, step)
+        version = execute(table, step)
         os.write(log, (json.dumps({"done": number, "version": version}) + "\n").encode())
         number += 1
 

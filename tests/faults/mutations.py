@@ -33,25 +33,25 @@ TOKENS = [
 ]
 
 
-def mutate(content: bytes, chance: random.Random) -> bytes:
+def mutate(content: bytes, rng: random.Random) -> bytes:
     """Return ``content`` with one to three changes; never the same bytes."""
-    wounded = content
-    while wounded == content:
-        for _ in range(chance.choice([1, 1, 1, 2, 3])):
-            wounded = _wound(wounded, chance)
-    return wounded
+    damaged = content
+    while damaged == content:
+        for _ in range(rng.choice([1, 1, 1, 2, 3])):
+            damaged = _damage(damaged, rng)
+    return damaged
 
 
-def _wound(content: bytes, chance: random.Random) -> bytes:
+def _damage(content: bytes, rng: random.Random) -> bytes:
     if not content:
-        return chance.choice(TOKENS)
-    at = _place(content, chance)
-    end = min(len(content), at + chance.choice([1, 1, 2, 4, 8, 64, 512]))
-    how = chance.randrange(9)
+        return rng.choice(TOKENS)
+    at = _place(content, rng)
+    end = min(len(content), at + rng.choice([1, 1, 2, 4, 8, 64, 512]))
+    how = rng.randrange(9)
     if how == 0:  # a bit
-        return content[:at] + bytes([content[at] ^ 1 << chance.randrange(8)]) + content[at + 1 :]
+        return content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
     if how == 1:  # a byte
-        return content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :]
+        return content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]
     if how == 2:  # a hole
         return content[:at] + content[end:]
     if how == 3:  # twice
@@ -59,18 +59,18 @@ def _wound(content: bytes, chance: random.Random) -> bytes:
     if how == 4:  # zeros, as after a power cut
         return content[:at] + bytes(end - at) + content[end:]
     if how == 5:  # noise
-        return content[:at] + chance.randbytes(end - at) + content[end:]
+        return content[:at] + rng.randbytes(end - at) + content[end:]
     if how == 6:  # a token where none belongs
-        return content[:at] + chance.choice(TOKENS) + content[at:]
+        return content[:at] + rng.choice(TOKENS) + content[at:]
     if how == 7:  # a digit
         digits = [i for i, byte in enumerate(content) if 48 <= byte <= 57]
-        at = chance.choice(digits) if digits else at
-        return content[:at] + b"%d" % chance.randrange(10) + content[at + 1 :]
+        at = rng.choice(digits) if digits else at
+        return content[:at] + b"%d" % rng.randrange(10) + content[at + 1 :]
     return content[:at]  # the rest is gone
 
 
-def _place(content: bytes, chance: random.Random) -> int:
+def _place(content: bytes, rng: random.Random) -> int:
     """Return a random position; in every second Parquet file, in its footer."""
-    if content[:4] == b"PAR1" and chance.random() < 0.5:
-        return chance.randrange(max(0, len(content) - 1500), len(content))
-    return chance.randrange(len(content))
+    if content[:4] == b"PAR1" and rng.random() < 0.5:
+        return rng.randrange(max(0, len(content) - 1500), len(content))
+    return rng.randrange(len(content))

@@ -19,7 +19,7 @@ import deltareplay as dr
 
 Rows = dict[int, int]
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64())])
-#: The rows of four files, in two appends.
+#: The rows of the table, written by two appends.
 ROWS: Rows = {number: number * 10 for number in range(10)}
 VECTORS = {"delta.enableDeletionVectors": "true"}
 V2 = {"delta.feature.v2Checkpoint": "supported"}
@@ -34,15 +34,15 @@ def no_change(rows: Rows) -> Rows:
 
 @dataclass(frozen=True)
 class Operation:
-    """A verb.
+    """An operation on a table.
 
     Attributes:
-        name: For people.
-        run: Carries it out on an open table.
-        after: The rows that it makes of those before.
-        properties: Of the table.
-        prepare: What the table needs in addition to two versions with rows.
-        commits: How many versions it makes.
+        name: The id of its tests.
+        run: Executes it on an open table.
+        after: Returns the rows after it, given those before.
+        properties: The properties of the table.
+        prepare: Prepares the table, which already has two versions with rows.
+        commits: How many versions it creates.
         oldest: The oldest version that can be read afterwards.
     """
 
@@ -58,7 +58,7 @@ class Operation:
         return self.name
 
     def build(self, root: Path) -> dr.Table:
-        """Create the table for an operation."""
+        """Create a table for the operation."""
         table = dr.create_table(root, SCHEMA, properties=self.properties)
         for half in (range(5), range(5, 10)):
             table.append(as_rows({number: ROWS[number] for number in half}), durable=False)
@@ -88,11 +88,11 @@ def age(table: dr.Table, pattern: str, days: int) -> None:
         os.utime(path, (then, then))
 
 
-def delete_odd(table: dr.Table) -> Any:
+def delete_two_rows(table: dr.Table) -> Any:
     return table.delete("id = 1 OR id = 7", timeout=TIMEOUT)
 
 
-def without_odd(rows: Rows) -> Rows:
+def without_two_rows(rows: Rows) -> Rows:
     return {id: v for id, v in rows.items() if id not in (1, 7)}
 
 
@@ -130,7 +130,7 @@ def without_checksums(table: dr.Table) -> None:
         path.unlink()
 
 
-def bumped(rows: Rows) -> Rows:
+def incremented(rows: Rows) -> Rows:
     return {id: v + (id < 5) for id, v in rows.items()}
 
 
@@ -162,12 +162,12 @@ OPERATIONS = [
         lambda table: table.overwrite(as_rows({7: 7, 200: 2}), timeout=TIMEOUT),
         lambda rows: {7: 7, 200: 2},
     ),
-    Operation("delete by vectors", delete_odd, without_odd, properties=VECTORS),
-    Operation("delete by rewriting", delete_odd, without_odd),
+    Operation("delete by vectors", delete_two_rows, without_two_rows, properties=VECTORS),
+    Operation("delete by rewriting", delete_two_rows, without_two_rows),
     Operation(
         "delete with change feed",
-        delete_odd,
-        without_odd,
+        delete_two_rows,
+        without_two_rows,
         properties={"delta.enableChangeDataFeed": "true"},
     ),
     Operation(
@@ -195,7 +195,7 @@ OPERATIONS = [
         commits=0,
         oldest=3,
     ),
-    Operation("vacuum", vacuum, bumped, prepare=unused_files, commits=2, oldest=3),
+    Operation("vacuum", vacuum, incremented, prepare=unused_files, commits=2, oldest=3),
     Operation(
         "restore",
         lambda table: table.restore(1),

@@ -69,7 +69,7 @@ class Worker:
         return self.process
 
 
-def over(
+def run_jobs(
     jobs: Iterable[Job],
     work: Callable[[Worker, int, Job], str | None],
     workers: int = 2,

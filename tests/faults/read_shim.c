@@ -1,4 +1,4 @@
-/* Spoils one call that reads a file below one directory, loaded by LD_PRELOAD; asleep until readshim_arm.
+/* Disturbs one call that reads a file below a directory. Loaded by LD_PRELOAD, inactive until readshim_arm.
  *
  *     cc -shared -fPIC -O1 -o read_shim.so read_shim.c -ldl
  */
@@ -33,7 +33,7 @@ long readshim_disarm(void) {
     return atomic_load(&count);
 }
 
-static enum how strike(int fd) {
+static enum how count_call(int fd) {
     char link[64], path[PATH_MAX];
     if (!atomic_load(&armed)) return PASS;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
@@ -48,7 +48,7 @@ static enum how strike(int fd) {
     ssize_t NAME ARGUMENTS {                                             \
         static ssize_t(*real) ARGUMENTS;                                 \
         if (!real) real = dlsym(RTLD_NEXT, #NAME);                       \
-        switch (strike(fd)) {                                            \
+        switch (count_call(fd)) {                                        \
         case PASS: break;                                                \
         case HALF: size = size > 1 ? size / 2 : size; break;             \
         case END: return 0;                                              \

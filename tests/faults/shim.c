@@ -1,6 +1,6 @@
-/* Counts the calls that change files below one directory, and spoils the one with a chosen number.
+/* Counts the calls that change files below a directory, and makes the one with a chosen number fail.
  *
- * Loaded by LD_PRELOAD; asleep until faultshim_arm. Every counted call is a line of the log:
+ * Loaded by LD_PRELOAD, inactive until faultshim_arm. Every counted call is a line of the log:
  * its name, a tab and the path. Compiled by tests/faults/shim.py:
  *
  *     cc -shared -fPIC -O1 -o shim.so shim.c -ldl -lpthread
@@ -36,7 +36,7 @@ static int drop_syncs;
 static char *paths[FILES]; /* of the files that are open below the directory */
 static char writable[FILES];
 
-/* From now on calls below `directory` count; number `at` (from 0; -1: none) goes wrong. */
+/* Counts calls below `directory` from now on; call number `at` (from 0; -1: none) fails. */
 void faultshim_arm(const char *directory, long at, int how, int log) {
     snprintf(below, sizeof below, "%s", directory);
     below_length = strlen(below);
@@ -67,8 +67,8 @@ static void die(void) {
     for (;;) pause();
 }
 
-/* Counts one call; what is to happen to it. Does not return where the process ends before it. */
-static enum how strike(const char *name, const char *path) {
+/* Counts a call and returns how it fails; does not return if the process is killed before it. */
+static enum how count_call(const char *name, const char *path) {
     long number = atomic_fetch_add(&count, 1);
     if (log_fd >= 0) {
         char line[PATH_MAX + 64];
@@ -106,7 +106,7 @@ static void remember(int fd, const char *path, int flags) {
 
 #define OPENING(call) \
     if (!inside(path)) return call; \
-    enum how how = changes(flags) ? strike("open", path) : PASS; \
+    enum how how = changes(flags) ? count_call("open", path) : PASS; \
     if (fails(how)) return -1; \
     int fd = call; \
     int error = errno; \
@@ -139,7 +139,7 @@ ssize_t write(int fd, const void *bytes, size_t length) {
     REAL(write)
     const char *path = path_of(fd);
     if (!path) return real(fd, bytes, length);
-    enum how how = strike("write", path);
+    enum how how = count_call("write", path);
     if (fails(how)) return -1;
     ssize_t done = real(fd, bytes, how == TORN ? length / 2 : length);
     afterwards(how);
@@ -150,7 +150,7 @@ ssize_t pwrite64(int fd, const void *bytes, size_t length, off64_t at) {
     REAL(pwrite64)
     const char *path = path_of(fd);
     if (!path) return real(fd, bytes, length, at);
-    enum how how = strike("write", path);
+    enum how how = count_call("write", path);
     if (fails(how)) return -1;
     ssize_t done = real(fd, bytes, how == TORN ? length / 2 : length, at);
     afterwards(how);
@@ -161,7 +161,7 @@ ssize_t writev(int fd, const struct iovec *parts, int number) {
     REAL(writev)
     const char *path = path_of(fd);
     if (!path) return real(fd, parts, number);
-    enum how how = strike("write", path);
+    enum how how = count_call("write", path);
     if (fails(how)) return -1;
     ssize_t done = real(fd, parts, how == TORN ? number / 2 : number);
     afterwards(how);
@@ -171,7 +171,7 @@ ssize_t writev(int fd, const struct iovec *parts, int number) {
 #define ON_FILE(name, call) \
     const char *path = path_of(fd); \
     if (!path) return call; \
-    enum how how = strike(name, path); \
+    enum how how = count_call(name, path); \
     if (fails(how)) return -1; \
     int done = call; \
     afterwards(how); \
@@ -194,10 +194,10 @@ int close(int fd) {
     REAL(close)
     const char *path = path_of(fd);
     if (!path) return real(fd);
-    enum how how = writable[fd] ? strike("close", path) : PASS;
+    enum how how = writable[fd] ? count_call("close", path) : PASS;
     free(paths[fd]);
     paths[fd] = NULL;
-    int done = real(fd); /* a close that fails has closed all the same */
+    int done = real(fd); /* a close that fails also closes the file */
     afterwards(how);
     return fails(how) ? -1 : done;
 }
@@ -206,7 +206,7 @@ int close(int fd) {
 
 #define ON_NAME(name, call) \
     if (!inside(path)) return call; \
-    enum how how = strike(name, path); \
+    enum how how = count_call(name, path); \
     if (fails(how)) return -1; \
     int done = call; \
     int error = errno; \

@@ -19,14 +19,14 @@ COUNT = -1
 
 
 def missing() -> str | None:
-    """Return why there can be no shim; None if there can."""
+    """Return why the shim cannot be built; None if it can."""
     if sys.platform != "linux":
         return "the shim is for Linux"
     return None if shutil.which("cc") else "there is no C compiler (cc)"
 
 
 def memory() -> str | None:
-    """Return a directory in memory, if there is one: the calls matter, not the disk."""
+    """Return a directory in memory if one exists: tests of calls need no disk."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 

@@ -29,7 +29,7 @@ def build(table: Path, kind: str) -> logs.LogBuilder:
             logs.txn("app", version),
             logs.domain(f"domain.{version % 3}", f'{{"v":{version}}}', removed=version == 5),
         )
-    _keep(log, kind)
+    _write_derived_files(log, kind)
     return log
 
 
@@ -57,7 +57,7 @@ def _add(path: str, version: int, vector: dict[str, object] | None = None) -> lo
     )
 
 
-def _keep(log: logs.LogBuilder, kind: str) -> None:
+def _write_derived_files(log: logs.LogBuilder, kind: str) -> None:
     if kind == "commits":
         return
     if kind == "compacted":

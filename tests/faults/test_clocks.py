@@ -44,7 +44,7 @@ def by_clock(days: int, table: dr.Table, *verb: str) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stderr
     output: dict[str, Any] = json.loads(done.stdout)
-    assert abs(output["now"] - time.time() - days * DAY) < 3600, "the clock does not lie"
+    assert abs(output["now"] - time.time() - days * DAY) < 3600, "the clock was not shifted"
     return output
 
 
@@ -52,21 +52,21 @@ def ids(table: dr.Table, version: int | None = None) -> list[int]:
     return sorted(table.snapshot(version=version).scan().to_arrow()["id"].to_pylist())
 
 
-def test_timestamps_in_commits_rise(tmp_path: Path) -> None:
+def test_in_commit_timestamps_increase(tmp_path: Path) -> None:
     properties = {"delta.enableInCommitTimestamps": "true"}
     table = dr.create_table(tmp_path / "t", SCHEMA, properties=properties)
     for number, days in enumerate([0, 30, 0, -30, 30]):
         assert by_clock(days, table, "add", f"f{number}")["version"] == number + 1
     times = [actions(table, v)[0]["commitInfo"]["inCommitTimestamp"] for v in range(6)]
     assert times == sorted(set(times))
-    assert times[2] > time.time() * 1000 + 29 * DAY * 1000, "that of the clock that is ahead"
-    assert times[3:5] == [times[2] + 1, times[2] + 2], "the others come after it"
+    assert times[2] > time.time() * 1000 + 29 * DAY * 1000, "written by the fast clock"
+    assert times[3:5] == [times[2] + 1, times[2] + 2], "one millisecond after the previous one"
     assert table.snapshot().num_files == 5
     for version, instant in enumerate(table.history()["timestamp"].to_pylist()[::-1]):
         assert table.snapshot(timestamp=instant).version == version
 
 
-def test_a_clock_that_is_ahead_deletes_nothing_that_is_needed(tmp_path: Path) -> None:
+def test_maintenance_by_a_fast_clock_keeps_needed_files(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", SCHEMA)
     table.append([{"id": 1}])
     table.append([{"id": 2}])
@@ -82,7 +82,7 @@ def test_a_clock_that_is_ahead_deletes_nothing_that_is_needed(tmp_path: Path) ->
     assert [ids(table, version) for version in range(4)] == [[], [1], [1, 2], [2]]
 
 
-def test_a_commit_by_a_clock_that_is_ahead_keeps_the_log(tmp_path: Path) -> None:
+def test_checkpoints_by_a_fast_clock_keep_the_log(tmp_path: Path) -> None:
     """The log is cleaned up after each checkpoint."""
     properties = {"delta.checkpointInterval": "1"}
     table = dr.create_table(tmp_path / "t", SCHEMA, properties=properties)
@@ -107,11 +107,11 @@ def test_removals_by_a_slow_clock_are_not_expired(tmp_path: Path) -> None:
 
 def test_files_expired_by_every_clock_are_deleted(tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", SCHEMA)
-    rubbish = tmp_path / "t" / "part-00000-rubbish.parquet"
-    rubbish.write_bytes(b"x")
+    orphan = tmp_path / "t" / "part-00000-orphan.parquet"
+    orphan.write_bytes(b"x")
     then = time.time() - 20 * DAY
-    os.utime(rubbish, (then, then))
-    assert by_clock(30, table, "vacuum")["files"] == [rubbish.name]
-    assert not rubbish.exists()
+    os.utime(orphan, (then, then))
+    assert by_clock(30, table, "vacuum")["files"] == [orphan.name]
+    assert not orphan.exists()
     left = [path.name for path in (tmp_path / "t" / "_delta_log").iterdir()]
     assert not [name for name in left if "clock" in name], left

@@ -1,7 +1,7 @@
 """Every call that changes a file fails once, in every way, for every verb that writes.
 
-Afterwards the table opens at the old version or at the new one, with exactly its rows; everything
-acknowledged exists; an error correctly states whether something was committed; the next write
+Afterwards the table opens at the old version or at the new one, with exactly its rows; acknowledged
+versions exist; an error correctly states whether something was committed; the next write
 works. ``DELTAREPLAY_SLOW=1`` tests all calls; otherwise a sample, by ``DELTAREPLAY_SEED``.
 """
 
@@ -26,7 +26,7 @@ SEED = int(os.environ.get("DELTAREPLAY_SEED", "20262"))
 #: The number of calls of each verb in the sample.
 SAMPLE = 6
 NEXT = {999: 9}
-#: Verbs of which each writes in another way; the others are slow tests.
+#: Verbs that write in different ways; the others are slow tests.
 QUICK = {"append", "delete by vectors", "merge", "checkpoint", "set_properties", "vacuum"}
 
 pytestmark = pytest.mark.skipif(shim.missing() is not None, reason=shim.missing() or "")
@@ -62,7 +62,7 @@ def judge(operation: Operation, root: Path, outcome: shim.Outcome, last: int) ->
     old = ROWS if operation.commits == 1 else new
     version, rows, count = rows_of(table)
     if count != len(rows):
-        return f"rows are there twice in version {version}"
+        return f"version {version} has duplicate rows"
     if not last <= version <= last + operation.commits:
         return f"version {version} is neither {last} nor {last + operation.commits}"
     if rows != (old if version == last else new):
@@ -81,7 +81,7 @@ def judge(operation: Operation, root: Path, outcome: shim.Outcome, last: int) ->
     table.append(as_rows(NEXT), durable=False)
     _, rows, count = rows_of(table)
     if rows != {**(old if version == last else new), **NEXT} or count != len(rows):
-        return "the next write went wrong"
+        return "the next write left other rows"
     return None
 
 
@@ -93,7 +93,9 @@ def judge(operation: Operation, root: Path, outcome: shim.Outcome, last: int) ->
     ],
     ids=str,
 )
-def test_old_or_new(operation: Operation, shimmed: shim.Shimmed, workspace: Path) -> None:
+def test_a_failed_call_leaves_the_old_or_the_new_version(
+    operation: Operation, shimmed: shim.Shimmed, workspace: Path
+) -> None:
     template = workspace / "template"
     table = operation.build(template)
     last, before, _ = rows_of(table)
@@ -156,8 +158,8 @@ def test_a_table_is_created_or_not(shimmed: shim.Shimmed, workspace: Path) -> No
 
 
 @pytest.mark.parametrize("how", ["no space", "I/O error"])
-def test_a_directory_that_does_not_sync(how: str, shimmed: shim.Shimmed, workspace: Path) -> None:
-    """The commit is visible to all, but a power failure may lose it."""
+def test_failed_syncs_of_directories(how: str, shimmed: shim.Shimmed, workspace: Path) -> None:
+    """Data that is not synced is not committed; the state of an unsynced commit is unknown."""
     append = OPERATIONS[0]
     append.build(workspace / "template")
     shutil.copytree(workspace / "template", workspace / "whole")

@@ -1,7 +1,7 @@
-"""Flips every single byte of every kind of file.
+"""Flips single bytes of every kind of file.
 
-No panic, no hang, no error without a class; and with ``verify=True`` no other result, except where
-no checksum can detect it.
+A reader must not panic, hang, or raise an error without a class; and with ``verify=True`` it must
+not return another result, except where no checksum can detect the change.
 
 A plain run flips a sample. ``DELTAREPLAY_SLOW=1`` flips every byte, in four ways.
 """
@@ -31,7 +31,7 @@ BATCH = 40
 Job = tuple[str, int, list[int]]  # kind of table, number of the file, offsets
 
 
-class Bench:
+class TableCopies:
     """A table of each kind for each worker."""
 
     def __init__(self, root: Path) -> None:
@@ -49,9 +49,9 @@ class Bench:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
+def copies() -> Iterator[TableCopies]:
     root = Path(tempfile.mkdtemp(prefix="flips-"))
-    yield Bench(root)
+    yield TableCopies(root)
     shutil.rmtree(root)
 
 
@@ -64,14 +64,13 @@ def ask(process: pool.Worker, **request: Any) -> dict[str, Any]:
     return process.ask(json.dumps(request))
 
 
-def test_undamaged_tables_have_their_state(bench: Bench) -> None:
-    """The model's result, for every kind of table."""
+def test_undamaged_tables_agree_with_the_model(copies: TableCopies) -> None:
     process = worker()
-    for kind, log in bench.logs.items():
+    for kind, log in copies.logs.items():
         model = judge.replayed(log.commits)
         expected = judge.answer_of(model, flips.LATEST)
         expected.pop("protocol")
-        result = ask(process, table=str(bench.table(kind, 0)))
+        result = ask(process, table=str(copies.table(kind, 0)))
         assert judge.same(result, expected), (kind, result)
         assert result["totals"] == [3, sum(file["size"] for file in result["files"]), 4]
         assert sorted((row["d"], row["id"]) for row in result["rows"]) == [
@@ -83,30 +82,30 @@ def test_undamaged_tables_have_their_state(bench: Bench) -> None:
     process.close()
 
 
-def jobs(bench: Bench, kinds: Iterable[str], sample: int | None) -> Iterator[Job]:
+def jobs(copies: TableCopies, kinds: Iterable[str], sample: int | None) -> Iterator[Job]:
     """Yield all offsets of all files, or a sample of each."""
-    chance = random.Random(20262)
+    rng = random.Random(20262)
     for kind in kinds:
-        for number, path in enumerate(bench.files(kind)):
+        for number, path in enumerate(copies.files(kind)):
             places = list(range(path.stat().st_size))
             if sample is not None and sample < len(places):
-                places = sorted(chance.sample(places, sample))
+                places = sorted(rng.sample(places, sample))
             for start in range(0, len(places), BATCH):
                 yield kind, number, places[start : start + BATCH]
 
 
-def run(bench: Bench, all_jobs: list[Job], values: list[int | str]) -> Counter[str]:
+def run(copies: TableCopies, all_jobs: list[Job], values: list[int | str]) -> Counter[str]:
     seen: Counter[str] = Counter()
     guard = threading.Lock()
 
     def work(process: pool.Worker, number: int, job: Job) -> str | None:
         kind, which, places = job
-        path = bench.files(kind, number)[which]
+        path = copies.files(kind, number)[which]
         whole = path.read_bytes()
-        request = {"table": str(bench.table(kind, number)), "file": str(path), "values": values}
+        request = {"table": str(copies.table(kind, number)), "file": str(path), "values": values}
         try:
             result = ask(process, places=places, **request)
-            if "untyped" in result:  # which of them was it?
+            if "untyped" in result:  # find the byte
                 path.write_bytes(whole)
                 singly = (
                     (location, ask(process, places=[location], **request)) for location in places
@@ -117,20 +116,20 @@ def run(bench: Bench, all_jobs: list[Job], values: list[int | str]) -> Counter[s
             path.write_bytes(whole)
         complaints = []
         for location, value, wrong, names in result["wrong"]:
-            verdict = complaint_about(bench, kind, path, whole, location, value, wrong, names)
+            verdict = complaint_about(copies, kind, path, whole, location, value, wrong, names)
             if verdict:
                 complaints.append(f"byte {location}, {value!r}: {verdict}")
         with guard:
             seen.update(result["counts"])
         return f"{kind}, {path.name}: " + "\n   ".join(complaints) if complaints else None
 
-    complaints = pool.over(all_jobs, work, workers=WORKERS, make=worker)
+    complaints = pool.run_jobs(all_jobs, work, workers=WORKERS, make=worker)
     assert not complaints, f"{len(complaints)}:\n" + "\n".join(complaints[:20])
     return seen
 
 
 def complaint_about(
-    bench: Bench,
+    copies: TableCopies,
     kind: str,
     path: Path,
     whole: bytes,
@@ -146,7 +145,9 @@ def complaint_about(
         return f"{names} have changed, which the checksum covers: {str(wrong)[:300]}"
     content = whole[:offset] + bytes([flips.flipped(whole[offset], value)]) + whole[offset + 1 :]
     try:
-        expected = judge.answer_of(judge.replayed(reread(bench, kind, path, content)), flips.LATEST)
+        expected = judge.answer_of(
+            judge.replayed(reread(copies, kind, path, content)), flips.LATEST
+        )
     except judge.Unclear:
         return None
     except judge.Malformed as error:
@@ -158,19 +159,21 @@ def complaint_about(
     return None
 
 
-def reread(bench: Bench, kind: str, path: Path, content: bytes) -> list[list[dict[str, Any]]]:
-    """Return the commits, with the changed file instead of those that it contains."""
-    commits = bench.logs[kind].commits
+def reread(
+    copies: TableCopies, kind: str, path: Path, content: bytes
+) -> list[list[dict[str, Any]]]:
+    """Return the commits; the changed file replaces those that it contains."""
+    commits = copies.logs[kind].commits
     if path.name.endswith(".compacted.json"):
         return [commits[0], judge.actions_of(content), commits[4]]
     if kind == "commits" and path.suffix == ".json":
         version = int(path.stem)
         return [*commits[:version], judge.actions_of(content), *commits[version + 1 :]]
     if path.suffix == ".json":  # a manifest, whose sidecar is intact
-        [side] = (path.parent / "_sidecars").iterdir()
+        [sidecar] = (path.parent / "_sidecars").iterdir()
         return [
             judge.actions_of(content),
-            pyarrow_rows(side),
+            pyarrow_rows(sidecar),
             *commits[flips.CHECKPOINT + 1 :],
         ]
     if path.suffix == ".parquet":
@@ -178,7 +181,7 @@ def reread(bench: Bench, kind: str, path: Path, content: bytes) -> list[list[dic
             changed = Path(directory) / "changed.parquet"
             changed.write_bytes(content)
             rows = pyarrow_rows(changed)
-        log = bench.table(kind, 0) / "_delta_log"
+        log = copies.table(kind, 0) / "_delta_log"
         others = [other for other in log.rglob("*.parquet") if other.name != path.name]
         result = [rows, *(pyarrow_rows(other) for other in others)]
         result += [
@@ -188,9 +191,9 @@ def reread(bench: Bench, kind: str, path: Path, content: bytes) -> list[list[dic
     raise judge.Malformed(f"{path.name} changes no answer")
 
 
-def test_some_bytes_of_every_file(bench: Bench) -> None:
-    all_jobs = list(jobs(bench, flips.KINDS, SAMPLE))
-    seen = run(bench, all_jobs, [0x01, 0x80])
+def test_some_bytes_of_every_file(copies: TableCopies) -> None:
+    all_jobs = list(jobs(copies, flips.KINDS, SAMPLE))
+    seen = run(copies, all_jobs, [0x01, 0x80])
     assert {kind for kind, _, _ in all_jobs} == set(flips.KINDS)
     assert seen["untyped, plain"] == seen["untyped, verified"] == 0
     for kind in ("error, plain", "whole, plain", "changed, plain", "error, verified"):
@@ -200,15 +203,14 @@ def test_some_bytes_of_every_file(bench: Bench) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not SLOW, reason="takes half an hour: set DELTAREPLAY_SLOW=1")
 @pytest.mark.parametrize("kind", flips.KINDS)
-def test_all_bytes_of_every_file(kind: str, bench: Bench) -> None:
-    seen = run(bench, list(jobs(bench, [kind], None)), list(flips.VALUES))
+def test_all_bytes_of_every_file(kind: str, copies: TableCopies) -> None:
+    seen = run(copies, list(jobs(copies, [kind], None)), list(flips.VALUES))
     print(kind, dict(seen))
     assert seen["untyped, plain"] == seen["untyped, verified"] == 0
 
 
 @pytest.mark.parametrize("kind", flips.KINDS)
-def test_without_its_checksum_a_change_is_not_seen(kind: str, tmp_path: Path) -> None:
-    """Only the checksum can detect another size: nothing else checks it."""
+def test_only_the_checksum_detects_a_changed_size(kind: str, tmp_path: Path) -> None:
     process = worker()
     flips.build(tmp_path, kind)
     last = tmp_path / "_delta_log" / logs.commit_name(flips.LATEST)

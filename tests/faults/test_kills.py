@@ -25,22 +25,21 @@ import deltareplay as dr
 KILLS = int(os.environ.get("DELTAREPLAY_KILLS", "12"))
 SEED = int(os.environ.get("DELTAREPLAY_SEED", "20263"))
 MIXER = Path(__file__).with_name("mixer.py")
-#: A new table begins after this many kills.
-TABLE = 25
+KILLS_PER_TABLE = 25
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.int64())])
 
 
-def created(root: Path, chance: random.Random) -> dr.Table:
-    properties = {"delta.checkpointInterval": str(chance.choice([3, 10]))}
-    if chance.random() < 0.5:
+def create_table(root: Path, rng: random.Random) -> dr.Table:
+    properties = {"delta.checkpointInterval": str(rng.choice([3, 10]))}
+    if rng.random() < 0.5:
         properties["delta.enableDeletionVectors"] = "true"
-    if chance.random() < 0.5:
+    if rng.random() < 0.5:
         properties["delta.checkpointPolicy"] = "v2"
     return dr.create_table(root, SCHEMA, properties=properties)
 
 
 def steps(log: Path) -> list[dict[str, Any]]:
-    """Return the steps of one process: completed ones have a version, or None for a service."""
+    """Return the steps of one process: completed ones have a version, or None for maintenance."""
     result: list[dict[str, Any]] = []
     for line in log.read_text().splitlines():
         entry = json.loads(line)
@@ -51,8 +50,8 @@ def steps(log: Path) -> list[dict[str, Any]]:
     return result
 
 
-def test_every_kill_leaves_a_whole_table() -> None:
-    chance, seen = random.Random(SEED), Counter[str]()
+def test_every_kill_leaves_a_consistent_table() -> None:
+    rng, seen = random.Random(SEED), Counter[str]()
     with tempfile.TemporaryDirectory(dir=shim.memory()) as directory, warnings.catch_warnings():
         warnings.simplefilter("ignore", dr.DeltaReplayWarning)
         process = subprocess.Popen(
@@ -60,22 +59,22 @@ def test_every_kill_leaves_a_whole_table() -> None:
         )
         assert process.stdin is not None
         assert process.stdout is not None
-        table, rows, version = created(Path(directory) / "t0", chance), Rows(), 0
+        table, rows, version = create_table(Path(directory) / "t0", rng), Rows(), 0
         for number in range(KILLS):
-            if number and number % TABLE == 0:
+            if number and number % KILLS_PER_TABLE == 0:
                 assert not [
                     finding for finding in table.verify().findings if finding.severity == "error"
                 ]
-                table, rows, version = created(Path(directory) / f"t{number}", chance), Rows(), 0
+                table, rows, version = create_table(Path(directory) / f"t{number}", rng), Rows(), 0
             log = Path(directory) / f"log{number}"
             log.touch()
             root = table.uri.removeprefix("file://")
             job = {"table": root, "seed": number + 1, "log": str(log)}
-            job["after"] = chance.uniform(0.02, 0.4)
+            job["after"] = rng.uniform(0.02, 0.4)
             process.stdin.write(json.dumps(job) + "\n")
             process.stdin.flush()
             ended = json.loads(process.stdout.readline())
-            assert ended["signal"] == 9, "it ended by itself: see the captured errors"
+            assert ended["signal"] == 9, "the process was not killed: see the captured errors"
 
             expected = rows
             for step in steps(log):
@@ -90,10 +89,10 @@ def test_every_kill_leaves_a_whole_table() -> None:
             snapshot = table.snapshot()
             listed = snapshot.scan().to_arrow().to_pylist()
             result = {row["id"]: row["v"] for row in listed}
-            path = f"kill {number} (seed {SEED}): {steps(log)[-1:]}"
-            assert len(listed) == len(result), f"rows are there twice: {path}"
-            assert snapshot.version >= version, f"an acknowledged version is gone: {path}"
-            assert result in (expected, rows), f"neither the old rows nor the new ones: {path}"
+            where = f"kill {number} (seed {SEED}): {steps(log)[-1:]}"
+            assert len(listed) == len(result), f"duplicate rows: {where}"
+            assert snapshot.version >= version, f"an acknowledged version is gone: {where}"
+            assert result in (expected, rows), f"neither the old rows nor the new ones: {where}"
             rows, version = result, snapshot.version
         process.stdin.close()
         process.wait(timeout=30)

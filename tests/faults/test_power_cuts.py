@@ -29,8 +29,8 @@ CUTS = int(os.environ.get("DELTAREPLAY_POWER_CUTS", "0"))
 SEED = int(os.environ.get("DELTAREPLAY_SEED", "20264"))
 APPENDER = Path(race.__file__).with_name("appender.py")
 WRITERS = 3
-#: A new table begins after this many failures, with new directories.
-TABLE = 10
+#: Each table has new directories.
+CUTS_PER_TABLE = 10
 
 pytestmark = [
     pytest.mark.slow,
@@ -65,7 +65,7 @@ class Writers:
         """Wait until this many more commits are acknowledged."""
         goal, deadline = len(self.acknowledged()) + more, time.monotonic() + 120
         while len(self.acknowledged()) < goal:
-            assert time.monotonic() < deadline, "the writers do not get on"
+            assert time.monotonic() < deadline, "the writers make no progress"
             assert all(process.poll() is None for process in self.processes)
             time.sleep(0.01)
 
@@ -81,8 +81,8 @@ def writing(uri: str, logs: Path, preload: Path | None) -> Iterator[Writers]:
             process.wait()
 
 
-def lost(root: Path, acknowledged: list[int]) -> str | None:
-    """Return what is wrong with the table after a failure."""
+def problem_of(root: Path, acknowledged: list[int]) -> str | None:
+    """Return the problem of a table after a failure, or None."""
     try:
         snapshot = dr.Table(root).snapshot()
         rows = snapshot.scan().to_arrow()
@@ -97,41 +97,41 @@ def lost(root: Path, acknowledged: list[int]) -> str | None:
 
 
 def cuts(directory: Path, system: str, times: int, preload: Path | None = None) -> list[str]:
-    """Return the problems after each failure with any."""
-    chance, wrong = random.Random(SEED), []
+    """Cut the power this many times; return the problems found."""
+    rng, wrong = random.Random(SEED), []
     warnings.simplefilter("ignore", dr.DeltaReplayWarning)
     with disk.disk(directory, system) as (image, path):
-        for start in range(0, times, TABLE):
+        for start in range(0, times, CUTS_PER_TABLE):
             name = f"t{start}"
             dr.create_table(path / "new" / name, race.SCHEMA)
             with writing(str(path / "new" / name), directory, preload) as writers:
-                for number in range(start, min(start + TABLE, times)):
-                    writers.wait(chance.randrange(1, 12))
-                    time.sleep(chance.random() / 20)
+                for number in range(start, min(start + CUTS_PER_TABLE, times)):
+                    writers.wait(rng.randrange(1, 12))
+                    time.sleep(rng.random() / 20)
                     writers.signal(signal.SIGSTOP)
                     acknowledged = writers.acknowledged()
                     copy = disk.cut(image, directory / "copy.img")
                     writers.signal(signal.SIGCONT)
                     with disk.mounted(copy, directory / "copy", system) as result:
-                        problem = lost(result / "new" / name, acknowledged)
+                        problem = problem_of(result / "new" / name, acknowledged)
                     copy.unlink()
                     if problem:
                         wrong.append(f"cut {number} of {system}: {problem}")
     return wrong
 
 
-@pytest.mark.parametrize("system", disk.SYSTEMS)
-def test_no_acknowledged_commit_is_lost(system: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("system", disk.FILE_SYSTEMS)
+def test_acknowledged_commits_survive(system: str, tmp_path: Path) -> None:
     if reason := disk.missing(system):
         pytest.skip(reason)
-    times = -(-CUTS // len(disk.SYSTEMS))
+    times = -(-CUTS // len(disk.FILE_SYSTEMS))
     wrong = cuts(tmp_path, system, times)
     print(f"{system}: {times} cuts, {len(wrong)} problems")
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("system", disk.SYSTEMS)
-def test_a_disk_that_drops_syncs_does_not_pass(system: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("system", disk.FILE_SYSTEMS)
+def test_dropped_syncs_are_detected(system: str, tmp_path: Path) -> None:
     if reason := disk.missing(system) or shim.missing():
         pytest.skip(reason)
     assert cuts(tmp_path, system, 4, preload=shim.compiled(tmp_path))

@@ -1,4 +1,4 @@
-"""Writes to read-only locations: an immediate error, without doubt about the commit."""
+"""Writes to read-only locations: an immediate error, and the commit is not in doubt."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     path.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(path)]
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("this machine lets nobody mount")
+        pytest.skip("mounting is not permitted")
     yield path
     subprocess.run(["umount", str(path)], check=True)
 
 
-def refused(write: Callable[[], object], code: str) -> None:
+def assert_refused(write: Callable[[], object], code: str) -> None:
     started = time.monotonic()
     with pytest.raises(dr.StorageError) as caught:
         write()
@@ -43,7 +43,7 @@ def refused(write: Callable[[], object], code: str) -> None:
     assert time.monotonic() - started < AT_ONCE_S
 
 
-def test_a_file_system_that_can_only_be_read(disk: Path) -> None:
+def test_read_only_file_system(disk: Path) -> None:
     table = dr.create_table(disk / "t", ROWS.schema)
     table.append(ROWS)
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
@@ -55,12 +55,12 @@ def test_a_file_system_that_can_only_be_read(disk: Path) -> None:
         lambda: table.set_properties({"delta.appendOnly": "true"}),
         lambda: table.checkpoint(),
     ):
-        refused(write, "storage.read_only")
+        assert_refused(write, "storage.read_only")
     assert dr.Table(disk / "t").snapshot().scan().to_arrow().num_rows == 3
 
 
 @pytest.mark.parametrize("verb", ["vacuum", "lite", "cleanup"])
-def test_freeing_space_needs_none(disk: Path, verb: str) -> None:
+def test_maintenance_on_a_full_disk(disk: Path, verb: str) -> None:
     retention = {
         "delta.deletedFileRetentionDuration": "interval 0 seconds",
         "delta.logRetentionDuration": "interval 1 days",
@@ -95,8 +95,8 @@ def test_freeing_space_needs_none(disk: Path, verb: str) -> None:
 
 
 @pytest.mark.parametrize("pages", [0, 1, 2])
-def test_a_vacuum_that_makes_no_space_is_done(disk: Path, pages: int) -> None:
-    """There is nothing to delete, and no space for the commits before and after it."""
+def test_vacuum_with_nothing_to_delete_on_a_full_disk(disk: Path, pages: int) -> None:
+    """The commits before and after the deletions do not fit."""
     table = dr.create_table(disk / "t", ROWS.schema)
     table.append(ROWS)
     with (disk / "ballast").open("wb") as ballast:
@@ -110,8 +110,10 @@ def test_a_vacuum_that_makes_no_space_is_done(disk: Path, pages: int) -> None:
     again.append(ROWS)
 
 
-def test_names_that_no_file_system_takes(tmp_path: Path) -> None:
+def test_invalid_directory_names(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "loop").symlink_to("loop")
     for name in ("x" * 300, "file/t", "loop/t"):
-        refused(lambda name=name: dr.create_table(tmp_path / name, ROWS.schema), "storage.name")
+        assert_refused(
+            lambda name=name: dr.create_table(tmp_path / name, ROWS.schema), "storage.name"
+        )

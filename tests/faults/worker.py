@@ -1,4 +1,4 @@
-"""Opens tables in a separate process, and survives them or not.
+"""Opens tables in a separate process, which may crash or hang.
 
 One request per line on stdin, a table directory; one response per line on stdout: the state of the
 table, or the error, and the largest resident size so far. A request that ends in ``.parquet`` is
@@ -22,32 +22,37 @@ from support.memory import peak_memory
 LIMIT = 8 << 30  # of address space; the parent checks resident memory
 
 
+def state_of(snapshot: Any) -> dict[str, Any]:
+    """Return the state of a snapshot as values of JSON, in an order that does not vary."""
+    files = snapshot.files().to_pylist()
+    for file in files:
+        file["partitionValues"] = sorted(file["partitionValues"] or [], key=repr)
+        file["tags"] = sorted(file["tags"] or [], key=repr)
+        file.pop("dataChange")
+    removed = snapshot.tombstones().to_pylist()
+    return {
+        "version": snapshot.version,
+        "protocol": [
+            snapshot.protocol.min_reader_version,
+            snapshot.protocol.min_writer_version,
+        ],
+        "schema": snapshot.schema_json,
+        "configuration": dict(snapshot.metadata.configuration),
+        "files": sorted(files, key=repr),
+        "removed": sorted([row["path"], row["deletionTimestamp"]] for row in removed),
+        "txns": dict(snapshot.transactions),
+        "domains": dict(snapshot.domain_metadata),
+    }
+
+
 def answer(table: str) -> dict[str, Any]:
-    """Return the state of the newest version, or the error."""
+    """Return the state of the newest version and its warnings, or the error."""
     import deltareplay as dr
 
     try:
         snapshot = dr.Table(table).snapshot()
-        files = snapshot.files().to_pylist()
-        for file in files:
-            file["partitionValues"] = sorted(file["partitionValues"] or [], key=repr)
-            file["tags"] = sorted(file["tags"] or [], key=repr)
-            file.pop("dataChange")
-        removed = snapshot.tombstones().to_pylist()
-        return {
-            "version": snapshot.version,
-            "protocol": [
-                snapshot.protocol.min_reader_version,
-                snapshot.protocol.min_writer_version,
-            ],
-            "schema": snapshot.schema_json,
-            "configuration": dict(snapshot.metadata.configuration),
-            "files": sorted(files, key=repr),
-            "removed": sorted([row["path"], row["deletionTimestamp"]] for row in removed),
-            "txns": dict(snapshot.transactions),
-            "domains": dict(snapshot.domain_metadata),
-            "warnings": [[warning.code, warning.message] for warning in snapshot.warnings],
-        }
+        warned = [[warning.code, warning.message] for warning in snapshot.warnings]
+        return {**state_of(snapshot), "warnings": warned}
     except dr.DeltaReplayError as error:
         return {
             "error": type(error).__name__,
