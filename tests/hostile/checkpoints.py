@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hostile.bench import BOTH, MORE, Refused, case, data, place
-from support import logs
+from hostile.cases import BOTH, MORE, Refused, case, data, log_path
+from support import logs, parquet_bytes
 from support.logs import LogBuilder
 
 CHECKPOINT = logs.classic_name(2)
 
 
-def ready(log: LogBuilder, cleaned: bool, **options: Any) -> list[Path]:
+def write_checkpoint(log: LogBuilder, cleaned: bool, **options: Any) -> list[Path]:
     """Write a checkpoint of version 2, with the second file; without its commits if ``cleaned``."""
     log.commit(data(log, "more.parquet"))
     result = log.checkpoint(2, store_schema=False, **options)
@@ -24,80 +24,57 @@ def ready(log: LogBuilder, cleaned: bool, **options: Any) -> list[Path]:
     return result
 
 
-def varint(number: int) -> bytes:
-    number = (number << 1) ^ (number >> 63)
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*out, number])
-
-
-def footed(footer: bytes, length: int | None = None) -> bytes:
+def only_footer(footer: bytes, length: int | None = None) -> bytes:
     """Return a Parquet file that is only a footer."""
     size = (len(footer) if length is None else length).to_bytes(4, "little")
     return b"PAR1" + footer + size + b"PAR1"
 
 
-def with_rows(content: bytes, rows: int, claimed: int) -> bytes:
-    """Change the counts of rows in a footer."""
-    length = int.from_bytes(content[-8:-4], "little")
-    body, footer = content[: -8 - length], content[-8 - length : -8]
-    assert footer.count(b"\x16" + varint(rows))
-    footer = footer.replace(b"\x16" + varint(rows), b"\x16" + varint(claimed))
-    return body + footer + len(footer).to_bytes(4, "little") + b"PAR1"
-
-
-def rows_of(path: Path) -> int:
-    return int(pq.ParquetFile(path).metadata.num_rows)
-
-
+#: 2^31 - 1 as a varint.
 HUGE = b"\xff\xff\xff\xff\x07"
 
 #: Replacements of a Parquet file of the log; each could crash a decoder or use much memory.
 BROKEN: dict[str, Callable[[Path], bytes]] = {
     "zero bytes": lambda path: bytes(4096),
-    "the magic alone": lambda path: b"PAR1",
+    "only the magic": lambda path: b"PAR1",
     "the magic twice": lambda path: b"PAR1PAR1",
     "text": lambda path: b'{"add":{}}\n' * 20,
     "its first half": lambda path: path.read_bytes()[: path.stat().st_size // 2],
     "without its last byte": lambda path: path.read_bytes()[:-1],
     "an encrypted footer": lambda path: path.read_bytes()[:-4] + b"PARE",
-    "a footer longer than the file": lambda path: footed(b"", 0x7FFF_FFFF),
-    "a footer of 2^32 - 1 bytes": lambda path: footed(b"", 0xFFFF_FFFF),
-    "a footer without a byte": lambda path: footed(b""),
-    "a list of 2^31 columns": lambda path: footed(b"\x15\x02\x19\xfc\xff\xff\xff\xff\x07"),
-    "a list of 2^32 groups": lambda path: footed(b"\x15\x02\x19\xf8\xff\xff\xff\xff\x0f"),
-    "a text of 2^32 bytes": lambda path: footed(b"\x28\xff\xff\xff\xff\x0f"),
-    "structs in structs": lambda path: footed(b"\x1c" * 5000),
-    "lists in lists": lambda path: footed(b"\x19\x19" * 5000),
-    "maps of 2^31 entries": lambda path: footed(b"\x1b\xff\xff\xff\xff\x07\x88"),
-    "a list of 2^31 booleans": lambda path: footed(b"\x19\xf1\xff\xff\xff\xff\x07"),
+    "a footer longer than the file": lambda path: only_footer(b"", 0x7FFF_FFFF),
+    "a footer of 2^32 - 1 bytes": lambda path: only_footer(b"", 0xFFFF_FFFF),
+    "an empty footer": lambda path: only_footer(b""),
+    "a list of 2^31 columns": lambda path: only_footer(b"\x15\x02\x19\xfc\xff\xff\xff\xff\x07"),
+    "a list of 2^32 groups": lambda path: only_footer(b"\x15\x02\x19\xf8\xff\xff\xff\xff\x0f"),
+    "a text of 2^32 bytes": lambda path: only_footer(b"\x28\xff\xff\xff\xff\x0f"),
+    "structs in structs": lambda path: only_footer(b"\x1c" * 5000),
+    "lists in lists": lambda path: only_footer(b"\x19\x19" * 5000),
+    "maps of 2^31 entries": lambda path: only_footer(b"\x1b\xff\xff\xff\xff\x07\x88"),
+    "a list of 2^31 booleans": lambda path: only_footer(b"\x19\xf1\xff\xff\xff\xff\x07"),
     # of an unknown field: decoders that skip booleans without bytes count to 2^31
-    "an unknown list of 2^31 booleans": lambda path: footed(b"\xf9\xf1" + HUGE + b"\x00"),
-    "an unknown set of 2^31 booleans": lambda path: footed(b"\xfa\xf2" + HUGE + b"\x00"),
-    "an unknown map of 2^31 booleans": lambda path: footed(b"\xfb" + HUGE + b"\x11\x00"),
-    "an unknown list of 2^31 of no type": lambda path: footed(b"\xf9\xf0" + HUGE + b"\x00"),
+    "an unknown list of 2^31 booleans": lambda path: only_footer(b"\xf9\xf1" + HUGE + b"\x00"),
+    "an unknown set of 2^31 booleans": lambda path: only_footer(b"\xfa\xf2" + HUGE + b"\x00"),
+    "an unknown map of 2^31 booleans": lambda path: only_footer(b"\xfb" + HUGE + b"\x11\x00"),
+    "an unknown list of 2^31 of no type": lambda path: only_footer(b"\xf9\xf0" + HUGE + b"\x00"),
     "a footer of 65 MiB": lambda path: (
         b"PAR1" + bytes(65 << 20) + (65 << 20).to_bytes(4, "little") + b"PAR1"
     ),
-    "a column of 2^31 columns": lambda path: footed(
+    "a column of 2^31 columns": lambda path: only_footer(
         b"\x15\x02\x19\x2c\x48\x01a\x15\xfe\xff\xff\xff\x0f\x00\x48\x01b\x00\x00"
     ),
     # decoders that trust the field's number read five bytes for its count, others one
-    "a column of as many, as a byte": lambda path: footed(
+    "a column of as many, as a byte": lambda path: only_footer(
         b"\x15\x02\x19\x2c\x48\x01a\x13\xfe\xf5\xff\xff\x0f\x00\x48\x01b\x00\x00"
     ),
-    "100,000 columns in each other": lambda path: footed(
+    "100,000 nested columns": lambda path: only_footer(
         b"\x15\x02\x19\xfc\xa1\x8d\x06" + b"\x48\x01a\x15\x02\x00" * 100_000 + b"\x48\x01b\x00\x00"
     ),
-    "2^31 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), 2**31),
-    "2^60 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), 2**60),
-    "2^62 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), 2**62),
-    "-1 rows": lambda path: with_rows(path.read_bytes(), rows_of(path), -1),
-    "pages of other bytes": lambda path: (
-        path.read_bytes()[:4] + b"\xff" * 400 + path.read_bytes()[404:]
-    ),
+    "2^31 rows": lambda path: parquet_bytes.with_row_count(path, 2**31),
+    "2^60 rows": lambda path: parquet_bytes.with_row_count(path, 2**60),
+    "2^62 rows": lambda path: parquet_bytes.with_row_count(path, 2**62),
+    "-1 rows": lambda path: parquet_bytes.with_row_count(path, -1),
+    "pages of other bytes": parquet_bytes.with_other_pages,
 }
 
 
@@ -109,7 +86,7 @@ def broken(name: str, change: Callable[[Path], bytes]) -> None:
 
     @case("checkpoint", name, snapshot=2, rows=BOTH, verify=(code,), finding=CHECKPOINT)
     def _(log: LogBuilder) -> None:
-        [path] = ready(log, cleaned=False)
+        [path] = write_checkpoint(log, cleaned=False)
         path.write_bytes(change(path))
 
     @case(
@@ -120,7 +97,7 @@ def broken(name: str, change: Callable[[Path], bytes]) -> None:
         finding=CHECKPOINT,
     )
     def _(log: LogBuilder) -> None:
-        [path] = ready(log, cleaned=True)
+        [path] = write_checkpoint(log, cleaned=True)
         path.write_bytes(change(path))
 
 
@@ -128,16 +105,14 @@ for _name, _change in BROKEN.items():
     broken(_name, _change)
 
 
-@case(
-    "checkpoint", "no byte", snapshot=2, rows=BOTH, verify=("log.empty_file",), finding=CHECKPOINT
-)
-def _no_byte(log: LogBuilder) -> None:
-    ready(log, cleaned=False)[0].write_bytes(b"")
+@case("checkpoint", "empty", snapshot=2, rows=BOTH, verify=("log.empty_file",), finding=CHECKPOINT)
+def _empty(log: LogBuilder) -> None:
+    write_checkpoint(log, cleaned=False)[0].write_bytes(b"")
 
 
 @case("checkpoint", "a part missing", snapshot=2, rows=BOTH, verify=("checkpoint.incomplete",))
 def _part_missing(log: LogBuilder) -> None:
-    ready(log, cleaned=False, kind="multipart")[1].unlink()
+    write_checkpoint(log, cleaned=False, kind="multipart")[1].unlink()
 
 
 @case(
@@ -147,13 +122,13 @@ def _part_missing(log: LogBuilder) -> None:
     verify=("checkpoint.incomplete",),
 )
 def _part_missing_cleaned(log: LogBuilder) -> None:
-    ready(log, cleaned=True, kind="multipart")[1].unlink()
+    write_checkpoint(log, cleaned=True, kind="multipart")[1].unlink()
 
 
 @case("checkpoint", "a part too many", snapshot=2, rows=BOTH, verify=("checkpoint.incomplete",))
 def _part_more(log: LogBuilder) -> None:
-    ready(log, cleaned=False, kind="multipart")
-    content = place(log, logs.part_name(2, 1, 2)).read_bytes()
+    write_checkpoint(log, cleaned=False, kind="multipart")
+    content = log_path(log, logs.part_name(2, 1, 2)).read_bytes()
     logs.write_file(log.table, logs.part_name(2, 3, 3), content)
 
 
@@ -165,28 +140,28 @@ def _part_more(log: LogBuilder) -> None:
     verify=("checkpoint.incomplete",),
 )
 def _many_parts(log: LogBuilder) -> None:
-    ready(log, cleaned=False)
-    content = place(log, CHECKPOINT).read_bytes()
+    write_checkpoint(log, cleaned=False)
+    content = log_path(log, CHECKPOINT).read_bytes()
     logs.write_file(log.table, logs.part_name(2, 4_000_000_000, 4_000_000_000), content)
 
 
 @case("checkpoint", "two kinds of one version", snapshot=2, rows=BOTH)
 def _two_kinds(log: LogBuilder) -> None:
-    ready(log, cleaned=False)
+    write_checkpoint(log, cleaned=False)
     log.checkpoint(2, kind="multipart")
 
 
-def content(
+def checkpoint_case(
     name: str, rows: Callable[[LogBuilder], Any], expected: dict[str, Any], **options: Any
 ) -> None:
-    """Write a checkpoint that decodes and has invalid content."""
+    """Register a table whose checkpoint decodes, but has unusual content."""
 
     @case("checkpoint, commits gone", name, **{"finding": CHECKPOINT, **expected})
     def _(log: LogBuilder) -> None:
         log.commit(data(log, "more.parquet"))
         result = rows(log)
         if isinstance(result, pa.Table):
-            pq.write_table(result, place(log, CHECKPOINT), **options)
+            pq.write_table(result, log_path(log, CHECKPOINT), **options)
         else:
             logs.write_checkpoint(log.table, 2, result, **options)
         logs.write_hint(log.table, 2)
@@ -197,47 +172,47 @@ def without(log: LogBuilder, kind: str) -> list[logs.Action]:
     return [row for row in log.state().actions() if kind not in row]
 
 
-def retyped(log: LogBuilder, path: str, change: Callable[[Any], Any]) -> pa.Table:
-    """Write the checkpoint with one field of ``add`` of another type."""
+def retyped(log: LogBuilder, field: str, change: Callable[[Any], Any]) -> pa.Table:
+    """Return the checkpoint with one field of ``add`` changed, such as to another type."""
     table = logs.checkpoint_table(log.state().actions(), logs.checkpoint_schema())
     add = table.column("add").combine_chunks()
-    names = [field.name for field in add.type]
-    fields = [change(add.field(n)) if n == path else add.field(n) for n in names]
+    names = [item.name for item in add.type]
+    fields = [change(add.field(n)) if n == field else add.field(n) for n in names]
     created = pa.StructArray.from_arrays(fields, names, mask=add.is_null())
     return table.set_column(table.schema.get_field_index("add"), "add", created)
 
 
 REFUSED = {"snapshot": Refused(CHECKPOINT)}
-content(
+checkpoint_case(
     "no protocol",
     lambda log: without(log, "protocol"),
     {**REFUSED, "verify": ("checkpoint.mismatch",)},
 )
-content(
+checkpoint_case(
     "no metadata",
     lambda log: without(log, "metaData"),
     {**REFUSED, "verify": ("checkpoint.mismatch",)},
 )
-content("no rows", lambda log: [], {**REFUSED, "verify": ("checkpoint.mismatch",)})
-content(
+checkpoint_case("no rows", lambda log: [], {**REFUSED, "verify": ("checkpoint.mismatch",)})
+checkpoint_case(
     # a checkpoint is reconciled: plain readers accept its content
     "a file twice",
     lambda log: [*log.state().actions(), log.state().actions()[-1]],
     {"snapshot": 3, "rows": (*BOTH, *MORE), "verify": ("checkpoint.duplicate_row",)},
 )
-content(
+checkpoint_case(
     "a file added and removed",
     lambda log: [*log.state().actions(), logs.remove("good.parquet")],
     {"snapshot": 2, "rows": BOTH, "verify": ("checkpoint.duplicate_row",)},
 )
-content(
+checkpoint_case(
     "no column add",  # contains no live file
     lambda log: logs.checkpoint_table(log.state().actions(), logs.checkpoint_schema()).drop(
         ["add"]
     ),
     {"snapshot": 0, "rows": ()},
 )
-content(
+checkpoint_case(
     "add is a number",
     lambda log: (
         logs.checkpoint_table(log.state().actions(), logs.checkpoint_schema())
@@ -252,7 +227,7 @@ for _name, _path, _change in (
     ("partition values that are a list", "partitionValues", lambda a: pa.array([["x"]] * len(a))),
     ("a vector that is a text", "deletionVector", lambda a: pa.array(["x"] * len(a))),
 ):
-    content(
+    checkpoint_case(
         _name,
         lambda log, p=_path, c=_change: retyped(log, p, c),
         {**REFUSED, "verify": ("checkpoint.",)},
@@ -261,7 +236,7 @@ for _name, _path, _change in (
 
 # a row with an action counts as such even if it lacks the action's required field
 LOST = {**REFUSED, "verify": ("checkpoint.rows",)}
-content(
+checkpoint_case(
     "paths that are null",
     lambda log: retyped(log, "path", lambda a: pa.array([None] * len(a), pa.string())),
     LOST,
@@ -274,14 +249,14 @@ for _lost in (
 ):
     [_kind] = _lost
     for _groups in (1, 1 << 20):
-        content(
+        checkpoint_case(
             f"{_kind} without its key among others, {_groups} rows a group",
             lambda log, lost=_lost: [*log.state().actions(), lost],
             # only tombstones need removed files
             {**LOST, "rows": BOTH} if _kind == "remove" else LOST,
             row_group_size=_groups,
         )
-content(
+checkpoint_case(
     "add without a column path",
     lambda log: logs.checkpoint_table(
         log.state().actions(), logs.checkpoint_schema(drop=["add.path"])
@@ -294,27 +269,27 @@ for _path, _type in (
     ("modificationTime", pa.timestamp("ms")),
     ("clusteringProvider", pa.binary()),
 ):
-    content(
+    checkpoint_case(
         f"{_path} of type {_type}",
         lambda log, p=_path, t=_type: retyped(log, p, lambda a: pa.array([None] * len(a), t)),
         {**REFUSED, "verify": ("checkpoint.columns",)},
     )
-content(
+checkpoint_case(
     "sizes of 32 bits",  # the same numbers
     lambda log: retyped(log, "size", lambda a: a.cast(pa.int32())),
     {"snapshot": 2, "rows": BOTH},
 )
-content(
+checkpoint_case(
     "sizes beyond 64 bits",
     lambda log: retyped(log, "size", lambda a: pa.array([2**63] * len(a), pa.uint64())),
     {**REFUSED, "verify": ("checkpoint.columns",)},
 )
-content(
+checkpoint_case(
     "sizes that are null",
     lambda log: retyped(log, "size", lambda a: pa.array([None] * len(a), pa.int64())),
     {"snapshot": 2, "rows": BOTH, "verify": ("file.size",), "finding": "more.parquet"},
 )
-content(
+checkpoint_case(
     "statistics that are numbers",
     lambda log: retyped(log, "stats", lambda a: pa.array([1] * len(a))),
     {**REFUSED, "verify": ("checkpoint.columns",)},
@@ -325,7 +300,7 @@ content(
 
 
 def bomb(codec: str, field: str, expected: dict[str, Any]) -> None:
-    """4,096 rows that refer to one MiB of text in a dictionary: 4 GiB if expanded."""
+    """Register 4,096 rows that refer to one MiB of text in a dictionary: 4 GiB if expanded."""
 
     @case("bomb", f"4 GiB of {field} in {codec}", **expected)
     def _(log: LogBuilder) -> None:
@@ -338,13 +313,12 @@ def bomb(codec: str, field: str, expected: dict[str, Any]) -> None:
         others = [text for text in dict.fromkeys(texts) if text and text[0] not in "sz"]
         values = ["x" * (1 << 20), *others]
         known = {text: values.index(text) for text in others}
-        places = [None if text is None else known.get(text, 0) for text in texts]
-        column = pa.DictionaryArray.from_arrays(pa.array(places, pa.int32()), values)
+        indices = [None if text is None else known.get(text, 0) for text in texts]
+        column = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), values)
         fields = [column if n == field else add.field(i) for i, n in enumerate(names)]
         created = pa.StructArray.from_arrays(fields, names, mask=add.is_null())
-        place_of = table.schema.get_field_index("add")
-        table = table.set_column(place_of, "add", created)
-        pq.write_table(table, place(log, CHECKPOINT), compression=codec, store_schema=False)
+        table = table.set_column(table.schema.get_field_index("add"), "add", created)
+        pq.write_table(table, log_path(log, CHECKPOINT), compression=codec, store_schema=False)
         logs.write_hint(log.table, 2)
         log.delete_commits(2)
 

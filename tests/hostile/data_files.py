@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hostile.bench import BOTH, GOOD, Refused, case, data
+from hostile.cases import BOTH, GOOD, Refused, case, data
 from hostile.checkpoints import BROKEN
 from support import logs
 from support.logs import LogBuilder
@@ -17,12 +17,13 @@ NAME = "more.parquet"
 
 
 def broken(name: str, change: Callable[[Path], bytes]) -> None:
-    # verification checks sizes of data files and reads none: other changes are not detected
-    @case("data file", name, snapshot=2, rows=Refused(NAME), verify=("file.size",), finding=NAME)
+    code = "data.pages" if name == "pages of other bytes" else "file.size"
+
+    @case("data file", name, snapshot=2, rows=Refused(NAME), verify=(code,), finding=NAME)
     def _(log: LogBuilder) -> None:
         log.commit(data(log, NAME))
         path = log.table / NAME
-        path.write_bytes(change(path) + b"" if name != "pages of other bytes" else b"x")
+        path.write_bytes(change(path))
 
 
 for _name, _change in BROKEN.items():
@@ -38,8 +39,8 @@ def _missing(log: LogBuilder) -> None:
     (log.table / NAME).unlink()
 
 
-@case("data file", "no byte", snapshot=2, rows=Refused(NAME), verify=("file.size",), finding=NAME)
-def _no_byte(log: LogBuilder) -> None:
+@case("data file", "empty", snapshot=2, rows=Refused(NAME), verify=("file.size",), finding=NAME)
+def _empty(log: LogBuilder) -> None:
     log.commit(data(log, NAME))
     (log.table / NAME).write_bytes(b"")
 
@@ -118,6 +119,6 @@ def _no_rows(log: LogBuilder) -> None:
     log.commit(data(log, NAME, stats=logs.stats(0)))
 
 
-@case("data file", "added again in another spelling", snapshot=1, rows=GOOD)
+@case("data file", "added again with another spelling of its path", snapshot=1, rows=GOOD)
 def _spelled(log: LogBuilder) -> None:
     log.commit(data(log, "good.parquet", "./good.parquet"))

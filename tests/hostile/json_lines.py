@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
-from hostile.bench import BOTH, GOOD, Refused, case, data, line, raw
+from hostile.cases import BOTH, GOOD, Refused, case, data, line, raw
 from support import logs, vectors
 from support.logs import LogBuilder
 
@@ -20,7 +21,7 @@ def adding(log: LogBuilder, extra: bytes = b"") -> bytes:
 
 
 #: Additions before or around the action that have no effect.
-HARMLESS = {
+HARMLESS: dict[str, Callable[[LogBuilder], bytes]] = {
     "an unknown action of 900 levels": lambda log: (
         b'{"x":' + b"[" * 900 + b"]" * 900 + b"}\n" + adding(log)
     ),
@@ -38,7 +39,7 @@ HARMLESS = {
     "a field spelled with escapes": lambda log: adding(log).replace(b'"path"', b'"p\\u0061th"'),
     "an action of another case": lambda log: b'{"ADD":{"path":"x"}}\n' + adding(log),
     "a lone surrogate in an unknown field": lambda log: adding(log, b',"x":"\\ud800"'),
-    "a number beyond all in an unknown field": lambda log: adding(log, b',"x":1e99999'),
+    "a number too large for a double in an unknown field": lambda log: adding(log, b',"x":1e99999'),
     "a megabyte of tags": lambda log: adding(log, b',"tags":{"k":"' + b"x" * (1 << 20) + b'"}'),
     "10,000 tags": lambda log: adding(
         log, b',"tags":{' + b",".join(b'"%d":"x"' % n for n in range(10_000)) + b"}"
@@ -47,7 +48,7 @@ HARMLESS = {
 }
 
 #: Lines that no reader can parse.
-SENSELESS = {
+INVALID = {
     # skipped values may have up to 1,000 levels
     "an unknown action, too deep": b'{"x":' + b"[" * DEPTH + b"]" * DEPTH + b"}\n",
     "an unknown field, too deep": b'{"add":{"path":"x","x":' + b'{"a":' * DEPTH + b"1",
@@ -58,7 +59,7 @@ SENSELESS = {
     "a number": b"1\n",
     "a text": b'"add"\n',
     "null": b"null\n",
-    "no JSON": b"add\n",
+    "not JSON": b"add\n",
     "single quotes": b"{'add':{}}\n",
     "a comment": b"// nothing\n",
     "a comma too many": b'{"txn":{"appId":"a","version":1,}}\n',
@@ -92,32 +93,22 @@ SENSELESS = {
 }
 
 
-def register() -> None:
-    for name, content in HARMLESS.items():
-
-        def harmless(content: object = content, name: str = name) -> None:
-            @case("JSON", name, snapshot=2, rows=BOTH)
-            def _(log: LogBuilder) -> None:
-                raw(log, content(log))  # type: ignore[operator]
-
-        harmless()
-    for name, text in SENSELESS.items():
-
-        def senseless(text: bytes = text, name: str = name) -> None:
-            @case(
-                "JSON",
-                name,
-                snapshot=Refused(COMMIT),
-                verify=("commit.",),
-                finding=COMMIT,
-            )
-            def _(log: LogBuilder) -> None:
-                raw(log, text)
-
-        senseless()
+def harmless(name: str, content: Callable[[LogBuilder], bytes]) -> None:
+    @case("JSON", name, snapshot=2, rows=BOTH)
+    def _(log: LogBuilder) -> None:
+        raw(log, content(log))
 
 
-register()
+def invalid(name: str, text: bytes) -> None:
+    @case("JSON", name, snapshot=Refused(COMMIT), verify=("commit.",), finding=COMMIT)
+    def _(log: LogBuilder) -> None:
+        raw(log, text)
+
+
+for _name, _content in HARMLESS.items():
+    harmless(_name, _content)
+for _name, _text in INVALID.items():
+    invalid(_name, _text)
 
 
 @case("JSON", "a key twice: the last counts", snapshot=2, rows=BOTH)
@@ -139,7 +130,7 @@ def _pair(log: LogBuilder) -> None:
 
 @case(
     "JSON",
-    "a commit without a byte",
+    "an empty commit",
     snapshot=1,
     rows=GOOD,
     verify=("commit.empty",),
@@ -170,13 +161,13 @@ def _added_twice(log: LogBuilder) -> None:
     finding="good.parquet",
 )
 def _two_vectors(log: LogBuilder) -> None:
-    # illegal, and two keys of replay: the rows occur twice
+    # illegal: replay has two keys, so that the rows occur twice
     log.commit(logs.features("deletionVectors"))
     log.commit(data(log, "good.parquet", deletion_vector=vectors.inline([])))
 
 
-@case("JSON", "removes of files that never were", snapshot=1, rows=GOOD)
-def _never(log: LogBuilder) -> None:
+@case("JSON", "removes of unknown files", snapshot=1, rows=GOOD)
+def _unknown_files(log: LogBuilder) -> None:
     log.commit(*(logs.remove(f"{n}.parquet") for n in range(1000)))
 
 
@@ -206,12 +197,12 @@ def _number(log: LogBuilder) -> None:
 
 @case(
     "JSON line",
-    "1 GiB of nothing",
+    "1 GiB of zeros",
     snapshot=Refused(COMMIT),
     verify=("commit.line_too_long",),
     finding=COMMIT,
 )
 def _gibibyte(log: LogBuilder) -> None:
-    # a hole: it takes no space on the disk
+    # sparse: it takes no space on the disk
     path = raw(log, b'{"add":{"path":"')
     os.truncate(path, 1 << 30)

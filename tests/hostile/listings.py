@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from hostile.bench import BOTH, GOOD, Refused, case, data, fifo, place
+from hostile.cases import BOTH, GOOD, Refused, case, data, fifo, log_path
 from support import logs
 from support.logs import LogBuilder
 
@@ -17,12 +17,12 @@ SECOND = logs.commit_name(2)
 def _gap(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet"))
     log.commit(logs.txn("x", 1))
-    place(log, SECOND).unlink()
+    log_path(log, SECOND).unlink()
 
 
 @case("listing", "no first commit", snapshot=Refused(""), verify=("log.truncated",))
 def _no_first(log: LogBuilder) -> None:
-    place(log, logs.commit_name(0)).unlink()
+    log_path(log, logs.commit_name(0)).unlink()
 
 
 @case("listing", "no log", snapshot=Refused("", "TableNotFoundError"), verify=("table.not_found",))
@@ -43,12 +43,12 @@ def _empty(log: LogBuilder) -> None:
 
 @case(
     "listing",
-    "a stray commit far off",
+    "a commit far beyond the log",
     snapshot=Refused(SECOND),
     verify=("log.gap",),
     finding=SECOND,
 )
-def _stray(log: LogBuilder) -> None:
+def _far(log: LogBuilder) -> None:
     logs.write_commit(log.table, 999_999, [logs.txn("x", 1)])
 
 
@@ -97,36 +97,36 @@ for _name in OTHER_NAMES:
 @case("listing", "10,000 other names", snapshot=1, rows=GOOD)
 def _many(log: LogBuilder) -> None:
     for number in range(10_000):
-        place(log, f"x{number}").touch()
+        log_path(log, f"x{number}").touch()
 
 
 @case("listing", "a commit that is a directory", snapshot=1, rows=GOOD)
 def _directory(log: LogBuilder) -> None:
-    place(log, SECOND).mkdir()  # a directory is not a commit
+    log_path(log, SECOND).mkdir()  # a directory is not a commit
 
 
 @case("listing", "a checkpoint that is a directory", snapshot=2, rows=BOTH)
 def _checkpoint_directory(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet"))
-    place(log, logs.classic_name(2)).mkdir()
+    log_path(log, logs.classic_name(2)).mkdir()
 
 
 @case("listing", "a commit that is a link", snapshot=2, rows=BOTH)
 def _link(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet"))
     elsewhere = Path(f"{log.table}-elsewhere.json")
-    place(log, SECOND).rename(elsewhere)
-    place(log, SECOND).symlink_to(elsewhere)
+    log_path(log, SECOND).rename(elsewhere)
+    log_path(log, SECOND).symlink_to(elsewhere)
 
 
 @case("listing", "a commit that is a pipe", snapshot=1, rows=GOOD)
 def _pipe(log: LogBuilder) -> None:
-    fifo(place(log, SECOND))
+    fifo(log_path(log, SECOND))
 
 
 @case("listing", "a commit that is a link to /dev/zero", snapshot=1, rows=GOOD)
 def _zero(log: LogBuilder) -> None:
-    place(log, SECOND).symlink_to("/dev/zero")
+    log_path(log, SECOND).symlink_to("/dev/zero")
 
 
 @case(
@@ -148,7 +148,7 @@ def _unusual_name(log: LogBuilder) -> None:
     finding=SECOND,
 )
 def _loop(log: LogBuilder) -> None:
-    place(log, SECOND).symlink_to(SECOND)
+    log_path(log, SECOND).symlink_to(SECOND)
 
 
 @case("listing", "only a checkpoint", snapshot=1, rows=GOOD, verify=("log.checkpoint_only",))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hostile.bench import BOTH, GOOD, MORE, Refused, case, data, line, raw, write_data
+from hostile.cases import BOTH, GOOD, Refused, case, data
 from support import logs
 from support.logs import LogBuilder
 
@@ -17,10 +17,10 @@ DEPTH = 100_000
 # -- protocol
 
 
-def of_protocol(
+def protocol_case(
     name: str, action: Any, error: str | None, verify: tuple[str, ...] = (), rows: Any = GOOD
 ) -> None:
-    """``error``: the class that refuses the snapshot."""
+    """Register a protocol; ``error`` is the class of the snapshot's error."""
     outcome: dict[str, Any] = {"snapshot": 1, "rows": rows}
     if error:
         outcome = {"snapshot": Refused(FIRST, error)}
@@ -53,7 +53,7 @@ for _name, _action, _error, _codes in (
     ("features that are a text", {"protocol": {**ODD_READER, "readerFeatures": "x", "writerFeatures": []}}, CORRUPT, ("commit.action",)),
     ("twice in one commit", [logs.protocol(1, 2), logs.protocol(1, 2)], None, ("commit.duplicate_action",)),
 ):  # fmt: skip
-    of_protocol(_name, _action, _error, _codes)
+    protocol_case(_name, _action, _error, _codes)
 
 
 @case("protocol", "missing", snapshot=Refused(FIRST), verify=("log.no_protocol",), start=False)
@@ -93,7 +93,7 @@ GOOD_SCHEMAS = {
 BAD_SCHEMAS = {
     "100,000 levels": deep(DEPTH),
     "brackets that never close": "[" * DEPTH,
-    "no JSON": "struct",
+    "not JSON": "struct",
     "null": "null",
     "a type alone": '"long"',
     "an array of fields": json.dumps([ID]),
@@ -104,7 +104,7 @@ BAD_SCHEMAS = {
     "a field without a name": struct({"type": "long", "nullable": True, "metadata": {}}),
     "a name that is null": struct({**ID, "name": None}),
     "a name that is a number": struct({**ID, "name": 7}),
-    "a type that nobody knows": struct({**ID, "type": "float128"}),
+    "an unknown type": struct({**ID, "type": "float128"}),
     "a type that is a number": struct({**ID, "type": 64}),
     "nullable as text": struct({**ID, "nullable": "yes"}),
     "two columns of one name": struct(ID, ID),
@@ -119,7 +119,7 @@ BAD_SCHEMAS = {
 }  # fmt: skip
 
 
-def of_schema(name: str, text: str, good: bool) -> None:
+def schema_case(name: str, text: str, good: bool) -> None:
     outcome: dict[str, Any] = {"snapshot": Refused(FIRST), "verify": ("schema.",), "finding": FIRST}
     if good:
         outcome = {"snapshot": 1, "rows": GOOD}
@@ -131,9 +131,9 @@ def of_schema(name: str, text: str, good: bool) -> None:
 
 
 for _name, _text in GOOD_SCHEMAS.items():
-    of_schema(_name, _text, True)
+    schema_case(_name, _text, True)
 for _name, _text in BAD_SCHEMAS.items():
-    of_schema(_name, _text, False)
+    schema_case(_name, _text, False)
 
 
 def mapped(**metadata: Any) -> dict[str, Any]:
@@ -162,7 +162,7 @@ MAPPED: dict[str, tuple[str, list[Any], Any]] = {
 }
 
 
-def of_mapping(name: str, mode: str, fields: list[Any], rows: Any) -> None:
+def mapping_case(name: str, mode: str, fields: list[Any], rows: Any) -> None:
     verify = ("schema.column_mapping",)
 
     @case("column mapping", name, snapshot=1, rows=rows, verify=verify, finding=FIRST, start=False)
@@ -176,12 +176,12 @@ def of_mapping(name: str, mode: str, fields: list[Any], rows: Any) -> None:
 
 
 for _name, (_mode, _fields, _rows) in MAPPED.items():
-    of_mapping(_name, _mode, _fields, _rows)
+    mapping_case(_name, _mode, _fields, _rows)
 
 
 @case(
     "schema",
-    "a partition column that is none",
+    "a partition column that is not in the schema",
     snapshot=Refused(FIRST),
     verify=("transaction.partition_columns",),
     finding=FIRST,
@@ -205,7 +205,7 @@ WRONG = {
 }
 
 
-def of_value(type_: str, value: str) -> None:
+def partition_value_case(type_: str, value: str) -> None:
     @case(
         "partition value",
         f"{type_} {value[:20]!r}",
@@ -222,12 +222,12 @@ def of_value(type_: str, value: str) -> None:
 
 for _type, _values in WRONG.items():
     for _value in _values:
-        of_value(_type, _value)
+        partition_value_case(_type, _value)
 
 
 @case(
     "partition value",
-    "none",
+    "missing",
     snapshot=1,
     rows=GOOD,  # a missing value is null
     verify=("commit.partition_values",),
@@ -241,7 +241,7 @@ def _no_value(log: LogBuilder) -> None:
 
 @case(
     "partition value",
-    "of no column",
+    "of an unknown column",
     snapshot=1,
     rows=GOOD,
     verify=("commit.partition_values",),
@@ -255,7 +255,7 @@ def _more_values(log: LogBuilder) -> None:
 
 @case("schema", "200 levels", snapshot=1, rows=GOOD, columns=("id",), start=False)
 def _levels(log: LogBuilder) -> None:
-    log.create(deep(200))  # pyarrow accepts 64 levels: deeper ones are read without it
+    log.create(deep(200))  # pyarrow accepts 64 levels: the other column is still readable
     log.commit(data(log, "good.parquet"))
 
 
@@ -268,7 +268,7 @@ def _long_value(log: LogBuilder) -> None:
 # -- statistics: invalid ones skip nothing
 
 STATS = {
-    "no JSON": "{",
+    "not JSON": "{",
     "empty": "",
     "an array": "[]",
     "null": "null",
@@ -286,11 +286,11 @@ STATS = {
     "lone surrogates": '{"numRecords":2,"minValues":{"id":"\\ud800"}}',
     "a megabyte": '{"numRecords":2,"x":"' + "x" * (1 << 20) + '"}',
 }  # fmt: skip
-NO_OBJECT = ("no JSON", "empty", "an array", "null", "a number")
+NOT_AN_OBJECT = ("not JSON", "empty", "an array", "null", "a number")
 
 
-def of_stats(name: str, text: str) -> None:
-    verify = ("stats.json",) if name in NO_OBJECT else ()
+def statistics_case(name: str, text: str) -> None:
+    verify = ("stats.json",) if name in NOT_AN_OBJECT else ()
 
     @case(
         "statistics",
@@ -306,6 +306,4 @@ def of_stats(name: str, text: str) -> None:
 
 
 for _name, _text in STATS.items():
-    of_stats(_name, _text)
-
-_ = (MORE, line, raw, write_data)
+    statistics_case(_name, _text)

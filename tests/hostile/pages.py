@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hostile.bench import Refused, case, data, write_data
-from hostile.checkpoints import CHECKPOINT, ready
+from hostile.cases import Refused, case, data, write_data
+from hostile.checkpoints import CHECKPOINT, write_checkpoint
 from support.logs import LogBuilder
 
 DATA = "more.parquet"
@@ -26,7 +26,7 @@ CHECKED: dict[str, Any] = {
     finding=CHECKPOINT,
 )
 def _another_letter(log: LogBuilder) -> None:
-    [path] = ready(log, cleaned=True, **CHECKED)
+    [path] = write_checkpoint(log, cleaned=True, **CHECKED)
     content = path.read_bytes()
     assert content.count(b"more.parquet") == 1
     path.write_bytes(content.replace(b"more.parquet", b"mare.parquet"))

@@ -1,11 +1,13 @@
-"""Paths that lead outside: of data files, of vectors, of sidecars."""
+"""Paths of data files, vectors and sidecars that lead out of the table."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from hostile.bench import BOTH, GOOD, Refused, case, data, fifo, place, write_data
+from hostile.cases import BOTH, GOOD, Refused, case, data, fifo, log_path, write_data
 from support import logs
 from support.logs import LogBuilder
 
@@ -40,7 +42,7 @@ OUTSIDE = [
 ]
 
 
-def of_file(path: str) -> None:
+def data_file_case(path: str) -> None:
     # a snapshot returns paths as they are; only opening the file behind one must be refused
     @case(
         "path of a data file",
@@ -55,7 +57,7 @@ def of_file(path: str) -> None:
         log.commit(data(log, "more.parquet", path))
 
 
-def of_vector(path: str) -> None:
+def vector_case(path: str) -> None:
     @case(
         "path of a vector",
         repr(path),
@@ -71,7 +73,7 @@ def of_vector(path: str) -> None:
         log.commit(data(log, "good.parquet", deletion_vector=vector))
 
 
-def of_sidecar(path: str) -> None:
+def sidecar_case(path: str) -> None:
     @case(
         "path of a sidecar",
         repr(path),
@@ -84,7 +86,7 @@ def of_sidecar(path: str) -> None:
 
 
 def code_of(path: str) -> str:
-    """Return the expected code for a path: empty, not text, another location, or outside."""
+    """Return the expected code of the error for a path."""
     if not path:
         return "path.empty"
     if "delta_log" in path.lower():
@@ -110,12 +112,12 @@ def manifest(log: LogBuilder, sidecars: list[logs.Action], *rows: logs.Action) -
 
 
 for _path in OUTSIDE:
-    of_file(_path)
+    data_file_case(_path)
 for _path in ("_delta_log/00000000000000000000.json", "x/%5FDELTA_log/a.parquet"):
-    of_file(_path)
+    data_file_case(_path)
 for _path in OUTSIDE:
     if _path not in (".", "./", "/", "%2E%2E%2Fsecret.parquet"):
-        of_sidecar(_path)
+        sidecar_case(_path)
 
 
 @case("path of a data file", "its own name, encoded", snapshot=2, rows=BOTH)
@@ -124,13 +126,13 @@ def _encoded(log: LogBuilder) -> None:
     log.commit(data(log, "m e.parquet", "m%20e.parquet"))
 
 
-@case("path of a data file", "inside of the table, by way of a directory", snapshot=2, rows=BOTH)
+@case("path of a data file", "inside the table, through a parent directory", snapshot=2, rows=BOTH)
 def _climbing(log: LogBuilder) -> None:
     # RFC 3986, section 5.2.4; as delta-spark, whose paths are normalised URIs
     log.commit(data(log, "more.parquet", "no-such/../more.parquet"))
 
 
-@case("path of a data file", "inside of the table, absolute", snapshot=2, rows=BOTH)
+@case("path of a data file", "inside the table, absolute", snapshot=2, rows=BOTH)
 def _absolute(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet", f"file://{log.table}/more.parquet"))
 
@@ -170,8 +172,8 @@ def _link(log: LogBuilder) -> None:
     log.commit(data(log, "more.parquet"))
 
 
-def special_file(name: str, verify: str) -> None:
-    """Create something other than a regular file: a device, a pipe, a loop, a directory."""
+def special_file(name: str, create: Callable[[Path], Any], verify: str) -> None:
+    """Register a data file that is not a regular file."""
 
     @case(
         "link",
@@ -182,31 +184,18 @@ def special_file(name: str, verify: str) -> None:
         finding="special.parquet",
     )
     def _(log: LogBuilder) -> None:
-        special = log.table / "special.parquet"
-        if name == "to /dev/zero":
-            special.symlink_to("/dev/zero")
-        elif name == "to /dev/tty":
-            special.symlink_to("/dev/tty")
-        elif name == "in a loop":
-            special.symlink_to(special)
-        elif name == "a pipe":
-            fifo(special)
-        else:
-            special.mkdir()
+        create(log.table / "special.parquet")
         log.commit(data(log, "special.parquet"))
 
 
-for _name, _verify in (
-    ("to /dev/zero", "storage.not_a_file"),
-    ("to /dev/tty", "storage.not_a_file"),
-    ("in a loop", "storage.name"),
-    ("a pipe", "storage.not_a_file"),
-    ("a directory", "storage.not_a_file"),
-):
-    special_file(_name, _verify)
+special_file("to /dev/zero", lambda path: path.symlink_to("/dev/zero"), "storage.not_a_file")
+special_file("to /dev/tty", lambda path: path.symlink_to("/dev/tty"), "storage.not_a_file")
+special_file("in a loop", lambda path: path.symlink_to(path), "storage.name")
+special_file("a pipe", fifo, "storage.not_a_file")
+special_file("a directory", lambda path: path.mkdir(), "storage.not_a_file")
 
 
-@case("sidecar", "as it should be", snapshot=1, rows=GOOD)
+@case("sidecar", "valid", snapshot=1, rows=GOOD)
 def _sidecar(log: LogBuilder) -> None:
     manifest(log, [logs.write_sidecar(log.table, "s.parquet", [data(log, "good.parquet")])])
 
@@ -222,15 +211,10 @@ def _missing(log: LogBuilder) -> None:
     manifest(log, [logs.sidecar("s.parquet", 100)])
 
 
-@case(
-    "sidecar",
-    "named twice",
-    snapshot=1,
-    rows=GOOD,
-)
+@case("sidecar", "named twice", snapshot=1, rows=GOOD)
 def _twice(log: LogBuilder) -> None:
-    side = logs.write_sidecar(log.table, "s.parquet", [data(log, "good.parquet")])
-    manifest(log, [side, side])
+    sidecar = logs.write_sidecar(log.table, "s.parquet", [data(log, "good.parquet")])
+    manifest(log, [sidecar, sidecar])
 
 
 @case(
@@ -247,26 +231,26 @@ def _in_two(log: LogBuilder) -> None:
     manifest(log, [logs.write_sidecar(log.table, f"{n}.parquet", rows) for n in "st"])
 
 
+def broken_sidecar(content: bytes) -> None:
+    @case(
+        "sidecar",
+        f"the bytes {content[:12]!r}",
+        snapshot=Refused("s.parquet"),
+        verify=("checkpoint.parquet",),
+        finding="s.parquet",
+    )
+    def _(log: LogBuilder) -> None:
+        log_path(log, "_sidecars").mkdir(parents=True)
+        log_path(log, "_sidecars/s.parquet").write_bytes(content)
+        manifest(log, [logs.sidecar("s.parquet", len(content))])
+
+
 for _content in (b"", b"PAR1", bytes(100), b'{"add":{}}\n'):
-
-    def _broken(content: bytes) -> None:
-        @case(
-            "sidecar",
-            f"the bytes {content[:12]!r}",
-            snapshot=Refused("s.parquet"),
-            verify=("checkpoint.parquet",),
-            finding="s.parquet",
-        )
-        def _(log: LogBuilder) -> None:
-            place(log, "_sidecars").mkdir(parents=True)
-            (place(log, "_sidecars") / "s.parquet").write_bytes(content)
-            manifest(log, [logs.sidecar("s.parquet", len(content))])
-
-    _broken(_content)
+    broken_sidecar(_content)
 
 
-@case("sidecar", "names a sidecar itself", snapshot=1, rows=GOOD)
-def _loop(log: LogBuilder) -> None:
+@case("sidecar", "with a sidecar action", snapshot=1, rows=GOOD)
+def _sidecar_action(log: LogBuilder) -> None:
     # a sidecar only has add and remove: other actions are ignored
     schema = logs.checkpoint_schema(("add", "remove", "sidecar"))
     rows = [data(log, "good.parquet"), logs.sidecar("s.parquet", 100)]
@@ -274,4 +258,4 @@ def _loop(log: LogBuilder) -> None:
 
 
 for _path in ("../v.bin", "/etc/hostname", "s3://bucket/v.bin", "a%00b", ""):
-    of_vector(_path)
+    vector_case(_path)

@@ -22,7 +22,7 @@ from support import logs
 import deltareplay as dr
 
 SEED = int(os.environ.get("DELTAREPLAY_SEED", 0))
-#: The number of about 1,400 changed logs that are tested.
+#: The number of changed logs that are tested, of about 1,400.
 LOGS = 10_000 if os.environ.get("DELTAREPLAY_SLOW") else 40
 
 VALUES: list[Any] = [
@@ -67,7 +67,7 @@ def steps(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def actions(size: int) -> list[logs.Action]:
-    """Return the actions of a table of one file, with JSON texts as values."""
+    """Return the actions of a table of one file; texts of JSON are not yet encoded."""
     names = {"path": "a.parquet", "partitionValues": {}, "size": size, "modificationTime": 1}
     field = {"name": "id", "type": "long", "nullable": True, "metadata": {"comment": "x"}}
     format_ = {"provider": "parquet", "options": {"a": "b"}}
@@ -92,7 +92,8 @@ def actions(size: int) -> list[logs.Action]:
     ]
 
 
-def rendered(action: logs.Action) -> logs.Action:
+def with_json_texts(action: logs.Action) -> logs.Action:
+    """Return the action with its schema or statistics as text."""
     action = copy.deepcopy(action)
     for fields in filter(lambda fields: isinstance(fields, dict), action.values()):
         for name in ("schemaString", "stats"):
@@ -101,7 +102,7 @@ def rendered(action: logs.Action) -> logs.Action:
     return action
 
 
-def ending(run: Callable[[dr.Table], object], table: dr.Table) -> str | None:
+def problem_of(run: Callable[[dr.Table], object], table: dr.Table) -> str | None:
     """Return the problem if a verb neither returned a result nor raised a typed error."""
     try:
         run(table)
@@ -127,7 +128,7 @@ def test_every_field_of_another_type(tmp_path: Path) -> None:
         home = tmp_path / str(number)
         log = logs.LogBuilder(home)
         (home / "a.parquet").hardlink_to(tmp_path / "a.parquet")
-        log.commit(*map(rendered, changed))
+        log.commit(*map(with_json_texts, changed))
         for verb, run in VERBS.items():
-            wrong = ending(run, dr.Table(log.uri))
+            wrong = problem_of(run, dr.Table(log.uri))
             assert wrong is None, (verb, path, value)

@@ -17,7 +17,30 @@ from typing import Any
 import pytest
 from faults import pool
 from hostile import (
-    beside,
+    checkpoints,
+    data_files,
+    deletion_vectors,
+    json_lines,
+    listings,
+    metadata,
+    optional_files,
+    pages,
+    paths,
+)
+from hostile.cases import CASES, Case, Refused, build
+
+PATIENCE_S = 10
+#: Tables of which verification raises an error.
+UNVERIFIABLE = {
+    "listing: no log",
+    "listing: an empty log",
+    "listing: a commit that is a link in a loop",
+}
+#: Errors that have a line or an offset.
+UNREADABLE = {"commit.json", "commit.torn", "commit.line_too_long"}
+#: The modules in which the cases are registered.
+MODULES = (
+    optional_files,
     checkpoints,
     data_files,
     json_lines,
@@ -25,21 +48,8 @@ from hostile import (
     metadata,
     pages,
     paths,
-    vectors_,
+    deletion_vectors,
 )
-from hostile.bench import CASES, Case, Refused, build
-
-PATIENCE_S = 10
-#: There is nothing to check: verification raises.
-NOT_LISTED = {
-    "listing: no log",
-    "listing: an empty log",
-    "listing: a commit that is a link in a loop",
-}
-#: Errors in a line, rather than in the sum of all lines.
-UNREADABLE = {"commit.json", "commit.torn", "commit.line_too_long"}
-#: The modules in which the cases are registered.
-MODULES = (beside, checkpoints, data_files, json_lines, listings, metadata, pages, paths, vectors_)
 
 
 def request(case: Case, table: Path) -> str:
@@ -66,13 +76,13 @@ def answers() -> Iterator[dict[str, dict[str, Any]]]:
             result[str(case)] = answer
         shutil.rmtree(table)
 
-    complaints = pool.over(list(enumerate(CASES)), work, make=worker)
+    complaints = pool.run_jobs(list(enumerate(CASES)), work, make=worker)
     assert not complaints
     yield result
     shutil.rmtree(root)
 
 
-def test_cases_are_many_and_have_unique_names() -> None:
+def test_cases_have_unique_names() -> None:
     assert len(CASES) >= 166
     assert len({str(case) for case in CASES}) == len(CASES)
     assert len(Counter(case.kind for case in CASES)) >= 14
@@ -96,10 +106,10 @@ def test_hostile_table(case: Case, answers: dict[str, dict[str, Any]]) -> None:
         ]
         assert of_code, (code, answer["verify"])
         assert any(case.finding in item[2] + item[3] for item in of_code), (case.finding, of_code)
-    sound = answer["verified"]
-    assert "untyped" not in sound, sound
+    verified = answer["verified"]
+    assert "untyped" not in verified, verified
     if isinstance(case.snapshot, Refused):
-        assert "error" in sound, "a verified snapshot of what no snapshot can be had of"
+        assert "error" in verified, "verify=True accepts a table that a plain snapshot refuses"
 
 
 @pytest.mark.parametrize(
@@ -108,19 +118,19 @@ def test_hostile_table(case: Case, answers: dict[str, dict[str, Any]]) -> None:
 def test_verification_reports_refused_tables(
     case: Case, answers: dict[str, dict[str, Any]]
 ) -> None:
-    """The file with the error, and the line of a commit that cannot be read."""
+    """A finding names the file with the error, and the line of a commit that cannot be read."""
     verified = answers[str(case)]["verify"]
-    if str(case) in NOT_LISTED:
+    if str(case) in UNVERIFIABLE:
         assert verified["path"]
         return
     [refused] = {row for row in (case.snapshot, case.rows) if isinstance(row, Refused)}
     severe = {"error", "warning"}
     if refused.error == "UnsupportedFeatureError":
         severe.add("info")  # newer than this release, not wrong
-    named = [item for item in verified["ok"] if item[0] in severe]
+    findings = [item for item in verified["ok"] if item[0] in severe]
     where = case.finding or refused.file
-    assert any(where in item[2] + item[3] for item in named), verified
-    for _, code, path, _, line, offset in named:
+    assert any(where in item[2] + item[3] for item in findings), verified
+    for _, code, path, _, line, offset in findings:
         if code in UNREADABLE and path.endswith(".json"):
             assert line is not None or offset is not None, (code, path)
 

@@ -55,7 +55,7 @@ peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM
 print(json.dumps([result, int(peak.split()[1]) >> 10]))
 """
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads peak memory from /proc")
 
 
 def test_a_child_measures_its_own_memory() -> None:
@@ -88,7 +88,9 @@ def run(table: Path, code: str, threads: int = 2) -> tuple[Any, int]:
     return output, peak
 
 
-def written(table: Path, columns: dict[str, Any], partition: dict[str, str], **options: Any) -> int:
+def write_table(
+    table: Path, columns: dict[str, Any], partition: dict[str, str], **options: Any
+) -> int:
     """Write a table of one file; return the number of its rows."""
     rows = pa.table(columns)
     table.mkdir()
@@ -107,8 +109,8 @@ def of_one_word(rows: int, word: int = WORD) -> pa.Array:
 
 
 def dictionary(table: Path) -> tuple[int, int]:
-    """delta-io/delta has no limit here; DuckDB 1.4 reads eight such files in 215 MB."""
-    rows = written(table, {"id": pa.array(range(40_000)), "s": of_one_word(40_000)}, {})
+    """Repeat one word. delta-spark has no limit here; DuckDB 1.4 reads 8 such files in 215 MB."""
+    rows = write_table(table, {"id": pa.array(range(40_000)), "s": of_one_word(40_000)}, {})
     return rows, rows * WORD
 
 
@@ -116,12 +118,12 @@ def dictionary_in_lists(table: Path) -> tuple[int, int]:
     """Four words per row; the same arrays repeatedly, which pyarrow stores as one dictionary."""
     values = pa.array(["x" * WORD] * 4_000)
     lists = pa.ListArray.from_arrays(pa.array(range(0, 4_001, 4), pa.int32()), values)
-    written(table, {"s": pa.chunked_array([lists] * 10)}, {})
+    write_table(table, {"s": pa.chunked_array([lists] * 10)}, {})
     return 10_000, 40_000 * WORD
 
 
 def partition_value(table: Path) -> tuple[int, int]:
-    rows = written(table, {"id": pa.array(range(40_000))}, {"s": "v" * WORD})
+    rows = write_table(table, {"id": pa.array(range(40_000))}, {"s": "v" * WORD})
     return rows, rows * WORD
 
 
@@ -130,7 +132,9 @@ def long_texts(table: Path) -> tuple[int, int]:
     rows, text = 1_100, 2_000_000
     column = pa.array(["y" * text] * 100, pa.large_string())
     columns = {"s": pa.chunked_array([column] * 11)}
-    written(table, columns, {}, use_dictionary=False, data_page_size=4 << 20, write_batch_size=1)
+    write_table(
+        table, columns, {}, use_dictionary=False, data_page_size=4 << 20, write_batch_size=1
+    )
     return rows, rows * text
 
 
@@ -139,7 +143,7 @@ def prefixes(table: Path) -> tuple[int, int]:
     rows, text = 20_000, 50_000
     columns = {"s": pa.chunked_array([pa.array(["z" * text] * 1_000)] * 20)}
     encoding = {"s": "DELTA_BYTE_ARRAY"}
-    written(table, columns, {}, use_dictionary=False, column_encoding=encoding)
+    write_table(table, columns, {}, use_dictionary=False, column_encoding=encoding)
     return rows, rows * text
 
 
@@ -154,7 +158,7 @@ CASES: list[Callable[[Path], tuple[int, int]]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__)
-def test_rows_stream_in_little_memory(
+def test_rows_stream_in_bounded_memory(
     make: Callable[[Path], tuple[int, int]], tmp_path: Path
 ) -> None:
     table = tmp_path / "t"
@@ -176,7 +180,7 @@ def test_rows_stream_in_little_memory(
 
 def test_terabytes_from_kilobytes_are_refused(tmp_path: Path) -> None:
     """A dictionary of one string of 16 MiB in 100,000 rows is 1.5 TiB: hours of CPU time."""
-    written(tmp_path / "t", {"s": of_one_word(100_000, 16 << 20)}, {})
+    write_table(tmp_path / "t", {"s": of_one_word(100_000, 16 << 20)}, {})
     code = "sum(batch.num_rows for batch in table.snapshot().scan().to_batches())"
     output, peak = run(tmp_path / "t", code)
     assert output[:3] == ["CorruptTableError", "data.pages", "a.parquet"]
@@ -184,17 +188,17 @@ def test_terabytes_from_kilobytes_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_long_string_in_a_dictionary_of_short_ones(tmp_path: Path) -> None:
-    """It could be in every row, and is in one."""
+    """It is in one row, although the dictionary would allow it in every row."""
     indexes = pa.array([1] + [0] * 99_999, pa.int32())
     column = pa.DictionaryArray.from_arrays(indexes, ["x", "y" * (16 << 20)])
-    written(tmp_path / "t", {"s": column}, {})
+    write_table(tmp_path / "t", {"s": column}, {})
     code = "sum(batch.num_rows for batch in table.snapshot().scan().to_batches())"
     assert run(tmp_path / "t", code)[0] == 100_000
 
 
 @pytest.mark.slow
-def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
-    """Many long lists of one value, then many short ones: the mean is useless for both."""
+def test_short_lists_after_long_ones(tmp_path: Path) -> None:
+    """The mean length of all lists fits neither the long ones nor the short ones."""
     table = tmp_path / "t"
     long, short, each = 300, 300_000, 1_000_000
     table.mkdir()
@@ -225,7 +229,7 @@ def test_a_nested_row_among_short_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_rows_are_changed_in_little_memory(tmp_path: Path) -> None:
+def test_rows_are_changed_in_bounded_memory(tmp_path: Path) -> None:
     statements = (
         ("table.delete('id = 3').version", 39_999),
         ("table.update('id < 10', {'id': '-id'}).version", 40_000),
@@ -245,7 +249,7 @@ def test_rows_are_changed_in_little_memory(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_values_of_more_than_2_gib(tmp_path: Path) -> None:
-    """70,000 rows get 40,000 characters each: more than a string array can hold, of 64 Ki rows."""
+    """70,000 rows get 40,000 characters each: 64 Ki rows of these do not fit a string array."""
     import deltareplay as dr
 
     dr.write(tmp_path / "t", {"id": list(range(70_000)), "s": ["a"] * 70_000})
@@ -293,7 +297,7 @@ def test_a_long_row_of_a_source_that_many_rows_match(tmp_path: Path) -> None:
     assert output[:2] == [40_000, 40_000 * 65_536]
 
 
-SMALL = {
+LARGE_FILES = {
     "_last_checkpoint": None,
     f"{1:020d}.crc": None,
     f"{1:020d}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json": None,
@@ -304,26 +308,24 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", LARGE_FILES)
 def test_large_files_of_the_log_are_not_read_whole(name: str, tmp_path: Path) -> None:
-    """4 GiB without a byte on the disk (``storage.file_too_large``), mostly in optional files."""
+    """Sparse files of 4 GiB (``storage.file_too_large``), most of which are optional."""
     log = logs.LogBuilder(tmp_path)
     log.create(logs.schema(id="long"))
     log.commit(logs.commit_info())
     with open(tmp_path / "_delta_log" / name, "wb") as file:
         file.truncate(4 << 30)
-    code = "table.vacuum(lite=True).version" if "vacuum" in name else "table.snapshot().version"
-    if "vacuum" in name:
-        code = "len(table.vacuum(lite=True).files)"
-    output, peak = run(tmp_path, code)
-    if SMALL[name]:
-        assert output[1] == SMALL[name]
+    vacuum, snapshot = "len(table.vacuum(lite=True).files)", "table.snapshot().version"
+    output, peak = run(tmp_path, vacuum if "vacuum" in name else snapshot)
+    if LARGE_FILES[name]:
+        assert output[1] == LARGE_FILES[name]
     else:
         assert output in (0, 1), output
     assert peak < MAX_MIB
 
 
-def test_a_checksum_that_is_too_large_is_named(tmp_path: Path) -> None:
+def test_warnings_state_the_size_of_too_large_files(tmp_path: Path) -> None:
     import deltareplay as dr
 
     log = logs.LogBuilder(tmp_path)

@@ -1,4 +1,4 @@
-"""Servers that are no name node of HDFS, or one that does not answer."""
+"""Servers whose responses are not those of an HDFS name node, or that do not respond."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def slow(connection: socket.socket) -> None:
 
 
 def long(connection: socket.socket) -> None:
-    connection.sendall(b"\x00\x10\x00\x00")  # a megabyte, which does not come
+    connection.sendall(b"\x00\x10\x00\x00")  # announces a megabyte, but sends nothing
 
 
 def negative(connection: socket.socket) -> None:
@@ -33,7 +33,7 @@ def negative(connection: socket.socket) -> None:
 
 @contextlib.contextmanager
 def served(answer: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Answer each connection in a thread of its own, and keep it open."""
+    """Answer each connection in a separate thread, and keep it open."""
     ended = threading.Event()
 
     def serve(connection: socket.socket) -> None:
@@ -57,7 +57,7 @@ def served(answer: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("answer", [silent, slow, long, negative])
-def test_an_answer_that_does_not_end(answer: Callable[[socket.socket], None]) -> None:
+def test_invalid_name_nodes_time_out(answer: Callable[[socket.socket], None]) -> None:
     with served(answer) as port:
         options = {"timeout": "300ms", "max_retries": "0"}
         table = dr.Table(f"hdfs://127.0.0.1:{port}/t", options)

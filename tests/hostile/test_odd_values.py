@@ -37,8 +37,8 @@ VERBS: dict[str, Callable[[dr.Table], object]] = {
     "update": lambda table: table.update("id = 1", {"id": "5"}),
     "delete": lambda table: table.delete("id = 2"),
     "merge": lambda table: table.merge({"id": [3]}, "id").when_matched_delete().execute(),
-    "pack": lambda table: table.optimize(),
-    "order": lambda table: table.optimize(z_order_by=["id"]),
+    "optimize": lambda table: table.optimize(),
+    "z-order": lambda table: table.optimize(z_order_by=["id"]),
     "vacuum": lambda table: table.vacuum(),
     "history": lambda table: table.history(),
     "changes": lambda table: table.changes(0).to_arrow(),
@@ -67,7 +67,7 @@ def domain(name: str, text: str) -> dict[str, Any]:
     return {"domainMetadata": {"domain": name, "configuration": text, "removed": False}}
 
 
-def adds(name: str, value: Any) -> dict[str, Any]:
+def add_with(name: str, value: Any) -> dict[str, Any]:
     action = logs.add("b.parquet", size=1)
     action["add"][name] = value
     return {"actions": [action]}
@@ -86,16 +86,18 @@ def commit_info_of(value: Any) -> dict[str, Any]:
     return {"commits": [{"commitInfo": info}]}
 
 
-ENDS = [2**63 - 1, -(2**63), 1e300, "x", None, [], {}]
+EXTREMES = [2**63 - 1, -(2**63), 1e300, "x", None, [], {}]
 
 
 def cases() -> Iterator[Any]:
-    two = (("id", 1, "id"), ("b", 2, "id"))
-    yield pytest.param(mapped(*two), id="one name in files of two columns")
-    yield pytest.param(mapped(("id", 1, "id"), ("b", 2, "ID")), id="names in files by case")
+    same_name = (("id", 1, "id"), ("b", 2, "id"))
+    yield pytest.param(mapped(*same_name), id="one physical name of two columns")
+    yield pytest.param(
+        mapped(("id", 1, "id"), ("b", 2, "ID")), id="physical names that differ in case"
+    )
     yield pytest.param(mapped(("id", 1, "id"), ("b", 1, "b")), id="one id of two columns")
     for physical in ("../../../x", "", "x" * 5000, "a\x00b", 7, None):
-        yield pytest.param(mapped(("id", 1, physical)), id=f"name in files {physical!s:.12}")
+        yield pytest.param(mapped(("id", 1, physical)), id=f"physical name {physical!s:.12}")
     for number in (-1, 2**63, 1.5, "1", None):
         yield pytest.param(mapped(("id", number, "id")), id=f"column id {number}")
     top = str(2**63 - 1)
@@ -114,7 +116,7 @@ def cases() -> Iterator[Any]:
     deep = '{"minValues":' + '{"a":' * 3000 + "1" + "}" * 3001
     outside = {"storageType": "p", "pathOrInlineDv": "/etc/passwd", "sizeInBytes": 4}
     values: dict[str, list[Any]] = {
-        "modificationTime": ENDS,
+        "modificationTime": EXTREMES,
         "size": [2**63 - 1, -1, 1.5, "x"],
         "stats": ['{"numRecords":-1}', '{"numRecords":1e999}', "{", deep],
         "baseRowId": [-1, 2**63 - 1, "x"],
@@ -125,8 +127,8 @@ def cases() -> Iterator[Any]:
     }
     for name, some in values.items():
         for value in some:
-            yield pytest.param(adds(name, value), id=f"{name} {value!s:.24}")
-    for value in [*ENDS, 253_402_300_800_000]:
+            yield pytest.param(add_with(name, value), id=f"{name} {value!s:.24}")
+    for value in [*EXTREMES, 253_402_300_800_000]:
         yield pytest.param(commit_info_of(value), id=f"commitInfo {value!s:.24}")
 
 
@@ -149,7 +151,7 @@ def write(log: logs.LogBuilder, case: dict[str, Any]) -> dr.Table:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("case", list(cases()))
-def test_odd_values_end_in_answers_or_errors(case: dict[str, Any], tmp_path: Path) -> None:
+def test_odd_values_give_results_or_typed_errors(case: dict[str, Any], tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     for verb, run in VERBS.items():
@@ -162,5 +164,5 @@ def test_odd_values_end_in_answers_or_errors(case: dict[str, Any], tmp_path: Pat
         except dr.DeltaReplayError as error:
             code = error.code
         assert code != "internal.panic", verb
-        beside = {path.name for path in home.parent.iterdir()}
-        assert beside <= {"t", "clone"}, (verb, beside)
+        siblings = {path.name for path in home.parent.iterdir()}
+        assert siblings <= {"t", "clone"}, (verb, siblings)

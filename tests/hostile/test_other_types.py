@@ -1,4 +1,4 @@
-"""Data files whose columns have different types than in the log, through the verbs that read them.
+"""Data files whose columns have other types than in the log, read by several verbs.
 
 The files are pyarrow's, logs are written by hand. A verb must return a result or raise a typed
 error.
@@ -20,7 +20,7 @@ from support import logs
 
 import deltareplay as dr
 
-STRUCT = {"name": "a", "type": "long", "nullable": True, "metadata": {}}
+FIELD = {"name": "a", "type": "long", "nullable": True, "metadata": {}}
 DECLARED: dict[str, Any] = {
     **{name: name for name in ("long", "byte", "string", "binary", "double", "boolean", "date")},
     **{name: name for name in ("timestamp", "timestamp_ntz", "decimal(10,2)")},
@@ -31,8 +31,8 @@ DECLARED: dict[str, Any] = {
         "valueType": "long",
         "valueContainsNull": True,
     },
-    "struct": {"type": "struct", "fields": [STRUCT]},
-    "struct of NOT NULL": {"type": "struct", "fields": [{**STRUCT, "nullable": False}]},
+    "struct": {"type": "struct", "fields": [FIELD]},
+    "struct of NOT NULL": {"type": "struct", "fields": [{**FIELD, "nullable": False}]},
 }
 FAR = [2**31 - 1, None, -(2**31)]
 STORED: dict[str, pa.Array[Any]] = {
@@ -41,7 +41,7 @@ STORED: dict[str, pa.Array[Any]] = {
     "unsigned long": pa.array([1, 2**64 - 1, None], pa.uint64()),
     "unsigned int": pa.array([1, 2**32 - 1, None], pa.uint32()),
     "text": pa.array(["a", None, "x" * 1000]),
-    "no text": pa.array([b"\xff\xfe", None, b"\x80"]),
+    "not UTF-8": pa.array([b"\xff\xfe", None, b"\x80"]),
     "double": pa.array([float("nan"), None, 1e308]),
     "float": pa.array([float("inf"), None, 1.0], pa.float32()),
     "bool": pa.array([True, None, False]),
@@ -71,8 +71,8 @@ VERBS: dict[str, Callable[[dr.Table], object]] = {
 if os.environ.get("DELTAREPLAY_SLOW"):
     VERBS |= {
         "filter": lambda table: table.snapshot().scan(filter="c IS NOT NULL").count(),
-        "pack": lambda table: (table.append([{"id": 4}]), table.optimize()),
-        "order": lambda table: table.optimize(z_order_by=["c"]),
+        "optimize": lambda table: (table.append([{"id": 4}]), table.optimize()),
+        "z-order": lambda table: table.optimize(z_order_by=["c"]),
         "changes": lambda table: table.changes(0).to_arrow().validate(full=True),
         "merge": lambda table: table.merge({"id": [1]}, "id").when_matched_delete().execute(),
     }

@@ -1,7 +1,7 @@
-"""Pages of Parquet files whose headers claim less, or more, than is in them.
+"""Pages of Parquet files whose headers claim less, or more, than they contain.
 
-Each file has some kilobytes, or few megabytes. What the decoders of the Parquet crate would
-allocate is stated beside each case; each process is limited and measured as in ``test_memory``.
+Each file has some kilobytes or a few megabytes. The tests state what the decoders of the parquet
+crate would allocate; each process is limited and measured as in ``test_memory``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def make(table: Path, column: Column, rows: int) -> None:
     log.commit(logs.add("a.parquet", size=size, stats=None))
 
 
-def refuses(table: Path, reads: tuple[str, ...] = READS) -> None:
+def assert_refused(table: Path, reads: tuple[str, ...] = READS) -> None:
     for code in reads:
         output, peak = run(table, code)
         if "verify" in code:
@@ -64,7 +64,7 @@ def zeros(codec: Any) -> bytes:
 @pytest.mark.slow
 @pytest.mark.parametrize("codec", ["gzip", "brotli", "lz4"])
 def test_pages_that_decompress_to_more_than_they_claim(codec: str, tmp_path: Path) -> None:
-    """2 GiB each where eight bytes are claimed; their decoders return all there is."""
+    """The headers claim eight bytes; the codecs return 2 GiB."""
     body = zeros(codec)
     small = compressed(bytes(8), "lz4_raw" if codec == "lz4" else codec)
     pages = {
@@ -80,7 +80,7 @@ def test_pages_that_decompress_to_more_than_they_claim(codec: str, tmp_path: Pat
         dictionary = len(page) if is_dictionary else 0
         after = parquet_bytes.page(DATA, small, 8, 1, encoding="indexes") if dictionary else b""
         make(table, Column("int64", page + after, 1, codec, dictionary), 1)
-        refuses(table, READS if name == "v2" else READS[:1])
+        assert_refused(table, READS if name == "v2" else READS[:1])
 
 
 def test_pages_after_the_values_of_a_chunk(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_pages_after_the_values_of_a_chunk(tmp_path: Path) -> None:
     second = compressed(bytes(1000), "snappy")
     pages = first + parquet_bytes.page(DATA, second, 2**31 - 1, 1)
     make(tmp_path, Column("int64", pages, 1, "snappy"), 2)
-    refuses(tmp_path)
+    assert_refused(tmp_path)
 
 
 def numbers(count: int, block: int = 128, first: int = 0) -> bytes:
@@ -100,7 +100,7 @@ def numbers(count: int, block: int = 128, first: int = 0) -> bytes:
 
 @pytest.mark.parametrize("encoding", ["delta_length", "delta_bytes", "suffixes", "fixed"])
 def test_delta_encodings_that_claim_more_strings(encoding: str, tmp_path: Path) -> None:
-    """Memory for 8 Gi, or 2^40, lengths is allocated at once; without it the process ends."""
+    """A decoder would allocate memory for 8 Gi, or 2^40, lengths at once, or abort."""
     name = "delta_length" if encoding == "delta_length" else "delta_bytes"
     for page, codec, many in (
         (DATA, "none", numbers(2**33, 2**40)),
@@ -114,10 +114,10 @@ def test_delta_encodings_that_claim_more_strings(encoding: str, tmp_path: Path) 
         is_fixed = encoding == "fixed"
         kind, length = ("fixed", 16) if is_fixed else ("string", None)
         make(table, Column(kind, pages, 10, codec, length=length), 10)
-        refuses(table, READS if codec == "none" and name == "delta_length" else READS[:1])
+        assert_refused(table, READS if codec == "none" and name == "delta_length" else READS[:1])
 
 
-def test_delta_encodings_that_claim_the_truth(tmp_path: Path) -> None:
+def test_valid_delta_encodings(tmp_path: Path) -> None:
     heads = {"delta_length": numbers(10, 128, 3), "delta_bytes": numbers(10) + numbers(10, 128, 3)}
     for page, (encoding, head) in zip((DATA, DATA_V2), heads.items(), strict=True):
         table = tmp_path / encoding
@@ -130,26 +130,26 @@ def test_delta_encodings_that_claim_the_truth(tmp_path: Path) -> None:
 
 
 def test_more_strings_than_a_page_can_have(tmp_path: Path) -> None:
-    """2^27 empty strings in 50 bytes: memory for 2^28 lengths is allocated at once."""
+    """2^27 empty strings in 50 bytes: a decoder would allocate memory for 2^28 lengths at once."""
     body = numbers(2**27, 2**40) * 2
     page = parquet_bytes.page(DATA, body, len(body), 2**27, encoding="delta_bytes")
     make(tmp_path, Column("string", page, 2**27), 2**27)
-    refuses(tmp_path, READS[:1])
+    assert_refused(tmp_path, READS[:1])
 
 
 def test_prefixes_beyond_the_string_before(tmp_path: Path) -> None:
-    """Early versions of parquet-mr wrote such pages (PARQUET-246): the strings are not in them."""
+    """Early versions of parquet-mr wrote such pages (PARQUET-246), which lack the prefixes."""
     body = numbers(10, first=2) + numbers(10, first=1) + b"a" * 10
     page = parquet_bytes.page(DATA, body, len(body), 10, encoding="delta_bytes")
     make(tmp_path, Column("string", page, 10), 10)
-    refuses(tmp_path, READS[:1])
+    assert_refused(tmp_path, READS[:1])
 
 
 @pytest.mark.parametrize("encoding", ["plain", "delta_length", "delta_bytes", "indexes"])
 def test_strings_that_are_not_text(encoding: str, tmp_path: Path) -> None:
     """Halves of a character, which together are text; bytes that are declared as JSON."""
-    halves, no_text = ("é" * 5).encode(), b"\xff" * 10
-    for annotation, content in ((0, halves), (19, halves), (19, no_text)):
+    halves, not_text = ("é" * 5).encode(), b"\xff" * 10
+    for annotation, content in ((0, halves), (19, halves), (19, not_text)):
         table = tmp_path / f"{annotation} {len(set(content))}"
         table.mkdir()
         plain = b"".join(struct.pack("<I", 1) + bytes([byte]) for byte in content)
@@ -168,7 +168,7 @@ def test_strings_that_are_not_text(encoding: str, tmp_path: Path) -> None:
             "string", dictionary + page, 10, dictionary=len(dictionary), annotation=annotation
         )
         make(table, column, 10)
-        refuses(table, READS[:1])
+        assert_refused(table, READS[:1])
 
 
 def test_terabytes_before_a_page_with_an_index_out_of_range(tmp_path: Path) -> None:
@@ -181,11 +181,11 @@ def test_terabytes_before_a_page_with_an_index_out_of_range(tmp_path: Path) -> N
         content = compressed(body, "zstd")
         pages += parquet_bytes.page(DATA, content, len(body), count, encoding="indexes")
     make(tmp_path, Column("string", pages, 100_001, "zstd", len(dictionary)), 100_001)
-    refuses(tmp_path, READS[:1])
+    assert_refused(tmp_path, READS[:1])
 
 
 def test_values_of_two_gigabytes(tmp_path: Path) -> None:
-    """Memory for 1,024 of them is allocated at once to compare statistics with a filter."""
+    """A decoder would allocate memory for 1,024 of them to compare statistics with a filter."""
     page = parquet_bytes.page(DATA, bytes(40), 40, 10)
     make(tmp_path, Column("fixed", page, 10, length=2**31 - 1), 10)
     code = "table.snapshot().scan(filter='x IS NOT NULL').to_arrow()"
@@ -216,11 +216,10 @@ def test_panics_of_the_decoder_are_errors(
     length = 4 if kind == "fixed" else None
     column = Column(kind, dictionary + page, 10, dictionary=len(dictionary), length=length)
     make(tmp_path, column, 10)
-    refuses(tmp_path, READS[:1])
+    assert_refused(tmp_path, READS[:1])
 
 
-def test_a_sound_page(tmp_path: Path) -> None:
-    """What the other tests damage."""
+def test_a_valid_page(tmp_path: Path) -> None:
     body = struct.pack("<2q", 5, 6)
     make(tmp_path, Column("int64", parquet_bytes.page(DATA, body, len(body), 2), 2), 2)
     output, _ = run(tmp_path, "table.snapshot().scan().to_arrow()['x'].to_pylist()")

@@ -1,8 +1,8 @@
 """Paths into the log, hidden directories, links and other tables, through copies and deletions.
 
-Whatever the log names, and however it spells it: no file outside of the table that a verb writes is
-made, changed or deleted, and inside of it neither the log's own files nor hidden ones. Logs are
-written by hand.
+Whatever path the log names, in any spelling, a verb creates, changes and deletes files only in the
+table that it writes, and there neither existing files of the log nor hidden ones. Logs are written
+by hand.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Deep expressions on threads with small stacks, such as those of musl or of a JVM.
 
-Each verb runs in a process of its own, which a stack that overflows would end. Values are
-arithmetic.
+Each verb runs in a separate process, which a stack overflow would end. The expected values follow
+from arithmetic.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import sys
 
 import pytest
 from support import logs
+
+import deltareplay as dr
 
 CHILD = """
 import json, sys, threading, warnings
@@ -57,7 +59,7 @@ thread.join()
 print(json.dumps(answers))
 """
 
-#: What is before the innermost expression, this one, what is after it, what is after the whole.
+#: The text before the innermost expression, this expression, the text after it, after the whole.
 NESTED = {
     "calls": ("abs(", "id", ")", " = 1"),
     "operands": ("(1 + ", "id", ")", " > 0"),
@@ -77,9 +79,7 @@ DEPTHS = (20, 45, 200, 4_000)
 
 
 @pytest.mark.parametrize("verb", ["count", "files", "update", "constraint", "spark"])
-def test_deep_expressions_end_in_answers_or_errors(verb: str, log: logs.LogBuilder) -> None:
-    import deltareplay as dr
-
+def test_deep_expressions_give_results_or_typed_errors(verb: str, log: logs.LogBuilder) -> None:
     dr.write(log.table, {"id": [1, 2], "s": ["1", None]})
     texts = [
         before * depth + inner + after * depth + end
@@ -101,7 +101,7 @@ def test_deep_expressions_end_in_answers_or_errors(verb: str, log: logs.LogBuild
         assert by_form["calls"][:2] == (1, 1)
         assert by_form["branches"][:2] == (1, 1)
         assert by_form["sums"][:3] == (2, 2, 2)
-        assert by_form["texts"][:3] == (0, 0, 0), "a text is no text of other length"
+        assert by_form["texts"][:3] == (0, 0, 0), "texts of different lengths differ"
         assert by_form["parentheses"][:2] == (1, 1)
         assert by_form["negations"][:2] == (1, 1)
     for form, deep in by_form.items():

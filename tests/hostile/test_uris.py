@@ -81,7 +81,7 @@ URIS = [
 
 
 @pytest.mark.parametrize("uri", URIS, ids=repr)
-def test_uris(uri: str, server: Server) -> None:
+def test_errors_of_uris_have_no_secrets(uri: str, server: Server) -> None:
     uri = uri.replace("{secret}", SECRET).replace("{port}", str(server.port))
     argument: Any = options(server) if uri.startswith("s3") else None
     # without limits, the client requests credentials from the machine for a long time
@@ -111,7 +111,7 @@ def test_uris(uri: str, server: Server) -> None:
         ("proxy_url", f"http://u:{SECRET}@127.0.0.1\n"),
     ],
 )
-def test_options(key: str, value: str, server: Server) -> None:
+def test_invalid_options(key: str, value: str, server: Server) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.Table("s3://bucket/t", {**options(server), key: value}).snapshot()
     assert caught.value.code in ("options.value", "options.unknown")
@@ -146,8 +146,10 @@ def test_an_option_that_must_be_an_address(scheme: str, key: str) -> None:
         assert "secret" not in str(caught.value)
 
 
-def test_credentials_of_the_environment(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
-    """Read from a file with a trailing line break, as often happens."""
+def test_credentials_with_a_line_break_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    """The variable was set from a file with a trailing line break."""
     rest = options(server)
     del rest["aws_access_key_id"]
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIA\n")
@@ -164,7 +166,7 @@ STORES = {
 
 
 @pytest.mark.parametrize("scheme", STORES)
-def test_a_server_that_repeats_what_it_was_sent(
+def test_errors_omit_secrets_that_a_server_repeats(
     scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S3 repeats the headers that it signed, with the token (SignatureDoesNotMatch)."""

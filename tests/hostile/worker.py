@@ -1,6 +1,6 @@
-"""Opens hostile tables in one process with little memory, and survives them or not.
+"""Opens hostile tables in a separate process, which may crash or hang.
 
-One request per line on stdin: a table, and a filter. One response per line on stdout: the results
+One request per line on stdin: table, filter, columns. One response per line on stdout: the results
 of the snapshot, a scan and the verification, or the errors, and the peak memory so far.
 """
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3
 CODECS = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "lz4": 5, "zstd": 6, "lz4_raw": 7}
 TYPES = {"int64": 2, "string": 6, "fixed": 7}
@@ -103,6 +105,30 @@ class Column:
     dictionary: int = 0
     length: int | None = None
     annotation: int | None = None
+
+
+def footer_start(content: bytes) -> int:
+    """Return the position of the footer in a file."""
+    return len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+
+
+def with_row_count(path: Path, claimed: int) -> bytes:
+    """Return a file with another number of rows in its footer and row groups."""
+    content, rows = path.read_bytes(), pq.ParquetFile(path).metadata.num_rows
+    start = footer_start(content)
+    body, footer = content[:start], content[start:-8]
+    # field 3 of the file's metadata and of each row group: an i64, compact type 6
+    before, after = b"\x16" + zigzag(rows), b"\x16" + zigzag(claimed)
+    assert before in footer
+    footer = footer.replace(before, after)
+    return body + footer + struct.pack("<I", len(footer)) + b"PAR1"
+
+
+def with_other_pages(path: Path) -> bytes:
+    """Return a file whose pages are replaced, and whose footer is not."""
+    content = path.read_bytes()
+    start = footer_start(content)
+    return content[:4] + b"\xff" * (start - 4) + content[start:]
 
 
 def write(path: Path, column: Column, rows: int) -> int:

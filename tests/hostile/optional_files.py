@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hostile.bench import BOTH, GOOD, case, data, fifo, place
-from hostile.checkpoints import ready
+from hostile.cases import BOTH, GOOD, case, data, fifo, log_path
+from hostile.checkpoints import write_checkpoint
 from support import logs
 from support.logs import LogBuilder
 
@@ -17,7 +17,7 @@ from support.logs import LogBuilder
 HINTS: dict[str, bytes] = {
     "empty": b"",
     "zero bytes": bytes(100),
-    "no JSON": b"{",
+    "not JSON": b"{",
     "an array": b"[]",
     "null": b"null",
     "deep": b"[" * 100_000,
@@ -37,7 +37,7 @@ HINTS: dict[str, bytes] = {
 
 
 def hint(name: str, text: bytes) -> None:
-    sound = name == "ten megabytes"
+    valid = name == "ten megabytes"
     code = "hint.stale" if name == "an older version" else "hint.corrupt"
     newer = ("a newer version", "version 2^63 - 1", "version 2^64 - 1")
     code = "hint.wrong" if name in newer else code
@@ -47,11 +47,11 @@ def hint(name: str, text: bytes) -> None:
         name,
         snapshot=2,
         rows=BOTH,
-        verify=() if sound else (code,),
+        verify=() if valid else (code,),
         finding="_last_checkpoint",
     )
     def _(log: LogBuilder) -> None:
-        ready(log, cleaned=False)
+        write_checkpoint(log, cleaned=False)
         logs.write_file(log.table, "_last_checkpoint", text)
 
 
@@ -62,8 +62,8 @@ for _name, _text in HINTS.items():
 def special_hint(name: str, make: Callable[[Path], Any]) -> None:
     @case("hint", name, snapshot=2, rows=BOTH, verify=("hint.corrupt",), finding="_last_checkpoint")
     def _(log: LogBuilder) -> None:
-        ready(log, cleaned=False)
-        path = place(log, "_last_checkpoint")
+        write_checkpoint(log, cleaned=False)
+        path = log_path(log, "_last_checkpoint")
         path.unlink()
         make(path)
 
@@ -74,7 +74,7 @@ special_hint("a link to /dev/zero", lambda path: path.symlink_to("/dev/zero"))
 
 # -- checksums: the log is used; a contradiction is reported
 
-LIES: dict[str, Any] = {
+WRONG_VALUES: dict[str, Any] = {
     "numFiles": 7,
     "tableSizeBytes": 7,
     "setTransactions": [{"appId": "x", "version": 1}],
@@ -85,7 +85,7 @@ LIES: dict[str, Any] = {
 }
 
 
-def lie(field: str, value: Any) -> None:
+def wrong_value(field: str, value: Any) -> None:
     # counts and lists are taken from a checksum if nothing else has them, and compared with the
     # log when that is replayed
     @case(
@@ -100,20 +100,20 @@ def lie(field: str, value: Any) -> None:
         log.checksum(1, **{field: value})
 
 
-for _field, _value in LIES.items():
-    lie(_field, _value)
+for _field, _value in WRONG_VALUES.items():
+    wrong_value(_field, _value)
 
 UNREADABLE = {
     "empty": b"",
-    "no JSON": b"{",
+    "not JSON": b"{",
     "an array": b"[]",
     "deep": b'{"x":' + b"[" * 100_000,
     "a negative count": b'{"numFiles":-1}',
     "a count beyond 64 bits": b'{"numFiles":99999999999999999999}',
     "a count that is a text": b'{"numFiles":"1"}',
-    "no UTF-8": b'{"x":"\xff"}',
-    "lists of other lengths": b'{"fileSizeHistogram":{"sortedBinBoundaries":[0],"fileCounts":[],"totalBytes":[]}}',
-    "boundaries that fall": b'{"fileSizeHistogram":{"sortedBinBoundaries":[0,2,1],"fileCounts":[0,0,0],"totalBytes":[0,0,0]}}',
+    "not UTF-8": b'{"x":"\xff"}',
+    "lists of different lengths": b'{"fileSizeHistogram":{"sortedBinBoundaries":[0],"fileCounts":[],"totalBytes":[]}}',
+    "descending boundaries": b'{"fileSizeHistogram":{"sortedBinBoundaries":[0,2,1],"fileCounts":[0,0,0],"totalBytes":[0,0,0]}}',
 }
 
 
@@ -139,9 +139,9 @@ def compacted(name: str, text: bytes, code: str) -> None:
 
 
 for _name, _text, _code in (
-    ("no byte", b"", "log.empty_file"),
+    ("empty", b"", "log.empty_file"),
     ("zero bytes", bytes(100), "commit."),
-    ("no JSON", b"{", "commit."),
+    ("not JSON", b"{", "commit."),
     ("deep", b"[" * 100_000, "commit."),
     ("cut", b'{"add":{"path":"x"', "commit."),
 ):

@@ -39,15 +39,16 @@ class Case:
     """A hostile table.
 
     Attributes:
-        kind: What is hostile about it.
-        name: How.
-        build: Makes it out of the sound table.
+        kind: The part of the table that is hostile.
+        name: What is wrong with it.
+        build: Changes the valid table.
         snapshot: The number of live files.
-        rows: The ids that a scan gives, in any order; None is a row without an id.
-        verify: Codes that verification must find, none for a sound table; the file they must name.
-        filter: What the scan is asked for.
-        columns: Which columns the scan is asked for.
-        start: Whether the sound table exists, or nothing.
+        rows: The ids that a scan returns, in any order; None is a row without an id.
+        verify: Codes that verification must find; a code that ends in a dot is a prefix.
+        finding: A text that the path or the message of each of these findings must contain.
+        filter: The filter of the scan.
+        columns: The columns of the scan.
+        start: Whether ``build`` gets the valid table, or one without commits.
     """
 
     kind: str
@@ -121,7 +122,7 @@ def raw(log: logs.LogBuilder, content: bytes | str, version: int = 2) -> Path:
     return logs.write_file(log.table, logs.commit_name(version), content)
 
 
-def place(log: logs.LogBuilder, name: str) -> Path:
+def log_path(log: logs.LogBuilder, name: str) -> Path:
     """Return the path of a log file."""
     return logs.log_dir(log.table) / name
 

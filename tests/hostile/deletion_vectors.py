@@ -1,4 +1,4 @@
-"""Deletion vectors, in the log and in files of their own."""
+"""Deletion vectors, in the log and in separate files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import uuid
 import zlib
 from typing import Any
 
-from hostile.bench import Refused, case, data
+from hostile.cases import Refused, case, data
 from support import logs, vectors
 from support.logs import LogBuilder
 
 NAME = uuid.UUID(int=0x1234_5678_9ABC_4DEF_8000_0000_0000_0002)
 FILE = f"deletion_vector_{NAME}.bin"
-SOUND = vectors.bitmap([0, 2])
+VALID = vectors.bitmap([0, 2])
 
 
 def head(count: int) -> bytes:
@@ -27,29 +27,29 @@ def runs(*lengths: tuple[int, int]) -> bytes:
     return head(1) + struct.pack("<IIBHH", 0, 12347, 1, 0, 0) + body
 
 
-#: Invalid bitmaps, or with a different number of rows than stated.
+#: Bitmaps that are invalid, or have another number of rows than stated.
 BITMAPS: dict[str, tuple[bytes, int]] = {
-    "another magic": (b"\x00" + SOUND[1:], 2),
-    "no bytes but the magic": (SOUND[:4], 2),
-    "cut": (SOUND[:-2], 2),
-    "bytes after it": (SOUND + bytes(4), 2),
-    "2^32 bitmaps": (head(2**32) + SOUND[12:], 2),
-    "2^63 bitmaps": (head(2**63) + SOUND[12:], 2),
-    "one key twice": (head(2) + SOUND[12:] + SOUND[12:], 4),
-    "keys that fall": (
-        head(2) + struct.pack("<I", 1) + SOUND[16:] + struct.pack("<I", 0) + SOUND[16:],
+    "another magic": (b"\x00" + VALID[1:], 2),
+    "only the magic": (VALID[:4], 2),
+    "cut": (VALID[:-2], 2),
+    "bytes after it": (VALID + bytes(4), 2),
+    "2^32 bitmaps": (head(2**32) + VALID[12:], 2),
+    "2^63 bitmaps": (head(2**63) + VALID[12:], 2),
+    "one key twice": (head(2) + VALID[12:] + VALID[12:], 4),
+    "descending keys": (
+        head(2) + struct.pack("<I", 1) + VALID[16:] + struct.pack("<I", 0) + VALID[16:],
         4,
     ),
-    "a key beyond 2^31": (head(1) + struct.pack("<I", 2**32 - 1) + SOUND[16:], 2),
-    "another cookie": (SOUND[:16] + b"\xff\xff" + SOUND[18:], 2),
-    "65,537 containers": (SOUND[:20] + struct.pack("<I", 65_537) + SOUND[24:], 2),
-    "no containers": (SOUND[:20] + struct.pack("<I", 0), 2),
+    "a key beyond 2^31": (head(1) + struct.pack("<I", 2**32 - 1) + VALID[16:], 2),
+    "another cookie": (VALID[:16] + b"\xff\xff" + VALID[18:], 2),
+    "65,537 containers": (VALID[:20] + struct.pack("<I", 65_537) + VALID[24:], 2),
+    "no containers": (VALID[:20] + struct.pack("<I", 0), 2),
     "a container of runs without runs": (runs(), 0),
     "runs that overlap": (runs((0, 5), (2, 5)), 12),
     "a run beyond its container": (runs((65_000, 1000)), 1001),
-    "a cardinality of one more": (SOUND, 3),
-    "a cardinality of none": (SOUND, 0),
-    "a cardinality of 2^62": (SOUND, 2**62),
+    "a cardinality of one more": (VALID, 3),
+    "a cardinality of none": (VALID, 0),
+    "a cardinality of 2^62": (VALID, 2**62),
     "rows beyond the file": (vectors.bitmap([0, 9]), 2),
     "rows far beyond the file": (vectors.bitmap([2**31]), 1),
 }
@@ -61,7 +61,7 @@ def table(log: LogBuilder, vector: dict[str, Any]) -> None:
     log.commit(data(log, "good.parquet", deletion_vector=vector))
 
 
-def of_inline(name: str, content: bytes, cardinality: int) -> None:
+def inline_case(name: str, content: bytes, cardinality: int) -> None:
     @case(
         "vector in the log",
         name,
@@ -79,22 +79,22 @@ def of_inline(name: str, content: bytes, cardinality: int) -> None:
         table(log, vector)
 
 
-def of_file(name: str, content: bytes, cardinality: int) -> None:
+def file_case(name: str, content: bytes, cardinality: int) -> None:
     file = "good.parquet" if name in BEYOND else ""
 
     @case("vector in a file", name, snapshot=1, rows=Refused(file), verify=("dv.",), start=False)
     def _(log: LogBuilder) -> None:
         framed = struct.pack(">I", len(content)) + content + struct.pack(">I", zlib.crc32(content))
         (log.table / FILE).write_bytes(b"\x01" + framed)
-        table(log, stored(size=len(content), cardinality=cardinality))
+        table(log, stored_vector(size=len(content), cardinality=cardinality))
 
 
-def stored(**options: Any) -> dict[str, Any]:
+def stored_vector(**options: Any) -> dict[str, Any]:
     return logs.deletion_vector(vectors.base85(NAME.bytes), **{"offset": 1, **options})
 
 
 for _name, (_content, _rows) in BITMAPS.items():
-    of_inline(_name, _content, _rows)
+    inline_case(_name, _content, _rows)
 for _name in (
     "another magic",
     "cut",
@@ -103,23 +103,23 @@ for _name in (
     "rows beyond the file",
     "a cardinality of one more",
 ):
-    of_file(_name, *BITMAPS[_name])
+    file_case(_name, *BITMAPS[_name])
 
 INLINE: dict[str, dict[str, Any]] = {
-    "letters that are none": {"path_or_inline": "~~~~~", "size": 4},
-    "a length that is none": {"path_or_inline": "abcd", "size": 4},
+    "invalid letters": {"path_or_inline": "~~~~~", "size": 4},
+    "an invalid length": {"path_or_inline": "abcd", "size": 4},
     "a word beyond 32 bits": {"path_or_inline": "#####", "size": 4},
     "letters beyond ASCII": {"path_or_inline": "äöüß€", "size": 4},
     "no text": {"path_or_inline": "", "size": 0},
     "a size beyond the text": {"size": 2**31 - 1},
     "a negative size": {"size": -1},
     "a negative cardinality": {"cardinality": -1},
-    "a kind that nobody knows": {"storage_type": "q"},
+    "an unknown kind": {"storage_type": "q"},
     "a kind of two letters": {"storage_type": "ii"},
 }
 
 
-def of_descriptor(name: str, options: dict[str, Any]) -> None:
+def descriptor_case(name: str, options: dict[str, Any]) -> None:
     @case(
         "vector in the log",
         name,
@@ -130,49 +130,49 @@ def of_descriptor(name: str, options: dict[str, Any]) -> None:
         start=False,
     )
     def _(log: LogBuilder) -> None:
-        sound = {
-            "path_or_inline": vectors.base85(SOUND),
+        valid = {
+            "path_or_inline": vectors.base85(VALID),
             "storage_type": "i",
             "offset": None,
-            "size": len(SOUND),
+            "size": len(VALID),
             "cardinality": 2,
         }
-        table(log, logs.deletion_vector(**{**sound, **options}))
+        table(log, logs.deletion_vector(**{**valid, **options}))
 
 
 for _name, _options in INLINE.items():
-    of_descriptor(_name, _options)
+    descriptor_case(_name, _options)
 
 FILES: dict[str, tuple[bytes | None, dict[str, Any]]] = {
     "missing": (None, {}),
-    "no byte": (b"", {}),
+    "empty": (b"", {}),
     "zero bytes": (bytes(100), {}),
     "another version": (b"\x02", {}),
     "an offset beyond the file": (b"\x01", {"offset": 2**31 - 1}),
     "a negative offset": (b"\x01", {"offset": -1}),
     "a size beyond the file": (b"\x01", {"size": 2**31 - 9}),
     "a negative size": (b"\x01", {"size": -1}),
-    "another size": (b"\x01", {"size": len(SOUND) - 1}),
+    "another size": (b"\x01", {"size": len(VALID) - 1}),
     "another checksum": (b"\x01", {}),
 }
 
 
-def of_stored(name: str, first: bytes | None, options: dict[str, Any]) -> None:
-    ends = first == b"" or name in ("an offset beyond the file", "a size beyond the file")
-    code = "storage.truncated" if ends else "dv."
+def stored_case(name: str, first: bytes | None, options: dict[str, Any]) -> None:
+    is_truncated = first == b"" or name in ("an offset beyond the file", "a size beyond the file")
+    code = "storage.truncated" if is_truncated else "dv."
 
     @case("vector in a file", name, snapshot=1, rows=Refused(""), verify=(code,), start=False)
     def _(log: LogBuilder) -> None:
-        checksum = zlib.crc32(SOUND) ^ (name == "another checksum")
-        framed = struct.pack(">I", len(SOUND)) + SOUND + struct.pack(">I", checksum)
+        checksum = zlib.crc32(VALID) ^ (name == "another checksum")
+        framed = struct.pack(">I", len(VALID)) + VALID + struct.pack(">I", checksum)
         if first is not None:
             content = first + framed if len(first) == 1 else first
             (log.table / FILE).write_bytes(content)
-        table(log, stored(**{"size": len(SOUND), "cardinality": 2, **options}))
+        table(log, stored_vector(**{"size": len(VALID), "cardinality": 2, **options}))
 
 
 for _name, (_first, _options) in FILES.items():
-    of_stored(_name, _first, _options)
+    stored_case(_name, _first, _options)
 
 
 @case(
@@ -185,7 +185,7 @@ for _name, (_first, _options) in FILES.items():
 )
 def _directory(log: LogBuilder) -> None:
     (log.table / FILE).mkdir()
-    table(log, stored(size=len(SOUND), cardinality=2))
+    table(log, stored_vector(size=len(VALID), cardinality=2))
 
 
 @case(
@@ -197,23 +197,23 @@ def _directory(log: LogBuilder) -> None:
     start=False,
 )
 def _short(log: LogBuilder) -> None:
-    table(log, logs.deletion_vector("abc", size=len(SOUND)))
+    table(log, logs.deletion_vector("abc", size=len(VALID)))
 
 
 @case(
     "vector in a file",
-    "a prefix that climbs",
+    "a prefix that leads out of the table",
     snapshot=1,
     rows=Refused(".."),
     verify=("path.escapes_root",),
     start=False,
 )
-def _climbs(log: LogBuilder) -> None:
-    table(log, logs.deletion_vector("../.." + vectors.base85(NAME.bytes), size=len(SOUND)))
+def _prefix(log: LogBuilder) -> None:
+    table(log, logs.deletion_vector("../.." + vectors.base85(NAME.bytes), size=len(VALID)))
 
 
-@case("vector in the log", "as it should be", snapshot=1, rows=(2,), start=False)
-def _sound(log: LogBuilder) -> None:
+@case("vector in the log", "valid", snapshot=1, rows=(2,), start=False)
+def _valid(log: LogBuilder) -> None:
     table(log, vectors.inline([0, 2]))
 
 
