@@ -9,7 +9,7 @@ from typing import Any
 from property.changing import Commit, Event, Row, Writer
 
 RowCounts = Counter[tuple[Any, ...]]
-Who = Callable[[Row], Hashable]
+Identity = Callable[[Row], Hashable]
 
 ARRIVALS = ("insert", "update_postimage")
 
@@ -36,23 +36,23 @@ def sides(commit: Commit) -> tuple[list[Row], list[Row]]:
     return [event.row for event in commit.events if event.change not in ARRIVALS], arrived
 
 
-def matched(commit: Commit, who: Who) -> list[Event]:
-    """Return the changes of a commit whose rows are identified by ``who`` and their values."""
+def matched(commit: Commit, identity: Identity) -> list[Event]:
+    """Return the changes of a commit whose rows are identified by ``identity`` and their values."""
     removed, arrived = sides(commit)
-    same = Counter((who(row), row.values) for row in removed) & Counter(
-        (who(row), row.values) for row in arrived
+    same = Counter((identity(row), row.values) for row in removed) & Counter(
+        (identity(row), row.values) for row in arrived
     )
     left, new = [], []
     for rows, kept, result in ((removed, Counter(same), left), (arrived, Counter(same), new)):
         for row in rows:
-            if kept[who(row), row.values]:
-                kept[who(row), row.values] -= 1
+            if kept[identity(row), row.values]:
+                kept[identity(row), row.values] -= 1
             else:
                 result.append(row)
-    pairs = {who(row) for row in left} & {who(row) for row in new}
+    pairs = {identity(row) for row in left} & {identity(row) for row in new}
     return [
-        *(Event("update_preimage" if who(row) in pairs else "delete", row) for row in left),
-        *(Event("update_postimage" if who(row) in pairs else "insert", row) for row in new),
+        *(Event("update_preimage" if identity(row) in pairs else "delete", row) for row in left),
+        *(Event("update_postimage" if identity(row) in pairs else "insert", row) for row in new),
     ]
 
 
@@ -69,7 +69,7 @@ def events_of(writer: Writer, commit: Commit, by_key: bool) -> list[Event]:
 
 
 def full(writer: Writer, start: int, end: int, by_key: bool) -> RowCounts:
-    """Return full changes."""
+    """Return the changes of the kind ``full-delta``."""
     result: RowCounts = Counter()
     for version in range(start, end + 1):
         result += counted(events_of(writer, writer.commits[version], by_key), version)
@@ -90,27 +90,27 @@ def way_of(writer: Writer, start: int, end: int, by_key: bool) -> str:
 def net(
     writer: Writer, start: int, end: int, by_key: bool, kind: str, deleted: bool
 ) -> RowCounts | None:
-    """Return net changes; None if rows cannot be matched and the kind needs to know."""
+    """Return net changes; None if the kind needs the identity of rows, which is unknown."""
     way = way_of(writer, start, end, by_key)
     if not any(commit.events for commit in writer.commits[start : end + 1]):
         return Counter()
     if way == "rows" and kind != "min-delta":
         return None
-    who = {"row tracking": number, "files": number, "key": key, "rows": values}[way]
+    identity = {"row tracking": number, "files": number, "key": key, "rows": values}[way]
     first = writer.states[start - 1].values() if start else ()
-    before = {who(row): row for row in first}
-    now = {who(row): row for row in writer.states[end].values()}
+    before = {identity(row): row for row in first}
+    now = {identity(row): row for row in writer.states[end].values()}
     last: dict[Hashable, int] = {}
     images: dict[Hashable, tuple[Row, int]] = {}
     for version in range(start, end + 1):
         commit = writer.commits[version]
         events = commit.events
         if way in ("rows", "key") and not commit.recorded:
-            events = matched(commit, who)
+            events = matched(commit, identity)
         for event in events:
-            last[who(event.row)] = version
+            last[identity(event.row)] = version
             if event.change in ARRIVALS:
-                images[who(event.row)] = event.row, version
+                images[identity(event.row)] = event.row, version
     result: RowCounts = Counter()
 
     def show(row: Row, change: str, version: int) -> None:

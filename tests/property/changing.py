@@ -72,7 +72,7 @@ class File:
         return str(self.add["add"]["path"])
 
     def same(self, other: File) -> bool:
-        """Return whether it is in the same state."""
+        """Return whether the same rows are deleted."""
         return self.deleted == other.deleted
 
     def live(self) -> list[Row]:
@@ -84,8 +84,8 @@ class File:
         if not self.deleted:
             return self.add
         rows = sorted(self.deleted)
-        size = dr.DeletionVector.from_rows(rows).encode_inline()
-        return {"add": {**self.add["add"], "deletionVector": size}}
+        vector = dr.DeletionVector.from_rows(rows).encode_inline()
+        return {"add": {**self.add["add"], "deletionVector": vector}}
 
 
 @dataclass
@@ -112,6 +112,7 @@ class Writer:
         self.states: list[dict[int, Row]] = []
         #: The live files of each version.
         self.layouts: list[list[File]] = []
+        #: How many rows, keys and data files were created.
         self.numbers = self.keys = self.names = 0
         #: The ids of rows, by their numbers; the next free one.
         self.ids: dict[int, int] = {}
@@ -142,58 +143,58 @@ class Writer:
         self.states.append(state)
         self.layouts.append([replace(file, deleted=set(file.deleted)) for file in self.files])
 
-    def step(self, operation: str, chance: random.Random) -> None:
+    def step(self, operation: str, rng: random.Random) -> None:
         """Write one commit."""
         live = [row for file in self.files for row in file.live()]
-        chosen = [row for row in live if chance.random() < 0.4]
+        chosen = [row for row in live if rng.random() < 0.4]
         if operation == "insert":
-            self._change([], [], self._fresh(chance), chance)
+            self._change([], [], self._new_rows(rng), rng)
         elif operation == "update":
-            self._change([], chosen, [], chance)
+            self._change([], chosen, [], rng)
         elif operation == "delete":
-            self._change(chosen, [], [], chance)
+            self._change(chosen, [], [], rng)
         elif operation == "merge":
             half = len(chosen) // 2
-            self._change(chosen[:half], chosen[half:], self._fresh(chance), chance)
+            self._change(chosen[:half], chosen[half:], self._new_rows(rng), rng)
         elif operation == "overwrite":
-            self._overwrite(live, chance)
+            self._overwrite(live, rng)
         elif operation == "optimize":
             self._optimize()
         elif operation == "restore":
-            self._restore(chance)
+            self._restore(rng)
         elif operation == "rollback":
-            self._rollback(chance)
+            self._rollback(rng)
         elif operation == "rewrite":
             self._rewrite()
         else:
             self.log.commit(logs.commit_info("SET TBLPROPERTIES"))
             self._done(Commit([]), self.states[-1])
 
-    def _fresh(self, chance: random.Random, keys: list[int] | None = None) -> list[Row]:
+    def _new_rows(self, rng: random.Random, keys: list[int] | None = None) -> list[Row]:
         rows = []
-        for _ in range(chance.randint(1, 5)) if keys is None else keys:
+        for _ in range(rng.randint(1, 5)) if keys is None else keys:
             taken = {row.k for file in self.files for row in file.live()} | {r.k for r in rows}
             free = [k for k in range(self.keys) if k not in taken]
-            if keys is None and free and chance.random() < 0.3:
-                k = chance.choice(free)  # a key that existed before
+            if keys is None and free and rng.random() < 0.3:
+                k = rng.choice(free)  # a key that existed before
             elif keys is None:
                 k, self.keys = self.keys, self.keys + 1
             else:
                 k = keys[len(rows)]
-            rows.append(Row(self.numbers, k, chance.randint(0, 2), self.version))
+            rows.append(Row(self.numbers, k, rng.randint(0, 2), self.version))
             self.numbers += 1
         return rows
 
     def _change(
-        self, deletes: list[Row], updates: list[Row], inserts: list[Row], chance: random.Random
+        self, deletes: list[Row], updates: list[Row], inserts: list[Row], rng: random.Random
     ) -> None:
-        changed = [Row(row.number, row.k, chance.randint(0, 2), self.version) for row in updates]
+        changed = [Row(row.number, row.k, rng.randint(0, 2), self.version) for row in updates]
         events = [Event("delete", row) for row in deletes]
         for before, after in zip(updates, changed, strict=True):
             events += [Event("update_preimage", before), Event("update_postimage", after)]
         events += [Event("insert", row) for row in inserts]
         gone = {row.number for row in [*deletes, *updates]}
-        actions, arrived, whole, kept = [], [*changed, *inserts], False, []
+        actions, arrived, kept = [], [*changed, *inserts], []
         for file in self.files:
             hit = {at for at, row in enumerate(file.rows) if row.number in gone} - file.deleted
             if not hit:
@@ -213,18 +214,18 @@ class Writer:
         whole = not any("add" in action for action in actions)
         self.files = kept
         if arrived:
-            chance.shuffle(arrived)
+            rng.shuffle(arrived)
             actions += self._write(arrived)
         reported = False
-        if self.config.feed and events and (rewrites or not (whole or chance.random() < 0.5)):
+        if self.config.feed and events and (rewrites or not (whole or rng.random() < 0.5)):
             reported = True
             actions += self._change_files(events)
         self.log.commit(logs.commit_info("MERGE"), *actions)
         self._finish(Commit(events, recorded=reported, rewrites=rewrites))
 
-    def _overwrite(self, live: list[Row], chance: random.Random) -> None:
-        keys = [row.k for row in live if chance.random() < 0.6]
-        inserts = self._fresh(chance, keys)
+    def _overwrite(self, live: list[Row], rng: random.Random) -> None:
+        keys = [row.k for row in live if rng.random() < 0.6]
+        inserts = self._new_rows(rng, keys)
         actions = [feed.removal(file.action()) for file in self.files]
         had = bool(self.files)
         self.files = []
@@ -245,7 +246,7 @@ class Writer:
         self.log.commit(logs.commit_info("OPTIMIZE"), *actions)
         self._finish(Commit([], moved=moved))
 
-    def _restore(self, chance: random.Random) -> None:
+    def _restore(self, rng: random.Random) -> None:
         """Restore deleted rows of one file whose keys are free."""
         live = {row.k for file in self.files for row in file.live()}
         for file in self.files:
@@ -260,15 +261,15 @@ class Writer:
                 events = [Event("insert", file.rows[at]) for at in sorted(back)]
                 self._finish(Commit(events))
                 return
-        self.step("nothing", chance)
+        self.step("nothing", rng)
 
-    def _rollback(self, chance: random.Random) -> None:
+    def _rollback(self, rng: random.Random) -> None:
         """Restore the files of an earlier version, if row ids identify the rows."""
-        then = {file.name: file for file in chance.choice(self.layouts)}
+        then = {file.name: file for file in rng.choice(self.layouts)}
         now = {file.name: file for file in self.files}
         same = {name for name, file in now.items() if name in then and then[name].same(file)}
         if not self.config.tracking or self.config.feed or len(same) == len(now) == len(then):
-            self.step("nothing", chance)
+            self.step("nothing", rng)
             return
         left: list[Row] = []
         arrived: list[Row] = []

@@ -71,7 +71,7 @@ class History:
     checksums: dict[int, list[str]]  # version: the fields that it omits
     hint: str
     cleaned: bool
-    broken: list[str] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
 
     @property
     def latest(self) -> int:
@@ -109,7 +109,7 @@ class History:
             }
             absent = dict.fromkeys(without)
             log.checksum(version, **{"histogramOpt": histogram, **absent})
-        self._break(log)
+        self._add_leftovers(log)
         log.delete_commits(self.earliest)
         self._write_hint(log)
 
@@ -127,9 +127,9 @@ class History:
             **options,
         )
 
-    def _break(self, log: logs.LogBuilder) -> None:
+    def _add_leftovers(self, log: logs.LogBuilder) -> None:
         """Add the leftovers of crashed writers."""
-        for what in self.broken:
+        for what in self.leftovers:
             version = self.latest
             if what == "empty checkpoint":
                 logs.write_file(log.table, logs.classic_name(version), b"")
@@ -182,9 +182,9 @@ HINTS = [
     "truncated",
     "empty",
 ]
-BROKEN = ["empty checkpoint", "incomplete multipart", "hadoop checksum", "temporary", "staged"]
+LEFTOVERS = ["empty checkpoint", "incomplete multipart", "hadoop checksum", "temporary", "staged"]
 # correct hints, which raise no warning
-SOUND_HINTS = {"newest", "checksum"}
+CORRECT_HINTS = {"newest", "checksum"}
 
 
 @st.composite
@@ -224,15 +224,15 @@ def histories(draw: st.DrawFn) -> History:
         checksums=draw(st.dictionaries(versions, optional, max_size=3)),
         hint=draw(st.sampled_from(HINTS)),
         cleaned=draw(st.booleans()),
-        broken=_broken(draw, checkpoints, count),
+        leftovers=_leftovers(draw, checkpoints, count),
     )
 
 
-def _broken(draw: st.DrawFn, checkpoints: list[Checkpoint], latest: int) -> list[str]:
+def _leftovers(draw: st.DrawFn, checkpoints: list[Checkpoint], latest: int) -> list[str]:
     at_latest = {c.kind for c in checkpoints if c.version == latest}
     possible = [
         what
-        for what in BROKEN
+        for what in LEFTOVERS
         if not (what == "empty checkpoint" and at_latest & {"classic", "v2-classic"})
         and not (what == "incomplete multipart" and "multipart" in at_latest)
     ]
@@ -291,10 +291,10 @@ def _file_step(
 ) -> list[logs.Action]:
     """Generate one change of files; no path twice in one commit, except for a new vector."""
     step = draw(
-        st.sampled_from(["add", "add", "again", "remove", "vector", "stranger", "unvector"])
+        st.sampled_from(["add", "add", "again", "remove", "vector", "unknown", "no vector"])
     )
     path = draw(st.sampled_from(PATHS))
-    if step in ("again", "remove", "vector", "unvector") and live:
+    if step in ("again", "remove", "vector", "no vector") and live:
         chosen = draw(st.sampled_from(sorted(live, key=repr)))
         body = live[chosen]
         path, vector = body["path"], body.get("deletionVector")
@@ -303,7 +303,7 @@ def _file_step(
     decoded = key({"path": path})[0]
     if decoded in touched:
         return []
-    if body is None and any(existing == decoded for existing, _ in live) and step != "stranger":
+    if body is None and any(existing == decoded for existing, _ in live) and step != "unknown":
         return []  # a second vector for a live file, without removing the first, is illegal
     touched.add(decoded)
     removal = logs.remove(
@@ -313,7 +313,7 @@ def _file_step(
         partition_values=_values(draw, partitioned),
         extended=draw(st.sampled_from([True, None])),
     )
-    if step == "stranger":
+    if step == "unknown":
         live.pop(key(removal["remove"]), None)
         return [removal]
     if body is None or step == "again":

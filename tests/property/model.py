@@ -1,4 +1,4 @@
-"""Replay in fifty lines of code, slow and simple."""
+"""A slow and simple replay of actions."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ histories = st.tuples(
 )
 tracked = st.builds(Config, st.booleans(), st.just(True), st.booleans(), st.booleans())
 tracked_histories = st.tuples(tracked, st.lists(steps, min_size=4, max_size=14))
-#: Ranges, and sizes of reads.
-chances = st.randoms(use_true_random=False)
+#: Generators that choose ranges and sizes of reads.
+generators = st.randoms(use_true_random=False)
 
 History = tuple[Config, list[tuple[str, int]]]
 
@@ -63,23 +63,21 @@ def written(root: str, config: Config, steps: list[tuple[str, int]]) -> Writer:
     return writer
 
 
-@given(histories, st.booleans(), chances)
+@given(histories, st.booleans(), generators)
 @thorough(EXAMPLES // 2)
-def test_changes_are_those_of_the_model(
-    history: History, by_key: bool, chance: random.Random
-) -> None:
-    agree(history, by_key, chance)
+def test_changes_are_those_of_the_model(history: History, by_key: bool, rng: random.Random) -> None:
+    assert_agree(history, by_key, rng)
 
 
-@given(tracked_histories, st.booleans(), chances)
+@given(tracked_histories, st.booleans(), generators)
 @thorough(EXAMPLES // 2)
 def test_changes_of_tracked_rows_are_those_of_the_model(
-    history: History, by_key: bool, chance: random.Random
+    history: History, by_key: bool, rng: random.Random
 ) -> None:
-    agree(history, by_key, chance)
+    assert_agree(history, by_key, rng)
 
 
-def agree(history: History, by_key: bool, chance: random.Random) -> set[str]:
+def assert_agree(history: History, by_key: bool, rng: random.Random) -> set[str]:
     """Check every kind over one range of a history; return what occurred."""
     config, steps = history
     seen: set[str] = set()
@@ -87,13 +85,13 @@ def agree(history: History, by_key: bool, chance: random.Random) -> set[str]:
         writer = written(root, config, steps)
         table = dr.Table(writer.log.uri)
         latest = writer.version - 1
-        start = chance.randint(0, latest)
-        end = chance.randint(start, latest)
+        start = rng.randint(0, latest)
+        end = rng.randint(start, latest)
         key = ["k"] if by_key else None
         before = writer.states[start - 1] if start else {}
         after = Counter(row.values for row in writer.states[end].values())
 
-        most_rows = chance.choice([None, None, 3])
+        most_rows = rng.choice([None, None, 3])
         changes = table.changes(start, end, key=key, most_rows=most_rows)
         result = rows_of(changes)
         assert result == model.full(writer, start, end, by_key)
@@ -116,7 +114,7 @@ def agree(history: History, by_key: bool, chance: random.Random) -> set[str]:
             assert rows_of(net) == expected, kind
             if kind == "min-delta":
                 assert model.applied(before, expected) == after
-            size = chance.choice([1, 2000, 10**6])
+            size = rng.choice([1, 2000, 10**6])
             splits = [pickle.loads(pickle.dumps(split)) for split in net.splits(size)]
             assert sum(map(rows_of, splits), Counter()) == expected
             assert counted(shuffled(table, net, size)) == expected
@@ -133,11 +131,11 @@ class Way:
 
     Attributes:
         tracking: Whether rows have ids.
-        feed: Whether changes are in files of their own.
+        feed: Whether commits have change data files.
         vectors: Whether rows are deleted in place; None is either.
-        operations: What happens.
-        by_key: Whether a key is named; None is either.
-        seen: What must come up: ways of commits, as ``explain`` names them, and net changes.
+        operations: The operations of the histories.
+        by_key: Whether a key is given; None is either.
+        seen: What must occur: ways of commits, as ``explain`` names them, and net changes.
     """
 
     tracking: bool
@@ -168,17 +166,16 @@ HISTORIES = max(8, EXAMPLES // 20)
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_every_kind_in_each_way_of_knowing_rows(name: str) -> None:
+def test_every_kind_for_each_way_of_identifying_rows(name: str) -> None:
     way, seen = WAYS[name], Counter[str]()
     for number in range(HISTORIES):
-        chance = random.Random(f"{name} {number}")
+        rng = random.Random(f"{name} {number}")
         vectors = number % 2 == 0 if way.vectors is None else way.vectors
         config = Config(vectors, way.tracking, way.feed, number % 4 > 1)
         steps = [
-            (chance.choice(way.operations), chance.randrange(10**6))
-            for _ in range(chance.randint(3, 8))
+            (rng.choice(way.operations), rng.randrange(10**6)) for _ in range(rng.randint(3, 8))
         ]
         by_key = number % 3 == 0 if way.by_key is None else way.by_key
-        seen.update(agree((config, steps), by_key, chance))
+        seen.update(assert_agree((config, steps), by_key, rng))
     print(name, dict(seen))
     assert not way.seen - set(seen)

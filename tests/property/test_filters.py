@@ -67,7 +67,7 @@ def negated(truth: Truth) -> Truth:
     return None if truth is None else not truth
 
 
-def both(left: Truth, right: Truth) -> Truth:
+def conjunction(left: Truth, right: Truth) -> Truth:
     if left is False or right is False:
         return False
     return None if left is None or right is None else True
@@ -78,9 +78,9 @@ def comparisons(draw: st.DrawFn) -> Condition:
     column = draw(st.sampled_from([*LITERALS]))
     kind = draw(st.sampled_from(["compare", "compare", "in", "null", "between"]))
     if kind == "null":
-        no = draw(st.booleans())
-        sql = f"{column} IS {'NOT ' if no else ''}NULL"
-        return Condition(sql, lambda row: (value_of(row, column) is None) is not no)
+        negative = draw(st.booleans())
+        sql = f"{column} IS {'NOT ' if negative else ''}NULL"
+        return Condition(sql, lambda row: (value_of(row, column) is None) is not negative)
     if kind == "compare":
         name = draw(st.sampled_from([*OPERATORS]))
         bound = draw(LITERALS[column])
@@ -104,11 +104,11 @@ def comparisons(draw: st.DrawFn) -> Condition:
         def within(value: Any) -> bool:
             return value in bounds
 
-    def lies(row: Row) -> Truth:
+    def is_within(row: Row) -> Truth:
         value = value_of(row, column)
         return None if value is None else within(value)
 
-    return Condition(sql, lies)
+    return Condition(sql, is_within)
 
 
 def remainder(value: int, by: int) -> int:
@@ -158,12 +158,12 @@ def computed(draw: st.DrawFn) -> Condition:
 
 
 def joined(parts: tuple[Condition, Condition, str]) -> Condition:
-    first, right, word = parts
-    sql = f"({first.sql}) {word} ({right.sql})"
+    left, right, word = parts
+    sql = f"({left.sql}) {word} ({right.sql})"
     if word == "AND":
-        return Condition(sql, lambda row: both(first.holds(row), right.holds(row)))
+        return Condition(sql, lambda row: conjunction(left.holds(row), right.holds(row)))
     return Condition(
-        sql, lambda row: negated(both(negated(first.holds(row)), negated(right.holds(row))))
+        sql, lambda row: negated(conjunction(negated(left.holds(row)), negated(right.holds(row))))
     )
 
 

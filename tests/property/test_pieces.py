@@ -87,7 +87,7 @@ def test_the_pieces_of_a_plan_are_the_files(history: History, data: st.DataObjec
 @thorough(EXAMPLES // 3)
 @given(history=histories(), size=st.sampled_from([500, 32 << 20]))
 def test_the_pieces_agree_with_the_model(history: History, size: int) -> None:
-    """In addition to our own ``files()``, which the test above compares with."""
+    """The test above compares with ``files()``, this one does not."""
     with written(history) as uri:
         plan = dr.Table(uri).snapshot().replay_plan(piece_size=size)
         paths = sorted(row["path"] for row in replayed(plan))
@@ -100,7 +100,7 @@ def test_the_pieces_agree_with_the_model(history: History, size: int) -> None:
 def test_the_plans_were_of_every_kind() -> None:
     """Runs after the properties and checks their coverage."""
     kinds = ("both", "hidden", "left out")
-    for number in range(20):  # a random run may have missed one, and in CI it is always the same
+    for number in range(20):  # the run may have missed one, and in CI every run is the same
         if not all(seen[kind] for kind in kinds):
             seed(number)(test_the_pieces_of_a_plan_are_the_files)()
     assert all(seen[kind] for kind in kinds), seen

@@ -1,4 +1,4 @@
-"""Replay compared with a model of fifty lines, over random histories stored in random ways."""
+"""Replay compared with a simple model, over random histories stored in random ways."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from property.histories import BROKEN, CHECKPOINTS, HINTS, SOUND_HINTS, History, histories
+from property.histories import CHECKPOINTS, CORRECT_HINTS, HINTS, LEFTOVERS, History, histories
 from property.model import Model, key
 from support import logs
 from support.actions import PLAIN_FIELDS
@@ -26,14 +26,14 @@ import deltareplay as dr
 EXAMPLES = int(os.environ.get("DELTAREPLAY_EXAMPLES", "100"))
 VECTOR = ["storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"]
 
-#: A test that looks at what the properties looked at: `make test` tries too few examples for that.
+#: Marks a test of what the properties covered: `make test` tries too few examples for it.
 of_all_examples = pytest.mark.skipif(EXAMPLES < 100, reason="few examples: DELTAREPLAY_EXAMPLES")
 
 seen: Counter[str] = Counter()
 
 
 def thorough(examples: int = EXAMPLES) -> settings:
-    """As many examples as requested; files take time that says nothing about the code."""
+    """Return settings for this many examples, without health checks: writing files takes time."""
     return settings(
         max_examples=examples,
         suppress_health_check=list(HealthCheck),
@@ -112,7 +112,7 @@ def test_a_snapshot_agrees_with_the_model(history: History, data: st.DataObject)
         for version in {data.draw(versions), data.draw(versions)}:
             assert_agrees(dr.Table(table).snapshot(version=version), history, version)
     seen.update(checkpoint.kind for checkpoint in history.checkpoints)
-    seen.update([history.hint, *history.broken])
+    seen.update([history.hint, *history.leftovers])
     seen["compacted"] += bool(history.compactions)
     seen["checksum"] += bool(history.checksums)
     seen["cleaned"] += history.cleaned
@@ -121,7 +121,7 @@ def test_a_snapshot_agrees_with_the_model(history: History, data: st.DataObject)
 
 @thorough(EXAMPLES // 2)
 @given(history=histories(), data=st.data())
-def test_an_update_ends_where_a_fresh_open_ends(history: History, data: st.DataObject) -> None:
+def test_an_update_equals_a_fresh_snapshot(history: History, data: st.DataObject) -> None:
     start = data.draw(st.integers(history.earliest, history.latest))
     replayed_first = data.draw(st.booleans())
     with written(history) as table:
@@ -167,10 +167,10 @@ def _version(name: str) -> int:
 
 @thorough(EXAMPLES // 3)
 @given(history=histories())
-def test_a_sound_log_gives_no_warning(history: History) -> None:
-    assume(all(history.commits))  # a commit without actions has no bytes, which causes a warning
-    history.broken.clear()
-    history.hint = history.hint if history.hint in SOUND_HINTS else "newest"
+def test_a_valid_log_causes_no_warning(history: History) -> None:
+    history.leftovers.clear()
+    history.hint = history.hint if history.hint in CORRECT_HINTS else "newest"
+    # a commit without actions is an empty file, which causes a warning
     history.commits = [actions or [logs.commit_info()] for actions in history.commits]
     with written(history) as table:
         snapshot = dr.Table(table).snapshot(strict=True)
@@ -196,6 +196,6 @@ def test_the_histories_were_of_every_kind() -> None:
     if not seen:
         test_a_snapshot_agrees_with_the_model()
     assert all(seen[kind] for kind in ("compacted", "checksum", "cleaned", "tombstones")), seen
-    for kinds in (CHECKPOINTS, HINTS, BROKEN):
+    for kinds in (CHECKPOINTS, HINTS, LEFTOVERS):
         missing = [kind for kind in kinds if not seen[kind]]
         assert len(missing) < len(kinds) / 2, f"never tried: {missing}"

@@ -1,4 +1,4 @@
-"""Every retained version of random histories, compared with a replay of fifty lines.
+"""Every retained version of random histories, compared with the model.
 
 ``DELTAREPLAY_HISTORIES`` sets the number of histories.
 """

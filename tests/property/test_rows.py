@@ -72,7 +72,7 @@ class File:
     extra: bool
     pages: int | None
 
-    def left(self, name: str) -> list[Row]:
+    def live_rows(self, name: str) -> list[Row]:
         """Return the rows that a reader must return."""
         result = []
         for index, row in enumerate(self.rows):
@@ -130,8 +130,8 @@ class Table:
             return pa.field(name.split(".")[-1], type_)
         number = str(self.field_id(name)).encode()
         # if columns are matched by their ids, their names are arbitrary
-        called = f"any-{number.decode()}" if self.mode == "id" else self.physical(name)
-        return pa.field(called, type_, metadata={b"PARQUET:field_id": number})
+        stored = f"any-{number.decode()}" if self.mode == "id" else self.physical(name)
+        return pa.field(stored, type_, metadata={b"PARQUET:field_id": number})
 
     def arrow(self, file: File) -> pa.Table:
         fields, arrays = [], []
@@ -148,7 +148,7 @@ class Table:
                 )
             arrays.append(array)
         if file.extra:
-            fields.append(pa.field("nobody asks", pa.int64()))
+            fields.append(pa.field("unrequested", pa.int64()))
             arrays.append(pa.nulls(len(file.rows), pa.int64()))
         return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -172,12 +172,11 @@ class Table:
                 reported[self.physical(path) if self.mode != "none" else path.split(".")[-1]] = (
                     value
                 )
-        tight = not file.deleted
         return {
             "minValues": least,
             "maxValues": most,
             "nullCount": nulls,
-            "tightBounds": tight,
+            "tightBounds": not file.deleted,
         }
 
     def write(self, root: str) -> list[Row]:
@@ -190,8 +189,8 @@ class Table:
             configuration={"delta.columnMapping.mode": self.mode},
         )
         name = uuid.uuid4()
-        apart = [file.deleted for file in self.files if file.deleted and not file.inline]
-        content, descriptors = vectors.in_file(apart, name)
+        separate = [file.deleted for file in self.files if file.deleted and not file.inline]
+        content, descriptors = vectors.in_file(separate, name)
         (log.table / f"deletion_vector_{name}.bin").write_bytes(content)
         rows, adds = [], []
         for number, file in enumerate(self.files):
@@ -215,7 +214,7 @@ class Table:
             if file.deleted and not file.inline:
                 action["add"]["deletionVector"] = descriptors.pop(0)
             adds.append(action)
-            rows += file.left(path)
+            rows += file.live_rows(path)
         log.commit(logs.commit_info(), *adds)
         return rows
 

@@ -37,8 +37,6 @@ CONDITIONS: list[tuple[str, Callable[[Values], bool]]] = [
     ("id < 5", lambda row: row["id"] < 5),
     ("true", lambda row: True),
 ]
-#: Types that filters support; the others are for clauses.
-FILTERS = [pair for pair in CONDITIONS if "%" not in pair[0]]
 SETS: list[tuple[dict[str, Any], Callable[[Values], Values]]] = [
     ({"v": "v + 1"}, lambda row: {"v": None if row["v"] is None else row["v"] + 1}),
     ({"v": None, "p": "'c'"}, lambda row: {"v": None, "p": "c"}),
@@ -123,17 +121,17 @@ CONFIGS = st.fixed_dictionaries(
 
 
 def step(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Written, list[Event]]:
-    """Make one commit, here and in the model."""
+    """Make one commit in the table and in the model."""
     kinds = ["append", "delete", "update", "merge", "replace"]
     kind = data.draw(st.sampled_from(kinds if model.rows else kinds[:1]), label="kind")
     if kind == "append":
         rows = model.new(data.draw(PARTS))
         return table.append(rows), model.put(rows)
     if kind == "delete":
-        text, holds = data.draw(st.sampled_from(FILTERS))
+        text, holds = data.draw(st.sampled_from(CONDITIONS))
         return table.delete(text), model.take(holds)
     if kind == "update":
-        text, holds = data.draw(st.sampled_from(FILTERS))
+        text, holds = data.draw(st.sampled_from(CONDITIONS))
         values, new = data.draw(st.sampled_from(SETS))
         return table.update(text, values), model.change(holds, new)
     if kind == "replace":
@@ -147,18 +145,18 @@ def merged(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Writt
     ids = data.draw(st.sets(st.integers(0, model.next_id + 2), max_size=6), label="ids")
     source = {number: {"id": number, "p": "b", "v": number % 10} for number in ids}
     delete, holds = data.draw(st.sampled_from(CONDITIONS), label="delete")
-    alone = data.draw(st.booleans(), label="alone")
+    by_source = data.draw(st.booleans(), label="not matched by source")
     batch = pa.Table.from_pylist(list(source.values()), schema=SCHEMA)
     merge = table.merge(batch, "id")
     qualified = re.sub(r"\b(id|p|v)\b(?!')", r"target.\1", delete)
     merge.when_matched_delete(qualified).when_matched_update_all()
     merge.when_not_matched_insert_all("source.id % 3 > 0")
-    if alone:
+    if by_source:
         merge.when_not_matched_by_source_update({"v": 8}, "target.p = 'a'")
     done = merge.execute()
     pairs = {item for item in source if item in model.rows}
     events = []
-    if alone:
+    if by_source:
         events += model.change(
             lambda row: row["id"] not in pairs and row["p"] == "a", lambda row: {"v": 8}
         )
@@ -170,7 +168,7 @@ def merged(data: st.DataObject, table: dr.Table, model: Model) -> tuple[dr.Writt
     return done, events
 
 
-def first(data: st.DataObject, folder: Path, model: Model, config: dict[str, bool]) -> dr.Table:
+def create(data: st.DataObject, folder: Path, model: Model, config: dict[str, bool]) -> dr.Table:
     """Create the table: empty, or by ``convert`` from files of several row groups."""
     partitions = ["p"] if config["partitioned"] else []
     properties = {
@@ -212,7 +210,7 @@ def row_ids(table: dr.Table) -> dict[int, int]:
 def test_histories(config: dict[str, bool], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = Model()
-        table = first(data, Path(folder) / "t", model, config)
+        table = create(data, Path(folder) / "t", model, config)
         ids_before = row_ids(table) if config["ids"] else {}
         for _ in range(data.draw(st.integers(2, 7), label="steps")):
             done, events = step(data, table, model)
@@ -220,7 +218,7 @@ def test_histories(config: dict[str, bool], data: st.DataObject) -> None:
             if config["ids"]:
                 result = row_ids(table)
                 assert len(set(result.values())) == len(result)
-                # an id may only return to the table as another row
+                # an id that is inserted again belongs to another row
                 new = {event[1] for event in events if event[0] == "insert"}
                 assert {key: result[key] for key in result if key not in new} == {
                     key: ids_before[key] for key in result if key not in new
@@ -249,13 +247,12 @@ def check(
         assert result == Counter(events)
 
 
-@pytest.mark.parametrize("text", [text for text, _ in FILTERS])
-def test_conditions_mean_the_same(text: str, tmp_path: Path) -> None:
-    """The model's conditions are those of the filters."""
+@pytest.mark.parametrize("text", [text for text, _ in CONDITIONS])
+def test_filters_agree_with_the_conditions(text: str, tmp_path: Path) -> None:
     table = dr.create_table(tmp_path / "t", SCHEMA)
     kinds = [(p, v) for p in ("a", "b", None) for v in (None, *range(10))]
     rows = [{"id": number, "p": p, "v": v} for number, (p, v) in enumerate(kinds)]
     table.append(rows)
-    holds = dict(FILTERS)[text]
+    holds = dict(CONDITIONS)[text]
     result = {row["id"] for row in pa.table(table.snapshot().scan(filter=text)).to_pylist()}
     assert result == {row["id"] for row in rows if holds(row)}
