@@ -1,21 +1,13 @@
-"""Fixtures for all tests of the protocol: an empty table, without warnings."""
+"""Ignores warnings in all tests of the protocol."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from support import logs
 
 import deltareplay as dr
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> logs.LogBuilder:
-    """A table directory without a commit."""
-    return logs.LogBuilder(tmp_path / "table")
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from support import logs
@@ -47,8 +48,8 @@ def names(count: int) -> list[str]:
     return sorted(f"f{version}" for version in range(1, count + 1))
 
 
-def file(log: logs.LogBuilder, name: str) -> Any:
-    """Return a log file as a path."""
+def file(log: logs.LogBuilder, name: str) -> Path:
+    """Return the path of a log file."""
     return logs.log_dir(log.table) / name
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,16 +18,16 @@ import deltareplay as dr
 STATS = logs.stats(3, id=(1, 9, 0))
 
 
-def rewrite(path: object, change: object) -> None:
+def rewrite(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
     """Read a Parquet file, change its table, write it again."""
-    pq.write_table(change(pq.read_table(path)), path)  # type: ignore[operator]
+    pq.write_table(change(pq.read_table(path)), path)
 
 
 # -- statistics: as JSON, as a struct, both, neither
 
 
 @pytest.mark.parametrize("kind", ["classic", "multipart", "v2-parquet", "v2-inline-parquet"])
-def test_statistics_in_both_forms_come_out_as_the_json(log: logs.LogBuilder, kind: str) -> None:
+def test_the_json_is_returned_of_statistics_in_both_forms(log: logs.LogBuilder, kind: str) -> None:
     log.create(SCHEMA, logs.add("f", stats=STATS))
     log.checkpoint(kind=kind, stats_type=log.stats_type())
 
@@ -32,9 +35,7 @@ def test_statistics_in_both_forms_come_out_as_the_json(log: logs.LogBuilder, kin
 
 
 @pytest.mark.parametrize("kind", ["classic", "multipart"])
-def test_statistics_that_are_only_a_struct_come_out_as_json(
-    log: logs.LogBuilder, kind: str
-) -> None:
+def test_statistics_of_a_struct_are_returned_as_json(log: logs.LogBuilder, kind: str) -> None:
     log.create(
         logs.schema(
             id="long",
@@ -103,7 +104,7 @@ def test_num_records_come_from_either_form(log: logs.LogBuilder) -> None:
 
 
 def without_count(table: pa.Table) -> pa.Table:
-    """Typed statistics without the row count that the text has."""
+    """Remove the row counts from the typed statistics."""
     rows = table["add"].to_pylist()
     for row in filter(None, rows):
         row["stats_parsed"]["numRecords"] = None
@@ -111,7 +112,7 @@ def without_count(table: pa.Table) -> pa.Table:
     return table.set_column(position, "add", pa.array(rows, table["add"].type))
 
 
-def test_a_struct_that_lacks_counts_gives_way_to_the_text(log: logs.LogBuilder) -> None:
+def test_row_counts_that_the_struct_lacks_come_from_the_json(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.add("f", stats=STATS))
     (path,) = log.checkpoint(stats_type=log.stats_type())
     rewrite(path, without_count)
@@ -147,7 +148,7 @@ def test_typed_statistics_are_the_same_from_either_form(
     assert rows["f"]["nullCount"]["id"] == 0
 
 
-def test_a_struct_of_narrower_types_fits_the_type_that_the_column_has_now(
+def test_typed_statistics_of_narrower_types_are_cast_to_the_type_of_the_column(
     log: logs.LogBuilder,
 ) -> None:
     log.create(logs.schema(id="double"), logs.add("f", stats=STATS))
@@ -200,7 +201,7 @@ DROPPED = [
 
 @pytest.mark.parametrize("kind", ["classic", "multipart"])
 @pytest.mark.parametrize("dropped", DROPPED, ids=",".join)
-def test_fields_that_an_old_writer_lacked_are_null(
+def test_fields_that_old_writers_omit_may_be_absent(
     log: logs.LogBuilder, kind: str, dropped: list[str]
 ) -> None:
     log.create(SCHEMA, logs.add("f"), logs.add("g"), logs.txn("a", 1))
@@ -290,7 +291,9 @@ def test_unknown_columns_and_fields_are_ignored(log: logs.LogBuilder) -> None:
     ],
     ids=str,
 )
-def test_parquet_comes_in_many_forms(log: logs.LogBuilder, options: dict[str, object]) -> None:
+def test_checkpoints_with_various_parquet_options(
+    log: logs.LogBuilder, options: dict[str, object]
+) -> None:
     log.create(SCHEMA, *(logs.add(f"f{i}", tags={"k": str(i)}, stats=STATS) for i in range(40)))
     log.commit(*(logs.remove(f"f{i}") for i in range(0, 40, 2)))
     log.checkpoint(**options)
@@ -336,7 +339,7 @@ def test_integers_of_another_width_are_read(log: logs.LogBuilder) -> None:
 # -- sidecars
 
 
-def sidecars(log: logs.LogBuilder) -> list[object]:
+def sidecars(log: logs.LogBuilder) -> list[Path]:
     return sorted((logs.log_dir(log.table) / "_sidecars").iterdir())
 
 
@@ -361,20 +364,18 @@ def test_file_actions_may_be_in_any_number_of_sidecars(
 def test_a_sidecar_may_be_named_in_several_ways(log: logs.LogBuilder, spelling: str) -> None:
     commits(log, 2)
     rows = log.state().actions()
-    side = logs.write_sidecar(log.table, "a b.parquet", [r for r in rows if "add" in r])["sidecar"]
-    folder = logs.log_dir(log.table) / "_sidecars"
-    side["path"] = {
-        "name": "a b.parquet",
+    name = "ab.parquet" if spelling == "name" else "a b.parquet"
+    sidecar = logs.write_sidecar(log.table, name, [row for row in rows if "add" in row])
+    folder = (logs.log_dir(log.table) / "_sidecars").as_uri()
+    sidecar["sidecar"]["path"] = {
+        "name": name,
         "encoded": "a%20b.parquet",
-        "file:///": f"{folder.as_uri()}/a%20b.parquet",
-        "/": f"{folder.as_uri().removeprefix('file://')}/a%20b.parquet",
+        "file:///": f"{folder}/a%20b.parquet",
+        "/": f"{folder.removeprefix('file://')}/a%20b.parquet",
     }[spelling]
-    if spelling == "name":
-        (folder / "a b.parquet").rename(folder / "ab.parquet")
-        side["path"] = "ab.parquet"
     manifest = [
         logs.checkpoint_metadata(2),
-        {"sidecar": side},
+        sidecar,
         *(r for r in rows if "add" not in r),
     ]
     logs.write_file(log.table, logs.v2_name(2), logs.json_lines(manifest))
@@ -383,7 +384,7 @@ def test_a_sidecar_may_be_named_in_several_ways(log: logs.LogBuilder, spelling: 
     assert paths(opened(log)) == names(2)
 
 
-def test_the_same_sidecar_twice_gives_its_files_once(log: logs.LogBuilder) -> None:
+def test_a_sidecar_that_is_listed_twice_is_read_once(log: logs.LogBuilder) -> None:
     commits(log, 3)
     (path,) = log.checkpoint(kind="v2-json", parts=1)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -418,9 +419,10 @@ def test_files_of_a_snapshot_do_not_change_with_new_commits(log: logs.LogBuilder
 
 
 @pytest.mark.parametrize("kind", ["classic", "multipart", "v2-json", "v2-parquet"])
-def test_batches_hold_what_the_table_holds(log: logs.LogBuilder, kind: str) -> None:
+def test_file_batches_have_the_live_files(log: logs.LogBuilder, kind: str) -> None:
     log.create(SCHEMA, *(logs.add(f"f{i}") for i in range(100)))
-    log.checkpoint(kind=kind, row_group_size=10) if kind != "v2-json" else log.checkpoint(kind=kind)
+    options: dict[str, Any] = {} if kind == "v2-json" else {"row_group_size": 10}
+    log.checkpoint(kind=kind, **options)
     log.commit(*(logs.remove(f"f{i}") for i in range(0, 100, 3)), logs.add("new"))
     snapshot = opened(log)
 
@@ -431,11 +433,11 @@ def test_batches_hold_what_the_table_holds(log: logs.LogBuilder, kind: str) -> N
     assert sorted(result) == paths(snapshot)
 
 
-def test_a_broken_sidecar_without_another_path_is_an_error(log: logs.LogBuilder) -> None:
+def test_a_broken_sidecar_of_the_only_checkpoint_is_an_error(log: logs.LogBuilder) -> None:
     commits(log, 3)
     log.checkpoint(kind="v2-json")
-    for side in sidecars(log):
-        side.write_bytes(b"not parquet")  # type: ignore[attr-defined]
+    for sidecar in sidecars(log):
+        sidecar.write_bytes(b"not parquet")
     log.delete_commits(3)
 
     with pytest.raises(dr.CorruptTableError) as caught:

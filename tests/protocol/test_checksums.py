@@ -101,7 +101,7 @@ def test_a_checksum_with_every_field_and_unknown_ones_is_read(log: logs.LogBuild
     [b"", b"garbage", b"{", b"[]", b"null", b'{"numFiles":"2"}', b"\xff" * 100, b"{}"],
     ids=repr,
 )
-def test_a_broken_checksum_is_not_needed(log: logs.LogBuilder, content: bytes) -> None:
+def test_a_broken_checksum_is_ignored(log: logs.LogBuilder, content: bytes) -> None:
     commits(log, 3)
     logs.write_file(log.table, logs.checksum_name(3), content)
 
@@ -111,18 +111,20 @@ def test_a_broken_checksum_is_not_needed(log: logs.LogBuilder, content: bytes) -
     assert paths(snapshot) == names(3)
 
 
-LIES: dict[str, dict[str, Any]] = {
+WRONG_VALUES: dict[str, dict[str, Any]] = {
     "numFiles": {"numFiles": 7},
     "tableSizeBytes": {"tableSizeBytes": 1},
     "negative": {"numFiles": -1},
 }
 
 
-@pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
-def test_a_wrong_checksum_is_detected_by_replay(log: logs.LogBuilder, lie: dict[str, Any]) -> None:
+@pytest.mark.parametrize("wrong", WRONG_VALUES.values(), ids=WRONG_VALUES.keys())
+def test_a_wrong_checksum_is_detected_by_replay(
+    log: logs.LogBuilder, wrong: dict[str, Any]
+) -> None:
     """A warning, and the files are those of the log; an error in strict mode."""
     commits(log, 3)
-    log.checksum(3, **lie)
+    log.checksum(3, **wrong)
 
     snapshot = opened(log)
     snapshot.files()  # decodes the sizes, too
@@ -133,18 +135,17 @@ def test_a_wrong_checksum_is_detected_by_replay(log: logs.LogBuilder, lie: dict[
         opened(log, strict=True).files()
 
 
-@pytest.mark.parametrize("where", ["metadata", "protocol"])
-def test_a_checksum_that_contradicts_its_commit_is_detected(
-    log: logs.LogBuilder, where: str
+@pytest.mark.parametrize("action", ["metadata", "protocol"])
+def test_a_checksum_that_contradicts_its_commit_is_an_error_in_strict_mode(
+    log: logs.LogBuilder, action: str
 ) -> None:
-    """Both files are read in any case; a contradiction is an error in strict mode."""
     log.create(SCHEMA, configuration={"k": "v"})
-    lie = (
-        {"metadata": {**(log.state().metadata or {}), "configuration": {"k": "lie"}}}
-        if where == "metadata"
+    other = (
+        {"metadata": {**(log.state().metadata or {}), "configuration": {"k": "other"}}}
+        if action == "metadata"
         else {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}
     )
-    log.checksum(0, **lie)
+    log.checksum(0, **other)
 
     with pytest.raises(dr.CorruptTableError):
         opened(log, strict=True).files()
@@ -186,7 +187,7 @@ def test_an_empty_commit_with_a_matching_checksum_is_an_empty_version(
     assert len(snapshot.warnings) == 1
 
 
-def test_a_checksum_of_another_version_does_not_answer_for_this_one(log: logs.LogBuilder) -> None:
+def test_a_checksum_of_another_version_is_not_used(log: logs.LogBuilder) -> None:
     commits(log, 5)
     log.checksum(3)
 
@@ -205,7 +206,7 @@ def test_metadata_is_that_of_the_version_not_of_an_older_checksum(log: logs.LogB
     assert dict(opened(log, 0).properties) == {"k": "0"}
 
 
-def test_a_checksum_older_than_the_checkpoint_does_not_win(log: logs.LogBuilder) -> None:
+def test_a_checksum_older_than_the_checkpoint_is_not_used(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, configuration={"k": "0"})
     log.checksum(0)
     log.commit(logs.metadata(SCHEMA, configuration={"k": "1"}))
@@ -223,7 +224,7 @@ def test_domains_that_a_checksum_lists_as_removed_are_gone(log: logs.LogBuilder)
     assert dict(opened(log).domain_metadata) == {}
 
 
-def test_a_checksum_that_is_nested_too_deeply_is_not_needed(log: logs.LogBuilder) -> None:
+def test_a_checksum_that_is_nested_too_deeply_is_ignored(log: logs.LogBuilder) -> None:
     commits(log, 2)
     deep = '{"numFiles":2,"x":' + "[" * 10_000 + "]" * 10_000 + "}"
     logs.write_file(log.table, logs.checksum_name(2), deep.encode())

@@ -1,7 +1,6 @@
 """Conflicts of commits: Delta's rules, pair by pair, in every isolation level.
 
-Expected names are those of the reference's conflict checker: "Conflict check" of the protocol
-digest.
+Expected names are those of delta-spark's ``ConflictChecker``.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ def append(name: str, values: dict[str, str] = FIRST, *, data_change: bool = Tru
 
 
 def several(*steps: Step) -> Step:
-    def all_of_them(txn: dr.Transaction) -> None:
+    def run_all(txn: dr.Transaction) -> None:
         for step in steps:
             step(txn)
 
-    return all_of_them
+    return run_all
 
 
 def delete(day: str, path: str) -> Step:
@@ -53,10 +52,6 @@ def compact(paths: list[str], name: str, values: dict[str, str] = FIRST) -> Step
         lambda txn: txn.remove(paths, data_change=False),
         append(name, values, data_change=False),
     )
-
-
-def nothing(txn: dr.Transaction) -> None:
-    del txn
 
 
 LEVELS = ("Serializable", "WriteSerializable", "SnapshotIsolation")
@@ -194,7 +189,7 @@ def test_pairs(pair: str, level: str, tmp_path: Path) -> None:
     assert table.snapshot().version == version + 1
 
 
-def test_without_partitions_any_append_is_read(tmp_path: Path) -> None:
+def test_a_removal_from_an_unpartitioned_table_conflicts_with_an_append(tmp_path: Path) -> None:
     table = plain(tmp_path / "t")
     mine = table.transaction("DELETE")
     mine.remove("a")
@@ -273,7 +268,7 @@ def test_the_codes_of_conflicts(tmp_path: Path) -> None:
         assert caught.value.code == code
 
 
-def test_no_time_is_left(tmp_path: Path) -> None:
+def test_a_conflict_after_the_timeout(tmp_path: Path) -> None:
     table = plain(tmp_path / "t")
     mine = table.transaction(timeout=0)
     mine.add("x", size=1)

@@ -57,7 +57,7 @@ def is_nullable(root: Path) -> bool:
 def test_rows_and_filters(root: Path) -> None:
     snapshot = dr.Table(root).snapshot()
     rows = {row["v"]: (row["s"], row["n"]) for row in snapshot.scan().to_arrow().to_pylist()}
-    assert rows[0] == ("", None)  # of other types, it is null
+    assert rows[0] == ("", None)  # the empty string of another type is null
     nulls = int(is_nullable(root))
     for condition, count in {
         "s = ''": 1,
@@ -77,7 +77,7 @@ def test_rows_and_filters(root: Path) -> None:
     assert pa.Table.from_batches(split.to_batches()).to_pylist() == [{"v": 0, "s": "", "n": None}]
 
 
-def test_statements_keep_it(root: Path) -> None:
+def test_statements_keep_the_empty_string(root: Path) -> None:
     table = dr.Table(root)
     table.update("v = 0", {"v": "v + 10"})
     assert added(root, 2) == [{"s": "", "n": None}]
@@ -98,7 +98,7 @@ def test_statements_keep_it(root: Path) -> None:
     assert table.snapshot().scan().count() == others
 
 
-def test_checkpoints_keep_it(root: Path) -> None:
+def test_checkpoints_keep_the_empty_string(root: Path) -> None:
     table = dr.Table(root)
     table.set_properties({"delta.checkpoint.writeStatsAsStruct": "true"})
     table.checkpoint()
@@ -110,7 +110,7 @@ def test_checkpoints_keep_it(root: Path) -> None:
 
 
 def test_null_stays_null(tmp_path: Path) -> None:
-    """In a directory of the same name, since the name does not matter."""
+    """Its directory is that of the empty string; the name of a directory does not matter."""
     schema = pa.schema([("v", pa.int32()), ("s", pa.string())])
     table = dr.create_table(tmp_path / "t", schema, ["s"])
     table.append([{"v": 1, "s": None}, {"v": 2, "s": ""}])

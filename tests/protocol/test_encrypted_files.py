@@ -1,6 +1,6 @@
 """Parquet's modular encryption: decryption is not supported, and the error says so.
 
-Protocol: Apache Parquet, ``Encryption.md``; the files are pyarrow's.
+The format is that of Apache Parquet's ``Encryption.md``; pyarrow writes the files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROWS = pa.table({"id": pa.array([1, 2], pa.int64()), "s": ["a", "b"]})
 
 
 class Keys(encryption.KmsClient):  # type: ignore[misc]
-    """Keys that are wrapped by themselves."""
+    """Wraps keys without encrypting them."""
 
     def __init__(self, config: Any) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ def table_of(log: logs.LogBuilder, *, plaintext_footer: bool) -> dr.Table:
 
 
 @pytest.mark.parametrize("plaintext_footer", [False, True], ids=["footer", "columns"])
-def test_encrypted_files_are_called_encrypted(log: logs.LogBuilder, plaintext_footer: bool) -> None:
+def test_errors_name_the_encryption(log: logs.LogBuilder, plaintext_footer: bool) -> None:
     table = table_of(log, plaintext_footer=plaintext_footer)
     for read in (
         lambda: table.snapshot().scan().to_arrow(),
@@ -81,7 +81,7 @@ def test_columns_that_are_not_encrypted_are_read(log: logs.LogBuilder) -> None:
 
 
 @pytest.mark.parametrize("plaintext_footer", [False, True], ids=["footer", "columns"])
-def test_an_encrypted_checkpoint_is_passed_over_and_named(
+def test_an_encrypted_checkpoint_is_skipped_and_reported(
     log: logs.LogBuilder, plaintext_footer: bool
 ) -> None:
     log.create(logs.schema(id="long", s="string"))

@@ -1,4 +1,4 @@
-"""Responses that claim, or have, more bytes than requested: an error in little memory.
+"""Responses that claim, or have, more bytes than requested: an error without much memory.
 
 Each case runs in a separate process: memory for the claimed length would kill it.
 """
@@ -17,7 +17,7 @@ from support.answers import Answer, Servers
 
 import deltareplay as dr
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the memory")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads peak memory from /proc")
 
 #: Headers of each object.
 HEAD = {"ETag": '"e"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
@@ -88,12 +88,12 @@ def listing(table: Path, kind: str) -> bytes:
 
 
 def store(table: Path, kind: str, bad: Callable[[str], Answer | None]) -> Callable[[str], Answer]:
-    """Start a store that serves the table, except for the bad responses."""
+    """Return the responses of a store that serves the table, except for the bad ones."""
 
     def answer(path: str) -> Answer:
-        own = bad(path)
-        if own is not None:
-            return own
+        replaced = bad(path)
+        if replaced is not None:
+            return replaced
         if is_listing(path):
             return 207 if kind == "http" else 200, {}, listing(table, kind)
         file = table / path.partition("?")[0].rpartition("/t/")[2]
@@ -121,7 +121,7 @@ BAD: dict[str, Callable[[str], bool]] = {
 
 
 @pytest.mark.parametrize("kind", ["http", "s3"])
-def test_the_store_of_these_tests_is_read(servers: Servers, table: Path, kind: str) -> None:
+def test_a_store_without_bad_responses_is_read(servers: Servers, table: Path, kind: str) -> None:
     output, _ = opened(kind, servers.start(store(table, kind, lambda path: None)))
     assert output == 3
 
@@ -150,7 +150,7 @@ def test_a_claimed_length_allocates_no_memory(
 
 @pytest.mark.parametrize("kind", ["http", "s3"])
 @pytest.mark.parametrize("what", ["listing", "data"])
-def test_an_answer_without_end_is_not_read_for_ever(
+def test_an_endless_response_is_not_read_forever(
     servers: Servers, table: Path, kind: str, what: str
 ) -> None:
     size = next(table.glob("*.parquet")).stat().st_size
@@ -168,7 +168,7 @@ def test_an_answer_without_end_is_not_read_for_ever(
     assert peak < 400
 
 
-def test_a_listing_that_repeats_its_page_ends(servers: Servers, table: Path) -> None:
+def test_a_listing_that_repeats_its_page_is_an_error(servers: Servers, table: Path) -> None:
     more = b"<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>"
 
     def bad(path: str) -> Answer | None:

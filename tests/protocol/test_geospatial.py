@@ -1,4 +1,4 @@
-"""Geometry and geography: WKB is returned as stored, and marked in Arrow."""
+"""Geometry and geography: WKB is returned as stored, with GeoArrow's metadata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CRS84 = {"crs": "OGC:CRS84", "crs_type": "authority_code"}
 SPHERE = {**CRS84, "edges": "spherical"}
 SCHEMA = logs.schema(id="long", g="geometry(OGC:CRS84)", e="geography(OGC:CRS84, spherical)")
 ROWS = {"id": [1, 2, 3, 4], "g": [HOME, AWAY, None, PATH], "e": [PATH, None, HOME, AWAY]}
-#: Statistics of the RFC instead of minimum and maximum.
+#: Bounding boxes instead of minimum and maximum, as in the RFC.
 BOX = {
     "minValues": {"id": 1, "g": "POINT(-122.4 0)", "e": "POINT(-122.4 0)"},
     "maxValues": {"id": 4, "g": "POINT(13.4 52.5)", "e": "POINT(13.4 52.5)"},
@@ -67,7 +67,7 @@ def geo_metadata(field: pa.Field[Any]) -> Any:
 
 @pytest.mark.parametrize("feature", ["geospatial", "geospatial-dev"])
 @pytest.mark.parametrize("written", [plain, typed])
-def test_shapes_come_as_their_bytes(log: logs.LogBuilder, feature: str, written: Any) -> None:
+def test_shapes_are_read_as_wkb(log: logs.LogBuilder, feature: str, written: Any) -> None:
     table = shapes_table(
         log,
         data.write(log.table, "f.parquet", written()),
@@ -128,7 +128,7 @@ def test_every_spelling_of_a_type(log: logs.LogBuilder, type_: str, expected: ob
         "geometry" + "(" * 10_000,
     ],
 )
-def test_a_type_that_is_none_is_an_error(log: logs.LogBuilder, type_: str) -> None:
+def test_invalid_types_are_refused(log: logs.LogBuilder, type_: str) -> None:
     table = shapes_table(log, schema=logs.schema(g=type_))
 
     with pytest.raises(dr.CorruptTableError) as caught:
@@ -143,7 +143,7 @@ def test_a_reference_system_of_unusual_letters_is_quoted(log: logs.LogBuilder) -
     assert geo_metadata(result.schema.field("g"))["crs"] == crs
 
 
-def test_shapes_inside_of_other_columns_with_mapped_names(log: logs.LogBuilder) -> None:
+def test_nested_shapes_with_column_mapping(log: logs.LogBuilder) -> None:
     def mapped(name: str, number: int, type_: Any) -> dict[str, Any]:
         names = {
             "delta.columnMapping.id": number,
@@ -217,7 +217,7 @@ def test_a_file_of_another_type_is_refused(log: logs.LogBuilder) -> None:
 
 @pytest.mark.parametrize("kind", ["commit", "classic", "v2-json", "v2-parquet"])
 @pytest.mark.parametrize("of", ["text", "struct"])
-def test_boxes_are_passed_over(log: logs.LogBuilder, kind: str, of: str) -> None:
+def test_bounding_boxes_are_ignored(log: logs.LogBuilder, kind: str, of: str) -> None:
     boxed = {
         "text": BOX,
         "struct": {
@@ -227,9 +227,9 @@ def test_boxes_are_passed_over(log: logs.LogBuilder, kind: str, of: str) -> None
         },
     }[of]
     file = data.write(log.table, "f.parquet", typed(), stats=boxed)
-    none = {"id": [5], "g": [HOME], "e": [HOME]}
-    full = data.write(log.table, "g.parquet", plain(none), stats={"nullCount": {"g": 0, "e": 0}})
-    snapshot = shapes_table(log, file, full).snapshot()
+    rows = {"id": [5], "g": [HOME], "e": [HOME]}
+    other = data.write(log.table, "g.parquet", plain(rows), stats={"nullCount": {"g": 0, "e": 0}})
+    snapshot = shapes_table(log, file, other).snapshot()
     if kind != "commit":
         log.checkpoint(kind=kind)
         snapshot = dr.Table(log.uri).snapshot()
@@ -245,13 +245,13 @@ def test_boxes_are_passed_over(log: logs.LogBuilder, kind: str, of: str) -> None
         assert nulls.to_arrow()["id"].to_pylist() == [ROWS["id"][ROWS[column].index(None)]]  # type: ignore[attr-defined]
         assert snapshot.scan(filter=f"{column} IS NOT NULL").count() == 4
     parsed = snapshot.files(columns=["path", "stats_parsed"]).to_pylist()
-    (mine,) = [row["stats_parsed"] for row in parsed if row["path"] == "f.parquet"]
-    assert mine["minValues"] == {"id": 1}
-    assert mine["nullCount"] == BOX["nullCount"]
+    (stats,) = [row["stats_parsed"] for row in parsed if row["path"] == "f.parquet"]
+    assert stats["minValues"] == {"id": 1}
+    assert stats["nullCount"] == BOX["nullCount"]
 
 
-def test_bounds_of_a_parsed_checkpoint_are_passed_over(log: logs.LogBuilder) -> None:
-    """Any content of statistics under the name of the column."""
+def test_typed_bounds_in_a_checkpoint_are_ignored(log: logs.LogBuilder) -> None:
+    """Statistics under the name of the column may have any type."""
     box = pa.struct([("x", pa.float64()), ("y", pa.float64())])
     bounds = pa.struct([("id", pa.int64()), ("g", box), ("e", pa.string())])
     counts = pa.struct([("g", pa.int64()), ("e", pa.int64())])
@@ -263,7 +263,6 @@ def test_bounds_of_a_parsed_checkpoint_are_passed_over(log: logs.LogBuilder) -> 
             ("nullCount", counts),
         ]
     )
-    corner = {"id": 1, "g": {"x": 0.0, "y": 0.0}, "e": "POINT(0 0)"}
     corner = {"id": 1, "g": {"x": 0.0, "y": 0.0}, "e": "POINT(0 0)"}
     stats = {
         "minValues": corner,
@@ -326,7 +325,7 @@ def test_a_table_is_not_partitioned_by_shapes(log: logs.LogBuilder) -> None:
 # -- other interfaces
 
 
-def test_changes_follow_diff_and_splits(log: logs.LogBuilder) -> None:
+def test_changes_streams_and_splits_have_shapes(log: logs.LogBuilder) -> None:
     first = data.write(log.table, "f.parquet", typed())
     table = shapes_table(log, first)
     more = {"id": [5], "g": [PATH], "e": [HOME]}
@@ -364,7 +363,7 @@ def test_frames_and_engines_accept_geometries(shapes: dr.Table) -> None:
 
 
 def test_duckdb_accepts_geometry(shapes: dr.Table) -> None:
-    """It does not support geography, so that such columns are left out."""
+    """DuckDB does not support geography."""
     rows = shapes.snapshot().scan(columns=["id", "g"])
 
     result = duckdb.sql("SELECT id, typeof(g) AS kind FROM rows WHERE g IS NULL").fetchall()
@@ -373,7 +372,7 @@ def test_duckdb_accepts_geometry(shapes: dr.Table) -> None:
     del rows
 
 
-def test_pyarrow_makes_a_registered_type_of_shapes(shapes: dr.Table) -> None:
+def test_registered_extension_types_are_used(shapes: dr.Table) -> None:
     pa.register_extension_type(annotated([]).type)
     try:
         rows = shapes.snapshot().scan().to_arrow()
@@ -387,7 +386,7 @@ def test_pyarrow_makes_a_registered_type_of_shapes(shapes: dr.Table) -> None:
 
 
 @pytest.mark.parametrize("feature", ["geospatial", "geospatial-dev"])
-def test_no_commit_is_written(log: logs.LogBuilder, feature: str) -> None:
+def test_writes_are_refused(log: logs.LogBuilder, feature: str) -> None:
     table = shapes_table(
         log,
         data.write(log.table, "f.parquet", typed()),
@@ -409,7 +408,7 @@ def test_no_commit_is_written(log: logs.LogBuilder, feature: str) -> None:
     assert table.snapshot().version == 0
 
 
-def test_rows_that_were_read_make_a_table_of_bytes(shapes: dr.Table, tmp_path: Any) -> None:
+def test_rows_are_written_to_a_new_table_as_binary(shapes: dr.Table, tmp_path: Any) -> None:
     rows = shapes.snapshot().scan().to_arrow()
     dr.write(str(tmp_path / "copy"), rows)
 

@@ -1,4 +1,4 @@
-"""``_last_checkpoint`` is a hint: it saves a listing, and is never authoritative."""
+"""``_last_checkpoint`` is a hint: it shortens the listing, and is never authoritative."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def test_a_broken_hint_changes_nothing(
 @pytest.mark.parametrize(
     "name", ["empty", "torn", "binary", "array", "no version", "checksum wrong"]
 )
-def test_a_broken_hint_leaves_a_warning_and_strict_refuses(log: logs.LogBuilder, name: str) -> None:
+def test_a_broken_hint_is_a_warning_or_an_error_in_strict_mode(
+    log: logs.LogBuilder, name: str
+) -> None:
     commits(log, 5)
     hint(log, BAD[name])
 
@@ -105,9 +107,7 @@ def test_a_hint_after_the_requested_version_is_skipped(log: logs.LogBuilder) -> 
     assert paths(opened(log, 5)) == names(5)
 
 
-def test_a_hint_with_a_wrong_number_of_parts_is_ignored(
-    log: logs.LogBuilder,
-) -> None:
+def test_a_hint_with_a_wrong_number_of_parts_is_ignored(log: logs.LogBuilder) -> None:
     commits(log, 5)
     log.checkpoint(3, kind="multipart", parts=2)
     logs.write_hint(log.table, 3, parts=3)
@@ -115,14 +115,14 @@ def test_a_hint_with_a_wrong_number_of_parts_is_ignored(
     assert paths(opened(log)) == names(5)
 
 
-def test_a_hint_of_a_table_that_was_made_again_changes_nothing(log: logs.LogBuilder) -> None:
+def test_a_hint_of_a_recreated_table_changes_nothing(log: logs.LogBuilder) -> None:
     commits(log, 2)
     logs.write_hint(log.table, 40)
 
     assert paths(opened(log)) == names(2)
 
 
-def test_a_hint_alone_is_no_table(log: logs.LogBuilder) -> None:
+def test_a_log_with_only_a_hint_is_not_a_table(log: logs.LogBuilder) -> None:
     logs.write_hint(log.table, 3)
 
     with pytest.raises(dr.TableNotFoundError):
@@ -130,8 +130,7 @@ def test_a_hint_alone_is_no_table(log: logs.LogBuilder) -> None:
 
 
 # The canonical form omits only the top-level checksum, encodes a space as %20 and keeps numbers
-# and literals as written. The values follow from the protocol's own rules (its example's MD5 is a
-# doctest of ``support.files``).
+# and literals as written.
 @pytest.mark.parametrize(
     "extra",
     [
@@ -151,7 +150,7 @@ def test_a_hint_alone_is_no_table(log: logs.LogBuilder) -> None:
     ],
     ids=["plain", "numbers", "tags", "schema", "v2"],
 )
-def test_a_right_checksum_leaves_no_warning(log: logs.LogBuilder, extra: dict[str, object]) -> None:
+def test_a_valid_checksum_causes_no_warning(log: logs.LogBuilder, extra: dict[str, object]) -> None:
     commits(log, 5)
     log.checkpoint(3, hint=False)
     body = {"version": 3, "size": 6, **extra}
@@ -162,7 +161,7 @@ def test_a_right_checksum_leaves_no_warning(log: logs.LogBuilder, extra: dict[st
     assert (paths(snapshot), codes(snapshot)) == (names(5), [])
 
 
-def test_the_example_of_the_protocol_has_the_checksum_it_is_said_to_have() -> None:
+def test_checksum_of_the_example_in_the_protocol() -> None:
     example = (
         '{"k0":"\'v 0\'","checksum":"adsaskfljadfkjadfkj","k1":{"k2":2,"k3":["v3",[1,2],'
         '{"k4":"v4","k5":["v5","v6","v7"]}]}}'

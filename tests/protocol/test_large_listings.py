@@ -1,4 +1,4 @@
-"""Listings of tables of many pages: the directories of a large table are listed side by side.
+"""Listings of many pages: the directories of a large table are listed in parallel.
 
 The server sends three keys a page, so that small tables have many pages.
 """
@@ -21,7 +21,7 @@ PAGE = 3
 OLD = 1_700_000_000
 KEYS = {"aws_access_key_id": "AKIA", "aws_secret_access_key": "SECRET", "aws_region": "x"}
 
-#: Files that no action names, and hidden ones, which a vacuum passes over.
+#: Files that no action names, and hidden ones, which a vacuum ignores.
 TABLES: dict[str, list[str]] = {
     "two pages": ["a", "b"],
     "one directory": [f"part-{number}.parquet" for number in range(40)],
@@ -31,7 +31,7 @@ TABLES: dict[str, list[str]] = {
         *("y=0/above", "y=1/m=3/above", "top"),
     ],
     "many directories": [f"p={p}/x" for p in range(80)],
-    "more directories than are listed side by side": [f"p={p}/x" for p in range(1001)],
+    "more directories than are listed in parallel": [f"p={p}/x" for p in range(1001)],
     "few directories with many in them": [f"p={p % 2}/q={p}/x" for p in range(1001)],
     "hidden": [*(f".hidden/{number}" for number in range(40)), "p=1/x", "p=1/_y", "_z/x"],
     "names that are encoded": [f"p=%2F {p}/a b%20&.parquet" for p in range(30)],
@@ -97,7 +97,7 @@ def servers() -> Iterator[Servers]:
 
 
 def write_table(directory: Path, names: list[str]) -> None:
-    """Write a table with these files beside it, all of them old."""
+    """Write a table with these additional files, all of them old."""
     dr.write(directory, {"id": [1]})
     for name in names:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def test_a_vacuum_sees_each_file(servers: Servers, tmp_path: Path, case: str) ->
 
     pages = [query for query in bucket.listings if query.get("prefix") == "t/"]
     recursive = [query for query in pages if "delimiter" not in query]
-    if case == "more directories than are listed side by side":
+    if case == "more directories than are listed in parallel":
         assert len(recursive) == (len(bucket.keys) + PAGE - 1) // PAGE
     else:
         assert len(recursive) <= 4
@@ -143,7 +143,7 @@ def test_verify_finds_each_orphan(servers: Servers, tmp_path: Path) -> None:
     assert orphans == set(names)
 
 
-class Bottomless(Bucket):
+class EndlessDirectories(Bucket):
     """A store in which each directory has another one."""
 
     def page(self, query: dict[str, str]) -> bytes:
@@ -154,9 +154,9 @@ class Bottomless(Bucket):
         return f"<ListBucketResult>{deeper}</ListBucketResult>".encode()
 
 
-def test_directories_without_end(servers: Servers, tmp_path: Path) -> None:
+def test_endlessly_nested_directories(servers: Servers, tmp_path: Path) -> None:
     write_table(tmp_path / "t", TABLES["one directory"])
-    bucket = Bottomless(tmp_path)
+    bucket = EndlessDirectories(tmp_path)
     options = {**KEYS, "aws_endpoint": servers.start(bucket), "allow_http": "true"}
     table = dr.Table("s3://bucket/t", options)
     table.vacuum(datetime.timedelta(0), force=True)

@@ -1,8 +1,8 @@
 """Files whose footers say that Spark used the Julian calendar for days and timestamps.
 
 The pairs of values are from the comments of Spark's ``RebaseDateTime`` and from
-apache/spark#28067; the markers, and their meaning, from its
-``DataSourceUtils.datetimeRebaseSpec``, ``int96RebaseSpec``.
+apache/spark#28067; the markers and their meaning are those of its
+``DataSourceUtils.datetimeRebaseSpec`` and ``int96RebaseSpec``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DATES = logs.schema(id="long", d="date", t="timestamp")
 
 
 def dates(days: Any = tuple(DAYS)) -> pa.Table:
-    """Ids from 0, days, and midnights of these days in UTC."""
+    """Return ids from 0, these days, and their midnights in UTC."""
     stored = list(days)
     midnights = pa.array([day * DAY for day in stored], pa.int64())
     return pa.table(
@@ -54,14 +54,14 @@ def dates(days: Any = tuple(DAYS)) -> pa.Table:
     )
 
 
-def counts(rows: Any) -> tuple[list[int], list[int]]:
+def days_and_micros(rows: Any) -> tuple[list[int], list[int]]:
     """Return the days and the microseconds of rows, by their ids."""
     rows = pa.table(rows).sort_by("id")
     instants = rows["t"].cast(pa.timestamp("us")).cast(pa.int64())
     return rows["d"].cast(pa.int32()).to_pylist(), instants.to_pylist()
 
 
-MEANT = (list(DAYS.values()), [day * DAY for day in DAYS.values()])
+REBASED = (list(DAYS.values()), [day * DAY for day in DAYS.values()])
 STORED = (list(DAYS), [day * DAY for day in DAYS])
 
 
@@ -108,22 +108,22 @@ def files_of(table: dr.Table) -> list[Path]:
     ids=str,
 )
 @pytest.mark.parametrize("deprecated", [False, True], ids=["int64", "int96"])
-def test_footers_decide(
+def test_footers_determine_the_calendar(
     log: logs.LogBuilder, meta: dict[str, str], datetime: bool, int96: bool, deprecated: bool
 ) -> None:
     table = table_of(log, meta, use_deprecated_int96_timestamps=deprecated)
 
-    days, instants = counts(table.snapshot().scan().to_arrow())
+    days, instants = days_and_micros(table.snapshot().scan().to_arrow())
 
-    assert days == (MEANT if datetime else STORED)[0]
-    assert instants == (MEANT if (int96 if deprecated else datetime) else STORED)[1]
+    assert days == (REBASED if datetime else STORED)[0]
+    assert instants == (REBASED if (int96 if deprecated else datetime) else STORED)[1]
 
 
 @pytest.mark.parametrize("unit", ["ms", "us"])
-def test_instants_keep_their_time_in_the_zone(log: logs.LogBuilder, unit: str) -> None:
-    stored, meant = LOS_ANGELES
+def test_instants_keep_their_local_time(log: logs.LogBuilder, unit: str) -> None:
+    stored, rebased = LOS_ANGELES
     if unit == "ms":
-        stored, meant = stored // 1000 * 1000, meant // 1000 * 1000
+        stored, rebased = stored // 1000 * 1000, rebased // 1000 * 1000
     times = pa.array([stored, 0, None], pa.int64()).cast(pa.timestamp("us", "UTC"))
     rows = pa.table({"t": times})
     meta = {VERSION: "3.4.1", DATETIME: "", ZONE: "America/Los_Angeles"}
@@ -131,10 +131,10 @@ def test_instants_keep_their_time_in_the_zone(log: logs.LogBuilder, unit: str) -
 
     result = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
 
-    assert result.to_pylist() == [meant, 0, None]
+    assert result.to_pylist() == [rebased, 0, None]
 
 
-def test_local_times_are_left_alone(log: logs.LogBuilder) -> None:
+def test_local_times_are_not_rebased(log: logs.LogBuilder) -> None:
     """TIMESTAMP_NTZ is newer than the legacy calendar: Spark never rebases it."""
     stored, _ = LOS_ANGELES
     rows = pa.table({"t": pa.array([stored], pa.int64()).cast(pa.timestamp("us"))})
@@ -150,7 +150,7 @@ def test_local_times_are_left_alone(log: logs.LogBuilder) -> None:
     assert result.to_pylist() == [stored]
 
 
-def test_parts_of_values_are_rebased(log: logs.LogBuilder) -> None:
+def test_nested_values_are_rebased(log: logs.LogBuilder) -> None:
     day = {"type": "struct", "fields": [logs.field_json("d", "date")]}
     schema = logs.schema(
         s=day,
@@ -213,7 +213,7 @@ def test_shredded_variants_are_rebased(log: logs.LogBuilder) -> None:
         ("t >= TIMESTAMP '1582-10-04 00:00:00Z' AND d < DATE '1600-01-01'", [2, 3]),
     ],
 )
-def test_filters_see_the_dates_that_are_meant(
+def test_filters_use_rebased_dates(
     log: logs.LogBuilder, condition: str, ids: list[int], stats: bool
 ) -> None:
     """Row groups of one row, so that Parquet's own bounds and its page index can skip."""
@@ -228,7 +228,7 @@ def test_filters_see_the_dates_that_are_meant(
     assert scan.count() == len(ids)
 
 
-def test_bounds_of_instants_are_not_taken_over_a_day_that_is_left_out(log: logs.LogBuilder) -> None:
+def test_filters_on_instants_around_a_skipped_day(log: logs.LogBuilder) -> None:
     """The noon of the Julian 0100-02-29 becomes that of 0100-03-01, after the next midnight."""
     march = -682_945 * DAY  # the switch in Spark's table
     times = pa.array([march - DAY // 2, march], pa.int64()).cast(pa.timestamp("us", "UTC"))
@@ -243,9 +243,7 @@ def test_bounds_of_instants_are_not_taken_over_a_day_that_is_left_out(log: logs.
     assert ids("t = TIMESTAMP '0100-03-01 00:00:00Z'") == [1]
 
 
-def test_converted_files_have_the_bounds_that_are_meant(
-    log: logs.LogBuilder, tmp_path: Path
-) -> None:
+def test_converted_files_have_rebased_bounds(log: logs.LogBuilder, tmp_path: Path) -> None:
     files = tmp_path / "files"
     files.mkdir()
     marked = dates([-171_595, -141_428]).replace_schema_metadata(SPARK_2)
@@ -258,7 +256,7 @@ def test_converted_files_have_the_bounds_that_are_meant(
     # timestamps may change their order where days are skipped: their bounds are unknown
     assert "t" not in stats["minValues"]
     assert stats["nullCount"]["t"] == 0
-    assert counts(table.snapshot().scan().to_arrow())[0] == [-171_605, -141_438]
+    assert days_and_micros(table.snapshot().scan().to_arrow())[0] == [-171_605, -141_438]
 
 
 @pytest.mark.parametrize(
@@ -277,8 +275,8 @@ def test_typed_statistics_of_checkpoints_are_rebased(
     for path in (log.table / "_delta_log").rglob("*.parquet"):
         checkpoint = pq.read_table(path)
         if text:
-            right = logs.stats(1, id=(1, 1, 0), d=("1500-03-01", "1500-03-01", 0))
-            checkpoint = with_text(checkpoint, right)
+            rebased = logs.stats(1, id=(1, 1, 0), d=("1500-03-01", "1500-03-01", 0))
+            checkpoint = with_stats(checkpoint, rebased)
         pq.write_table(checkpoint.replace_schema_metadata(SPARK_2), path)
     log.delete_commits(1)
     snapshot = dr.Table(log.uri).snapshot()
@@ -291,7 +289,7 @@ def test_typed_statistics_of_checkpoints_are_rebased(
     assert str(bounds["minValues"]["d"]) == "1500-03-01"
 
 
-def with_text(checkpoint: pa.Table, text: str) -> pa.Table:
+def with_stats(checkpoint: pa.Table, text: str) -> pa.Table:
     """Return the checkpoint with these statistics in each `add`."""
     adds = checkpoint["add"].combine_chunks()
     fields = [pa.field(field.name, field.type) for field in adds.type]
@@ -310,10 +308,10 @@ def rewritten(table: dr.Table) -> tuple[list[int], list[int]]:
     result = pa.concat_tables([pq.read_table(path) for path in files_of(table)])
     for path in files_of(table):
         assert not any(b"legacy" in key for key in pq.read_metadata(path).metadata or {})
-    return counts(result)
+    return days_and_micros(result)
 
 
-def test_statements_write_the_dates_that_are_meant(log: logs.LogBuilder) -> None:
+def test_statements_write_rebased_dates(log: logs.LogBuilder) -> None:
     table_of(log, SPARK_2)
 
     def copy(name: str) -> dr.Table:
@@ -321,20 +319,20 @@ def test_statements_write_the_dates_that_are_meant(log: logs.LogBuilder) -> None
 
     updated = copy("updated")
     updated.update("id >= 0", {"id": "id"})
-    assert rewritten(updated) == MEANT
+    assert rewritten(updated) == REBASED
 
     deleted = copy("deleted")
     deleted.delete("d = DATE '1500-03-01'")
-    assert rewritten(deleted) == tuple(item[:1] + item[2:] for item in MEANT)
+    assert rewritten(deleted) == tuple(item[:1] + item[2:] for item in REBASED)
 
     merged = copy("merged")
     source = pa.table({"day": pa.array([-171_605], pa.int32()).cast(pa.date32())})
     merge = merged.merge(source, "d = day")
     merge.when_matched_update({"id": "id"}).execute()
-    assert rewritten(merged) == MEANT
+    assert rewritten(merged) == REBASED
 
 
-def test_optimize_writes_the_dates_that_are_meant(log: logs.LogBuilder) -> None:
+def test_optimize_writes_rebased_dates(log: logs.LogBuilder) -> None:
     table = table_of(log, SPARK_2)
     marked = dates().replace_schema_metadata(SPARK_2)
     log.commit(data.write(log.table, "g.parquet", marked))
@@ -343,13 +341,13 @@ def test_optimize_writes_the_dates_that_are_meant(log: logs.LogBuilder) -> None:
 
     [file] = files_of(table)
     days = pq.read_table(file)["d"].cast(pa.int32()).to_pylist()
-    assert sorted(days) == sorted(2 * MEANT[0])
+    assert sorted(days) == sorted(2 * REBASED[0])
     [stats] = map(json.loads, table.snapshot().files(["stats"])["stats"].to_pylist())
     assert stats["minValues"]["d"] == "0001-01-01"
     assert stats["minValues"]["t"].startswith("0001-01-01T00:00:00")
 
 
-def test_changes_have_the_dates_that_are_meant(log: logs.LogBuilder) -> None:
+def test_changes_have_rebased_dates(log: logs.LogBuilder) -> None:
     table = table_of(log, SPARK_2)
     marked = dates([-171_595]).replace_schema_metadata(SPARK_2)
     log.commit(data.write(log.table, "g.parquet", marked))
@@ -359,15 +357,15 @@ def test_changes_have_the_dates_that_are_meant(log: logs.LogBuilder) -> None:
     assert changes["d"].cast(pa.int32()).to_pylist() == [-171_605]
 
 
-def test_splits_read_the_dates_that_are_meant(log: logs.LogBuilder) -> None:
+def test_splits_read_rebased_dates(log: logs.LogBuilder) -> None:
     table = table_of(log, SPARK_2)
 
     batches = [batch for split in table.snapshot().scan().splits() for batch in split.to_batches()]
 
-    assert counts(pa.Table.from_batches(batches)) == MEANT
+    assert days_and_micros(pa.Table.from_batches(batches)) == REBASED
 
 
-def test_deep_clones_keep_bytes_and_marks(log: logs.LogBuilder, tmp_path: Path) -> None:
+def test_deep_clones_keep_bytes_and_markers(log: logs.LogBuilder, tmp_path: Path) -> None:
     table = table_of(log, SPARK_2)
 
     clone = table.clone(str(tmp_path / "clone"), shallow=False)
@@ -375,7 +373,7 @@ def test_deep_clones_keep_bytes_and_marks(log: logs.LogBuilder, tmp_path: Path) 
     assert [path.read_bytes() for path in files_of(clone)] == [
         path.read_bytes() for path in files_of(table)
     ]
-    assert counts(clone.snapshot().scan().to_arrow()) == MEANT
+    assert days_and_micros(clone.snapshot().scan().to_arrow()) == REBASED
 
 
 # -- unknown time zones
@@ -396,43 +394,48 @@ def test_instants_of_unknown_zones_are_refused_and_never_written(
 ) -> None:
     table = table_of(log, meta, use_deprecated_int96_timestamps=deprecated)
 
-    def refused(action: Any) -> None:
+    def assert_refused(action: Any) -> None:
         with pytest.raises(dr.UnsupportedFeatureError, match="the column t") as error:
             action()
         assert error.value.code == "data.calendar"
         assert error.value.path == "f.parquet"
         assert message in str(error.value).replace('"', "'")
 
-    refused(lambda: table.snapshot().scan().to_arrow())
-    refused(lambda: table.snapshot().scan(filter="t < TIMESTAMP '1600-01-01 00:00:00Z'").count())
-    refused(lambda: table.update("id >= 0", {"id": "id + 1"}))
-    refused(lambda: table.delete("id = 1"))
-    refused(lambda: table.changes(0, 0).to_arrow())
+    assert_refused(lambda: table.snapshot().scan().to_arrow())
+    assert_refused(
+        lambda: table.snapshot().scan(filter="t < TIMESTAMP '1600-01-01 00:00:00Z'").count()
+    )
+    assert_refused(lambda: table.update("id >= 0", {"id": "id + 1"}))
+    assert_refused(lambda: table.delete("id = 1"))
+    assert_refused(lambda: table.changes(0, 0).to_arrow())
     assert table.snapshot().version == 0
     # dates have no time zone
     scan = table.snapshot().scan(columns=["d"], filter="d = DATE '1500-03-01'")
     assert scan.to_arrow()["d"].cast(pa.int32()).to_pylist() == [-171_605]
 
 
-def test_instants_of_this_age_need_no_zone(log: logs.LogBuilder) -> None:
-    """1900-01-01 is where Spark's tables end."""
+def test_instants_since_1900_need_no_zone(log: logs.LogBuilder) -> None:
+    """Spark's tables of differences end at 1900-01-01."""
     days = [-25_567, 0, 19_860]
     table = table_of(log, {VERSION: "2.4.8"}, dates(days))
 
-    assert counts(table.snapshot().scan().to_arrow()) == (days, [day * DAY for day in days])
+    assert days_and_micros(table.snapshot().scan().to_arrow()) == (
+        days,
+        [day * DAY for day in days],
+    )
 
 
-def test_the_environment_names_the_zone_of_files_that_name_none(
+def test_the_environment_sets_the_zone_of_files_without_one(
     log: logs.LogBuilder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stored, meant = LOS_ANGELES
+    stored, rebased = LOS_ANGELES
     rows = pa.table({"t": pa.array([stored], pa.int64()).cast(pa.timestamp("us", "UTC"))})
     table = table_of(log, {VERSION: "2.4.8"}, rows, logs.schema(t="timestamp"))
     monkeypatch.setenv("DELTAREPLAY_LEGACY_TIME_ZONE", "America/Los_Angeles")
 
     result = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
 
-    assert result.to_pylist() == [meant]
+    assert result.to_pylist() == [rebased]
     monkeypatch.setenv("DELTAREPLAY_LEGACY_TIME_ZONE", "Mars/Olympus")
     with pytest.raises(dr.UnsupportedFeatureError, match="Mars/Olympus"):
         table.snapshot().scan().to_arrow()
@@ -463,12 +466,12 @@ def test_zones_are_spelled_as_in_spark(log: logs.LogBuilder, zone: str, offset: 
 
     result = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
 
-    late = [seconds[0] - 10 * 86_400 + mean, seconds[1] + mean]
-    assert [micros // 1_000_000 for micros in result.to_pylist()] == late
+    expected = [seconds[0] - 10 * 86_400 + mean, seconds[1] + mean]
+    assert [micros // 1_000_000 for micros in result.to_pylist()] == expected
 
 
 def test_years_before_the_first_are_rebased(log: logs.LogBuilder) -> None:
-    """The last day of the Julian year 1 BC is two days before its namesake, like 0001-01-01."""
+    """The last day of the Julian year 1 BC is stored two days earlier, like 0001-01-01."""
     stored = pa.array([-719_165, -(2**31)], pa.int32()).cast(pa.date32())
     table = table_of(log, SPARK_2, pa.table({"d": stored}), logs.schema(d="date"))
 

@@ -1,4 +1,4 @@
-"""Checkpoints that lose a file or a type: refused with the location, for all kinds."""
+"""Checkpoints with actions without a path or columns of other types are refused, for all kinds."""
 
 from __future__ import annotations
 
@@ -53,17 +53,15 @@ def rewrite(log: logs.LogBuilder, column: str, change: Change) -> Path:
 
 def history(path: Path, kind: str) -> logs.LogBuilder:
     log = logs.LogBuilder(path)
-    v2 = ["v2Checkpoint"]
-    protocol = logs.protocol(3, 7, reader_features=v2, writer_features=v2)
-    log.create(logs.schema(id="long"), protocol=protocol)
+    log.create(logs.schema(id="long"), protocol_action=logs.features("v2Checkpoint"))
     log.commit(*(logs.add(f"{number}.parquet", size=number) for number in range(6)))
     log.commit(logs.remove("0.parquet"))
     log.checkpoint(kind=kind)
     return log
 
 
-def refused(log: logs.LogBuilder, file: Path, *, code: str, words: tuple[str, ...]) -> None:
-    """Refused if only the checkpoint has the lost content; ``verify`` detects it in any case."""
+def assert_refused(log: logs.LogBuilder, file: Path, *, code: str, words: tuple[str, ...]) -> None:
+    """Check that the table is refused without its commits; ``verify`` reports it in any case."""
     name = file.relative_to(log.table).as_posix()
     result = [finding for finding in dr.Table(log.uri).verify().findings if finding.code == code]
     assert [item.path for item in result] == [name]
@@ -83,7 +81,7 @@ def test_an_add_without_a_path(tmp_path: Path, kind: str) -> None:
     log = history(tmp_path, kind)
     file = rewrite(log, "add", last_path_null)
     words = ("row group 0", "add without add.path")
-    refused(log, file, code="checkpoint.rows", words=words)
+    assert_refused(log, file, code="checkpoint.rows", words=words)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,38 +89,38 @@ def test_a_size_that_is_text(tmp_path: Path, kind: str) -> None:
     log = history(tmp_path, kind)
     file = rewrite(log, "add", sizes_as_texts)
     words = ("add.size has the type Utf8 instead of Int64",)
-    refused(log, file, code="checkpoint.columns", words=words)
+    assert_refused(log, file, code="checkpoint.columns", words=words)
 
 
 @pytest.mark.parametrize("kind", ["v2-parquet", "v2-classic"])
 def test_a_sidecar_without_a_path(tmp_path: Path, kind: str) -> None:
     log = history(tmp_path, kind)
     file = rewrite(log, "sidecar", last_path_null)
-    refused(log, file, code="checkpoint.rows", words=("sidecar without sidecar.path",))
+    assert_refused(log, file, code="checkpoint.rows", words=("sidecar without sidecar.path",))
 
 
-def test_the_row_is_named(tmp_path: Path) -> None:
+def test_the_error_names_the_row(tmp_path: Path) -> None:
     log = history(tmp_path, "classic")
     file = rewrite(log, "add", last_path_null)
     adds = pq.read_table(file)["add"].combine_chunks()
     paths = pc.struct_field(adds, "path")
     [row] = [n for n in range(len(adds)) if adds[n].is_valid and not paths[n].is_valid]
-    refused(log, file, code="checkpoint.rows", words=(f"row {row} of row group 0",))
+    assert_refused(log, file, code="checkpoint.rows", words=(f"row {row} of row group 0",))
 
 
 @pytest.mark.parametrize("kind", ["v2-json", "v2-inline-json"])
-def test_a_manifest_of_json(tmp_path: Path, kind: str) -> None:
+def test_a_json_manifest_with_an_action_without_a_path(tmp_path: Path, kind: str) -> None:
     log = history(tmp_path, kind)
     name = logs.v2_name(2)
     file = tmp_path / "_delta_log" / name
     what = "add" if "inline" in kind else "sidecar"
     lost = {"add": {"path": None, "size": 1}, "sidecar": {"path": None, "sizeInBytes": 1}}[what]
     file.write_bytes(file.read_bytes() + logs.json_lines([{what: lost}]))
-    refused(log, file, code="commit.json", words=(name, "has no path"))
+    assert_refused(log, file, code="commit.json", words=(name, "has no path"))
 
 
 @pytest.mark.parametrize("what", ["add", "remove", "cdc"])
-def test_a_commit(tmp_path: Path, what: str) -> None:
+def test_a_commit_with_an_action_without_a_path(tmp_path: Path, what: str) -> None:
     log = history(tmp_path, "classic")
     log.commit({what: {"path": None, "size": 1, "dataChange": True}})
     with pytest.raises(dr.CorruptTableError, match="the file action has no path") as caught:

@@ -68,7 +68,7 @@ def test_vectors_do_not_differ_by_size_and_cardinality(log: logs.LogBuilder) -> 
 
 
 @pytest.mark.parametrize("kind", ["classic", "v2-json", "v2-parquet", "multipart"])
-def test_the_tail_cancels_rows_of_a_checkpoint_by_path_and_vector(
+def test_later_commits_remove_files_of_a_checkpoint_by_path_and_vector(
     log: logs.LogBuilder, kind: str
 ) -> None:
     log.create(
@@ -101,7 +101,7 @@ def test_a_file_added_again_replaces_all_of_its_fields(log: logs.LogBuilder, kin
     assert opened(log).size_in_bytes == 2
 
 
-def test_a_file_may_come_back(log: logs.LogBuilder) -> None:
+def test_a_removed_file_may_be_added_again(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.add("f"))
     log.commit(logs.remove("f"))
     log.checkpoint()
@@ -123,19 +123,19 @@ def test_the_order_of_actions_in_a_commit_does_not_matter(log: logs.LogBuilder) 
     assert one_file(opened(log))["deletionVector"]["offset"] == 50
 
 
-def test_a_checkpoint_with_a_row_twice_is_named_by_verify(log: logs.LogBuilder) -> None:
+def test_verify_reports_a_checkpoint_with_a_duplicate_row(log: logs.LogBuilder) -> None:
     """Readers treat the rows of one checkpoint as reconciled, as the protocol says."""
     log.create(SCHEMA, logs.add("f"), logs.add("g"))
     logs.write_checkpoint(log.table, 0, [*log.state().actions(), logs.add("f")])
 
     assert paths(opened(log)) == ["f", "f", "g"]
-    named = dr.Table(log.uri).verify(data_files=False).findings
-    assert [finding.code for finding in named if finding.severity == "error"] == [
+    findings = dr.Table(log.uri).verify(data_files=False).findings
+    assert [finding.code for finding in findings if finding.severity == "error"] == [
         "checkpoint.duplicate_row"
     ]
 
 
-def test_tail_actions_do_not_resurrect_what_the_checkpoint_removed(log: logs.LogBuilder) -> None:
+def test_later_commits_do_not_restore_removed_files_of_a_checkpoint(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.add("f"))
     log.commit(logs.remove("f"))
     log.checkpoint()
@@ -179,7 +179,7 @@ TWO_FILES = [
 
 
 @pytest.mark.parametrize(("added", "removed"), ONE_FILE)
-def test_spellings_that_are_one_file_to_the_reference(
+def test_spellings_that_are_one_file_in_delta_spark(
     log: logs.LogBuilder, added: str, removed: str
 ) -> None:
     log.create(SCHEMA, logs.add(added))
@@ -190,7 +190,7 @@ def test_spellings_that_are_one_file_to_the_reference(
 
 
 @pytest.mark.parametrize(("added", "removed"), TWO_FILES)
-def test_spellings_that_are_two_files_to_the_reference(
+def test_spellings_that_are_two_files_in_delta_spark(
     log: logs.LogBuilder, added: str, removed: str
 ) -> None:
     log.create(SCHEMA, logs.add(added))
@@ -208,7 +208,7 @@ def test_an_absolute_path_inside_the_table_is_not_its_relative_spelling(
     assert paths(opened(log)) == ["x.parquet"]
 
 
-def test_paths_come_out_as_the_log_has_them(log: logs.LogBuilder) -> None:
+def test_paths_are_returned_as_in_the_log(log: logs.LogBuilder) -> None:
     spelled = ["d=a%2520b/f%20g.parquet", "file:///x/y%2F.parquet", "s3://bucket/k%20.parquet"]
     log.create(SCHEMA, *(logs.add(path) for path in spelled))
 
@@ -252,7 +252,7 @@ def test_tombstones_expire_after_a_week(log: logs.LogBuilder, kind: str) -> None
         ("interval 3 weeks 2 days", ["day old", "six days", "twenty days"]),
     ],
 )
-def test_the_retention_of_tombstones_is_a_property(
+def test_a_property_sets_the_retention_of_tombstones(
     log: logs.LogBuilder, interval: str, kept: list[str]
 ) -> None:
     log.create(SCHEMA, configuration={"delta.deletedFileRetentionDuration": interval})
@@ -265,7 +265,7 @@ def test_the_retention_of_tombstones_is_a_property(
     assert tombstones(log) == kept
 
 
-def test_an_expired_tombstone_still_cancels(log: logs.LogBuilder) -> None:
+def test_an_expired_tombstone_still_removes_its_file(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.add("f"))
     log.checkpoint()
     log.commit(logs.remove("f", deletion_timestamp=1))
@@ -312,7 +312,7 @@ def test_a_remove_of_an_old_writer_has_neither_size_nor_partition_values(
 # -- transactions
 
 
-def test_the_newest_transaction_of_an_application_wins_even_when_it_is_lower(
+def test_the_newest_transaction_of_an_application_counts_even_if_its_version_is_lower(
     log: logs.LogBuilder,
 ) -> None:
     log.create(SCHEMA, logs.txn("a", 9), logs.txn("b", 2**62))
@@ -324,7 +324,7 @@ def test_the_newest_transaction_of_an_application_wins_even_when_it_is_lower(
 
 
 @pytest.mark.parametrize("kind", ["none", "classic", "v2-json"])
-def test_transactions_expire_by_the_tables_property(log: logs.LogBuilder, kind: str) -> None:
+def test_transactions_expire_by_the_property(log: logs.LogBuilder, kind: str) -> None:
     retention = {"delta.setTransactionRetentionDuration": "interval 10 days"}
     log.create(
         SCHEMA,
@@ -361,7 +361,7 @@ def test_domains_live_until_they_are_removed(log: logs.LogBuilder, kind: str) ->
 
 @pytest.mark.parametrize("kind", ["classic", "v2"])
 def test_a_checkpoint_may_hold_removed_domains(log: logs.LogBuilder, kind: str) -> None:
-    """The Kernel writes them."""
+    """Delta Kernel writes them."""
     log.create(SCHEMA, logs.domain("a", "1"))
     log.commit(logs.domain("b", "2", removed=True))
     rows = log.state().actions(removed_domains=True)
@@ -411,6 +411,7 @@ def test_unknown_actions_fields_and_domains_are_ignored(log: logs.LogBuilder) ->
         {"checkpointMetadata": {"version": 77}},
         {"sidecar": {"path": "nope.parquet", "sizeInBytes": 1, "modificationTime": 1}},
         logs.cdc("_change_data/c.parquet"),
+        logs.domain("unknown.domain", "?"),
     )
 
     snapshot = opened(log, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 import shutil
+from pathlib import Path
 
 import pytest
 from protocol.reading import SCHEMA, codes, commits, file, names, opened, paths
@@ -32,8 +33,8 @@ DAMAGE = {
 }
 
 
-def damage(path: object, how: str) -> None:
-    path.write_bytes(DAMAGE[how](path.read_bytes()))  # type: ignore[attr-defined]
+def damage(path: Path, how: str) -> None:
+    path.write_bytes(DAMAGE[how](path.read_bytes()))
 
 
 def has_warning(snapshot: dr.Snapshot, name: str) -> bool:
@@ -45,7 +46,7 @@ def has_warning(snapshot: dr.Snapshot, name: str) -> bool:
 
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_broken_checkpoint_is_passed_over_for_the_commits(
+def test_a_broken_checkpoint_is_skipped_for_its_commits(
     log: logs.LogBuilder, kind: str, how: str
 ) -> None:
     commits(log, 5)
@@ -60,7 +61,7 @@ def test_a_broken_checkpoint_is_passed_over_for_the_commits(
 
 @pytest.mark.parametrize("how", ["half", "zeros", "text"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_strict_refuses_a_broken_checkpoint(log: logs.LogBuilder, kind: str, how: str) -> None:
+def test_strict_mode_refuses_a_broken_checkpoint(log: logs.LogBuilder, kind: str, how: str) -> None:
     commits(log, 5)
     (path, *_) = log.checkpoint(3, kind=kind)
     damage(path, how)
@@ -71,7 +72,7 @@ def test_strict_refuses_a_broken_checkpoint(log: logs.LogBuilder, kind: str, how
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_older_checkpoint_is_the_next_best_path(log: logs.LogBuilder, kind: str) -> None:
+def test_a_broken_checkpoint_is_skipped_for_an_older_one(log: logs.LogBuilder, kind: str) -> None:
     commits(log, 8)
     log.checkpoint(3)
     log.delete_commits(3)
@@ -85,7 +86,7 @@ def test_an_older_checkpoint_is_the_next_best_path(log: logs.LogBuilder, kind: s
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_another_path_a_broken_checkpoint_is_an_error(
+def test_a_broken_checkpoint_without_its_commits_is_an_error(
     log: logs.LogBuilder, kind: str
 ) -> None:
     commits(log, 8)
@@ -96,47 +97,46 @@ def test_without_another_path_a_broken_checkpoint_is_an_error(
     with pytest.raises(dr.CorruptTableError) as caught:
         opened(log).files()
     assert path.name in str(caught.value)
-    assert len(str(caught.value)) > len(path.name) + 40, "it says what to do"
 
 
 @pytest.mark.parametrize("how", [*DAMAGE, "missing"])
 @pytest.mark.parametrize("kind", ["v2-json", "v2-parquet", "v2-classic"])
-def test_a_broken_sidecar_is_passed_over_with_its_checkpoint(
+def test_a_checkpoint_with_a_broken_sidecar_is_skipped(
     log: logs.LogBuilder, kind: str, how: str
 ) -> None:
     commits(log, 5)
     log.checkpoint(3, kind=kind)
-    side = sorted(file(log, "_sidecars").iterdir())[0]
+    sidecar = sorted(file(log, "_sidecars").iterdir())[0]
     if how == "missing":
-        side.unlink()
+        sidecar.unlink()
     else:
-        damage(side, how)
+        damage(sidecar, how)
 
     snapshot = opened(log)
 
     assert paths(snapshot) == names(5)
     assert snapshot.num_files == 5
-    assert has_warning(snapshot, side.name)
+    assert has_warning(snapshot, sidecar.name)
     with pytest.raises(dr.CorruptTableError) as caught:
         opened(log, strict=True).files()
-    assert side.name in str(caught.value)
+    assert sidecar.name in str(caught.value)
 
 
-def test_without_another_path_a_missing_sidecar_is_an_error(log: logs.LogBuilder) -> None:
+def test_a_missing_sidecar_of_the_only_checkpoint_is_an_error(log: logs.LogBuilder) -> None:
     commits(log, 5)
     log.checkpoint(5, kind="v2-json")
     log.delete_commits(5)
-    side = sorted(file(log, "_sidecars").iterdir())[0]
-    side.unlink()
+    sidecar = sorted(file(log, "_sidecars").iterdir())[0]
+    sidecar.unlink()
 
     with pytest.raises(dr.CorruptTableError) as caught:
         opened(log).files()
-    assert side.name in str(caught.value)
+    assert sidecar.name in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["v2-json", "v2-inline-json"])
 @pytest.mark.parametrize("line", [0, 1, -1])
-def test_a_torn_line_of_a_manifest_is_noticed(log: logs.LogBuilder, kind: str, line: int) -> None:
+def test_a_manifest_with_a_torn_line_is_skipped(log: logs.LogBuilder, kind: str, line: int) -> None:
     commits(log, 5)
     (path,) = log.checkpoint(3, kind=kind)
     lines = path.read_bytes().splitlines()
@@ -162,10 +162,10 @@ def test_several_broken_checkpoints_are_each_a_warning(log: logs.LogBuilder) -> 
 
 
 @pytest.mark.parametrize("absent", ["protocol", "metaData"])
-def test_a_checkpoint_that_decodes_and_lacks_the_protocol_is_an_error(
+def test_a_checkpoint_without_protocol_or_metadata_is_an_error(
     log: logs.LogBuilder, absent: str
 ) -> None:
-    """As in the reference: the log is authoritative, and this one is not a table."""
+    """As in delta-spark: a checkpoint that decodes is not skipped."""
     commits(log, 4)
     rows = [row for row in log.state(3).actions() if absent not in row]
     path = logs.write_checkpoint(log.table, 3, rows)
@@ -175,13 +175,13 @@ def test_a_checkpoint_that_decodes_and_lacks_the_protocol_is_an_error(
     assert path.name in str(caught.value)
 
 
-def test_nothing_stays_of_a_file_that_was_passed_over(log: logs.LogBuilder) -> None:
+def test_actions_of_a_skipped_file_are_discarded(log: logs.LogBuilder) -> None:
     """The lines before the broken one were parsed and used until then."""
     log.create(SCHEMA, logs.add("f"))
     log.commit(logs.domain("d", "right"), logs.txn("a", 1))
     log.commit(logs.add("g"))
-    lies = [logs.domain("d", "wrong"), logs.domain("e", "wrong"), logs.txn("a", 9)]
-    content = logs.json_lines(lies) + b'{"add":{"path":"h","size":}}\n'
+    wrong = [logs.domain("d", "wrong"), logs.domain("e", "wrong"), logs.txn("a", 9)]
+    content = logs.json_lines(wrong) + b'{"add":{"path":"h","size":}}\n'
     logs.write_file(log.table, logs.compacted_name(1, 2), content)
 
     snapshot = opened(log)
@@ -192,10 +192,10 @@ def test_nothing_stays_of_a_file_that_was_passed_over(log: logs.LogBuilder) -> N
     assert has_warning(snapshot, logs.compacted_name(1, 2))
 
 
-def test_a_definition_out_of_a_file_that_was_passed_over_is_an_error(log: logs.LogBuilder) -> None:
+def test_metadata_of_a_broken_file_is_not_used(log: logs.LogBuilder) -> None:
     commits(log, 3)
-    lies = [logs.metadata(logs.schema(other="string"))]
-    content = logs.json_lines(lies) + b'{"add":{"path":"h","size":}}\n'
+    wrong = [logs.metadata(logs.schema(other="string"))]
+    content = logs.json_lines(wrong) + b'{"add":{"path":"h","size":}}\n'
     logs.write_file(log.table, logs.compacted_name(1, 2), content)
 
     try:
@@ -219,7 +219,7 @@ def test_a_checkpoint_that_disappears_while_it_is_used(log: logs.LogBuilder) -> 
     assert paths(late) == names(5)
 
 
-def test_updates_pass_over_broken_checkpoints_too(log: logs.LogBuilder) -> None:
+def test_updates_skip_broken_checkpoints(log: logs.LogBuilder) -> None:
     commits(log, 3)
     before = opened(log)
     log.commit(logs.add("f4"))
@@ -255,7 +255,7 @@ def test_a_warning_is_a_value_and_is_issued_once(log: logs.LogBuilder) -> None:
         warning.code = "other"
 
 
-def test_a_whole_table_gives_no_warning(log: logs.LogBuilder) -> None:
+def test_a_valid_table_causes_no_warning(log: logs.LogBuilder) -> None:
     commits(log, 5)
     log.checkpoint(3, kind="v2-json")
     log.checksum(5)
@@ -289,7 +289,7 @@ def empty_commit(log: logs.LogBuilder, version: int) -> str:
 
 
 @pytest.mark.parametrize("version", [2, 5])
-def test_a_commit_of_no_bytes_is_an_empty_version_with_a_warning(
+def test_an_empty_commit_is_an_empty_version_with_a_warning(
     log: logs.LogBuilder, version: int
 ) -> None:
     commits(log, 5)
@@ -304,7 +304,7 @@ def test_a_commit_of_no_bytes_is_an_empty_version_with_a_warning(
     assert warning.version == version
 
 
-def test_strict_refuses_a_commit_of_no_bytes(log: logs.LogBuilder) -> None:
+def test_strict_mode_refuses_an_empty_commit(log: logs.LogBuilder) -> None:
     commits(log, 5)
     name = empty_commit(log, 4)
 
@@ -322,7 +322,7 @@ def test_an_empty_first_commit_has_no_protocol(log: logs.LogBuilder) -> None:
         opened(log)
 
 
-def test_an_empty_commit_behind_a_checkpoint_does_not_matter(log: logs.LogBuilder) -> None:
+def test_an_empty_commit_before_a_checkpoint_does_not_matter(log: logs.LogBuilder) -> None:
     commits(log, 5)
     log.checkpoint(4)
     empty_commit(log, 2)
@@ -384,7 +384,7 @@ def test_a_torn_commit_is_an_error_with_its_line_and_byte(
     ids=repr,
 )
 @pytest.mark.parametrize("offset", [0, 1, 2])
-def test_a_line_that_is_no_action_is_an_error_with_its_number(
+def test_an_invalid_line_is_an_error_with_its_number(
     log: logs.LogBuilder, line: bytes, offset: int
 ) -> None:
     commits(log, 2)
@@ -421,10 +421,10 @@ def test_a_line_that_is_no_action_is_an_error_with_its_number(
     ],
     ids=str,
 )
-def test_an_action_of_the_wrong_form_is_an_error_or_left_out_aloud(
+def test_malformed_actions_are_errors_unless_they_have_a_path(
     log: logs.LogBuilder, action: logs.Action
 ) -> None:
-    """Never half an action, never a panic: an action without its key cannot be replayed."""
+    """An action without its key cannot be replayed."""
     commits(log, 2)
     log.commit(action)
 
@@ -451,10 +451,10 @@ def test_a_missing_commit_between_listing_and_reading_is_an_error(log: logs.LogB
 
     with pytest.raises(dr.DeltaReplayError) as caught:
         opened(log).files()
-    assert "2" in str(caught.value)
+    assert logs.commit_name(2) in str(caught.value)
 
 
-def test_a_log_that_is_removed_is_no_table_any_more(log: logs.LogBuilder) -> None:
+def test_an_update_after_the_log_was_deleted(log: logs.LogBuilder) -> None:
     commits(log, 3)
     snapshot = opened(log)
     shutil.rmtree(logs.log_dir(log.table))
@@ -463,8 +463,8 @@ def test_a_log_that_is_removed_is_no_table_any_more(log: logs.LogBuilder) -> Non
         snapshot.update()
 
 
-def test_a_log_that_went_back_is_distinguished(log: logs.LogBuilder) -> None:
-    """The table was created again with fewer versions."""
+def test_an_update_after_the_table_was_recreated(log: logs.LogBuilder) -> None:
+    """The new table has fewer versions."""
     commits(log, 5)
     snapshot = opened(log)
     shutil.rmtree(log.table)

@@ -1,4 +1,4 @@
-"""Bounds that a writer has rounded or truncated: no filter loses a row, and none is exact.
+"""Bounds that a writer has rounded or truncated: filters lose no rows, and no bound is exact.
 
 Sources: delta-io/delta-rs issue 4757 (deltalake writes decimals as doubles); the protocol,
 "Per-file Statistics"; old delta-spark ends a truncated maximum with U+FFFD.
@@ -36,19 +36,19 @@ ROUNDED: dict[str, tuple[str, Any, str, str]] = {
         "decimal(38,2)", Decimal("-12345678901234567.89"),
         "-1.2345678901234568e+16", "-1.2345678901234568e+16",
     ),
-    "one digit that may be a double's": (
+    "one digit, rounded to a double": (
         "decimal(18,1)", Decimal("9007199254740991.3"), "9007199254740991.0", "9007199254740991.0",
     ),
-    "U+FFFD in the place of what was cut": (
+    "U+FFFD after a truncated text": (
         "string", "ab\U0001f600", '"ab"', '"ab\ufffd"',
     ),
     "half a surrogate pair": ("string", "ab\U0001f600", '"ab?"', '"ab?\ufffd"'),
     "half a character": ("string", "ab\u00e9", '"ab\ufffd"', '"ab\ufffd"'),
-    "Berlin before 1893, +00:53:28, cut to minutes": (
+    "Berlin before 1893, +00:53:28, truncated to minutes": (
         "timestamp", dt.datetime(1890, 1, 1, 11, 6, 32, tzinfo=dt.timezone.utc),
         '"1890-01-01T12:00:00.000+00:53"', '"1890-01-01T12:00:00.000+00:53"',
     ),
-    "Los Angeles before 1883, -07:52:58, cut to minutes": (
+    "Los Angeles before 1883, -07:52:58, truncated to minutes": (
         "timestamp", dt.datetime(1880, 1, 1, 19, 52, 58, tzinfo=dt.timezone.utc),
         '"1880-01-01T12:00:00.000-07:52"', '"1880-01-01T12:00:00.000-07:52"',
     ),
@@ -83,24 +83,23 @@ def test_no_filter_loses_a_row(name: str, checkpoint: bool, tmp_path: Path) -> N
         table.set_properties({"delta.checkpoint.writeStatsAsStruct": "true"})
         table.checkpoint()
         snapshot = dr.Table(tmp_path).snapshot()
-    for operator in ("=", "<=", ">=", "<=>"):
-        result = snapshot.scan(filter=[("c", operator, value)] if operator != "<=>" else None)
-        if operator == "<=>":
-            result = snapshot.scan(filter=f"c <=> {dr.lit(value)}")
-        assert result.to_arrow()["c"].to_pylist() == [value], operator
+    filters: list[Any] = [[("c", operator, value)] for operator in ("=", "<=", ">=")]
+    for condition in [*filters, f"c <=> {dr.lit(value)}"]:
+        result = snapshot.scan(filter=condition).to_arrow()
+        assert result["c"].to_pylist() == [value], condition
     assert dr.Table(tmp_path).delete(f"c = {dr.lit(value)}").metrics["numDeletedRows"] == 1
 
 
 @pytest.mark.parametrize("name", [name for name, row in ROUNDED.items() if row[0][0] == "d"])
-def test_rounded_decimals_are_no_minimum(name: str, tmp_path: Path) -> None:
+def test_min_max_is_none_for_rounded_decimals(name: str, tmp_path: Path) -> None:
     type_, value, low, high = ROUNDED[name]
     snapshot = table_of(tmp_path, type_, [value], low, high)
     assert snapshot.min_max("c") is None
     assert "rounded" in snapshot.warnings[-1].message
 
 
-def test_decimals_in_full_are_a_minimum(tmp_path: Path) -> None:
-    """As delta-spark 4.4 writes them: with all digits of the scale."""
+def test_min_max_of_exact_decimals(tmp_path: Path) -> None:
+    """As delta-spark 4.4 writes them, with all digits of the scale, and with fewer."""
     for number, (type_, text) in enumerate(
         [
             ("decimal(38,2)", "12345678901234567.89"),
@@ -123,7 +122,7 @@ def test_files_far_from_rounded_bounds_are_skipped(tmp_path: Path) -> None:
     assert snapshot.scan(filter="c < 12345678901234500").files().num_rows == 0
 
 
-def test_a_delete_looks_into_files_of_rounded_bounds(tmp_path: Path) -> None:
+def test_a_delete_reads_files_with_rounded_bounds(tmp_path: Path) -> None:
     """The bounds are equal, but not all rows have this value."""
     values = [Decimal("12345678901234567.89"), Decimal("12345678901234568.00")]
     text = "1.2345678901234568e+16"

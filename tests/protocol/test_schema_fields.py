@@ -56,7 +56,7 @@ SCHEMA = {
 }
 
 
-def test_a_schema_becomes_fields_and_the_same_schema_again() -> None:
+def test_schemas_round_trip() -> None:
     schema = Struct.parse(json.dumps(SCHEMA))
     assert schema.fields[0] == Field("a", "integer", nullable=False, metadata={"comment": "count"})
     assert schema.fields[2].type == Array("integer", contains_null=False)
@@ -79,7 +79,7 @@ def test_paths_types_and_names_of_columns() -> None:
     assert fields[0].comment == "count"
 
 
-def test_parts_that_writers_leave_out() -> None:
+def test_parts_that_writers_omit() -> None:
     """Metadata and nullability are null or missing in logs of other writers."""
     fields = [
         {"name": "a", "type": "long", "metadata": None, "nullable": None},
@@ -91,6 +91,6 @@ def test_parts_that_writers_leave_out() -> None:
 
 
 @pytest.mark.parametrize("text", ["[]", "7", '{"fields": [1]}', '{"fields": ["a"]}', "{", "{}"])
-def test_other_texts_are_no_schema(text: str) -> None:
+def test_invalid_schemas_raise(text: str) -> None:
     with pytest.raises((ValueError, TypeError, KeyError)):
         Struct.parse(text)

@@ -1,4 +1,4 @@
-"""Typed statistics of a checkpoint with different types than the table's."""
+"""Typed statistics of checkpoints whose types differ from those of the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results in the four seed documents that concern snapshots and protocols."""
+"""Logs in the text of the protocol and in articles about logs, as far as they concern snapshots."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from support import logs
 
 import deltareplay as dr
 
-# -- 000: the protocol
+# -- the protocol
 
 
-def test_000_the_log_of_the_file_types_example(log: logs.LogBuilder) -> None:
+def test_file_types_of_the_protocol(log: logs.LogBuilder) -> None:
     """Commits 0, 1 and 3, and a checkpoint at 3: the gap is after the checkpoint."""
     log.create(SCHEMA, logs.add("f0"))
     log.commit(logs.add("f1"))
@@ -26,8 +26,8 @@ def test_000_the_log_of_the_file_types_example(log: logs.LogBuilder) -> None:
     assert opened(log).num_files == 4
 
 
-def test_000_the_example_of_log_compaction(log: logs.LogBuilder) -> None:
-    """Commits 4, 5 and 6 and the compacted file that the document has for them."""
+def test_log_compaction_of_the_protocol(log: logs.LogBuilder) -> None:
+    """Commits 4, 5 and 6 and their compacted file."""
     app = "3ae45b72-24e1-865a-a211-34987ae02f2a"
     log.create(SCHEMA, logs.add("f1"))
     for _ in range(3):
@@ -56,13 +56,13 @@ def test_000_the_example_of_log_compaction(log: logs.LogBuilder) -> None:
     assert sorted(after.tombstones()["path"].to_pylist()) == ["f1", "f3"]
 
 
-def test_000_the_names_of_the_checkpoints_in_the_examples(log: logs.LogBuilder) -> None:
+def test_checkpoint_names_of_the_protocol(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, *(logs.add(f"f{i}") for i in range(6)))
     for _ in range(10):
         log.commit(logs.commit_info())
     rows = log.state().actions()
     files = [row for row in rows if "add" in row]
-    sides = [
+    sidecars = [
         logs.write_sidecar(log.table, name, files[i::3])
         for i, name in enumerate(
             [
@@ -72,7 +72,7 @@ def test_000_the_names_of_the_checkpoints_in_the_examples(log: logs.LogBuilder) 
             ]
         )
     ]
-    manifest = [logs.checkpoint_metadata(10, tags={}), *sides]
+    manifest = [logs.checkpoint_metadata(10, tags={}), *sidecars]
     logs.write_file(
         log.table,
         "00000000000000000010.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.json",
@@ -84,13 +84,13 @@ def test_000_the_names_of_the_checkpoints_in_the_examples(log: logs.LogBuilder) 
     assert paths(opened(log, strict=True)) == [f"f{i}" for i in range(6)]
 
 
-def test_000_the_domain_metadata_example(log: logs.LogBuilder) -> None:
+def test_domain_metadata_of_the_protocol(log: logs.LogBuilder) -> None:
     log.create(SCHEMA, logs.domain("delta.deltaTableFeatureX", '{"key1":"value1"}'))
 
     assert dict(opened(log).domain_metadata) == {"delta.deltaTableFeatureX": '{"key1":"value1"}'}
 
 
-def test_000_the_metadata_example(log: logs.LogBuilder) -> None:
+def test_metadata_of_the_protocol(log: logs.LogBuilder) -> None:
     log.create(
         SCHEMA,
         id="af23c9d7-fff1-4a5a-a2c8-55c59bd782aa",
@@ -104,7 +104,7 @@ def test_000_the_metadata_example(log: logs.LogBuilder) -> None:
     assert metadata.created_time is None
 
 
-def test_000_the_add_and_remove_examples(log: logs.LogBuilder) -> None:
+def test_add_and_remove_of_the_protocol(log: logs.LogBuilder) -> None:
     path = "date=2017-12-10/part-000...c000.gz.parquet"
     log.create(
         logs.schema(date="date"),
@@ -138,10 +138,10 @@ def test_000_the_add_and_remove_examples(log: logs.LogBuilder) -> None:
     assert opened(log).tombstones().num_rows == 0, "it expired in January 2018"
 
 
-def test_000_reader_version_2_with_column_mapping_among_the_writer_features(
+def test_reader_version_2_with_column_mapping_among_the_writer_features(
     log: logs.LogBuilder,
 ) -> None:
-    """The document: such a table equals one that lists column mapping as a reader feature."""
+    """The protocol: such a table equals one that lists column mapping as a reader feature."""
     features = ["columnMapping", "identityColumns"]
     log.create(SCHEMA, protocol_action=logs.protocol(2, 7, writer_features=features))
     result = opened(log).protocol
@@ -153,14 +153,7 @@ def test_000_reader_version_2_with_column_mapping_among_the_writer_features(
     assert listed.why_not_readable() == []
 
 
-def test_000_unknown_actions_fields_and_domains_are_no_error(log: logs.LogBuilder) -> None:
-    log.create(SCHEMA)
-    log.commit({"newAction": {}}, logs.add("f", newField=1), logs.domain("unknown.domain", "?"))
-
-    assert paths(opened(log, strict=True)) == ["f"]
-
-
-# -- 001: the protocol action
+# -- the protocol action
 
 
 @pytest.mark.parametrize(
@@ -168,9 +161,7 @@ def test_000_unknown_actions_fields_and_domains_are_no_error(log: logs.LogBuilde
     [(1, 2), (1, 3), (1, 4), (1, 6), (2, 5)],
     ids=["append only", "constraints", "generated or feed", "identity", "column mapping"],
 )
-def test_001_the_minimum_protocols_of_the_features_are_read(
-    log: logs.LogBuilder, reader: int, writer: int
-) -> None:
+def test_minimum_protocols_of_features(log: logs.LogBuilder, reader: int, writer: int) -> None:
     log.create(
         SCHEMA,
         protocol_action=logs.protocol(reader, writer),
@@ -186,10 +177,10 @@ def test_001_the_minimum_protocols_of_the_features_are_read(
     assert result.properties["delta.appendOnly"] == "true"
 
 
-# -- 002: a log of Databricks 10.4
+# -- a log of Databricks 10.4
 
 
-def test_002_the_hint_of_the_document(log: logs.LogBuilder) -> None:
+def test_hint_of_databricks(log: logs.LogBuilder) -> None:
     """``{"version":10,"size":12}``, and the later commits 11 to 13."""
     log.create(SCHEMA)
     for version in range(1, 14):
@@ -197,7 +188,7 @@ def test_002_the_hint_of_the_document(log: logs.LogBuilder) -> None:
     log.checkpoint(10, hint=False)
     logs.write_file(log.table, "_last_checkpoint", b'{"version":10,"size":12}')
     for version in range(1, 10):
-        # the document: only 11, 12 and 13 are processed; the rest need not even be readable
+        # only 11, 12 and 13 are read: the others need not even be readable
         logs.write_file(log.table, logs.commit_name(version), b"not json")
 
     snapshot = opened(log, strict=True)
@@ -205,7 +196,7 @@ def test_002_the_hint_of_the_document(log: logs.LogBuilder) -> None:
     assert (snapshot.version, snapshot.num_files, codes(snapshot)) == (13, 13, [])
 
 
-def test_002_the_checksum_and_the_actions_of_the_document(log: logs.LogBuilder) -> None:
+def test_checksum_and_actions_of_databricks(log: logs.LogBuilder) -> None:
     schema = json.dumps(
         {
             "type": "struct",
@@ -298,7 +289,7 @@ def test_002_the_checksum_and_the_actions_of_the_document(log: logs.LogBuilder) 
     assert dict(entry["operationMetrics"])["numOutputRows"] == "148014"
 
 
-def test_002_create_delete_insert(log: logs.LogBuilder) -> None:
+def test_create_delete_insert(log: logs.LogBuilder) -> None:
     """1.parquet and 2.parquet; then both removed; then 3.parquet."""
     log.create(SCHEMA, logs.add("1.parquet"), logs.add("2.parquet"))
     log.commit(logs.remove("1.parquet"), logs.remove("2.parquet"))
@@ -311,10 +302,10 @@ def test_002_create_delete_insert(log: logs.LogBuilder) -> None:
     ]
 
 
-# -- 003: change queries; the content of its table at each version
+# -- change queries
 
 
-def test_003_the_table_of_the_document_version_by_version(log: logs.LogBuilder) -> None:
+def test_files_of_each_version(log: logs.LogBuilder) -> None:
     """Create, insert three, update one, delete one; with vectors the data file stays."""
     schema = logs.schema(name="string", fruit="string")
     log.create(schema, protocol_action=logs.features("deletionVectors"))
