@@ -27,8 +27,8 @@ class Bucket:
     Attributes:
         reads: The ranges that were read: key, first byte, the byte after the last.
         most_in_flight: The most reads at the same time since it was set.
-        trouble: How many data files there are for each whose first read is ``slow`` or ``busy``
-            (503 with Retry-After), which of both, and for how many seconds.
+        trouble: ``n``, a fault and its seconds: the first read of every n-th data file is
+            ``slow``, or ``busy`` (503 with Retry-After).
     """
 
     objects: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A proxy that loses responses: every third put fails, each time in another way."""
+"""A proxy that loses responses: by default, every third put of a commit fails."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def serve(
     """Forward to the port ``target``; return the proxy's own port, and the number of each fault.
 
     Args:
-        target: Where the store listens.
-        files: Of puts of files with such names some go wrong.
-        every: So many of them are one that does.
-        faults: What happens to them, one after the other.
-        late: Seconds after which a late one is carried out.
+        target: The port of the store.
+        files: The names of files whose puts may fail.
+        every: ``n``, if every n-th of these puts fails.
+        faults: The faults, in turn.
+        late: Seconds until a ``late`` put is applied.
     """
-    struck: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     state = {
         "target": target,
         "files": files,
         "every": every,
         "faults": faults,
         "late": late,
-        "struck": struck,
+        "counts": counts,
         "count": itertools.count(1),
         "lock": threading.Lock(),
     }
@@ -55,7 +55,7 @@ def serve(
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield server.server_port, struck
+        yield server.server_port, counts
         server.shutdown()
 
 
@@ -66,7 +66,7 @@ class _Handler(BaseHTTPRequestHandler):
     every: int
     faults: tuple[str, ...]
     late: float
-    struck: Counter[str]
+    counts: Counter[str]
     count: Iterator[int]
     lock: threading.Lock
 
@@ -99,7 +99,7 @@ class _Handler(BaseHTTPRequestHandler):
             if number % self.every:
                 return None
             fault = self.faults[number // self.every % len(self.faults)]
-            self.struck[fault] += 1
+            self.counts[fault] += 1
             return fault
 
     def _apply_late(self, *request: Any) -> None:

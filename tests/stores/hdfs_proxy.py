@@ -1,4 +1,4 @@
-"""A proxy before a name node that loses responses: every third file that gets its name fails."""
+"""A proxy for a name node that loses responses: by default, every third commit's rename fails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 #: ``lost``: executed, and the connection is cut. ``failed_before``: cut before that. ``late``: cut
 #: at once, executed a moment later.
 FAULTS = ("lost", "failed_before", "late")
-#: Its name is followed only by letters of the next field, as in the temporary files' names.
+#: The name of a commit; that of a temporary file continues with a dot.
 COMMITS = re.compile(rb"/\d{20}\.json(?!\.)")
 DATA_FILES = re.compile(rb"/part[^/]*parquet(?!\.)")
 #: The first bytes of a client: ``hrpc``, version, service class, kind of authentication.
@@ -36,7 +36,7 @@ def serve(
     proxy = _Proxy(target, files, every, faults, late)
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=proxy.accept, args=[server], daemon=True).start()
-        yield server.getsockname()[1], proxy.struck
+        yield server.getsockname()[1], proxy.counts
 
 
 @dataclass
@@ -46,7 +46,7 @@ class _Proxy:
     every: int
     faults: tuple[str, ...]
     late: float
-    struck: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     count: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def accept(self, server: socket.socket) -> None:
@@ -86,7 +86,7 @@ class _Proxy:
         if number % self.every:
             return None
         fault = self.faults[number // self.every % len(self.faults)]
-        self.struck[fault] += 1
+        self.counts[fault] += 1
         return fault
 
 

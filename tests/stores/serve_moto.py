@@ -1,10 +1,11 @@
 """moto's S3, one request at a time: ``python serve_moto.py PORT [ACCEPTED]``.
 
-By itself, moto checks for an object and creates it in two steps, between which another of its
-threads may create it as well: of 120 keys for which 16 processes raced, 9 had two winners.
+With several requests at a time, moto checks for an object and creates it in two steps, between
+which another of its threads may create it as well: of 120 keys for which 16 processes raced, 9 had
+two winners.
 
-By itself, it accepts any key, too. ``ACCEPTED`` is a file with a line for each accepted key: the
-key's id, and its session token if it has one. The file may change.
+Without ``ACCEPTED``, moto accepts any access key. ``ACCEPTED`` is a file with a line for each
+accepted key: the key's id, and its session token if it has one. The file may change.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from stores import fake_gcs
 #: The programs that ``make test-stores`` installs.
 TOOLS = Path(__file__).resolve().parents[2] / ".venv" / "stores"
 BUCKET = "tables"
-#: The seconds until a server must be ready; the first HDFS on a machine is downloaded before.
+#: The seconds until a server must be ready; the first start of HDFS on a machine downloads it.
 PATIENCE = 240
 #: The account of every Azurite; its key is public.
 ACCOUNT = "devstoreaccount1"
@@ -40,13 +40,13 @@ class Store:
     """A location for tables.
 
     Attributes:
-        name: What it is, for messages.
-        root: The URI below which tables lie.
-        options: The storage options that open them.
-        port: On which it listens.
+        name: The name of the store.
+        root: The URI of the bucket or directory for tables.
+        options: The storage options.
+        port: The port of the server.
         environment: Variables that its clients need in addition to the options.
-        bucket: What was asked of it; only of the store that runs in this process.
-        directory: Where its objects are files; only of the store that has such.
+        bucket: The objects and requests of a store that runs in this process.
+        directory: The directory of a store whose objects are files.
     """
 
     name: str
@@ -77,7 +77,7 @@ def moto(accepted: Path | None = None) -> Iterator[Store]:
     """Start moto's S3, in the memory of another process.
 
     Args:
-        accepted: A file with the keys that it takes, as ``serve_moto`` has it; by default any.
+        accepted: A file with the accepted keys, as for ``serve_moto``; by default all are.
     """
     port = free_port()
     command = [sys.executable, str(Path(__file__).with_name("serve_moto.py")), str(port)]

@@ -62,16 +62,17 @@ def table(store: Store, request: pytest.FixtureRequest) -> str:
     return root
 
 
-def register(name: str, location: str = "", **facts: Any) -> None:
+def register(
+    name: str, location: str = "", serde: dict[str, str] | None = None, **fields: Any
+) -> None:
     """Create an entry; ``serde`` are the parameters of its serialization."""
-    serde = facts.pop("serde", {})
-    descriptor = {"Location": location, "SerdeInfo": {"Parameters": serde}}
-    entry = {"Name": name, "TableType": "EXTERNAL_TABLE", "StorageDescriptor": descriptor, **facts}
+    descriptor = {"Location": location, "SerdeInfo": {"Parameters": serde or {}}}
+    entry = {"Name": name, "TableType": "EXTERNAL_TABLE", "StorageDescriptor": descriptor, **fields}
     glue = boto3.client("glue")
     glue.create_table(DatabaseName="sales", TableInput=entry)
 
 
-def renewing() -> Any:
+def renewable_session() -> Any:
     """Return a session whose credentials expire in an hour, and a list of their renewals."""
     from botocore.credentials import RefreshableCredentials
     from botocore.session import Session
@@ -148,10 +149,10 @@ def test_a_link_is_followed(table: str) -> None:
     get_table = glue._client.get_table
     target = {"CatalogId": "123456789012", "DatabaseName": "sales", "Name": "target"}
 
-    def linked(**asked: str) -> Any:  # moto has no links
-        if asked["Name"] == "link":
+    def linked(**request: str) -> Any:  # moto does not support links
+        if request["Name"] == "link":
             return {"Table": {"Name": "link", "TargetTable": target}}
-        return get_table(**asked)
+        return get_table(**request)
 
     glue._client.get_table = linked
     assert glue.locate("sales.link") == glue.locate("sales.target")
@@ -182,7 +183,7 @@ def test_expired_credentials_are_requested_again(
     table: str, endpoint: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     register("renewed", hadoop(table), Parameters=SPARK)
-    session, renewed = renewing()
+    session, renewed = renewable_session()
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
     glue = GlueCatalog(region="us-east-1", session=session)
@@ -206,9 +207,9 @@ def test_expired_credentials_are_requested_again(
     assert not [secret for secret in SECRETS if secret in displayed]
 
 
-def test_it_manages_no_commits(table: str, endpoint: dict[str, str]) -> None:
+def test_glue_does_not_manage_commits(table: str, endpoint: dict[str, str]) -> None:
     register("unmanaged", table, Parameters=SPARK)
-    glue = GlueCatalog(session=renewing()[0])
+    glue = GlueCatalog(session=renewable_session()[0])
     catalog = glue.locate("sales.unmanaged").catalog
     assert catalog is not None
     for ask in (
@@ -276,7 +277,7 @@ def test_a_refused_connection_is_reported() -> None:
         ("InvalidInputException", 400, "catalog.refused"),
     ],
 )
-def test_refusals_of_aws_are_reported(kind: str, status: int, code: str) -> None:
+def test_errors_of_aws_are_reported(kind: str, status: int, code: str) -> None:
     from botocore.exceptions import ClientError
 
     glue = GlueCatalog()

@@ -36,7 +36,7 @@ def create(store: Store, name: str) -> dr.Table:
     return dr.create_table(f"{store.root}/{name}", SCHEMA, storage_options=store.options)
 
 
-def test_what_is_committed_is_read(store: Store) -> None:
+def test_committed_files_are_read(store: Store) -> None:
     table = create(store, "reading/a b%20ä")
     for number in range(12):
         with table.transaction() as transaction:
@@ -86,7 +86,7 @@ def test_the_log_is_cleaned_up(store: Store) -> None:
     table.checkpoint()
     table.append({"id": [3]})
     expected = []
-    if made_old(store, "cleaned", timedelta(days=40), range(4)):
+    if make_older(store, "cleaned", timedelta(days=40), range(4)):
         expected = [f"_delta_log/{version:020}.json" for version in range(3)]
     done = table.cleanup_log(dry_run=False)
     assert [name for name in done.files if name.endswith(".json")] == expected
@@ -97,7 +97,7 @@ def test_the_log_is_cleaned_up(store: Store) -> None:
             table.snapshot(version=1)
 
 
-def made_old(store: Store, table: str, age: timedelta, versions: Iterable[int]) -> bool:
+def make_older(store: Store, table: str, age: timedelta, versions: Iterable[int]) -> bool:
     """Make the log files of some versions older; return whether the store allows it."""
     names = tuple(f"{version:020}." for version in versions)
     log, seconds = f"{table}/_delta_log/", age.total_seconds()
@@ -124,7 +124,7 @@ def test_a_feature_is_dropped_with_its_history(store: Store) -> None:
         table.drop_feature("deletionVectors", truncate_history=True)
     assert caught.value.code == "alter.feature_in_history"
     newest = table.snapshot().version
-    if made_old(store, "truncated", timedelta(hours=25), range(newest + 1)):
+    if make_older(store, "truncated", timedelta(hours=25), range(newest + 1)):
         table.drop_feature("deletionVectors", truncate_history=True)
         after = dr.Table(table.uri, store.options).snapshot(verify=True)
         assert "deletionVectors" not in (after.protocol.reader_features or ())
@@ -133,7 +133,7 @@ def test_a_feature_is_dropped_with_its_history(store: Store) -> None:
     assert sorted(table.snapshot().scan().to_arrow()["id"].to_pylist()) == [1, 3]
 
 
-def test_an_older_version_comes_back_from_a_compacted_log(store: Store) -> None:
+def test_restore_and_compact_log(store: Store) -> None:
     table = create(store, "restored")
     table.append({"id": [1, 2]})
     table.append({"id": [3]})
@@ -201,11 +201,11 @@ def behind_proxy(
 ) -> Iterator[tuple[dr.Table, Counter[str]]]:
     """A table through a proxy; the environment is restored afterwards."""
     serve = proxy_of(store).serve
-    with serve(store.port, **faults) as (port, struck), monkeypatch.context() as patch:
+    with serve(store.port, **faults) as (port, counts), monkeypatch.context() as patch:
         behind = store.behind(port)
         for variable, value in behind.environment.items():
             patch.setenv(variable, value)
-        yield dr.Table(f"{behind.root}/{name}", {**behind.options, "max_retries": "2"}), struck
+        yield dr.Table(f"{behind.root}/{name}", {**behind.options, "max_retries": "2"}), counts
 
 
 def proxy_of(store: Store) -> Any:
@@ -214,7 +214,7 @@ def proxy_of(store: Store) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["commits", "data"])
-def test_lost_answers_double_no_rows(
+def test_lost_responses_neither_lose_nor_duplicate_rows(
     store: Store, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, proxy = f"lost-rows-{kind}", proxy_of(store)
@@ -224,10 +224,10 @@ def test_lost_answers_double_no_rows(
         # a put that fails at once and is executed later would leave a data file, and no rows
         files, faults = proxy.DATA_FILES, tuple(fault for fault in faults if fault != "late")
     acknowledged = {}
-    with behind_proxy(store, name, monkeypatch, files=files, faults=faults) as (faulty, struck):
+    with behind_proxy(store, name, monkeypatch, files=files, faults=faults) as (faulty, counts):
         for number in range(FAULTY_COMMITS):
             acknowledged[faulty.append({"id": [2 * number, 2 * number + 1]}).version] = number
-    assert set(struck) == set(faults)
+    assert set(counts) == set(faults)
     assert sorted(acknowledged) == list(range(1, FAULTY_COMMITS + 1))
     snapshot = table.snapshot()
     assert snapshot.version == FAULTY_COMMITS, "as many versions as acknowledgements"
@@ -298,7 +298,7 @@ def test_a_cold_snapshot_is_one_hint_one_listing_and_reads(
 
 
 @pytest.mark.parametrize("store", ["gcs"], indirect=True)
-def test_a_process_that_made_the_log_reads_none_of_it(store: Store) -> None:
+def test_a_process_that_wrote_the_log_does_not_read_it(store: Store) -> None:
     table = many_commits(store, "known")
     dr.Table(table.uri, store.options).snapshot()
     assert store.bucket is not None
@@ -308,7 +308,7 @@ def test_a_process_that_made_the_log_reads_none_of_it(store: Store) -> None:
     requested = sorted(path for _, path in store.bucket.requests)
     assert len(requested) == 2, requested
     assert "list-type=2" in requested[1]
-    # without permission to list the table, its existence is not disclosed
+    # other credentials may not read the table, so what is cached is not used for them
     other = {**store.options, "max_retries": "3"}
     store.bucket.requests.clear()
     assert dr.Table(table.uri, other).snapshot().version == 15

@@ -49,7 +49,7 @@ def test_vended_credentials_open_the_store_until_they_expire(
 
 
 @pytest.mark.parametrize("store", ["moto"], indirect=True)
-def test_a_managed_table_lives_on_a_store(
+def test_a_catalog_managed_table_in_a_store(
     store: Store, server: UnityServer, tmp_path: Path
 ) -> None:
     path = f"{store.root}/managed-{tmp_path.name}"

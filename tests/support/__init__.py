@@ -1,1 +1,1 @@
-"""Helpers for all tests. They do not import deltareplay."""
+"""Helpers for all tests."""

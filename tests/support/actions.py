@@ -41,7 +41,7 @@ def field_json(
 
 
 def schema(**columns: Any) -> str:
-    """A ``schemaString``: ``schema(id="long", day="date")``.
+    """Return a ``schemaString``: ``schema(id="long", day="date")``.
 
     >>> schema(id="long")
     '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
@@ -128,7 +128,7 @@ def metadata(
 
 
 def stats(num_records: int, **columns: tuple[Any, Any, int]) -> str:
-    """``stats`` as JSON text: ``stats(3, id=(1, 9, 0))`` gives min, max and null count of ``id``.
+    """Return ``stats`` as JSON: of each column, the minimum, the maximum and the null count.
 
     >>> stats(3, id=(1, 9, 0))
     '{"numRecords":3,"minValues":{"id":1},"maxValues":{"id":9},"nullCount":{"id":0}}'

@@ -42,7 +42,7 @@ def _rows(text: str) -> Iterator[Row]:
     for body in HEADER.findall(text):
         for line in body.splitlines():
             row = ROW.match(line)
-            assert row, f"no row of two calls: {line}"
+            assert row, f"not a row with two calls: {line}"
             yield Row(row[1], row[3].strip(), row[5].strip())
 
 

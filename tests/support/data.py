@@ -30,12 +30,12 @@ def write(
     Args:
         root: The table directory.
         name: The file in it; its characters need no encoding.
-        rows: What it holds.
-        deleted: Rows that an inline deletion vector leaves out.
+        rows: Its content.
+        deleted: Positions of rows in an inline deletion vector.
         row_group_size: Rows in a row group.
-        stats: Whether the log tells the number of rows; or what else it tells of the file.
-        options: More for ``pyarrow.parquet.write_table``.
-        action: More for ``add``.
+        stats: Whether the action has the number of rows; or statistics in addition to it.
+        options: More options of ``pyarrow.parquet.write_table``.
+        action: More options of ``add``.
     """
     table = rows if isinstance(rows, pa.Table) else pa.table(rows)
     path = Path(root) / name

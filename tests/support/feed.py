@@ -71,12 +71,12 @@ def change_file(
 
 
 def seed(log: logs.LogBuilder, *, vectors: bool, feed: bool = False) -> None:
-    """The table of the document on change queries: three inserts, an update, a delete.
+    """Write the example of the design of change queries: three inserts, an update, a delete.
 
     Args:
-        log: An empty table.
-        vectors: Merge-on-read rather than copy-on-write.
-        feed: With the change data feed on, and its files.
+        log: An empty log.
+        vectors: Whether to delete rows by deletion vectors instead of rewriting files.
+        feed: Whether to enable the change data feed, and write its files.
     """
     root = log.table
     protocol = logs.features(*VECTORS, writer_only=["changeDataFeed"]) if vectors else None

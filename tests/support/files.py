@@ -107,31 +107,31 @@ _DV = pa.struct(
     ]
 )
 
-ADD_FIELDS: dict[str, pa.DataType] = {
-    "path": pa.string(),
-    "partitionValues": _MAP,
-    "size": pa.int64(),
-    "modificationTime": pa.int64(),
-    "dataChange": pa.bool_(),
-    "tags": _MAP,
-    "deletionVector": _DV,
-    "baseRowId": pa.int64(),
-    "defaultRowCommitVersion": pa.int64(),
-    "clusteringProvider": pa.string(),
-    "stats": pa.string(),
-}
-REMOVE_FIELDS: dict[str, pa.DataType] = {
-    "path": pa.string(),
-    "deletionTimestamp": pa.int64(),
-    "dataChange": pa.bool_(),
-    "extendedFileMetadata": pa.bool_(),
-    "partitionValues": _MAP,
-    "size": pa.int64(),
-    "deletionVector": _DV,
-    "baseRowId": pa.int64(),
-    "defaultRowCommitVersion": pa.int64(),
-}
-OTHER_FIELDS: dict[str, dict[str, pa.DataType]] = {
+FIELDS: dict[str, dict[str, pa.DataType]] = {
+    "add": {
+        "path": pa.string(),
+        "partitionValues": _MAP,
+        "size": pa.int64(),
+        "modificationTime": pa.int64(),
+        "dataChange": pa.bool_(),
+        "tags": _MAP,
+        "deletionVector": _DV,
+        "baseRowId": pa.int64(),
+        "defaultRowCommitVersion": pa.int64(),
+        "clusteringProvider": pa.string(),
+        "stats": pa.string(),
+    },
+    "remove": {
+        "path": pa.string(),
+        "deletionTimestamp": pa.int64(),
+        "dataChange": pa.bool_(),
+        "extendedFileMetadata": pa.bool_(),
+        "partitionValues": _MAP,
+        "size": pa.int64(),
+        "deletionVector": _DV,
+        "baseRowId": pa.int64(),
+        "defaultRowCommitVersion": pa.int64(),
+    },
     "txn": {"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()},
     "metaData": {
         "id": pa.string(),
@@ -174,23 +174,17 @@ def checkpoint_schema(
     partition_type: pa.DataType | None = None,
     drop: Sequence[str] = (),
 ) -> pa.Schema:
-    """The Arrow schema of a checkpoint file.
+    """Return the Arrow schema of a checkpoint file.
 
     Args:
         columns: The action columns, in order.
-        stats_type: The type of ``add.stats_parsed``; left out where None.
-        partition_type: The type of ``add.partitionValues_parsed``; left out where None.
-        drop: Fields to leave out, as ``"add.stats"``; what old writers did not know.
+        stats_type: The type of ``add.stats_parsed``; None omits it.
+        partition_type: The type of ``add.partitionValues_parsed``; None omits it.
+        drop: Fields to omit, such as ``"add.stats"``, as old writers do.
     """
     fields = []
     for column in columns:
-        types = dict(
-            ADD_FIELDS
-            if column == "add"
-            else REMOVE_FIELDS
-            if column == "remove"
-            else OTHER_FIELDS[column]
-        )
+        types = dict(FIELDS[column])
         if column == "add":
             if partition_type is not None:
                 types["partitionValues_parsed"] = partition_type
@@ -327,18 +321,13 @@ def write_v2(
 
 
 def write_hint(table: str | os.PathLike[str], version: int, size: int = 1, **extra: Any) -> Path:
-    """Write ``_last_checkpoint``; ``extra`` are more fields: ``checksum=hint_checksum(...)``..."""
+    """Write ``_last_checkpoint``; ``extra`` are more fields, such as ``checksum``."""
     body = {"version": version, "size": size, **extra}
     return write_file(table, "_last_checkpoint", dumps(body).encode())
 
 
 def hint_checksum(body: Mapping[str, Any]) -> str:
-    """Return the MD5 of the canonical form of a hint, as the protocol defines it.
-
-    >>> hint_checksum(json.loads('''{"k0":"'v 0'","checksum":"adsaskfljadfkjadfkj","k1":{"k2":2,
-    ... "k3":["v3",[1,2],{"k4":"v4","k5":["v5","v6","v7"]}]}}'''))
-    '6a92d155a59bf2eecbd4b4ec7fd1f875'
-    """
+    """Return the MD5 of the canonical form of a hint, as the protocol defines it."""
 
     def quoted(text: str) -> str:
         return f'"{urllib.parse.quote(text, safe="-._~")}"'
@@ -372,7 +361,7 @@ def _with_parsed_stats(row: Action, add_type: pa.DataType) -> Action:
 
 
 def _fit(value: Any, type_: pa.DataType) -> Any:
-    """Return ``value`` in the form of pa.array for ``type_``: maps as pairs, text typed."""
+    """Return ``value`` as ``pa.array`` requires it for ``type_``: maps as pairs, texts parsed."""
     if value is None:
         return None
     if pa.types.is_struct(type_):

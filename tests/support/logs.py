@@ -126,7 +126,7 @@ class LogBuilder:
 
     Attributes:
         table: The table directory.
-        commits: The actions of every commit, by version; edit it to make the log lie.
+        commits: The actions of every commit, by version. ``state`` replays these, not the files.
     """
 
     def __init__(self, table: str | os.PathLike[str]) -> None:
@@ -221,11 +221,11 @@ class LogBuilder:
                 content, classic name), ``v2-inline-json`` or ``v2-inline-parquet`` (no sidecars).
             parts: Parts or sidecars.
             hint: Writes ``_last_checkpoint`` as well.
-            stats_type: Adds ``stats_parsed`` of this type, filled from the JSON statistics. With
-                ``drop=["add.stats"]`` the struct is all there is.
-            partition_type: Adds ``partitionValues_parsed``; the adds must bring its values
-                themselves, under that key.
-            drop: Fields to leave out, as ``"add.stats"``; not for V2.
+            stats_type: Adds ``stats_parsed`` of this type, filled from the JSON statistics;
+                ``drop=["add.stats"]`` omits these.
+            partition_type: Adds ``partitionValues_parsed``; the ``add`` actions must have its
+                values under that key.
+            drop: Fields to omit, such as ``"add.stats"``; not for V2.
             parquet: Options of ``pyarrow.parquet.write_table``.
 
         Returns:
@@ -268,7 +268,7 @@ class LogBuilder:
         return write_compacted(self.table, start, end, actions)
 
     def checksum(self, version: int | None = None, **extra: Any) -> Path:
-        """Write the checksum of ``version``; ``extra`` overrides fields, None leaves one out."""
+        """Write the checksum of ``version``; ``extra`` overrides fields, None omits one."""
         version = self.version if version is None else version
         return write_checksum(self.table, version, checksum_body(self.state(version), **extra))
 

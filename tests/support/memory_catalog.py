@@ -24,9 +24,9 @@ class MemoryCatalog:
     """Ratifies the commits of one table.
 
     Attributes:
-        calls: What was asked, in order.
-        most_unpublished: More unpublished commits than that must be published first.
-        before: Called with the name of each method before it answers.
+        calls: The names of the methods that were called, in order.
+        most_unpublished: The number of unpublished commits from which they must be published first.
+        before: Called with the name of each method before it runs.
     """
 
     def __init__(
@@ -45,6 +45,8 @@ class MemoryCatalog:
         self.calls: list[str] = []
         self.before: Callable[[str], None] = lambda _: None
         self.lock = threading.Lock()
+        #: The version that dropped the feature of managed tables.
+        self._last_managed: int | None = None
 
     def _called(self, name: str) -> None:
         self.calls.append(name)
@@ -73,7 +75,7 @@ class MemoryCatalog:
             )
             self.max_version = staged.version
             if staged.protocol and not FEATURES & set(staged.protocol.reader_features or ()):
-                self.let_go = staged.version
+                self._last_managed = staged.version
             return "ratified"
 
     def published(self, version: int) -> None:
@@ -81,7 +83,7 @@ class MemoryCatalog:
         with self.lock:
             self.commits = {v: commit for v, commit in self.commits.items() if v > version}
             self.max_version = max(version, self.max_version or 0)
-            if getattr(self, "let_go", None) == self.max_version:
+            if self._last_managed == self.max_version:
                 self.max_version = None
 
     def credentials(self, operation: Literal["READ", "READ_WRITE"]) -> Credentials | None:

@@ -1,4 +1,4 @@
-"""A server that responds to each connection with bytes of the test."""
+"""A Hive metastore that responds with the bytes of a test."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-#: The bytes of a reply: its version and kind.
+#: The first word of a response: its version and kind.
 REPLY, EXCEPTION = 0x80010002, 0x80010003
 
 
 class Metastore:
-    """Sends the result of ``answer`` for each call, slowly if requested; hangs up if it is empty.
+    """Sends the result of ``answer`` for each call, slowly if requested; disconnects if empty.
 
     Attributes:
         calls: The bytes of each call.

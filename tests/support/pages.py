@@ -16,7 +16,7 @@ PAGES = {
 }
 #: The info string of a block, and the block.
 FENCE = re.compile(r"^```(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-#: Blocks that are not Python code to paste, by page: commands and drawings.
+#: The number of blocks that are not Python code to paste, by page: commands and drawings.
 OTHERS = {
     "README.md": 2,
     "docs/design.md": 3,

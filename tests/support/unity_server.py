@@ -1,6 +1,4 @@
-"""A Unity Catalog server for tests, with its published interfaces.
-
-These are ``api/delta.yaml`` and ``api/all.yaml`` of the open server.
+"""A Unity Catalog server with the interfaces of the open one, ``delta.yaml`` and ``all.yaml``.
 
 State is in SQLite, so that a restarted server keeps it. It validates requests as strictly as the
 specification allows, and can be configured to be slow, to fail, to lose responses and to let
@@ -66,15 +64,14 @@ class UnityServer:
     Attributes:
         uri: Its address.
         requests: Method and path of each request.
-        faults: What the next requests to a path (a regular expression of method and path) are
-            answered instead: ``("POST .*/tables/t", kind, when)`` with ``when`` ``"before"`` the
-            request is carried out or ``"after"``.
-        latency: Seconds before each answer.
+        faults: Failures of the next requests: ``("POST .*/tables/t", kind, when)`` with a regular
+            expression of method and path, and ``"before"`` or ``"after"`` the request is executed.
+        latency: Seconds before each response.
         tokens: Tokens that are accepted.
-        vended: What credentials hold; None vends none.
-        lifetime: Of credentials, in seconds.
-        location: Where the next table that is created lies; None chooses a directory.
-        is_older: Whether tables are answered for by the older interface alone.
+        vended: The vended credentials; None vends empty ones.
+        lifetime: The lifetime of credentials, in seconds.
+        location: The location of new managed tables; None chooses a directory.
+        is_older: Whether only the older interface knows the tables.
     """
 
     most_unpublished = 10
@@ -397,8 +394,8 @@ class UnityServer:
 
     def _apply(self, table: Json, action: str, update: Json) -> None:
         if action in ("set-properties", "remove-properties"):
-            domains = update.get("updates") or update.get("removals")
-            wrong = [key for key in domains if DERIVED.fullmatch(key)]
+            keys = update.get("updates") or update.get("removals")
+            wrong = [key for key in keys if DERIVED.fullmatch(key)]
             if wrong:
                 raise Refusal("InvalidParameterValueException", f"the server's own: {wrong}")
         match action:

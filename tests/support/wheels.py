@@ -35,13 +35,13 @@ def flaws(wheel: Path, *, glibc: tuple[int, int], megabytes: int) -> Iterator[st
         if len(libraries) != 1:
             yield f"it must have one library, and has {libraries}"
         for name in libraries:
-            expected = {
+            required = {
                 (int(major), int(minor)) for major, minor in GLIBC.findall(archive.read(name))
             }
-            if not expected:
+            if not required:
                 yield f"{name} names no version of glibc"
-            elif max(expected) > glibc:
-                yield f"{name} requires glibc {'.'.join(map(str, max(expected)))}"
+            elif max(required) > glibc:
+                yield f"{name} requires glibc {'.'.join(map(str, max(required)))}"
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from support import logs
 
 DAYS = ("2026-01-01", "2026-01-02")
 
-#: Properties by which removed rows are marked or left out of copies, with row ids and without.
+#: Properties of tables that delete rows by vectors or by rewriting files, with and without row ids.
 MODES = {
     "copies": {},
     "vectors": {"delta.enableDeletionVectors": "true"},
