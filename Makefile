@@ -12,20 +12,20 @@ VERSITYGW := github.com/versity/versitygw/cmd/versitygw@v1.8.0
 BENCH_DATA := benches/data
 # live files of the logs of `make bench`; the largest takes 1.5 GB of disk, and minutes to generate
 SIZES ?= 10000,100000,1000000,10000000
-# the PySpark of the extra spark-tests; the oldest and the newest, which are tried beside it; and all
+# the PySpark of the extra spark-tests; the oldest and the newest, which CI also tests; and all others
 SPARK := 4.2
 SPARKS := 3.5 4.3
 ALL_SPARKS := 3.5 4.0 4.1 4.3
 FUZZ ?= 10000000
 ON_SPARK = $(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python
-# processes, each with a file at a time; on two cores two more use the time while the others wait, but
-# for Spark, where each has a JVM of up to 3 GB that gets faster with time
+# Processes, each of which runs one file at a time. On two cores, four use the time in which tests wait;
+# with Spark, each process has a JVM of up to 3 GB, which is slow at first.
 IN_TWO := --numprocesses 2 --dist loadfile
 IN_FOUR := --numprocesses 4 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-full test-nightly at-once compile-all packages test-rust-python test-rust-stores test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build compile wheel wheels clean
+.PHONY: help demo test test-full test-nightly setup compile-all packages test-rust-python test-rust-stores test-rust test-python test-stores test-spark test-spark-full test-faults fuzz lint lint-rust lint-python advisories notices docs format bench bench-spark build compile wheel wheels clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,18 +38,18 @@ demo: ## build, install, read the sample table into Arrow and Spark, run a pipel
 test: export NOT_SLOW := -m "not slow"
 test: export QUIET := --quiet
 test: export DELTAREPLAY_EXAMPLES ?= 30
-test: test-rust-python test-spark ## build, install and run the tests but the slow ones, those of Spark in short
+test: test-rust-python test-spark ## build, install and run all tests that are not slow, of those of Spark a sample
 
-# at-once first, so that test-python skips nothing that needs PySpark or boto3
-test-full: at-once test-rust-stores test-python test-spark-full ## the same, and object stores, and Spark in full: what CI runs
+# setup first, so that test-python skips nothing that needs PySpark or boto3
+test-full: setup test-rust-stores test-python test-spark-full ## all of these, object stores, and Spark in full: what CI runs
 
 test-nightly: ## all PySparks, everything without delta-spark's jar, long fault tests: for hours
 	cp Cargo.lock fuzz # so that it finds what is compiled already
 	cargo check --profile quick --manifest-path fuzz/Cargo.toml --target-dir "$${CARGO_TARGET_DIR:-target}"
 	$(MAKE) test-full test-faults DELTAREPLAY_NIGHTLY=1 DELTAREPLAY_EXAMPLES=1000 SPARKS="$(ALL_SPARKS)"
 
-# pip and npm run while crates compile: each leaves a core idle at times
-at-once: $(VENV)/.maturin
+# pip and npm run while crates compile, since each leaves a core idle at times
+setup: $(VENV)/.maturin
 	$(MAKE) --jobs 3 --output-sync compile-all packages $(SPARKS:%=$(VENV)/.spark-%)
 
 compile-all:
@@ -75,10 +75,10 @@ test-python: $(VENV)/.dev build
 test-stores: $(VENV)/.dev $(VENV)/.stores $(VENV)/.servers $(VENV)/.spark build ## S3, Azure, Google Cloud Storage and HDFS, as servers on this machine
 	$(ACTIVE) python -m pytest tests/stores --numprocesses 2
 
-test-spark: $(VENV)/.dev $(VENV)/.spark build ## one test of each file beside delta-spark, on one PySpark
+test-spark: $(VENV)/.dev $(VENV)/.spark build ## one test of each file, compared with delta-spark, on one PySpark
 	$(ON_SPARK) DELTAREPLAY_SHORT=1 python -m pytest tests/spark $(IN_TWO)
 
-test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## in full beside delta-spark; the oldest and the newest PySpark
+test-spark-full: $(VENV)/.dev $(VENV)/.spark $(SPARKS:%=$(VENV)/.spark-%) build ## all tests, compared with delta-spark; the oldest and the newest PySpark
 	$(ON_SPARK) DELTAREPLAY_SPARKS="$(foreach version,$(SPARKS),$(version)=$(abspath $(VENV))/spark-$(version)/bin/python)$(if $(DELTAREPLAY_NIGHTLY), $(SPARK)=$(abspath $(BIN))/python)" python -m pytest tests/spark $(IN_TWO)
 
 test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.servers $(VENV)/.spark build ## the fault tests in full, for hours: docs/concepts/reliability.md; root for power cuts
@@ -89,7 +89,7 @@ test-faults: $(VENV)/.dev $(VENV)/.stores $(VENV)/.servers $(VENV)/.spark build 
 	$(ON_SPARK) DELTAREPLAY_SLOW=1 DELTAREPLAY_SEQUENCES=50 DELTAREPLAY_STEPS=20 python -m pytest tests/spark/test_sequences.py tests/spark/test_killed_drivers.py tests/spark/test_executors.py
 	DELTAREPLAY_SIMULATIONS=2000 cargo test --profile quick -p deltareplay-core --test it simulation
 
-fuzz: ## the fuzz targets at length, for hours, in the process; FUZZ=executions of each
+fuzz: ## each fuzz target ten million times, for hours; FUZZ sets the number
 	DELTAREPLAY_FUZZ=$(FUZZ) cargo test --release -p deltareplay-core --test it fuzz:: -- --nocapture
 
 lint: $(VENV)/.dev $(VENV)/.installed ## formatting, lints, types, spelling, the site
@@ -113,15 +113,15 @@ lint-python: $(VENV)/.dev $(VENV)/.installed
 	$(ACTIVE) check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(ACTIVE) check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-docs: $(VENV)/.dev ## build the site into site/, strictly: no broken link, no page that is not there
+docs: $(VENV)/.dev ## build the site into site/; fails on broken links
 	$(ACTIVE) NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
 
-format: $(VENV)/.dev ## write the formatting that `make lint` asks for
+format: $(VENV)/.dev ## format the code as `make lint` requires
 	cargo fmt --all
 	$(ACTIVE) ruff format .
 	$(ACTIVE) ruff check --fix .
 
-bench: $(VENV)/.bench ## time us and others side by side; pages with charts: benches/results/index.html, far.html
+bench: $(VENV)/.bench ## compare time and memory with other libraries; writes benches/results/index.html and far.html
 	cargo build --profile dist --package deltareplay-benches --bins
 	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) python benches/python/run.py --data $(BENCH_DATA)
@@ -130,13 +130,13 @@ bench: $(VENV)/.bench ## time us and others side by side; pages with charts: ben
 	$(ACTIVE) python benches/python/far.py
 	$(ACTIVE) python benches/python/sizes.py --data $(BENCH_DATA) --sizes $(SIZES)
 
-bench-spark: $(VENV)/.bench $(VENV)/.spark ## time reads in Spark beside delta-spark and bare Parquet
+bench-spark: $(VENV)/.bench $(VENV)/.spark ## compare reads in Spark with delta-spark and bare Parquet
 	$(ACTIVE) maturin develop --profile dist --skip-install
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/spark.py --data $(BENCH_DATA)
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/spark_changes.py --data $(BENCH_DATA)
 	$(ACTIVE) PYSPARK_PYTHON=$(abspath $(BIN))/python python benches/python/statements.py --data $(BENCH_DATA)
 
-wheel: wheel-$(ARCH) ## build dist/*.whl for this machine; hold it to its size, its licence and glibc 2.17
+wheel: wheel-$(ARCH) ## build dist/*.whl for this machine; check its size, its licence and glibc 2.17
 
 wheels: wheel-x86_64 wheel-aarch64 ## the wheels of Linux, for both processors
 
@@ -151,7 +151,7 @@ clean: ## remove everything that these recipes made
 	rm -rf spark-warehouse metastore_db derby.log python/deltareplay/_native*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# --- set-up; each stamp is made once and again when pyproject.toml changes
+# --- set-up; a stamp is made again if pyproject.toml changes
 
 build: $(VENV)/.installed compile
 
@@ -180,8 +180,8 @@ $(VENV)/.dev $(VENV)/.bench $(VENV)/.spark $(VENV)/.stores: $(VENV)/.maturin pyp
 	$(BIN)/pip install --quiet $(GROUPS:%=--group %)
 	touch $@
 
-# Each other PySpark in an environment of its own, the oldest and 4.0 with pandas 2, the others with the
-# newest pandas; setuptools has the distutils that 3.5 looks for.
+# Each other PySpark in a separate environment: the oldest and 4.0 with pandas 2, the others with the
+# newest pandas; 3.5 imports distutils, which setuptools has.
 $(VENV)/.spark-3.5: NEEDS := "pyspark==3.5.9" "pandas>=2.2,<3" setuptools
 $(VENV)/.spark-4.0: NEEDS := "pyspark[connect]==4.0.5" "pandas>=2.2,<3"
 $(VENV)/.spark-4.1: NEEDS := "pyspark[connect]==4.1.4" pandas
