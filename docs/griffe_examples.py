@@ -18,9 +18,9 @@ class Examples(griffe.Extension):
     """
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Changes the text of a docstring before it is parsed."""
+        """Change the text of a docstring before it is parsed."""
         if obj.docstring is not None and obj.docstring.value.startswith("Internal:"):
-            obj.docstring = None  # and what has none is not shown
+            obj.docstring = None  # members without a docstring are not shown
         if obj.docstring is not None:
             text = re.sub(r" *# doctest: \+SKIP", "", obj.docstring.value)
             obj.docstring.value = EXAMPLE.sub(r"```pycon\n\g<0>\n```", text)

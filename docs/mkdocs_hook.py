@@ -37,7 +37,7 @@ FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 
 
 def on_config(config: Any, **_: Any) -> Any:
-    """Puts pages that the navigation does not name at the end of their folder's section."""
+    """Add pages that the navigation does not name to the end of their folder's section."""
     named = set(re.findall(r"[\w/.-]+\.md", str(config.nav)))
     sections = {name: pages for entry in config.nav for name, pages in entry.items()}
     for page in sorted((ROOT / "docs").rglob("*.md")):
@@ -48,7 +48,7 @@ def on_config(config: Any, **_: Any) -> Any:
 
 
 def on_files(files: Files, config: Any, **_: Any) -> Files:
-    """Adds the pages that lie elsewhere."""
+    """Add the pages outside of ``docs/``."""
     for origin, source in ELSEWHERE.items():
         content = (ROOT / origin).read_text(encoding="utf-8")
         files.append(File.generated(config, source, content=content))
@@ -56,7 +56,7 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
-    """Turns links to files of the repository into links to pages of the site."""
+    """Turn links to files of the repository into links to pages of the site."""
     here = page.file.src_uri
     origins = {source: origin for origin, source in ELSEWHERE.items()}
     origin = origins.get(here, f"docs/{here}")
@@ -80,7 +80,7 @@ def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
 
 
 def undocumented() -> list[str]:
-    """Public names that no page of the reference has by itself."""
+    """Return the public names that no page of the reference documents."""
     exported = (ROOT / "python/deltareplay/__init__.pyi").read_text(encoding="utf-8")
     names = {*re.findall(r" as (\w+)$", exported, re.MULTILINE)}
     pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs/reference/python").glob("*"))

@@ -6,11 +6,11 @@
 2. *silver* has one row for each order, as its newest event says: a stream of bronze, of which each
    batch is merged on the executors (``dr_spark.merge`` in ``foreachBatch``),
 3. *gold* is a report over the orders that changed (``dr_spark.changes`` of silver, ``upsert``),
-4. at night, small files are packed, and what no version needs any more is removed.
+4. small files are compacted, and files that only expired versions need are deleted.
 
-Streams keep in their checkpoints how far they have come, and a batch that runs again after a crash
-finds its number in the transactions of the table: the example can be stopped anywhere and run
-again, and each event counts once.
+Streams store their progress in checkpoints, and a batch that runs again after a crash finds its
+number in the transactions of the table: the example can be stopped anywhere and run again, and each
+event counts once.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Box:
 
 @dataclass
 class Picture:
-    """What a description says."""
+    """A parsed description."""
 
     title: str = ""
     columns: list[int] = field(default_factory=list)
@@ -64,7 +64,11 @@ class Picture:
 
 
 def parse(text: str) -> Picture:
-    """Reads a description; a line that is none of them is an error."""
+    """Parse a description.
+
+    Raises:
+        ValueError: A line begins with an unknown word.
+    """
     picture = Picture()
     for line in text.splitlines():
         word, _, rest = line.strip().partition(" ")
@@ -90,12 +94,12 @@ def parse(text: str) -> Picture:
             case "note":
                 picture.notes.append(rest)
             case _:
-                raise ValueError(f"no such thing in a picture: {line}")
+                raise ValueError(f"the line begins with an unknown word: {line}")
     return picture
 
 
 def draw(text: str) -> str:
-    """The SVG of a description."""
+    """Return the SVG of a description."""
     picture = parse(text)
     parts: list[str] = []
     width = (
@@ -123,13 +127,13 @@ def draw(text: str) -> str:
 
 
 def label(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:
-    """A line of text."""
+    """Return a line of text."""
     where = "" if anchor == "start" else f' text-anchor="{anchor}"'
     return f'<text class="{kind}" x="{x:g}" y="{y:g}"{where}>{escape(text)}</text>'
 
 
 def boxes(picture: Picture, parts: list[str]) -> float:
-    """Boxes and arrows; returns where they end."""
+    """Add boxes and arrows to ``parts``; return their end."""
     lefts = [PAD + sum(picture.columns[:at]) + GAP_X * at for at in range(len(picture.columns))]
     for box in picture.boxes.values():
         box.x, box.width = lefts[box.column], picture.columns[box.column]
@@ -157,7 +161,7 @@ def boxes(picture: Picture, parts: list[str]) -> float:
 
 
 def arrow(start: Box, end: Box, text: str) -> str:
-    """A line between the sides that face each other, with its label beside it."""
+    """Return a line between the facing sides of two boxes, with its label beside it."""
     if start.column == end.column:
         down = end.row > start.row
         x = start.x + start.width / 2
@@ -183,7 +187,7 @@ def arrow(start: Box, end: Box, text: str) -> str:
 
 
 def elbow(start: Box, end: Box) -> str:
-    """A line to a box of the next row: down, across the gap, down."""
+    """Return a line to a box of the next row: down, across the gap, down."""
     x = start.x + start.width / 2
     y = start.y + start.height
     across = y + GAP_Y / 2
@@ -195,7 +199,7 @@ def elbow(start: Box, end: Box) -> str:
 
 
 def table(picture: Picture, parts: list[str]) -> float:
-    """Cells; returns where they end. The first row and the first column are heads."""
+    """Add cells to ``parts``, with heads in the first row and column; return their end."""
     y = float(PAD + 28)
     for number, row in enumerate(picture.cells):
         wrapped = [
@@ -224,7 +228,7 @@ def table(picture: Picture, parts: list[str]) -> float:
 
 
 def main() -> None:
-    """Writes every picture."""
+    """Write every picture."""
     for path in sorted(HERE.glob("*.txt")):
         path.with_suffix(".svg").write_text(draw(path.read_text(encoding="utf-8")), "utf-8")
         sys.stderr.write(f"{path.stem}.svg\n")
