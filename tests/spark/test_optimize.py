@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.comparison import rows_of
+from spark.support.comparison import texts_by_delta_spark
 from spark.support.tiers import NIGHTLY, pairs
 from spark.support.written import conf, properties
 
@@ -66,7 +66,7 @@ def files_of(path: Path) -> list[tuple[Any, ...]]:
 
 def alike(spark: Any, theirs: Path, ours: Path) -> None:
     """Check that rows, operation, parameter and metric names, and metrics of files are equal."""
-    assert rows_of(spark, ours) == rows_of(spark, theirs)
+    assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
     commit, expected = last(ours), last(theirs)
     assert commit["operation"] == expected["operation"]
     assert set(commit["operationMetrics"]) == set(expected["operationMetrics"])
@@ -89,14 +89,14 @@ def test_packing_as_delta_spark_does(
     for path in (theirs, ours):
         spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 50 = 7")
     ids = ["_metadata.row_id", "_metadata.row_commit_version"]
-    before = rows_of(spark, ours, *ids)
+    before = texts_by_delta_spark(spark, ours, *ids)
     where = " WHERE p = 1" if partitioned else ""
     spark.sql(f"OPTIMIZE delta.`{theirs}`{where}")
     done = dr_spark.optimize(spark, ours, where="p = 1" if partitioned else None)
     assert done.version == dr.Table(ours).snapshot().version
     alike(spark, theirs, ours)
     assert files_of(ours) == files_of(theirs)
-    assert rows_of(spark, ours, *ids) == before
+    assert texts_by_delta_spark(spark, ours, *ids) == before
     parameters = last(ours)["operationParameters"]
     if not partitioned:
         assert parameters == last(theirs)["operationParameters"]
@@ -142,7 +142,7 @@ def test_purging_as_delta_spark_does(spark: Any, tmp_path: Path) -> None:
         spark.sql(f"ALTER TABLE delta.`{path}` DROP COLUMN v")
     spark.sql(f"REORG TABLE delta.`{theirs}` APPLY (PURGE)")
     dr_spark.optimize(spark, ours, purge=True)
-    assert rows_of(spark, ours) == rows_of(spark, theirs)
+    assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
     for name in ("numRemovedFiles", "numAddedFiles", "numDeletionVectorsRemoved"):
         assert last(ours)["operationMetrics"][name] == last(theirs)["operationMetrics"][name]
 
@@ -154,14 +154,14 @@ ORDERS = [["x", "y"], ["x"], ["s.a", "v", "y"]]
 def test_z_order_as_delta_spark_does(spark: Any, columns: list[str], tmp_path: Path) -> None:
     theirs, ours = both(spark, tmp_path, enableRowTracking="true")
     ids = ["_metadata.row_id", "_metadata.row_commit_version"]
-    before = rows_of(spark, ours, *ids)
+    before = texts_by_delta_spark(spark, ours, *ids)
     size = dr.Table(ours).snapshot().size_in_bytes
     with conf(spark, spark__databricks__delta__optimize__maxFileSize=str(size // 8 + 1)):
         spark.sql(f"OPTIMIZE delta.`{theirs}` ZORDER BY ({', '.join(columns)})")
     dr_spark.optimize(spark, ours, z_order_by=columns, target_file_size=size // 8 + 1)
     alike(spark, theirs, ours)
     assert last(ours)["operationParameters"] == last(theirs)["operationParameters"]
-    assert rows_of(spark, ours, *ids) == before
+    assert texts_by_delta_spark(spark, ours, *ids) == before
     assert sorted(path.name for path in ours.iterdir() if path.is_dir()) == ["_delta_log"]
 
     def width(path: Path) -> int:
@@ -193,7 +193,7 @@ def test_clustering_as_delta_spark_does(spark: Any, tmp_path: Path) -> None:
         frame.write.format("delta").mode("append").save(str(path))
     spark.sql(f"OPTIMIZE delta.`{ours}`")
     dr_spark.optimize(spark, theirs)
-    assert rows_of(spark, ours) == rows_of(spark, theirs)
+    assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
     assert dr.Table(theirs).snapshot().num_files == dr.Table(ours).snapshot().num_files == 1
 
 
@@ -210,10 +210,10 @@ def test_concurrent_commits(spark: Any, tmp_path: Path) -> None:
     read = dr.Table(tmp_path).snapshot()
     more = spark.sql(ROWS.format(start=90_000, end=90_100)).coalesce(1)
     more.write.format("delta").mode("append").save(str(tmp_path))
-    expected = rows_of(spark, tmp_path)
+    expected = texts_by_delta_spark(spark, tmp_path)
     done = dr_spark.optimize(spark, read)
     assert done.version == read.version + 2
-    assert rows_of(spark, tmp_path) == expected
+    assert texts_by_delta_spark(spark, tmp_path) == expected
     assert dr.Table(tmp_path).snapshot().num_files == 2
 
     read = dr.Table(tmp_path).snapshot()
@@ -223,7 +223,7 @@ def test_concurrent_commits(spark: Any, tmp_path: Path) -> None:
         dr_spark.optimize(spark, read)
     assert caught.value.code == "conflict.delete_read"
     assert set(tmp_path.glob("*.parquet")) == before
-    assert len(rows_of(spark, tmp_path)) == len(expected) - 1
+    assert len(texts_by_delta_spark(spark, tmp_path)) == len(expected) - 1
 
 
 @pytest.mark.parametrize("z_order_by", [None, ["x"]], ids=["packed", "ordered"])
@@ -240,7 +240,7 @@ def test_a_failed_task_commits_nothing(
     path.write_bytes(whole)
     assert dr.Table(tmp_path).snapshot().version == version
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["_delta_log"]
-    assert len(rows_of(spark, tmp_path)) == 8000
+    assert len(texts_by_delta_spark(spark, tmp_path)) == 8000
 
 
 def test_rejects_invalid_arguments(spark: Any, tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_auto_compaction_after_a_write(spark: Any, tmp_path: Path) -> None:
     table = dr.Table(tmp_path).snapshot()
     assert (table.version, table.num_files) == (version + 1, 1)
     assert last(tmp_path)["operationParameters"]["auto"] is True
-    assert len(rows_of(spark, tmp_path)) == 491
+    assert len(texts_by_delta_spark(spark, tmp_path)) == 491
 
 
 def test_optimized_writes_bring_rows_of_a_partition_together(spark: Any, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_optimized_writes_bring_rows_of_a_partition_together(spark: Any, tmp_pat
         path = tmp_path / name
         dr_spark.write(rows, path, partition_columns=["p"], properties=setting)
         assert dr.Table(path).snapshot().num_files == files
-        assert len(rows_of(spark, path)) == 3000
+        assert len(texts_by_delta_spark(spark, path)) == 3000
     assert dict(spark.conf.getAll) == settings
 
 
@@ -315,7 +315,7 @@ def test_on_a_cluster_and_on_connect(spark: Any, kind: str, tmp_path: Path) -> N
     import pyspark
 
     packed, ordered = both(spark, tmp_path)
-    before = rows_of(spark, packed)
+    before = texts_by_delta_spark(spark, packed)
     paths = [str(TESTS.parent / "python"), os.environ.get("PYTHONPATH", "")]
     settings = {
         "PYSPARK_PYTHON": sys.executable,
@@ -334,4 +334,4 @@ def test_on_a_cluster_and_on_connect(spark: Any, kind: str, tmp_path: Path) -> N
     first, other = json.loads(line.split("RESULT", 1)[1])
     assert (first["numRemovedFiles"], first["numAddedFiles"]) == (4, 1)
     assert other["numAddedFiles"] > 1
-    assert rows_of(spark, packed) == rows_of(spark, ordered) == before
+    assert texts_by_delta_spark(spark, packed) == texts_by_delta_spark(spark, ordered) == before

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.comparison import rows_of
+from spark.support.comparison import texts_by_delta_spark
 from spark.support.tiers import pairs
 from spark.support.written import conf
 
@@ -134,7 +134,7 @@ def test_rows_and_the_commit_are_those_of_delta_spark(
     if TABLES[base][0]:
         writer = writer.partitionBy("p")  # as in the commit then
     writer.save(str(theirs))
-    assert rows_of(spark, ours) == rows_of(spark, theirs)
+    assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
     reported, expected = last_commit(ours), last_commit(theirs)
     assert reported["version"] == expected["version"]
     if reported["version"] == 1:
@@ -180,7 +180,7 @@ def test_new_columns_are_null_in_rows_that_stay(
         dr_spark.write(new, ours, **arguments(options), schema_mode="merge")
         writer = new.write.format("delta").mode("overwrite").option("mergeSchema", "true")
         writer.options(**options).save(str(theirs))
-        assert rows_of(spark, ours) == rows_of(spark, theirs)
+        assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
     with pytest.raises(dr.InvalidArgumentError) as caught:  # UNRESOLVED_INSERT_REPLACE_USING_COLUMN
         dr_spark.write(
             spark.sql("SELECT 1 AS id, 2 AS other"),
@@ -303,7 +303,7 @@ def test_a_transaction_is_written_once(spark: Any, tmp_path: Path, bases: dict[s
     assert last_commit(path)["userMetadata"] == "why"
     empty = new.limit(0)
     done = dr_spark.write(empty, path, mode="overwrite", replace_using=["id"], txn=("app", 2))
-    assert (done.version, len(rows_of(spark, path))) == (3, 4)
+    assert (done.version, len(texts_by_delta_spark(spark, path))) == (3, 4)
 
 
 #: The text after ``INSERT INTO``, and the same as options of ``df.write``.
@@ -338,7 +338,7 @@ def test_statements_equal_the_options(
     assert (done.columns, done.collect()) == ([], [])
     writer = new.alias("s").write.format("delta").mode("overwrite").option("targetAlias", "t")
     writer.options(**STATEMENTS[text]).save(str(theirs))
-    assert rows_of(spark, ours) == rows_of(spark, theirs)
+    assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
     reported, expected = last_commit(ours), last_commit(theirs)
     assert set(reported["operationParameters"]) == set(expected["operationParameters"])
     for name in ("numDeletedRows", "numOutputRows", "numRemovedFiles"):
@@ -359,7 +359,7 @@ def test_statements_cast_and_evolve(spark: Any, tmp_path: Path, bases: dict[str,
         f"INSERT WITH SCHEMA EVOLUTION INTO {name} BY NAME REPLACE USING (id) "
         "SELECT 3 AS id, 'n' AS v, 'x' AS p, 1.5D AS more",
     )
-    assert rows_of(spark, path) == sorted(
+    assert texts_by_delta_spark(spark, path) == sorted(
         [
             "Row(id=1, v='a', p='x', more=None)",
             "Row(id=2, v='5', p='x', more=None)",
@@ -379,7 +379,7 @@ def test_auto_merge_evolves_statements(spark: Any, tmp_path: Path) -> None:
             spark,
             f"INSERT INTO delta.`{path}` REPLACE USING (id) SELECT 1 AS id, 3000000000 AS n",
         )
-    assert rows_of(spark, path) == ["Row(id=1, n=3000000000)"]
+    assert texts_by_delta_spark(spark, path) == ["Row(id=1, n=3000000000)"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.comparison import compare_statements, rows_of
+from spark.support.comparison import compare_statements, texts_by_delta_spark
 from spark.support.written import conf
 
 import deltareplay as dr
@@ -103,8 +103,8 @@ def test_dynamic_partition_overwrite(spark: Any, tmp_path: Path, base: Path) -> 
     with conf(spark, spark__sql__sources__partitionOverwriteMode="dynamic"):
         dr_spark.sql(spark, f"INSERT OVERWRITE delta.`{ours}` VALUES (7, 'a', 7)")
         spark.sql(f"INSERT OVERWRITE delta.`{theirs}` VALUES (7, 'a', 7)")
-    assert rows_of(spark, ours) == rows_of(spark, theirs)
-    assert len(rows_of(spark, ours)) == 2
+    assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
+    assert len(texts_by_delta_spark(spark, ours)) == 2
 
 
 #: The text after ``INSERT``; the table has the columns id INT, day DATE, p INT and v STRING.
@@ -133,7 +133,7 @@ def test_a_partition_is_replaced(spark: Any, tmp_path: Path, text: str, mode: st
     with conf(spark, spark__sql__sources__partitionOverwriteMode=mode):
         dr_spark.sql(spark, "INSERT " + text.format(t=f"delta.`{ours}`"))
         spark.sql("INSERT " + text.format(t=f"delta.`{theirs}`"))
-    assert rows_of(spark, ours) == rows_of(spark, theirs)
+    assert texts_by_delta_spark(spark, ours) == texts_by_delta_spark(spark, theirs)
     assert dr.Table(ours).snapshot().num_files == dr.Table(theirs).snapshot().num_files
 
 

@@ -19,7 +19,7 @@ def create_table(spark: Any, path: Path, *statements: str) -> Path:
     return path
 
 
-def rows_of(spark: Any, path: Path, *more: str) -> list[str]:
+def texts_by_delta_spark(spark: Any, path: Path, *more: str) -> list[str]:
     """Return the rows that delta-spark reads, with more expressions, as sorted text."""
     frame = spark.read.format("delta").load(str(path))
     return sorted(map(str, frame.select("*", *more).collect()))
@@ -33,7 +33,7 @@ def state_of(spark: Any, path: Path) -> tuple[Any, ...]:
     [last] = dr.Table(path).history(1).select(["operation"]).to_pylist()
     return (
         json.loads(snapshot.schema_json)["fields"],
-        rows_of(spark, path),
+        texts_by_delta_spark(spark, path),
         last["operation"],
         snapshot.metadata.partition_columns,
         _without_random_values(snapshot.properties),
