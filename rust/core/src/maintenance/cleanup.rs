@@ -247,17 +247,15 @@ fn kept_checkpoint(
         if version > last {
             continue;
         }
-        match is_complete(source, listing, snapshot, checkpoint) {
-            Ok(true) => return Ok(Some(checkpoint.clone())),
+        let reason = match why_incomplete(source, listing, snapshot, checkpoint) {
+            Ok(None) => return Ok(Some(checkpoint.clone())),
+            Ok(Some(reason)) => reason.to_owned(),
             Err(error) if error.kind() == ErrorKind::Interrupted => return Err(error),
-            Ok(false) => report.notes.push(format!(
-                "the checkpoint of version {version} cannot replace the log before it: a commit of this or a \
-                 later version is missing"
-            )),
-            Err(error) => report.notes.push(format!(
-                "the checkpoint of version {version} cannot replace the log before it: {error}"
-            )),
-        }
+            Err(error) => error.to_string(),
+        };
+        report.notes.push(format!(
+            "the checkpoint of version {version} cannot replace the log before it: {reason}"
+        ));
     }
     report.notes.push(format!(
         "there is no checkpoint at or before version {last}"
@@ -265,13 +263,14 @@ fn kept_checkpoint(
     Ok(None)
 }
 
-/// Returns `true` if this checkpoint can be read in full and all commits from its version on exist.
-fn is_complete(
+/// Returns `None` if this checkpoint can be read in full and all commits from its version on exist;
+/// otherwise the reason.
+fn why_incomplete(
     source: &Source,
     listing: &LogListing,
     snapshot: &Snapshot,
     checkpoint: &CheckpointInstance,
-) -> Result<bool> {
+) -> Result<Option<&'static str>> {
     let version = checkpoint.version;
     let required = version..=snapshot.version();
     let commits = listing.commits.iter().map(|commit| commit.version);
@@ -279,7 +278,7 @@ fn is_complete(
         .filter(|commit| required.contains(commit))
         .eq(required.clone())
     {
-        return Ok(false);
+        return Ok(Some("a commit of this or a later version is missing"));
     }
     let state = load(source, Some(version), false)?;
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
@@ -287,7 +286,8 @@ fn is_complete(
         rows?;
     }
     state.transactions(source)?;
-    Ok(state.segment().checkpoint.as_ref() == Some(checkpoint))
+    let is_read = state.segment().checkpoint.as_ref() == Some(checkpoint);
+    Ok((!is_read).then_some("it cannot be read"))
 }
 
 /// Returns `true` if the feature `checkpointProtection` allows the removal of these versions: either all
