@@ -7,7 +7,7 @@ use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::error::Result;
 use crate::log::TailFile;
 use crate::log::commit::{WHOLE_FILE, decode_files};
-use crate::spec::file_size::runs;
+use crate::spec::file_size::group_by_size;
 use crate::storage::Storage;
 use crate::storage::pool::ordered;
 
@@ -68,5 +68,5 @@ fn decode_run(
 
 fn runs_of(tail: &[TailFile]) -> Vec<Vec<TailFile>> {
     let size = |file: &TailFile| file.file.size.max(MIN_BYTES);
-    runs(tail.iter().cloned(), RUN_BYTES, size)
+    group_by_size(tail.iter().cloned(), RUN_BYTES, size)
 }

@@ -23,30 +23,31 @@ pub fn parse_file_size(text: &str) -> Option<u64> {
     (bytes > 0).then_some(bytes)
 }
 
-/// Groups items into runs of at most `max_bytes` bytes each, in order; a larger item is a run of its own.
-pub fn runs<T>(
+/// Groups consecutive items, in order, into groups of at most `max_bytes` bytes each; a larger item is a group
+/// of its own.
+pub fn group_by_size<T>(
     items: impl IntoIterator<Item = T>,
     max_bytes: u64,
     size: impl Fn(&T) -> u64,
 ) -> Vec<Vec<T>> {
-    let mut runs: Vec<Vec<T>> = Vec::new();
+    let mut groups: Vec<Vec<T>> = Vec::new();
     let mut bytes = 0_u64;
     for item in items {
         let length = size(&item);
-        match runs.last_mut() {
-            Some(run) if bytes.saturating_add(length) <= max_bytes => run.push(item),
+        match groups.last_mut() {
+            Some(group) if bytes.saturating_add(length) <= max_bytes => group.push(item),
             _ => {
-                runs.push(vec![item]);
+                groups.push(vec![item]);
                 bytes = 0;
             }
         }
         bytes = bytes.saturating_add(length);
     }
-    runs
+    groups
 }
 
-/// Groups files into runs of about `target` bytes each, in order. A larger file is split by bytes, into
-/// pieces of at least `min_piece` bytes, and each piece is a run; the last piece includes any bytes beyond the
+/// Groups files, in order, into groups of about `target` bytes each. A larger file is split by bytes, into
+/// pieces of at least `min_piece` bytes, and each piece is a group; the last piece includes any bytes beyond the
 /// size that the log claims. `part` creates a part of a file from its byte range, `None` for the whole
 /// file.
 pub fn split_files<F: Clone, P>(
@@ -74,9 +75,9 @@ pub fn split_files<F: Clone, P>(
             parts.push((part(file.clone(), Some(start..end)), u64::MAX));
         }
     }
-    let runs = runs(parts, target, |(_, size)| *size);
-    let without_sizes = |run: Vec<(P, u64)>| run.into_iter().map(|(part, _)| part).collect();
-    runs.into_iter().map(without_sizes).collect()
+    let groups = group_by_size(parts, target, |(_, size)| *size);
+    let without_sizes = |group: Vec<(P, u64)>| group.into_iter().map(|(part, _)| part).collect();
+    groups.into_iter().map(without_sizes).collect()
 }
 
 #[cfg(test)]

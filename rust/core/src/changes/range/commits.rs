@@ -21,7 +21,7 @@ use crate::log::segment::file_timestamps;
 use crate::log::{LogListing, VersionedFile, path};
 use crate::scan::ScanFile;
 use crate::scan::scan_file::SCAN_FIELDS;
-use crate::spec::file_size::runs;
+use crate::spec::file_size::group_by_size;
 use crate::spec::{Metadata, Protocol};
 use crate::storage::Storage;
 use crate::storage::pool::{Ordered, ordered};
@@ -125,7 +125,7 @@ impl Commits {
         let decode = move |run: Vec<(VersionedFile, i64)>| decode(&*storage, &run);
         let size = |(commit, _): &(VersionedFile, i64)| commit.file.size.max(MIN_BYTES);
         Ok(Self {
-            runs: ordered(runs(commits, RUN_BYTES, size), RUNS_AHEAD, decode),
+            runs: ordered(group_by_size(commits, RUN_BYTES, size), RUNS_AHEAD, decode),
             ready: Vec::new().into_iter(),
         })
     }

@@ -15,7 +15,7 @@ use crate::changes::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::plain_value::PlainValue;
-use crate::spec::file_size::runs;
+use crate::spec::file_size::group_by_size;
 
 /// The maximum number of shares of one task: each share reads the identities of all rows.
 const MAX_SHARES: u64 = 64;
@@ -210,7 +210,7 @@ impl Split {
                 ..self.clone()
             }
         };
-        let steps = runs(steps, target_size, |(_, size)| *size);
+        let steps = group_by_size(steps, target_size, |(_, size)| *size);
         steps.into_iter().map(split).collect()
     }
 

@@ -9,7 +9,7 @@ use crate::scan::ScanFile;
 use crate::scan::data_file::{Extras, ReadPlan};
 use crate::scan::data_files::open_with_deleted_rows;
 use crate::snapshot::Snapshot;
-use crate::spec::file_size::runs;
+use crate::spec::file_size::group_by_size;
 use crate::spec::properties::ColumnMappingMode;
 use crate::storage::pool::{ordered, threads};
 use crate::write::actions::StringMap;
@@ -112,7 +112,7 @@ pub(super) fn packed(files: Vec<AddFile>, max_bytes: u64) -> Vec<Vec<AddFile>> {
         bin.sort_by_key(|(index, _)| *index);
         bin.into_iter().map(|(_, file)| file).collect()
     };
-    let bins = runs(files, max_bytes, |(_, file)| size(file));
+    let bins = group_by_size(files, max_bytes, |(_, file)| size(file));
     bins.into_iter().map(in_order).collect()
 }
 

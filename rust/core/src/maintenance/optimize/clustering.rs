@@ -13,7 +13,7 @@ use crate::definition::clustering::{CLUSTERING, clustering_columns};
 use crate::error::Result;
 use crate::replay::Source;
 use crate::snapshot::Snapshot;
-use crate::spec::file_size::runs;
+use crate::spec::file_size::group_by_size;
 use crate::write::AddFile;
 use crate::write::actions::StringMap;
 use crate::write::random::new_id;
@@ -70,7 +70,7 @@ impl Cubes {
             files,
             tags: Some(self.tags()),
         };
-        let bins = runs(cubes.into_values().flatten(), MAX_CUBE, size);
+        let bins = group_by_size(cubes.into_values().flatten(), MAX_CUBE, size);
         bins.into_iter().map(bin).collect()
     }
 

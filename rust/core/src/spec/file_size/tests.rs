@@ -1,8 +1,8 @@
-use super::{parse_file_size, runs};
+use super::{group_by_size, parse_file_size};
 
 #[test]
-fn runs_have_at_most_the_maximum_size() {
-    let of = |sizes: &[u64], max_bytes| runs(sizes.to_vec(), max_bytes, |size| *size);
+fn groups_have_at_most_the_maximum_size() {
+    let of = |sizes: &[u64], max_bytes| group_by_size(sizes.to_vec(), max_bytes, |size| *size);
     assert_eq!(
         of(&[4, 6, 1, 20, 0, 3], 10),
         [vec![4, 6], vec![1], vec![20], vec![0, 3]]

@@ -22,7 +22,7 @@ use crate::changes::rows::split::{Split, check_size};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::snapshot::plain_value::PlainValue;
-use crate::spec::file_size::runs;
+use crate::spec::file_size::group_by_size;
 
 mod outcomes;
 mod row_events;
@@ -104,7 +104,7 @@ impl Shuffle {
     pub fn parts(&self, target_size: u64) -> Result<Vec<(u32, u32)>> {
         check_size(target_size)?;
         let pieces = (0_u32..).zip(self.pieces());
-        let parts = runs(pieces, target_size, |(_, (_, piece))| piece.bytes()).into_iter();
+        let parts = group_by_size(pieces, target_size, |(_, (_, piece))| piece.bytes()).into_iter();
         let bounds = |part: Vec<(u32, _)>| Some((part.first()?.0, part.last()?.0 + 1));
         Ok(parts.filter_map(bounds).collect())
     }
