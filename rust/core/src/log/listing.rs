@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::storage::{FileMeta, Storage};
 
 /// A log file and the version in its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct VersionedFile {
     /// The version; the last one of a compacted file.
     pub version: u64,
@@ -20,7 +20,7 @@ pub struct VersionedFile {
 }
 
 /// A compacted file: the commits `start..=end`, reconciled.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CompactedFile {
     /// The first version.
     pub start: u64,
@@ -31,7 +31,7 @@ pub struct CompactedFile {
 }
 
 /// A complete checkpoint: all of its parts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CheckpointInstance {
     /// The version.
     pub version: u64,

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::storage::FileMeta;
 
 /// One layer of the tail: a commit, or a compacted file that replaces several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TailFile {
     /// The first version that it contains.
     pub start: u64,
@@ -35,7 +35,7 @@ pub struct UnreadableFiles {
 }
 
 /// The files from which one version is replayed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LogSegment {
     /// The version.
     pub version: u64,

@@ -1,4 +1,4 @@
-//! Work that runs in the background while the caller does its own, if the store is remote.
+//! Work that runs in the background while the caller does its own, if the store caches the log.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use super::Storage;
 use super::pool::{BackgroundTask, spawn};
 use crate::error::Result;
 
-/// Work that runs in the background on a remote store, and when its result is needed on a local one.
+/// Work that runs in the background, or when its result is needed.
 pub(crate) enum BackgroundWork<T> {
     Running(BackgroundTask<T>),
     Deferred(Box<dyn Fn() -> Result<T> + Send + Sync>),
 }
 
-/// Starts `work` in the background if the store is remote.
+/// Starts `work` in the background if the store is remote and caches the log.
 pub(crate) fn in_background<T: Send + 'static>(
     storage: &Arc<dyn Storage>,
     work: impl Fn(&Arc<dyn Storage>) -> Result<T> + Send + Sync + 'static,
@@ -21,7 +21,7 @@ pub(crate) fn in_background<T: Send + 'static>(
     let work = Arc::new(move || work(&own));
     let task = storage.log_cache().and_then(|_| {
         let work = Arc::clone(&work);
-        spawn(move || work()).ok() // without another thread, the caller's does the work
+        spawn(move || work()).ok() // if no thread starts, the caller does the work
     });
     match task {
         Some(task) => BackgroundWork::Running(task),

@@ -196,8 +196,8 @@ impl FileBytes {
         ranges.iter().all(ended)
     }
 
-    /// Returns the bytes of these ranges and keeps them; if only the footer is read, keeps what was fetched
-    /// first.
+    /// Returns the bytes of these ranges and keeps them; if only the footer is read, keeps only the range that
+    /// was fetched first.
     ///
     /// # Errors
     ///
@@ -229,18 +229,18 @@ impl FileBytes {
     }
 
     /// Returns pieces that contain these ranges, with their offsets, and releases those that are not kept.
-    /// `before`: ranges that were taken before, in order.
+    /// `taken`: ranges that were taken before, in order.
     ///
     /// # Errors
     ///
     /// As [`Storage::read_ranges`].
-    pub fn take(&self, ranges: &[Range<u64>], before: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
+    pub fn take(&self, ranges: &[Range<u64>], taken: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
         let starts = ranges.iter().map(|range| range.start);
         if !self.is_remote {
             let bytes = self.storage.read_ranges(&self.path, ranges)?;
             return Ok(starts.zip(bytes).collect());
         }
-        self.request_missing(&mut self.lock(), ranges, before);
+        self.request_missing(&mut self.lock(), ranges, taken);
         let mut parts = self.parts(ranges)?;
         // merge a range that spans several pieces
         for range in ranges {
@@ -256,12 +256,12 @@ impl FileBytes {
                 }
             }
         }
-        let taken = |piece: &Piece| ranges.iter().any(|range| overlap(&piece.range, range));
+        let is_taken = |piece: &Piece| ranges.iter().any(|range| overlap(&piece.range, range));
         let mut state = self.lock();
         if !state.keeps_all {
             state
                 .pieces
-                .retain(|piece| piece.is_retained || !taken(piece));
+                .retain(|piece| piece.is_retained || !is_taken(piece));
         }
         Ok(parts)
     }

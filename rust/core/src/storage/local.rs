@@ -10,9 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bytes::Bytes;
 
 use super::confined::{Confinement, is_same, outside_target};
-use super::failures::{beyond_the_end, check_complete, check_size, failed, not_a_file};
+use super::failures::{beyond_the_end, check_complete, check_size, failed, not_a_file, repeat};
 use super::pool::{self, ordered};
-use super::{FileMeta, MAX_WHOLE_FILE, Storage, interrupt, platform, progress, refuse_parents};
+use super::{
+    FileMeta, MAX_WHOLE_FILE, Storage, UnlistedEntry, interrupt, platform, progress, refuse_parents,
+};
 use crate::error::{Error, Result};
 
 mod directories;
@@ -99,21 +101,16 @@ impl LocalStorage {
 
     /// Returns the metadata of a directory entry; `None` if it is not a file or no longer exists.
     fn entry(entry: &fs::DirEntry, path: &str) -> io::Result<Option<FileMeta>> {
-        let file: io::Result<_> = (|| {
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                return Ok(None);
-            }
-            let metadata = if kind.is_symlink() {
-                fs::metadata(entry.path())?
-            } else {
-                entry.metadata()?
-            };
-            Ok(metadata.is_file().then(|| meta(path, &metadata)))
-        })();
-        match file {
+        let metadata = match entry.file_type() {
+            Ok(kind) if kind.is_dir() => return Ok(None),
+            Ok(kind) if kind.is_symlink() => fs::metadata(entry.path()),
+            Ok(_) => entry.metadata(),
+            Err(cause) => Err(cause),
+        };
+        match metadata {
+            Ok(metadata) => Ok(metadata.is_file().then(|| meta(path, &metadata))),
             Err(gone) if gone.kind() == IoKind::NotFound => Ok(None),
-            other => other,
+            Err(cause) => Err(cause),
         }
     }
 
@@ -271,14 +268,7 @@ impl Storage for LocalStorage {
         {
             match unit {
                 Ok(unit) => results.extend(unit),
-                Err(error) => {
-                    // an interrupt or a bug: repeat the error for every file of the unit
-                    let again = (error.kind(), error.code(), error.message().to_owned());
-                    results.push(Err(error));
-                    results.extend(paths_of_unit.iter().skip(1).map(|path| {
-                        Err(Error::new(again.0, again.1, again.2.clone()).at_path(*path))
-                    }));
-                }
+                Err(error) => results.extend(repeat(&error, paths_of_unit)), // an interrupt or a bug
             }
         }
         // after an interrupt, units end early; every path still gets a result
@@ -319,7 +309,7 @@ impl Storage for LocalStorage {
     /// Lets the system copy, by reference if the file system supports it.
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         let (mut source, metadata) = self.open(from)?;
-        let mut ended = None;
+        let mut incomplete = None;
         let copied = self.create(to, true, &mut |file| {
             let bytes = io::copy(&mut source, file)?;
             match check_complete(
@@ -329,12 +319,12 @@ impl Storage for LocalStorage {
             ) {
                 Ok(()) => Ok(()),
                 Err(error) => {
-                    ended = Some(error);
+                    incomplete = Some(error);
                     Err(io::Error::from(IoKind::UnexpectedEof))
                 }
             }
         });
-        ended.map_or(copied, Err)
+        incomplete.map_or(copied, Err)
     }
 
     fn put_pieces(
@@ -353,10 +343,7 @@ impl Storage for LocalStorage {
                 }
             }
         });
-        match broken {
-            Some(error) => Err(error),
-            None => written,
-        }
+        broken.map_or(written, Err)
     }
 
     fn list_below(
@@ -375,7 +362,7 @@ impl Storage for LocalStorage {
     fn find_unlisted(
         &self,
         enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Option<(String, &'static str)>> {
+    ) -> Result<Option<UnlistedEntry>> {
         self.unlisted(enter)
     }
 
@@ -419,11 +406,11 @@ impl LocalStorage {
         write: &mut dyn FnMut(&mut File) -> io::Result<()>,
     ) -> Result<()> {
         let full = self.writable(path)?;
-        let wrong = |cause| failed("write", path, cause);
-        let temporary = Self::write_beside(&full, true, write).map_err(wrong)?;
+        let write_failed = |cause| failed("write", path, cause);
+        let temporary = Self::write_beside(&full, true, write).map_err(write_failed)?;
         if let Err(cause) = fs::rename(&temporary, &full) {
             let _leftover_is_harmless = fs::remove_file(&temporary);
-            return Err(wrong(cause));
+            return Err(write_failed(cause));
         }
         sync_directory_of(&full, path)
     }

@@ -32,7 +32,7 @@ pub(crate) const URI_PATH: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// All schemes of stores.
+/// The supported schemes.
 const SCHEMES: &str =
     "file, memory, s3, s3a, az, azure, adl, abfs, abfss, gs, hdfs, http and https";
 
@@ -46,7 +46,8 @@ pub enum StoreKind {
     Memory,
     /// `s3://` or `s3a://`, or an `https://` address of Amazon S3 or Cloudflare R2.
     S3,
-    /// `az://`, `abfs://`, `abfss://`, or an `https://` address of Azure storage or Fabric.
+    /// `az://`, `azure://`, `adl://`, `abfs://` or `abfss://`, or an `https://` address of Azure storage or
+    /// Fabric.
     Azure,
     /// `gs://`.
     Gcs,
@@ -226,7 +227,7 @@ impl Location {
     fn assemble(scheme: &str, kind: StoreKind, authority: &str, path: &str) -> Self {
         let trimmed = path.trim_end_matches('/');
         let path = if kind == StoreKind::Local {
-            platform::capital_drive(trimmed)
+            platform::with_uppercase_drive(trimmed)
         } else {
             trimmed.trim_start_matches('/').into()
         };

@@ -77,7 +77,7 @@ pub struct FileMeta {
     pub tag: u64,
 }
 
-/// An unknown tag equals every tag.
+/// An unknown tag equals every tag, so that this is not an equivalence, and there is no `Eq`.
 impl PartialEq for FileMeta {
     fn eq(&self, other: &Self) -> bool {
         let known = self.tag != 0 && other.tag != 0;
@@ -88,10 +88,17 @@ impl PartialEq for FileMeta {
     }
 }
 
-impl Eq for FileMeta {}
+/// An entry of a directory that listings leave out.
+#[derive(Clone, Debug)]
+pub struct UnlistedEntry {
+    /// Path relative to the table root.
+    pub path: String,
+    /// Why it is left out, as a clause: `it is a link, but not to a file`.
+    pub reason: &'static str,
+}
 
-/// The maximum size of a file that is read in parallel with others. Callers read files that are smaller in
-/// the listing; they may have grown since.
+/// The maximum size of a file that is read in parallel with others. Callers request files that were smaller in
+/// a listing, but may have grown since.
 const MAX_WHOLE_FILE: u64 = 512 << 20;
 
 /// Storage below one table root.
@@ -103,7 +110,7 @@ pub trait Storage: Debug + Send + Sync {
     fn root(&self) -> &str;
 
     /// Lists the files directly in `directory` whose base name is `>= from`, sorted by name, without
-    /// sub-directories. A directory that does not exist is empty.
+    /// subdirectories. A directory that does not exist is empty.
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>>;
 
     /// Reads the whole file. A missing file is an error with the code `storage.not_found`.
@@ -131,7 +138,7 @@ pub trait Storage: Debug + Send + Sync {
     }
 
     /// Starts to read byte ranges of one file, each by its own requests; calls `on_end` once all bytes or an
-    /// error have arrived. Does not block if [`Storage::max_requests`] is some.
+    /// error have arrived. Does not block if [`Storage::max_requests`] is some, except for files of a cached log.
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         let request = Request::ready(self.read_ranges(path, ranges));
         on_end();
@@ -193,17 +200,18 @@ pub trait Storage: Debug + Send + Sync {
         )
     }
 
-    /// Returns the first entry below the table root that listings leave out although `enter` admits its path,
-    /// with the reason. Object stores have none.
+    /// Returns the first entry below the table root that listings leave out although `enter` admits its path.
+    /// Object stores have none.
     fn find_unlisted(
         &self,
         _enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Option<(String, &'static str)>> {
+    ) -> Result<Option<UnlistedEntry>> {
         Ok(None)
     }
 
     /// Copies a file within the store, server-side if supported; both paths may be absolute. It becomes
-    /// visible as a whole: returns `true` if this call created it, `false` if it existed.
+    /// visible as a whole: returns `true` if this call created it, `false` if it existed. If the store cannot
+    /// check the condition, an existing file is overwritten.
     fn copy(&self, from: &str, to: &str) -> Result<bool> {
         let bytes = self.read(from)?;
         self.put_if_absent(to, &bytes)
@@ -230,7 +238,7 @@ pub trait Storage: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Removes a directory if it is empty; returns `true` if it did.
+    /// Removes a directory if it is empty; returns `true` if this call removed it.
     fn delete_empty(&self, directory: &str) -> Result<bool> {
         let _none = directory;
         Ok(false)
@@ -249,8 +257,8 @@ pub trait Storage: Debug + Send + Sync {
         None
     }
 
-    /// Deletes files, in the given order if the store preserves it, and returns a result for each. A file
-    /// that does not exist counts as deleted.
+    /// Deletes files and returns a result for each; local files are deleted in the given order. A file that
+    /// does not exist counts as deleted.
     fn delete(&self, paths: &[&str]) -> Vec<Result<()>> {
         paths.iter().map(|path| Err(read_only(path))).collect()
     }
@@ -260,13 +268,14 @@ fn read_only(path: &str) -> Error {
     Error::unsupported("storage.read_only", "this store cannot be written to").at_path(path)
 }
 
-/// Opens the storage of a table root, without I/O. `options` are those of `object_store`, and have no
+/// Opens the storage of a table root, without I/O. `options` are those of [`ObjectStorage::new`], and have no
 /// effect on a local table. With `allowed_roots`, a local table is confined to its own root and to them:
 /// files that are elsewhere once links are followed are not opened.
 ///
 /// # Errors
 ///
-/// Invalid argument: an option that the store does not know.
+/// Invalid argument: `options.unknown` for an option that the store does not have, `options.value` for an
+/// invalid value.
 pub fn open_location(
     location: &Location,
     options: &[(String, String)],
@@ -292,7 +301,7 @@ pub(crate) fn is_below(path: &str, directory: &str) -> bool {
             .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Restores the slash of the root (of a drive), in a local directory without a trailing slash.
+/// Adds the slash that a root directory (`/`, or `C:/` on Windows) lacks in [`LocalStorage`].
 fn with_root(directory: &str) -> Cow<'_, str> {
     if directory.contains('/') {
         directory.into()

@@ -47,6 +47,15 @@ struct Client {
     permits: Arc<Semaphore>,
 }
 
+/// The outcome of an attempt to create a file.
+enum Creation {
+    /// The file was created, and has this tag.
+    Created(u64),
+    Existed,
+    /// Another writer is creating the file.
+    Contended,
+}
+
 /// Storage below one prefix of an object store.
 pub struct ObjectStorage {
     location: Location,
@@ -66,14 +75,15 @@ impl fmt::Debug for ObjectStorage {
 impl ObjectStorage {
     /// Creates the storage at a remote or in-memory `location`, without I/O.
     ///
-    /// `options` have `object_store`'s configuration keys, in either case; environment
+    /// `options` have `object_store`'s configuration keys, in either case, or Hadoop's for HDFS; environment
     /// variables of the usual names (`AWS_…`, `AZURE_…`, `GOOGLE_…`) are the defaults. In addition,
     /// `max_retries` and `retry_timeout` limit retries of failed requests, and `max_concurrent_requests`
     /// the number of pending requests for bytes.
     ///
     /// # Errors
     ///
-    /// Invalid argument: `options.unknown` names a key that this store does not have.
+    /// Invalid argument: `options.unknown` for an option that the store does not have, `options.value` for an
+    /// invalid value.
     pub fn new(location: &Location, options: &[(String, String)]) -> Result<Self> {
         Ok(Self {
             location: location.clone(),
@@ -102,24 +112,24 @@ impl ObjectStorage {
                 .put_opts(&object, payload, PutMode::Create.into())
                 .await
             {
-                Ok(created) => Ok(Some(Some(tag(created.e_tag.as_deref())))),
+                Ok(created) => Ok(Creation::Created(tag(created.e_tag.as_deref()))),
                 // some stores return the same while another writer is uploading, which may fail
                 Err(object_store::Error::AlreadyExists { .. }) => match store.head(&object).await {
-                    Ok(_) => Ok(Some(None)),
-                    Err(object_store::Error::NotFound { .. }) => Ok(None),
+                    Ok(_) => Ok(Creation::Existed),
+                    Err(object_store::Error::NotFound { .. }) => Ok(Creation::Contended),
                     Err(cause) => Err(cause),
                 },
                 Err(cause) => Err(cause),
             }
-        })?
-        .map_err(|cause| self.failed("write", path, cause))?;
-        outcome.ok_or_else(|| {
-            Error::storage(
-                "storage.contended",
-                "another writer is writing this file: try again",
-            )
-            .at_path(path)
-        })
+        })?;
+        match outcome.map_err(|cause| self.failed("write", path, cause))? {
+            Creation::Created(tag) => Ok(Some(tag)),
+            Creation::Existed => Ok(None),
+            Creation::Contended => {
+                let message = "another writer is writing this file: try again";
+                Err(Error::storage("storage.contended", message).at_path(path))
+            }
+        }
     }
 
     fn key(&self, path: &str) -> Result<String> {

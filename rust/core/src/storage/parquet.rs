@@ -21,8 +21,8 @@ pub(crate) struct Footer {
 ///
 /// # Errors
 ///
-/// Corrupt, with the rules' code: it does not decode, or contradicts the file's length. Unsupported:
-/// `data.encrypted`. Errors of the storage.
+/// Corrupt, with the code of `rules`: the footer does not decode, or contradicts the length of the file.
+/// Unsupported: `data.encrypted`. Storage errors.
 pub(crate) fn read_footer(
     storage: &dyn Storage,
     path: &str,

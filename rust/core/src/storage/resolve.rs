@@ -40,6 +40,7 @@ impl PathResolver {
     ///
     /// Corrupt: `path.empty`, `path.encoding` (does not decode to text, or holds NUL),
     /// `path.escapes_root`, `path.foreign` (another scheme, bucket, container or host), `path.in_log`.
+    /// Unsupported: `path.other_store`, below an allowed root on another store.
     pub fn resolve<'p>(&self, directory: &str, encoded: &'p str) -> Result<Cow<'p, str>> {
         let path = self.resolve_anywhere(directory, encoded)?;
         if directory.is_empty() && path.split('/').any(is_log) {
@@ -59,7 +60,7 @@ impl PathResolver {
             });
         }
         if encoded.starts_with("//") {
-            return Err(outside_allowed_roots(encoded));
+            return Err(on_another_store(encoded));
         }
         if encoded.starts_with('/') {
             let path = decode_and_normalize(encoded)?;
@@ -75,7 +76,7 @@ impl PathResolver {
                 } else if decode(rest).is_none() || text.contains('\0') {
                     undecodable(encoded)
                 } else {
-                    outside_allowed_roots(encoded)
+                    on_another_store(encoded)
                 }
                 .because(cause)
             })?;
@@ -114,7 +115,7 @@ impl PathResolver {
                 let message = "the file is on a different store than the table, which this version does not open";
                 Err(Error::unsupported("path.other_store", message).at_path(encoded))
             }
-            (false, false) => Err(outside_allowed_roots(encoded)),
+            (false, false) => Err(on_another_store(encoded)),
         }
     }
 }
@@ -218,7 +219,7 @@ fn escapes_root(encoded: &str) -> Error {
     .at_path(encoded)
 }
 
-fn outside_allowed_roots(encoded: &str) -> Error {
+fn on_another_store(encoded: &str) -> Error {
     Error::corrupt(
         "path.foreign",
         "the log points to a different store than the table's own; \

@@ -48,7 +48,7 @@ fn runtime() -> Result<&'static Runtime> {
     started.0.as_ref().ok_or_else(ending)
 }
 
-/// Starts `work`, which continues by itself until it is aborted.
+/// Starts `work`, which runs until it ends or is aborted.
 pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> Result<AbortHandle> {
     Ok(runtime()?.spawn(work).abort_handle())
 }

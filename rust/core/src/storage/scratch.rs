@@ -22,7 +22,7 @@ impl Scratch {
     ///
     /// # Errors
     ///
-    /// Storage.
+    /// Storage: the directory cannot be created.
     pub fn new() -> Result<Self> {
         let directory = std::env::temp_dir().join(format!("deltareplay-{}", Uuid::new_v4()));
         let name = directory.to_string_lossy().into_owned();

@@ -25,7 +25,7 @@ impl TemporaryFile {
     ///
     /// # Errors
     ///
-    /// Storage.
+    /// Storage: the file or its directory cannot be created.
     pub fn new() -> Result<Self> {
         Self::below(&std::env::temp_dir())
     }
@@ -44,7 +44,7 @@ impl TemporaryFile {
     ///
     /// # Errors
     ///
-    /// Storage: `storage.full` without space for them.
+    /// Storage: `storage.full` if there is no space, or another failed write.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = self.file.write_all(bytes);
         written.map_err(|cause| failed("write", &self.directory, cause))
@@ -54,7 +54,7 @@ impl TemporaryFile {
     ///
     /// # Errors
     ///
-    /// Storage.
+    /// Storage: the file cannot be mapped.
     pub fn map(self) -> Result<Bytes> {
         // SAFETY: the mapped file does not change: no other process can open it, since it has no name or is
         // opened exclusively, and the only handle is not written to any more.

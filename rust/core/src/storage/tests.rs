@@ -9,7 +9,7 @@ pub(crate) fn open(uri: &str, options: &[(String, String)]) -> Result<Arc<dyn St
 }
 
 #[test]
-fn opens_what_the_uri_names() {
+fn opens_the_storage_of_a_path_or_uri() {
     let options = [("aws_region".to_owned(), "eu-west-1".to_owned())];
     for (uri, root, kind) in [
         #[cfg(unix)]
@@ -22,6 +22,11 @@ fn opens_what_the_uri_names() {
         assert_eq!(storage.root(), root);
         assert!(format!("{storage:?}").starts_with(kind), "{storage:?}");
     }
+}
+
+#[test]
+fn refuses_unknown_options_and_schemes() {
+    let options = [("aws_region".to_owned(), "eu-west-1".to_owned())];
     assert_eq!(
         open("gs://bucket/t", &options).unwrap_err().code(),
         "options.unknown"

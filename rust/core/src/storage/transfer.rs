@@ -28,12 +28,12 @@ pub struct FileCopy {
     pub size: Option<u64>,
 }
 
-/// Copies a file, which becomes visible as a whole, and returns its size. An existing file is kept: callers
-/// choose names that only copies of this file have.
+/// Copies a file, which becomes visible as a whole, and returns its size. An existing file is kept, unless the
+/// store cannot check for it: callers choose names that only copies of this file have.
 ///
 /// # Errors
 ///
-/// `storage.not_found`; Corrupt: `clone.size` if the file does not have the size in the log; Storage:
+/// Corrupt: `clone.size` if the file does not have the size in the log. Storage: `storage.not_found`;
 /// `clone.file_exists` if an existing file has another size.
 pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> Result<u64> {
     source.check_readable(&copy.from)?;

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::failures::repeat;
-use super::{FileMeta, Location, OnEnd, Request, Storage, now, open_location};
+use super::{FileMeta, Location, OnEnd, Request, Storage, UnlistedEntry, now, open_location};
 use crate::error::Result;
 
-/// New credentials are requested this long before the old ones expire, or after half of their lifetime.
+/// New credentials are requested this many milliseconds before the old ones expire, or after half of their
+/// lifetime, whichever is later.
 const REFRESH_BEFORE_EXPIRY: i64 = 60_000;
 
 /// The requested access to a table's files.
@@ -51,6 +52,7 @@ pub struct VendedStorage {
     vending: Arc<dyn Vending>,
     /// The store without vended credentials, used if the catalog returns none.
     plain: Arc<dyn Storage>,
+    /// The stores for reading, and for reading and writing.
     opened: Mutex<[Option<Opened>; 2]>,
 }
 
@@ -74,7 +76,7 @@ impl VendedStorage {
     ///
     /// # Errors
     ///
-    /// Invalid argument: an option that the store does not know.
+    /// As [`open_location`].
     pub fn new(
         location: Location,
         options: &[(String, String)],
@@ -217,7 +219,7 @@ impl Storage for VendedStorage {
     fn find_unlisted(
         &self,
         enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Option<(String, &'static str)>> {
+    ) -> Result<Option<UnlistedEntry>> {
         self.open(Access::Read)?.find_unlisted(enter)
     }
 

@@ -72,7 +72,7 @@ const LONG: Duration = Duration::from_secs(60);
 fn a_lost_response_is_resolved_by_reading_the_commit() {
     let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
-    fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    fixture.faults.fail(put, "01.json", 1, Fault::ResponseLost);
     let commit = begin(&fixture, LONG).commit().unwrap();
     assert_eq!((commit.version, commit.attempts), (Some(1), 1));
     assert_eq!(versions(&fixture), 2);
@@ -82,7 +82,7 @@ fn a_lost_response_is_resolved_by_reading_the_commit() {
 fn retries_until_an_existing_commit_can_be_read() {
     let fixture = fixture();
     let (put, read) = (Some(Operation::PutIfAbsent), Some(Operation::ReadMany));
-    fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    fixture.faults.fail(put, "01.json", 1, Fault::ResponseLost);
     fixture.faults.fail(read, "01.json", 2, Fault::Error);
     let commit = begin(&fixture, LONG).commit().unwrap();
     assert_eq!((commit.version, commit.attempts), (Some(1), 1));
@@ -105,7 +105,7 @@ fn commits_the_next_version_after_a_race_is_lost_without_a_response() {
     let (mine, theirs) = (begin(&fixture, LONG), begin(&fixture, LONG));
     assert_eq!(theirs.commit().unwrap().version, Some(1));
     let put = Some(Operation::PutIfAbsent);
-    fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    fixture.faults.fail(put, "01.json", 1, Fault::ResponseLost);
     let commit = mine.commit().unwrap();
     assert_eq!((commit.version, commit.attempts), (Some(2), 2));
     assert_eq!(versions(&fixture), 3);
@@ -144,7 +144,7 @@ fn a_refused_first_put_is_final() {
 fn a_refused_retry_after_a_lost_response_is_not_final() {
     let fixture = fixture();
     let put = Some(Operation::PutIfAbsent);
-    fixture.faults.fail(put, "01.json", 1, Fault::AnswerLost);
+    fixture.faults.fail(put, "01.json", 1, Fault::ResponseLost);
     fixture.faults.fail(put, "01.json", 9, Fault::Permission);
     let read = Some(Operation::ReadMany);
     fixture.faults.fail(read, "01.json", 1, Fault::Error);
@@ -152,7 +152,7 @@ fn a_refused_retry_after_a_lost_response_is_not_final() {
     assert_eq!(commit.version, Some(1), "read after the second attempt");
     assert_eq!(versions(&fixture), 2);
 
-    fixture.faults.fail(put, "02.json", 1, Fault::AnswerLost);
+    fixture.faults.fail(put, "02.json", 1, Fault::ResponseLost);
     fixture.faults.fail(put, "02.json", 9, Fault::Permission);
     fixture.faults.fail(read, "02.json", 99, Fault::Error);
     let soon = Duration::from_millis(50);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{LOG_DIRECTORY, ManagedLog, committed_version};
 use crate::error::Result;
-use crate::storage::{FileMeta, OnEnd, Request, Storage, is_below, slices};
+use crate::storage::{FileMeta, OnEnd, Request, Storage, UnlistedEntry, is_below, slices};
 
 impl Storage for ManagedLog {
     fn root(&self) -> &str {
@@ -108,7 +108,7 @@ impl Storage for ManagedLog {
     fn find_unlisted(
         &self,
         enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Option<(String, &'static str)>> {
+    ) -> Result<Option<UnlistedEntry>> {
         self.files.find_unlisted(enter)
     }
 

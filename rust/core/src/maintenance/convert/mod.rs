@@ -45,11 +45,12 @@ impl Conversion {
     /// listed: its rows would be lost. Storage errors.
     pub fn files(&self, source: &Source) -> Result<Vec<FileMeta>> {
         let is_visible = |path: &str| self.is_visible(path);
-        if let Some((path, reason)) = source.storage.find_unlisted(&is_visible)? {
+        if let Some(entry) = source.storage.find_unlisted(&is_visible)? {
             let message = format!(
-                "cannot convert this: {reason}; rename or move it, or hide it with a name that begins with _"
+                "cannot convert this: {}; rename or move it, or hide it with a name that begins with _",
+                entry.reason
             );
-            return Err(Error::invalid("convert.path", message).at_path(path));
+            return Err(Error::invalid("convert.path", message).at_path(entry.path));
         }
         let mut files = source.storage.list_below("", &is_visible)?;
         files.retain(|file| self.is_visible(&file.path));

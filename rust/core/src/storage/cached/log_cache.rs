@@ -183,7 +183,7 @@ impl Drop for CachePromise {
     }
 }
 
-/// The known part of a range.
+/// The result of looking up a range.
 pub(super) enum CachedRange {
     Cached(Bytes),
     /// The range within pending bytes.
@@ -226,7 +226,8 @@ impl CachedFile {
 struct TableFiles {
     listed: HashMap<String, ListedFile>,
     cached: HashMap<String, CachedFile>,
-    begin: Option<u64>,
+    /// The version at which the last listing for the newest version began.
+    listing_start: Option<u64>,
     last_use: u64,
 }
 
@@ -307,9 +308,9 @@ impl LogCache {
         let mut freed = 0;
         let listed = &table.listed;
         table.cached.retain(|path, cached| {
-            let same = !in_listing(path) || listed.get(path) == Some(&cached.listed);
-            freed += if same { 0 } else { cached.bytes() };
-            same
+            let is_valid = !in_listing(path) || listed.get(path) == Some(&cached.listed);
+            freed += if is_valid { 0 } else { cached.bytes() };
+            is_valid
         });
         let now = table.listing_bytes();
         self.used = (self.used + now).saturating_sub(before + freed);
@@ -465,11 +466,11 @@ impl LogCache {
 
     /// Returns the version at which the last listing for the newest version began.
     pub(super) fn listing_start(&mut self, key: &Arc<TableKey>) -> Option<u64> {
-        self.table(key).begin
+        self.table(key).listing_start
     }
 
-    pub(super) fn set_listing_start(&mut self, key: &Arc<TableKey>, begin: u64) {
-        self.table(key).begin = Some(begin);
+    pub(super) fn set_listing_start(&mut self, key: &Arc<TableKey>, version: u64) {
+        self.table(key).listing_start = Some(version);
     }
 
     /// If the budget is exceeded, removes the least recently used bytes, down to three quarters of it.

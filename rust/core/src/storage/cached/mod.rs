@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use super::failures::{check_size, slices};
 use super::file_bytes::{MAX_SINGLE_REQUEST, bytes_of_range};
-use super::object::ahead::PendingRange;
+use super::object::ahead::{PendingRange, RangeAhead};
 use super::{FileMeta, Location, ObjectStorage, OnEnd, Request, Storage, now};
 use crate::error::Result;
 
@@ -55,8 +55,8 @@ impl CachedStorage {
         self.prefetch_after(ranges, None);
     }
 
-    /// Starts to fetch files or ranges as [`CachedStorage::prefetch`], one of which may be requested already
-    /// by [`CachedStorage::fetch_early`].
+    /// Starts to fetch files or ranges as [`CachedStorage::prefetch`] does, except those that
+    /// [`CachedStorage::fetch_early`] requested.
     pub fn prefetch_after(
         &self,
         ranges: &[(String, Option<Range<u64>>)],
@@ -75,7 +75,12 @@ impl CachedStorage {
         let requests = promises.into_iter().map(|promise| {
             let (path, range) = (promise.path().to_owned(), promise.range());
             let early = early.and_then(|early| early.bytes(&path));
-            (promise, path, range, early)
+            RangeAhead {
+                promise,
+                path,
+                range,
+                early,
+            }
         });
         // if the requests cannot be started, the bytes are requested when they are read
         let _not_started = self

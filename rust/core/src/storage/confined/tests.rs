@@ -26,14 +26,15 @@ fn links() -> tempfile::TempDir {
     directory
 }
 
-fn open(directory: &Path, root: &str, named: Option<&[&str]>) -> Arc<dyn Storage> {
+fn open(directory: &Path, root: &str, allowed_roots: Option<&[&str]>) -> Arc<dyn Storage> {
     let parse = |name: &str| Location::parse(directory.join(name).to_str().unwrap()).unwrap();
-    let named = named.map(|named| named.iter().map(|name| parse(name)).collect::<Vec<_>>());
-    storage::open_location(&parse(root), &[], named.as_deref()).unwrap()
+    let allowed: Option<Vec<_>> =
+        allowed_roots.map(|roots| roots.iter().map(|root| parse(root)).collect());
+    storage::open_location(&parse(root), &[], allowed.as_deref()).unwrap()
 }
 
 #[test]
-fn links_are_followed_and_then_judged() {
+fn targets_of_links_are_checked() {
     let directory = links();
     for root in ["t", "link-to-t", "t/p=1/.."] {
         let confined = open(directory.path(), root, Some(&["shared", "not-there"]));
@@ -71,36 +72,41 @@ fn links_are_followed_and_then_judged() {
 }
 
 #[test]
-fn without_named_roots_links_are_the_systems() {
+fn links_are_not_checked_without_allowed_roots() {
     let directory = links();
-    let free = open(directory.path(), "t", None);
+    let unconfined = open(directory.path(), "t", None);
     for path in ["out", "relative", "twice", "p=2/x", "in"] {
-        assert!(free.read(path).is_ok(), "{path}");
-        free.check_readable(path).unwrap();
+        assert!(unconfined.read(path).is_ok(), "{path}");
+        unconfined.check_readable(path).unwrap();
     }
-    for (path, out) in [
+    for (path, is_outside) in [
         ("out", true),
         ("p=2/x", true),
         ("inside", false),
         ("missing", false),
     ] {
-        let result = free.outside_target(path);
+        let result = unconfined.outside_target(path);
         assert_eq!(
             result.is_some_and(|to| to.contains("/secret/")),
-            out,
+            is_outside,
             "{path}"
         );
     }
-    let narrow = open(directory.path(), "t", Some(&[]));
-    for path in ["out", "shared"] {
-        assert_eq!(narrow.read(path).unwrap_err().code(), "path.escapes_root");
-    }
-    let wide = open(directory.path(), "t", Some(&["/"]));
-    assert!(wide.read("out").is_ok());
 }
 
 #[test]
-fn nothing_is_listed_made_or_deleted_behind_a_link() {
+fn allowed_roots_may_be_empty_or_the_whole_file_system() {
+    let directory = links();
+    let confined = open(directory.path(), "t", Some(&[]));
+    for path in ["out", "shared"] {
+        assert_eq!(confined.read(path).unwrap_err().code(), "path.escapes_root");
+    }
+    let unconfined = open(directory.path(), "t", Some(&["/"]));
+    assert!(unconfined.read("out").is_ok());
+}
+
+#[test]
+fn refuses_to_list_create_or_delete_through_a_link() {
     let directory = links();
     let confined = open(directory.path(), "t", Some(&["shared"]));
     let refusals = [
@@ -129,7 +135,7 @@ fn nothing_is_listed_made_or_deleted_behind_a_link() {
 }
 
 #[test]
-fn what_was_exchanged_meanwhile_is_noticed() {
+fn a_replaced_file_or_directory_is_detected() {
     let directory = links();
     let real = fs::canonicalize(directory.path().join("t/p=1/in")).unwrap();
     let open = |path: &Path| {

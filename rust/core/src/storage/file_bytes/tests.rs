@@ -4,14 +4,14 @@ use crate::storage::FileMeta;
 
 const MIB: u64 = 1 << 20;
 
-/// A remote file whose bytes count up, with the ranges that were fetched.
+/// A store with one remote file, which records the ranges that were fetched.
 #[derive(Debug, Default)]
-struct Counted {
+struct RemoteFile {
     length: u64,
     fetched: Mutex<Vec<Range<u64>>>,
 }
 
-impl Storage for Counted {
+impl Storage for RemoteFile {
     fn root(&self) -> &'static str {
         "test://far"
     }
@@ -21,7 +21,7 @@ impl Storage for Counted {
     }
 
     fn read(&self, _: &str) -> Result<Bytes> {
-        Ok(part(&(0..self.length)))
+        Ok(content(&(0..self.length)))
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
@@ -29,7 +29,7 @@ impl Storage for Counted {
         if ranges.iter().any(|range| range.end > self.length) {
             return Err(Error::corrupt("storage.truncated", "too short").at_path(path));
         }
-        Ok(ranges.iter().map(part).collect())
+        Ok(ranges.iter().map(content).collect())
     }
 
     fn max_requests(&self) -> Option<usize> {
@@ -45,22 +45,22 @@ impl Storage for Counted {
     }
 }
 
-/// Returns bytes that identify their offset.
+/// Returns the bytes of a range, which identify their offset.
 #[allow(clippy::cast_possible_truncation)]
-fn part(range: &Range<u64>) -> Bytes {
+fn content(range: &Range<u64>) -> Bytes {
     range.clone().map(|at| (at / 7) as u8).collect()
 }
 
-fn file(length: u64) -> (Arc<Counted>, FileBytes) {
-    let store = Arc::new(Counted {
+fn file(length: u64) -> (Arc<RemoteFile>, FileBytes) {
+    let store = Arc::new(RemoteFile {
         length,
-        ..Counted::default()
+        ..RemoteFile::default()
     });
     let storage: Arc<dyn Storage> = Arc::clone(&store) as _;
     (store, FileBytes::new(&storage, "a".into(), length))
 }
 
-fn fetched(store: &Counted) -> Vec<Range<u64>> {
+fn fetched(store: &RemoteFile) -> Vec<Range<u64>> {
     std::mem::take(&mut *store.fetched.lock().unwrap())
 }
 
@@ -69,7 +69,7 @@ fn has(pieces: &[(u64, Bytes)], ranges: &[Range<u64>]) -> bool {
     ranges.iter().all(|range| {
         pieces.iter().any(|(start, bytes)| {
             let end = start + bytes.len() as u64;
-            *start <= range.start && end >= range.end && *bytes == part(&(*start..end))
+            *start <= range.start && end >= range.end && *bytes == content(&(*start..end))
         })
     })
 }
@@ -79,11 +79,11 @@ fn a_small_file_is_one_request() {
     let (store, file) = file(27_000);
     assert_eq!(
         file.read(&[26_992..27_000]).unwrap(),
-        [part(&(26_992..27_000))]
+        [content(&(26_992..27_000))]
     );
     assert_eq!(
         file.read(&[20_000..26_992]).unwrap(),
-        [part(&(20_000..26_992))]
+        [content(&(20_000..26_992))]
     );
     let ranges = [4..100, 4_000..20_000];
     assert!(has(&file.take(&ranges, &[]).unwrap(), &ranges));
@@ -118,7 +118,7 @@ fn bytes_that_were_taken_are_not_fetched_with_adjacent_ones() {
     let (store, file) = file(100 * MIB);
     file.read(&[100 * MIB - 8..100 * MIB]).unwrap();
     let first = file.take(&[100..200], &[]).unwrap();
-    assert_eq!(first, [(100, part(&(100..200)))]);
+    assert_eq!(first, [(100, content(&(100..200)))]);
     fetched(&store);
     let ranges = [50..100, 200..300];
     let taken = [100..200];
@@ -127,7 +127,7 @@ fn bytes_that_were_taken_are_not_fetched_with_adjacent_ones() {
 }
 
 #[test]
-fn a_meter_counts_what_is_there_and_not_taken() {
+fn a_meter_counts_bytes_that_are_not_taken() {
     let (store, file) = file(100 * MIB);
     let meter = Arc::new(Meter::default());
     let tail = usize::try_from(TAIL_BYTES).unwrap();
@@ -145,7 +145,7 @@ fn a_meter_counts_what_is_there_and_not_taken() {
 }
 
 #[test]
-fn a_kept_file_is_read_again_without_a_request_as_far_as_it_was_read() {
+fn bytes_of_a_kept_file_are_not_fetched_again() {
     let (store, file) = file(100 * MIB);
     let kept = Arc::new(Meter::default());
     assert!(file.keep(&kept, 100 << 20));
@@ -160,7 +160,7 @@ fn a_kept_file_is_read_again_without_a_request_as_far_as_it_was_read() {
 }
 
 #[test]
-fn of_a_file_that_is_too_large_to_be_kept_the_tail_stays() {
+fn the_tail_of_a_file_that_is_too_large_is_kept() {
     let (store, file) = file(100 * MIB);
     let (kept, meter) = (Arc::new(Meter::default()), Arc::new(Meter::default()));
     assert!(!file.keep(&kept, 1000));
@@ -182,7 +182,7 @@ fn of_a_file_that_is_too_large_to_be_kept_the_tail_stays() {
 }
 
 #[test]
-fn of_a_footer_what_was_fetched_first_stays() {
+fn the_first_bytes_fetched_of_a_footer_are_kept() {
     let (store, file) = file(10 * MIB);
     let storage = Arc::clone(&file.storage);
     let footer = FileBytes::footer_only(&storage, "a".into(), 10 * MIB);
@@ -194,7 +194,7 @@ fn of_a_footer_what_was_fetched_first_stays() {
     for _ in 0..2 {
         footer.read(&[10 * MIB - 8..10 * MIB]).unwrap();
         let bytes = footer.read(&large).unwrap();
-        assert_eq!(bytes, [part(&large[0])]);
+        assert_eq!(bytes, [content(&large[0])]);
     }
     // bytes before a large footer are not kept
     let before = first - 1000..first;
@@ -202,12 +202,12 @@ fn of_a_footer_what_was_fetched_first_stays() {
 }
 
 #[test]
-fn an_error_comes_to_whoever_needs_the_bytes() {
+fn every_reader_of_missing_bytes_gets_the_error() {
     let (_, file) = file(27_000);
     let (storage, meter) = (Arc::clone(&file.storage), Arc::new(Meter::default()));
     let longer = FileBytes::new(&storage, "a".into(), 28_000);
     longer.begin(&[longer.first()], &[], &meter);
-    assert!(longer.has(&[0..100]), "nobody waits for it");
+    assert!(longer.has(&[0..100]), "the request has not ended");
     for _ in 0..2 {
         let error = longer.take(&[0..100], &[]).unwrap_err();
         assert_eq!(

@@ -7,7 +7,7 @@ fn the_hook_is_called_once_per_interval() {
     assert!(check().is_ok());
     testing::stop_this_thread(true);
     assert!(check().is_err_and(|error| error.kind() == ErrorKind::Interrupted));
-    assert!(check().is_ok(), "asked again too soon");
+    assert!(check().is_ok(), "the hook was called again too soon");
     std::thread::sleep(INTERVAL);
     assert!(check().is_err());
     testing::stop_this_thread(false);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{LocalStorage, failed, meta};
 use crate::error::Result;
-use crate::storage::{FileMeta, interrupt, platform, with_root};
+use crate::storage::{FileMeta, UnlistedEntry, interrupt, platform, with_root};
 
 impl LocalStorage {
     /// Returns all directories below one, parents first, except those that `enter` refuses.
@@ -15,7 +15,7 @@ impl LocalStorage {
         below: &str,
         enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<FileMeta>> {
-        let mut files: Vec<FileMeta> = Vec::new();
+        let mut found: Vec<FileMeta> = Vec::new();
         let mut left = vec![below.trim_end_matches('/').to_owned()];
         while let Some(directory) = left.pop() {
             interrupt::check()?;
@@ -39,12 +39,12 @@ impl LocalStorage {
                 if enter(&path)
                     && let Ok(metadata) = entry.metadata()
                 {
-                    files.push(meta(&path, &metadata));
+                    found.push(meta(&path, &metadata));
                     left.push(path);
                 }
             }
         }
-        Ok(files)
+        Ok(found)
     }
 
     /// Reads a directory; `None` if there is none.
@@ -62,7 +62,7 @@ impl LocalStorage {
     pub(super) fn unlisted(
         &self,
         enter: &(dyn Fn(&str) -> bool + Sync),
-    ) -> Result<Option<(String, &'static str)>> {
+    ) -> Result<Option<UnlistedEntry>> {
         let mut directories = vec![String::new()];
         while let Some(directory) = directories.pop() {
             for entry in self.entries(&directory)?.into_iter().flatten() {
@@ -89,17 +89,18 @@ impl LocalStorage {
                 } else {
                     "it is neither a file nor a directory"
                 };
-                return Ok(Some((path.to_owned(), reason)));
+                let path = path.to_owned();
+                return Ok(Some(UnlistedEntry { path, reason }));
             }
         }
         Ok(None)
     }
 
-    /// Removes the directory if it is empty; returns `true` if it did.
+    /// Removes the directory if it is empty; returns `true` if this call removed it.
     pub(super) fn remove_empty(&self, directory: &str) -> Result<bool> {
         match fs::remove_dir(self.writable(directory)?) {
             Ok(()) => Ok(true),
-            Err(full) if full.kind() == IoKind::DirectoryNotEmpty => Ok(false),
+            Err(occupied) if occupied.kind() == IoKind::DirectoryNotEmpty => Ok(false),
             Err(gone) if gone.kind() == IoKind::NotFound => Ok(false),
             Err(cause) => Err(failed("delete", directory, cause)),
         }
@@ -120,11 +121,11 @@ pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
     match created {
         Err(_) if Path::new(&*with_root(directory)).is_dir() => Ok(()), // another writer may have created it
         Err(other) => Err(other),
-        Ok(()) => synced_into(directory, above, sync),
+        Ok(()) => sync_new_directory(directory, above, sync),
     }
 }
 
-fn synced_into(directory: &str, above: Option<&str>, sync: bool) -> io::Result<()> {
+fn sync_new_directory(directory: &str, above: Option<&str>, sync: bool) -> io::Result<()> {
     if !sync {
         return Ok(());
     }

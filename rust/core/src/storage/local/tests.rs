@@ -11,8 +11,8 @@ mod unix;
 
 fn table() -> (TempDir, LocalStorage) {
     let directory = TempDir::new().unwrap();
-    let position = Location::parse(directory.path().to_str().unwrap()).unwrap();
-    let storage = LocalStorage::new(position.root(), position.path());
+    let location = Location::parse(directory.path().to_str().unwrap()).unwrap();
+    let storage = LocalStorage::new(location.root(), location.path());
     (directory, storage)
 }
 
@@ -93,7 +93,7 @@ fn a_listing_has_the_modification_time_in_milliseconds() {
 }
 
 #[test]
-fn what_is_not_there_is_an_empty_list_and_not_found() {
+fn missing_directories_are_empty_and_missing_files_not_found() {
     let (directory, storage) = table();
     write(&directory, "file", b"x");
     for missing in ["absent", "file/below"] {
@@ -113,7 +113,7 @@ fn what_is_not_there_is_an_empty_list_and_not_found() {
 }
 
 #[test]
-fn what_is_not_a_file_is_refused_without_waiting() {
+fn refuses_directories_and_pipes_without_blocking() {
     let (directory, storage) = table();
     fs::create_dir(directory.path().join("directory")).unwrap();
     let mut paths = vec!["directory"];
@@ -154,7 +154,7 @@ fn ranges_are_returned_in_the_requested_order() {
 }
 
 #[test]
-fn a_range_beyond_the_end_is_refused_before_memory_is_taken() {
+fn a_range_beyond_the_end_is_refused_before_allocation() {
     let (directory, storage) = table();
     write(&directory, "file", b"0123456789");
     #[allow(clippy::reversed_empty_ranges)]
@@ -169,7 +169,7 @@ fn a_range_beyond_the_end_is_refused_before_memory_is_taken() {
 }
 
 #[test]
-fn more_than_memory_holds_is_an_error() {
+fn a_buffer_larger_than_memory_is_an_error() {
     let error = reserve(usize::MAX, "huge").unwrap_err();
     assert_eq!(
         (error.code(), error.path()),
@@ -178,7 +178,7 @@ fn more_than_memory_holds_is_an_error() {
 }
 
 #[test]
-fn many_files_come_in_order_each_with_its_own_result() {
+fn read_many_returns_a_result_for_each_file_in_order() {
     let (directory, storage) = table();
     for index in 0..500 {
         if index % 7 != 3 {
@@ -207,22 +207,21 @@ fn many_files_come_in_order_each_with_its_own_result() {
 }
 
 #[test]
-fn an_interrupt_answers_every_path() {
+fn read_many_returns_a_result_for_every_path_after_an_interrupt() {
     let (directory, storage) = table();
     write(&directory, "file", b"x");
-    interrupt::testing::stop_this_thread(true);
-    let few = storage.read_many(&["file", "file"]);
-    interrupt::testing::stop_this_thread(false);
-    assert_eq!(few.len(), 2);
-    assert!(
-        few[0]
-            .as_ref()
-            .is_err_and(|error| error.kind() == ErrorKind::Interrupted)
-    );
+    for count in [2, 10 * FEW_FILES] {
+        interrupt::testing::stop_this_thread(true);
+        let results = storage.read_many(&vec!["file"; count]);
+        interrupt::testing::stop_this_thread(false);
+        assert_eq!(results.len(), count);
+        let error = results[0].as_ref().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
+    }
 }
 
 #[test]
-fn paths_do_not_climb() {
+fn refuses_parent_directories_and_nul_in_paths() {
     let (_directory, storage) = table();
     for path in ["../x", "a/../../x", "..", "/etc/../etc/passwd"] {
         assert_eq!(storage.read(path).unwrap_err().code(), "path.escapes_root");
@@ -239,7 +238,7 @@ fn paths_do_not_climb() {
 }
 
 #[test]
-fn puts_once_and_leaves_nothing_else() {
+fn put_if_absent_creates_once_and_leaves_no_other_file() {
     let (directory, storage) = table();
     assert!(storage.put_if_absent("log/new/1.json", b"first").unwrap());
     assert!(!storage.put_if_absent("log/new/1.json", b"second").unwrap());
@@ -251,7 +250,7 @@ fn puts_once_and_leaves_nothing_else() {
 }
 
 #[test]
-fn lists_all_and_deletes() {
+fn lists_and_deletes_files_below_the_root() {
     let (directory, storage) = table();
     for path in ["a", "_log/x", "d=1/b", "d=1/_in/c"] {
         write(&directory, path, b"12");
@@ -278,39 +277,31 @@ fn lists_all_and_deletes() {
 }
 
 #[test]
-fn of_many_writers_one_wins() {
+fn one_of_many_writers_creates_the_file() {
     let (_directory, storage) = table();
     for version in 0..20 {
         let path = format!("{version}.json");
-        let winners: Vec<usize> = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..8)
-                .map(|writer: usize| {
-                    let (storage, path) = (&storage, &path);
-                    let bytes = format!("writer {writer}");
-                    (
-                        writer,
-                        scope.spawn(move || storage.put_if_absent(path, bytes.as_bytes())),
-                    )
-                })
-                .collect();
-            let finished = threads
+        let won: Vec<bool> = std::thread::scope(|scope| {
+            let put = |bytes: u8| {
+                let (storage, path) = (&storage, &path);
+                scope.spawn(move || storage.put_if_absent(path, &[bytes]).unwrap())
+            };
+            let threads: Vec<_> = (0..8).map(put).collect();
+            threads
                 .into_iter()
-                .map(|(name, run)| (name, run.join().unwrap()));
-            finished
-                .filter(|(_, won)| *won.as_ref().unwrap())
-                .map(|(name, _)| name)
+                .map(|thread| thread.join().unwrap())
                 .collect()
         });
-        assert_eq!(winners.len(), 1, "version {version}");
-        assert_eq!(
-            storage.read(&path).unwrap(),
-            format!("writer {}", winners[0])
-        );
+        let winners: Vec<u8> = (0_u8..)
+            .zip(won)
+            .filter_map(|(writer, won)| won.then_some(writer))
+            .collect();
+        assert_eq!(storage.read(&path).unwrap(), winners, "version {version}");
     }
 }
 
 #[test]
-fn below_a_file_there_is_nothing_to_read() {
+fn a_path_below_a_file_is_not_found() {
     let error = failed("read", "file", IoKind::NotADirectory.into());
     assert_eq!(error.code(), "storage.not_found");
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 #[cfg(unix)]
-fn a_local_path_has_one_form() {
+fn normalizes_local_paths() {
     for (written, path, root) in [
         ("/tmp/table", "/tmp/table", "file:///tmp/table"),
         ("/tmp//./table/", "/tmp/table", "file:///tmp/table"),
@@ -17,17 +17,17 @@ fn a_local_path_has_one_form() {
         ("/", "", "file:///"),
         ("/a/../b", "/a/../b", "file:///a/../b"),
     ] {
-        let position = Location::parse(written).unwrap();
-        assert_eq!(position.kind(), StoreKind::Local);
+        let location = Location::parse(written).unwrap();
+        assert_eq!(location.kind(), StoreKind::Local);
         assert_eq!(
-            (position.path(), position.root()),
+            (location.path(), location.root()),
             (path, root),
             "{written}"
         );
         if !path.contains("..") {
             assert_eq!(
-                Location::parse(position.root()).unwrap(),
-                position,
+                Location::parse(location.root()).unwrap(),
+                location,
                 "{written}"
             );
         }
@@ -35,7 +35,7 @@ fn a_local_path_has_one_form() {
 }
 
 #[test]
-fn one_form_for_every_way_to_write_a_uri() {
+fn normalizes_uris() {
     for (uri, kind, authority, path, root) in [
         // Hadoop's default file system
         ("hdfs:/a b", StoreKind::Hdfs, "", "a b", "hdfs:///a%20b"),
@@ -134,12 +134,15 @@ fn one_form_for_every_way_to_write_a_uri() {
         );
         assert_eq!(result, (kind, authority, path, root), "{uri}");
         let again = Location::parse(location.root()).unwrap();
-        assert_eq!(again, location, "the one form means the same place");
+        assert_eq!(
+            again, location,
+            "the normalized URI is of the same location"
+        );
     }
 }
 
 #[test]
-fn a_relative_path_counts_from_here() {
+fn a_relative_path_is_resolved_against_the_working_directory() {
     let here = std::env::current_dir().unwrap();
     let here = platform::from_system(here.to_str().unwrap()).unwrap();
     assert_eq!(
@@ -160,7 +163,7 @@ fn a_relative_path_counts_from_here() {
 }
 
 #[test]
-fn a_tilde_is_the_users_home() {
+fn a_leading_tilde_is_the_home_directory() {
     let home = std::env::home_dir().unwrap();
     let home = platform::from_system(home.to_str().unwrap()).unwrap();
     assert_eq!(Location::parse("~").unwrap().path(), home);
@@ -173,7 +176,7 @@ fn a_tilde_is_the_users_home() {
 }
 
 #[test]
-fn an_unknown_scheme_is_no_directory() {
+fn refuses_unknown_schemes_with_advice() {
     for (uri, advice) in [
         ("dbfs:/ux/t", "/dbfs"),
         ("wasb://c@a.blob.core.windows.net/t", "abfss://"),
@@ -193,12 +196,12 @@ fn an_unknown_scheme_is_no_directory() {
     }
     for scheme in SCHEMES.split(", ").flat_map(|part| part.split(" and ")) {
         let known = Location::parse(&format!("{scheme}://localhost/t"));
-        assert!(known.is_ok(), "{scheme} is said to be known");
+        assert!(known.is_ok(), "{scheme} is listed as supported");
     }
 }
 
 #[test]
-fn https_addresses_of_known_services_are_those_services() {
+fn recognizes_https_addresses_of_object_stores() {
     for (uri, kind, key) in [
         (
             "https://acct.blob.core.windows.net/container/a/b",
@@ -235,7 +238,7 @@ fn https_addresses_of_known_services_are_those_services() {
 }
 
 #[test]
-fn what_names_no_place_is_refused() {
+fn refuses_invalid_uris() {
     for (uri, code) in [
         ("", "uri.empty"),
         ("  ", "uri.empty"),
@@ -267,7 +270,7 @@ fn what_names_no_place_is_refused() {
 }
 
 #[test]
-fn knows_its_own_store() {
+fn compares_the_stores_of_locations() {
     for (first, other, same) in [
         ("s3://b/x", "s3a://b/y", true),
         ("s3://b/x", "s3://c/x", false),
@@ -334,10 +337,10 @@ fn files_have_uris_as_hadoop_writes_them() {
         ),
         ("hdfs://lake/t", "x", "/t/x", "hdfs://lake/t/x"),
     ] {
-        let position = Location::parse(root).unwrap();
-        assert_eq!(position.within_store(path), within, "{root}");
-        assert_eq!(position.uri_of(path), uri, "{root}");
+        let location = Location::parse(root).unwrap();
+        assert_eq!(location.within_store(path), within, "{root}");
+        assert_eq!(location.uri_of(path), uri, "{root}");
         let decoded = percent_decode_str(uri).decode_utf8().unwrap();
-        assert_eq!(position.hadoop_path(path), decoded, "{root}");
+        assert_eq!(location.hadoop_path(path), decoded, "{root}");
     }
 }

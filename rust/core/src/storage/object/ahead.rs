@@ -16,11 +16,35 @@ use super::{Client, ObjectStorage, parts, tag};
 use crate::error::Result;
 use crate::storage::{StoreKind, runtime};
 
-/// The tag of the file, the start of the range, and its bytes; `None` if the request failed.
-type RangeResponse = Option<(u64, u64, Bytes)>;
+/// The bytes of a file from `start` on, and the file's tag.
+#[derive(Clone)]
+pub(in crate::storage) struct RangeResponse {
+    tag: u64,
+    start: u64,
+    bytes: Bytes,
+}
 
-/// The shared response.
-pub(in crate::storage) type SharedResponse = Shared<BoxFuture<'static, RangeResponse>>;
+impl RangeResponse {
+    /// Returns the bytes of a range, if the response contains all of it.
+    fn slice(&self, range: &Range<u64>) -> Option<Bytes> {
+        let from = usize::try_from(range.start.checked_sub(self.start)?).ok()?;
+        let to = usize::try_from(range.end.checked_sub(self.start)?).ok()?;
+        (to <= self.bytes.len()).then(|| self.bytes.slice(from..to))
+    }
+}
+
+/// A shared response; `None` if the request failed.
+pub(in crate::storage) type SharedResponse = Shared<BoxFuture<'static, Option<RangeResponse>>>;
+
+/// A range to fetch before it is needed.
+pub(in crate::storage) struct RangeAhead<P> {
+    /// The promise to fulfil with the bytes.
+    pub(in crate::storage) promise: P,
+    pub(in crate::storage) path: String,
+    pub(in crate::storage) range: Range<u64>,
+    /// The response to an earlier request, which may contain the range.
+    pub(in crate::storage) early: Option<SharedResponse>,
+}
 
 /// A pending request for a range. Dropping it cancels the request, unless someone else waits for it.
 #[derive(Debug)]
@@ -45,43 +69,36 @@ impl Drop for PendingRange {
     }
 }
 
-/// Returns the tag and the bytes of a range, if the response contains all of it.
-fn within(response: RangeResponse, range: &Range<u64>) -> Option<(u64, Bytes)> {
-    let (tag, start, bytes) = response?;
-    let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
-    let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
-    (to <= bytes.len()).then(|| (tag, bytes.slice(from..to)))
-}
-
 impl ObjectStorage {
-    /// Starts to fetch ranges of files, some of which were already requested; passes each to `on_arrival`
-    /// with the file's tag.
+    /// Starts to fetch ranges of files; passes each promise to `on_arrival` with the bytes and the file's tag.
     pub(in crate::storage) fn fetch_ahead<P: Send + 'static>(
         &self,
-        ranges: Vec<(P, String, Range<u64>, Option<SharedResponse>)>,
+        ranges: Vec<RangeAhead<P>>,
         on_arrival: impl Fn(P, Bytes, u64) + Send + Sync + 'static,
     ) -> Result<()> {
         let Client { store, permits, .. } = self.client()?;
         let mut requests = Vec::with_capacity(ranges.len());
-        for (promise, path, range, early) in ranges {
-            requests.push((promise, self.object(&path)?, range, early));
+        for range in ranges {
+            requests.push((self.object(&range.path)?, range));
         }
         let on_arrival = Arc::new(on_arrival);
         runtime::spawn(stream::iter(requests).for_each_concurrent(
             self.settings.max_requests(),
-            move |(promise, object, range, early)| {
+            move |(object, ahead)| {
                 let (store, on_arrival) = (Arc::clone(&store), Arc::clone(&on_arrival));
                 let permits = Arc::clone(&permits);
                 async move {
-                    if let Some(early) = early
-                        && let Some((tag, bytes)) = within(early.await, &range)
+                    let RangeAhead { promise, range, .. } = ahead;
+                    if let Some(early) = ahead.early
+                        && let Some(response) = early.await
+                        && let Some(bytes) = response.slice(&range)
                     {
-                        on_arrival(promise, bytes, tag);
+                        on_arrival(promise, bytes, response.tag);
                         return;
                     }
                     let _permit = permits.acquire().await;
-                    if let Some((tag, bytes)) = fetch_range(&*store, &object, range).await {
-                        on_arrival(promise, bytes, tag);
+                    if let Some(response) = fetch_range(&*store, &object, range).await {
+                        on_arrival(promise, response.bytes, response.tag);
                     }
                 }
             },
@@ -98,7 +115,7 @@ impl ObjectStorage {
     ///
     /// # Errors
     ///
-    /// `storage.threads`.
+    /// Invalid argument: the path or an option is not valid. Storage: `storage.threads`.
     pub(in crate::storage) fn fetch_early(
         &self,
         path: &str,
@@ -109,10 +126,7 @@ impl ObjectStorage {
         let (sender, receiver) = oneshot::channel();
         let task = runtime::spawn(async move {
             let _permit = permits.acquire().await;
-            let start = range.start;
-            let fetched = fetch_range(&*store, &object, range).await;
-            let _receiver_may_be_gone =
-                sender.send(fetched.map(|(tag, bytes)| (tag, start, bytes)));
+            let _receiver_may_be_gone = sender.send(fetch_range(&*store, &object, range).await);
         })?;
         let arrived = receiver.map(|fetched| fetched.ok().flatten());
         Ok(PendingRange {
@@ -137,13 +151,15 @@ async fn fetch_range(
     store: &dyn ObjectStore,
     object: &Path,
     range: Range<u64>,
-) -> Option<(u64, Bytes)> {
-    let max_bytes = range.end.checked_sub(range.start)?;
+) -> Option<RangeResponse> {
+    let start = range.start;
+    let max_bytes = range.end.checked_sub(start)?;
     let options = GetOptions {
         range: Some(GetRange::Bounded(range)),
         ..GetOptions::default()
     };
     let response = store.get_opts(object, options).await.ok()?;
     let tag = tag(response.meta.e_tag.as_deref());
-    Some((tag, parts::content(response, max_bytes, object).await.ok()?))
+    let bytes = parts::content(response, max_bytes, object).await.ok()?;
+    Some(RangeResponse { tag, start, bytes })
 }

@@ -22,7 +22,7 @@ use super::hdfs::Hdfs;
 use crate::error::{Error, Result};
 
 /// Options of other Delta libraries that need no implementation here: commits use conditional requests,
-/// without locks and renames.
+/// not locks or renames.
 const IGNORED_KEYS: [&str; 14] = [
     "allow_unsafe_rename",
     "aws_access_key_id_dynamodb",
@@ -54,7 +54,7 @@ const MAX_REQUESTS: usize = 4096;
 /// The maximum number of name nodes in addition to the first one.
 const OTHER_NAME_NODES: usize = 2;
 
-/// The time that HDFS may take for an answer.
+/// The default timeout of HDFS for a response.
 const HDFS_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The validated options of a store.
@@ -91,8 +91,8 @@ impl Settings {
                         .parse()
                         .map_err(|_| invalid("an integer of at least 0"))?;
                     if kind == StoreKind::Hdfs {
-                        // the first name node may be a standby; placed before Hadoop's own keys, the last
-                        // of which counts
+                        // the first name node may be a standby; Hadoop's own keys come later and take
+                        // precedence
                         let attempts = retries.max_retries.max(OTHER_NAME_NODES).to_string();
                         options.insert(0, (HDFS_ATTEMPTS.to_owned(), attempts));
                     }
@@ -194,7 +194,7 @@ impl Settings {
                     .with_retry(retries);
                 let builder = self.apply(builder, AmazonS3Builder::with_config);
                 check_requests(&builder)?;
-                copying_on_condition(builder, location)
+                with_conditional_copy(builder, location)
                     .build()
                     .map(|store| self.paged(store))
             }
@@ -331,9 +331,9 @@ fn is_address(text: &str) -> bool {
     }
 }
 
-/// Configures conditional copies: buckets of Amazon are copied in parts, and the last request has the
-/// condition that the target does not exist. Users of other stores set `aws_copy_if_not_exists`.
-fn copying_on_condition(builder: AmazonS3Builder, location: &Location) -> AmazonS3Builder {
+/// Configures conditional copies: objects in Amazon's buckets are copied in parts, and the last request has
+/// the condition that the target does not exist. Users of other stores set `aws_copy_if_not_exists`.
+fn with_conditional_copy(builder: AmazonS3Builder, location: &Location) -> AmazonS3Builder {
     let is_set = |key| builder.get_config_value(&key).is_some();
     let is_configured = is_set(AmazonS3ConfigKey::CopyIfNotExists);
     let is_other_store = is_set(AmazonS3ConfigKey::Endpoint) || location.scheme() == "https";

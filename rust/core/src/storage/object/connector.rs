@@ -150,8 +150,8 @@ impl Secrets {
 
 fn redirect_within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let from = attempt.previous().first();
-    let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
-    if same && attempt.previous().len() <= MAX_REDIRECTS {
+    let is_same_origin = from.is_some_and(|from| from.origin() == attempt.url().origin());
+    if is_same_origin && attempt.previous().len() <= MAX_REDIRECTS {
         attempt.follow()
     } else {
         attempt.error(RedirectRefused)
@@ -218,7 +218,7 @@ impl<C: HttpService> HttpService for RetryAfterClient<C> {
         let range = request.headers().get("range");
         let name = format!("{} {} {range:?}", request.method(), request.uri());
         let (method, query) = (request.method().clone(), request.uri().query());
-        let lists =
+        let is_listing =
             query.is_some_and(|query| query.contains("list-type=") || query.contains("comp=list"));
         let until = self.paused().remove(&name);
         if let Some(until) = until {
@@ -235,7 +235,7 @@ impl<C: HttpService> HttpService for RetryAfterClient<C> {
         }
         match method.as_str() {
             "HEAD" => Ok(response),
-            "GET" | "PUT" if !lists && status.is_success() => Ok(response),
+            "GET" | "PUT" if !is_listing && status.is_success() => Ok(response),
             "PROPFIND" if status.is_success() => {
                 read_bounded(response, MAX_BYTES_LISTED, &secrets).await
             }

@@ -199,13 +199,13 @@ impl ObjectStorage {
                         progress::listed(listing.objects.len());
                         Ok(listing.objects)
                     }
-                    // such a store has directories, and this one does not exist
+                    // stores with directories return this for a missing one
                     Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
                     Err(cause) => Err(cause),
                 }
             })?
         };
-        // not every store respects this maximum
+        // not every store begins at the name and leaves out subdirectories
         let is_inside = |object: &&ObjectMeta| {
             let key = object.location.as_ref();
             let name = key.strip_prefix(&*base);

@@ -1,5 +1,5 @@
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Barrier};
 
 use super::*;
 use crate::error::Error;
@@ -36,7 +36,7 @@ fn a_failed_build_is_tried_again() {
 }
 
 #[test]
-fn an_entry_of_another_process_is_replaced_and_left_alone() {
+fn an_entry_of_another_process_is_replaced_but_not_dropped() {
     let drops = Arc::new(AtomicUsize::new(0));
     let mut cell = PerProcess::new();
     let parents = Box::into_raw(Box::new(Entry {
@@ -55,18 +55,20 @@ fn an_entry_of_another_process_is_replaced_and_left_alone() {
 
 #[test]
 fn threads_agree_on_one_value() {
+    const THREADS: usize = 8;
     let drops = Arc::new(AtomicUsize::new(0));
-    let cell = PerProcess::new();
+    let (cell, barrier) = (PerProcess::new(), Barrier::new(THREADS));
     std::thread::scope(|scope| {
-        let seen: Vec<_> = (0..8)
-            .map(|_| {
-                scope.spawn(|| {
-                    let built = cell.get_or_try_init(|| Ok(Counted(drops.clone()))).unwrap();
-                    ptr::from_ref(built) as usize
-                })
-            })
+        let build = || {
+            barrier.wait();
+            let built = cell.get_or_try_init(|| Ok(Counted(drops.clone()))).unwrap();
+            ptr::from_ref(built) as usize
+        };
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(build)).collect();
+        let seen: Vec<usize> = threads
+            .into_iter()
             .map(|thread| thread.join().unwrap())
             .collect();
-        assert!(seen.windows(2).all(|pair| pair.first() == pair.last()));
+        assert_eq!(seen, vec![seen[0]; THREADS]);
     });
 }

@@ -11,13 +11,13 @@ use crate::error::Result;
 /// The error number of a cycle of links, which has no stable `ErrorKind` yet.
 pub(in crate::storage) const LINK_LOOP: i32 = libc::ELOOP;
 
-/// There are no drives.
+/// Returns `false`: there are no drives.
 pub(in crate::storage) fn begins_with_drive(_path: &str) -> bool {
     false
 }
 
-/// There are no drives.
-pub(in crate::storage) fn capital_drive(path: &str) -> Cow<'_, str> {
+/// Returns the path unchanged: there are no drives.
+pub(in crate::storage) fn with_uppercase_drive(path: &str) -> Cow<'_, str> {
     path.into()
 }
 

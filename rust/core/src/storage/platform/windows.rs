@@ -25,7 +25,7 @@ pub(in crate::storage) fn begins_with_drive(path: &str) -> bool {
 }
 
 /// Converts `/c:/t` to `/C:/t`, so that a drive has a single form.
-pub(in crate::storage) fn capital_drive(path: &str) -> Cow<'_, str> {
+pub(in crate::storage) fn with_uppercase_drive(path: &str) -> Cow<'_, str> {
     match path.strip_prefix('/').and_then(|path| path.split_once(':')) {
         Some((letter, rest)) if begins_with_drive(to_system(path)) => {
             format!("/{}:{rest}", letter.to_ascii_uppercase()).into()
@@ -61,14 +61,14 @@ pub(in crate::storage) fn check_names(path: &str) -> Result<()> {
         Some((drive, rest)) if path.starts_with('/') && begins_with_drive(drive) => rest,
         _ => path,
     };
-    if path_of_names.split('/').any(means_something_else) {
+    if path_of_names.split('/').any(is_special) {
         let message = "Windows has no file of this name: open the table on another system";
         return Err(Error::storage("storage.name", message).at_path(path));
     }
     Ok(())
 }
 
-fn means_something_else(name: &str) -> bool {
+fn is_special(name: &str) -> bool {
     name.contains(['\\', ':']) || name.ends_with(['.', ' ']) || is_device(name)
 }
 

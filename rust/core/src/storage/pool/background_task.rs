@@ -6,11 +6,11 @@ use crate::error::{Error, Result};
 /// Background work with a result.
 pub struct BackgroundTask<T>(Unordered<T>);
 
-/// Starts `work` on its own thread, which ends by itself if the caller does not wait for it.
+/// Starts `work` on its own thread, which also ends if the caller does not wait for the result.
 ///
 /// # Errors
 ///
-/// `storage.threads`: no thread could be started.
+/// Storage: `storage.threads` if no thread could be started.
 pub fn spawn<T: Send + 'static>(
     work: impl Fn() -> Result<T> + Send + Sync + 'static,
 ) -> Result<BackgroundTask<T>> {

@@ -60,7 +60,7 @@ fn requested_threads(requested: Option<&str>) -> usize {
 ///
 /// # Errors
 ///
-/// `storage.threads`: no thread could be started.
+/// Storage: `storage.threads` if no thread could be started.
 pub fn pool() -> Result<&'static ThreadPool> {
     POOL.get_or_try_init(|| {
         ThreadPoolBuilder::new()

@@ -5,7 +5,7 @@
 //! and end with it.
 //!
 //! For remote files, fetching is a separate stage: an additional thread adds files to the queue and starts
-//! to fetch what files and units need; the others take the first task whose bytes have arrived. Fetched
+//! to fetch the ranges that files and units need; the others take the first task whose bytes have arrived. Fetched
 //! bytes count like decoded ones.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,6 +21,7 @@ use super::{catch_panic, start, threads};
 use crate::error::{Error, Result};
 use crate::storage::{FileBytes, Meter, interrupt};
 
+/// The maximum time of a wait for a change of the state.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// The number of queued files and units per pending request; they need little memory.
@@ -167,6 +168,7 @@ impl<U> Queued<U> {
     }
 }
 
+/// The results of a file or a unit that are not yet taken.
 struct Slot<R> {
     batches: VecDeque<R>,
     /// The bytes fetched for it and not yet decoded.
@@ -187,6 +189,7 @@ impl<R> Default for Slot<R> {
 }
 
 struct State<W: Work> {
+    /// The tasks that no thread has taken yet, in the order of files and units.
     queue: VecDeque<Queued<W::Unit>>,
     /// Units being read, or whose batches wait to be taken.
     slots: BTreeMap<UnitId, Slot<W::Batch>>,
@@ -261,8 +264,8 @@ impl<W: Work> Shared<W> {
             if self.is_cancelled() {
                 return None;
             }
-            // continue open files first, and not far ahead of the caller; but the file that it waits for may
-            // have been opened late
+            // units of open files come before new files; only the unit that the caller waits for exceeds the
+            // limit
             let ready = state.ready(self.limits.threads);
             let id = |at: usize| state.queue.get(at).map(|queued| queued.id);
             let awaited = ready.is_none_or(|at| id(at) == state.first());
@@ -318,7 +321,7 @@ impl<W: Work> Shared<W> {
         }
     }
 
-    /// Starts to fetch what tasks need, in order, until all files are open.
+    /// Starts to fetch the ranges that tasks need, in order, until all files are open.
     fn fetch(&self, max_requests: usize) {
         interrupt::stop_by(Arc::clone(&self.cancelled));
         let mut state = self.lock();

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 ///
-/// `storage.threads`: not even one thread could be started.
+/// Storage: `storage.threads` if not even one thread could be started.
 pub fn start(
     count: usize,
     name: &str,

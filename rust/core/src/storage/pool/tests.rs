@@ -20,7 +20,7 @@ fn the_environment_sets_the_number_of_threads() {
 }
 
 #[test]
-fn is_one_pool_of_that_size() {
+fn a_process_has_one_pool_of_that_size() {
     let pool = pool().unwrap();
     assert_eq!(pool.current_num_threads(), threads());
     assert!(std::ptr::eq(pool, super::pool().unwrap()));

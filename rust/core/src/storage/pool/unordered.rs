@@ -12,6 +12,7 @@ use super::{catch_panic, start};
 use crate::error::{Error, Result};
 use crate::storage::interrupt;
 
+/// The maximum time of a wait between two checks for an interrupt.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// Results with the index of their unit, in the order in which they finish.

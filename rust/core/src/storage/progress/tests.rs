@@ -2,7 +2,7 @@ use super::*;
 use crate::storage::pool::ordered;
 
 #[test]
-fn counts_grow() {
+fn totals_grow_with_listed_files_and_bytes_read() {
     let before = totals();
     listed(3);
     read(1000);

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn an_error_is_there_for_all_who_wait() {
+fn every_wait_returns_the_error() {
     let failed = Error::storage("storage.io", "no").at_path("a").at_offset(3);
     let request = Request::ready(Err(failed));
     for _ in 0..2 {
@@ -12,10 +12,10 @@ fn an_error_is_there_for_all_who_wait() {
 }
 
 #[test]
-fn a_broken_promise_is_an_error() {
+fn a_dropped_promise_ends_the_request_with_an_error() {
     let (sender, receiver) = std::sync::mpsc::channel();
     let ended = Box::new(move || sender.send(()).unwrap());
-    let handle = super::super::runtime::spawn(async {}).unwrap();
+    let handle = crate::storage::runtime::spawn(async {}).unwrap();
     let request = Request::start(ended, |promise| {
         drop(promise);
         Ok(handle)

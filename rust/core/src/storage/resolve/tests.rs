@@ -4,12 +4,12 @@ use super::*;
 
 /// Returns the location of a URI or of an absolute path, without a drive on Windows.
 fn location(uri: &str) -> Location {
-    let normalized = if cfg!(windows) && uri.starts_with('/') {
+    let parsed = if cfg!(windows) && uri.starts_with('/') {
         Location::parse_uri("file", uri, uri)
     } else {
         Location::parse(uri)
     };
-    normalized.unwrap()
+    parsed.unwrap()
 }
 
 fn resolver(root: &str, allowed: &[&str]) -> PathResolver {
@@ -19,7 +19,7 @@ fn resolver(root: &str, allowed: &[&str]) -> PathResolver {
 }
 
 #[test]
-fn paths_inside_the_table() {
+fn resolves_paths_inside_the_table() {
     for (root, encoded, expected) in [
         ("/t", "a.parquet", "a.parquet"),
         ("/t", "p=1/a.parquet", "p=1/a.parquet"),
@@ -57,7 +57,7 @@ fn paths_inside_the_table() {
         assert_eq!(resolved.unwrap(), expected, "{root} {encoded}");
     }
     if cfg!(unix) {
-        let resolver = resolver("/t/u/..", &[]); // a local root may climb
+        let resolver = resolver("/t/u/..", &[]); // a local root may contain `..`
         assert_eq!(resolver.resolve("", "file:/t/a").unwrap(), "a");
     }
     let local = resolver("/t", &[]);
@@ -74,7 +74,7 @@ fn paths_inside_the_table() {
 }
 
 #[test]
-fn a_plain_path_costs_no_memory() {
+fn a_plain_path_is_borrowed() {
     let resolver = resolver("/t", &[]);
     assert!(matches!(
         resolver.resolve("", "p=1/part-0.parquet"),
@@ -83,7 +83,7 @@ fn a_plain_path_costs_no_memory() {
 }
 
 #[test]
-fn paths_outside_are_refused() {
+fn refuses_invalid_paths_and_paths_outside_the_table() {
     for (root, encoded, code) in [
         ("/t", "", "path.empty"),
         ("/t", ".", "path.escapes_root"),
@@ -137,7 +137,7 @@ fn paths_outside_are_refused() {
 }
 
 #[test]
-fn allowed_roots_widen() {
+fn accepts_paths_below_allowed_roots() {
     let local = resolver("/t", &["/shared/data", "s3://b/x"]);
     assert_eq!(
         local.resolve("", "file:/shared/data/a%20b").unwrap(),
@@ -176,7 +176,7 @@ fn allowed_roots_widen() {
 
 proptest! {
     #[test]
-    fn no_path_ever_climbs_out(encoded in "(\\.|/|%2e|%2f|%252e|%00|:|file:|s3:|//|a|\\\\|é){0,12}") {
+    fn resolved_paths_stay_below_the_root(encoded in "(\\.|/|%2e|%2f|%252e|%00|:|file:|s3:|//|a|\\\\|é){0,12}") {
         for root in ["/t", "s3://b/t"] {
             if let Ok(path) = resolver(root, &[]).resolve("", &encoded) {
                 prop_assert!(!path.starts_with('/') && !path.is_empty() && !path.contains('\0'));

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_scratch_directory_goes_away_with_its_files() {
+fn dropping_a_scratch_directory_deletes_its_files() {
     let scratch = Scratch::new().unwrap();
     assert!(
         scratch

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_temporary_file_is_read_through_its_map_and_leaves_nothing() {
+fn a_temporary_file_is_mapped_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let left = || fs::read_dir(directory.path()).unwrap().count();
     let mut file = TemporaryFile::below(directory.path()).unwrap();

@@ -8,9 +8,8 @@ use bytes::Bytes;
 use crate::error::Result;
 use crate::storage::{FileMeta, Storage};
 
-/// The operations of a [`Storage`].
+/// The recorded operations of a [`Storage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub(crate) enum Operation {
     /// [`Storage::list`]
     List,
@@ -32,7 +31,7 @@ pub(crate) enum Operation {
     ListBelow,
 }
 
-/// A call.
+/// A recorded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     /// The operation.
@@ -43,7 +42,7 @@ pub(crate) struct Call {
     pub(crate) ranges: Vec<Range<u64>>,
 }
 
-/// Passes every call on and records it. Clones share the record.
+/// Records the calls of each [`Operation`] and passes them on. Clones share the record.
 #[derive(Clone, Debug)]
 pub(crate) struct CountingStorage {
     inner: Arc<dyn Storage>,
@@ -80,15 +79,12 @@ impl CountingStorage {
     /// Returns operation and path of all calls so far; a call for many files is one pair for each.
     pub(crate) fn pairs(&self) -> Vec<(Operation, String)> {
         let calls = self.locked();
-        let pairs = |call: &Call| {
-            call.paths
-                .iter()
-                .map(|path| (call.operation, path.clone()))
-                .collect()
-        };
         calls
             .iter()
-            .flat_map(|call| -> Vec<_> { pairs(call) })
+            .flat_map(|call| {
+                let operation = call.operation;
+                call.paths.iter().map(move |path| (operation, path.clone()))
+            })
             .collect()
     }
 

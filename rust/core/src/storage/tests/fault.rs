@@ -11,24 +11,23 @@ use crate::storage::{FileMeta, Storage, slices};
 
 /// The effect of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub(crate) enum Fault {
     /// A storage error with the code `storage.fault`.
     Error,
-    /// A missing file: `storage.not_found`, and no line in a listing.
+    /// A missing file: `storage.not_found`, and no entry in a listing.
     NotFound,
     /// Access is denied: `storage.permission`.
     Permission,
     /// The file system does not accept writes: `storage.read_only`.
     ReadOnly,
-    /// Only this many first bytes exist. A listing still shows the whole size, as a stale one does.
+    /// The file ends after this many bytes. A listing still shows its whole size, as a stale listing does.
     Truncated(usize),
     /// The file has these bytes instead.
     Replaced(Vec<u8>),
     /// The bits of one byte are flipped, if the file has it.
     Flipped(usize),
     /// The call is executed, then fails: a lost response. `storage.fault`.
-    AnswerLost,
+    ResponseLost,
 }
 
 /// An injected fault.
@@ -58,7 +57,8 @@ impl FaultStorage {
 
     /// Injects a fault into the next `times` calls on paths that end in `path`. For a listing the path is
     /// that of the directory, or, with [`Fault::NotFound`], that of the file to omit. `None` selects every
-    /// operation; a read of many files counts as [`Operation::ReadMany`] for each of them.
+    /// operation except put, delete and listings of subdirectories, which never fail; a read of many files
+    /// counts as [`Operation::ReadMany`] for each of them.
     pub(crate) fn fail(
         &self,
         operation: Option<Operation>,
@@ -178,7 +178,7 @@ impl Storage for FaultStorage {
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         match self.fault(Operation::PutIfAbsent, path) {
             None => self.inner.put_if_absent(path, bytes),
-            Some(Fault::AnswerLost) => {
+            Some(Fault::ResponseLost) => {
                 self.inner.put_if_absent(path, bytes)?;
                 Err(broken(path))
             }
@@ -209,7 +209,7 @@ impl Storage for FaultStorage {
     }
 }
 
-/// Returns the error of a fault, if it is one.
+/// Fails with the error that a fault stands for; faults that change bytes pass.
 fn refuse(fault: &Fault, path: &str) -> Result<()> {
     Err(match fault {
         Fault::Error => broken(path),

@@ -37,7 +37,7 @@ fn copy(from: &str, within_store: Option<String>, to: &str, size: Option<u64>) -
 }
 
 #[test]
-fn files_go_from_each_store_to_each() {
+fn copies_files_within_and_between_stores() {
     let (_directory, stores) = stores("transfer-each");
     for (from, source) in &stores {
         for (to, target) in &stores {
@@ -54,7 +54,7 @@ fn files_go_from_each_store_to_each() {
 }
 
 #[test]
-fn what_is_missing_or_of_another_size_is_not_copied() {
+fn refuses_missing_files_and_files_of_another_size() {
     let (_directory, stores) = stores("transfer-none");
     let (location, storage) = stores.first().unwrap();
     for (path, size, code) in [
@@ -77,7 +77,7 @@ fn what_is_missing_or_of_another_size_is_not_copied() {
 }
 
 #[test]
-fn a_file_that_is_there_stays() {
+fn an_existing_file_of_another_size_is_kept() {
     let (_directory, stores) = stores("transfer-there");
     for (location, storage) in &stores {
         for within in [None, Some(location.within_store("p=10/d.bin"))] {
@@ -90,7 +90,7 @@ fn a_file_that_is_there_stays() {
 }
 
 #[test]
-fn pieces_become_one_file_or_none() {
+fn put_pieces_creates_a_whole_file_or_none() {
     let (_directory, stores) = stores("transfer-pieces");
     for (_, storage) in &stores {
         let mut pieces = vec![Bytes::from_static(b"second"), Bytes::from_static(b"first ")];
@@ -117,7 +117,7 @@ fn pieces_become_one_file_or_none() {
 }
 
 #[test]
-fn listings_begin_at_a_directory() {
+fn list_below_begins_at_a_directory() {
     let (_directory, stores) = stores("transfer-listings");
     for (_, storage) in &stores {
         let below = |directory: &str| -> Vec<String> {

@@ -34,7 +34,7 @@ fn far_table(commits: &[&[Row<'_>]]) -> (Table, String) {
 fn names(requests: &[Request]) -> Vec<&str> {
     let mut names: Vec<&str> = requests
         .iter()
-        .map(|request| request.what.as_str())
+        .map(|request| request.line.as_str())
         .collect();
     names.sort_unstable();
     names

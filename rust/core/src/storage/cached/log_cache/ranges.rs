@@ -15,10 +15,10 @@ use crate::storage::file_bytes::{gaps, merge_close, overlap};
 pub(super) const PENDING_SHARE: usize = 2;
 
 /// The approximate maximum size of a prefetching request in bytes.
-pub(super) const LONGEST: u64 = 4 << 20;
+pub(super) const MAX_REQUEST: u64 = 4 << 20;
 
-/// Fewer bytes do not justify a separate request; the others become a little longer.
-pub(super) const FEW: u64 = 64 << 10;
+/// The minimum size of a prefetching request in bytes, if the others become a little longer instead.
+pub(super) const MIN_REQUEST: u64 = 64 << 10;
 
 /// The known and the missing parts of ranges of a file.
 pub(in crate::storage::cached) struct Ranges {
@@ -93,7 +93,7 @@ impl LogCache {
                 let ranges: Vec<_> = ranges.filter(|range| range.end <= listed.size).collect();
                 self.ranges(key, path, listed, &ranges).missing
             };
-            let longest = if is_whole { u64::MAX } else { LONGEST };
+            let longest = if is_whole { u64::MAX } else { MAX_REQUEST };
             for part in missing.into_iter().flat_map(|range| parts(range, longest)) {
                 if self.pending.saturating_add(part.end - part.start) > max_bytes {
                     return promised; // new bytes would evict earlier ones
@@ -134,7 +134,7 @@ impl LogCache {
 /// Splits a range into parts of at most `longest` bytes plus a few.
 fn parts(range: Range<u64>, longest: u64) -> impl Iterator<Item = Range<u64>> {
     let length = range.end - range.start;
-    let count = length.saturating_sub(FEW).div_ceil(longest).max(1);
+    let count = length.saturating_sub(MIN_REQUEST).div_ceil(longest).max(1);
     let step = length.div_ceil(count);
     (0..count).map_while(move |number| {
         let start = range.start.checked_add(number.checked_mul(step)?)?;

@@ -1,4 +1,4 @@
-use super::ranges::{FEW, LONGEST, PENDING_SHARE, Ranges};
+use super::ranges::{MAX_REQUEST, MIN_REQUEST, PENDING_SHARE, Ranges};
 use super::*;
 
 fn key(name: &str) -> Arc<TableKey> {
@@ -23,7 +23,7 @@ fn cached_bytes(cache: &mut LogCache, key: &Arc<TableKey>, path: &str) -> Option
 }
 
 #[test]
-fn bytes_count_for_as_long_as_a_listing_shows_the_same_file() {
+fn bytes_are_valid_while_listings_show_the_same_file() {
     let (mut cache, key) = (LogCache::default(), key("t"));
     let log = ("_delta_log", "");
     let path = "_delta_log/1.json";
@@ -44,7 +44,7 @@ fn bytes_count_for_as_long_as_a_listing_shows_the_same_file() {
 }
 
 #[test]
-fn tables_do_not_share() {
+fn bytes_of_another_table_are_not_found() {
     let mut cache = LogCache::default();
     let (first, other) = (key("a"), key("b"));
     let log = ("_delta_log", "");
@@ -57,7 +57,7 @@ fn tables_do_not_share() {
 }
 
 #[test]
-fn tables_are_apart_by_all_that_tells_clients_who_they_are() {
+fn recognizes_variables_that_hold_credentials() {
     // as object_store and hdfs-native read them
     for variable in [
         "AWS_ACCESS_KEY_ID",
@@ -74,7 +74,7 @@ fn tables_are_apart_by_all_that_tells_clients_who_they_are() {
 }
 
 #[test]
-fn what_is_kept_stays_within_its_bound() {
+fn cached_bytes_stay_within_the_budget() {
     let (mut cache, key) = (LogCache::default(), key("t"));
     let files: Vec<FileMeta> = (1..200)
         .map(|number| file(&format!("{number}.json"), 1 << 20, number))
@@ -97,7 +97,7 @@ fn what_is_kept_stays_within_its_bound() {
 }
 
 #[test]
-fn a_listing_that_is_too_long_drives_nothing_out() {
+fn a_listing_that_exceeds_the_budget_evicts_nothing() {
     let (mut cache, other) = (LogCache::default(), key("other"));
     cache.record_listing(&other, ("_delta_log", ""), &[file("1.json", 3, 7)]);
     let path = "_delta_log/1.json";
@@ -129,7 +129,7 @@ fn a_range_is_found_in_a_longer_one() {
 }
 
 #[test]
-fn a_promise_that_is_dropped_sends_readers_to_the_store() {
+fn a_dropped_or_outdated_promise_caches_nothing() {
     let key = key("cache-tests-promise");
     let expected = [("_delta_log/1.json".to_owned(), None)];
     let mut cache = super::lock_cache().unwrap();
@@ -137,11 +137,10 @@ fn a_promise_that_is_dropped_sends_readers_to_the_store() {
     let mut promised = cache.promise(&key, &expected);
     assert!(cache.promise(&key, &expected).is_empty());
     let listed = cache.listed_file(&key, "_delta_log/1.json").unwrap();
-    let comes = match cache.find(&key, "_delta_log/1.json", listed, &(1..3)) {
-        CachedRange::Pending(pending, part) => Some((pending, part)),
-        _ => None,
+    let found = cache.find(&key, "_delta_log/1.json", listed, &(1..3));
+    let CachedRange::Pending(pending, part) = found else {
+        panic!("the range is not pending");
     };
-    let (pending, part) = comes.unwrap();
     assert_eq!(part, 1..3);
     drop(cache);
     drop(promised.pop());
@@ -161,11 +160,11 @@ fn a_promise_that_is_dropped_sends_readers_to_the_store() {
 #[test]
 fn pending_bytes_stay_within_the_budget() {
     let (mut cache, key) = (LogCache::default(), key("cache-tests-pending"));
-    let most = (budget() / PENDING_SHARE) as u64;
+    let max_pending = (budget() / PENDING_SHARE) as u64;
     cache.record_listing(
         &key,
         ("_delta_log", ""),
-        &[file("1.json", most, 7), file("2.json", 1, 8)],
+        &[file("1.json", max_pending, 7), file("2.json", 1, 8)],
     );
     let request = |name: &str| [(format!("_delta_log/{name}"), None::<Range<u64>>)];
     let promised = cache.promise(&key, &request("1.json"));
@@ -205,7 +204,7 @@ fn cached_bytes_are_not_fetched_again() {
 #[test]
 fn long_ranges_are_fetched_ahead_in_parts() {
     let (mut cache, key) = (LogCache::default(), key("cache-tests-parts"));
-    let size = 3 * LONGEST + FEW;
+    let size = 3 * MAX_REQUEST + MIN_REQUEST;
     cache.record_listing(&key, ("_delta_log", ""), &[file("1.parquet", size, 7)]);
     let path = "_delta_log/1.parquet".to_owned();
     let promised = cache.promise(&key, &[(path.clone(), Some(0..size))]);
@@ -225,10 +224,10 @@ fn a_range_of_any_claimed_length_has_few_promises() {
         let (mut cache, key) = (LogCache::default(), key("t"));
         let file = file("1.parquet", size, 7);
         cache.record_listing(&key, ("_delta_log", ""), std::slice::from_ref(&file));
-        let most = budget() as u64 / PENDING_SHARE as u64;
+        let max_pending = (budget() / PENDING_SHARE) as u64;
         let promised = cache.promise(&key, &[(file.path, Some(1..size))]);
         let bytes = promised.iter().map(|promise| promise.range());
         let bytes: u64 = bytes.map(|range| range.end - range.start).sum();
-        assert!(0 < bytes && bytes <= most, "{bytes} of {size}");
+        assert!(0 < bytes && bytes <= max_pending, "{bytes} of {size}");
     }
 }

@@ -26,7 +26,7 @@ fn a_file_that_may_not_be_read_is_named() {
 }
 
 #[test]
-fn what_no_second_try_would_change_has_a_code_of_its_own() {
+fn errors_that_a_retry_cannot_fix_have_their_own_codes() {
     for (errno, code) in [
         (libc::EROFS, "storage.read_only"),
         (libc::EACCES, "storage.permission"),
@@ -43,7 +43,7 @@ fn what_no_second_try_would_change_has_a_code_of_its_own() {
         (libc::EMLINK, "storage.unsupported"),
         (libc::EOPNOTSUPP, "storage.unsupported"),
         (libc::ENOSYS, "storage.unsupported"),
-        // these are allowed
+        // a retry may help
         (libc::EIO, "storage.io"),
         (libc::EMFILE, "storage.io"),
         (libc::ESTALE, "storage.io"),

@@ -56,6 +56,16 @@ fn retries_are_bounded_by_the_options() {
     let settings = Settings::new(StoreKind::S3, &argument).unwrap();
     assert_eq!(settings.retries.max_retries, 3);
     assert_eq!(settings.retries.retry_timeout, Duration::from_millis(250));
+    for bad in [("max_retries", "many"), ("retry_timeout", "long")] {
+        let error = Settings::new(StoreKind::S3, &options(&[bad]))
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(error.code(), "options.value");
+    }
+}
+
+#[test]
+fn a_duration_is_in_seconds_or_has_a_unit() {
     for (text, expected) in [
         ("10", Some(Duration::from_secs(10))),
         ("10s", Some(Duration::from_secs(10))),
@@ -66,12 +76,6 @@ fn retries_are_bounded_by_the_options() {
         ("1 year", None),
     ] {
         assert_eq!(parse_duration(text), expected, "{text}");
-    }
-    for bad in [("max_retries", "many"), ("retry_timeout", "long")] {
-        let error = Settings::new(StoreKind::S3, &options(&[bad]))
-            .map(|_| ())
-            .unwrap_err();
-        assert_eq!(error.code(), "options.value");
     }
 }
 
@@ -97,7 +101,7 @@ fn secrets_and_signatures_are_not_shown() {
 }
 
 #[test]
-fn a_value_that_does_not_fit_is_named_on_first_use() {
+fn an_invalid_value_is_reported_on_first_use() {
     let location = Location::parse("s3://bucket/t").unwrap();
     let argument = options(&[("aws_region", "x"), ("allow_http", "perhaps")]);
     let settings = Settings::new(StoreKind::S3, &argument).unwrap();
@@ -142,7 +146,7 @@ fn users_passwords_and_queries_of_addresses_are_not_shown() {
 }
 
 #[test]
-fn retries_of_hdfs_are_those_of_the_options_and_one_for_each_name_node() {
+fn hdfs_tries_all_name_nodes_even_without_retries() {
     let argument = options(&[("max_retries", "0")]);
     let settings = Settings::new(StoreKind::Hdfs, &argument).unwrap();
     assert_eq!(
@@ -152,7 +156,7 @@ fn retries_of_hdfs_are_those_of_the_options_and_one_for_each_name_node() {
 }
 
 #[test]
-fn values_of_which_no_request_can_be_made_are_refused() {
+fn refuses_values_from_which_no_request_can_be_built() {
     let location = Location::parse("s3://bucket/t").unwrap();
     for (key, value) in [
         ("aws_access_key_id", "AKIA\n"),

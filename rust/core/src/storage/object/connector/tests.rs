@@ -8,7 +8,7 @@ use crate::storage::runtime::block_on;
 
 /// The header as in RFC 9110, section 10.2.3.
 #[test]
-fn a_pause_is_seconds_or_until_a_date() {
+fn retry_after_is_seconds_or_a_date() {
     let now = "2026-11-27T10:00:00Z".parse().unwrap();
     assert_eq!(pause("120", now), Some(Duration::from_secs(120)));
     assert_eq!(pause(" 0 ", now), Some(Duration::ZERO));
@@ -22,12 +22,12 @@ fn a_pause_is_seconds_or_until_a_date() {
 
 /// Responds 503 to the first request of each address.
 #[derive(Clone, Debug, Default)]
-struct Busy {
+struct BusyServer {
     calls: Arc<Mutex<Vec<(String, Instant)>>>,
 }
 
 #[async_trait]
-impl HttpService for Busy {
+impl HttpService for BusyServer {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let address = request.uri().path().to_owned();
         let mut calls = self.calls.lock().unwrap();
@@ -43,38 +43,38 @@ impl HttpService for Busy {
     }
 }
 
-fn patient(max_pause: Duration) -> (Busy, Arc<RetryAfterClient<Busy>>) {
-    let client = Busy::default();
-    let patient = RetryAfterClient {
-        client: client.clone(),
+fn client_of_a_busy_server(max_pause: Duration) -> (BusyServer, Arc<RetryAfterClient<BusyServer>>) {
+    let server = BusyServer::default();
+    let client = RetryAfterClient {
+        client: server.clone(),
         max_pause,
         paused: Mutex::default(),
     };
-    (client, Arc::new(patient))
+    (server, Arc::new(client))
 }
 
-async fn call(patient: &RetryAfterClient<Busy>, address: &str) -> u16 {
+async fn call(client: &RetryAfterClient<BusyServer>, address: &str) -> u16 {
     let mut request = HttpRequest::new(String::new().into());
     *request.uri_mut() = format!("http://host/{address}").parse().unwrap();
-    patient.call(request).await.unwrap().status().as_u16()
+    client.call(request).await.unwrap().status().as_u16()
 }
 
-async fn call_twice(patient: Arc<RetryAfterClient<Busy>>, address: &str) -> [u16; 2] {
-    let first = call(&patient, address).await;
-    [first, call(&patient, address).await]
+async fn call_twice(client: Arc<RetryAfterClient<BusyServer>>, address: &str) -> [u16; 2] {
+    let first = call(&client, address).await;
+    [first, call(&client, address).await]
 }
 
 #[test]
 fn requests_to_a_busy_server_wait_for_retry_after() {
-    let (client, patient) = patient(Duration::from_secs(9));
+    let (server, client) = client_of_a_busy_server(Duration::from_secs(9));
     let start = Instant::now();
     let statuses = block_on(async move {
-        join_all(["a", "b", "c"].map(|address| call_twice(Arc::clone(&patient), address))).await
+        join_all(["a", "b", "c"].map(|address| call_twice(Arc::clone(&client), address))).await
     });
     assert_eq!(statuses.unwrap(), [[503, 200]; 3]);
     // the pauses overlap: one after the other they would take three seconds
     assert!(start.elapsed() < Duration::from_millis(2900));
-    let calls = client.calls.lock().unwrap();
+    let calls = server.calls.lock().unwrap();
     for address in ["/a", "/b", "/c"] {
         let calls = calls.iter().filter(|(called, _)| called == address);
         let times: Vec<Instant> = calls.map(|(_, time)| *time).collect();
@@ -84,23 +84,23 @@ fn requests_to_a_busy_server_wait_for_retry_after() {
 }
 
 #[test]
-fn a_pause_has_a_bound() {
-    let (_, patient) = patient(Duration::from_millis(50));
+fn a_pause_is_limited() {
+    let (_, client) = client_of_a_busy_server(Duration::from_millis(50));
     let start = Instant::now();
-    let statuses = block_on(call_twice(patient, "a"));
+    let statuses = block_on(call_twice(client, "a"));
     assert_eq!(statuses.unwrap(), [503, 200]);
     assert!(start.elapsed() < Duration::from_millis(900));
 }
 
 #[test]
-fn a_pause_beyond_the_end_of_the_clock_is_not_waited_for() {
-    let (_, patient) = patient(Duration::MAX);
-    patient.pause("GET /a".to_owned(), Duration::MAX);
-    assert!(patient.paused().is_empty());
+fn a_pause_that_the_clock_cannot_represent_is_ignored() {
+    let (_, client) = client_of_a_busy_server(Duration::MAX);
+    client.pause("GET /a".to_owned(), Duration::MAX);
+    assert!(client.paused().is_empty());
 }
 
 #[test]
-fn an_error_repeats_no_secret_of_its_request() {
+fn secrets_of_the_request_are_removed_from_errors() {
     let mut request = HttpRequest::new(String::new().into());
     *request.uri_mut() = "http://host/t?sv=1&sig=ab%2Bc%3D".parse().unwrap();
     let headers = request.headers_mut();

@@ -9,17 +9,20 @@ use crate::storage::runtime::block_on;
 
 const MIB: u64 = 1 << 20;
 
-fn all(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+fn all_parts(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let step = step(ranges);
     ranges.iter().flat_map(|range| parts(range, step)).collect()
 }
 
 #[test]
 fn small_ranges_are_whole_and_large_ones_in_parts() {
-    assert_eq!(all(&[3..10, 20..MIB]), [3..10, 20..MIB]);
-    assert_eq!(all(&[5..5]), [5..5]);
-    assert_eq!(all(&[0..3 * MIB]), [0..3 * MIB / 2, 3 * MIB / 2..3 * MIB]);
-    let parts = all(&[7..200 * MIB + 7]);
+    assert_eq!(all_parts(&[3..10, 20..MIB]), [3..10, 20..MIB]);
+    assert_eq!(all_parts(&[5..5]), [5..5]);
+    assert_eq!(
+        all_parts(&[0..3 * MIB]),
+        [0..3 * MIB / 2, 3 * MIB / 2..3 * MIB]
+    );
+    let parts = all_parts(&[7..200 * MIB + 7]);
     assert_eq!(parts.len(), 32);
     let mut at = 7;
     for part in parts {
@@ -31,8 +34,8 @@ fn small_ranges_are_whole_and_large_ones_in_parts() {
 }
 
 #[test]
-fn a_range_that_cannot_be_has_few_parts() {
-    assert_eq!(all(&[0..u64::MAX, 1..u64::MAX]).len(), 2 * 1024);
+fn a_range_of_any_length_has_a_limited_number_of_parts() {
+    assert_eq!(all_parts(&[0..u64::MAX, 1..u64::MAX]).len(), 2 * 1024);
 }
 
 #[test]
@@ -44,7 +47,7 @@ fn parts_cover_any_range_once() {
             let Some(end) = start.checked_add(length) else {
                 continue;
             };
-            let parts = all(&[start..end]);
+            let parts = all_parts(&[start..end]);
             let mut at = start;
             for part in parts {
                 assert!(
@@ -79,7 +82,7 @@ fn fetch(client: Client, object: Path, ranges: &[Range<u64>]) -> Vec<Bytes> {
 }
 
 #[test]
-fn ranges_come_whole_and_in_their_order() {
+fn fetches_whole_ranges_in_order() {
     let (client, object) = client(40 * MIB, 3);
     let ranges = [30 * MIB + 1..40 * MIB, 7..9, 0..25 * MIB];
     let fetched = fetch(client, object, &ranges);
@@ -92,14 +95,14 @@ fn ranges_come_whole_and_in_their_order() {
 }
 
 #[test]
-fn a_store_that_claims_more_than_memory_has_is_an_error() {
+fn a_buffer_larger_than_memory_is_an_error() {
     let refused = buffer(u64::MAX, &Path::from("a/b")).unwrap_err();
     assert!(refused.to_string().contains("a/b"), "{refused}");
     assert_eq!(buffer(MIB, &Path::from("a")).unwrap().len(), 0);
 }
 
 #[test]
-fn nothing_is_allocated_for_what_an_object_does_not_have() {
+fn bytes_beyond_the_end_of_an_object_are_not_allocated() {
     // more than any machine has, so that an allocation of it ends the test
     for claimed in [1 << 44, 1 << 60, u64::MAX] {
         let (client, object) = client(5 * MIB, 4);

@@ -1,4 +1,4 @@
-//! A remote store for tests: each response takes a while, and the journal shows which requests waited for
+//! A remote store for tests: each response takes a while, and a log shows which requests waited for
 //! others.
 //!
 //! Every `memory://` store whose name begins with `far-` is one.
@@ -27,18 +27,19 @@ const LATENCY: Duration = Duration::from_millis(150);
 /// A request.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
-    pub(crate) what: String,
-    begun: Instant,
+    /// The verb and the path, e.g. `GET t/a`.
+    pub(crate) line: String,
+    began: Instant,
     ended: Option<Instant>,
 }
 
-/// Returns the number of requests that waited for one another, one after the other.
+/// Returns the length of the longest chain of requests, each of which began after the previous one had ended.
 pub(crate) fn rounds(requests: &[Request]) -> usize {
     let mut ended: Vec<&Request> = requests.iter().collect();
     ended.sort_by_key(|request| request.ended);
     let (mut rounds, mut last) = (0, None);
     for request in ended {
-        if last.is_none_or(|last| request.begun >= last) {
+        if last.is_none_or(|last| request.began >= last) {
             rounds += 1;
             last = request.ended;
         }
@@ -64,6 +65,7 @@ pub(crate) fn taken(name: &str) -> Vec<Request> {
     std::mem::take(&mut *locked(&log_of(name)))
 }
 
+/// Returns the store with delayed responses and a log of its requests.
 pub(crate) fn far(name: &str, store: Arc<InMemory>) -> Arc<dyn ObjectStore> {
     let log = log_of(name);
     Arc::new(Far { store, log })
@@ -82,18 +84,18 @@ impl fmt::Display for Far {
 }
 
 impl Far {
-    async fn wait(&self, what: String) {
-        let at = {
+    async fn wait(&self, line: String) {
+        let index = {
             let mut log = locked(&self.log);
             log.push(Request {
-                what,
-                begun: Instant::now(),
+                line,
+                began: Instant::now(),
                 ended: None,
             });
             log.len() - 1
         };
         tokio::time::sleep(LATENCY).await;
-        if let Some(request) = locked(&self.log).get_mut(at) {
+        if let Some(request) = locked(&self.log).get_mut(index) {
             request.ended = Some(Instant::now());
         }
     }

@@ -2,7 +2,7 @@ use super::*;
 use crate::storage::{self, Location};
 
 #[test]
-fn a_path_of_the_system_has_one_form() {
+fn normalizes_paths_of_the_system() {
     for (written, path, root) in [
         (r"C:\data\t", "/C:/data/t", "file:///C:/data/t"),
         ("c:/data//t/", "/C:/data/t", "file:///C:/data/t"),
@@ -12,15 +12,15 @@ fn a_path_of_the_system_has_one_form() {
         (r"C:\a b%", "/C:/a b%", "file:///C:/a%20b%25"),
         (r"C:\", "/C:", "file:///C:"),
     ] {
-        let position = Location::parse(written).unwrap();
+        let location = Location::parse(written).unwrap();
         assert_eq!(
-            (position.path(), position.root()),
+            (location.path(), location.root()),
             (path, root),
             "{written}"
         );
         assert_eq!(
-            Location::parse(position.root()).unwrap(),
-            position,
+            Location::parse(location.root()).unwrap(),
+            location,
             "{written}"
         );
     }
@@ -32,20 +32,20 @@ fn a_path_of_the_system_has_one_form() {
 }
 
 #[test]
-fn paths_go_to_the_system_and_back() {
+fn converts_paths_from_the_system_and_back() {
     for (system, path) in [("C:/a/b", "/C:/a/b"), ("z:/", "/z:/"), ("C:", "/C:")] {
         assert_eq!(from_system(system).unwrap(), path);
         assert_eq!(to_system(path), system);
     }
-    assert_eq!(capital_drive("/c:/c:/x"), "/C:/c:/x");
+    assert_eq!(with_uppercase_drive("/c:/c:/x"), "/C:/c:/x");
     for plain in ["", "/", "/a/b", "/ä:/b", "/ab:/c"] {
         assert_eq!(to_system(plain), plain);
-        assert_eq!(capital_drive(plain), plain);
+        assert_eq!(with_uppercase_drive(plain), plain);
     }
 }
 
 #[test]
-fn a_name_that_means_something_else_is_refused() {
+fn refuses_names_that_windows_treats_specially() {
     for path in [
         r"a\..\..\x",
         r"..\x",
@@ -106,7 +106,7 @@ fn a_confined_table_opens_its_own_files_and_those_of_allowed_roots() {
 }
 
 #[test]
-fn a_file_is_known_by_its_identity() {
+fn files_of_equal_content_are_not_the_same_file() {
     let directory = tempfile::tempdir().unwrap();
     let (first, other) = (directory.path().join("one"), directory.path().join("other"));
     std::fs::write(&first, "x").unwrap();

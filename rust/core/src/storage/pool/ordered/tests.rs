@@ -24,7 +24,7 @@ where
 }
 
 #[test]
-fn keeps_the_order_whatever_takes_longest() {
+fn results_are_in_the_order_of_the_units() {
     let units: Vec<u64> = (0..200).collect();
     for look_ahead in [0, 1, 3, 1000] {
         let results: Vec<u64> = on_two_threads(units.clone(), look_ahead, |unit| {
@@ -39,8 +39,8 @@ fn keeps_the_order_whatever_takes_longest() {
 
 #[test]
 fn reads_ahead_up_to_the_limit() {
-    let begun = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&begun);
+    let started = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&started);
     let mut iterator = on_two_threads((0..100).collect(), 3, move |unit: i32| {
         counter.fetch_add(1, Ordering::SeqCst);
         Ok(unit)
@@ -48,16 +48,16 @@ fn reads_ahead_up_to_the_limit() {
     for taken in 1..=5 {
         iterator.next().unwrap().unwrap();
         thread::sleep(Duration::from_millis(20));
-        let seen = begun.load(Ordering::SeqCst);
-        assert!(seen <= taken + 3, "{seen} begun, {taken} taken");
-        assert!(seen > taken, "nothing was begun ahead");
+        let seen = started.load(Ordering::SeqCst);
+        assert!(seen <= taken + 3, "{seen} started, {taken} taken");
+        assert!(seen > taken, "nothing was started ahead");
     }
 }
 
 #[test]
-fn dropping_cancels_what_has_not_begun() {
-    let begun = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&begun);
+fn dropping_cancels_units_that_have_not_started() {
+    let started = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&started);
     let mut iterator = on_two_threads((0..1000).collect(), 1000, move |unit: i32| {
         counter.fetch_add(1, Ordering::SeqCst);
         thread::sleep(Duration::from_millis(2));
@@ -66,12 +66,12 @@ fn dropping_cancels_what_has_not_begun() {
     iterator.next().unwrap().unwrap();
     drop(iterator);
     thread::sleep(Duration::from_millis(50));
-    let after = begun.load(Ordering::SeqCst);
+    let after = started.load(Ordering::SeqCst);
     assert!(after < 500, "{after} units ran after the drop");
 }
 
 #[test]
-fn errors_and_panics_are_results_in_their_place() {
+fn errors_and_panics_are_results_in_order() {
     let work = |unit: i32| match unit {
         2 => Err(Error::corrupt("test.bad", "two")),
         4 => panic!("four is {unit}"),
@@ -116,10 +116,10 @@ fn an_interrupt_ends_the_wait_and_the_iterator() {
 }
 
 #[test]
-fn an_interrupt_is_seen_when_results_never_let_wait() {
+fn an_interrupt_is_seen_while_results_are_ready() {
     let mut iterator = on_two_threads((0..4).collect(), 4, Ok::<i32, _>);
     assert_eq!(iterator.next().unwrap().unwrap(), 0);
-    thread::sleep(Duration::from_millis(100)); // all the others are there
+    thread::sleep(Duration::from_millis(100)); // until all the others are ready
     interrupt::testing::stop_this_thread(true);
     let result = iterator.next().unwrap();
     interrupt::testing::stop_this_thread(false);
@@ -140,7 +140,7 @@ fn a_unit_may_use_the_pool_itself() {
     let total: u64 = on_two_threads((0..20_u64).collect(), 20, |outer| {
         let inner = move |inner| Ok(outer * inner);
         let alone = ordered((0..10_u64).collect(), 4, inner).sum::<Result<u64>>()?;
-        // a job from elsewhere with this worker's own pool must not block it
+        // an iterator that uses the pool of this worker must not block it
         let moved = on_two_threads((10..20_u64).collect(), 4, inner).sum::<Result<u64>>()?;
         Ok(alone + moved)
     })
@@ -150,6 +150,6 @@ fn a_unit_may_use_the_pool_itself() {
 }
 
 #[test]
-fn no_units_no_results() {
+fn without_units_there_are_no_results() {
     assert!(ordered(Vec::<u8>::new(), 4, Ok).next().is_none());
 }

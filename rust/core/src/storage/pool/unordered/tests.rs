@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 
 #[test]
-fn gives_every_result_of_every_unit() {
+fn returns_every_result_of_every_unit() {
     let work = |unit: &usize, emit: &mut dyn FnMut(usize) -> Result<()>| {
         (0..*unit).try_for_each(&mut *emit)
     };
@@ -19,25 +19,23 @@ fn gives_every_result_of_every_unit() {
 }
 
 #[test]
-fn a_panic_is_an_error_and_the_end() {
+fn a_panic_is_an_error_and_ends_the_stream() {
     let work = |unit: &usize, _: &mut dyn FnMut(()) -> Result<()>| {
         assert!(*unit != 3, "three");
         Ok(())
     };
-    let errors: Vec<_> = unordered((0..8).collect(), Some(2), 1, work)
-        .unwrap()
-        .filter_map(Result::err)
-        .collect();
-    assert_eq!(errors.len(), 1);
-    assert_eq!(errors.first().map(Error::code), Some("internal.panic"));
+    let mut stream = unordered((0..8).collect(), Some(2), 1, work).unwrap();
+    let error = stream.next().unwrap().unwrap_err();
+    assert_eq!(error.code(), "internal.panic");
+    assert!(stream.next().is_none());
 }
 
 #[test]
-fn an_interrupt_is_seen_when_results_never_let_wait() {
+fn an_interrupt_is_seen_while_results_are_ready() {
     let work = |_: &(), emit: &mut dyn FnMut(usize) -> Result<()>| (0..).try_for_each(&mut *emit);
     let mut stream = unordered(vec![(); 2], None, 100, work).unwrap();
     assert!(stream.next().unwrap().is_ok());
-    std::thread::sleep(Duration::from_millis(100)); // many are there
+    std::thread::sleep(Duration::from_millis(100)); // until many are ready
     interrupt::testing::stop_this_thread(true);
     let result = stream.next().unwrap();
     interrupt::testing::stop_this_thread(false);

@@ -2,7 +2,7 @@ use super::*;
 use crate::storage;
 
 #[test]
-fn keeps_a_record_of_every_call() {
+fn records_every_call() {
     let counting = CountingStorage::new(storage::tests::open("memory://counting", &[]).unwrap());
     let clone = counting.clone();
     assert!(clone.put_if_absent("log/1", b"12345").unwrap());

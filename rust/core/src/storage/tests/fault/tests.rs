@@ -10,7 +10,7 @@ fn store(name: &str) -> FaultStorage {
 }
 
 #[test]
-fn a_fault_affects_one_file_a_number_of_times() {
+fn a_fault_affects_the_next_calls_on_one_file() {
     let store = store("times");
     store.fail(Some(Operation::Read), "1.json", 2, Fault::Error);
     assert_eq!(store.read("log/2.json").unwrap(), "0123456789");
@@ -76,7 +76,12 @@ fn files_are_hidden_or_refused() {
 #[test]
 fn a_file_exists_after_a_lost_response() {
     let store = store("lost");
-    store.fail(Some(Operation::PutIfAbsent), "3.json", 1, Fault::AnswerLost);
+    store.fail(
+        Some(Operation::PutIfAbsent),
+        "3.json",
+        1,
+        Fault::ResponseLost,
+    );
     store.fail(Some(Operation::PutIfAbsent), "4.json", 1, Fault::Error);
     assert_eq!(
         store.put_if_absent("log/3.json", b"x").unwrap_err().code(),

@@ -8,7 +8,7 @@ use super::*;
 use crate::storage::request::Request;
 use crate::storage::{FileMeta, OnEnd, Storage, runtime};
 
-/// Files have more bytes than are fetched at once, so that units need bytes of their own.
+/// The length of a file: more than one request fetches, so that units need requests of their own.
 const LENGTH: u64 = 2 << 20;
 const MIB: usize = 1 << 20;
 
@@ -19,7 +19,7 @@ struct Slow {
     delays: Vec<u64>,
     requests: AtomicUsize,
     in_flight: Arc<AtomicUsize>,
-    most: AtomicUsize,
+    max_in_flight: AtomicUsize,
     max_requests: usize,
 }
 
@@ -63,7 +63,7 @@ impl Storage for Slow {
         let number = self.requests.fetch_add(1, Ordering::SeqCst);
         let delay = self.delays[number % self.delays.len()];
         let now = self.in_flight.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most.fetch_max(now, Ordering::SeqCst);
+        self.max_in_flight.fetch_max(now, Ordering::SeqCst);
         let in_flight = InFlight(Arc::clone(&self.in_flight));
         let bytes = self.read_ranges(path, ranges);
         let request = Request::start(on_end, |promise| {
@@ -85,21 +85,21 @@ impl Storage for Slow {
     }
 }
 
-/// Files of two units, each of which needs two ranges, one after the other, and returns its number.
+/// Files of two units, each of which needs two ranges, one after the other, and yields its number.
 struct Files {
     store: Arc<Slow>,
     files: usize,
     broken: Option<usize>,
 }
 
-struct Half {
+struct TwoStepUnit {
     file: usize,
     number: usize,
     bytes: Arc<FileBytes>,
     second: bool,
 }
 
-impl Half {
+impl TwoStepUnit {
     fn range(&self) -> Range<u64> {
         let at = u64::try_from(self.number).unwrap() * 200 + if self.second { 100 } else { 0 };
         at..at + 50
@@ -107,7 +107,7 @@ impl Half {
 }
 
 impl Work for Files {
-    type Unit = Half;
+    type Unit = TwoStepUnit;
     type Batch = RecordBatch;
 
     fn files(&self) -> usize {
@@ -128,19 +128,19 @@ impl Work for Files {
         Some(Arc::new(FileBytes::new(&storage, path.into(), LENGTH)))
     }
 
-    fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Half>> {
+    fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<TwoStepUnit>> {
         let bytes = bytes.unwrap();
         bytes.read(&[LENGTH - 8..LENGTH])?;
-        let half = |number| Half {
+        let unit = |number| TwoStepUnit {
             file,
             number,
             bytes: Arc::clone(&bytes),
             second: false,
         };
-        Ok((0..2).map(half).collect())
+        Ok((0..2).map(unit).collect())
     }
 
-    fn prefetch(&self, unit: &Half) -> Option<Prefetch> {
+    fn prefetch(&self, unit: &TwoStepUnit) -> Option<Prefetch> {
         Some(Prefetch {
             bytes: Arc::clone(&unit.bytes),
             ranges: vec![unit.range()],
@@ -148,13 +148,13 @@ impl Work for Files {
         })
     }
 
-    fn read(&self, mut unit: Half, emit: &mut Emit<'_>) -> Result<Option<Half>> {
+    fn read(&self, mut unit: TwoStepUnit, emit: &mut Emit<'_>) -> Result<Option<TwoStepUnit>> {
         // another thread may be reading the same file
         let has = |_| {
             std::thread::sleep(Duration::from_micros(100));
             unit.bytes.has(&[unit.range()])
         };
-        assert!((0..10).any(has), "nothing is waited for");
+        assert!((0..10).any(has), "the bytes have not arrived");
         unit.bytes.take(&[unit.range()], &[])?;
         if !unit.second {
             unit.second = true;
@@ -196,29 +196,29 @@ fn expected(files: i64) -> Vec<i64> {
 }
 
 #[test]
-fn rows_come_in_order_whenever_their_bytes_come() {
+fn rows_are_in_order_whenever_their_bytes_arrive() {
     for (threads, bytes) in [(1, 1), (1, 64 * MIB), (2, 1), (2, MIB), (8, 64 * MIB)] {
         let (store, files) = files(20, 8, &[1, 30, 2, 9, 0, 17, 5]);
         let rows = numbers(OrderedRows::new(files, ReadAheadLimits { bytes, threads }));
         assert_eq!(rows, expected(20), "{threads} threads, {bytes} bytes");
-        assert!(store.most.load(Ordering::SeqCst) <= 8 + 1);
+        assert!(store.max_in_flight.load(Ordering::SeqCst) <= 8 + 1);
         // the tail of each file, and two ranges of each of two units
         assert_eq!(store.requests.load(Ordering::SeqCst), 20 * 5);
     }
 }
 
 #[test]
-fn slow_requests_do_not_add_up() {
+fn slow_requests_overlap() {
     let mut delays = vec![2; 10];
     delays[3] = 400;
     let (_, files) = files(40, 64, &delays);
-    let look = ReadAheadLimits {
+    let limits = ReadAheadLimits {
         bytes: 64 * MIB,
         threads: 2,
     };
     let start = Instant::now();
-    assert_eq!(numbers(OrderedRows::new(files, look)), expected(40));
-    // one after the other they take 8 s; each file waits for three requests at most
+    assert_eq!(numbers(OrderedRows::new(files, limits)), expected(40));
+    // one after the other they take 8 s; each file waits for three requests at max_in_flight
     assert!(
         start.elapsed() < Duration::from_millis(2_500),
         "{:?}",
@@ -227,7 +227,7 @@ fn slow_requests_do_not_add_up() {
 }
 
 #[test]
-fn no_request_is_left_of_a_stream_that_is_dropped() {
+fn dropping_the_stream_cancels_its_requests() {
     let mut delays = vec![20_000; 40];
     delays[..3].fill(0);
     let (store, files) = files(40, 16, &delays);
@@ -246,23 +246,23 @@ fn no_request_is_left_of_a_stream_that_is_dropped() {
 }
 
 #[test]
-fn bytes_that_are_fetched_ahead_are_bounded() {
+fn bytes_fetched_ahead_are_limited() {
     let (store, files) = files(60, 64, &[1]);
-    let look = ReadAheadLimits {
+    let limits = ReadAheadLimits {
         bytes: 4 * MIB,
         threads: 2,
     };
-    let mut rows = OrderedRows::new(files, look);
+    let mut rows = OrderedRows::new(files, limits);
     assert!(rows.next().unwrap().is_ok());
     std::thread::sleep(Duration::from_millis(100));
-    // half of the bytes are for the tails of files; and one more file
+    // at most half of the limit, and one more file
     assert!(rows.shared.meter.bytes() <= 2 * MIB + MIB);
     assert!(store.requests.load(Ordering::SeqCst) < 60);
     assert_eq!(numbers(rows), expected(60)[1..]);
 }
 
 #[test]
-fn a_file_whose_bytes_do_not_come_is_passed_over() {
+fn a_file_whose_request_fails_is_skipped() {
     let (_, mut files) = files(5, 8, &[1, 4]);
     files.broken = Some(2);
     let mut left = expected(5);
@@ -277,7 +277,7 @@ fn a_file_whose_bytes_do_not_come_is_passed_over() {
 struct Unforeseen(Files);
 
 impl Work for Unforeseen {
-    type Unit = Half;
+    type Unit = TwoStepUnit;
     type Batch = RecordBatch;
 
     fn files(&self) -> usize {
@@ -292,15 +292,15 @@ impl Work for Unforeseen {
         self.0.bytes(file)
     }
 
-    fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Half>> {
+    fn open(&self, file: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<TwoStepUnit>> {
         self.0.open(file, bytes)
     }
 
-    fn prefetch(&self, _: &Half) -> Option<Prefetch> {
+    fn prefetch(&self, _: &TwoStepUnit) -> Option<Prefetch> {
         None
     }
 
-    fn read(&self, unit: Half, _: &mut Emit<'_>) -> Result<Option<Half>> {
+    fn read(&self, unit: TwoStepUnit, _: &mut Emit<'_>) -> Result<Option<TwoStepUnit>> {
         unit.bytes.take(&[unit.range()], &[]).map(|_| None)
     }
 
@@ -310,7 +310,7 @@ impl Work for Unforeseen {
 }
 
 #[test]
-fn a_stream_that_is_dropped_does_not_wait_for_bytes() {
+fn dropping_the_stream_does_not_wait_for_bytes() {
     let (store, files) = files(1, 16, &[0, 20_000]);
     let mut rows = OrderedRows::new(Unforeseen(files), ReadAheadLimits::default());
     let start = Instant::now();
@@ -395,15 +395,15 @@ fn columns(delays: &[u64]) -> (Arc<Slow>, OrderedRows<Columns>) {
         max_requests: 64,
         ..Slow::default()
     });
-    let look = ReadAheadLimits {
+    let limits = ReadAheadLimits {
         bytes: 10 * MIB,
         threads: 2,
     };
-    (Arc::clone(&store), OrderedRows::new(Columns(store), look))
+    (Arc::clone(&store), OrderedRows::new(Columns(store), limits))
 }
 
 #[test]
-fn what_is_waited_for_does_not_hold_up_what_comes_after_it() {
+fn the_awaited_unit_does_not_delay_later_ones() {
     // the tail of the file arrives, and then nothing
     let (_, mut rows) = columns(&[0, 20_000, 20_000, 20_000, 20_000]);
     rows.started = true;
@@ -419,7 +419,7 @@ fn what_is_waited_for_does_not_hold_up_what_comes_after_it() {
         drop(state);
         std::thread::sleep(Duration::from_millis(1));
     }
-    // the tail, two units, and as much of the third as half of the bytes allow
+    // the tail, two units, and as much of the third as half of the limit allows
     let expected = MIB / 2 + 7 * MIB;
     while rows.shared.meter.bytes() < expected {
         assert!(start.elapsed() < Duration::from_secs(5));
@@ -430,10 +430,10 @@ fn what_is_waited_for_does_not_hold_up_what_comes_after_it() {
 }
 
 #[test]
-fn units_that_are_begun_in_parts_come_whole() {
+fn units_fetched_in_parts_are_read_whole() {
     let (store, rows) = columns(&[1, 20, 3]);
     let rows: Vec<i64> = rows.map(|batch| number(&batch.unwrap())).collect();
     assert_eq!(rows, [0, 1, 2, 3, 4]);
-    // the tail, and each range at most once
+    // the tail, and each range at max_in_flight once
     assert!(store.requests.load(Ordering::SeqCst) <= 1 + 3 * 5);
 }
