@@ -15,7 +15,7 @@ use crate::replay::Source;
 use crate::storage::FileBytes;
 use crate::storage::pool::rows::{Emit, OrderedRows, ReadAheadLimits};
 
-/// A file, or its row groups whose middle is in a byte range.
+/// A file, or those of its row groups whose middle is in a byte range.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FilePart {
     /// The file.

@@ -74,7 +74,8 @@ impl MarkedRows {
         self.files.get(&file)
     }
 
-    /// Returns bitmaps as [`super::bitmaps::Bitmaps`]; `vector` is the index of the file.
+    /// Returns bitmaps in batches as [`Bitmaps`](super::bitmaps::Bitmaps) does; `vector` is the index of the
+    /// file.
     pub fn bitmaps(&self, chunk_bits: u32) -> impl Iterator<Item = Result<RecordBatch>> + use<> {
         let bits = chunk_bits.clamp(WORD_BITS, MAX_BITS);
         let files: Vec<_> = self.files.clone().into_iter().collect();

@@ -29,15 +29,19 @@ use crate::replay::file_filter::tight_bounds;
 use crate::snapshot::Snapshot;
 use crate::snapshot::row_count::live_rows;
 
-/// The minimum and the maximum.
-type MinMax = (ArrayRef, ArrayRef);
+/// The minimum and the maximum so far, each as one row.
+struct Extremes {
+    min: ArrayRef,
+    max: ArrayRef,
+}
 
 /// Returns the columns `min` and `max`, one row, of a column or a nested field; nulls if no row has a
 /// value. `None` if it does not follow from the log: a warning then states the reason.
 ///
 /// # Errors
 ///
-/// Invalid argument: `filter.column` when there is no such column.
+/// Invalid argument: `filter.column` when there is no such column. Unsupported: `expression.collation` for a
+/// column with a collation. As [`Snapshot::file_filter`]; errors of the log.
 pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Option<RecordBatch>> {
     // any condition on the column finds it, and the statistics that hold its bounds
     let is_null = (column.to_owned(), "is".to_owned(), Literal::Null);
@@ -63,8 +67,11 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
     let names = names.chain(fields.iter().map(|field| field.name()));
     let names: Vec<String> = names.map(str::to_owned).collect();
     let columns = FileColumns::of_names(Some(&names), snapshot)?;
-    let empty = new_null_array(&column.data_type, 1);
-    let mut extremes: MinMax = (Arc::clone(&empty), empty);
+    let null = new_null_array(&column.data_type, 1);
+    let mut extremes = Extremes {
+        min: Arc::clone(&null),
+        max: null,
+    };
     for files in snapshot.file_batches(source, columns, None)? {
         let files = files?;
         let parsed = known.columns().of(&files)?;
@@ -83,12 +90,12 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
             Ok(rows) => {
                 extremes = combine(&extremes, &bounds, &rows.into()).map_err(columns_mismatch)?
             }
-            Err((row, why)) => {
+            Err((row, reason)) => {
                 let path = files.column_by_name("path");
                 let path = path.and_then(|path| path.as_string_opt::<i32>());
                 let path = path.map(|path| path.value(row).to_owned());
                 let message = format!(
-                    "{why}, so the log does not give the minimum and maximum of {}: compute them by a scan",
+                    "{reason}, so the log does not give the minimum and maximum of {}: compute them by a scan",
                     column.path.join(".")
                 );
                 warn(snapshot, path, message);
@@ -97,8 +104,8 @@ pub fn min_max(source: &Source, snapshot: &Snapshot, column: &str) -> Result<Opt
         }
     }
     let batch = RecordBatch::try_from_iter_with_nullable([
-        ("min", extremes.0, true),
-        ("max", extremes.1, true),
+        ("min", extremes.min, true),
+        ("max", extremes.max, true),
     ]);
     batch.map(Some).map_err(columns_mismatch)
 }
@@ -144,7 +151,7 @@ fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<O
     ) else {
         return Ok(None);
     };
-    let columns = FileColumns::new(vec![FileColumn::StatsParsed(digits(shape))]);
+    let columns = FileColumns::new(vec![FileColumn::StatsParsed(decimals_as_text(shape))]);
     let written = columns.of(files)?;
     for (side, values) in sides {
         let Some(values) = values else { continue };
@@ -153,15 +160,15 @@ fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<O
         let strings = written
             .as_ref()
             .and_then(|strings| strings.as_string_opt::<i64>());
-        let in_full = |row| {
+        let is_exact = |row| {
             let text =
                 strings.and_then(|strings| strings.is_valid(row).then(|| strings.value(row)));
-            text.is_some_and(|text| is_in_full(text, values.scale()))
+            text.is_some_and(|text| is_exact_decimal(text, values.scale()))
         };
-        let may_be_off = |row: &usize| {
-            values.is_valid(*row) && max_rounding_error(values.value(*row)) != 0 && !in_full(*row)
+        let may_be_rounded = |row: &usize| {
+            values.is_valid(*row) && max_rounding_error(values.value(*row)) != 0 && !is_exact(*row)
         };
-        if let Some(row) = (0..values.len()).find(may_be_off) {
+        if let Some(row) = (0..values.len()).find(may_be_rounded) {
             return Ok(Some(row));
         }
     }
@@ -170,10 +177,10 @@ fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<O
 
 /// Returns the type of the statistics with decimals as text. Recurses along the shape, whose depth is
 /// bounded.
-fn digits(shape: &Fields) -> Fields {
+fn decimals_as_text(shape: &Fields) -> Fields {
     let written = |field: &FieldRef| {
         let data_type = match field.data_type() {
-            DataType::Struct(fields) => DataType::Struct(digits(fields)),
+            DataType::Struct(fields) => DataType::Struct(decimals_as_text(fields)),
             DataType::Decimal128(..) => DataType::LargeUtf8,
             other => other.clone(),
         };
@@ -192,7 +199,7 @@ fn leaf(column: &ArrayRef) -> Option<ArrayRef> {
 }
 
 /// Returns `true` if a number is written as Java writes a decimal of this scale, and never a double.
-fn is_in_full(text: &str, scale: i8) -> bool {
+fn is_exact_decimal(text: &str, scale: i8) -> bool {
     let Some((_, fraction)) = text.split_once('.') else {
         return scale == 0 && !text.contains(['e', 'E']);
     };
@@ -230,7 +237,11 @@ fn with_values(
 }
 
 /// Combines the minimum and the maximum so far with the bounds of these files.
-fn combine(before: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinMax, ArrowError> {
+fn combine(
+    before: &Extremes,
+    bounds: &Bounds,
+    rows: &BooleanArray,
+) -> Result<Extremes, ArrowError> {
     let first = |before: &ArrayRef, more: &Option<ArrayRef>, descending| {
         let Some(more) = more else {
             return Ok(before.clone());
@@ -242,10 +253,10 @@ fn combine(before: &MinMax, bounds: &Bounds, rows: &BooleanArray) -> Result<MinM
         };
         take(&all, &sort_to_indices(&all, Some(order), Some(1))?, None)
     };
-    Ok((
-        first(&before.0, &bounds.min, false)?,
-        first(&before.1, &bounds.max, true)?,
-    ))
+    Ok(Extremes {
+        min: first(&before.min, &bounds.min, false)?,
+        max: first(&before.max, &bounds.max, true)?,
+    })
 }
 
 fn warn(snapshot: &Snapshot, path: Option<String>, message: String) {

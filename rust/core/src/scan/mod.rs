@@ -38,7 +38,7 @@ pub use split::Split;
 use data_file::{Extras, ReadPlan};
 use files::{FilePart, Skipped};
 use scan_file::SCAN_FIELDS;
-use split::{ScanSpec, cut};
+use split::{ScanSpec, group_into_splits};
 
 /// The options of a scan.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,8 @@ impl Scan {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `columns.unknown`, `columns.twice`, `columns.reserved`.
+    /// Invalid argument: `columns.row_tracking` for row ids of a table that does not track rows. As
+    /// [`Predicate::bind`], [`ReadPlan::new`], [`ReadPlan::with_filter`] and [`Snapshot::file_filter`].
     pub fn new(source: &Source, snapshot: &Snapshot, options: ScanOptions) -> Result<Self> {
         let properties = snapshot.properties();
         if options.extras.row_id && !properties.row_tracking {
@@ -106,7 +107,7 @@ impl Scan {
         self.plan.schema()
     }
 
-    /// Returns the files to read, as `snapshot.files()`.
+    /// Returns the files to read, with these columns of [`Snapshot::files`].
     pub fn files(&self, columns: Option<&[String]>) -> Result<FileTable> {
         let columns = FileColumns::of_names(columns, &self.snapshot)?;
         self.snapshot
@@ -160,8 +161,8 @@ impl Scan {
                 "splits need a target size of at least 1 byte",
             ));
         }
-        let runs = cut(self.scan_files()?, target_size);
-        Ok(runs
+        let groups = group_into_splits(self.scan_files()?, target_size);
+        Ok(groups
             .into_iter()
             .map(|parts| Split::new(self.spec.clone(), parts, self.skipped.is_some()))
             .collect())
@@ -200,7 +201,8 @@ impl Scan {
         Ok(total.saturating_add(self.read(plan, unknown).count_rows()?))
     }
 
-    /// Returns the files that remain after each step of the filter, without reading data files.
+    /// Returns the number and the size of the files that remain after each step of the filter, without reading
+    /// data files.
     pub fn explain(&self) -> Result<Explanation> {
         let mut explanation = Explanation::default();
         let mut fields = vec![FileField::Size];

@@ -1,4 +1,4 @@
-//! A live data file as a plain value: what a task needs to read it, without the log.
+//! A live data file as a plain value, with which a task reads it without the log.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, Int64Array, MapArray, RecordBatch, StringArray};
@@ -46,7 +46,7 @@ impl ScanFile {
     ///
     /// # Errors
     ///
-    /// Corrupt, in place of a file: a deletion vector with an invalid descriptor; the file is named.
+    /// Corrupt: `log.columns`. In place of a file: as [`Descriptors::get`], with the path of the file.
     pub fn of(rows: &RecordBatch) -> Result<Vec<Result<Self>>> {
         let paths: &StringArray = rows.typed(FileField::Path.name())?;
         let sizes = rows.typed(FileField::Size.name())?;

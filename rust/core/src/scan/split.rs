@@ -127,8 +127,8 @@ impl Split {
         }
     }
 
-    /// Splits files of a snapshot into pieces of about `target_size` bytes, with all columns, including
-    /// those that are not in the schema.
+    /// Splits files of a snapshot into pieces of about `target_size` bytes, with all columns of the schema and
+    /// the extras.
     pub fn of_files(
         snapshot: &Snapshot,
         files: Vec<ScanFile>,
@@ -136,7 +136,7 @@ impl Split {
         target_size: u64,
     ) -> Vec<Self> {
         let spec = ScanSpec::new(snapshot, None, extras, None);
-        cut(files, target_size.max(1))
+        group_into_splits(files, target_size.max(1))
             .into_iter()
             .map(|parts| Self::new(spec.clone(), parts, false))
             .collect()
@@ -183,8 +183,8 @@ impl Split {
 /// The minimum size of a piece of a file: row groups are rarely smaller.
 const MIN_PIECE: u64 = 4096;
 
-/// Groups files into runs of about `target_size` bytes; larger files are split by bytes.
-pub(super) fn cut(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<FilePart>> {
+/// Groups files into splits of about `target_size` bytes; larger files are split by bytes.
+pub(super) fn group_into_splits(files: Vec<ScanFile>, target_size: u64) -> Vec<Vec<FilePart>> {
     let size = |file: ScanFile| {
         let size = u64::try_from(file.size).unwrap_or_default();
         (file, size)

@@ -77,8 +77,8 @@ impl VectorWindows {
         let present: Vec<DeletionVectorDescriptor> =
             descriptors.iter().flatten().cloned().collect();
         let mut loaded = load(&self.storage, &self.resolver, &present).into_iter();
-        let of = |descriptor: &Option<_>| descriptor.as_ref().and_then(|_| loaded.next());
-        descriptors.iter().map(of).collect()
+        let vector = |descriptor: &Option<_>| descriptor.as_ref().and_then(|_| loaded.next());
+        descriptors.iter().map(vector).collect()
     }
 }
 

@@ -17,7 +17,7 @@ fn rows_of(bits: u32, rows: &[u64]) -> Vec<u64> {
         let words = batch.column(2).as_list::<i32>().value(row);
         let words = words.as_primitive::<Int64Type>();
         assert!(words.len() <= 1 << (bits - 6));
-        assert_ne!(words.values().last(), Some(&0), "nothing after the last");
+        assert_ne!(words.values().last(), Some(&0), "the last word is empty");
         for (number, word) in words.values().iter().enumerate() {
             for bit in 0..64 {
                 if word >> bit & 1 == 1 {
@@ -30,7 +30,7 @@ fn rows_of(bits: u32, rows: &[u64]) -> Vec<u64> {
 }
 
 #[test]
-fn edges_of_words_and_chunks() {
+fn keeps_rows_at_the_edges_of_words_and_chunks() {
     for rows in [
         vec![],
         vec![0],
@@ -51,7 +51,7 @@ fn edges_of_words_and_chunks() {
 
 proptest! {
     #[test]
-    fn every_row_comes_back(rows in proptest::collection::btree_set(0_u64..300_000, 0..300), bits in 6_u32..18) {
+    fn chunks_contain_exactly_the_rows(rows in proptest::collection::btree_set(0_u64..300_000, 0..300), bits in 6_u32..18) {
         let rows: Vec<u64> = rows.into_iter().collect();
         prop_assert_eq!(rows_of(bits, &rows), rows);
     }

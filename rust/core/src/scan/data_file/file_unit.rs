@@ -13,7 +13,7 @@ use crate::storage::pool::rows::Prefetch;
 
 /// Up to this size, the other columns of a unit are fetched together with those of the filter, before the
 /// matching rows are known.
-const AT_ONCE: u64 = 1 << 20;
+const MAX_BYTES_AT_ONCE: u64 = 1 << 20;
 
 /// Some rows of an open file, and the bytes that were fetched for them.
 pub struct FileUnit {
@@ -76,7 +76,7 @@ impl FileUnit {
             (None, Some(filter_pass)) => {
                 let live = filter_pass.candidates(&self.unit)?;
                 let mut ranges = missing(filter_pass, &live, &nothing_fetched);
-                if self.unit.bytes <= AT_ONCE {
+                if self.unit.bytes <= MAX_BYTES_AT_ONCE {
                     ranges.extend(missing(file, &live, &nothing_fetched));
                 }
                 ranges

@@ -26,12 +26,11 @@ const RULES_WITH_PAGES: FooterRules = FooterRules {
 
 /// The approximate decoded size of a batch in bytes.
 const BATCH_BYTES: u64 = 8 << 20;
-/// At least this many rows justify a larger batch.
-const FEW_BATCH_ROWS: u64 = 1024;
+/// The number of rows up to which a batch may be larger.
+const MIN_BATCH_ROWS: u64 = 1024;
 const MAX_BATCH_ROWS: u64 = 64 * 1024;
 
-/// Reads the footer, with the page index if `pages` are useful; returns the bytes that it was read from,
-/// too.
+/// Reads the footer, with the page index if `pages`; also returns the bytes of the file.
 pub(super) fn footer(
     storage: &Arc<dyn Storage>,
     file: &DataFile<'_>,
@@ -109,11 +108,11 @@ pub(super) fn batch_rows(metadata: &ParquetMetaData, leaves: &[usize], constant:
             // a dictionary or a run may expand by an unknown factor
             let values = u64::try_from(chunk.num_values()).unwrap_or_default();
             let encoded = u64::try_from(chunk.uncompressed_size()).unwrap_or_default();
-            let least = values.saturating_mul(width(chunk).unwrap_or_default().max(8));
-            bytes = bytes.saturating_add(encoded.max(least));
+            let min_bytes = values.saturating_mul(width(chunk).unwrap_or_default().max(8));
+            bytes = bytes.saturating_add(encoded.max(min_bytes));
         }
     }
     let per_row = (bytes / rows.max(1)).saturating_add(constant).max(1);
-    let row_count = (BATCH_BYTES / per_row).max(FEW_BATCH_ROWS.min(MAX_BATCH_BYTES / per_row));
+    let row_count = (BATCH_BYTES / per_row).max(MIN_BATCH_ROWS.min(MAX_BATCH_BYTES / per_row));
     usize::try_from(row_count.clamp(1, MAX_BATCH_ROWS)).unwrap_or(1)
 }

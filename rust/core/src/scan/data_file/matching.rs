@@ -80,12 +80,12 @@ impl<'a> ColumnMatcher<'a> {
     ) -> Result<Option<usize>> {
         let matched = match field.column_id().filter(|_| self.by_id) {
             Some(id) => {
-                let mut same = siblings
+                let mut with_id = siblings
                     .iter()
                     .enumerate()
                     .filter(|(_, node)| node.id == Some(id));
-                let first = same.next().map(|(at, _)| at);
-                if same.next().is_some() {
+                let first = with_id.next().map(|(at, _)| at);
+                if with_id.next().is_some() {
                     Some(NameMatch::Ambiguous)
                 } else {
                     first.map(NameMatch::Unique)

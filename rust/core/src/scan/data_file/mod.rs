@@ -51,11 +51,11 @@ pub struct DataFile<'a> {
 }
 
 impl ScanFile {
-    /// Combines a file of the log with what is needed to read it.
+    /// Combines a file of the log with its storage path and its deletion vector.
     ///
     /// # Errors
     ///
-    /// Corrupt: a path that leads out of the table and its allowed roots.
+    /// As [`PathResolver::resolve`], with the path in the log.
     pub fn data_file(
         &self,
         resolver: &PathResolver,

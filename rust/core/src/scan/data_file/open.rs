@@ -35,8 +35,8 @@ pub struct OpenFile {
     /// The leaves to decode.
     pub(super) leaves: Vec<usize>,
     /// The origin of each column of the plan; columns that the file lacks are `Missing`.
-    pub(super) parts: Vec<Origin>,
-    /// One row.
+    pub(super) origins: Vec<Origin>,
+    /// The partition values, as one row.
     pub(super) partition_values: StructArray,
     deletion_vector: Option<Arc<DeletionVector>>,
     only: Option<DeletionVector>,
@@ -70,8 +70,8 @@ impl ReadPlan {
     /// # Errors
     ///
     /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.footer`,
-    /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`. Unsupported:
-    /// `data.encrypted`. Storage errors.
+    /// `data.type`, `data.ambiguous`, `dv.beyond_file`, `partition_value.parse`, `schema.physical_name`.
+    /// Unsupported: `data.encrypted`. Storage errors.
     pub fn open_file(&self, storage: &Arc<dyn Storage>, file: &DataFile<'_>) -> Result<OpenFile> {
         OpenFile::new(self, storage, file)
     }
@@ -122,11 +122,11 @@ impl OpenFile {
         let metadata = arrow.metadata();
         let parquet = metadata.file_metadata().schema_descr();
         let mut matcher = ColumnMatcher::new(schema, parquet, plan.layout().column_mapping);
-        let (mut parts, keys) = parts_of(plan, &mut matcher)?;
+        let (mut origins, keys) = origins_of(plan, &mut matcher)?;
         let selected = matcher.selected();
-        let bounds_sources = bounds_sources(plan, &parts, schema);
-        for part in &mut parts {
-            project_positions(part, &schema.roots, &selected);
+        let bounds_sources = bounds_sources(plan, &origins, schema);
+        for origin in &mut origins {
+            project_positions(origin, &schema.roots, &selected);
         }
         let leaves: Vec<usize> = selected
             .iter()
@@ -137,7 +137,7 @@ impl OpenFile {
         let all_rows = first_rows.last().copied().unwrap_or_default();
         let only = only_rows(file, all_rows)?;
         let partition_values = partition_values(&file.file.partition_values, &keys)?;
-        let constant = constant_bytes(plan, &parts, &partition_values, &file.file.path);
+        let constant = constant_bytes(plan, &origins, &partition_values, &file.file.path);
         let matching_groups = match plan.filter() {
             None => BooleanBuffer::new_set(metadata.num_row_groups()),
             Some(filter) => FileBounds {
@@ -156,7 +156,7 @@ impl OpenFile {
             bytes: Arc::clone(bytes),
             log_path: file.file.path.clone(),
             leaves,
-            parts,
+            origins,
             partition_values,
             deletion_vector: file.deletion_vector.clone(),
             only,
@@ -193,7 +193,7 @@ impl OpenFile {
 
     /// Returns `true` if a column, or a part of one, has a different type in the file than in the table.
     pub fn has_other_types(&self) -> bool {
-        self.parts.iter().any(Origin::is_type_change)
+        self.origins.iter().any(Origin::is_type_change)
     }
 
     /// Returns `true` if the file has columns, or parts of columns, that the plan does not read.
@@ -286,20 +286,20 @@ impl OpenFile {
 type PartitionColumn = (String, FieldRef);
 
 /// Returns the origin of each column of a plan, and the partition columns among them.
-fn parts_of(
+fn origins_of(
     plan: &ReadPlan,
     matcher: &mut ColumnMatcher<'_>,
 ) -> Result<(Vec<Origin>, Vec<PartitionColumn>)> {
     let layout = plan.layout();
     let mut keys = Vec::new();
-    let mut parts = Vec::with_capacity(plan.columns().len());
+    let mut origins = Vec::with_capacity(plan.columns().len());
     for column in plan.columns() {
         let hidden = match column {
             OutputColumn::RowId => layout.row_id_column.as_deref(),
             OutputColumn::RowCommitVersion => layout.row_commit_version_column.as_deref(),
             _ => None,
         };
-        parts.push(match (column, hidden) {
+        origins.push(match (column, hidden) {
             (OutputColumn::Data(field), _) => matcher.column(field)?,
             (OutputColumn::ChangeType, _) => {
                 matcher.metadata_column("_change_type", &PrimitiveType::String)?
@@ -312,13 +312,13 @@ fn parts_of(
             _ => Origin::Missing(PrimitiveType::Long.arrow_type()),
         });
     }
-    Ok((parts, keys))
+    Ok((origins, keys))
 }
 
 /// Returns the decoded bytes of each row that are not in the file.
-fn constant_bytes(plan: &ReadPlan, parts: &[Origin], values: &StructArray, path: &str) -> u64 {
-    let columns = plan.columns().iter().zip(parts);
-    let others = columns.map(|(column, part)| match (column, part) {
+fn constant_bytes(plan: &ReadPlan, origins: &[Origin], values: &StructArray, path: &str) -> u64 {
+    let columns = plan.columns().iter().zip(origins);
+    let others = columns.map(|(column, origin)| match (column, origin) {
         (OutputColumn::FilePath, _) => path.len(),
         (OutputColumn::Partition(..), _) => 0,
         (_, Origin::Missing(data_type)) => data_type.primitive_width().unwrap_or(4),
@@ -348,11 +348,11 @@ fn only_rows(file: &DataFile<'_>, all_rows: u64) -> Result<Option<DeletionVector
     Ok(Some(only))
 }
 
-/// Returns the sources of bounds for the filter's columns; the positions in `parts` are still those in the
+/// Returns the sources of bounds for the filter's columns; the positions in `origins` are still those in the
 /// file.
 fn bounds_sources(
     plan: &ReadPlan,
-    parts: &[Origin],
+    origins: &[Origin],
     schema: &FileSchema,
 ) -> Vec<(BoundColumn, BoundsSource)> {
     let filter_columns = plan.filter().map_or(&[][..], BoundPredicate::columns);
@@ -369,7 +369,7 @@ fn bounds_sources(
                         .count(),
                 )
             }
-            OutputColumn::Data(_) => BoundsSource::below(parts.get(at)?, &schema.roots, rest)?,
+            OutputColumn::Data(_) => BoundsSource::below(origins.get(at)?, &schema.roots, rest)?,
             _ => return None,
         };
         Some((column.clone(), source))

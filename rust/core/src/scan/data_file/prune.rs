@@ -103,8 +103,8 @@ impl FileBounds<'_> {
         })
     }
 
-    /// Returns the rows of a row group whose pages may have one that satisfies the predicate; `None` if the
-    /// page index does not exclude any.
+    /// Returns the rows of a row group whose pages may have one that satisfies the predicate; `None` if no
+    /// valid page index divides the row group.
     pub(super) fn pages_may_match(
         &self,
         group: usize,

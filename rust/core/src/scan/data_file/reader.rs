@@ -39,8 +39,9 @@ impl OpenFile {
     ///
     /// # Errors
     ///
-    /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; and
-    /// so do its batches, also `data.value` and `data.null`; unsupported: `data.calendar`. Storage errors.
+    /// Corrupt, with the file's path in the log: `data.missing`, `data.truncated`, `data.pages`; batches also
+    /// fail with `data.value`. Unsupported: `data.encrypted`; batches also fail with `data.calendar`. Storage
+    /// errors.
     pub fn read(self: &Arc<Self>, unit: &UnitRows) -> Result<UnitBatches> {
         let mut fetched = FetchedBytes::new(self.bytes.length());
         let live = self.live_rows(unit, &mut fetched)?;
@@ -130,19 +131,18 @@ impl UnitBatches {
             Some(decoder) => decoder.advance().map_err(page_error)?.unwrap_or_default(),
         };
         let taken = u64::try_from(rows).unwrap_or(u64::MAX);
-        let Some(left) = self.left.checked_sub(taken) else {
+        self.left = self.left.checked_sub(taken).ok_or_else(|| {
             let message = "the pages hold more rows than the footer says";
-            return Err(Error::corrupt("data.pages", message));
-        };
-        if rows == 0 && left > 0 {
-            let message = format!("the pages end {left} rows before the footer says");
+            Error::corrupt("data.pages", message)
+        })?;
+        if rows > 0 {
+            return self.batch(&decoded, rows).map(Some);
+        }
+        if self.left > 0 {
+            let message = format!("the pages end {} rows before the footer says", self.left);
             return Err(Error::corrupt("data.pages", message));
         }
-        self.left = left;
-        if rows == 0 {
-            return Ok(None);
-        }
-        self.batch(&decoded, rows).map(Some)
+        Ok(None)
     }
 
     fn batch(&mut self, decoded: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
@@ -164,9 +164,9 @@ impl UnitBatches {
             rows,
         };
         let mut arrays = Vec::with_capacity(columns.len());
-        for (number, (column, part)) in columns.iter().zip(&file.parts).enumerate() {
+        for (number, (column, origin)) in columns.iter().zip(&file.origins).enumerate() {
             let constant = self.constants.get_mut(number).and_then(Option::as_mut);
-            let array = decoded_rows.column(column, part, constant);
+            let array = decoded_rows.column(column, origin, constant);
             arrays.push(array.map_err(|cause| {
                 let field = schema.fields().get(number);
                 value_error(cause, field.map_or("?", |field| field.name()))
@@ -224,12 +224,12 @@ impl DecodedRows<'_> {
     fn column(
         &self,
         column: &OutputColumn,
-        part: &Origin,
+        origin: &Origin,
         constant: Option<&mut Constant>,
     ) -> Result<ArrayRef, ArrowError> {
         let (decoded, positions, rows) = (self.decoded, self.positions, self.rows);
-        let stored = || match part {
-            Origin::File { .. } => part.apply(decoded, rows).map(Some),
+        let stored = || match origin {
+            Origin::File { .. } => origin.apply(decoded, rows).map(Some),
             Origin::Missing(_) => Ok(None),
         };
         let constant = constant.map(|constant| constant.rows(rows)).transpose()?;
@@ -248,7 +248,7 @@ impl DecodedRows<'_> {
                 };
                 stored_or(stored()?, default)
             }
-            _ => part.apply(decoded, rows),
+            _ => origin.apply(decoded, rows),
         }
     }
 }

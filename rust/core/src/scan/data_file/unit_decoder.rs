@@ -28,7 +28,7 @@ const PIECE_BYTES: u64 = 8 << 20;
 pub(super) struct UnitDecoder {
     reader: RowGroupReader,
     /// True if some of its strings are views.
-    views: bool,
+    has_views: bool,
     /// The pieces of the last decoded batch.
     pieces: IntoIter<RecordBatch>,
 }
@@ -55,7 +55,7 @@ impl UnitDecoder {
         let schema = reader.schema();
         let mut fields = schema.fields().iter();
         Ok(Self {
-            views: fields.any(|field| views::has_views(field.data_type())),
+            has_views: fields.any(|field| views::has_views(field.data_type())),
             reader,
             pieces: Vec::new().into_iter(),
         })
@@ -69,7 +69,7 @@ impl UnitDecoder {
                 let Some(batch) = self.reader.next().transpose()? else {
                     return Ok(None);
                 };
-                if !self.views {
+                if !self.has_views {
                     let (_, columns, rows) = batch.into_parts();
                     return Ok(Some((rows, columns)));
                 }

@@ -23,13 +23,13 @@ fn words(rows: &[(Option<i32>, i64, i64)]) -> impl RecordBatchReader {
 
 #[test]
 fn words_become_rows_in_any_order() {
-    let argument = [
+    let input = [
         (Some(7), 2, 1),
         (Some(3), 0, 0b101),
         (Some(7), 0, i64::MIN),
         (Some(7), 2, 2),
     ];
-    let marked = MarkedRows::from_words(words(&argument)).unwrap();
+    let marked = MarkedRows::from_words(words(&input)).unwrap();
     let rows = |file| marked.rows(file).unwrap().rows().unwrap().values().to_vec();
     assert_eq!(
         marked.files().map(|(file, _)| file).collect::<Vec<_>>(),
@@ -41,7 +41,7 @@ fn words_become_rows_in_any_order() {
 }
 
 #[test]
-fn bits_have_the_number_of_the_file() {
+fn bitmaps_have_the_index_of_the_file() {
     let marked = MarkedRows::from_words(words(&[(Some(9), 1, 0b11)])).unwrap();
     let batches: Vec<_> = marked.bitmaps(9).collect::<Result<_, _>>().unwrap();
     assert_eq!(batches.len(), 1);

@@ -20,7 +20,10 @@ fn pieces_keep_the_order_and_cover_each_byte_once() {
         .map(|(number, size)| file(&number.to_string(), *size))
         .collect();
     for target in [1, 5000, 60_000, 1 << 40] {
-        let parts: Vec<FilePart> = cut(files.clone(), target).into_iter().flatten().collect();
+        let parts: Vec<FilePart> = group_into_splits(files.clone(), target)
+            .into_iter()
+            .flatten()
+            .collect();
         let mut expected = files.iter();
         let mut end = 0;
         for part in &parts {
@@ -38,7 +41,7 @@ fn pieces_keep_the_order_and_cover_each_byte_once() {
 }
 
 #[test]
-fn a_size_that_cannot_be_makes_no_more_than_so_many_pieces() {
-    let runs = cut(vec![file("huge", i64::MAX), file("odd", -1)], 1);
-    assert!(runs.len() <= 10_100, "{}", runs.len());
+fn a_file_of_any_claimed_size_has_a_limited_number_of_pieces() {
+    let groups = group_into_splits(vec![file("huge", i64::MAX), file("negative", -1)], 1);
+    assert!(groups.len() <= 10_100, "{}", groups.len());
 }

@@ -67,7 +67,7 @@ fn every_prefix_is_an_error_that_names_the_file() {
 }
 
 #[test]
-fn a_wrong_length_in_the_log_does_not_matter_where_the_file_is_whole() {
+fn a_size_in_the_log_that_is_too_small_is_ignored() {
     let files = Files::new();
     let file_content = file_content();
     let mut file = files.write("a", &file_content);
@@ -79,7 +79,7 @@ fn a_wrong_length_in_the_log_does_not_matter_where_the_file_is_whole() {
     }
 }
 
-/// A flipped bit never causes a panic, or rows that violate the schema.
+/// Flipped bits never cause a panic, or rows that violate the schema.
 #[test]
 fn flipped_bytes_never_panic() {
     let files = Files::new();

@@ -31,7 +31,9 @@ fn file(files: &Files) -> DataFile<'static> {
         // without dictionaries, which would be fetched as a whole for a single page
         &parquet_with(
             vec![column("n", n), column("x", x), column("s", s)],
-            cut(1000, 100).set_dictionary_enabled(false).build(),
+            writer_properties(1000, 100)
+                .set_dictionary_enabled(false)
+                .build(),
         ),
     );
     file.file.to_mut().partition_values = vec![("p".to_owned(), Some("west".to_owned()))];
@@ -95,7 +97,7 @@ fn assert_fetched_once(files: &Files, path: &str) {
 }
 
 #[test]
-fn rows_are_exactly_those_and_row_groups_are_left_out() {
+fn returns_exactly_the_matching_rows_and_skips_row_groups() {
     let files = Files::new();
     let file = file(&files);
     let all = |range: std::ops::Range<i64>| range.collect::<Vec<_>>();
@@ -128,10 +130,10 @@ fn rows_are_exactly_those_and_row_groups_are_left_out() {
                 "{sql} {columns:?}"
             );
         }
-        let at_least = matches(&files, &file, &["n"], sql).1;
+        let skipped = matches(&files, &file, &["n"], sql).1;
         assert!(
-            at_least >= pruned,
-            "{sql}: {at_least} of {pruned} row groups were left out"
+            skipped >= pruned,
+            "{sql}: {skipped} of {pruned} row groups were skipped"
         );
     }
 }
@@ -148,7 +150,7 @@ fn fetched(files: &Files, file: &DataFile<'_>, columns: &[&str], sql: &str) -> (
 const ALL: [&str; 5] = ["n", "x", "s", "p", "later"];
 
 #[test]
-fn only_pages_with_wanted_rows_are_fetched() {
+fn fetches_only_pages_that_may_have_matching_rows() {
     let files = Files::new();
     let file = file(&files);
     let (rows, all) = fetched(&files, &file, &ALL, "later IS NULL");
@@ -172,7 +174,7 @@ fn only_pages_with_wanted_rows_are_fetched() {
 }
 
 #[test]
-fn columns_are_read_after_the_rows_were_found() {
+fn other_columns_are_not_fetched_without_matching_rows() {
     let files = Files::new();
     let file = file(&files);
     // a page of x may match by its bounds, but has no matching row
@@ -183,7 +185,7 @@ fn columns_are_read_after_the_rows_were_found() {
 }
 
 #[test]
-fn a_broken_page_index_hides_no_rows() {
+fn an_invalid_page_index_is_ignored() {
     let files = Files::new();
     let whole = file(&files);
     let bytes = std::fs::read(files.directory.path().join(&*whole.path)).unwrap();
@@ -220,7 +222,7 @@ fn a_broken_page_index_hides_no_rows() {
 }
 
 #[test]
-fn deleted_rows_stay_away_and_positions_right() {
+fn deleted_rows_are_omitted_and_positions_kept() {
     let files = Files::new();
     let mut file = file(&files);
     file.deletion_vector = deleting((0..ROWS as u64).filter(|row| row % 2 == 0));

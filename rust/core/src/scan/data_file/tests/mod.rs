@@ -71,11 +71,11 @@ impl Files {
 
 /// Writes a Parquet file with these columns, and this many rows per row group and page.
 fn parquet_of(columns: Vec<(Field, ArrayRef)>, group: usize, page: usize) -> Vec<u8> {
-    parquet_with(columns, cut(group, page).build())
+    parquet_with(columns, writer_properties(group, page).build())
 }
 
-/// Sets the number of rows per row group and page.
-fn cut(group: usize, page: usize) -> WriterPropertiesBuilder {
+/// Returns properties with this many rows per row group and page.
+fn writer_properties(group: usize, page: usize) -> WriterPropertiesBuilder {
     WriterProperties::builder()
         .set_max_row_group_row_count(Some(group))
         .set_data_page_row_count_limit(page)

@@ -47,7 +47,7 @@ fn deleted() -> Vec<u64> {
 }
 
 #[test]
-fn deleted_rows_are_left_out_and_positions_stay() {
+fn deleted_rows_are_omitted_and_positions_kept() {
     let files = Files::new();
     let extras = Extras {
         row_index: true,
@@ -81,7 +81,7 @@ fn deleted_rows_are_left_out_and_positions_stay() {
 }
 
 #[test]
-fn a_file_whose_rows_are_all_deleted_gives_none() {
+fn a_file_whose_rows_are_all_deleted_has_no_rows() {
     let files = Files::new();
     let mut file = files.write("a.parquet", &numbers(3000, 100));
     file.deletion_vector = deleting(0..ROWS as u64);
@@ -94,7 +94,7 @@ fn a_file_whose_rows_are_all_deleted_gives_none() {
 }
 
 #[test]
-fn a_vector_that_points_past_the_end_is_refused() {
+fn refuses_a_deletion_vector_beyond_the_last_row() {
     let files = Files::new();
     let mut file = files.write("a.parquet", &numbers(3000, 100));
     file.deletion_vector = deleting(vec![3, ROWS as u64]);
@@ -111,7 +111,7 @@ fn a_vector_that_points_past_the_end_is_refused() {
 }
 
 #[test]
-fn row_groups_know_their_positions() {
+fn row_indexes_and_ids_continue_across_row_groups() {
     let files = Files::new();
     let mut file = files.write("a.parquet", &numbers(3000, 100));
     file.deletion_vector = deleting(deleted());
@@ -157,7 +157,7 @@ fn row_groups_know_their_positions() {
 }
 
 #[test]
-fn only_the_wanted_columns_are_fetched() {
+fn fetches_only_the_requested_columns() {
     let files = Files::new();
     let file = files.write("a.parquet", &numbers(100_000, 100_000));
     let fetched = |columns: &[&str]| {
@@ -267,14 +267,14 @@ fn partition_values_and_paths_are_constant_columns() {
 }
 
 #[test]
-fn row_ids_that_a_file_kept_come_before_fresh_ones() {
+fn stored_row_ids_take_precedence_over_default_ones() {
     let files = Files::new();
-    let kept: ArrayRef = Arc::new(Int64Array::from(vec![Some(50), None, Some(7), None]));
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![Some(50), None, Some(7), None]));
     let versions: ArrayRef = Arc::new(Int64Array::from(vec![None, None, Some(3), Some(4)]));
     let values: ArrayRef = Arc::new(Int64Array::from(vec![0, 1, 2, 3]));
     let bytes = parquet(vec![
         ("v", values),
-        ("_row-id-col-1", kept),
+        ("_row-id-col-1", ids),
         ("_row-version-col-1", versions),
     ]);
     let mut file = files.write("a.parquet", &bytes);
@@ -294,7 +294,7 @@ fn row_ids_that_a_file_kept_come_before_fresh_ones() {
     assert_eq!(longs(&rows, "_row_id"), [101, 7, 103]);
     assert_eq!(longs(&rows, "_row_commit_version"), [9, 3, 4]);
 
-    // no column of the table at all
+    // no column of the schema
     let rows = files
         .read(&ReadPlan::new(layout, Some(&[]), extras).unwrap(), &file)
         .unwrap();
@@ -304,17 +304,17 @@ fn row_ids_that_a_file_kept_come_before_fresh_ones() {
     );
 }
 
+/// Creates a plan that reads these columns.
+fn plan_of(names: &[&str]) -> Result<ReadPlan> {
+    let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+    ReadPlan::new(two_columns(), Some(&names), Extras::default())
+}
+
 #[test]
-fn columns_are_chosen_as_spark_does() {
+fn column_names_are_case_insensitive_as_in_spark() {
     let files = Files::new();
     let file = files.write("a.parquet", &numbers(3000, 100));
-    let with = |names: &[&str], extras| {
-        let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-        ReadPlan::new(two_columns(), Some(&names), extras)
-    };
-    let rows = files
-        .read(&with(&["S", "n"], Extras::default()).unwrap(), &file)
-        .unwrap();
+    let rows = files.read(&plan_of(&["S", "n"]).unwrap(), &file).unwrap();
     let names: Vec<_> = rows
         .schema()
         .fields()
@@ -322,13 +322,14 @@ fn columns_are_chosen_as_spark_does() {
         .map(|field| field.name().clone())
         .collect();
     assert_eq!(names, ["s", "n"]);
-    let error = with(&["m"], Extras::default()).unwrap_err();
+}
+
+#[test]
+fn refuses_unknown_repeated_and_reserved_columns() {
+    let error = plan_of(&["m"]).unwrap_err();
     assert_eq!(error.code(), "columns.unknown");
     assert!(error.message().contains("it has n, s"), "{error}");
-    assert_eq!(
-        with(&["n", "N"], Extras::default()).unwrap_err().code(),
-        "columns.twice"
-    );
+    assert_eq!(plan_of(&["n", "N"]).unwrap_err().code(), "columns.twice");
     let reserved = ReadPlan::new(
         layout(&[("_ROW_index", r#""long""#)]),
         None,

@@ -13,7 +13,7 @@ use parquet::schema::parser::parse_message_type;
 
 use super::*;
 
-/// Formats values; timestamps with zone by their local time in UTC, marked.
+/// Formats values; timestamps with a time zone in UTC, with the suffix `Z`.
 fn values_of(column: &ArrayRef) -> Vec<String> {
     if let DataType::Timestamp(unit, Some(_)) = column.data_type() {
         let local = column.as_primitive::<TimestampMicrosecondType>().clone();
@@ -178,7 +178,7 @@ fn timestamps_of_every_unit_are_microseconds_rounded_down() {
 }
 
 #[test]
-fn what_cannot_become_the_type_is_refused_by_name() {
+fn refuses_types_that_cannot_be_converted() {
     let cases: Vec<(ArrayRef, &str)> = vec![
         (Arc::new(StringArray::from(vec!["1"])), "integer"),
         (Arc::new(Int64Array::from(vec![1])), "integer"),
@@ -220,6 +220,10 @@ fn what_cannot_become_the_type_is_refused_by_name() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn refuses_values_that_do_not_fit() {
     assert_eq!(
         read_as(Arc::new(Int32Array::from(vec![300])), "byte")
             .unwrap_err()
@@ -236,7 +240,7 @@ fn what_cannot_become_the_type_is_refused_by_name() {
 
 /// Types that Arrow's writer does not write.
 #[test]
-fn spellings_of_old_writers_are_read() {
+fn reads_types_of_old_writers() {
     let message = "message m {
         optional int96 i96; required fixed_len_byte_array(5) d5 (DECIMAL(9,2));
         required binary db (DECIMAL(20,3)); required binary j (JSON); required binary e (ENUM);
@@ -367,7 +371,7 @@ impl NanosOfDay for Int96 {
 }
 
 #[test]
-fn nulls_where_the_schema_allows_none_are_refused() {
+fn refuses_nulls_in_lists_that_must_not_contain_them() {
     let files = Files::new();
     let list: ArrayRef = Arc::new(ListArray::from_iter_primitive::<
         arrow_array::types::Int32Type,
@@ -380,12 +384,18 @@ fn nulls_where_the_schema_allows_none_are_refused() {
         .read(&plan(layout(&[("l", strict)])), &file)
         .unwrap_err();
     assert_eq!((error.code(), error.path()), ("data.value", Some("log/a")));
-    // a file may lack columns that the schema requires
-    let top = layout_of(
+}
+
+#[test]
+fn a_missing_required_column_is_null() {
+    let files = Files::new();
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let file = files.write("a", &parquet(vec![("n", numbers)]));
+    let layout = layout_of(
         r#"{"name":"later","type":"integer","nullable":false}"#,
         ColumnMappingMode::None,
     );
-    let rows = files.read(&plan(top), &file).unwrap();
+    let rows = files.read(&plan(layout), &file).unwrap();
     assert_eq!(
         (rows.column(0).null_count(), rows.column(0).data_type()),
         (1, &DataType::Int32)
