@@ -24,7 +24,7 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// The errors of loading; `log.gap` if a commit is missing between this version and a later one.
+    /// As [`load`]. Corrupt: `log.gap` if a commit is missing between this version and a later one.
     pub fn advance(&self, source: &Source) -> Result<Self> {
         let next = self.advanced(source)?;
         if self.is_verified() && !next.is_verified() {
@@ -36,7 +36,7 @@ impl Snapshot {
     fn advanced(&self, source: &Source) -> Result<Self> {
         let segment = self.segment();
         let listing = LogListing::read(&*source.storage, self.version())?;
-        let same = match (listing.commits.first(), &segment.last_commit) {
+        let is_unchanged = match (listing.commits.first(), &segment.last_commit) {
             (Some(now), Some(then)) => now.version == self.version() && is_same(&now.file, then),
             _ => false,
         };
@@ -44,7 +44,7 @@ impl Snapshot {
             .checkpoints
             .iter()
             .any(|checkpoint| checkpoint.version > self.version());
-        if !same || (has_newer_checkpoint && self.0.cache.files().is_none()) {
+        if !is_unchanged || (has_newer_checkpoint && self.0.cache.files().is_none()) {
             // the commit was rewritten or cleaned up, or there is a segment with a shorter tail
             return load(source, None, self.0.strict);
         }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::segment_replay::Totals;
 use crate::log::{LogSegment, LogWarning};
 use crate::replay::{ActiveFiles, LogState};
 
@@ -15,7 +16,7 @@ struct Cached {
     warnings: Vec<LogWarning>,
     files: Option<Arc<ActiveFiles>>,
     state: Option<Arc<LogState>>,
-    totals: Option<(u64, u64)>,
+    totals: Option<Totals>,
     contradicted: bool,
     verified: bool,
 }
@@ -78,11 +79,11 @@ impl ReplayCache {
     }
 
     /// Returns the number and the total size of the live files, if they were counted.
-    pub(super) fn totals(&self) -> Option<(u64, u64)> {
+    pub(super) fn totals(&self) -> Option<Totals> {
         self.lock().totals
     }
 
-    pub(super) fn keep_totals(&self, totals: (u64, u64)) {
+    pub(super) fn keep_totals(&self, totals: Totals) {
         self.lock().totals = Some(totals);
     }
 

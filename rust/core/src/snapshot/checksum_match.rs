@@ -12,6 +12,7 @@ use crate::log::LogWarning;
 use crate::replay::LogState;
 use crate::spec::Protocol;
 
+/// Returns the error for a value on which the log and its checksum disagree.
 pub(super) fn mismatch(
     checksum: &Checksum,
     what: &str,
@@ -25,6 +26,7 @@ pub(super) fn mismatch(
     Error::corrupt("checksum.mismatch", message).at_path(checksum.path.clone())
 }
 
+/// Compares a value, if both the checksum and the log have it.
 pub(super) fn check<T: PartialEq + Debug>(
     checksum: &Checksum,
     what: &str,
@@ -99,7 +101,7 @@ impl Snapshot {
     /// Compares the number of live files, and their total size if known, with the checksum.
     ///
     /// The log is authoritative, so that a checksum that disagrees is skipped with a warning. If a commit
-    /// is empty, the checksum is the only evidence of what was lost, and the difference is an error.
+    /// is empty, the checksum is the only evidence of lost actions, and the difference is an error.
     pub(super) fn verify_totals(&self, num_files: u64, size_in_bytes: Option<u64>) -> Result<()> {
         let Some(checksum) = &self.0.checksum else {
             return Ok(());

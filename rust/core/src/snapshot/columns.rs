@@ -21,8 +21,8 @@ impl FileColumns {
     ///
     /// # Errors
     ///
-    /// `columns.unknown`, `columns.twice`; `schema.physical_name` if typed columns are requested and a
-    /// column of the schema has no physical name.
+    /// Invalid argument: `columns.unknown`, `columns.twice`. For typed columns also Corrupt:
+    /// `schema.physical_name`, and Unsupported: `partition_value.type`.
     pub fn of_names(names: Option<&[String]>, snapshot: &Snapshot) -> Result<Self> {
         Self::named(names, &TableColumns::of(snapshot))
     }

@@ -58,7 +58,7 @@ impl Snapshot {
         })?;
         batches
             .ready
-            .extend(replay.adds.into_iter().map(|(rows, _)| rows));
+            .extend(replay.adds.into_iter().map(|keyed| keyed.rows));
         batches.ready.extend(
             inline
                 .map(|inline| without_data_change(inline.rows))

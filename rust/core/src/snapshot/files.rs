@@ -9,9 +9,7 @@ use arrow_array::{BooleanArray, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::Snapshot;
-use super::segment_replay::{
-    LiveRequest, Replay, add_totals, batch_sizes, select_rows, total_size,
-};
+use super::segment_replay::{LiveRequest, Replay, Totals, batch_sizes, select_rows, total_size};
 use crate::codec::checkpoint::FileAction;
 use crate::codec::columns::{TypedColumns, filter_rows};
 use crate::codec::file_actions::{FileField, REMOVE_FIELDS, schema_of};
@@ -64,7 +62,7 @@ impl Snapshot {
                 self.verify_state(&replay.state)?;
                 let rows = replay.rows(&request, false)?;
                 self.0.cache.keep_state(replay.state);
-                Ok(rows.into_iter().map(|(rows, _)| rows).collect())
+                Ok(rows.into_iter().map(|keyed| keyed.rows).collect())
             })?,
         };
         Ok(FileTable { schema, batches })
@@ -132,8 +130,8 @@ impl Snapshot {
         let replay = Replay::new(self, source, segment, &request, &[], batch_sizes(true))?;
         self.verify_state(&replay.state)?;
         let mut files = ActiveFiles::new(columns.clone());
-        for (rows, keys) in replay.rows(&request, true)? {
-            files.push(rows, keys)?;
+        for keyed in replay.rows(&request, true)? {
+            files.push(keyed.rows, keyed.keys)?;
         }
         self.verify_files(&files)?;
         self.0.cache.keep_state(replay.state);
@@ -151,7 +149,7 @@ impl Snapshot {
     pub fn num_files(&self, source: &Source) -> Result<u64> {
         match self.known_num_files() {
             Some(known) => Ok(known),
-            None => self.totals(source).map(|(files, _)| files),
+            None => self.totals(source).map(|totals| totals.num_files),
         }
     }
 
@@ -162,7 +160,7 @@ impl Snapshot {
         }
         match self.checksum_answers(|values| values.table_size_bytes) {
             Some(known) => Ok(known),
-            None => self.totals(source).map(|(_, size)| size),
+            None => self.totals(source).map(|totals| totals.size_in_bytes),
         }
     }
 
@@ -187,14 +185,14 @@ impl Snapshot {
             .and_then(|checksum| value(&checksum.values))
     }
 
-    fn totals(&self, source: &Source) -> Result<(u64, u64)> {
+    fn totals(&self, source: &Source) -> Result<Totals> {
         if let Some(totals) = self.0.cache.totals() {
             return Ok(totals);
         }
         let columns = FileColumns::fields_only(&[FileField::Size]);
-        let mut totals = (0, 0);
+        let mut totals = Totals::default();
         for batch in self.file_batches(source, columns, None)? {
-            add_totals(&mut totals, &batch?);
+            totals.add(&batch?);
         }
         self.0.cache.keep_totals(totals);
         Ok(totals)

@@ -115,7 +115,12 @@ fn read_hint_and_listing(
         Some((begin, listing)) if begin == from => {
             // a hint may be newer than a listing that began before it was read
             let listing = listing.wait()?;
-            let is_listed = |hint: u64| listing.checkpoints.iter().any(|it| it.version == hint);
+            let is_listed = |hint: u64| {
+                listing
+                    .checkpoints
+                    .iter()
+                    .any(|known| known.version == hint)
+            };
             let is_current = target.is_some() || hinted.is_none_or(is_listed);
             is_current.then_some(listing)
         }
@@ -177,7 +182,7 @@ fn open(
     }
     let mut state = None;
     let mut definition = None;
-    if let Some(Checksum { path, values, .. }) = checksum.as_ref().filter(|it| it.answers)
+    if let Some(Checksum { path, values, .. }) = checksum.as_ref().filter(|known| known.answers)
         && let (Some(protocol), Some(metadata)) = (values.protocol.clone(), values.metadata.clone())
     {
         match TableDefinition::new(source, protocol, metadata, &mut warnings) {
@@ -227,7 +232,7 @@ fn fetch_head(source: &Source, checkpoint: &CheckpointInstance) -> Option<Pendin
     let cache = source.storage.log_cache()?;
     let (path, range) = opening_ranges(checkpoint).into_iter().next()?;
     let range = range.unwrap_or(0..checkpoint.files.first()?.size);
-    // the hint may claim any size, and nothing else limits what is fetched before the listing
+    // the hint may claim any size, and nothing else limits the range fetched before the listing
     let is_small = range.end - range.start <= MAX_HEAD_BYTES;
     is_small.then(|| cache.fetch_early(&path, range)).flatten()
 }
@@ -270,7 +275,11 @@ fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
     let too_large =
         checksum.and_then(|file| check_size(&file.path, file.size, MAX_CHECKSUM_BYTES).err());
     let files = [commit, checksum.filter(|_| too_large.is_none())];
-    let paths: Vec<&str> = files.iter().flatten().map(|it| it.path.as_str()).collect();
+    let paths: Vec<&str> = files
+        .iter()
+        .flatten()
+        .map(|file| file.path.as_str())
+        .collect();
     let mut contents = source.storage.read_many(&paths).into_iter();
     let [commit, checksum] = files.map(|file| {
         let file = file?;

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::log::{LogSegment, TailFile};
 use crate::replay::{Checkpoint, CheckpointPart, KeySet, Source};
-use crate::spec::file_size::runs;
+use crate::spec::file_size::group_by_size;
 
 mod rows;
 mod tail;
@@ -43,7 +43,8 @@ pub struct PieceOptions {
     pub target_size: u64,
     /// True if commits become pieces, too, and rows come with their keys.
     pub keyed: bool,
-    /// Also return tombstones younger than this, in milliseconds since the epoch. Not with `keyed`.
+    /// Also return tombstones with a later timestamp than this, in milliseconds since the epoch. Not with
+    /// `keyed`.
     pub tombstones_since: Option<i64>,
 }
 
@@ -73,7 +74,7 @@ pub struct ReplayPiece {
 enum Work {
     /// Parts of the checkpoint of a version.
     Checkpoint(u64, Vec<CheckpointPart>),
-    /// A run of commits and compacted files, oldest first.
+    /// Consecutive commits and compacted files, oldest first.
     Commits(Vec<TailFile>),
 }
 
@@ -82,7 +83,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// As [`Snapshot::files`], for the tail and the checkpoint's control actions.
+    /// As [`Snapshot::filter_of`] and [`FileColumns::of_names`]. The errors of reading the tail and the control
+    /// actions of the checkpoint.
     pub fn replay_plan(&self, source: &Source, options: &PieceOptions) -> Result<ReplayPlan> {
         let filter = options.filter.as_ref();
         let filter = filter.map(|filter| self.filter_of(filter)).transpose()?;
@@ -102,11 +104,11 @@ impl Snapshot {
             }
             let replay = Replay::of_tail(self, source, segment, &request, removes)?;
             let live = replay.adds.iter().rev();
-            let live = live.map(|(rows, _)| rows.clone()).collect();
+            let live = live.map(|keyed| keyed.rows.clone()).collect();
             let removed = replay.removes.iter().rev();
             let removed = options.tombstones_since.map(|since| {
-                let young = removed.map(|rows| unexpired(rows, since));
-                young.collect::<Result<Vec<_>>>()
+                let unexpired = removed.map(|rows| unexpired(rows, since));
+                unexpired.collect::<Result<Vec<_>>>()
             });
             let removed = removed.transpose()?.unwrap_or_default();
             Ok((work, replay.into_hidden(), live, removed))
@@ -154,8 +156,8 @@ impl ReplayPiece {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `replay.plan` when the tail is that of another plan. Corrupt: the file of the log
-    /// that does not decode; `replay.vanished` if it no longer exists.
+    /// Invalid argument: `replay.plan` when the tail is that of another plan. Corrupt, with the file of the log:
+    /// the errors of its decoder; `replay.vanished` if it no longer exists. Storage errors.
     pub fn rows(
         &self,
         source: &Source,
@@ -208,14 +210,14 @@ fn checkpoint_work(source: &Source, segment: &LogSegment, target_size: u64) -> R
     let Some(checkpoint) = &segment.checkpoint else {
         return Ok(Vec::new());
     };
-    let runs = Checkpoint::parts(source, checkpoint, target_size)?;
+    let groups = Checkpoint::parts(source, checkpoint, target_size)?;
     let work = |parts| Work::Checkpoint(checkpoint.version, parts);
-    Ok(runs.into_iter().map(work).collect())
+    Ok(groups.into_iter().map(work).collect())
 }
 
-/// Splits the files of the tail into runs of about `target_size` bytes.
+/// Groups the files of the tail into pieces of at most `target_size` bytes; a larger file is a piece of its own.
 fn commit_work(segment: &LogSegment, target_size: u64) -> Vec<Work> {
     let files = segment.tail.iter().cloned();
-    let runs = runs(files, target_size, |file| file.file.size);
-    runs.into_iter().map(Work::Commits).collect()
+    let groups = group_by_size(files, target_size, |file| file.file.size);
+    groups.into_iter().map(Work::Commits).collect()
 }

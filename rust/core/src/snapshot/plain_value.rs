@@ -27,7 +27,7 @@ pub trait PlainValue: Serialize + DeserializeOwned {
     ///
     /// # Errors
     ///
-    /// Invalid argument, with [`PlainValue::CODE`]: the text is not such a value.
+    /// Invalid argument, with [`PlainValue::CODE`]: the text is not a value of this type.
     fn from_json(json: &str) -> Result<Self> {
         serde_json::from_str(json).map_err(|cause| {
             let message = format!(

@@ -90,14 +90,14 @@ impl Snapshot {
                 Ok(result) => return Ok(result),
                 Err(error) => self.located(missing_sidecar(error)),
             };
-            let Some(warning) =
-                avoid_unreadable(&error, &segment, &mut unreadable).filter(|_| !self.0.strict)
-            else {
-                return Err(first_error.unwrap_or(error));
+            let warning = avoid_unreadable(&error, &segment, &mut unreadable);
+            let first = first_error.unwrap_or(error);
+            let Some(warning) = warning.filter(|_| !self.0.strict) else {
+                return Err(first);
             };
             let listing = LogListing::read(&*source.storage, 0)?;
             let Ok(next) = LogSegment::choose(&listing, Some(self.version()), &unreadable) else {
-                return Err(first_error.unwrap_or(error));
+                return Err(first);
             };
             // nothing that was read from the broken file is used, not even its protocol and metadata
             let state = read_state(source, &next).ok();
@@ -107,9 +107,9 @@ impl Snapshot {
                     || state.metadata.as_ref() != Some(&definition.metadata)
             });
             if differs {
-                return Err(first_error.unwrap_or(error));
+                return Err(first);
             }
-            first_error.get_or_insert(error);
+            first_error = Some(first);
             self.warn(warning)?;
             self.0.cache.replace_segment(next, state);
         }

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, Int64Array, RecordBatch, StructArray};
 
 use super::Snapshot;
-use super::segment_replay::add_totals;
+use super::segment_replay::Totals;
 use crate::codec::columns::TypedColumns;
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
@@ -20,10 +20,10 @@ impl Snapshot {
         let names = ["path", "size", "numRecords", "deletionVector"].map(str::to_owned);
         let columns = FileColumns::of_names(Some(&names), self)?;
         let mut total = 0_u64;
-        let mut totals = (0, 0); // cached, so that the number and size of files need no replay
+        let mut totals = Totals::default(); // cached, so that the number and size of files need no replay
         for rows in self.file_batches(source, columns, None)? {
             let rows = rows?;
-            add_totals(&mut totals, &rows);
+            totals.add(&rows);
             for (row, live) in live_rows(&rows)?.into_iter().enumerate() {
                 let Some(live) = live else {
                     self.warn_of_unknown_rows(&rows, row);

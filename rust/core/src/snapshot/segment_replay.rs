@@ -86,19 +86,18 @@ impl LiveRequest {
     }
 
     /// Selects the requested rows of the tail's live rows.
-    fn select(
-        &self,
-        rows: &RecordBatch,
-        keys: Vec<FileActionKey>,
-    ) -> Result<(RecordBatch, Vec<FileActionKey>)> {
+    fn select(&self, rows: &RecordBatch, keys: Vec<FileActionKey>) -> Result<KeyedRows> {
         let Some(filter) = &self.filter else {
-            return Ok((without_data_change(self.columns.of(rows)?)?, keys));
+            let rows = without_data_change(self.columns.of(rows)?)?;
+            return Ok(KeyedRows { rows, keys });
         };
         let passed = filter.may_match(&filter.columns().of(rows)?)?;
         let keys = keys.into_iter().zip(&passed);
         let keys = keys.filter_map(|(key, passed)| passed.then_some(key));
+        let keys = keys.collect();
         let columns = self.columns.of(&select_rows(rows, passed.clone())?)?;
-        Ok((without_data_change(columns)?, keys.collect()))
+        let rows = without_data_change(columns)?;
+        Ok(KeyedRows { rows, keys })
     }
 }
 
@@ -124,7 +123,7 @@ pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
 /// A replayed tail, and the checkpoint below it.
 pub(super) struct Replay {
     /// Live adds of the tail, newest batch first.
-    pub(super) adds: Vec<(RecordBatch, Vec<FileActionKey>)>,
+    pub(super) adds: Vec<KeyedRows>,
     /// Tombstones of the tail.
     pub(super) removes: Vec<RecordBatch>,
     checkpoint: Option<Checkpoint>,
@@ -233,15 +232,11 @@ impl Replay {
     }
 
     /// Returns all requested rows: the checkpoint's in their order, then the tail's, oldest first.
-    pub(super) fn rows(
-        &self,
-        request: &LiveRequest,
-        keep: bool,
-    ) -> Result<Vec<(RecordBatch, Vec<FileActionKey>)>> {
-        let mut all = Vec::new();
+    pub(super) fn rows(&self, request: &LiveRequest, keep: bool) -> Result<Vec<KeyedRows>> {
         let selection = self.selection(FileAction::Add, request, keep);
-        for KeyedRows { rows, keys } in self.checkpoint_rows(&selection)? {
-            all.push((without_data_change(rows)?, keys));
+        let mut all = self.checkpoint_rows(&selection)?;
+        for keyed in &mut all {
+            keyed.rows = without_data_change(keyed.rows.clone())?;
         }
         all.extend(self.adds.iter().rev().cloned());
         Ok(all)
@@ -258,7 +253,8 @@ impl Replay {
         Ok(rows.chain(checkpoint.inline_rows(selection)?).collect())
     }
 
-    /// Streams the selected rows of the checkpoint, in no defined order; those of a JSON manifest come apart.
+    /// Streams the selected rows of the checkpoint, in no defined order; those of a JSON manifest are returned
+    /// separately.
     pub(super) fn stream_checkpoint(
         &self,
         selection: &Selection,
@@ -282,10 +278,20 @@ pub(super) fn batch_sizes(keep: bool) -> BatchSizes {
     }
 }
 
-/// Adds the number and size of the files of a batch to the totals.
-pub(super) fn add_totals((files, bytes): &mut (u64, u64), rows: &RecordBatch) {
-    *files += rows.num_rows() as u64;
-    *bytes = bytes.saturating_add(total_size(rows).unwrap_or_default());
+/// The number and the total size of live files.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) num_files: u64,
+    pub(super) size_in_bytes: u64,
+}
+
+impl Totals {
+    /// Adds the files of a batch.
+    pub(super) fn add(&mut self, rows: &RecordBatch) {
+        let size = total_size(rows).unwrap_or_default();
+        self.num_files += rows.num_rows() as u64;
+        self.size_in_bytes = self.size_in_bytes.saturating_add(size);
+    }
 }
 
 /// Returns the sum of a column of sizes; `None` if the column does not exist.

@@ -10,6 +10,7 @@ use crate::replay::{Checkpoint, LogState, Source, decode_tail};
 use crate::spec::{Metadata, Protocol};
 
 impl Snapshot {
+    /// Returns the state, which is read once.
     pub(super) fn state(&self, source: &Source) -> Result<Arc<LogState>> {
         if let Some(state) = self.0.cache.state() {
             return Ok(state);

@@ -42,8 +42,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// `checksum.mismatch` with the field; `log.duplicate_file`, `stats.json`, `partition_value.parse`,
-    /// `dv.descriptor` and the errors of paths with the file; and the errors of replay.
+    /// Corrupt: `checksum.mismatch` with the field; with the file `log.duplicate_file`, `stats.json`,
+    /// `partition_value.parse`, `dv.descriptor` and the errors of its path. The errors of replay.
     pub fn verify(&self, source: &Source) -> Result<()> {
         self.verify_all(source)
             .map_err(|error| self.located(error))?;
@@ -150,7 +150,7 @@ impl Snapshot {
                 let resolved = source.resolver.resolve("", path).map(drop);
                 resolved
                     .and_then(|()| vectors.get(row).map(drop))
-                    .and_then(|()| totals.row(&rows, row, *key, self.keeps_stats()))
+                    .and_then(|()| totals.add(&rows, row, *key, self.keeps_stats()))
                     .map_err(|error| error.at_path(path))?;
             }
             if let Some(error) = malformed_fields(&rows, Some(&typed)).into_iter().next() {
@@ -253,14 +253,15 @@ impl<'a> FileTotals<'a> {
         Ok(Self {
             checksum,
             by_size,
-            by_deleted: vec![0; 10],
+            by_deleted: vec![0; 10], // see `deleted_records_bin`
             vectors: 0,
             deleted: 0,
             listed,
         })
     }
 
-    fn row(
+    /// Adds a live file, and compares it with the one that the checksum lists, if it lists files.
+    fn add(
         &mut self,
         rows: &RecordBatch,
         row: usize,
@@ -354,19 +355,19 @@ fn check_same_file(
         if left.is_null(index) && OPTIONAL_FIELDS.contains(&field) {
             continue;
         }
-        let same = match (left.as_map_opt(), right.as_map_opt()) {
+        let is_equal = match (left.as_map_opt(), right.as_map_opt()) {
             (Some(left), Some(right)) => entries(&left.value(index)) == entries(&right.value(row)),
             _ => left.slice(index, 1) == right.slice(row, 1),
         };
-        if !same {
-            let what = format!(
+        if !is_equal {
+            let name = format!(
                 "{} of the file {}",
                 field.name(),
                 display_field(rows, FileField::Path, row)
             );
             return Err(mismatch(
                 checksum,
-                &what,
+                &name,
                 &display_field(expected, field, index),
                 &display_field(rows, field, row),
             ));

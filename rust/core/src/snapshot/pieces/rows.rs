@@ -22,7 +22,7 @@ use crate::snapshot::files::unexpired;
 use crate::snapshot::recover::missing_sidecar;
 use crate::snapshot::segment_replay::{LiveRequest, with_key_fields, without_data_change};
 
-/// The position of a checkpoint's rows: before any commit after it.
+/// The value of the column `version` for the rows of a checkpoint: before any commit.
 const CHECKPOINT: i64 = -1;
 
 /// The files of a piece, batch by batch, in no defined order.
@@ -99,8 +99,8 @@ impl PieceRows {
         commits: &[TailFile],
         filter: Option<Arc<FileFilter>>,
     ) -> Result<Self> {
-        let run = commits.first().map_or(0, |file| file.start);
-        let run = i64::try_from(run).unwrap_or(i64::MAX);
+        let version = commits.first().map_or(0, |file| file.start);
+        let version = i64::try_from(version).unwrap_or(i64::MAX);
         let source = tail.source(source);
         let schema = tail.schema()?;
         let request = LiveRequest {
@@ -120,12 +120,12 @@ impl PieceRows {
             let live = reconciler.add_older(batch)?;
             if let Some(rows) = live.adds {
                 let files = added_files(&request, &rows)?;
-                parts.push(with_keys(&schema, &live.add_keys, run, files)?);
+                parts.push(with_keys(&schema, &live.add_keys, version, files)?);
             }
             if let Some(rows) = live.removes {
                 let keys = source.keys.of_batch(&rows)?;
                 let nulls = new_null_array(file_type(&schema)?, keys.len());
-                parts.push(with_keys(&schema, &keys, run, nulls)?);
+                parts.push(with_keys(&schema, &keys, version, nulls)?);
             }
         }
         Ok(Self {
@@ -196,12 +196,12 @@ fn file_type(schema: &SchemaRef) -> Result<&DataType> {
 fn with_keys(
     schema: &SchemaRef,
     keys: &[FileActionKey],
-    run: i64,
+    version: i64,
     files: ArrayRef,
 ) -> Result<RecordBatch> {
-    let runs = Int64Array::from_value(run, keys.len());
+    let versions = Int64Array::from_value(version, keys.len());
     let keys = BinaryArray::from_iter_values(keys.iter().map(|key| key.to_bytes()));
-    let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(runs), files];
+    let columns: Vec<ArrayRef> = vec![Arc::new(keys), Arc::new(versions), files];
     RecordBatch::try_new(Arc::clone(schema), columns).map_err(columns_mismatch)
 }
 

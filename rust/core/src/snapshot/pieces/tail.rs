@@ -152,13 +152,13 @@ impl ReplayTail {
         Ok(Some(Arc::new(filter)))
     }
 
-    /// Returns the schema of a piece's rows: the requested columns; or `key` (binary), `version` (of the
-    /// run of commits, -1 in a checkpoint) and `file`, a struct of them that is null if the file was
+    /// Returns the schema of a piece's rows: the requested columns; or `key` (binary), `version` (the
+    /// first version of the piece, -1 for a checkpoint) and `file`, a struct of them that is null if the file was
     /// removed or skipped.
     ///
     /// # Errors
     ///
-    /// As [`FileColumns::new`].
+    /// As [`FileColumns::of_names`].
     pub fn schema(&self) -> Result<SchemaRef> {
         let files = self.columns()?.schema();
         Ok(if self.spec.keyed {
@@ -176,7 +176,7 @@ impl ReplayTail {
     ///
     /// # Errors
     ///
-    /// As [`FileColumns::new`].
+    /// As [`FileColumns::of_names`].
     pub fn columns(&self) -> Result<FileColumns> {
         FileColumns::named(self.spec.columns.as_deref(), &self.table_columns())
     }

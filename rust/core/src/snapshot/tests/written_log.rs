@@ -10,7 +10,7 @@ use crate::snapshot::load::load;
 const PROTOCOL: &str = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
 pub(crate) const SCHEMA: &str = r#"{\"type\":\"struct\",\"fields\":[{\"name\":\"id\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}"#;
 
-/// A table in memory with the column `id`, whose files were written just now.
+/// A table in memory with the column `id`, whose log is written now.
 pub(crate) struct WrittenLog(pub(crate) Source);
 
 impl WrittenLog {
