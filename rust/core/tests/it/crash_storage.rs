@@ -1,4 +1,4 @@
-//! A storage whose process crashes in the middle of a write, for tests of what other processes then read.
+//! A storage whose process crashes at a write, to test what other processes read afterwards.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,12 +28,13 @@ pub(crate) enum Crash {
 pub(crate) struct CrashStorage {
     inner: Arc<dyn Storage>,
     how: Crash,
+    /// The index of the write at which the process crashes.
     at: usize,
     writes: Arc<AtomicUsize>,
 }
 
 impl CrashStorage {
-    /// Crashes at write number `at`.
+    /// Crashes at the write with the index `at`.
     pub(crate) fn new(inner: Arc<dyn Storage>, at: usize, how: Crash) -> Self {
         Self {
             inner,
@@ -48,9 +49,9 @@ impl CrashStorage {
         self.writes.load(Ordering::SeqCst)
     }
 
-    fn alive(&self, path: &str) -> Result<()> {
+    fn check_alive(&self, path: &str) -> Result<()> {
         if self.how != Crash::Full && self.writes() > self.at {
-            return Err(ended(path));
+            return Err(crashed(path));
         }
         Ok(())
     }
@@ -71,17 +72,17 @@ impl CrashStorage {
             }
             (std::cmp::Ordering::Equal, Crash::After) => {
                 whole()?;
-                Err(ended(path))
+                Err(crashed(path))
             }
             (std::cmp::Ordering::Equal, Crash::Torn) => {
                 half()?;
-                Err(ended(path))
+                Err(crashed(path))
             }
-            _ => Err(ended(path)),
+            _ => Err(crashed(path)),
         }
     }
 
-    /// Writes half of a file, if that can be visible.
+    /// Writes half of a file; that of a commit under a temporary name.
     fn tear(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let half = bytes.get(..bytes.len() / 2).unwrap_or_default();
         let commit = path.ends_with(".json") && !path.contains(".checkpoint.");
@@ -95,8 +96,8 @@ impl CrashStorage {
     }
 }
 
-fn ended(path: &str) -> Error {
-    Error::storage("storage.fault", "the process has ended").at_path(path)
+fn crashed(path: &str) -> Error {
+    Error::storage("storage.fault", "the process has crashed").at_path(path)
 }
 
 impl Storage for CrashStorage {
@@ -105,17 +106,17 @@ impl Storage for CrashStorage {
     }
 
     fn list(&self, directory: &str, from: &str) -> Result<Vec<FileMeta>> {
-        self.alive(directory)?;
+        self.check_alive(directory)?;
         self.inner.list(directory, from)
     }
 
     fn read(&self, path: &str) -> Result<Bytes> {
-        self.alive(path)?;
+        self.check_alive(path)?;
         self.inner.read(path)
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        self.alive(path)?;
+        self.check_alive(path)?;
         self.inner.read_ranges(path, ranges)
     }
 
@@ -124,7 +125,7 @@ impl Storage for CrashStorage {
     }
 
     fn head(&self, path: &str) -> Result<FileMeta> {
-        self.alive(path)?;
+        self.check_alive(path)?;
         self.inner.head(path)
     }
 
@@ -143,7 +144,7 @@ impl Storage for CrashStorage {
         directory: &str,
         enter: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Vec<FileMeta>> {
-        self.alive("")?;
+        self.check_alive("")?;
         self.inner.list_below(directory, enter)
     }
 

@@ -65,9 +65,9 @@ fn files(source: &Source, version: Option<u64>) -> (u64, BTreeSet<String>) {
     (snapshot.version(), paths)
 }
 
-/// Lets `service` crash at each of its writes in each way. Afterwards every version from `first` on, and
-/// the newest one, is unchanged; a version that the service created is `new`.
-fn stopped(
+/// Lets `service` crash at each of its writes in each way. Checks that every version from `first` on, and the
+/// newest one, is unchanged; a version that the service created has the files `new`.
+fn check_crashes(
     first: u64,
     prepare: impl Fn(&Log),
     new: Option<BTreeSet<String>>,
@@ -84,10 +84,7 @@ fn stopped(
     counted.storage = Arc::clone(&counting) as _;
     service(&counted).unwrap();
     let writes = counting.writes();
-    assert!(
-        writes > 0,
-        "a service that writes nothing cannot be stopped"
-    );
+    assert!(writes > 0, "the service writes nothing");
 
     for how in ALL {
         for at in 0..writes {
@@ -97,18 +94,18 @@ fn stopped(
             let before: Vec<_> = (first..6).map(|v| files(&whole, Some(v))).collect();
             let mut crashing = whole.clone();
             crashing.storage = Arc::new(CrashStorage::new(whole.storage.clone(), at, how));
-            let _stopped_or_not = service(&crashing);
+            let _crashed_or_not = service(&crashing);
 
-            let position = format!("{how:?} at write {at} of {writes}");
+            let case = format!("{how:?} at write {at} of {writes}");
             let after: Vec<_> = (first..6).map(|v| files(&whole, Some(v))).collect();
-            assert_eq!(after, before, "{position}");
+            assert_eq!(after, before, "{case}");
             let (version, paths) = files(&whole, None);
             if version == 5 {
-                assert_eq!(&paths, &before.last().unwrap().1, "{position}");
+                assert_eq!(&paths, &before.last().unwrap().1, "{case}");
             } else {
-                assert_eq!(Some(&paths), new.as_ref(), "{position}");
+                assert_eq!(Some(&paths), new.as_ref(), "{case}");
             }
-            // torn files are shortcuts, never the log itself
+            // only checkpoints and compacted files may be torn, never commits
             let report = verify(&whole, false, false).unwrap();
             let lost = [
                 "log.gap",
@@ -119,39 +116,32 @@ fn stopped(
             ];
             for finding in &report.findings {
                 let path = finding.path.as_deref().unwrap_or_default();
-                let shortcut = path.contains(".checkpoint.") || path.contains(".compacted.");
-                if how == Crash::Torn && shortcut {
+                let is_derived = path.contains(".checkpoint.") || path.contains(".compacted.");
+                if how == Crash::Torn && is_derived {
                     continue;
                 }
-                assert!(!lost.contains(&finding.code), "{position}: {finding:?}");
+                assert!(!lost.contains(&finding.code), "{case}: {finding:?}");
                 if how != Crash::Torn {
-                    assert!(
-                        finding.severity != Severity::Error,
-                        "{position}: {finding:?}"
-                    );
+                    assert!(finding.severity != Severity::Error, "{case}: {finding:?}");
                 }
             }
             // and another process can finish the work
             if how != Crash::Torn {
                 service(&whole).unwrap();
-                assert_eq!(
-                    files(&whole, Some(5)),
-                    *before.last().unwrap(),
-                    "{position}"
-                );
+                assert_eq!(files(&whole, Some(5)), *before.last().unwrap(), "{case}");
             }
         }
     }
 }
 
 #[test]
-fn checkpoints() {
+fn crashes_while_writing_checkpoints() {
     for layout in [
         CheckpointLayout::Classic,
         CheckpointLayout::V2,
         CheckpointLayout::V2Json,
     ] {
-        stopped(
+        check_crashes(
             0,
             |_| (),
             None,
@@ -164,8 +154,8 @@ fn checkpoints() {
 }
 
 #[test]
-fn checksums() {
-    stopped(
+fn crashes_while_writing_checksums() {
+    check_crashes(
         0,
         |_| (),
         None,
@@ -179,15 +169,15 @@ fn checksums() {
         let snapshot = load(&source, Some(4), false).unwrap();
         write_checksum(&source, &snapshot, None).unwrap();
     };
-    stopped(0, with_one_before, None, |source| {
+    check_crashes(0, with_one_before, None, |source| {
         let commit = source.storage.read(&commit_path(5))?;
         write_checksum_from_previous(source, 5, None, &commit).map(drop)
     });
 }
 
 #[test]
-fn compacted_files() {
-    stopped(
+fn crashes_while_compacting_the_log() {
+    check_crashes(
         0,
         |_| (),
         None,
@@ -195,7 +185,7 @@ fn compacted_files() {
     );
 }
 
-fn aged(log: &Log) {
+fn age_commits(log: &Log) {
     let now = SystemTime::now();
     for version in 0..6_u32 {
         let path = log.path(&format!("{version:020}.json"));
@@ -216,8 +206,8 @@ fn now() -> i64 {
 }
 
 #[test]
-fn log_cleanup() {
-    stopped(2, aged, None, |source| {
+fn crashes_while_cleaning_the_log() {
+    check_crashes(2, age_commits, None, |source| {
         let snapshot = load(source, None, false)?;
         let report = cleanup_log(source, &snapshot, now(), false)?;
         assert!(
@@ -229,14 +219,14 @@ fn log_cleanup() {
 }
 
 #[test]
-fn vacuum_deletes_no_live_file() {
+fn crashes_while_vacuuming() {
     let options = VacuumOptions {
         retention: Some(0),
         lite: false,
         dry_run: false,
         force: true,
     };
-    stopped(
+    check_crashes(
         0,
         |_| (),
         None,
@@ -254,9 +244,9 @@ fn vacuum_deletes_no_live_file() {
 }
 
 #[test]
-fn restore_is_one_commit() {
+fn crashes_while_restoring() {
     let expected = ["f1", "f2"].map(str::to_owned).into();
-    stopped(
+    check_crashes(
         0,
         |_| (),
         Some(expected),

@@ -36,7 +36,7 @@ fn a_large_commit_is_read_in_pieces() {
 }
 
 #[test]
-fn damage_far_inside_is_named_by_line_and_byte() {
+fn an_error_in_a_large_commit_has_line_and_byte() {
     let log = Log::new();
     log.create(&["a"]);
     let mut file = BufWriter::new(File::create(log.path("00000000000000000001.json")).unwrap());
@@ -62,7 +62,7 @@ fn damage_far_inside_is_named_by_line_and_byte() {
 }
 
 #[test]
-fn a_line_without_end_is_refused() {
+fn refuses_a_line_that_is_too_long() {
     let log = Log::new();
     log.create(&["a"]);
     let file = File::create(log.path("00000000000000000001.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Small logs in a temporary directory.
+//! Small logs in a temporary directory, and random numbers.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -41,6 +41,34 @@ impl Log {
         ];
         lines.extend(files.iter().map(|file| add(file)));
         self.commit(0, &lines);
+    }
+}
+
+/// Random numbers from a seed (SplitMix64).
+#[derive(Clone, Debug)]
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    }
+
+    /// Returns a number less than `limit`, which is not 0.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.next() % limit as u64).unwrap()
+    }
+
+    /// Returns `true` in this many of a hundred cases.
+    pub(crate) fn percent(&mut self, percentage: usize) -> bool {
+        self.below(100) < percentage
+    }
+
+    pub(crate) fn byte(&mut self) -> u8 {
+        self.next().to_le_bytes()[0]
     }
 }
 

@@ -49,7 +49,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Runs the work, and returns the most bytes that this thread allocated for it at once.
+/// Runs the work; returns its result, and the maximum number of bytes that this thread held for it at once.
 pub(super) fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);

@@ -20,19 +20,23 @@ mod memory;
 mod targets;
 
 use deltareplay_core::codec::decoder::hide_decoder_panics;
-use targets::{TAKEN, Target};
+use deltareplay_core::error::panic_message;
+use targets::{ACCEPTED, Target};
 
-/// Executions of a target in the plain run; of one that reads Parquet files, which takes much longer.
+use crate::support::Random;
+
+/// The default number of executions of a target.
 const EXECUTIONS: u64 = 20_000;
-const FILES: u64 = 5_000;
+/// The default number of executions of a target that reads Parquet files, which takes much longer.
+const FILE_EXECUTIONS: u64 = 5_000;
 /// The maximum size of an input.
 const MAX_BYTES: usize = 32 << 10;
 /// The maximum number of seeds of a target.
 const MAX_SEEDS: usize = 4096;
-/// No input of that size takes so long, even on a busy machine.
+/// The maximum time for an input of that size, even on a busy machine.
 const MAX_TIME: Duration = Duration::from_secs(5);
 /// Numbers at the boundaries of types.
-const EDGES: [u64; 12] = [
+const BOUNDARIES: [u64; 12] = [
     0,
     1,
     0x7F,
@@ -61,12 +65,12 @@ macro_rules! fuzzed {
             let mut run = [$(targets::$target.name),*];
             run.sort_unstable();
             assert_eq!(run, targets::ALL.map(|target| target.name));
-            let mut there: Vec<String> = fs::read_dir(CORPUS)
+            let mut with_corpus: Vec<String> = fs::read_dir(CORPUS)
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .collect();
-            there.sort();
-            assert_eq!(there, run);
+            with_corpus.sort();
+            assert_eq!(with_corpus, run);
             let manifest = fs::read_to_string(format!("{CORPUS}/../Cargo.toml")).unwrap();
             for name in run {
                 let path = format!("fuzz_targets/{name}.rs");
@@ -82,18 +86,18 @@ macro_rules! fuzzed {
 fuzzed! {
     base85: BASE85, EXECUTIONS;
     bitmaps_of_deletion_vectors: BITMAPS, EXECUTIONS;
-    checkpoints: CHECKPOINTS, FILES;
+    checkpoints: CHECKPOINTS, FILE_EXECUTIONS;
     checksums: CHECKSUMS, EXECUTIONS;
     commits: COMMITS, EXECUTIONS;
-    compacted_files: COMPACTED_FILES, FILES;
-    data_files: DATA_FILES, FILES;
+    compacted_files: COMPACTED_FILES, FILE_EXECUTIONS;
+    data_files: DATA_FILES, FILE_EXECUTIONS;
     files_of_deletion_vectors: VECTOR_FILES, EXECUTIONS;
     filters: FILTERS, EXECUTIONS;
     hints: HINTS, EXECUTIONS;
     partition_values: PARTITION_VALUES, EXECUTIONS;
     paths: PATHS, EXECUTIONS;
     schemas: SCHEMAS, EXECUTIONS;
-    sidecars: SIDECARS, FILES;
+    sidecars: SIDECARS, FILE_EXECUTIONS;
     statistics: STATISTICS, EXECUTIONS;
 }
 
@@ -116,39 +120,39 @@ fn fuzz(target: &Target, seeds: &[Vec<u8>], executions: u64) {
     quiet();
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse().ok());
     let executions = number("DELTAREPLAY_FUZZ").unwrap_or(executions);
-    let mut chance = Chance(number("DELTAREPLAY_FUZZ_SEED").unwrap_or(0x5EED));
+    let mut random = Random(number("DELTAREPLAY_FUZZ_SEED").unwrap_or(0x5EED));
     let mut corpus: Vec<Vec<u8>> = seeds.to_vec();
     let mut known: HashSet<u64> = seeds
         .iter()
         .map(|seed| execute(seed, memory, run))
         .collect();
-    let mut taken = 0_u64;
+    let mut accepted = 0_u64;
     for _ in 0..executions {
         // refused inputs are rarely useful: valid seeds are chosen again and again
-        let choices = if chance.below(2) == 0 {
+        let choices = if random.below(2) == 0 {
             seeds.len()
         } else {
             corpus.len()
         };
-        let mut input = corpus[chance.below(choices)].clone();
-        for _ in 0..=[0, 0, 0, 1, 2, 4][chance.below(6)] {
-            mutate(&mut input, &corpus, words, &mut chance);
+        let mut input = corpus[random.below(choices)].clone();
+        for _ in 0..=[0, 0, 0, 1, 2, 4][random.below(6)] {
+            mutate(&mut input, &corpus, words, &mut random);
         }
         input.truncate(MAX_BYTES);
         let result = execute(&input, memory, run);
-        taken += u64::from(result >= TAKEN);
+        accepted += u64::from(result >= ACCEPTED);
         if known.insert(result) && corpus.len() < MAX_SEEDS {
             corpus.push(input);
         }
     }
     say(&format!(
-        "{executions} executions, {taken} inputs taken, {} kinds of outcome",
+        "{executions} executions, {accepted} inputs accepted, {} kinds of outcome",
         known.len()
     ));
-    assert!(known.len() > 1, "no input did anything new");
+    assert!(known.len() > 1, "all inputs have the same outcome");
     assert!(
-        taken * 50 > executions,
-        "hardly any input is taken: the seeds are no good"
+        accepted * 50 > executions,
+        "hardly any input is accepted: improve the seeds"
     );
 }
 
@@ -166,18 +170,21 @@ fn execute(input: &[u8], memory: fn(usize) -> usize, run: fn(&[u8]) -> u64) -> u
         report(input);
         resume_unwind(panic)
     });
-    let (mut took, most) = (begin.elapsed(), memory(input.len()));
+    let (mut took, max_bytes) = (begin.elapsed(), memory(input.len()));
     if took > MAX_TIME {
         // the machine may have been busy with something else: a slow input is slow again
         let begin = Instant::now();
         run(input);
         took = took.min(begin.elapsed());
     }
-    if took > MAX_TIME || peak > most {
+    if took > MAX_TIME || peak > max_bytes {
         report(input);
     }
     assert!(took < MAX_TIME, "it took {took:?}");
-    assert!(peak <= most, "{peak} bytes allocated, {most} allowed");
+    assert!(
+        peak <= max_bytes,
+        "{peak} bytes allocated, {max_bytes} allowed"
+    );
     result
 }
 
@@ -187,104 +194,82 @@ fn report(input: &[u8]) {
 
 #[allow(
     clippy::print_stderr,
-    reason = "a test tells what it found; `--nocapture` shows it"
+    reason = "prints results, which `--nocapture` shows"
 )]
 fn say(text: &str) {
     eprintln!("{text}");
 }
 
-fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&[u8]], chance: &mut Chance) {
-    let at = chance.below(input.len() + 1);
-    let most = if chance.below(8) == 0 { 600 } else { 9 };
-    let size = chance.below(most) + 1;
+fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&[u8]], random: &mut Random) {
+    let at = random.below(input.len() + 1);
+    let max_size = if random.below(8) == 0 { 600 } else { 9 };
+    let size = random.below(max_size) + 1;
     let end = (at + size).min(input.len());
-    let edge = EDGES[chance.below(EDGES.len())]
-        .wrapping_add(chance.next() % 3)
+    let boundary = BOUNDARIES[random.below(BOUNDARIES.len())]
+        .wrapping_add(random.next() % 3)
         .wrapping_sub(1);
-    match chance.below(12) {
+    match random.below(12) {
         0 | 1 => {
             if let Some(byte) = input.get_mut(at) {
-                *byte ^= 1 << chance.below(8);
+                *byte ^= 1 << random.below(8);
             }
         }
         2 => {
             if let Some(byte) = input.get_mut(at) {
-                *byte = chance.byte();
+                *byte = random.byte();
             }
         }
         3 => {
-            let width = 1 << chance.below(4);
-            let big = chance.below(2) == 0;
+            let width = 1 << random.below(4);
+            let big = random.below(2) == 0;
             for (index, byte) in input.iter_mut().skip(at).take(width).enumerate() {
                 let position = if big { width - 1 - index } else { index };
-                *byte = edge.to_le_bytes()[position];
+                *byte = boundary.to_le_bytes()[position];
             }
         }
         4 => {
             if let Some(byte) = input.get_mut(at) {
-                let step = u8::try_from(chance.below(16)).unwrap();
+                let step = u8::try_from(random.below(16)).unwrap();
                 *byte = byte.wrapping_add(step).wrapping_sub(8);
             }
         }
-        5 => drop(input.splice(at..at, (0..size).map(|_| chance.byte()).collect::<Vec<_>>())),
+        5 => drop(input.splice(at..at, (0..size).map(|_| random.byte()).collect::<Vec<_>>())),
         6 => drop(input.drain(at..end)),
         7 => {
             let piece = input[at..end].to_vec();
-            let to = chance.below(input.len() + 1);
-            let times = 1 + chance.below(4);
+            let to = random.below(input.len() + 1);
+            let times = 1 + random.below(4);
             input.splice(to..to, piece.repeat(times));
         }
         8 => input.truncate(at),
         9 => {
-            let other = &corpus[chance.below(corpus.len())];
-            let from = chance.below(other.len() + 1);
+            let other = &corpus[random.below(corpus.len())];
+            let from = random.below(other.len() + 1);
             input.truncate(at);
             input.extend_from_slice(&other[from..]);
         }
         _ => {
-            if let Some(word) = words.get(chance.below(words.len().max(1))) {
-                let end = if chance.below(2) == 0 { at } else { end };
+            if let Some(word) = words.get(random.below(words.len().max(1))) {
+                let end = if random.below(2) == 0 { at } else { end };
                 input.splice(at..end, word.iter().copied());
             }
         }
     }
 }
 
-/// Random numbers from a seed (SplitMix64).
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
-    }
-
-    /// Returns a number less than `limit`, which is not 0.
-    fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.next() % limit as u64).unwrap()
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.next().to_le_bytes()[0]
-    }
-}
-
 #[test]
-fn the_fuzzer_finds_what_is_hidden() {
+fn finds_panics_and_excessive_allocations() {
     fn hidden(input: &[u8]) -> u64 {
         let depth = input
             .iter()
             .zip(b"bad")
-            .take_while(|(result, expected)| result == expected)
+            .take_while(|(byte, expected)| byte == expected)
             .count();
         assert!(depth < 3, "found");
-        TAKEN | depth as u64
+        ACCEPTED | depth as u64
     }
     fn greedy(input: &[u8]) -> u64 {
-        TAKEN | vec![0_u8; input.len() << 10].len() as u64
+        ACCEPTED | vec![0_u8; input.len() << 10].len() as u64
     }
     let target = |run, memory| Target {
         name: "",
@@ -292,14 +277,12 @@ fn the_fuzzer_finds_what_is_hidden() {
         memory,
         run,
     };
-    let result = catch_unwind(|| {
-        fuzz(
-            &target(hidden, |_| usize::MAX),
-            &[b"aaaa".to_vec()],
-            EXECUTIONS,
-        )
-    });
-    assert!(result.is_err());
-    let result = catch_unwind(|| fuzz(&target(greedy, |_| 1 << 10), &[vec![0; 64]], EXECUTIONS));
-    assert!(result.is_err());
+    let failure = |target: Target, seed: Vec<u8>| {
+        let result = catch_unwind(|| fuzz(&target, &[seed], EXECUTIONS));
+        panic_message(&*result.unwrap_err())
+    };
+    let failed = failure(target(hidden, |_| usize::MAX), b"aaaa".to_vec());
+    assert_eq!(failed, "found");
+    let failed = failure(target(greedy, |_| 1 << 10), vec![0; 64]);
+    assert!(failed.contains("bytes allocated"), "{failed}");
 }

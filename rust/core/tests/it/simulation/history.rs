@@ -1,4 +1,4 @@
-//! Checks that the results of actors agree with the store.
+//! Checks that the observations of the actors agree with the created commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The outcome of a commit, according to its writer.
 #[derive(Clone, Debug)]
-pub(super) enum Ended {
+pub(super) enum Outcome {
     Acknowledged(u64),
     Failed(String),
     Unknown,
@@ -20,7 +20,7 @@ pub(super) enum Event {
     Began,
     Ended {
         id: String,
-        ended: Ended,
+        outcome: Outcome,
         call: u64,
     },
     Read {
@@ -32,7 +32,7 @@ pub(super) enum Event {
         path: String,
         version: u64,
     },
-    Wrong(String),
+    Violation(String),
 }
 
 /// A commit, as it was created.
@@ -67,28 +67,28 @@ fn parsed(bytes: &Bytes) -> Commit {
 
 /// Returns the live files of every version, and errors in the commits themselves.
 fn replayed(
-    journal: &[(String, Bytes)],
-    wrong: &mut Vec<String>,
+    created: &[(String, Bytes)],
+    violations: &mut Vec<String>,
 ) -> (Vec<Commit>, Vec<Vec<String>>) {
     let (mut commits, mut states) = (Vec::new(), Vec::new());
     let mut live = BTreeSet::new();
-    for (expected, (path, bytes)) in journal.iter().enumerate() {
+    for (expected, (path, bytes)) in created.iter().enumerate() {
         if *path != format!("_delta_log/{expected:020}.json") {
-            wrong.push(format!(
+            violations.push(format!(
                 "{path} was created where version {expected} was due"
             ));
         }
         let commit = parsed(bytes);
         for path in &commit.removes {
             if !live.remove(path) {
-                wrong.push(format!(
+                violations.push(format!(
                     "version {expected} removes {path}, which is not live"
                 ));
             }
         }
         for path in &commit.adds {
             if !live.insert(path.clone()) {
-                wrong.push(format!("version {expected} adds {path}, which is live"));
+                violations.push(format!("version {expected} adds {path}, which is live"));
             }
         }
         commits.push(commit);
@@ -97,52 +97,54 @@ fn replayed(
     (commits, states)
 }
 
-/// Returns all violations.
-pub(super) fn judge(
-    journal: &[(String, Bytes)],
+/// Returns the contradictions between the commits in the order of their creation, the observations, and the table
+/// at the end.
+pub(super) fn violations_of(
+    created: &[(String, Bytes)],
     events: &[Event],
     last: Result<(u64, Vec<String>)>,
 ) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let (commits, states) = replayed(journal, &mut wrong);
+    let mut violations = Vec::new();
+    let (commits, states) = replayed(created, &mut violations);
     let mut versions: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for (version, commit) in (0..).zip(&commits) {
         versions.entry(&commit.id).or_default().push(version);
     }
     for (id, result) in versions.iter().filter(|(_, result)| result.len() > 1) {
-        wrong.push(format!("commit {id} exists as versions {result:?}"));
+        violations.push(format!("commit {id} exists as versions {result:?}"));
     }
     let times: Vec<i64> = commits
         .iter()
         .filter_map(|commit| commit.timestamp)
         .collect();
     if !times.windows(2).all(|pair| pair[0] < pair[1]) {
-        wrong.push(format!("in-commit timestamps do not rise: {times:?}"));
+        violations.push(format!("in-commit timestamps do not ascend: {times:?}"));
     }
     let mut acknowledged = Vec::new();
     for event in events {
         match event {
-            Event::Ended { id, ended, call } => {
+            Event::Ended { id, outcome, call } => {
                 let result = versions.get(id.as_str()).and_then(|result| result.first());
-                match ended {
-                    Ended::Acknowledged(version) if result == Some(version) => {
+                match outcome {
+                    Outcome::Acknowledged(version) if result == Some(version) => {
                         acknowledged.push((*version, *call));
                     }
-                    Ended::Acknowledged(version) => {
-                        wrong.push(format!(
+                    Outcome::Acknowledged(version) => {
+                        violations.push(format!(
                             "version {version} was acknowledged to {id}: {result:?}"
                         ));
                     }
-                    Ended::Failed(why) if result.is_some() => {
-                        wrong.push(format!("{id} exists, but was reported as failed: {why}"));
+                    Outcome::Failed(error) if result.is_some() => {
+                        violations
+                            .push(format!("{id} exists, but was reported as failed: {error}"));
                     }
-                    Ended::Failed(_) | Ended::Unknown => {}
+                    Outcome::Failed(_) | Outcome::Unknown => {}
                 }
             }
             Event::Missing { path, version } => {
-                wrong.push(format!("{path}, live in version {version}, is gone"));
+                violations.push(format!("{path}, live in version {version}, does not exist"));
             }
-            Event::Wrong(text) => wrong.push(text.clone()),
+            Event::Violation(text) => violations.push(text.clone()),
             Event::Began | Event::Read { .. } => {}
         }
     }
@@ -155,28 +157,29 @@ pub(super) fn judge(
         {
             let index = usize::try_from(*version).unwrap();
             if states.get(index) != Some(files) {
-                wrong.push(format!("version {version} was read as {files:?}"));
+                violations.push(format!("version {version} was read as {files:?}"));
             }
             let newer = acknowledged
                 .iter()
                 .find(|(other, call)| call <= began && other > version);
             if let Some((newer, _)) = newer {
-                wrong.push(format!("version {version} was read after version {newer}"));
+                violations.push(format!("version {version} was read after version {newer}"));
             }
         }
     }
     match last {
-        Err(error) => wrong.push(format!("the table does not open: {error:?}")),
+        Err(error) => violations.push(format!("the table does not open: {error:?}")),
         Ok((version, live)) => {
-            let whole = version + 1 == states.len() as u64 && states.last() == Some(&live);
-            if !whole {
-                wrong.push(format!("in the end version {version} has {live:?}"));
+            if version + 1 != states.len() as u64 || states.last() != Some(&live) {
+                violations.push(format!(
+                    "the last version is {version} with the files {live:?}"
+                ));
             }
         }
     }
     let began = events.iter().filter(|event| matches!(event, Event::Began));
     if began.count() == 0 {
-        wrong.push("nobody wrote".to_owned());
+        violations.push("no commit was attempted".to_owned());
     }
-    wrong
+    violations
 }

@@ -6,7 +6,7 @@
 //!
 //! `DELTAREPLAY_SIMULATIONS` sets the number of seeds, `DELTAREPLAY_SEED` a single one.
 
-mod judge;
+mod history;
 mod store;
 
 use std::collections::BTreeMap;
@@ -31,8 +31,9 @@ use deltareplay_core::spec::Metadata;
 use deltareplay_core::transaction::{CommitDescription, Transaction, TransactionOptions};
 use deltareplay_core::write::AddFile;
 
-use self::judge::{Ended, Event};
-use self::store::{Chance, Died, Faults, Handle, World};
+use self::history::{Event, Outcome, violations_of};
+use self::store::{Died, Faults, Handle, World};
+use crate::support::Random;
 
 const WRITERS: usize = 3;
 const READERS: usize = 2;
@@ -94,17 +95,30 @@ fn files(source: &Source, snapshot: &Snapshot) -> Result<Vec<String>> {
     Ok(paths)
 }
 
-/// A participant.
+/// The work of an actor.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    /// Commits.
+    Writer,
+    /// Reads the newest version.
+    Reader,
+    /// Writes checkpoints, checksums and compacted files.
+    Maintainer,
+    /// Cleans up the log, and deletes data files that are no longer live.
+    Cleaner,
+}
+
+/// A thread with its own storage, which simulates a process.
 struct Actor<'a> {
     world: &'a Arc<World>,
     number: usize,
     source: Source,
-    chance: Chance,
+    random: Random,
     events: &'a Mutex<Vec<Event>>,
 }
 
 impl Actor<'_> {
-    fn tell(&self, event: Event) {
+    fn record(&self, event: Event) {
         self.events
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -114,19 +128,19 @@ impl Actor<'_> {
     /// Appends a file of its own, or removes a live one.
     fn write(&mut self, commit: usize) -> Result<()> {
         let snapshot = load(&self.source, None, false)?;
-        // some give up at once
-        let timeout = Duration::from_secs(if self.chance.percent(20) { 0 } else { 30 });
+        // some do not retry
+        let timeout = Duration::from_secs(if self.random.percent(20) { 0 } else { 30 });
         let options = TransactionOptions {
             timeout,
             ..TransactionOptions::default()
         };
         let live = files(&self.source, &snapshot)?;
-        let removes = !live.is_empty() && self.chance.percent(40);
+        let removes = !live.is_empty() && self.random.percent(40);
         let operation = if removes { "DELETE" } else { "WRITE" };
         let mut transaction =
             Transaction::begin(&self.source, &snapshot, describe(operation), options)?;
         if removes {
-            let path = live[self.chance.below(live.len())].clone();
+            let path = live[self.random.below(live.len())].clone();
             transaction.read_files([&path]);
             transaction.remove_paths(&[path], true)?;
         } else {
@@ -140,14 +154,14 @@ impl Actor<'_> {
             }]);
         }
         let id = transaction.id().to_owned();
-        self.tell(Event::Began);
-        let ended = match transaction.commit() {
-            Ok(done) => Ended::Acknowledged(done.version.unwrap()),
-            Err(error) if error.code() == "commit.unknown" => Ended::Unknown,
-            Err(error) => Ended::Failed(error.to_string()),
+        self.record(Event::Began);
+        let outcome = match transaction.commit() {
+            Ok(done) => Outcome::Acknowledged(done.version.unwrap()),
+            Err(error) if error.code() == "commit.unknown" => Outcome::Unknown,
+            Err(error) => Outcome::Failed(error.to_string()),
         };
         let call = self.world.calls();
-        self.tell(Event::Ended { id, ended, call });
+        self.record(Event::Ended { id, outcome, call });
         Ok(())
     }
 
@@ -157,14 +171,14 @@ impl Actor<'_> {
         let live = files(&self.source, &snapshot)?;
         for path in &live {
             match self.source.storage.head(path) {
-                Err(error) if error.code() == "storage.not_found" => self.tell(Event::Missing {
+                Err(error) if error.code() == "storage.not_found" => self.record(Event::Missing {
                     path: path.clone(),
                     version: snapshot.version(),
                 }),
                 _ => {}
             }
         }
-        self.tell(Event::Read {
+        self.record(Event::Read {
             version: snapshot.version(),
             files: live,
             began,
@@ -172,9 +186,9 @@ impl Actor<'_> {
         Ok(())
     }
 
-    fn serve(&mut self) -> Result<()> {
+    fn maintain(&mut self) -> Result<()> {
         let snapshot = load(&self.source, None, false)?;
-        match self.chance.below(3) {
+        match self.random.below(3) {
             0 => write_checkpoint(&self.source, &snapshot, CheckpointLayout::Classic).map(drop),
             1 => {
                 let version = snapshot.version();
@@ -186,13 +200,13 @@ impl Actor<'_> {
         }
     }
 
-    fn tidy(&mut self, removals: bool) -> Result<()> {
+    fn clean_up(&mut self, may_vacuum: bool) -> Result<()> {
         if !self.world.days_pass(self.number, 4) {
             return Ok(());
         }
         let snapshot = load(&self.source, None, false)?;
         write_checkpoint(&self.source, &snapshot, CheckpointLayout::Classic)?;
-        if self.chance.percent(50) || !removals {
+        if self.random.percent(50) || !may_vacuum {
             cleanup_log(&self.source, &snapshot, self.world.now(), false)?;
         } else {
             let options = VacuumOptions {
@@ -207,46 +221,55 @@ impl Actor<'_> {
         Ok(())
     }
 
-    /// Plays its role until it is done, or dies.
-    fn run(&mut self, role: usize, timestamps: bool) {
-        let (times, brief) = match role {
-            0 => (COMMITS, true),
-            1 => (READS, true),
-            2 => (READS, true),
-            _ => (ROUNDS, false), // waits for others, and is nobody to wait for
+    /// Performs its role several times, until its process dies.
+    fn run(&mut self, role: Role, timestamps: bool) {
+        let rounds = match role {
+            Role::Writer => COMMITS,
+            Role::Reader | Role::Maintainer => READS,
+            Role::Cleaner => ROUNDS,
         };
-        for turn in 0..times {
-            if brief {
-                self.world.busy(self.number, true);
-            }
+        for round in 0..rounds {
+            // a cleaner waits until no other actor is busy
+            let is_busy = !matches!(role, Role::Cleaner);
+            self.world.set_busy(self.number, is_busy);
             let done = match role {
-                0 => self.write(turn),
-                1 => self.read(),
-                2 => self.serve(),
+                Role::Writer => self.write(round),
+                Role::Reader => self.read(),
+                Role::Maintainer => self.maintain(),
                 // in-commit timestamps follow the wall clock, which does not jump
-                _ => self.tidy(!timestamps),
+                Role::Cleaner => self.clean_up(!timestamps),
             };
-            self.world.busy(self.number, false);
+            self.world.set_busy(self.number, false);
             if let Err(error) = done {
-                let fine = matches!(
+                let is_expected = matches!(
                     error.kind(),
                     ErrorKind::Storage | ErrorKind::InvalidArgument
                 );
-                if !fine && error.code() != "conflict.delete_read" {
-                    self.tell(Event::Wrong(format!("role {role}: {error:?}")));
+                if !is_expected && error.code() != "conflict.delete_read" {
+                    self.record(Event::Violation(format!("{role:?}: {error:?}")));
                 }
             }
         }
     }
 }
 
-/// Returns the violations in the history of a seed, and the calls of all actors.
-fn simulate(seed: u64, faults: Faults) -> (Vec<String>, Vec<(usize, &'static str)>, usize) {
+/// The result of a simulation.
+struct Run {
+    violations: Vec<String>,
+    /// Actor and name of each call.
+    trace: Vec<(usize, &'static str)>,
+    num_faults: usize,
+}
+
+/// Simulates the history of a seed.
+fn simulate(seed: u64, faults: Faults) -> Run {
     let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let world = World::new(seed, i64::try_from(began.unwrap().as_millis()).unwrap());
     let timestamps = seed % 2 == 1;
     create(&world, timestamps);
-    let roles: Vec<usize> = [vec![0; WRITERS], vec![1; READERS], vec![2], vec![3]].concat();
+    let mut roles = vec![Role::Writer; WRITERS];
+    roles.extend([Role::Reader; READERS]);
+    roles.extend([Role::Maintainer, Role::Cleaner]);
     let events = Mutex::default();
     world.begin(roles.len(), faults);
     thread::scope(|scope| {
@@ -257,7 +280,7 @@ fn simulate(seed: u64, faults: Faults) -> (Vec<String>, Vec<(usize, &'static str
                     world,
                     number,
                     source: source(world, number),
-                    chance: Chance(seed.wrapping_mul(31).wrapping_add(number as u64)),
+                    random: Random(seed.wrapping_mul(31).wrapping_add(number as u64)),
                     events,
                 };
                 // threads that actors share would wait for each other's turns
@@ -271,7 +294,7 @@ fn simulate(seed: u64, faults: Faults) -> (Vec<String>, Vec<(usize, &'static str
                     && !cause.is::<Died>()
                 {
                     let text = cause.downcast_ref::<String>().cloned().unwrap_or_default();
-                    actor.tell(Event::Wrong(format!("actor {number} panicked: {text}")));
+                    actor.record(Event::Violation(format!("actor {number} panicked: {text}")));
                 }
                 world.end(number);
             });
@@ -284,8 +307,11 @@ fn simulate(seed: u64, faults: Faults) -> (Vec<String>, Vec<(usize, &'static str
         Ok((snapshot.version(), live))
     });
     let events = events.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let wrong = judge::judge(&world.journal(), &events, last);
-    (wrong, world.trace(), world.struck())
+    Run {
+        violations: violations_of(&world.commits(), &events, last),
+        trace: world.trace(),
+        num_faults: world.num_faults(),
+    }
 }
 
 fn seeds() -> Vec<u64> {
@@ -303,29 +329,27 @@ fn seeds() -> Vec<u64> {
 /// The results of many seeds.
 #[derive(Default)]
 struct Total {
-    wrong: Vec<String>,
-    /// The number of failed calls.
-    struck: usize,
+    violations: Vec<String>,
+    num_faults: usize,
     /// The number of calls by name.
     calls: BTreeMap<&'static str, usize>,
 }
 
 /// Simulates all seeds, some in parallel, since they mostly wait.
-fn all(seeds: &[u64], faults: Faults) -> Total {
+fn simulate_all(seeds: &[u64], faults: Faults) -> Total {
     let total = Mutex::new(Total::default());
     thread::scope(|scope| {
         for part in 0..8 {
             let total = &total;
             scope.spawn(move || {
                 for seed in seeds.iter().skip(part).step_by(8) {
-                    let (wrong, trace, struck) = simulate(*seed, faults);
+                    let run = simulate(*seed, faults);
                     let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-                    let wrong = wrong
-                        .into_iter()
-                        .map(|failure| format!("seed {seed}: {failure}"));
-                    total.wrong.extend(wrong);
-                    total.struck += struck;
-                    for (_, name) in trace {
+                    let violations = run.violations.into_iter();
+                    let violations = violations.map(|text| format!("seed {seed}: {text}"));
+                    total.violations.extend(violations);
+                    total.num_faults += run.num_faults;
+                    for (_, name) in run.trace {
                         *total.calls.entry(name).or_default() += 1;
                     }
                 }
@@ -336,24 +360,28 @@ fn all(seeds: &[u64], faults: Faults) -> Total {
 }
 
 #[test]
-fn every_history_is_in_order() {
+fn every_history_is_consistent() {
     let seeds = seeds();
-    let total = all(&seeds, FAULTS);
-    let wrong = total.wrong;
+    let total = simulate_all(&seeds, FAULTS);
+    let violations = total.violations;
     assert!(
-        wrong.is_empty(),
-        "{} problems:\n{}",
-        wrong.len(),
-        wrong.join("\n")
+        violations.is_empty(),
+        "{} violations:\n{}",
+        violations.len(),
+        violations.join("\n")
     );
     if seeds.len() < 100 {
         return;
     }
-    assert!(total.struck >= seeds.len(), "few faults: {}", total.struck);
-    let often = |name: &str| total.calls.get(name).copied().unwrap_or_default();
+    assert!(
+        total.num_faults >= seeds.len(),
+        "few faults: {}",
+        total.num_faults
+    );
+    let count = |name: &str| total.calls.get(name).copied().unwrap_or_default();
     for name in ["put_if_absent", "put", "list_below", "delete"] {
         assert!(
-            often(name) >= seeds.len() / 3,
+            count(name) >= seeds.len() / 3,
             "few calls: {:?}",
             total.calls
         );
@@ -361,41 +389,33 @@ fn every_history_is_in_order() {
 }
 
 #[test]
-fn a_seed_tells_everything() {
+fn a_seed_determines_all_calls() {
+    let faults = Faults {
+        others: 0,
+        ..FAULTS
+    };
     for seed in 0..4 {
-        let (_, first, _) = simulate(
-            seed,
-            Faults {
-                others: 0,
-                ..FAULTS
-            },
-        );
-        let (_, second, _) = simulate(
-            seed,
-            Faults {
-                others: 0,
-                ..FAULTS
-            },
-        );
-        let alike = first
+        let first = simulate(seed, faults).trace;
+        let second = simulate(seed, faults).trace;
+        let equal = first
             .iter()
             .zip(&second)
             .take_while(|(one, other)| one == other)
             .count();
         assert!(
             first == second,
-            "seed {seed}: apart from call {alike} of {} on",
+            "seed {seed}: different from call {equal} of {} on",
             first.len()
         );
     }
 }
 
 #[test]
-fn a_store_without_conditions_does_not_pass() {
+fn a_store_without_conditional_writes_is_detected() {
     let seeds: Vec<u64> = (0..16).collect();
     let faults = Faults {
         no_condition: true,
         ..Faults::default()
     };
-    assert!(!all(&seeds, faults).wrong.is_empty());
+    assert!(!simulate_all(&seeds, faults).violations.is_empty());
 }

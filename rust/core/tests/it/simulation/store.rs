@@ -15,33 +15,11 @@ use bytes::Bytes;
 use deltareplay_core::error::{Error, Result};
 use deltareplay_core::storage::{FileMeta, Storage};
 
+use crate::support::Random;
+
 /// Milliseconds between two calls.
 const STEP: i64 = 1_000;
 const DAY: i64 = 24 * 60 * 60 * 1_000;
-
-/// Random numbers from a seed (splitmix64).
-#[derive(Clone, Debug)]
-pub(super) struct Chance(pub(super) u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        bits ^ (bits >> 31)
-    }
-
-    /// Returns one of this many choices.
-    pub(super) fn below(&mut self, many: usize) -> usize {
-        usize::try_from(self.next() % many.max(1) as u64).unwrap()
-    }
-
-    /// Returns `true` in this many of a hundred cases.
-    pub(super) fn percent(&mut self, many: usize) -> bool {
-        self.below(100) < many
-    }
-}
 
 /// Ends the thread of an actor whose process has died.
 pub(super) struct Died;
@@ -55,33 +33,35 @@ pub(super) struct Faults {
     pub(super) others: usize,
     /// Writes at which the process dies.
     pub(super) deaths: usize,
-    /// Creation does not check for an existing file: such a store must be detected.
+    /// Creations overwrite existing files.
     pub(super) no_condition: bool,
 }
 
 #[derive(Default)]
 struct State {
-    chance: Option<Chance>,
+    random: Option<Random>,
     faults: Faults,
     waiting: BTreeSet<usize>,
     running: Option<usize>,
     alive: usize,
+    /// Bytes and modification time of each file.
     files: BTreeMap<String, (Bytes, i64)>,
     now: i64,
-    late: Vec<(String, Bytes)>,
+    /// Creations that were reported as failed, and are executed later.
+    delayed: Vec<(String, Bytes)>,
     busy: BTreeSet<usize>,
     /// Actors that have ended; their threads may still make calls.
-    gone: BTreeSet<usize>,
+    ended: BTreeSet<usize>,
     calls: u64,
-    /// Every commit that was ever created, including versions that were deleted later.
-    journal: Vec<(String, Bytes)>,
+    /// Every commit that was created, including versions that were deleted later.
+    commits: Vec<(String, Bytes)>,
     trace: Vec<(usize, &'static str)>,
-    struck: usize,
+    num_faults: usize,
 }
 
 impl State {
-    fn chance(&mut self) -> &mut Chance {
-        self.chance.get_or_insert(Chance(0))
+    fn random(&mut self) -> &mut Random {
+        self.random.get_or_insert(Random(0))
     }
 
     fn create(&mut self, path: &str, bytes: Bytes) -> bool {
@@ -89,14 +69,14 @@ impl State {
             return false;
         }
         if is_commit(path) {
-            self.journal.push((path.to_owned(), bytes.clone()));
+            self.commits.push((path.to_owned(), bytes.clone()));
         }
         self.files.insert(path.to_owned(), (bytes, self.now));
         true
     }
 
-    fn carry_out_late(&mut self) {
-        for (path, bytes) in std::mem::take(&mut self.late) {
+    fn execute_delayed(&mut self) {
+        for (path, bytes) in std::mem::take(&mut self.delayed) {
             self.create(&path, bytes);
         }
     }
@@ -121,7 +101,7 @@ impl World {
         let world = Self::default();
         {
             let mut state = world.lock();
-            state.chance = Some(Chance(seed));
+            state.random = Some(Random(seed));
             state.now = now;
             state.alive = 1;
         }
@@ -136,7 +116,7 @@ impl World {
     /// 0 alone, there are none.
     pub(super) fn begin(&self, actors: usize, faults: Faults) {
         let mut state = self.lock();
-        state.carry_out_late();
+        state.execute_delayed();
         state.alive = actors;
         state.running = None;
         state.faults = faults;
@@ -146,7 +126,7 @@ impl World {
     pub(super) fn end(&self, actor: usize) {
         let mut state = self.lock();
         state.alive -= 1;
-        state.gone.insert(actor);
+        state.ended.insert(actor);
         state.waiting.remove(&actor);
         state.busy.remove(&actor);
         if state.running == Some(actor) {
@@ -155,8 +135,8 @@ impl World {
         self.turn.notify_all();
     }
 
-    /// Marks an actor as busy with work that takes moments, not days.
-    pub(super) fn busy(&self, actor: usize, busy: bool) {
+    /// Marks an actor as busy, so that no days pass, or as idle.
+    pub(super) fn set_busy(&self, actor: usize, busy: bool) {
         let mut state = self.lock();
         if busy {
             state.busy.insert(actor);
@@ -168,19 +148,19 @@ impl World {
     /// Waits for the actor's turn; `None` if it has ended.
     fn wait(&self, actor: usize) -> Option<MutexGuard<'_, State>> {
         let mut state = self.lock();
-        if !state.gone.contains(&actor) {
+        if !state.ended.contains(&actor) {
             state.waiting.insert(actor);
         }
         if state.running == Some(actor) {
             state.running = None;
         }
         loop {
-            if state.gone.contains(&actor) {
+            if state.ended.contains(&actor) {
                 return None;
             }
             if state.running.is_none() && state.waiting.len() == state.alive {
                 let number = state.waiting.len();
-                let chosen = state.chance().below(number);
+                let chosen = state.random().below(number);
                 state.running = state.waiting.iter().nth(chosen).copied();
                 self.turn.notify_all();
             }
@@ -188,8 +168,8 @@ impl World {
                 state.waiting.remove(&actor);
                 state.now += STEP;
                 state.calls += 1;
-                if state.chance().percent(10) {
-                    state.carry_out_late();
+                if state.random().percent(10) {
+                    state.execute_delayed();
                 }
                 return Some(state);
             }
@@ -207,7 +187,7 @@ impl World {
                 return false;
             };
             if state.busy.is_empty() {
-                state.carry_out_late();
+                state.execute_delayed();
                 state.now += days * DAY;
                 return true;
             }
@@ -224,8 +204,8 @@ impl World {
         self.lock().now
     }
 
-    pub(super) fn journal(&self) -> Vec<(String, Bytes)> {
-        self.lock().journal.clone()
+    pub(super) fn commits(&self) -> Vec<(String, Bytes)> {
+        self.lock().commits.clone()
     }
 
     /// Returns actor and name of each call, in order.
@@ -233,9 +213,9 @@ impl World {
         self.lock().trace.clone()
     }
 
-    /// Returns the number of failed calls.
-    pub(super) fn struck(&self) -> usize {
-        self.lock().struck
+    /// Returns the number of injected faults.
+    pub(super) fn num_faults(&self) -> usize {
+        self.lock().num_faults
     }
 }
 
@@ -243,8 +223,8 @@ impl World {
 pub(super) struct Handle {
     world: Arc<World>,
     actor: usize,
-    /// An actor may have threads of its own.
-    one_at_a_time: Mutex<()>,
+    /// Held during a call, since an actor may have threads of its own.
+    call_lock: Mutex<()>,
 }
 
 impl Handle {
@@ -252,17 +232,17 @@ impl Handle {
         Arc::new(Self {
             world: Arc::clone(world),
             actor,
-            one_at_a_time: Mutex::default(),
+            call_lock: Mutex::default(),
         })
     }
 
     fn call<T>(&self, name: &'static str, work: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
-        let _gate = self
-            .one_at_a_time
+        let _guard = self
+            .call_lock
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let actor = self.actor;
-        let mut state = self.world.wait(actor).ok_or_else(|| broken("gone"))?;
+        let mut state = self.world.wait(actor).ok_or_else(|| broken("ended"))?;
         state.trace.push((actor, name));
         work(&mut state)
     }
@@ -275,8 +255,8 @@ impl Handle {
     ) -> Result<T> {
         self.call(name, |state| {
             let others = state.faults.others;
-            if state.chance().percent(others) {
-                state.struck += 1;
+            if state.random().percent(others) {
+                state.num_faults += 1;
                 return Err(broken(path));
             }
             work(state)
@@ -289,21 +269,18 @@ impl Handle {
         name: &'static str,
         work: impl FnOnce(&mut State) -> Result<T>,
     ) -> Result<T> {
-        let (dies, done) = {
-            let mut dies = false;
-            let done = self.call(name, |state| {
-                let deaths = state.faults.deaths;
-                dies = state.chance().percent(deaths);
-                if dies {
-                    state.struck += 1;
-                    if state.chance().percent(50) {
-                        return Err(broken("before"));
-                    }
+        let mut dies = false;
+        let done = self.call(name, |state| {
+            let deaths = state.faults.deaths;
+            dies = state.random().percent(deaths);
+            if dies {
+                state.num_faults += 1;
+                if state.random().percent(50) {
+                    return Err(broken("before"));
                 }
-                work(state)
-            });
-            (dies, done)
-        };
+            }
+            work(state)
+        });
         if dies {
             resume_unwind(Box::new(Died));
         }
@@ -394,15 +371,15 @@ impl Storage for Handle {
             } else {
                 0
             };
-            if !state.chance().percent(puts) {
+            if !state.random().percent(puts) {
                 return Ok(state.create(path, bytes));
             }
-            state.struck += 1;
-            match state.chance().below(3) {
+            state.num_faults += 1;
+            match state.random().below(3) {
                 0 => {
                     state.create(path, bytes);
                 }
-                1 => state.late.push((path.to_owned(), bytes)),
+                1 => state.delayed.push((path.to_owned(), bytes)),
                 _ => {}
             }
             Err(broken(path))

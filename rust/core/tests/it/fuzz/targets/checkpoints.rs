@@ -1,4 +1,4 @@
-//! Parquet files of checkpoints, decoded by all functions.
+//! Parquet files of checkpoints, decoded completely.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use deltareplay_core::codec::parquet_file::{FetchedBytes, FooterDecoder, RowGrou
 use deltareplay_core::codec::statistics::stats_schema;
 use deltareplay_core::error::Result;
 
-use super::tables::{Files, named, slice};
+use super::tables::{Files, assert_names, slice};
 use super::{Target, feature};
 
 pub const CHECKPOINTS: Target = Target {
@@ -30,10 +30,10 @@ fn run_checkpoints(input: &[u8]) -> u64 {
     let replayed = files.replayed();
     // an input whose first part decodes may have sidecars, which do not exist; an empty one is not a
     // checkpoint
-    let names_others =
+    let is_about_other_files =
         |code: &str| code == "checkpoint.sidecar_missing" || code.starts_with("path.");
-    if !input.is_empty() && !matches!(&replayed, Err(error) if names_others(error.code())) {
-        named(&replayed, &name);
+    if !input.is_empty() && !matches!(&replayed, Err(error) if is_about_other_files(error.code())) {
+        assert_names(&replayed, &name);
     }
     assert!(
         replayed.is_err() || decoded.is_ok(),
@@ -70,13 +70,13 @@ fn decode(bytes: &Bytes) -> Result<u64> {
     let shape = Fields::from(vec![Field::new("id", DataType::Int64, true)]);
     let shape = stats_schema(&shape);
     let mut kept = control.transactions.len() + control.domains.len() + control.sidecars.len();
-    let created = vec![
+    let derived = vec![
         FileColumn::NumRecords,
         FileColumn::StatsParsed(shape.clone()),
     ];
     for (action, columns) in [
         (FileAction::Add, FileColumns::all()),
-        (FileAction::Add, FileColumns::new(created)),
+        (FileAction::Add, FileColumns::new(derived)),
         (FileAction::Remove, FileColumns::fields_only(&REMOVE_FIELDS)),
     ] {
         for unit in file.units(action, &columns, 1 << 10) {

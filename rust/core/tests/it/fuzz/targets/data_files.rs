@@ -10,7 +10,7 @@ use deltareplay_core::scan::data_file::{DataFile, Extras, ReadPlan, TableLayout}
 use deltareplay_core::spec::schema::StructType;
 use deltareplay_core::storage::Storage;
 
-use super::tables::{Files, named};
+use super::tables::{Files, assert_names};
 use super::{Target, feature};
 
 /// The columns of the seeds, one of each kind.
@@ -22,7 +22,7 @@ const SCHEMA: &str = r#"{"type":"struct","fields":[
     {"name":"name","type":"string"},{"name":"data","type":"binary"},
     {"name":"list","type":{"type":"array","elementType":"string","containsNull":true}}]}"#;
 
-/// A file with all of these columns, or some.
+/// A file with some of these columns.
 pub const DATA_FILES: Target = Target {
     name: "data_files",
     words: &[],
@@ -32,7 +32,7 @@ pub const DATA_FILES: Target = Target {
 
 fn run_data_files(input: &[u8]) -> u64 {
     let result = read(input);
-    named(&result, "_delta_log/f.parquet");
+    assert_names(&result, "_delta_log/f.parquet");
     feature(&result)
 }
 

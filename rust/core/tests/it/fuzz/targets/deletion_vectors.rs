@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use deltareplay_core::codec::deletion_vector::{DeletionVector, base85};
 use roaring::RoaringTreemap;
 
-use super::{TAKEN, Target, feature};
+use super::{ACCEPTED, Target, feature};
 
-/// Vectors that expand to more rows than this are not compared with sets row by row.
-const FEW: u64 = 1 << 12;
+/// The maximum number of rows of a vector that is compared row by row.
+const MAX_COMPARED_ROWS: u64 = 1 << 12;
 
 const WORDS: [&[u8]; 6] = [
     &[0xD1, 0xD3, 0x39, 0x64],
@@ -19,8 +19,8 @@ const WORDS: [&[u8]; 6] = [
     &[1, 0, 0, 0, 0, 0, 0, 0],
 ];
 
-/// Asserts the invariants of all vectors.
-fn sound(vector: &DeletionVector) -> u64 {
+/// Asserts the invariants of all vectors; returns the magnitudes of the numbers of rows and ranges.
+fn check_invariants(vector: &DeletionVector) -> u64 {
     let (mut rows, mut count, mut end) = (0, 0_u64, None);
     for range in vector.ranges() {
         assert!(
@@ -48,7 +48,7 @@ fn sound(vector: &DeletionVector) -> u64 {
         .sum();
     assert_eq!(deleted + live, window.end - window.start);
     assert_eq!(vector.live_mask(window).count_set_bits() as u64, live);
-    if rows <= FEW {
+    if rows <= MAX_COMPARED_ROWS {
         let set: BTreeSet<u64> = vector.ranges().flatten().collect();
         assert!(set.iter().all(|row| vector.contains(*row)));
         let theirs = RoaringTreemap::deserialize_from(&encoded[4..]).unwrap();
@@ -74,7 +74,7 @@ fn run_bitmaps(input: &[u8]) -> u64 {
     {
         assert_eq!(vector.len(), theirs.len());
     }
-    feature(&decoded.map(|vector| sound(&vector)))
+    feature(&decoded.map(|vector| check_invariants(&vector)))
 }
 
 pub const VECTOR_FILES: Target = Target {
@@ -94,8 +94,8 @@ fn run_vector_files(input: &[u8]) -> u64 {
     let checksum = crc32fast::hash(bitmap);
     let framed = [&size.to_be_bytes()[..], bitmap, &checksum.to_be_bytes()].concat();
     let forged = DeletionVector::decode_framed(framed.into(), size, None);
-    let forged = feature(&forged.map(|vector| sound(&vector)));
-    feature(&decoded.map(|vector| sound(&vector))) | (forged.rotate_left(1) & !TAKEN)
+    let forged = feature(&forged.map(|vector| check_invariants(&vector)));
+    feature(&decoded.map(|vector| check_invariants(&vector))) | (forged.rotate_left(1) & !ACCEPTED)
 }
 
 pub const BASE85: Target = Target {
@@ -122,6 +122,6 @@ fn run_base85(input: &[u8]) -> u64 {
     }
     let size = u32::try_from(text.len() / 5 * 4).unwrap();
     let vector = DeletionVector::decode_inline(text, size, None);
-    let vector = feature(&vector.map(|vector| sound(&vector)));
-    feature(&decoded.map(|bytes| bytes.len() as u64 / 4 % 8)) | (vector.rotate_left(1) & !TAKEN)
+    let vector = feature(&vector.map(|vector| check_invariants(&vector)));
+    feature(&decoded.map(|bytes| bytes.len() as u64 / 4 % 8)) | (vector.rotate_left(1) & !ACCEPTED)
 }

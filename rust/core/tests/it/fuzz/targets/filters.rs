@@ -13,12 +13,12 @@ use deltareplay_core::error::Result;
 use deltareplay_core::expr::{BoundColumn, Bounds, ColumnBounds, Predicate};
 use deltareplay_core::spec::schema::StructType;
 
-use super::{TAKEN, Target, feature};
+use super::{ACCEPTED, Target, feature};
 
 /// Each row as a file with complete bounds.
-struct OfRows<'a>(&'a RecordBatch);
+struct RowBounds<'a>(&'a RecordBatch);
 
-impl ColumnBounds for OfRows<'_> {
+impl ColumnBounds for RowBounds<'_> {
     fn len(&self) -> usize {
         self.0.num_rows()
     }
@@ -211,7 +211,7 @@ fn run_filters(input: &[u8]) -> u64 {
         let again = Predicate::parse_sql(&bound.predicate().to_string()).unwrap();
         let again = again.bind(schema).unwrap();
         assert_eq!(again.evaluate(rows).unwrap(), truths, "{text}");
-        let may_match = bound.may_match(&OfRows(rows)).unwrap();
+        let may_match = bound.may_match(&RowBounds(rows)).unwrap();
         let mut outcome = bound.columns().len() as u64;
         for row in 0..rows.num_rows() {
             let truth = truths.is_valid(row).then(|| truths.value(row));
@@ -221,6 +221,6 @@ fn run_filters(input: &[u8]) -> u64 {
             );
             outcome = outcome << 2 | truth.map_or(2, u64::from);
         }
-        outcome & !TAKEN
+        outcome & !ACCEPTED
     }))
 }

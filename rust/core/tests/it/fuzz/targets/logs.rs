@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-use deltareplay_core::codec::commit::{ActionDecoder, ActionSelection};
+use deltareplay_core::codec::commit::{ActionBatch, ActionDecoder, ActionSelection, FileActions};
 use deltareplay_core::codec::file_actions::{ADD_FIELDS, CDC_FIELDS, REMOVE_FIELDS};
 use deltareplay_core::codec::last_checkpoint::LastCheckpoint;
 use deltareplay_core::codec::version_checksum::VersionChecksum;
 use deltareplay_core::storage::{Location, PathResolver};
 
-use super::{TAKEN, Target, feature};
+use super::{ACCEPTED, Target, feature};
 
 /// Commits, compacted files and JSON manifests, which have the same lines. Decoding a file in pieces has
 /// the same result.
@@ -37,20 +37,33 @@ pub const COMMITS: Target = Target {
 };
 
 fn run_commits(input: &[u8]) -> u64 {
-    let expected = ActionSelection {
+    let selection = ActionSelection {
         adds: Some(ADD_FIELDS.to_vec()),
         removes: Some(REMOVE_FIELDS.to_vec()),
         cdcs: Some(CDC_FIELDS.to_vec()),
         control: true,
         commit_infos: true,
     };
-    let mut decoder = ActionDecoder::new(expected.clone());
+    let mut decoder = ActionDecoder::new(selection.clone());
     let decoded = decoder.decode(input).and_then(|()| decoder.finish());
     if let Err(error) = &decoded {
         assert!(
             error.line().is_some() || error.offset().is_some(),
             "{error}"
         );
+    }
+    let mut decoder = ActionDecoder::new(selection);
+    let middle = input.len() / 2;
+    let line_end = input[..middle].iter().rposition(|byte| *byte == b'\n');
+    let (first, rest) = input.split_at(line_end.map_or(0, |position| position + 1));
+    decoder.begin_file();
+    let in_pieces = decoder
+        .decode_piece(first)
+        .and_then(|()| decoder.decode_piece(rest))
+        .and_then(|()| decoder.finish());
+    assert_eq!(decoded.is_ok(), in_pieces.is_ok());
+    if let (Ok(whole), Ok(in_pieces)) = (&decoded, &in_pieces) {
+        assert_eq!(counts(whole), counts(in_pieces));
     }
     // actions that are skipped do not affect the others
     let mut fewer = ActionDecoder::new(ActionSelection {
@@ -63,21 +76,24 @@ fn run_commits(input: &[u8]) -> u64 {
         assert_eq!(all.metadatas, part.metadatas);
         assert_eq!(all.transactions, part.transactions);
     }
-    feature(&decoded.map(|batch| {
-        let rows = |side: &Option<deltareplay_core::codec::commit::FileActions>| {
-            side.as_ref()
-                .map_or(0, |side| side.rows.num_rows() as u64)
-                .min(7)
-        };
-        let control = batch.protocols.len()
-            + batch.metadatas.len() * 2
-            + batch.transactions.len() * 4
-            + batch.domains.len() * 8;
-        rows(&batch.adds)
-            | rows(&batch.removes) << 3
-            | rows(&batch.cdcs) << 6
-            | (control as u64 & 0xFF) << 9
-    }))
+    feature(&decoded.map(|batch| counts(&batch)))
+}
+
+/// Returns the numbers of actions of each kind as bits.
+fn counts(batch: &ActionBatch) -> u64 {
+    let rows = |side: &Option<FileActions>| {
+        side.as_ref()
+            .map_or(0, |side| side.rows.num_rows() as u64)
+            .min(7)
+    };
+    let control = batch.protocols.len()
+        + batch.metadatas.len() * 2
+        + batch.transactions.len() * 4
+        + batch.domains.len() * 8;
+    rows(&batch.adds)
+        | rows(&batch.removes) << 3
+        | rows(&batch.cdcs) << 6
+        | (control as u64 & 0xFF) << 9
 }
 
 pub const HINTS: Target = Target {
@@ -97,7 +113,7 @@ pub const HINTS: Target = Target {
 };
 
 fn run_hints(input: &[u8]) -> u64 {
-    feature(&LastCheckpoint::parse(input).map(|hint| hint.version & !TAKEN))
+    feature(&LastCheckpoint::parse(input).map(|hint| hint.version & !ACCEPTED))
 }
 
 pub const CHECKSUMS: Target = Target {
@@ -140,7 +156,7 @@ fn run_checksums(input: &[u8]) -> u64 {
     }))
 }
 
-/// Resolved paths are inside, however often they are decoded.
+/// Resolved paths are relative, without empty components, `.` and `..`.
 pub const PATHS: Target = Target {
     name: "paths",
     words: &[
@@ -185,11 +201,12 @@ fn run_paths(input: &[u8]) -> u64 {
                     !path.starts_with('/') && !path.contains('\0'),
                     "{text:?}: {path:?}"
                 );
-                let odd = |part: &str| matches!(part, "" | "." | "..");
-                assert!(!path.split('/').any(odd), "{text:?}: {path:?}");
-                outcome |= TAKEN;
+                let is_special = |part: &str| matches!(part, "" | "." | "..");
+                assert!(!path.split('/').any(is_special), "{text:?}: {path:?}");
+                outcome |= ACCEPTED;
             }
-            outcome = (outcome & TAKEN) | ((outcome << 7 ^ feature(&resolved.map(|_| 1))) & !TAKEN);
+            outcome =
+                (outcome & ACCEPTED) | ((outcome << 7 ^ feature(&resolved.map(|_| 1))) & !ACCEPTED);
         }
     }
     outcome

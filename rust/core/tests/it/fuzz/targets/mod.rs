@@ -57,15 +57,15 @@ pub const ALL: [Target; 15] = [
     VECTOR_FILES,
 ];
 
-/// The numbers of accepted inputs begin here.
-pub const TAKEN: u64 = 1 << 63;
+/// The bit that is set in the numbers of accepted inputs.
+pub const ACCEPTED: u64 = 1 << 63;
 
 /// Returns a number for an outcome: of an error, its message without numbers (even those in hex); of a
 /// value, its characteristics.
 fn feature(outcome: &Result<u64, Error>) -> u64 {
     let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
     match outcome {
-        Ok(value) => TAKEN | value,
+        Ok(value) => ACCEPTED | value,
         Err(error) => {
             let text = error
                 .message()
@@ -76,7 +76,7 @@ fn feature(outcome: &Result<u64, Error>) -> u64 {
                 .bytes()
                 .chain(text.take(200))
                 .fold(0xCBF2_9CE4_8422_2325, hash)
-                & !TAKEN
+                & !ACCEPTED
         }
     }
 }

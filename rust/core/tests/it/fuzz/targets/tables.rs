@@ -11,9 +11,9 @@ use deltareplay_core::replay::Source;
 use deltareplay_core::snapshot::load::load;
 use deltareplay_core::storage::{FileMeta, Storage};
 
-use super::{TAKEN, Target, feature};
+use super::{ACCEPTED, Target, feature};
 
-/// Commits of versions 0 and 1; version 2 refers to files that the others may have.
+/// The commits of versions 0 to 2; the last one removes a file that the first one adds.
 const COMMITS: [&str; 3] = [
     concat!(
         r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["v2Checkpoint","deletionVectors"],"writerFeatures":["v2Checkpoint","deletionVectors"]}}"#,
@@ -118,8 +118,8 @@ pub(super) fn slice(bytes: &Bytes, range: &Range<u64>) -> Result<Bytes> {
     Ok(bytes.slice(position(range.start)..position(range.end)))
 }
 
-/// Asserts that an error names the fuzzed file, or a file derived from it.
-pub(super) fn named<T>(outcome: &Result<T>, file: &str) {
+/// Asserts that an error names this file.
+pub(super) fn assert_names<T>(outcome: &Result<T>, file: &str) {
     if let Err(error) = outcome {
         let path = error.path().unwrap_or_default();
         assert!(path.contains(file), "{error:?} does not name {file}");
@@ -151,7 +151,7 @@ fn run_sidecars(input: &[u8]) -> u64 {
         .with(&name, manifest.as_bytes())
         .with("_sidecars/s.parquet", input);
     let result = files.replayed();
-    named(&result, "_sidecars/s.parquet");
+    assert_names(&result, "_sidecars/s.parquet");
     feature(&result.map(|(rows, warnings)| rows.min(63) << 3 | warnings.min(7)))
 }
 
@@ -180,7 +180,7 @@ fn run_compacted_files(input: &[u8]) -> u64 {
         .with_commits(0..3)
         .with(&name, input)
         .replayed();
-    named(&result, &name);
+    assert_names(&result, &name);
     feature(&result.map(|(rows, warnings)| {
         // without the compacted file, b and c are live
         assert!(
@@ -192,5 +192,5 @@ fn run_compacted_files(input: &[u8]) -> u64 {
         } else {
             0
         }
-    })) & if input.is_empty() { !TAKEN } else { !0 }
+    })) & if input.is_empty() { !ACCEPTED } else { !0 }
 }

@@ -9,7 +9,7 @@ use deltareplay_core::codec::partition_values::{Unparsable, parse_partition_valu
 use deltareplay_core::codec::statistics::{num_records, parse_stats, render_stats, stats_schema};
 use deltareplay_core::spec::schema::StructType;
 
-use super::{TAKEN, Target, feature};
+use super::{ACCEPTED, Target, feature};
 
 fn types() -> Vec<DataType> {
     let instant =
@@ -59,13 +59,13 @@ fn run_schemas(input: &[u8]) -> u64 {
     let parsed = StructType::parse(&text);
     feature(&parsed.map(|schema| {
         assert_eq!(schema.arrow_fields().len(), schema.fields().len());
-        let mut again: Vec<&str> = schema
+        let mut names: Vec<&str> = schema
             .fields()
             .iter()
             .map(|field| field.name.as_str())
             .collect();
-        again.dedup();
-        (schema.fields().len() as u64) << 3 | (again.len() as u64 & 7)
+        names.dedup();
+        (schema.fields().len() as u64) << 3 | (names.len() as u64 & 7)
     }))
 }
 
@@ -119,7 +119,7 @@ fn run_statistics(input: &[u8]) -> u64 {
     let twice = render_stats(&parse_stats(&once, &SHAPE).unwrap(), Some(&SHAPE)).unwrap();
     assert_eq!(once, twice, "{text}");
     let nulls = parsed.columns().iter().enumerate();
-    nulls.fold(TAKEN, |bits, (index, column)| {
+    nulls.fold(ACCEPTED, |bits, (index, column)| {
         bits | u64::from(column.is_null(0)) << (index + 2)
     }) ^ (once.value(0).len() as u64 / 8) << 8
 }
@@ -157,7 +157,7 @@ fn run_partition_values(input: &[u8]) -> u64 {
     map.values().append_value(&text);
     map.append(true).unwrap();
     let map = map.finish();
-    let mut known = 0;
+    let mut nulls = 0;
     for (index, column) in COLUMNS.iter().enumerate() {
         let column = std::slice::from_ref(column);
         let lenient = parse_partition_values(&map, column, Unparsable::Null).unwrap();
@@ -178,7 +178,7 @@ fn run_partition_values(input: &[u8]) -> u64 {
                 assert!(is_null, "{text:?} as {:?}", column[0].1);
             }
         }
-        known |= u64::from(is_null) << index;
+        nulls |= u64::from(is_null) << index;
     }
-    TAKEN | known << 4 | (text.len() as u64).min(15)
+    ACCEPTED | nulls << 4 | (text.len() as u64).min(15)
 }
