@@ -164,11 +164,11 @@ def main() -> None:
             command += ["--rows", str(arguments.rows), "--files", str(arguments.files)]
             environment = {"PYSPARK_PYTHON": sys.executable, **os.environ}
             process = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-            best = json.loads(process.stdout.splitlines()[-1])
-            answers.add(best["answer"])
+            result = json.loads(process.stdout.splitlines()[-1])
+            answers.add(result["answer"])
             print(
-                f"| {task} | {way} | {best['answer']:,} | {best['cpu']:.1f} | {best['wall']:.1f} "
-                f"| {best['peak']} |",
+                f"| {task} | {way} | {result['answer']:,} | {result['cpu']:.1f} "
+                f"| {result['wall']:.1f} | {result['peak']} |",
                 flush=True,
             )
         if len(answers) > 1:

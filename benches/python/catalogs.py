@@ -35,9 +35,7 @@ NAME = "main.sales.orders"
 def measured(
     tries: int, work: Callable[[], object], store: Store, server: UnityServer
 ) -> tuple[float, float, float]:
-    """Return the median in milliseconds, and the requests of one run to the store and to the
-    catalog.
-    """
+    """Return the median milliseconds, and the requests of a run to the store and the catalog."""
     assert store.bucket is not None
     work()
     before = len(store.bucket.requests), len(server.requests)
@@ -87,9 +85,10 @@ def main() -> None:
                     "refresh": snapshot.refresh,
                     "append": lambda table=table: table.append(ROWS),  # type: ignore[misc]
                 }
-                spent, files, requests = measured(arguments.tries, work[task], store, server)
+                median, to_store, to_catalog = measured(arguments.tries, work[task], store, server)
                 print(
-                    f"{task:10} {way:24} {spent:6.1f} ms {files:7.1f} {requests:8.1f}", flush=True
+                    f"{task:10} {way:24} {median:6.1f} ms {to_store:7.1f} {to_catalog:8.1f}",
+                    flush=True,
                 )
         server.stop()
 

@@ -12,10 +12,10 @@ from deltareplay.viz.charts import legend
 from deltareplay.viz.markup import Cell, Html, join, table, tag
 from deltareplay.viz.sections import figure, section
 
-#: Name, title, and unit of each result.
+#: The title and the meaning of each result, by its name.
 METRICS = {
-    "steps": ("Steps that wait for each other", "the time divided by the latency"),
-    "requests": ("Requests", "that the store got"),
+    "steps": ("Sequential steps", "the time divided by the latency"),
+    "requests": ("Requests", "those that the store received"),
 }
 #: Heights in pixels, and the fractions of the width for names and bars.
 BAR, GAP, NAMES, BARS = 12, 14, 28, 62
@@ -32,9 +32,9 @@ def draw(file: Path) -> Path:
 def html(results: dict[str, Any]) -> str:
     parts = []
     for metric, (title, meaning) in METRICS.items():
-        output = f"{title}: {meaning}, for each operation. The axis is logarithmic."
+        description = f"{title}: {meaning}, for each operation. The axis is logarithmic."
         content = [
-            tag("p", output, class_="soft"),
+            tag("p", description, class_="soft"),
             figure(title, "", bars(results, metric)),
             key(results),
         ]
@@ -42,18 +42,18 @@ def html(results: dict[str, Any]) -> str:
     parts.append(("figures", "Figures", section("figures", "Figures", numbers(results))))
     busy = results["load"] > results["cores"] / 2
     warning = "The machine was busy with other work, which counts in the steps."
-    output = (
+    run = (
         f"python benches/python/far.py, {results['begun']}; the store answers after "
         f"{results['latency']:g} s. The operations of an engine ran in one process."
     )
     header = tag(
         "header",
-        tag("h1", "What a table far away costs"),
-        tag("p", output, class_="uri"),
+        tag("h1", "What a remote table costs"),
+        tag("p", run, class_="uri"),
         tag("p", warning, class_="warn") if busy else None,
     )
     footer = tag("footer", tag("p", "Drawn from far.json beside this page, which loads nothing."))
-    title = "deltareplay: benchmarks on a store far away"
+    title = "deltareplay: benchmarks on a remote store"
     return report.document(title, "deltareplay benchmarks", header, parts, footer)
 
 

@@ -24,7 +24,7 @@ class FailedError(Exception):
 
 @dataclass(frozen=True)
 class Figures:
-    """The minimum of a process; ``beyond`` is the peak memory beyond that of the libraries."""
+    """Seconds and MB of a task; ``beyond`` is the peak memory beyond that of the libraries."""
 
     cpu: float
     wall: float
@@ -72,7 +72,7 @@ def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Fi
     result = answer.pop("found")
     if result != expected_count and not engines.load(engine).floor:
         raise FailedError(
-            f"{engine}, {task}, {log.name}: found {result}, but it is {expected_count}"
+            f"{engine}, {task}, {log.name}: found {result}, expected {expected_count}"
         )
     return Figures(**answer)
 

@@ -5,11 +5,11 @@ The ways are this package alone, its functions in Spark, and delta-spark.
 ``python benches/python/optimize.py [--files 1000] [--rows 20000] [--data DIRECTORY] [--only WORD]
 [--heap 4g]``
 
-``--rows`` are those of one file. The table is written once: rows of ten columns, spread over the
-files without any order. Each way works on a copy of it (hard links), in its own session, once:
-like a nightly job. CPU seconds are those of the process and all its children, without the start of
-the JVM. Peaks are the highest resident memory of the Python process that plans and commits, and of
-the JVM, which with ``local[2]`` is the executor, too, and takes what ``--heap`` allows.
+``--rows`` is the number of rows of a file. The table is written once: rows of ten columns, in
+random order over all files. Each way runs once, like a nightly job, in its own session and on its
+own copy of the table (hard links). CPU seconds are those of the process and all its children,
+without the start of the JVM. Peaks are the highest resident memory of the Python process that plans
+and commits, and of the JVM, which with ``local[2]`` is also the executor and uses up to ``--heap``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Any
+
+import spark as in_spark
+import statements
 
 HERE = Path(__file__).parent
 WAYS = ("deltareplay", "deltareplay in Spark", "delta-spark")
@@ -66,73 +68,19 @@ def write(directory: Path, files: int, rows: int) -> None:
             transaction.add(**add)
 
 
-def session(way: str, heap: str) -> Any:
-    import delta
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.memory", heap)
-    builder = builder.config("spark.sql.session.timeZone", "UTC")
-    if way == "delta-spark":
-        builder = builder.config(
-            "spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"
-        ).config(
-            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-        )
-        builder = delta.configure_spark_with_delta_pip(builder)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
-    return spark
-
-
-def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and all its descendants, ended or not."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    parents, spent = {}, {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(fields[1])
-            spent[int(entry.name)] = sum(map(int, fields[11:15])) / ticks
-    mine, count = {os.getpid()}, 0
-    while count != len(mine):
-        count = len(mine)
-        mine |= {process for process, parent in parents.items() if parent in mine}
-    return sum(spent[process] for process in mine if process in spent)
-
-
-def peaks_mb() -> tuple[int, int]:
-    """Return the peak memory of this process, and of the JVM that it started, if any."""
-    own, jvm = 0, 0
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                status = (process / "status").read_text()
-            except OSError:
-                continue
-            for line in status.splitlines():
-                if line.startswith("VmHWM:"):
-                    peak = int(line.split()[1]) // 1024
-                    if process.name == str(os.getpid()):
-                        own = peak
-                    elif f"PPid:\t{os.getpid()}\n" in status:
-                        jvm = max(jvm, peak)
-    return own, jvm
-
-
 def run(way: str, task: str, path: Path, heap: str) -> None:
     """Run one task in one way, in this process, and print its cost."""
     import deltareplay as dr
     from deltareplay import spark as dr_spark
 
     columns = TASKS[task]
-    spark = None if way == "deltareplay" else session(way, heap)
-    if spark is not None:
+    spark = None
+    if way != "deltareplay":
+        # the default of Spark for the partitions of a shuffle
+        settings = {"spark_driver_memory": heap, "spark_sql_shuffle_partitions": "200"}
+        spark = in_spark.session(way, **settings)
         spark.range(1000).selectExpr("sum(id)").collect()
-    before, started = cpu_seconds(), time.perf_counter()
+    before, started = in_spark.cpu_seconds(), time.perf_counter()
     if way == "deltareplay":
         dr.Table(path).optimize(z_order_by=columns, target_file_size=256 << 20)
     elif way == "deltareplay in Spark":
@@ -143,7 +91,7 @@ def run(way: str, task: str, path: Path, heap: str) -> None:
         by = f" ZORDER BY ({', '.join(columns)})" if columns else ""
         spark.sql(f"OPTIMIZE delta.`{path}`{by}").collect()
     wall = time.perf_counter() - started
-    cpu, peaks = cpu_seconds() - before, peaks_mb()
+    cpu, peaks = in_spark.cpu_seconds() - before, statements.peaks_mb()[:2]
     snapshot = dr.Table(path).snapshot()
     size = snapshot.size_in_bytes >> 20
     cells = [task, way, f"{cpu:.1f}", f"{wall:.1f}", *peaks, snapshot.num_files, size]

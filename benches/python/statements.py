@@ -150,7 +150,7 @@ def on_cluster(engine: str, data: Path, only: str) -> None:
     """Run the large merge, once for each kind of table."""
     import deltareplay as dr
 
-    # Spark's own default for the partitions of a shuffle
+    # the default of Spark for the partitions of a shuffle
     others = {"spark_driver_memory": "1g", "spark_sql_shuffle_partitions": "200"}
     spark = reads.session(engine, CLUSTER, **others)
     run = statements(spark, engine, data / LARGE_SOURCE)[MERGE]

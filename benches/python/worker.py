@@ -1,5 +1,6 @@
-"""Run one task on one log in a fresh process: ``python worker.py ENGINE TASK TABLE
-[NEXT_COMMIT]``.
+"""Run one task on one log in a fresh process.
+
+``python worker.py ENGINE TASK TABLE [NEXT_COMMIT]``
 
 Prints one JSON object: the result (which is compared with the generator's count), the CPU and wall
 seconds of the task alone, the peak memory in MB, in all and beyond that of the loaded libraries,
@@ -27,9 +28,7 @@ def cpu_seconds(who: int) -> float:
 
 
 def peak_mb(who: int) -> float:
-    """Return the peak of this program alone, from ``/proc``: ``getrusage`` begins with its
-    parent's.
-    """
+    """Return the peak of this program alone: that of ``getrusage`` begins with its parent's."""
     if who == resource.RUSAGE_SELF and STATUS.is_file():
         [peak] = re.findall(r"VmHWM:\s*(\d+) kB", STATUS.read_text())
         return int(peak) / (1 << 10)

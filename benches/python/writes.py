@@ -36,7 +36,7 @@ TASKS = {
     "million": ("deltareplay", "deltalake"),
     "checkpoint": ("deltareplay", "pyarrow", "deltalake"),
     "merge": ("deltareplay", "deltalake"),
-    "merge by vectors": ("deltareplay",),  # deltalake writes none
+    "merge by vectors": ("deltareplay",),  # deltalake writes no vectors
 }
 
 
@@ -174,9 +174,7 @@ def commits(commit: Callable[[], object], count: int) -> dict[str, float]:
 
 
 def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]:
-    """Write a checkpoint from the path; for pyarrow, encode the rows in memory as the same
-    Parquet.
-    """
+    """Write a checkpoint; pyarrow only encodes the rows of ours, from memory, as equal Parquet."""
     figures: dict[str, float] = {}
     if engine == "deltareplay":
         import deltareplay as dr
@@ -188,11 +186,11 @@ def checkpoint(engine: str, folder: Path, log: Path, _: int) -> dict[str, float]
     elif engine == "deltalake":
         import deltalake
 
-        path = str(mirrored(log, folder / "theirs"))
+        path = str(mirrored(log, folder / "deltalake"))
         with measured(figures):
             table = deltalake.DeltaTable(path)
             table.create_checkpoint()
-        newest = newest_checkpoint(folder / "theirs")
+        newest = newest_checkpoint(folder / "deltalake")
         count, size = live(newest), newest.stat().st_size
     else:
         import pyarrow.parquet as pq

@@ -9,8 +9,8 @@ use arrow_array::RecordBatch;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-/// Returns the generated log `name`, or an equal one of another generator, below `DELTAREPLAY_BENCH_LOGS`
-/// if set, otherwise below `benches/data`; `None` if there is none.
+/// Returns the generated log `name`, or an equal one named `alias`, in `DELTAREPLAY_BENCH_LOGS` if set,
+/// otherwise in `benches/data`; `None` if there is none.
 pub fn log(name: &str, alias: &str) -> Option<PathBuf> {
     let directory = std::env::var_os("DELTAREPLAY_BENCH_LOGS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("data"),

@@ -63,11 +63,11 @@ def test_engines_run_and_wrong_answers_are_left_out(
     ]
     wrong = {(entry["engine"], entry["task"]): entry["why"] for entry in result["left_out"]}
     for engine in ("deltareplay", "duckdb", "polars"):
-        assert wrong[engine, "files"].endswith("found 250, but it is 249")
-        assert wrong[engine, "stats"].endswith("found 250, but it is 249")
-    assert wrong["deltareplay", "update"].endswith("found 270, but it is 269")
+        assert wrong[engine, "files"].endswith("found 250, expected 249")
+        assert wrong[engine, "stats"].endswith("found 250, expected 249")
+    assert wrong["deltareplay", "update"].endswith("found 270, expected 269")
     page = Page((tmp_path / "b" / "index.html").read_text(encoding="utf-8"))
-    assert sum("found 250, but it is 249" in text for text in page.text) == 7
+    assert sum("found 250, expected 249" in text for text in page.text) == 7
 
 
 def test_the_page_of_a_remote_store_compares_engines(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ TASKS = ("open", "paths", "files", "stats", "streamed", "update")
 
 
 class Adapter:
-    """An engine on one table. Its methods are tasks; a missing method means that it is not
-    supported.
+    """An engine on one table. Its methods are tasks; it omits those that it does not support.
 
     ``__init__`` imports the libraries, which is not timed. A task is timed as a whole and returns
     its result: ``open`` the version, the others the number of files that they listed.

@@ -36,7 +36,7 @@ const RUNS: u32 = 5;
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let Some(table) = arguments.next() else {
-        return both_ways();
+        return compare_with_roaring();
     };
     let rows: u64 = arguments
         .next()
@@ -49,10 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             .collect()
     };
     let vectors = read()?;
-    let deleted: u64 = vectors.iter().map(|left| left.len()).sum();
-    let promised: u64 = descriptors.iter().map(|left| left.cardinality()).sum();
-    if deleted != promised || vectors.is_empty() {
-        return Err("the table has no vectors, or different ones than its log says".into());
+    let deleted: u64 = vectors.iter().map(|vector| vector.len()).sum();
+    let expected: u64 = descriptors.iter().map(|vector| vector.cardinality()).sum();
+    if deleted != expected || vectors.is_empty() {
+        return Err("the table has no vectors, or not those of its log".into());
     }
     let name = Path::new(&table).file_name().unwrap_or_default();
     println!(
@@ -81,12 +81,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         "vectors/s",
     );
     let each =
-        |work: &dyn Fn(&DeletionVector)| least(|| vectors.iter().for_each(|left| work(left)));
+        |work: &dyn Fn(&DeletionVector)| least(|| vectors.iter().for_each(|vector| work(vector)));
     report(
         "visit ranges",
-        each(&|left| {
+        each(&|vector| {
             let mut count = 0_u64;
-            left.for_each_range(0..rows, |range| count += range.end - range.start);
+            vector.for_each_range(0..rows, |range| count += range.end - range.start);
             black_box(count);
         })?,
         millions,
@@ -94,21 +94,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     report(
         "live ranges",
-        each(&|left| drop(black_box(left.live_ranges(0..rows))))?,
+        each(&|vector| drop(black_box(vector.live_ranges(0..rows))))?,
         millions,
         "M rows/s",
     );
     report(
         "row selectors",
-        each(&|left| drop(black_box(selectors(left, rows))))?,
+        each(&|vector| drop(black_box(selectors(vector, rows))))?,
         millions,
         "M rows/s",
     );
     report(
         "row selection by mask",
-        each(&|left| {
+        each(&|vector| {
             drop(black_box(RowSelection::from_boolean_buffer(
-                left.live_mask(0..rows),
+                vector.live_mask(0..rows),
             )))
         })?,
         millions,
@@ -116,7 +116,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     report(
         "masks",
-        each(&|left| drop(black_box(left.mask(0..rows))))?,
+        each(&|vector| drop(black_box(vector.mask(0..rows))))?,
         bytes,
         "GB/s of bits",
     );
@@ -133,36 +133,36 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     report(
         "rows as an array",
-        each(&|left| drop(black_box(left.rows())))?,
+        each(&|vector| drop(black_box(vector.rows())))?,
         millions,
         "M rows/s",
     );
     let first = vectors.first().ok_or("no vectors")?;
     report(
         "union with the first",
-        each(&|left| drop(black_box(left.union(first))))?,
+        each(&|vector| drop(black_box(vector.union(first))))?,
         millions,
         "M rows/s",
     );
     report(
         "encode",
-        each(&|left| drop(black_box(left.encode())))?,
+        each(&|vector| drop(black_box(vector.encode())))?,
         millions,
         "M rows/s",
     );
     Ok(())
 }
 
-/// Rows of the file of the vectors in [`both_ways`].
+/// Rows of the file of the vectors in [`compare_with_roaring`].
 const FILE_ROWS: u64 = 10_000_000;
 
-fn both_ways() -> Result<(), Box<dyn Error>> {
-    let mut chance = 0x5EED_u64;
+fn compare_with_roaring() -> Result<(), Box<dyn Error>> {
+    let mut state = 0x5EED_u64;
     let mut below = move |bound: u64| {
-        chance ^= chance << 13;
-        chance ^= chance >> 7;
-        chance ^= chance << 17;
-        chance % bound
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % bound
     };
     let sparse: Vec<u64> = (0..FILE_ROWS).filter(|_| below(100) == 0).collect();
     let dense: Vec<u64> = (0..FILE_ROWS).filter(|_| below(3) == 0).collect();
@@ -176,10 +176,10 @@ fn both_ways() -> Result<(), Box<dyn Error>> {
         let set = read()?;
         let looked_up: Vec<u64> = (0..10_000).map(|_| below(FILE_ROWS)).collect();
         let walk = || DeletionVector::decode_shared(bytes.clone(), None);
-        let report = |step: &str, walk: Duration, crates: Duration| {
-            let (walk, crates) = (walk.as_secs_f64() * 1e6, crates.as_secs_f64() * 1e6);
-            let times = crates / walk;
-            println!("| {name} | {step} | {walk:.0} us | {crates:.0} us | {times:.1} |");
+        let report = |step: &str, walk: Duration, roaring: Duration| {
+            let (walk, roaring) = (walk.as_secs_f64() * 1e6, roaring.as_secs_f64() * 1e6);
+            let times = roaring / walk;
+            println!("| {name} | {step} | {walk:.0} us | {roaring:.0} us | {times:.1} |");
         };
         report(
             "check and decode",

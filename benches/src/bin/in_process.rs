@@ -69,7 +69,7 @@ fn main() -> Outcome<()> {
 }
 
 fn report(name: &str, work: &mut Work<'_>) -> Outcome<()> {
-    work()?; // warms up, and is right, or nothing is timed
+    work()?; // warms up; a wrong result is not timed
     let (cpu, start) = (cpu_seconds(), Instant::now());
     let (mut least, mut runs) = (Duration::MAX, 0);
     while runs < FEWEST_RUNS || start.elapsed() < MIN_TIME {
@@ -129,7 +129,7 @@ fn drop_all<T>(result: T) -> Outcome<()> {
     Ok(())
 }
 
-fn agree(result: usize, live: usize) -> Outcome<()> {
+fn check_count(result: usize, live: usize) -> Outcome<()> {
     if result == live {
         Ok(())
     } else {
@@ -141,7 +141,7 @@ fn files(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
     let snapshot = table.snapshot(At::Latest, None)?;
     let columns = FileColumns::of_names(Some(&columns(names)), &snapshot)?;
     let files = snapshot.files(table.source(), &columns, None)?;
-    agree(
+    check_count(
         files.batches.iter().map(|batch| batch.num_rows()).sum(),
         live,
     )
@@ -154,7 +154,7 @@ fn streamed(table: &Table, names: &[&str], live: usize) -> Outcome<()> {
     for batch in snapshot.file_batches(table.source(), columns, None)? {
         rows += batch?.num_rows();
     }
-    agree(rows, live)
+    check_count(rows, live)
 }
 
 /// Adds a commit to a snapshot whose files are loaded, then lists the files again.
