@@ -46,7 +46,8 @@ impl Cloning {
     ) -> Result<Self> {
         let exists = target.exists()?;
         if exists && !options.replace {
-            let message = "there is a table already: pass replace=True, or choose another location";
+            let message =
+                "there is a table already: pass or_replace=True, or choose another location";
             return Err(Error::invalid("table.exists", message).at_path(target.uri()));
         }
         let existing = exists
