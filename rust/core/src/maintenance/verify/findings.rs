@@ -174,7 +174,7 @@ fn remedy(code: &str, path: &str) -> &'static str {
             "restore the sidecar; or delete the checkpoint if the commits before it still exist"
         }
         "checkpoint.incomplete" | "log.empty_file" => "delete the file: readers ignore it",
-        "sidecar.orphan" => "cleanup_log() deletes it with the next expired checkpoint",
+        "sidecar.orphan" => "cleanup_log() deletes it with the next expired commits",
         _ if path.contains(".checkpoint.") || path.starts_with(SIDECAR_DIRECTORY) => rewrite,
         _ if path.ends_with(".compacted.json") => {
             "delete the compacted file: its commits still exist; compact_log() writes it again"
