@@ -1,4 +1,4 @@
-//! One way from libFuzzer to the targets that `cargo test` runs as well.
+//! Runs the fuzz targets of `cargo test` with libFuzzer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::abort;
@@ -7,8 +7,8 @@ use std::sync::Once;
 #[path = "../../rust/core/tests/it/fuzz/targets/mod.rs"]
 pub mod targets;
 
-/// One execution. A panic that the core itself catches, of a decoder of others, is no finding; one
-/// that comes out of the target is.
+/// Runs a target once. The core catches panics of other decoders; a panic that leaves the target is a
+/// finding.
 pub fn run(target: &targets::Target, input: &[u8]) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| std::panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));

@@ -1,7 +1,7 @@
 //! Requests to a remote store: their number, the rounds of requests that depend on each other, and changes by
 //! other processes to a log that is cached.
 //!
-//! See "Tables far away" in docs/concepts/performance.md.
+//! See "Remote tables" in docs/concepts/performance.md.
 
 use super::*;
 use crate::codec::file_columns::FileColumns;
