@@ -72,8 +72,8 @@ pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
 ///
 /// # Errors
 ///
-/// Invalid argument: `optimize.z_order` for a partition column, a type without an order, and a column without
-/// statistics; `alter.column` for a column that does not exist.
+/// Invalid argument: `optimize.z_order` for a partition column, a type without an order, a column without
+/// statistics, and a column named twice; `alter.column` for a column that does not exist.
 pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Vec<String>>> {
     let refused = |message: String| Err(Error::invalid("optimize.z_order", message));
     let schema = StructType::parse(&metadata.schema_string)?;
