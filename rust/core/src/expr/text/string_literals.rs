@@ -1,7 +1,7 @@
 //! String literals in Spark's SQL: `'it\'s'`, `"a\tb"`, `r'\d+'`, `'one' 'two'`.
 //!
-//! Before an SQL text is tokenized, each such literal is converted to the form of the tokenizer: in single
-//! quotes, with quotes and backslashes doubled, and no other escapes.
+//! Before an SQL text is tokenized, each such literal is converted to the form that the tokenizer expects: in
+//! single quotes, with single quotes and backslashes doubled, and no other escapes.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -12,7 +12,7 @@ use sqlparser::ast::ValueWithSpan;
 /// Returns the same SQL with string literals in the canonical form; borrowed if nothing changes.
 pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
     let mut written = String::with_capacity(sql.len());
-    if rewritten(sql, &mut written, &mut |_, _| ()).is_none() {
+    if rewrite(sql, &mut written, &mut |_, _| ()).is_none() {
         // an unterminated literal is reported by the tokenizer
         written.push('\'');
     }
@@ -22,10 +22,11 @@ pub(super) fn canonical(sql: &str) -> Cow<'_, str> {
     Cow::Owned(written)
 }
 
-/// Returns the values of string literals in double quotes, which are names in other dialects.
+/// Returns the values of the string literals in double quotes, which are names in other dialects; without raw
+/// literals.
 pub fn double_quoted(sql: &str) -> Vec<String> {
     let mut strings = Vec::new();
-    rewritten(sql, &mut String::new(), &mut |quote, text| {
+    rewrite(sql, &mut String::new(), &mut |quote, text| {
         if quote == '"' {
             strings.push(text.to_owned());
         }
@@ -33,7 +34,8 @@ pub fn double_quoted(sql: &str) -> Vec<String> {
     strings
 }
 
-/// Returns the value of a literal of [`canonical`] SQL, from the text between its quotes.
+/// Returns the value of a literal of [`canonical`] SQL, from its token, in which only the backslashes are
+/// still doubled.
 pub(in crate::expr) fn value(token: &str) -> String {
     token.replace(r"\\", r"\")
 }
@@ -41,30 +43,32 @@ pub(in crate::expr) fn value(token: &str) -> String {
 /// Parses the digits of `X'00ff'`; `None` unless they are pairs of hexadecimal digits.
 pub(in crate::expr) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let digit = |character: &u8| char::from(*character).to_digit(16);
-    let pair = |pair: &[u8]| match pair {
+    let byte = |pair: &[u8]| match pair {
         [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
         _ => None,
     };
-    digits.as_bytes().chunks(2).map(pair).collect()
+    digits.as_bytes().chunks(2).map(byte).collect()
 }
 
-/// Returns `true` if hexadecimal digits are a number, `0xff`, which the tokens do not distinguish from
-/// bytes.
+/// Returns `true` if a hexadecimal literal is a number, `0xff`, instead of bytes, `X'ff'`. The tokenizer
+/// returns the same token for both: only its length tells them apart.
 pub(in crate::expr) fn is_number(value: &ValueWithSpan, digits: &str) -> bool {
     let (from, to) = (value.span.start.column, value.span.end.column);
-    to.saturating_sub(from) < digits.len() as u64 + 3
+    let length_as_bytes = digits.len() as u64 + 3; // `X` and two quotes
+    to.saturating_sub(from) < length_as_bytes
 }
 
-/// Rewrites literals; `None` if one is unterminated, after writing what comes before it. Calls `visit` with
-/// the quote and the value of each literal that is not raw.
-fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str)) -> Option<()> {
+/// Writes the SQL with its literals in the canonical form; `None` if one is unterminated, after writing what
+/// comes before it. Calls `visit` with the quote and the value of each literal that is not raw.
+fn rewrite(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str)) -> Option<()> {
     let mut characters = sql.chars().peekable();
     // the end of a literal that is followed only by spaces and comments: the next literal continues it
     let mut ended = None;
     let mut before = ' ';
     while let Some(character) = characters.next() {
-        let quote = |next: Option<&char>| matches!(next, Some('\'' | '"'));
-        let is_raw = matches!(character, 'r' | 'R') && !in_word(before) && quote(characters.peek());
+        let is_raw = matches!(character, 'r' | 'R')
+            && !in_word(before)
+            && matches!(characters.peek(), Some('\'' | '"'));
         match character {
             '\'' | '"' if !in_word(before) => {
                 let text = literal(&mut characters, character, false)?;
@@ -86,15 +90,16 @@ fn rewritten(sql: &str, written: &mut String, visit: &mut dyn FnMut(char, &str))
             '`' => {
                 ended = None;
                 written.push(character);
-                copy(&mut characters, written, "`");
+                copy_to(&mut characters, written, '`');
             }
             '-' if characters.peek() == Some(&'-') => {
                 written.push(character);
-                copy(&mut characters, written, "\n");
+                copy_to(&mut characters, written, '\n');
             }
             '/' if characters.peek() == Some(&'*') => {
                 written.push(character);
-                copy(&mut characters, written, "*/");
+                written.extend(characters.next());
+                copy_comment(&mut characters, written);
             }
             other => {
                 if !other.is_whitespace() {
@@ -113,12 +118,31 @@ fn in_word(character: char) -> bool {
 }
 
 /// Copies characters up to and including `end`.
-fn copy(characters: &mut Peekable<Chars<'_>>, written: &mut String, end: &str) {
-    let from = written.len();
+fn copy_to(characters: &mut Peekable<Chars<'_>>, written: &mut String, end: char) {
     for character in characters.by_ref() {
         written.push(character);
-        if written.len() > from + end.len().saturating_sub(1) && written.ends_with(end) {
+        if character == end {
             return;
+        }
+    }
+}
+
+/// Copies a comment after its `/*`, with the comments that are nested in it.
+fn copy_comment(characters: &mut Peekable<Chars<'_>>, written: &mut String) {
+    let mut depth = 1;
+    while let Some(character) = characters.next() {
+        written.push(character);
+        let (second, change) = match character {
+            '/' => ('*', 1),
+            '*' => ('/', -1),
+            _ => continue,
+        };
+        if characters.next_if_eq(&second).is_some() {
+            written.push(second);
+            depth += change;
+            if depth == 0 {
+                return;
+            }
         }
     }
 }
@@ -198,7 +222,8 @@ fn digits(characters: &mut Peekable<Chars<'_>>, count: usize, radix: u32) -> Opt
     Some(code)
 }
 
-/// Decodes a character; surrogate pairs are one character, a single surrogate is a question mark.
+/// Returns the character of an escape: a surrogate pair is one character, a lone surrogate becomes a question
+/// mark.
 fn unicode(characters: &mut Peekable<Chars<'_>>, code: u32) -> char {
     if (0xD800..0xDC00).contains(&code) {
         let mut ahead = characters.clone();
