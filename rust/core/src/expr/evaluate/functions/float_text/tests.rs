@@ -1,7 +1,7 @@
 use super::format_float;
 
 #[test]
-fn formats_numbers_as_java() {
+fn formats_numbers_as_spark() {
     for (number, text) in [
         (f64::NAN, "NaN"),
         (f64::NEG_INFINITY, "-Infinity"),
