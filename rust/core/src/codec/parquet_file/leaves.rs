@@ -1,8 +1,8 @@
-//! The leaf columns of a Parquet schema, in Arrow types.
+//! The leaf columns of a data file's Arrow schema, in the order of the Parquet columns.
 
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 
-/// Returns the types of all leaves, in order.
+/// Returns the types of all leaves, by the index of the Parquet column.
 pub(super) fn leaf_types(schema: &Schema) -> Vec<DataType> {
     let mut types = Vec::new();
     let _unchanged = with_leaf_types(schema, &mut |_, data_type| {
@@ -12,17 +12,17 @@ pub(super) fn leaf_types(schema: &Schema) -> Vec<DataType> {
     types
 }
 
-/// Returns the schema with other leaf types; `other` returns a new type for a leaf's index and type, or
-/// `None`.
+/// Returns the schema with the types of some leaves replaced. `new_type` gets a leaf's index and type; `None`
+/// keeps the type.
 pub(crate) fn with_leaf_types(
     schema: &Schema,
-    other: &mut dyn FnMut(usize, &DataType) -> Option<DataType>,
+    new_type: &mut dyn FnMut(usize, &DataType) -> Option<DataType>,
 ) -> Schema {
     let mut leaf = 0;
     let fields: Fields = schema
         .fields()
         .iter()
-        .map(|field| retyped(field, &mut leaf, other))
+        .map(|field| retyped(field, &mut leaf, new_type))
         .collect();
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
@@ -30,22 +30,22 @@ pub(crate) fn with_leaf_types(
 fn retyped(
     field: &FieldRef,
     leaf: &mut usize,
-    other: &mut dyn FnMut(usize, &DataType) -> Option<DataType>,
+    new_type: &mut dyn FnMut(usize, &DataType) -> Option<DataType>,
 ) -> FieldRef {
     let data_type = match field.data_type() {
-        DataType::Struct(parts) => {
-            let parts = parts.iter().map(|part| retyped(part, leaf, other));
-            DataType::Struct(parts.collect())
+        DataType::Struct(fields) => {
+            let fields = fields.iter().map(|field| retyped(field, leaf, new_type));
+            DataType::Struct(fields.collect())
         }
-        DataType::List(element) => DataType::List(retyped(element, leaf, other)),
-        DataType::LargeList(element) => DataType::LargeList(retyped(element, leaf, other)),
+        DataType::List(element) => DataType::List(retyped(element, leaf, new_type)),
+        DataType::LargeList(element) => DataType::LargeList(retyped(element, leaf, new_type)),
         DataType::FixedSizeList(element, size) => {
-            DataType::FixedSizeList(retyped(element, leaf, other), *size)
+            DataType::FixedSizeList(retyped(element, leaf, new_type), *size)
         }
-        DataType::Map(entries, sorted) => DataType::Map(retyped(entries, leaf, other), *sorted),
+        DataType::Map(entries, sorted) => DataType::Map(retyped(entries, leaf, new_type), *sorted),
         plain => {
             *leaf += 1;
-            other(*leaf - 1, plain).unwrap_or_else(|| plain.clone())
+            new_type(*leaf - 1, plain).unwrap_or_else(|| plain.clone())
         }
     };
     Field::clone(field).with_data_type(data_type).into()
