@@ -14,15 +14,15 @@ use crate::error::{Error, Result};
 
 pub mod base85;
 mod container;
-mod columns;
 mod decode;
+mod descriptors;
 mod file;
 mod location;
 mod ranges;
 mod select;
 mod set;
 
-pub use columns::Descriptors;
+pub use descriptors::Descriptors;
 pub use file::FileBuilder;
 pub(crate) use file::check_version;
 pub use location::{VectorLocation, as_relative, hash_of_name, vector_location};

@@ -291,7 +291,7 @@ pub(crate) fn collect_referenced(
         paths.extend(inside(source, path)?);
     }
     let vectors = Descriptors::new(rows.typed("deletionVector")?)?;
-    if vectors.is_empty() {
+    if vectors.is_all_null() {
         return Ok(());
     }
     for row in 0..rows.num_rows() {

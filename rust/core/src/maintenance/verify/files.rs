@@ -162,7 +162,7 @@ fn check_vectors(
     findings: &mut Findings,
 ) -> Result<()> {
     let descriptors = Descriptors::new(rows.typed("deletionVector")?)?;
-    if descriptors.is_empty() {
+    if descriptors.is_all_null() {
         return Ok(());
     }
     let (records, paths): (&Int64Array, &StringArray) =

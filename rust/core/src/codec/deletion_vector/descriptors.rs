@@ -1,4 +1,4 @@
-//! Reads descriptors from the column `deletionVector`, whose fields are those of the protocol.
+//! The descriptors in the column `deletionVector` of file actions.
 
 use arrow_array::{Array, Int32Array, Int64Array, StringArray, StructArray};
 
@@ -34,17 +34,17 @@ impl<'a> Descriptors<'a> {
         })
     }
 
-    /// Returns `true` if no row has a vector.
-    pub fn is_empty(&self) -> bool {
+    /// Returns `true` if all rows are null, so that [`get`](Self::get) returns `None` for each.
+    pub fn is_all_null(&self) -> bool {
         self.column.null_count() == self.column.len()
     }
 
-    /// Returns the descriptor of a row; `None` if the file has no deletion vector, and beyond the last row. A
-    /// struct whose fields are all null, as in some checkpoints, is no deletion vector.
+    /// Returns the descriptor of a row; `None` if the file has no deletion vector, or beyond the last row. A
+    /// struct whose fields are all null, as in some checkpoints, means no deletion vector.
     ///
     /// # Errors
     ///
-    /// Corrupt: `dv.descriptor` for a field that is missing, and the errors of
+    /// Corrupt: `dv.descriptor` for a required field that is null, and the errors of
     /// [`DeletionVectorDescriptor::new`].
     pub fn get(&self, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
         if row >= self.column.len() || self.column.is_null(row) {
