@@ -158,7 +158,7 @@ fn each_field(
     mut visit: impl FnMut(Field<'_>) -> Result<()>,
 ) -> Result<()> {
     let fail = |error| {
-        let message = format!("{object} is not a JSON object of the protocol: {error}");
+        let message = format!("{object} is not a valid JSON object: {error}");
         Error::corrupt(CODE, message)
     };
     for_each_entry(json, fail, |name, json| visit(Field { object, name, json }))

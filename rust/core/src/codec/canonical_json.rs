@@ -1,7 +1,7 @@
 //! The canonical form of a JSON object and its MD5: the checksum of `_last_checkpoint`.
 //!
-//! Each leaf becomes `path=value`, with names and strings percent-encoded; leaves are sorted and joined with
-//! commas. Numbers are kept as written.
+//! Each leaf becomes `path=value`, with keys and strings quoted and percent-encoded; leaves are sorted and
+//! joined with commas. Numbers are kept as written.
 //!
 //! Protocol: "JSON checksum".
 
@@ -42,7 +42,7 @@ struct Level {
     /// Length of the path of the object or array itself.
     path_length: usize,
     /// Keys of the object so far; `None` for an array.
-    names: Option<HashSet<String>>,
+    keys: Option<HashSet<String>>,
     /// Number of elements of the array so far.
     elements: usize,
 }
@@ -56,7 +56,7 @@ impl CanonicalJson {
     /// is too deep, or a canonical form of more than 64 MiB.
     pub(crate) fn parse(json: &str, code: &'static str) -> Result<Self> {
         let mut reader = JsonReader::new(json, MAX_DEPTH);
-        let what = "the file is not a JSON object of the protocol";
+        let what = "the file is not a valid JSON object";
         let corrupt = |error: JsonError| error.corrupt(code, what);
         if reader.next().map_err(corrupt)? != Event::BeginObject {
             return Err(corrupt(reader.error("expected an object")));
@@ -64,21 +64,21 @@ impl CanonicalJson {
         let (mut leaves, mut bytes, mut path) = (Vec::new(), 0, String::new());
         let mut levels = vec![Level {
             path_length: 0,
-            names: Some(HashSet::new()),
+            keys: Some(HashSet::new()),
             elements: 0,
         }];
         while let Some(level) = levels.last_mut() {
             let event = reader.next().map_err(corrupt)?;
-            if let Event::Key(name) = &event {
+            if let Event::Key(key) = &event {
                 path.truncate(level.path_length);
-                push_part(&mut path, &quoted(name));
-                let names = level.names.as_mut();
-                if !names.is_some_and(|names| names.insert(name.to_string())) {
-                    let (name, offset) = (clipped(name), reader.offset());
-                    let message = format!("{what}: the name {name} occurs twice at byte {offset}");
+                push_part(&mut path, &quoted(key));
+                let keys = level.keys.as_mut();
+                if !keys.is_some_and(|keys| keys.insert(key.to_string())) {
+                    let (key, offset) = (clipped(key), reader.offset());
+                    let message = format!("{what}: duplicate key {key} at byte {offset}");
                     return Err(Error::corrupt(code, message).at_offset(offset as u64));
                 }
-                if levels.len() == 1 && name == CHECKSUM {
+                if levels.len() == 1 && key == CHECKSUM {
                     reader.skip_value().map_err(corrupt)?;
                 }
                 continue;
@@ -87,7 +87,7 @@ impl CanonicalJson {
                 levels.pop();
                 continue;
             }
-            if level.names.is_none() {
+            if level.keys.is_none() {
                 path.truncate(level.path_length);
                 push_part(&mut path, &level.elements.to_string());
                 level.elements += 1;
@@ -95,7 +95,7 @@ impl CanonicalJson {
             if matches!(event, Event::BeginObject | Event::BeginArray) {
                 levels.push(Level {
                     path_length: path.len(),
-                    names: (event == Event::BeginObject).then(HashSet::new),
+                    keys: (event == Event::BeginObject).then(HashSet::new),
                     elements: 0,
                 });
                 continue;
@@ -117,6 +117,7 @@ impl CanonicalJson {
                 path_length: path.len(),
             });
         }
+        // an error if the object is not the end of the text
         reader.next().map_err(corrupt)?;
         leaves.sort_by(|a, b| a.path().cmp(b.path()));
         Ok(Self { leaves })
@@ -137,7 +138,7 @@ impl CanonicalJson {
     }
 
     /// Returns `true` if this is the MD5 of the canonical text. The reference implementation sorts whole
-    /// `path=value` entries, which differs for arrays with more than ten elements; both orders are accepted.
+    /// `path=value` entries, which is another order for arrays of more than ten elements; both are valid.
     pub(crate) fn matches(&self, checksum: &str) -> bool {
         let mut entries: Vec<_> = self.leaves.iter().map(|leaf| leaf.text.as_str()).collect();
         entries.sort_unstable();

@@ -179,8 +179,7 @@ impl VersionChecksum {
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let json = text_of(bytes, CODE)?;
         let mut checksum = Self::default();
-        let fail =
-            |error: JsonError| error.corrupt(CODE, "the file is not a JSON object of the protocol");
+        let fail = |error: JsonError| error.corrupt(CODE, "the file is not a valid JSON object");
         for_each_entry(json, fail, |name, json| checksum.read(name, json))?;
         Ok(checksum)
     }
