@@ -1,4 +1,5 @@
-//! Column mapping: each column has a unique physical name and a unique id.
+//! Column mapping: each column has a physical name that is unique among its siblings, and an id that is
+//! unique in the table.
 //!
 //! Protocol: "Column Mapping".
 
@@ -16,38 +17,38 @@ pub(super) fn faults(
     protocol: &Protocol,
 ) -> Result<Vec<String>> {
     let (properties, _) = TableProperties::new(metadata, protocol)?;
-    let mut messages = Vec::new();
+    let mut faults = Vec::new();
     if properties.column_mapping_mode == ColumnMappingMode::None {
-        return Ok(messages);
+        return Ok(faults);
     }
-    let mut numbers = HashSet::new();
-    for part in schema.all_structs() {
-        let mut names = HashSet::new();
-        for field in part.fields() {
-            check_column(field, &mut names, &mut numbers, &mut messages);
+    let mut ids = HashSet::new();
+    for fields in schema.all_structs().map(StructType::fields) {
+        let mut physical_names = HashSet::new();
+        for field in fields {
+            check_column(field, &mut physical_names, &mut ids, &mut faults);
         }
     }
-    Ok(messages)
+    Ok(faults)
 }
 
 fn check_column<'a>(
     field: &'a StructField,
-    names: &mut HashSet<&'a str>,
-    numbers: &mut HashSet<i64>,
+    physical_names: &mut HashSet<&'a str>,
+    ids: &mut HashSet<i64>,
     faults: &mut Vec<String>,
 ) {
     let name = &field.name;
     match field.physical_name() {
         None => faults.push(format!("the column {name:?} has no physical name")),
-        Some(physical) if !names.insert(physical) => faults.push(format!(
-            "the column {name:?} has the physical name {physical:?} of another one beside it"
+        Some(physical) if !physical_names.insert(physical) => faults.push(format!(
+            "the column {name:?} has the same physical name as another one beside it: {physical:?}"
         )),
         Some(_) => {}
     }
     match field.column_id() {
         None => faults.push(format!("the column {name:?} has no id")),
-        Some(number) if !numbers.insert(number) => faults.push(format!(
-            "the column {name:?} has the id {number} of another one"
+        Some(id) if !ids.insert(id) => faults.push(format!(
+            "the column {name:?} has the same id as another column: {id}"
         )),
         Some(_) => {}
     }
