@@ -40,7 +40,7 @@ fn lists_files_from_a_name_on_in_order() {
     }
     #[cfg(unix)]
     for (to, from) in [("1.json", "5.json"), ("nowhere", "6.json"), ("sub", "7")] {
-        unix::symlink(to, directory.path().join("log").join(from)).unwrap();
+        std::os::unix::fs::symlink(to, directory.path().join("log").join(from)).unwrap();
     }
     #[cfg(not(unix))]
     write(&directory, "log/5.json", b"1.json");
@@ -256,7 +256,7 @@ fn lists_and_deletes_files_below_the_root() {
         write(&directory, path, b"12");
     }
     #[cfg(unix)]
-    unix::symlink(directory.path(), directory.path().join("circle")).unwrap();
+    std::os::unix::fs::symlink(directory.path(), directory.path().join("circle")).unwrap();
     let plain = |path: &str| !path.rsplit('/').next().unwrap().starts_with('_');
     let all = |enter: &(dyn Fn(&str) -> bool + Sync)| storage.list_below("", enter).unwrap();
     assert_eq!(

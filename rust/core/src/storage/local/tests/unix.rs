@@ -1,24 +1,19 @@
 use std::os::unix::fs::PermissionsExt;
-pub(super) use std::os::unix::fs::symlink;
 
 use super::*;
 
 #[test]
-fn a_file_that_may_not_be_read_is_named() {
+fn the_error_of_a_file_without_read_permission_has_its_path() {
     let (directory, storage) = table();
     write(&directory, "secret", b"x");
     let path = directory.path().join("secret");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    if File::open(&path).is_ok() {
+    let error = if File::open(&path).is_ok() {
         // the superuser may read everything: test the mapping itself
-        let error = failed("read", "secret", IoKind::PermissionDenied.into());
-        assert_eq!(
-            (error.code(), error.path()),
-            ("storage.permission", Some("secret"))
-        );
-        return;
-    }
-    let error = storage.read("secret").unwrap_err();
+        failed("read", "secret", IoKind::PermissionDenied.into())
+    } else {
+        storage.read("secret").unwrap_err()
+    };
     assert_eq!(
         (error.code(), error.path()),
         ("storage.permission", Some("secret"))
@@ -26,8 +21,9 @@ fn a_file_that_may_not_be_read_is_named() {
 }
 
 #[test]
-fn errors_that_a_retry_cannot_fix_have_their_own_codes() {
+fn system_errors_have_codes() {
     for (errno, code) in [
+        // a retry cannot fix these
         (libc::EROFS, "storage.read_only"),
         (libc::EACCES, "storage.permission"),
         (libc::EPERM, "storage.permission"),
@@ -43,7 +39,7 @@ fn errors_that_a_retry_cannot_fix_have_their_own_codes() {
         (libc::EMLINK, "storage.unsupported"),
         (libc::EOPNOTSUPP, "storage.unsupported"),
         (libc::ENOSYS, "storage.unsupported"),
-        // a retry may help
+        // a retry may fix these
         (libc::EIO, "storage.io"),
         (libc::EMFILE, "storage.io"),
         (libc::ESTALE, "storage.io"),
