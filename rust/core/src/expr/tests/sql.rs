@@ -80,6 +80,7 @@ fn prints_the_canonical_form() {
         ),
         ("a = CAST(NULL AS BIGINT)", "a = NULL"),
         ("a = 1 -- one\n AND /* two */ b = 2", "a = 1 AND b = 2"),
+        ("a = 1 /* x /* y */ it's */ AND b = 2", "a = 1 AND b = 2"),
         ("größe = 1", "`größe` = 1"),
         (r"s = 'C:\new'", "s = 'C:\new'"),
         (r"s = 'C:\\new'", r"s = 'C:\\new'"),
