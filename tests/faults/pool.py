@@ -13,31 +13,31 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 WORKER = Path(__file__).with_name("worker.py")
-PATIENCE_S = 20
+TIMEOUT_S = 20
 MEMORY = 1 << 30
 
 Job = TypeVar("Job")
 
 
 class Worker:
-    """A process that reads tables; restarted if one of them kills it."""
+    """A process that reads tables; restarted if one of them kills it, or makes it hang or grow."""
 
-    def __init__(self, script: Path = WORKER, patience: float = PATIENCE_S) -> None:
+    def __init__(self, script: Path = WORKER, timeout: float = TIMEOUT_S) -> None:
         self.script = script
-        self.patience = patience
+        self.timeout = timeout
         self.process: subprocess.Popen[str] | None = None
 
-    def ask(self, table: str) -> dict[str, Any]:
+    def ask(self, request: str) -> dict[str, Any]:
         """Return the worker's response; ``{"untyped": ...}`` if it hangs, dies or grows."""
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(table + "\n")
+        process.stdin.write(request + "\n")
         process.stdin.flush()
-        ready, _, _ = select.select([process.stdout], [], [], self.patience)
+        ready, _, _ = select.select([process.stdout], [], [], self.timeout)
         if not ready:
             self.close()
-            return {"untyped": f"no answer in {self.patience} seconds"}
+            return {"untyped": f"no answer in {self.timeout} seconds"}
         line = process.stdout.readline()
         if not line:
             code = process.wait()
@@ -75,23 +75,26 @@ def run_jobs(
     workers: int = 2,
     make: Callable[[], Worker] = Worker,
 ) -> list[str]:
-    """Run the jobs in ``workers`` threads with a process each; return the failures."""
+    """Run the jobs in ``workers`` threads with a process each; return the failures.
+
+    ``work`` gets the process, the number of its thread and the job; it returns the failure, if any.
+    """
     waiting: queue.Queue[Job] = queue.Queue()
     for job in jobs:
         waiting.put(job)
-    complaints: list[str] = []
+    failures: list[str] = []
 
     def run(number: int) -> None:
         worker = make()
         try:
             while True:
-                complaint = work(worker, number, waiting.get_nowait())
-                if complaint:
-                    complaints.append(complaint)
+                failure = work(worker, number, waiting.get_nowait())
+                if failure:
+                    failures.append(failure)
         except queue.Empty:
             pass
         except BaseException as error:
-            complaints.append(f"the test itself failed: {error!r}")
+            failures.append(f"the test itself failed: {error!r}")
             raise
         finally:
             worker.close()
@@ -101,4 +104,4 @@ def run_jobs(
         thread.start()
     for thread in threads:
         thread.join()
-    return complaints
+    return failures

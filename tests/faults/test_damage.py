@@ -202,8 +202,8 @@ def difference(answer: judge.Answer, expected: judge.Answer) -> str:
 
 def run(copies: TableCopies, jobs: list[Job]) -> Counter[str]:
     seen: Counter[str] = Counter()
-    complaints = pool.run_jobs(jobs, examine(copies, seen))
-    assert not complaints, f"{len(complaints)} of {len(jobs)}:\n" + "\n".join(complaints[:20])
+    failures = pool.run_jobs(jobs, examine(copies, seen))
+    assert not failures, f"{len(failures)} of {len(jobs)}:\n" + "\n".join(failures[:20])
     assert seen["asked"] == len(jobs)
     return seen
 

@@ -110,7 +110,7 @@ def test_a_failed_call_leaves_the_old_or_the_new_version(
     assert judge(operation, root, whole, last) is None
     assert len(whole.calls) >= 3
 
-    complaints = []
+    failures = []
     chosen = cases(whole.calls)
     if not SLOW:
         chosen = random.Random(f"{SEED} {operation}").sample(chosen, min(SAMPLE, len(chosen)))
@@ -127,9 +127,9 @@ def test_a_failed_call_leaves_the_old_or_the_new_version(
                 wrong = f"{type(error).__name__} {error.code}: {error}"
             if wrong:
                 name, path = whole.calls[at]
-                complaints.append(f"{how} at call {at}, {name} of {path}: {wrong}")
+                failures.append(f"{how} at call {at}, {name} of {path}: {wrong}")
     print(f"{operation}: {len(whole.calls)} calls, {len(chosen)} faults")
-    assert not complaints, f"{len(complaints)} of {len(chosen)}:\n" + "\n".join(complaints[:20])
+    assert not failures, f"{len(failures)} of {len(chosen)}:\n" + "\n".join(failures[:20])
 
 
 def test_a_table_is_created_or_not(shimmed: shim.Shimmed, workspace: Path) -> None:

@@ -57,7 +57,7 @@ def copies() -> Iterator[TableCopies]:
 
 def worker() -> pool.Worker:
     # a batch is hundreds of reads, and the machine may be busy
-    return pool.Worker(Path(__file__).with_name("flip_worker.py"), patience=60)
+    return pool.Worker(Path(__file__).with_name("flip_worker.py"), timeout=60)
 
 
 def ask(process: pool.Worker, **request: Any) -> dict[str, Any]:
@@ -114,21 +114,21 @@ def run(copies: TableCopies, all_jobs: list[Job], values: list[int | str]) -> Co
                 return f"{kind}, {path.name}, byte {bad[0]}: {bad[1]['untyped']}"
         finally:
             path.write_bytes(whole)
-        complaints = []
+        failures = []
         for location, value, wrong, names in result["wrong"]:
-            verdict = complaint_about(copies, kind, path, whole, location, value, wrong, names)
+            verdict = failure_of(copies, kind, path, whole, location, value, wrong, names)
             if verdict:
-                complaints.append(f"byte {location}, {value!r}: {verdict}")
+                failures.append(f"byte {location}, {value!r}: {verdict}")
         with guard:
             seen.update(result["counts"])
-        return f"{kind}, {path.name}: " + "\n   ".join(complaints) if complaints else None
+        return f"{kind}, {path.name}: " + "\n   ".join(failures) if failures else None
 
-    complaints = pool.run_jobs(all_jobs, work, workers=WORKERS, make=worker)
-    assert not complaints, f"{len(complaints)}:\n" + "\n".join(complaints[:20])
+    failures = pool.run_jobs(all_jobs, work, workers=WORKERS, make=worker)
+    assert not failures, f"{len(failures)}:\n" + "\n".join(failures[:20])
     return seen
 
 
-def complaint_about(
+def failure_of(
     copies: TableCopies,
     kind: str,
     path: Path,

@@ -140,23 +140,29 @@ def mapped(**metadata: Any) -> dict[str, Any]:
     return logs.field_json("id", "long", metadata=metadata)
 
 
-NAME, NUMBER = "delta.columnMapping.physicalName", "delta.columnMapping.id"
+NAME, COLUMN_ID = "delta.columnMapping.physicalName", "delta.columnMapping.id"
 MAPPED: dict[str, tuple[str, list[Any], Any]] = {
     "name mode, no names": ("name", [mapped()], Refused("good.parquet")),
-    "id mode, no numbers": ("id", [mapped(**{NAME: "id"})], GOOD),
+    "id mode, no ids": ("id", [mapped(**{NAME: "id"})], GOOD),
     "a physical name that is a number": (
         "name",
-        [mapped(**{NAME: 1, NUMBER: 1})],
+        [mapped(**{NAME: 1, COLUMN_ID: 1})],
         Refused("good.parquet"),
     ),
     "two columns of one physical name": (
         "name",
-        [mapped(**{NAME: "id", NUMBER: 1}), {**mapped(**{NAME: "id", NUMBER: 2}), "name": "b"}],
+        [
+            mapped(**{NAME: "id", COLUMN_ID: 1}),
+            {**mapped(**{NAME: "id", COLUMN_ID: 2}), "name": "b"},
+        ],
         GOOD,
     ),
-    "two columns of one number": (
+    "two columns of one id": (
         "id",
-        [mapped(**{NAME: "id", NUMBER: 1}), {**mapped(**{NAME: "b", NUMBER: 1}), "name": "b"}],
+        [
+            mapped(**{NAME: "id", COLUMN_ID: 1}),
+            {**mapped(**{NAME: "b", COLUMN_ID: 1}), "name": "b"},
+        ],
         GOOD,
     ),
 }

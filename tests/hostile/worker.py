@@ -1,7 +1,8 @@
 """Opens hostile tables in a separate process, which may crash or hang.
 
 One request per line on stdin: table, filter, columns. One response per line on stdout: the results
-of the snapshot, a scan and the verification, or the errors, and the peak memory so far.
+of a snapshot, a scan, ``Table.verify()`` and a verified snapshot, or their errors, and the peak
+memory so far.
 """
 
 from __future__ import annotations
@@ -72,14 +73,14 @@ def answer(table: str, filter_: str | None, columns: list[str] | None) -> Answer
             for finding in opened.verify(rows=True).findings
         ]
 
-    def verified() -> int:
+    def verified_snapshot() -> int:
         return opened.snapshot(verify=True).num_files
 
     return {
         "snapshot": outcome(files),
         "rows": outcome(rows),
-        "verify": outcome(findings),
-        "verified": outcome(verified),
+        "findings": outcome(findings),
+        "verified_snapshot": outcome(verified_snapshot),
     }
 
 

@@ -27,7 +27,7 @@ from stores import fake_gcs
 TOOLS = Path(__file__).resolve().parents[2] / ".venv" / "stores"
 BUCKET = "tables"
 #: The seconds until a server must be ready; the first start of HDFS on a machine downloads it.
-PATIENCE = 240
+STARTUP_TIMEOUT_S = 240
 #: The account of every Azurite; its key is public.
 ACCOUNT = "devstoreaccount1"
 ACCOUNT_KEY = (
@@ -216,13 +216,13 @@ def _running(
             command, stdout=subprocess.DEVNULL, stderr=output, env=environment, cwd=directory
         )
         try:
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + STARTUP_TIMEOUT_S
             while not ready():
                 if server.poll() is not None:
                     output.seek(0)
                     raise RuntimeError(f"{command}: {output.read().decode()[-500:]}")
                 if time.monotonic() > deadline:
-                    raise RuntimeError(f"{command} is not ready after {PATIENCE} s")
+                    raise RuntimeError(f"{command} is not ready after {STARTUP_TIMEOUT_S} s")
                 time.sleep(0.05)
             yield
         finally:
