@@ -1,4 +1,4 @@
-"""Columns, and fields of columns, that are added, renamed, dropped and commented."""
+"""Changes of columns and nested fields: names, positions, comments, defaults, nullability."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from support.files import write_commit
 
 import deltareplay as dr
 
-PART = pa.struct([("a", pa.int32()), ("b", pa.string())])
+PAIR = pa.struct([("a", pa.int32()), ("b", pa.string())])
 SCHEMA = pa.schema(
     [
         ("id", pa.int64()),
-        ("s", PART),
-        ("items", pa.list_(PART)),
-        ("m", pa.map_(pa.string(), PART)),
+        ("s", PAIR),
+        ("items", pa.list_(PAIR)),
+        ("m", pa.map_(pa.string(), PAIR)),
         ("x.y", pa.int32()),
     ]
 )
@@ -120,8 +120,9 @@ def test_invalid_changes_are_refused(tmp_path: Path) -> None:
     assert table.snapshot().version == 4
 
 
-def test_clustering_and_statistics_columns_are_renamed(tmp_path: Path) -> None:
-    table = create(tmp_path, **{"delta.dataSkippingStatsColumns": "id, S.a,s.b,`x.y`"})
+def test_clustering_and_statistics_columns_follow_their_columns(tmp_path: Path) -> None:
+    key = "delta.dataSkippingStatsColumns"
+    table = create(tmp_path, **{key: "id, S.a,s.b,`x.y`"})
     table.cluster_by(["s.a"])
     for name in ("s.a", "s"):
         assert "cluster_by" in refused(
@@ -130,19 +131,18 @@ def test_clustering_and_statistics_columns_are_renamed(tmp_path: Path) -> None:
     before = table.snapshot().domain_metadata
     table.rename_column("s.a", "a.1")
     table.rename_column("s", "t")
-    chosen = "delta.dataSkippingStatsColumns"
-    assert table.snapshot().properties[chosen] == "id,t.`a.1`,t.b,`x.y`"
-    assert table.snapshot().domain_metadata == before  # it has physical names
+    assert table.snapshot().properties[key] == "id,t.`a.1`,t.b,`x.y`"
+    assert table.snapshot().domain_metadata == before  # clustering columns have physical names
     table.append([{"id": 7, "t": {"a.1": 70, "b": "x"}, "x.y": 700}])
     assert table.snapshot().min_max("t.`a.1`") == (2, 70)
     table.cluster_by([])
     table.drop_column("t")
     table.drop_column("x.y")
-    assert table.snapshot().properties[chosen] == "id"
+    assert table.snapshot().properties[key] == "id"
 
 
 def test_clustering_columns_as_plain_names(tmp_path: Path) -> None:
-    """The protocol's example has strings in place of lists; such a column is protected, too."""
+    """The protocol's example has strings in place of lists; such columns are protected as well."""
     table = create(tmp_path)
     table.cluster_by(["id"])
     snapshot = table.snapshot()
@@ -159,7 +159,7 @@ def test_clustering_columns_as_plain_names(tmp_path: Path) -> None:
 
 
 def test_columns_without_mapping(tmp_path: Path) -> None:
-    table = dr.create_table(tmp_path / "t", pa.schema([("s", PART)]))
+    table = dr.create_table(tmp_path / "t", pa.schema([("s", PAIR)]))
     table.append([{"s": {"a": 1, "b": "x"}}])
     refused("alter.column_mapping", lambda: table.rename_column("s.a", "z"))
     table.add_columns(pa.schema([("c", pa.int32())]), parent=["s"])
@@ -168,9 +168,11 @@ def test_columns_without_mapping(tmp_path: Path) -> None:
 
 def last_operation(table: dr.Table) -> tuple[str, dict[str, Any]]:
     [newest] = table.history(limit=1).to_pylist()
-    output = dict(newest["operationParameters"])
-    parsed = {key: json.loads(text) for key, text in output.items() if text.startswith(("{", "["))}
-    return newest["operation"], output | parsed
+    parameters = dict(newest["operationParameters"])
+    parsed = {
+        key: json.loads(text) for key, text in parameters.items() if text.startswith(("{", "["))
+    }
+    return newest["operation"], parameters | parsed
 
 
 def test_columns_are_moved(tmp_path: Path) -> None:
@@ -202,7 +204,7 @@ def test_columns_are_moved(tmp_path: Path) -> None:
 
 
 def test_columns_have_defaults(tmp_path: Path) -> None:
-    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int32()), ("s", PART)]))
+    table = dr.create_table(tmp_path / "t", pa.schema([("id", pa.int32()), ("s", PAIR)]))
     error = refused("alter.column_default", lambda: table.set_default("id", "5"))
     assert "delta.feature.allowColumnDefaults" in error
     table.set_default("id", None)
@@ -232,8 +234,8 @@ def test_not_null_is_dropped(tmp_path: Path) -> None:
     required = pa.struct([pa.field("a", pa.int32(), nullable=False)])
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("s", required)])
     table = dr.create_table(tmp_path / "t", schema)
-    with pytest.raises(dr.DeltaReplayError, match="null"):
-        table.append(pa.table({"id": pa.array([None], pa.int64())}))
+    null = pa.table({"id": pa.array([None], pa.int64()), "s": pa.array([{"a": 1}], required)})
+    refused("rows.null", lambda: table.append(null))
     table.drop_not_null("id")
     column = {"name": "id", "type": "long", "nullable": True, "metadata": {}}
     assert last_operation(table) == ("CHANGE COLUMN", {"column": column})
@@ -241,13 +243,3 @@ def test_not_null_is_dropped(tmp_path: Path) -> None:
     table.append([{"id": None, "s": {"a": None}}])
     assert only_row(table) == {"id": None, "s": {"a": None}}
     refused("alter.column", lambda: table.drop_not_null("q"))
-
-
-def test_the_comment_of_a_table_is_set_with_its_properties(tmp_path: Path) -> None:
-    table = create(tmp_path)
-    table.set_properties({"comment": "one row an event", "owner": "us"})
-    assert table.snapshot().metadata.description == "one row an event"
-    assert "comment" not in table.snapshot().properties
-    table.unset_properties(["comment", "owner"])
-    assert table.snapshot().metadata.description is None
-    refused("alter.property_absent", lambda: table.unset_properties(["comment"]))

@@ -234,6 +234,18 @@ def test_properties_are_set_and_unset(tmp_path: Path) -> None:
     assert table.snapshot().metadata.description == "text"
 
 
+def test_the_property_comment_is_the_description(tmp_path: Path) -> None:
+    table = plain(tmp_path / "t")
+    table.set_properties({"comment": "one row per event", "owner": "me"})
+    assert table.snapshot().metadata.description == "one row per event"
+    assert table.snapshot().properties == {"owner": "me"}
+    table.unset_properties(["comment", "owner"])
+    assert table.snapshot().metadata.description is None
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.unset_properties(["comment"])
+    assert caught.value.code == "alter.property_absent"
+
+
 def test_in_commit_timestamps_start_where_they_are_enabled(tmp_path: Path) -> None:
     table = plain(tmp_path / "t")
     before = table.snapshot().timestamp
