@@ -81,8 +81,8 @@ def changes(
         kind: As in ``Table.changes``.
         deleted: As in ``Table.changes``.
         columns: As in ``Table.changes``. Name only those that you need: others are not decoded.
-        filter: As in ``Table.changes``: times without a zone are in UTC. Filters on the DataFrame
-            are not pushed down.
+        filter: As in ``Table.changes``: timestamps without a zone are in UTC. Filters on the
+            DataFrame are not pushed down.
         key: As in ``Table.changes``.
         most_rows: As in ``Table.changes``, for each task.
         require_feed: As in ``Table.changes``.

@@ -1,4 +1,4 @@
-"""Checks that a write by the formats, whose Python workers compute in UTC, fits the session's zone.
+"""Checks for writes with the formats: their Python workers compute in UTC, the session may not.
 
 In UTC, a generated date could differ from the date in the session's zone, and a query that derives
 a condition on that column from a timestamp would miss the row.
@@ -16,7 +16,7 @@ from deltareplay.spark.syntax.tokens import tokens
 from deltareplay.spark.writing.target_table import TargetTable
 
 #: Functions and literals whose values depend on the time zone, whatever their arguments.
-_ZONED = frozenset(
+_ZONE_DEPENDENT = frozenset(
     {
         "curdate",
         "current_date",
@@ -35,11 +35,11 @@ _ZONED = frozenset(
 
 
 def check_expressions(fields: Sequence[Field], column_names: Collection[str], zone: str) -> None:
-    """Check that generated columns and defaults have the same values in a time zone as in UTC.
+    """Check that generated columns and defaults have the same values in the time zone as in UTC.
 
     Args:
         fields: The columns of the table.
-        column_names: The columns of the rows, whose defaults are not computed.
+        column_names: The columns that the rows have: their defaults are not computed.
         zone: The time zone of the session.
 
     Raises:
@@ -51,18 +51,18 @@ def check_expressions(fields: Sequence[Field], column_names: Collection[str], zo
         text = field.generation_expression
         if text is None and field.key not in names:
             text = field.default
-        if text is None or not _is_zoned(text, types):
+        if text is None or not _depends_on_zone(text, types):
             continue
         raise UnsupportedFeatureError(
             f"the column {field.name} is computed by {text}, which depends on the time zone, and "
-            f"this format computes it in UTC, not in {zone}: call deltareplay.spark.write, in a "
-            "stream by foreachBatch, or set spark.sql.session.timeZone to UTC",
+            f"this format computes it in UTC, not in {zone}: call deltareplay.spark.write (in a "
+            "stream, from foreachBatch), or set spark.sql.session.timeZone to UTC",
             code="write.feature",
         )
 
 
 def check_casts(fields: Sequence[Field], rows: Sequence[Field], zone: str) -> None:
-    """Check that no timestamp is cast to another type, or from one.
+    """Check that no column has to be cast to a timestamp, or from one.
 
     Args:
         fields: The columns of the table.
@@ -70,45 +70,48 @@ def check_casts(fields: Sequence[Field], rows: Sequence[Field], zone: str) -> No
         zone: The time zone of the session.
 
     Raises:
-        InvalidArgumentError: ``write.columns``: the types of a column differ.
+        InvalidArgumentError: ``write.columns``: a column, or a part of it, is a timestamp in the
+            table and another type in the rows, or the reverse.
     """
     sources = {field.key: field.type for field in rows}
     for field in fields:
         source = sources.get(field.key, "void")
         if _casts_timestamps(source, field.type):
-            names = (spark_type(type_).simpleString() for type_ in (field.type, source))
+            expected, actual = (spark_type(t).simpleString() for t in (field.type, source))
             raise InvalidArgumentError(
-                "the column {} is {} in the table, and {} in the rows".format(field.name, *names)
-                + f": cast it, because this format casts in UTC, not in {zone}",
+                f"the column {field.name} is {expected} in the table, and {actual} in the rows: "
+                f"cast it, because this format casts in UTC, not in {zone}",
                 code="write.columns",
             )
 
 
 def check_condition(condition: str, target: TargetTable, zone: str) -> None:
-    """Check that ``replaceWhere`` is true for the same rows in a time zone as in UTC.
+    """Check that ``replaceWhere`` is true for the same rows in the time zone as in UTC.
 
     Args:
-        condition: The condition.
+        condition: The condition of ``replaceWhere``.
         target: The table.
         zone: The time zone of the session.
 
     Raises:
-        InvalidArgumentError: ``write.replace_where``: it depends on the zone.
+        InvalidArgumentError: ``write.replace_where``: the condition depends on the zone.
     """
-    table = target.metadata.schema_string, target.partition_columns
-    if filters.depends_on_zone(condition, *table):
+    schema_string = target.metadata.schema_string
+    if filters.depends_on_zone(condition, schema_string, target.partition_columns):
         raise InvalidArgumentError(
             f"replaceWhere is {condition!r}, which depends on the time zone, and this format "
-            f"evaluates it in UTC, not in {zone}: compare with times that have a zone, such as "
-            "'2026-01-31T00:00:00Z', or call deltareplay.spark.write with where=",
+            f"evaluates it in UTC, not in {zone}: compare with timestamps that have a zone, "
+            "such as '2026-01-31T00:00:00Z', or call deltareplay.spark.write with where=",
             code="write.replace_where",
         )
 
 
-def _is_zoned(text: str, types: Mapping[str, Type]) -> bool:
+def _depends_on_zone(text: str, types: Mapping[str, Type]) -> bool:
     """Return whether an expression may have another value in another time zone."""
     words = (token.name.lower() for token in tokens(text) if token.kind in ("word", "quoted"))
-    return any(_has_timestamp(types[word]) if word in types else word in _ZONED for word in words)
+    return any(
+        _has_timestamp(types[word]) if word in types else word in _ZONE_DEPENDENT for word in words
+    )
 
 
 def _has_timestamp(type_: Type) -> bool:
