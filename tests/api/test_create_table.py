@@ -220,8 +220,9 @@ def test_partition_columns_and_columns_of_constraints_stay(tmp_path: Path) -> No
             table.drop_column(column)
         assert caught.value.code == "alter.column"
     table.drop_column("id")
-    with pytest.raises(dr.InvalidArgumentError, match="is referenced by"):
+    with pytest.raises(dr.InvalidArgumentError, match="is referenced by") as caught:
         table.rename_column("note", "text")
+    assert caught.value.code == "alter.column"
 
 
 def test_properties_are_set_and_unset(tmp_path: Path) -> None:

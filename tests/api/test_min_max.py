@@ -104,5 +104,6 @@ def test_a_file_without_the_value_is_named(
 
 
 def test_an_unknown_column_is_refused(log: logs.LogBuilder) -> None:
-    with pytest.raises(dr.InvalidArgumentError, match="price"):
+    with pytest.raises(dr.InvalidArgumentError, match="price") as caught:
         dr.Table(log.table).snapshot().min_max("prize")
+    assert caught.value.code == "filter.column"

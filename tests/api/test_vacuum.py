@@ -132,8 +132,9 @@ def test_a_short_retention_requires_force(tmp_path: Path) -> None:
         with pytest.raises(dr.InvalidArgumentError, match="168 hours") as caught:
             table.vacuum(timedelta(hours=hours))
         assert caught.value.code == "vacuum.retention"
-    with pytest.raises(dr.InvalidArgumentError, match="negative"):
+    with pytest.raises(dr.InvalidArgumentError, match="negative") as caught:
         table.vacuum(timedelta(hours=-1), force=True)
+    assert caught.value.code == "vacuum.retention"
     young = table.vacuum(timedelta(minutes=30), force=True)
     marked = "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
     assert set(young.files) == EXPIRED | {"young", "marked", marked}

@@ -143,8 +143,9 @@ def test_a_redirect_is_not_followed(serve: Callable[..., str]) -> None:
 
     location = serve(record)
     catalog = UnityCatalog(serve((302, {"Location": f"{location}/x"}, b"")), token=TOKEN)
-    with pytest.raises(dr.DeltaReplayError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.Table.from_name("main.s.t", catalog)
+    assert caught.value.code == "catalog.refused"
     assert requested == []
 
 

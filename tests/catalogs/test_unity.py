@@ -412,8 +412,9 @@ def test_a_token_may_be_a_function_that_is_called_each_time(server: UnityServer)
 def test_redirects_are_not_followed(server: UnityServer, unity: UnityCatalog) -> None:
     server.faults.append(("GET .*", "elsewhere", "before"))
 
-    with pytest.raises(dr.DeltaReplayError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         unity.locate(NAME)
+    assert caught.value.code == "catalog.refused"
     assert len(server.requests) == 1
 
 

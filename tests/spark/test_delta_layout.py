@@ -39,8 +39,9 @@ def test_optimizes(spark: Any, tmp_path: Path) -> None:
     assert row["metrics"]["totalConsideredFiles"] == 3
     assert table.history(1).first()["operationParameters"]["predicate"] == "[]"
     assert rows_of(table.toDF()) == before
-    with pytest.raises(dr.InvalidArgumentError, match="key"):
+    with pytest.raises(dr.InvalidArgumentError, match="key") as caught:
         table.optimize().where("key = 'a'").executeCompaction()
+    assert caught.value.code == "optimize.where"
 
 
 def test_optimizes_partitions(spark: Any, tmp_path: Path) -> None:
@@ -49,8 +50,9 @@ def test_optimizes_partitions(spark: Any, tmp_path: Path) -> None:
     metrics = row["metrics"]
     assert (metrics["numFilesAdded"], metrics["numFilesRemoved"]) == (1, 2)
     assert metrics["partitionsOptimized"] == 1
-    with pytest.raises(dr.InvalidArgumentError, match="value"):
+    with pytest.raises(dr.InvalidArgumentError, match="value") as caught:
         table.optimize().where("value = 1").executeCompaction()
+    assert caught.value.code == "optimize.where"
 
 
 @pytest.mark.parametrize("where", [None, "p = 2"], ids=["all", "a partition"])
