@@ -64,13 +64,13 @@ impl Cloning {
         })
     }
 
-    /// Copies all files; returns the number of bytes.
+    /// Copies these files; returns the number of bytes.
     fn copy(&self, py: Python<'_>) -> PyResult<u64> {
         detached(py, || self.with(core::Cloning::copy))
     }
 
-    /// Commits; returns the version.
-    fn commit(&self, py: Python<'_>, durable: bool) -> PyResult<Option<u64>> {
+    /// Commits the clone, once its files are copied.
+    fn commit(&self, py: Python<'_>, durable: bool) -> PyResult<()> {
         let options = TransactionOptions::durable(durable);
         detached(py, || {
             let mut planned = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -39,10 +39,10 @@ pub struct ClonePlan {
     metrics: BTreeMap<String, String>,
 }
 
-/// A table and one of its versions.
+/// The version to clone, with the table that it belongs to.
 #[derive(Clone, Copy, Debug)]
-pub struct Version<'a> {
-    /// The source for reading the table.
+pub struct SourceVersion<'a> {
+    /// The storage of the table.
     pub source: &'a Source,
     /// The version.
     pub snapshot: &'a Snapshot,
@@ -55,7 +55,7 @@ pub struct Version<'a> {
 /// Invalid argument: `clone.target` if one table is inside the other; Unsupported: `clone.store`
 /// for a shallow clone on another store; Corrupt: a path in the log that leads out of the table or into its log.
 pub fn plan(
-    version: Version<'_>,
+    version: SourceVersion<'_>,
     target: &Source,
     existing: Option<&Snapshot>,
     shallow: bool,
@@ -148,7 +148,7 @@ pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Re
 ///
 /// Invalid argument: a property; Unsupported: a feature that this build cannot write.
 pub fn transaction(
-    version: Version<'_>,
+    version: SourceVersion<'_>,
     target: &Source,
     existing: Option<&Snapshot>,
     plan: ClonePlan,
@@ -226,7 +226,7 @@ struct Copies<'a> {
 }
 
 impl<'a> Copies<'a> {
-    fn new(version: Version<'a>, target: &'a Source, shallow: bool) -> Result<Self> {
+    fn new(version: SourceVersion<'a>, target: &'a Source, shallow: bool) -> Result<Self> {
         let mut existing = HashMap::new();
         if !shallow {
             let files = target

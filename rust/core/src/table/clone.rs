@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{At, Table};
 use crate::error::{Error, Result};
-use crate::maintenance::clone::{self, ClonePlan, Version, copy_files};
+use crate::maintenance::clone::{self, ClonePlan, SourceVersion, copy_files};
 use crate::maintenance::symlinks;
 use crate::snapshot::Snapshot;
 use crate::storage::transfer::FileCopy;
@@ -13,11 +13,11 @@ use crate::transaction::TransactionOptions;
 /// The options of a clone.
 #[derive(Clone, Debug, Default)]
 pub struct CloneOptions {
-    /// Refer to the source's files, instead of copying them.
+    /// Reference the source's files, instead of copying them.
     pub shallow: bool,
     /// Replace an existing table.
     pub replace: bool,
-    /// Properties in addition to those of the source.
+    /// Properties that are added to those of the source, or replace them.
     pub properties: BTreeMap<String, String>,
 }
 
@@ -37,7 +37,7 @@ impl Cloning {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `table.exists`, and as [`clone::plan`].
+    /// Invalid argument: `table.exists`; as [`Table::snapshot`] for a table to replace; as [`clone::plan`].
     pub fn new(
         source: &Table,
         snapshot: &Snapshot,
@@ -53,7 +53,7 @@ impl Cloning {
         let existing = exists
             .then(|| target.snapshot(At::Latest, None))
             .transpose()?;
-        let version = Version {
+        let version = SourceVersion {
             source: source.source(),
             snapshot,
         };
@@ -73,7 +73,7 @@ impl Cloning {
         &self.plan.copies
     }
 
-    /// Copies all files; returns the number of bytes.
+    /// Copies the files of [`Cloning::copies`]; returns the number of bytes.
     ///
     /// # Errors
     ///
@@ -83,13 +83,13 @@ impl Cloning {
         copy_files(self.source.source(), self.target.source(), copies)
     }
 
-    /// Commits the clone; returns its version.
+    /// Commits the clone, once its files are copied.
     ///
     /// # Errors
     ///
-    /// As [`clone::transaction`]; Conflict: another writer won.
-    pub fn commit(self, options: TransactionOptions) -> Result<Option<u64>> {
-        let version = Version {
+    /// As [`clone::transaction`] and [`Table::commit`].
+    pub fn commit(self, options: TransactionOptions) -> Result<()> {
+        let version = SourceVersion {
             source: self.source.source(),
             snapshot: &self.snapshot,
         };
@@ -101,7 +101,7 @@ impl Cloning {
             &self.options.properties,
             options,
         )?;
-        Ok(self.target.commit(transaction)?.commit.version)
+        self.target.commit(transaction).map(drop)
     }
 }
 
@@ -110,7 +110,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`symlinks::generate`].
+    /// As [`Table::snapshot`] and [`symlinks::generate`].
     pub fn generate_symlinks(&self) -> Result<usize> {
         let snapshot = self.snapshot(At::Latest, None)?;
         symlinks::generate(&self.source, &snapshot)
