@@ -182,6 +182,10 @@ impl Table {
     }
 
     /// Returns the `commitInfo` of each version, newest first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::snapshot`]; Corrupt: a commit that does not decode. Storage.
     pub fn history(&self, limit: Option<usize>) -> Result<RecordBatch> {
         let listing = in_background(&self.source.storage, move |storage| {
             let listing = LogListing::read(&**storage, 0)?;

@@ -58,8 +58,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the change; Unsupported: a feature that this build cannot write; Conflict:
-    /// another writer was faster.
+    /// As [`Table::snapshot`]; Invalid argument: the change; Unsupported: a feature that this build cannot
+    /// write; Conflict: another writer won.
     pub fn alter(&self, change: Alteration, mut options: TransactionOptions) -> Result<Commit> {
         if let Alteration::SetProperties(properties) = &change
             && enables_row_tracking(properties)

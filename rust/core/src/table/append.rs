@@ -33,8 +33,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`InputConverter::new`], [`InputConverter::convert`], [`each_step`] and [`RowWriter::write`]; Invalid
-    /// argument: `rows.schema_mode`; as [`Table::commit`].
+    /// As [`Table::snapshot`], [`InputConverter::new`], [`InputConverter::convert`], [`each_step`],
+    /// [`RowWriter::write`] and [`Table::commit`]; Invalid argument: `rows.schema_mode`.
     /// Deletes the written files on any error after which the commit cannot exist.
     pub fn append(&self, rows: RowSource, options: RowsOptions) -> Result<RowsWritten> {
         let needs_no_snapshot = options.schema_mode == SchemaMode::Fixed

@@ -43,7 +43,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`compact_log`]; Unsupported: a feature that this build cannot write.
+    /// As [`Table::snapshot`] and [`compact_log`]; Unsupported: a feature that this build cannot write.
     pub fn compact_log(&self, start: Option<u64>, end: Option<u64>) -> Result<WrittenCompaction> {
         let newest = self.snapshot(At::Latest, None)?;
         newest.protocol().check_writable()?;

@@ -97,8 +97,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the definition, and `table.exists`; Unsupported: a feature that this build
-    /// cannot write; Conflict: another writer created or changed it; `table.not_found`.
+    /// Invalid argument: the definition, and `table.exists`; as [`Table::snapshot`] for a table to replace;
+    /// Unsupported: a feature that this build cannot write; Conflict: another writer created or changed it.
     pub fn create(
         &self,
         new: TableDefinition,

@@ -16,7 +16,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the condition; as [`Table::commit`].
+    /// As [`Table::snapshot`] and [`Table::commit`]; Invalid argument: the condition.
     pub fn delete(
         &self,
         condition: Option<&Predicate>,

@@ -303,8 +303,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `transaction.row_ids` for a file whose statistics lack its number of rows;
-    /// as [`Table::commit`].
+    /// As [`Table::snapshot`] and [`Table::commit`]; Invalid argument: `transaction.row_ids` for a file whose
+    /// statistics lack its number of rows.
     pub(super) fn backfill_row_ids(&self, options: &TransactionOptions) -> Result<()> {
         let snapshot = self.snapshot(At::Latest, None)?;
         if snapshot.properties().row_tracking || snapshot.num_files(&self.source)? == 0 {

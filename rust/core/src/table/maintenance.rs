@@ -21,7 +21,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`cleanup_log`].
+    /// As [`Table::snapshot`] and [`cleanup_log`].
     pub fn cleanup_log(&self, dry_run: bool) -> Result<LogCleanup> {
         let snapshot = self.snapshot(At::Latest, None)?;
         cleanup_log(&self.source, &snapshot, self.now(dry_run)?, dry_run)
@@ -33,7 +33,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`vacuum::plan`] and [`vacuum::delete`].
+    /// As [`Table::snapshot`], [`vacuum::plan`] and [`vacuum::delete`].
     pub fn vacuum(&self, options: VacuumOptions, log: bool) -> Result<Vacuum> {
         let snapshot = self.snapshot(At::Latest, None)?;
         let now = self.now(options.dry_run)?;
@@ -134,7 +134,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`restore::prepare`]; Conflict: another writer won.
+    /// As [`Table::snapshot`], [`restore::prepare`] and [`Table::commit`].
     pub fn restore(&self, to: At, ignore_missing: bool) -> Result<Restored> {
         let newest = self.snapshot(At::Latest, None)?;
         let target = self.snapshot(to, None)?;
@@ -162,7 +162,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`advise`].
+    /// As [`Table::snapshot`] and [`advise`].
     pub fn optimize_log(&self) -> Result<LogAdvice> {
         let snapshot = self.snapshot(At::Latest, None)?;
         advise(&self.source, &snapshot)

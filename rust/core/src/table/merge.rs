@@ -29,8 +29,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `rows.merge`, `rows.ambiguous` where several rows of the source match one of the
-    /// table, those of formulas, a row that breaks a rule; as [`Table::commit`].
+    /// As [`Table::snapshot`] and [`Table::commit`]; Invalid argument: `rows.merge`, `rows.ambiguous` where
+    /// several rows of the source match one of the table, those of formulas, a row that breaks a rule.
     pub fn merge(
         &self,
         rows: RowSource,

@@ -27,7 +27,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Plan::new`], [`Table::commit`].
+    /// As [`Table::snapshot`], [`Plan::new`] and [`Table::commit`].
     pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
         // footers and samples are read before the rows
         let table = Self {

@@ -15,8 +15,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the condition, a row that breaks a rule of the table; as [`UpdatePlanner::new`],
-    /// [`Table::commit`].
+    /// As [`Table::snapshot`], [`UpdatePlanner::new`] and [`Table::commit`]; Invalid argument: the condition,
+    /// a row that breaks a rule of the table.
     pub fn update_rows(
         &self,
         condition: Option<&Predicate>,
