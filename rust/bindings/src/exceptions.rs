@@ -19,7 +19,7 @@ impl fmt::Display for Raised {
 impl std::error::Error for Raised {}
 
 impl Raised {
-    /// Returns the error kind of an exception from `deltareplay.exceptions`.
+    /// Returns the error kind of an exception from `deltareplay.exceptions`; `None` for other exceptions.
     pub(crate) fn kind(py: Python<'_>, error: &PyErr) -> Option<ErrorKind> {
         let module = py.import("deltareplay.exceptions").ok()?;
         let is = |class: &str| {
@@ -33,6 +33,7 @@ impl Raised {
             ("CorruptTableError", ErrorKind::Corrupt),
             ("CommitConflictError", ErrorKind::Conflict),
             ("StorageError", ErrorKind::Storage),
+            // last, because it is the base class of the others
             ("DeltaReplayError", ErrorKind::InvalidArgument),
         ];
         let kind_of_class = kinds.into_iter().find(|(class, _)| is(class));
@@ -40,9 +41,9 @@ impl Raised {
     }
 }
 
-/// Returns the exception for a core error: its class follows from the kind, and it has the details as
-/// attributes. An exception from `deltareplay.exceptions` that a catalog raised is returned as it is; other
-/// exceptions of Python code become the cause.
+/// Returns the exception for a core error: its class follows from the kind and, for `commit.unknown`, from
+/// the code; it has the details as attributes. An exception from `deltareplay.exceptions` that a catalog
+/// raised is returned as it is; other exceptions of Python code become the cause.
 pub(crate) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     let mut cause = std::error::Error::source(error);
     while let Some(current) = cause {
@@ -80,7 +81,7 @@ pub(crate) fn invalid(py: Python<'_>, code: &'static str, message: impl Into<Str
     to_exception(py, &Error::invalid(code, message))
 }
 
-/// Returns the exception for a panic, which never reaches Python itself.
+/// Returns the exception for a panic of the core: the panic itself never reaches Python.
 pub(crate) fn panicked(py: Python<'_>, message: &str) -> PyErr {
     let text = format!(
         "deltareplay panicked ({message}). This is a bug in deltareplay, not in the table; please report it \
