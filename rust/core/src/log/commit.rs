@@ -11,8 +11,8 @@ use crate::storage::{FileMeta, Storage, check_complete};
 /// The maximum length of files that are read as a whole.
 pub const WHOLE_FILE: u64 = 64 << 20;
 
-/// The length of the pieces of longer files.
-const PIECE: u64 = 16 << 20;
+/// The size of the pieces of larger files.
+const PIECE_BYTES: u64 = 16 << 20;
 
 /// The maximum length of a line: the longest lines of real logs have tens of megabytes.
 const MAX_LINE: usize = 128 << 20;
@@ -95,7 +95,7 @@ fn decode_in_pieces(
     let (mut start, mut line) = (0_u64, 0_u64);
     let mut at = 0;
     while at < file.size {
-        let end = file.size.min(at.saturating_add(PIECE));
+        let end = file.size.min(at.saturating_add(PIECE_BYTES));
         let searched = pending.len();
         for bytes in storage.read_ranges(&file.path, std::slice::from_ref(&(at..end)))? {
             pending.extend_from_slice(&bytes);

@@ -1,5 +1,5 @@
-//! Copies files of one table to another: by the store itself if both are on the same one, otherwise piece
-//! by piece.
+//! Copies files of one table to another: within the store if both tables are on it and it can copy files,
+//! otherwise piece by piece.
 
 use std::ops::Range;
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use super::Storage;
 use crate::error::{Error, Result};
 
-/// The size of a piece in bytes: more than the minimum part size of stores.
-const PIECE: u64 = 16 << 20;
+/// The size of a piece: more than the minimum size that stores require of the parts of an upload.
+const PIECE_BYTES: u64 = 16 << 20;
 
-/// The maximum size of a file that stores copy by one request.
-const MAX_SERVER_COPY: u64 = 5 << 30;
+/// The maximum size of a file that all stores copy with one request.
+const MAX_SERVER_COPY_BYTES: u64 = 5 << 30;
 
 /// A file to copy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCopy {
     /// The storage path in the source.
     pub from: String,
-    /// The same as an absolute path within the store, if both tables are on it.
+    /// The absolute path of this file within the store, if both tables are on it.
     pub within_store: Option<String>,
     /// The storage path in the target.
     pub to: String,
@@ -38,21 +38,21 @@ pub struct FileCopy {
 pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> Result<u64> {
     source.check_readable(&copy.from)?;
     let size = source.head(&copy.from)?.size;
-    if copy.size.is_some_and(|expected| expected != size) {
+    if let Some(expected) = copy.size
+        && expected != size
+    {
         let message = format!(
-            "this file has {size} bytes, but {} according to the log: it was not copied",
-            copy.size.unwrap_or_default()
+            "this file has {size} bytes, but {expected} according to the log: it was not copied"
         );
         return Err(Error::corrupt("clone.size", message).at_path(&copy.from));
     }
     if let Some(from) = &copy.within_store
-        && size <= MAX_SERVER_COPY
+        && size <= MAX_SERVER_COPY_BYTES
     {
         match target.copy(from, &copy.to) {
+            Ok(created) => return copied_size(target, &copy.to, size, created),
             Err(error) if error.code() == "storage.unsupported" => {}
-            created => {
-                return created.and_then(|created| checked_size(target, &copy.to, size, created));
-            }
+            Err(error) => return Err(error),
         }
     }
     let mut at = 0;
@@ -60,16 +60,16 @@ pub fn transfer(source: &dyn Storage, target: &dyn Storage, copy: &FileCopy) -> 
         if at >= size {
             return Ok(None);
         }
-        let range: Range<u64> = at..size.min(at + PIECE);
+        let range: Range<u64> = at..size.min(at + PIECE_BYTES);
         at = range.end;
         Ok(source.read_ranges(&copy.from, &[range])?.pop())
     };
     let created = target.put_pieces(&copy.to, &mut next)?;
-    checked_size(target, &copy.to, size, created)
+    copied_size(target, &copy.to, size, created)
 }
 
-/// Checks the size of a copy, new or existing, and returns it.
-fn checked_size(target: &dyn Storage, path: &str, size: u64, created: bool) -> Result<u64> {
+/// Returns the size of a copy; a file that already existed must have that size.
+fn copied_size(target: &dyn Storage, path: &str, size: u64, created: bool) -> Result<u64> {
     if created || target.head(path)?.size == size {
         return Ok(size);
     }
