@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltareplay._support.arguments import checked_methods
 from deltareplay.catalogs._catalog import Credentials, Located
-from deltareplay.catalogs._glue_errors import refused
+from deltareplay.catalogs._glue_errors import to_exception
 from deltareplay.catalogs._glue_storage import GlueStorage, credentials_of
 from deltareplay.catalogs._hive_entry import HiveEntry
 from deltareplay.catalogs._names import parts_of
@@ -154,7 +154,7 @@ class GlueCatalog:
     def _credentials(self) -> Credentials:
         """Return the session's current credentials."""
         return _with_errors(
-            lambda: self._in_time(lambda: credentials_of(self._session)), "the credentials"
+            lambda: self._in_time(lambda: credentials_of(self._session)), "access to S3"
         )
 
     def _in_time(self, call: Callable[[], T]) -> T:
@@ -205,7 +205,7 @@ def _with_errors(
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise _invalid(name, str(error)) from None  # botocore parses a response without checks
     # without the original as context: its text may have been signed with a token, or repeats it
-    raise refused(failure, name, secrets() if isinstance(failure, ClientError) else ())
+    raise to_exception(failure, name, secrets() if isinstance(failure, ClientError) else ())
 
 
 def _invalid(name: str, problem: str) -> StorageError:

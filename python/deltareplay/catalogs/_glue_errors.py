@@ -1,4 +1,4 @@
-"""Conversion of boto3's exceptions. Only imported where boto3 is."""
+"""Conversion of boto3's exceptions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deltareplay.exceptions import (
     TableNotFoundError,
 )
 
-#: AWS rejects the credentials. Its message may contain the signed request.
+#: Codes of responses that reject the credentials. Their messages may contain the signed request.
 _DENIED = {
     "ExpiredTokenException",
     "IncompleteSignatureException",
@@ -23,7 +23,7 @@ _DENIED = {
     "SignatureDoesNotMatch",
     "UnrecognizedClientException",
 }
-#: Classes of ``BotoCoreError`` about credentials.
+#: Classes of errors about missing, expired or unreadable credentials.
 _CREDENTIALS = (
     "NoCredentialsError",
     "PartialCredentialsError",
@@ -34,41 +34,41 @@ _CREDENTIALS = (
     "TokenRetrievalError",
     "UnauthorizedSSOTokenError",
 )
-#: Classes of errors about the region or the address of Glue.
+#: Classes of errors about the profile, the region or the address of Glue.
 _ADDRESS = ("NoRegionError", "ProfileNotFound", "InvalidRegionError", "ValueError")
-#: The maximum number of characters of an error that are repeated in ours.
+#: The maximum number of characters of an error's text that a message repeats.
 _MAX_MESSAGE = 2000
 
 
-def refused(error: Exception, name: str, secrets: Sequence[str]) -> DeltaReplayError:
-    """Convert an exception of boto3.
+def to_exception(error: Exception, name: str, secrets: Sequence[str]) -> DeltaReplayError:
+    """Convert an error to an exception of deltareplay.
 
     Args:
-        error: A ``ClientError``, which is a response of AWS, or a ``BotoCoreError``; or a
-            ``ValueError`` for an invalid address.
-        name: The name of the requested table.
+        error: A ``ClientError``, which has a response of AWS; otherwise a ``BotoCoreError``, a
+            ``TimeoutError``, or a ``ValueError`` for an invalid address.
+        name: What was requested, such as the name of a table, for the message.
         secrets: The secrets of the request, which the response may repeat.
     """
     response = getattr(error, "response", None)
     if response is None:
         return _no_response(error, name)
     details = response.get("Error") or {}
-    kind, reason = (_redacted(str(details.get(key)), secrets) for key in ("Code", "Message"))
+    aws_code, reason = (_redacted(str(details.get(key)), secrets) for key in ("Code", "Message"))
     status = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode", 0)
-    message = f"AWS reports an error for {name}: {kind}"
-    if kind in _DENIED:
+    message = f"AWS reports an error for {name}: {aws_code}"
+    if aws_code in _DENIED:
         return InvalidArgumentError(
-            f"{message}. Look at the credentials of the session, and at its region",
+            f"{message}. Check the credentials of the session, and its region",
             code="catalog.denied",
         )
     message = f"{message}: {reason.rstrip('.')}"
-    if kind == "EntityNotFoundException":
+    if aws_code == "EntityNotFoundException":
         return TableNotFoundError(f"{message}. Check the name", code="catalog.no_table")
-    if kind.startswith("AccessDenied"):
+    if aws_code.startswith("AccessDenied"):
         return InvalidArgumentError(
             f"{message}. Ask for the permission glue:GetTable", code="catalog.denied"
         )
-    if status >= 500 or status == 429 or "Throttling" in kind:
+    if status >= 500 or status == 429 or "Throttling" in aws_code:
         return StorageError(message, code="catalog.unreachable")
     return InvalidArgumentError(message, code="catalog.refused")
 
@@ -80,18 +80,19 @@ def _redacted(text: str, secrets: Sequence[str]) -> str:
 
 
 def _no_response(error: Exception, name: str) -> DeltaReplayError:
-    # an address from the environment may have secrets
+    # an address from the environment may contain secrets
     message = re.sub(r"(//)[^/\s@]*@|[?#][^\s\"]*", r"\1", str(error))[:_MAX_MESSAGE]
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    if not kinds.isdisjoint(_CREDENTIALS):
+    class_names = {ancestor.__name__ for ancestor in type(error).__mro__}
+    if not class_names.isdisjoint(_CREDENTIALS):
         return InvalidArgumentError(
-            f"there are no AWS credentials to look up {name}: {message}", code="catalog.denied"
+            f"the session has no usable AWS credentials to request {name}: {message}",
+            code="catalog.denied",
         )
-    if not kinds.isdisjoint(_ADDRESS):
+    if not class_names.isdisjoint(_ADDRESS):
         return InvalidArgumentError(
             f"no request to Glue is possible: {message}. Pass region=, profile= or endpoint_url=",
             code="catalog.address",
         )
     return StorageError(
-        f"Glue did not respond to the request for {name}: {message}", code="catalog.unreachable"
+        f"AWS did not respond to the request for {name}: {message}", code="catalog.unreachable"
     )

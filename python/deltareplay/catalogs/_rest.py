@@ -18,9 +18,9 @@ from deltareplay.exceptions import InvalidArgumentError, StorageError
 
 Json = dict[str, Any]
 
-#: The maximum size of a response.
+#: The maximum size of a response in bytes.
 _MAX_BYTES = 16 << 20
-#: Characters of an error that are repeated in ours.
+#: The maximum number of characters of an error's text that a message repeats.
 _MAX_MESSAGE = 2000
 #: The maximum number of attempts of a request that may be repeated, and the first wait in seconds.
 _ATTEMPTS = 4

@@ -20,7 +20,7 @@ T = TypeVar("T")
 OTHER_FORMAT = "UnsupportedTableFormatException"
 
 
-def refused(error: RestError, name: str) -> DeltaReplayError:
+def to_exception(error: RestError, name: str) -> DeltaReplayError:
     """Convert an error response to an exception.
 
     Args:
@@ -52,7 +52,7 @@ def call_catalog(request: Callable[[], T], name: str) -> T:
     try:
         return request()
     except RestError as error:
-        raise refused(error, name) from error
+        raise to_exception(error, name) from error
     except DeltaReplayError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
