@@ -1,9 +1,9 @@
-//! Joins the rows before a range and after it by their ids.
+//! The net outcome of a range: the rows before it and after it are read, matched by id, and compared.
 
 use std::sync::Arc;
 
 use super::deletions::removals;
-use super::matched::Join;
+use super::matcher::RowMatcher;
 use super::values::label_changed;
 use super::{Presence, RangeBounds, needs_before};
 use crate::changes::net::Net;
@@ -40,7 +40,7 @@ pub(in crate::changes) fn net(
     if has_duplicates(&before) || has_duplicates(&after) {
         return Ok(None);
     }
-    let mut join = Join {
+    let mut matcher = RowMatcher {
         bounds,
         kind,
         pieces: &pieces,
@@ -48,26 +48,26 @@ pub(in crate::changes) fn net(
         removed: Vec::new(),
         pairs: Vec::new(),
     };
-    if join.match_rows(&before, &after).is_none() {
+    if matcher.match_rows(&before, &after).is_none() {
         return Ok(None);
     }
     drop((before, after));
     if rows.share == Share::ALL {
         for (piece, count) in (0..).zip(counts) {
-            join.labels.set_rows(piece, count);
+            matcher.labels.set_rows(piece, count);
         }
     }
-    let removed = std::mem::take(&mut join.removed);
-    let Some(last) = last_removals(rows, &bounds.removed_within, &removed)? else {
+    let removed = std::mem::take(&mut matcher.removed);
+    let Some(within) = removals_within(rows, &bounds.removed_within, &removed)? else {
         return Ok(Some(Compared::TooMany));
     };
     let Some(removed) = removals(rows.source, &presences, &pieces, removed, max_rows)? else {
         return Ok(Some(Compared::TooMany));
     };
-    if join.label_removed(&removed, &last).is_none() {
+    if matcher.label_removed(&removed, &within).is_none() {
         return Ok(None);
     }
-    finish(rows, join)
+    finish(rows, matcher)
 }
 
 /// The rows before and after, ascending by id, and the number of rows of each piece.
@@ -112,16 +112,16 @@ fn read_runs(
     }))
 }
 
-/// Returns the ids of rows removed from files that were added in the range, each with the version that
-/// removed it, ascending; `None` if they exceed the limit.
-fn last_removals(
+/// Returns the ids of `removed` rows that were also removed from a file added in the range, each with the
+/// version of that removal, ascending; `None` if they exceed the limit.
+fn removals_within(
     rows: ShareReader<'_>,
     removed_within: &[Piece],
     removed: &[Run],
 ) -> Result<Option<Vec<(i64, u64)>>> {
-    let mut last: Vec<(i64, u64)> = Vec::new();
+    let mut found: Vec<(i64, u64)> = Vec::new();
     if removed.is_empty() || removed_within.is_empty() {
-        return Ok(Some(last));
+        return Ok(Some(found));
     }
     let max_rows = rows.max_rows();
     let mut full = false;
@@ -132,26 +132,32 @@ fn last_removals(
         let version = version.unwrap_or_default();
         for removed in overlapping(removed, &run) {
             let ids = removed.id.max(run.id)..removed.end().min(run.end());
-            let capacity = max_rows.saturating_add(1).saturating_sub(last.len());
-            last.extend(ids.map(|id| (id, version)).take(capacity));
+            let capacity = max_rows.saturating_add(1).saturating_sub(found.len());
+            found.extend(ids.map(|id| (id, version)).take(capacity));
         }
-        full = last.len() > max_rows;
+        full = found.len() > max_rows;
         !full
     };
     read(rows, removed_within.to_vec(), &mut take)?;
-    last.sort_unstable();
-    Ok((!full).then_some(last))
+    found.sort_unstable();
+    Ok((!full).then_some(found))
 }
 
 /// Compares the values of the pairs, and labels those that changed.
-fn finish(rows: ShareReader<'_>, mut join: Join<'_>) -> Result<Option<Compared>> {
-    let counts = join.pairs.iter().map(|pair| pair.count as usize);
+fn finish(rows: ShareReader<'_>, mut matcher: RowMatcher<'_>) -> Result<Option<Compared>> {
+    let counts = matcher.pairs.iter().map(|pair| pair.count as usize);
     if counts.fold(0, usize::saturating_add) > rows.max_rows() {
         return Ok(Some(Compared::TooMany));
     }
-    let stamps = Arc::new(join.bounds.stamps.clone());
-    label_changed(rows, join.pieces, &join.pairs, &stamps, &mut join.labels)?;
-    let pieces = join.labels.finish()?;
+    let stamps = Arc::new(matcher.bounds.stamps.clone());
+    label_changed(
+        rows,
+        matcher.pieces,
+        &matcher.pairs,
+        &stamps,
+        &mut matcher.labels,
+    )?;
+    let pieces = matcher.labels.finish()?;
     Ok(Some(Compared::Pieces(pieces)))
 }
 

@@ -34,7 +34,7 @@ use crate::spec::DeletionVectorDescriptor;
 mod deletions;
 mod differ;
 mod join;
-mod matched;
+mod matcher;
 mod values;
 
 pub(in crate::changes) use join::net;

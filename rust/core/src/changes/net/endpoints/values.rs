@@ -9,7 +9,7 @@ use arrow_schema::{ArrowError, Field, Schema};
 use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use super::differ::{BatchRow, differ};
-use super::matched::Pair;
+use super::matcher::Pair;
 use crate::changes::net::compare::LabelledPieces;
 use crate::changes::net::identify::{ShareReader, long, missing_columns};
 use crate::changes::range::commits::Stamp;

@@ -1,4 +1,4 @@
-//! Merges the rows before a range and after it by their ids, and labels each with its change.
+//! Matches the rows before a range with those after it by their ids, and labels them with their changes.
 
 use super::deletions::Removal;
 use super::{RangeBounds, needs_before};
@@ -8,21 +8,22 @@ use crate::changes::net::runs::{Joined, Run, join};
 use crate::changes::range::commits::Stamp;
 use crate::changes::rows::piece::{ChangeType, Piece};
 
-/// Rows that exist before and after, and were changed in between. 32 bytes.
+/// Consecutive rows that exist before and after the range, and that one of its commits wrote: their values may
+/// be equal. 32 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
-    /// The first row before, and after.
+    /// The position of the first row in its file, before and after.
     pub rows: [u64; 2],
-    /// Their pieces.
+    /// The indexes of the pieces, before and after.
     pub pieces: [u32; 2],
     /// The number of rows.
     pub count: u32,
-    /// The index of the commit that changed them.
+    /// The index of the commit that last wrote them.
     pub stamp: u32,
 }
 
-/// The state of the join of both sides.
-pub(super) struct Join<'a> {
+/// Matches the rows of both sides, and collects their changes.
+pub(super) struct RowMatcher<'a> {
     pub bounds: &'a RangeBounds,
     pub kind: Net,
     pub pieces: &'a [Piece],
@@ -33,8 +34,8 @@ pub(super) struct Join<'a> {
     pub pairs: Vec<Pair>,
 }
 
-impl Join<'_> {
-    /// Merges both sides, which ascend by id. `None` if the endpoints do not determine the result.
+impl RowMatcher<'_> {
+    /// Matches both sides, which ascend by id. `None` if the endpoints do not determine the result.
     pub(super) fn match_rows(&mut self, before: &[Run], after: &[Run]) -> Option<()> {
         join(before, after, &mut |joined| match joined {
             Joined::Before(run) => {
@@ -53,11 +54,10 @@ impl Join<'_> {
             return self.only_after(run.cut(first_new_id, run.end()));
         }
         let existed = run.id < first_new_id;
-        let stamp = self.stamp(&run)?;
         if existed && needs_before(self.kind) {
-            return None;
+            return None; // the rows before were read: it would have matched one of them
         }
-        let Some(stamp) = stamp else {
+        let Some(stamp) = self.stamp(&run)? else {
             return existed.then_some(()); // only rows that existed before can be moved
         };
         let change = match (self.kind, existed) {
@@ -77,7 +77,7 @@ impl Join<'_> {
 
     fn both(&mut self, before: Run, after: Run) -> Option<()> {
         if before.end() > self.bounds.first_new_id {
-            return None;
+            return None; // a row before has the id of a new row
         }
         let Some(stamp) = self.stamp(&after)? else {
             return Some(()); // moved
@@ -87,18 +87,18 @@ impl Join<'_> {
             return Some(());
         }
         let stamps = &self.bounds.stamps;
-        let stamp = stamps.partition_point(|other| other.version < stamp.version);
+        let index = stamps.partition_point(|other| other.version < stamp.version);
         self.pairs.push(Pair {
             rows: [before.row, after.row],
             pieces: [before.piece, after.piece],
             count: after.rows,
-            stamp: u32::try_from(stamp).ok()?,
+            stamp: u32::try_from(index).ok()?,
         });
         Some(())
     }
 
-    /// Returns the commit that last changed the rows: `Some(None)` if before the range, `None` if that is
-    /// not possible.
+    /// Returns the commit that last wrote the rows: `Some(None)` if it is before the range, `None` if the row
+    /// commit version cannot be right.
     fn stamp(&self, run: &Run) -> Option<Option<Stamp>> {
         let version = u64::try_from(run.version).ok()?;
         if version < self.bounds.first {
@@ -109,14 +109,19 @@ impl Join<'_> {
         (stamp.version <= added).then_some(Some(stamp))
     }
 
-    /// Labels removed rows; each has the version in which it was removed, or `None` if it was moved. `last`
-    /// are the versions in which rows were removed from files added in the range, ascending.
-    pub(super) fn label_removed(&mut self, removed: &[Removal], last: &[(i64, u64)]) -> Option<()> {
-        let mut last = last.iter().copied().peekable();
+    /// Labels removed rows with the last version that removed them: from a file that existed before the
+    /// range, as in `removed`, or after a move, from a file added in the range, as in `within`, which
+    /// ascends by id.
+    pub(super) fn label_removed(
+        &mut self,
+        removed: &[Removal],
+        within: &[(i64, u64)],
+    ) -> Option<()> {
+        let mut within = within.iter().copied().peekable();
         for (run, removed_at) in removed {
             let mut from = run.id;
-            while let Some((id, mut version)) = last.next_if(|(id, _)| *id < run.end()) {
-                while let Some((_, later)) = last.next_if(|(same, _)| *same == id) {
+            while let Some((id, mut version)) = within.next_if(|(id, _)| *id < run.end()) {
+                while let Some((_, later)) = within.next_if(|(same, _)| *same == id) {
                     version = later;
                 }
                 if let Some(removed_at) = removed_at {
