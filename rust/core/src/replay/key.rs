@@ -1,8 +1,7 @@
 //! The key of a logical file, which identifies it across file actions: `(path, deletion vector id)`.
 //!
-//! A key is a 128-bit hash of both: an action of the tail takes 16 bytes, and a checkpoint row needs no
-//! allocation. The seed is drawn once per process, so that no one can craft paths that
-//! collide.
+//! A key is a 128-bit hash of both: it takes 16 bytes, and needs no allocation for a checkpoint row. The seed
+//! is random for each process, so that no one can craft paths that collide.
 //!
 //! Protocol: "Action Reconciliation".
 
@@ -79,7 +78,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Creates the key function of a table root such as `file:///data/t` or `s3://bucket/t`.
+    /// Prepares to compute keys below a table root such as `file:///data/t` or `s3://bucket/t`.
     pub fn below(root: &str) -> Self {
         let base = match root.split_once("://") {
             Some(("file", _)) | None => "file:".to_owned(),
@@ -122,7 +121,7 @@ impl Keys {
         self.key(path, vector)
     }
 
-    /// Calls `visit` with the key of every row whose path is not null, in order.
+    /// Calls `visit` with the index and the key of every row whose path is not null, in order.
     pub fn visit(
         &self,
         path: &dyn Array,
@@ -220,11 +219,11 @@ fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {
 
 /// Returns `true` if a path is relative and needs no normalization, like nearly all paths.
 fn is_plain(path: &[u8]) -> bool {
-    if has_no_marks(path) {
+    if has_no_special_bytes(path) {
         return true;
     }
-    let marks = memchr::memchr3_iter(b'/', b'%', b':', path);
-    let mut plain = marks.map(|at| match path.get(at..) {
+    let positions = memchr::memchr3_iter(b'/', b'%', b':', path);
+    let mut plain = positions.map(|at| match path.get(at..) {
         Some([b'/', b'/' | b'.', ..] | [b':', ..]) => false,
         Some([b'%', rest @ ..]) => !rest.iter().take(2).any(u8::is_ascii_lowercase),
         _ => true,
@@ -232,9 +231,10 @@ fn is_plain(path: &[u8]) -> bool {
     !matches!(path.first(), Some(b'/' | b'.')) && plain.all(|plain| plain)
 }
 
-/// Returns `true` if a path of at least 17 bytes begins with a name and has no escape, no colon, and no slash
-/// before a slash or a dot. Called for every row of a checkpoint: 16 bytes at a time, without a branch.
-fn has_no_marks(path: &[u8]) -> bool {
+/// Returns `true` if a path of at least 17 bytes does not begin with a slash or a dot, and has no escape, no
+/// colon, and no slash before a slash or a dot; `false` for shorter paths. Called for every row of a
+/// checkpoint: 16 bytes at a time, without a branch.
+fn has_no_special_bytes(path: &[u8]) -> bool {
     let (Some((first, next)), Some((last, this))) = (path.split_first(), path.split_last()) else {
         return false;
     };
@@ -242,21 +242,21 @@ fn has_no_marks(path: &[u8]) -> bool {
         return false;
     };
     let chunks = this.as_chunks().0.iter().zip(next.as_chunks().0);
-    let marks = chunks.fold(marks(this_end, next_end), |all, (this, next)| {
-        all | marks(this, next)
+    let special = chunks.fold(special_bytes(this_end, next_end), |all, (this, next)| {
+        all | special_bytes(this, next)
     });
-    marks == 0 && !matches!(first, b'/' | b'.') && !matches!(last, b'%' | b':')
+    special == 0 && !matches!(first, b'/' | b'.') && !matches!(last, b'%' | b':')
 }
 
-/// Returns a number other than 0 if one of these bytes, each with its successor, requires normalization.
-fn marks(this: &[u8; 16], next: &[u8; 16]) -> u8 {
+/// Returns a number other than 0 if one of these bytes, each with its successor, may require normalization.
+fn special_bytes(this: &[u8; 16], next: &[u8; 16]) -> u8 {
     this.iter().zip(next).fold(0, |all, (this, next)| {
-        let dots = (*this == b'/') & ((*next == b'/') | (*next == b'.'));
-        all | u8::from(dots | (*this == b'%') | (*this == b':'))
+        let empty_or_dot = (*this == b'/') & ((*next == b'/') | (*next == b'.'));
+        all | u8::from(empty_or_dot | (*this == b'%') | (*this == b':'))
     })
 }
 
-/// Removes empty segments, `.` and `..`, and writes escapes in capitals.
+/// Removes empty segments, `.`, and `..` together with the segment before it; writes escapes in upper case.
 fn normalized(path: &str) -> String {
     let mut segments: Vec<&str> = Vec::new();
     for segment in path
@@ -279,19 +279,16 @@ fn normalized(path: &str) -> String {
     if path.len() > 1 && path.ends_with('/') {
         text.push('/');
     }
-    let mut escape = 0;
+    let mut digits_left = 0;
     text.chars()
         .map(|character| {
-            escape = if character == '%' {
-                2
-            } else {
-                i32::max(escape - 1, -1)
-            };
-            if escape >= 0 {
-                character.to_ascii_uppercase()
-            } else {
-                character
+            if character == '%' {
+                digits_left = 2;
+            } else if digits_left > 0 {
+                digits_left -= 1;
+                return character.to_ascii_uppercase();
             }
+            character
         })
         .collect()
 }

@@ -45,12 +45,13 @@ fn paths_are_equal_where_the_reference_treats_them_as_equal() {
 
 #[test]
 fn characters_to_normalize_are_found_at_every_position() {
-    let marks = ["%2a", "%2A", ":", "//", "/.", "/a", "."];
-    for (length, mark) in (1..70).flat_map(|length| marks.map(|mark| (length, mark))) {
+    let insertions = ["%2a", "%2A", ":", "//", "/.", "/a", "."];
+    let cases = (1..70).flat_map(|length| insertions.map(|inserted| (length, inserted)));
+    for (length, inserted) in cases {
         for at in 0..=length {
-            let path = format!("{}{mark}{}", "x".repeat(at), "y".repeat(length - at));
-            let needs_normalization = [":", "//", "/.", "%2a"].contains(&mark);
-            let is_first = at == 0 && matches!(mark, "/a" | ".");
+            let path = format!("{}{inserted}{}", "x".repeat(at), "y".repeat(length - at));
+            let needs_normalization = [":", "//", "/.", "%2a"].contains(&inserted);
+            let is_first = at == 0 && matches!(inserted, "/a" | ".");
             assert_eq!(
                 is_plain(path.as_bytes()),
                 !needs_normalization && !is_first,

@@ -97,7 +97,7 @@ fn with_arguments(name: &str) -> Option<PrimitiveType> {
     }
 }
 
-/// Parses a geography type; Spark writes the algorithm in capitals.
+/// Parses a geography type; Spark writes the algorithm in upper case.
 fn geography(crs: &str, algorithm: &str) -> Option<PrimitiveType> {
     let algorithm = algorithm.trim().to_ascii_lowercase();
     ALGORITHMS.contains(&algorithm.as_str()).then_some(())?;
