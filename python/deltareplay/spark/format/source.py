@@ -82,7 +82,7 @@ def schema(options: Mapping[str, str], version: int | None) -> Any:
         versions = log.changes(*read.change_range(snapshot.version)).versions
         snapshot = snapshot if versions is None else log.snapshot(versions[1])
     pyspark_version = capabilities.parsed_version(pyspark.__version__)
-    with_void = pyspark_version >= capabilities.READS_VOID
+    with_void = pyspark_version >= capabilities.FIRST_WITH_VOID
     columns = columns_of(snapshot, with_void_fields=with_void)
     fields = plain_fields(column for column in columns if with_void or not column.is_void)
     if read.columns.get("with_file_path"):

@@ -142,7 +142,7 @@ def check_types(spark: SparkSession, columns: list[Column]) -> None:
         else:
             continue
         raise UnsupportedFeatureError(
-            f"the column {column.name} {reason}, which requires Spark 4.0, and this is "
+            f"the column {column.name} {reason}, which requires Spark 4.0 or later, and this is "
             f"{spark.version}: leave it out with columns=, or use Snapshot.scan",
             code="spark.too_old",
         )

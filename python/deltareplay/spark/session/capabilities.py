@@ -17,14 +17,16 @@ from deltareplay.spark.session import internals
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: The newest Spark that the tests run.
-NEWEST = (4, 3)
+#: The newest version of Spark that the tests run.
+NEWEST_TESTED = (4, 3)
 
-#: The first Spark whose reads have void columns.
-READS_VOID = (4, 1)
+#: The first version of Spark whose reads have void columns.
+FIRST_WITH_VOID = (4, 1)
 
-#: Time zones that equal UTC.
-UTC = frozenset({"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "uct", "+00:00", "utc+00:00"})
+#: Names of time zones that equal UTC, in lower case.
+UTC_NAMES = frozenset(
+    {"utc", "etc/utc", "gmt", "etc/gmt", "z", "zulu", "uct", "+00:00", "utc+00:00"}
+)
 
 
 def check(spark: Any) -> None:
@@ -44,8 +46,8 @@ def check(spark: Any) -> None:
             f"this is Spark {spark.version}: deltareplay.spark requires 3.5 or later",
             code="spark.version",
         )
-    if version(spark) > NEWEST:
-        newest = ".".join(map(str, NEWEST))
+    if version(spark) > NEWEST_TESTED:
+        newest = ".".join(map(str, NEWEST_TESTED))
         warnings.warn(
             f"this is Spark {spark.version}, and deltareplay {_native.__version__} was tested "
             f"with 3.5 to {newest}: if something fails, look for a newer release",
@@ -56,14 +58,14 @@ def check(spark: Any) -> None:
 
 def reads_void(spark: SparkSession) -> bool:
     """Return whether reads have void columns, and structs void fields, as in delta-spark."""
-    return version(spark) >= READS_VOID
+    return version(spark) >= FIRST_WITH_VOID
 
 
 def session_or_active(spark: SparkSession | None) -> SparkSession:
     """Return the session passed, or the active one if it is None.
 
     Raises:
-        InvalidArgumentError: No session is active.
+        InvalidArgumentError: No session is active, or the argument is not a session.
         UnsupportedFeatureError: Spark is older than 3.5.
     """
     from pyspark.sql import SparkSession
@@ -78,7 +80,7 @@ def session_or_active(spark: SparkSession | None) -> SparkSession:
 
 
 def require_spark_4(spark: Any, feature: str) -> None:
-    """Check the session as ``check`` does, for a feature that requires PySpark 4.
+    """Check the session as ``check`` does, for a feature that requires Spark 4.
 
     Args:
         spark: The session.
@@ -91,7 +93,8 @@ def require_spark_4(spark: Any, feature: str) -> None:
     check(spark)
     if version(spark) < (4, 0):
         raise UnsupportedFeatureError(
-            f"this is Spark {spark.version}: {feature} requires 4.0", code="spark.too_old"
+            f"this is Spark {spark.version}: {feature} requires 4.0 or later",
+            code="spark.too_old",
         )
 
 
@@ -115,19 +118,19 @@ def parsed_version(text: str) -> tuple[int, int]:
 def is_classic(spark: SparkSession) -> bool:
     """Return whether the driver's JVM is accessible.
 
-    It is not on Connect, nor where the platform hides it.
+    It is not on Connect, nor where a platform hides it.
     """
     try:
         return internals.has_jvm(spark)
-    except Exception:  # Connect raises its own error if this is missing
+    except Exception:  # Connect raises an error of its own for a missing attribute
         return False
 
 
 def has_delta(spark: SparkSession) -> bool:
     """Return whether the session has delta-spark's jar.
 
-    A Connect server does not list its jars, so the result is true there if one of the two settings
-    that delta-spark requires is set.
+    If the JVM is not accessible, the two settings that delta-spark requires tell: the result is
+    true if one of them names a class of Delta.
     """
     if is_classic(spark):
         jvm = internals.jvm(spark)
@@ -141,11 +144,12 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     """Return the same rows, computed with settings that apply to nothing else.
 
     A copy of the session has the settings: the user's session does not change, and later changes to
-    it have no effect on these rows.
+    it have no effect on these rows. On Spark Connect, a session that has all of these values is not
+    copied.
 
     Raises:
         UnsupportedFeatureError: Spark Connect before 4.1 cannot copy a session, and this one has
-            other values.
+            other values (``spark.too_old``).
     """
     spark = df.sparkSession
     if is_classic(spark):
@@ -155,19 +159,19 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
             copy.conf().set(name, value)
         rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(copy, internals.logical_plan(df))
         return type(df)(rows, spark)
-    missing = {name: value for name, value in settings.items() if spark.conf.get(name) != value}
-    if not missing:
+    different = {name: value for name, value in settings.items() if spark.conf.get(name) != value}
+    if not different:
         return df
     if not hasattr(spark, "cloneSession"):
-        required = ", ".join(f"{name} = {value}" for name, value in missing.items())
+        required = ", ".join(f"{name} = {value}" for name, value in different.items())
         raise UnsupportedFeatureError(
             f"this write needs {required}, which the session does not set, and Spark Connect "
-            f"{spark.version} cannot copy a session: set it, use Spark 4.1, or write with "
+            f"{spark.version} cannot copy a session: set it, use Spark 4.1 or later, or write with "
             "df.write.format('deltareplay')",
             code="spark.too_old",
         )
     connect_copy = spark.cloneSession()
-    for name, value in missing.items():
+    for name, value in different.items():
         connect_copy.conf.set(name, value)
     return type(df)(internals.connect_plan(df), connect_copy)
 
@@ -183,4 +187,4 @@ def is_utc(zone: str) -> bool:
     >>> is_utc("Etc/UTC"), is_utc("Europe/London")
     (True, False)
     """
-    return zone.lower() in UTC
+    return zone.lower() in UTC_NAMES
