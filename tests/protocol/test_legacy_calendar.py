@@ -1,8 +1,8 @@
-"""Files whose footers say that Spark used the Julian calendar for days and timestamps.
+"""Files whose footers say that Spark used the hybrid Julian/Gregorian calendar.
 
 The pairs of values are from the comments of Spark's ``RebaseDateTime`` and from
-apache/spark#28067; the markers and their meaning are those of its
-``DataSourceUtils.datetimeRebaseSpec`` and ``int96RebaseSpec``.
+apache/spark#28067. The markers in footers are those that Spark's ``DataSourceUtils`` reads, in
+``datetimeRebaseSpec`` and ``int96RebaseSpec``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DATETIME = "org.apache.spark.legacyDateTime"
 INT96 = "org.apache.spark.legacyINT96"
 SPARK_2 = {VERSION: "2.4.8", ZONE: "UTC"}
 
-#: Days as stored, and as intended: 0001-01-01, 1500-03-01, the last day of the Julian calendar and
+#: Days as stored and as rebased: 0001-01-01, 1500-03-01, the last day of the Julian calendar and
 #: the next one, 2024-05-17.
 DAYS = {
     -719_164: -719_162,
@@ -34,8 +34,10 @@ DAYS = {
     -141_427: -141_427,
     19_860: 19_860,
 }
-#: 1582-01-01 00:00:00.123456 in Los Angeles: the example of RebaseDateTime.
+#: Microseconds as stored and as rebased: 1582-01-01 00:00:00.123456 in Los Angeles, the example of
+#: ``RebaseDateTime``.
 LOS_ANGELES = (-12_243_196_799_876_544, -12_244_061_221_876_544)
+#: A day in microseconds.
 DAY = 86_400_000_000
 
 DATES = logs.schema(id="long", d="date", t="timestamp")
@@ -55,7 +57,7 @@ def dates(days: Any = tuple(DAYS)) -> pa.Table:
 
 
 def days_and_micros(rows: Any) -> tuple[list[int], list[int]]:
-    """Return the days and the microseconds of rows, by their ids."""
+    """Return the days and the microseconds of rows, ordered by id."""
     rows = pa.table(rows).sort_by("id")
     instants = rows["t"].cast(pa.timestamp("us")).cast(pa.int64())
     return rows["d"].cast(pa.int32()).to_pylist(), instants.to_pylist()
@@ -73,7 +75,7 @@ def table_of(
     stats: bool = True,
     **options: Any,
 ) -> dr.Table:
-    """Create a table of one file with these markers."""
+    """Create a table of one file with this metadata in its footer."""
     marked = (dates() if rows is None else rows).replace_schema_metadata(meta)
     log.create(schema, data.write(log.table, "f.parquet", marked, stats=stats, options=options))
     return dr.Table(log.uri)
@@ -151,21 +153,21 @@ def test_local_times_are_not_rebased(log: logs.LogBuilder) -> None:
 
 
 def test_nested_values_are_rebased(log: logs.LogBuilder) -> None:
-    day = {"type": "struct", "fields": [logs.field_json("d", "date")]}
+    struct = {"type": "struct", "fields": [logs.field_json("d", "date")]}
     schema = logs.schema(
-        s=day,
+        s=struct,
         a={"type": "array", "elementType": "date", "containsNull": True},
-        m={"type": "map", "keyType": "date", "valueType": day, "valueContainsNull": True},
+        m={"type": "map", "keyType": "date", "valueType": struct, "valueContainsNull": True},
     )
-    d, part = pa.date32(), pa.struct([("d", pa.date32())])
+    date, with_date = pa.date32(), pa.struct([("d", pa.date32())])
 
     def rows(day: int) -> pa.Table:
-        first = pa.array([day], pa.int32()).cast(d)[0]
+        value = pa.array([day], pa.int32()).cast(date)[0]
         return pa.table(
             {
-                "s": pa.array([{"d": first}, None], part),
-                "a": pa.array([[first, None], []], pa.list_(d)),
-                "m": pa.array([[(first, {"d": first})], None], pa.map_(d, part)),
+                "s": pa.array([{"d": value}, None], with_date),
+                "a": pa.array([[value, None], []], pa.list_(date)),
+                "m": pa.array([[(value, {"d": value})], None], pa.map_(date, with_date)),
             }
         )
 
@@ -180,7 +182,7 @@ def test_nested_values_are_rebased(log: logs.LogBuilder) -> None:
 
 
 def test_shredded_variants_are_rebased(log: logs.LogBuilder) -> None:
-    """Spark writes shredded dates like others; in a variant, a date has type 11."""
+    """Shredded dates are rebased like others; a date in a variant has the type 11, in six bits."""
     binary = pa.binary()
     parts = pa.struct([("metadata", binary), ("value", binary), ("typed_value", pa.date32())])
     shredded = {"metadata": b"\x01\x00\x00", "value": None}
@@ -200,7 +202,7 @@ def test_shredded_variants_are_rebased(log: logs.LogBuilder) -> None:
 # -- filters and bounds
 
 
-@pytest.mark.parametrize("stats", [True, False])
+@pytest.mark.parametrize("bounds", [True, False], ids=["bounds", "no bounds"])
 @pytest.mark.parametrize(
     ("condition", "ids"),
     [
@@ -213,12 +215,12 @@ def test_shredded_variants_are_rebased(log: logs.LogBuilder) -> None:
         ("t >= TIMESTAMP '1582-10-04 00:00:00Z' AND d < DATE '1600-01-01'", [2, 3]),
     ],
 )
-def test_filters_use_rebased_dates(
-    log: logs.LogBuilder, condition: str, ids: list[int], stats: bool
+def test_filters_use_rebased_values(
+    log: logs.LogBuilder, condition: str, ids: list[int], bounds: bool
 ) -> None:
-    """Row groups of one row, so that Parquet's own bounds and its page index can skip."""
+    """Row groups have one row, so that Parquet's bounds, if there are any, can exclude each row."""
     marked = dates().replace_schema_metadata(SPARK_2)
-    options = {"write_page_index": True, "write_statistics": stats}
+    options = {"write_page_index": True, "write_statistics": bounds}
     action = data.write(log.table, "f.parquet", marked, row_group_size=1, options=options)
     log.create(DATES, action)
 
@@ -229,8 +231,8 @@ def test_filters_use_rebased_dates(
 
 
 def test_filters_on_instants_around_a_skipped_day(log: logs.LogBuilder) -> None:
-    """The noon of the Julian 0100-02-29 becomes that of 0100-03-01, after the next midnight."""
-    march = -682_945 * DAY  # the switch in Spark's table
+    """Noon of the Julian 0100-02-29 becomes noon of 0100-03-01: later than the next midnight."""
+    march = -682_945 * DAY  # 0100-03-01, where the difference changes in Spark's table
     times = pa.array([march - DAY // 2, march], pa.int64()).cast(pa.timestamp("us", "UTC"))
     rows = pa.table({"id": pa.array([0, 1], pa.int64()), "t": times})
     schema = logs.schema(id="long", t="timestamp")
@@ -266,7 +268,7 @@ def test_typed_statistics_of_checkpoints_are_rebased(
     log: logs.LogBuilder, kind: str, text: bool
 ) -> None:
     """Spark converts them as in data files: the stored 1500-03-11 becomes 1500-03-01."""
-    stored = logs.stats(1, id=(1, 1, 0), d=("1500-03-11", "1500-03-11", 0))
+    stored = logs.stats(1, id=(0, 0, 0), d=("1500-03-11", "1500-03-11", 0))
     marked = dates([-171_595]).replace_schema_metadata(SPARK_2)
     file = data.write(log.table, "f.parquet", marked, stats=False)["add"]
     log.create(logs.schema(id="long", d="date"), {"add": {**file, "stats": stored}})
@@ -275,7 +277,8 @@ def test_typed_statistics_of_checkpoints_are_rebased(
     for path in (log.table / "_delta_log").rglob("*.parquet"):
         checkpoint = pq.read_table(path)
         if text:
-            rebased = logs.stats(1, id=(1, 1, 0), d=("1500-03-01", "1500-03-01", 0))
+            rebased = logs.stats(1, id=(0, 0, 0), d=("1500-03-01", "1500-03-01", 0))
+            # only the typed statistics are in the legacy calendar
             checkpoint = with_stats(checkpoint, rebased)
         pq.write_table(checkpoint.replace_schema_metadata(SPARK_2), path)
     log.delete_commits(1)
@@ -303,12 +306,13 @@ def with_stats(checkpoint: pa.Table, text: str) -> pa.Table:
 # -- written values
 
 
-def rewritten(table: dr.Table) -> tuple[list[int], list[int]]:
-    """Return the live files as read by other readers, which ignore the markers."""
-    result = pa.concat_tables([pq.read_table(path) for path in files_of(table)])
-    for path in files_of(table):
-        assert not any(b"legacy" in key for key in pq.read_metadata(path).metadata or {})
-    return days_and_micros(result)
+def values_without_markers(table: dr.Table) -> tuple[list[int], list[int]]:
+    """Check that no live file has a marker; return the values in the files."""
+    files = files_of(table)
+    markers = {VERSION.encode(), DATETIME.encode(), INT96.encode()}
+    for path in files:
+        assert markers.isdisjoint(pq.read_metadata(path).metadata or {})
+    return days_and_micros(pa.concat_tables(map(pq.read_table, files)))
 
 
 def test_statements_write_rebased_dates(log: logs.LogBuilder) -> None:
@@ -319,17 +323,17 @@ def test_statements_write_rebased_dates(log: logs.LogBuilder) -> None:
 
     updated = copy("updated")
     updated.update("id >= 0", {"id": "id"})
-    assert rewritten(updated) == REBASED
+    assert values_without_markers(updated) == REBASED
 
     deleted = copy("deleted")
     deleted.delete("d = DATE '1500-03-01'")
-    assert rewritten(deleted) == tuple(item[:1] + item[2:] for item in REBASED)
+    assert values_without_markers(deleted) == tuple(item[:1] + item[2:] for item in REBASED)
 
     merged = copy("merged")
     source = pa.table({"day": pa.array([-171_605], pa.int32()).cast(pa.date32())})
     merge = merged.merge(source, "d = day")
     merge.when_matched_update({"id": "id"}).execute()
-    assert rewritten(merged) == REBASED
+    assert values_without_markers(merged) == REBASED
 
 
 def test_optimize_writes_rebased_dates(log: logs.LogBuilder) -> None:
@@ -456,13 +460,14 @@ def test_the_environment_sets_the_zone_of_files_without_one(
     ],
 )
 def test_zones_are_spelled_as_in_spark(log: logs.LogBuilder, zone: str, offset: float) -> None:
-    """The Julian calendar ends at midnight in the zone: one second earlier is 1582-10-04."""
+    """The Julian calendar ends at local midnight: one second earlier, it is 1582-10-04."""
     midnight = -141_427 * 86_400 - int(offset * 3600)
     seconds = [midnight - 1, midnight]
     times = pa.array([item * 1_000_000 for item in seconds], pa.int64())
     rows = pa.table({"t": times.cast(pa.timestamp("us", "UTC"))})
     table = table_of(log, {VERSION: "2.4.8", ZONE: zone}, rows, logs.schema(t="timestamp"))
-    mean = -422 if zone == "PST" else 0  # local mean time is 7:52:58 behind
+    # the local mean time of Los Angeles is 7:52:58 behind UTC
+    mean = -422 if zone == "PST" else 0
 
     result = table.snapshot().scan().to_arrow()["t"].cast(pa.timestamp("us")).cast(pa.int64())
 
@@ -471,11 +476,10 @@ def test_zones_are_spelled_as_in_spark(log: logs.LogBuilder, zone: str, offset: 
 
 
 def test_years_before_the_first_are_rebased(log: logs.LogBuilder) -> None:
-    """The last day of the Julian year 1 BC is stored two days earlier, like 0001-01-01."""
+    """1 BC ends two days earlier in the Julian calendar; the earliest day is in 5,877,521 BC."""
     stored = pa.array([-719_165, -(2**31)], pa.int32()).cast(pa.date32())
     table = table_of(log, SPARK_2, pa.table({"d": stored}), logs.schema(d="date"))
 
     days = table.snapshot().scan().to_arrow()["d"].cast(pa.int32()).to_pylist()
 
-    assert days[0] == -719_163
-    assert days[1] > -(2**31)
+    assert days == [-719_163, -(2**31) + 44_084]
