@@ -1,6 +1,7 @@
 //! The fuzz targets: a function for each kind of untrusted bytes.
 //!
-//! The same functions run in `cargo test`, with the small fuzzer above, and below `fuzz/` with libFuzzer.
+//! The same functions run in `cargo test`, with the small fuzzer of the parent module, and in the crate
+//! `fuzz`, with libFuzzer.
 //! Their seeds are in `fuzz/corpus`, one directory per target.
 
 #![allow(
