@@ -33,8 +33,8 @@ def check(spark: Any) -> None:
     """Check that the argument is a session of Spark 3.5 or later; warn about a newer Spark.
 
     Raises:
-        InvalidArgumentError: The argument is not a session.
-        UnsupportedFeatureError: Spark is older than 3.5.
+        InvalidArgumentError: ``argument.session``: the argument is not a session.
+        UnsupportedFeatureError: ``spark.version``: Spark is older than 3.5.
     """
     if not (hasattr(spark, "createDataFrame") and hasattr(spark, "version")):
         raise InvalidArgumentError(
@@ -65,8 +65,9 @@ def session_or_active(spark: SparkSession | None) -> SparkSession:
     """Return the session passed, or the active one if it is None.
 
     Raises:
-        InvalidArgumentError: No session is active, or the argument is not a session.
-        UnsupportedFeatureError: Spark is older than 3.5.
+        InvalidArgumentError: ``argument.session``: no session is active, or the argument is not a
+            session.
+        UnsupportedFeatureError: ``spark.version``: Spark is older than 3.5.
     """
     from pyspark.sql import SparkSession
 
@@ -87,8 +88,9 @@ def require_spark_4(spark: Any, feature: str) -> None:
         feature: The name of the feature, for the message.
 
     Raises:
-        InvalidArgumentError: The argument is not a session.
-        UnsupportedFeatureError: Spark is older than 4.0.
+        InvalidArgumentError: ``argument.session``: the argument is not a session.
+        UnsupportedFeatureError: ``spark.version``: Spark is older than 3.5; ``spark.too_old``: it
+            is older than 4.0.
     """
     check(spark)
     if version(spark) < (4, 0):
@@ -148,8 +150,8 @@ def in_own_session(df: DataFrame, settings: Mapping[str, str]) -> DataFrame:
     copied.
 
     Raises:
-        UnsupportedFeatureError: Spark Connect before 4.1 cannot copy a session, and this one has
-            other values (``spark.too_old``).
+        UnsupportedFeatureError: ``spark.too_old``: Spark Connect before 4.1 cannot copy a session,
+            and this one has other values.
     """
     spark = df.sparkSession
     if is_classic(spark):
