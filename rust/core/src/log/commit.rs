@@ -8,14 +8,14 @@ use crate::codec::commit::{ActionDecoder, ActionSelection};
 use crate::error::{Error, Result};
 use crate::storage::{FileMeta, Storage, check_complete};
 
-/// The maximum length of files that are read as a whole.
-pub const WHOLE_FILE: u64 = 64 << 20;
+/// The maximum size of files that are read as a whole.
+pub const MAX_WHOLE_FILE_BYTES: u64 = 64 << 20;
 
 /// The size of the pieces of larger files.
 const PIECE_BYTES: u64 = 16 << 20;
 
 /// The maximum length of a line: the longest lines of real logs have tens of megabytes.
-const MAX_LINE: usize = 128 << 20;
+const MAX_LINE_BYTES: usize = 128 << 20;
 
 /// Decodes files of one table, small ones in parallel; oldest first.
 ///
@@ -30,13 +30,13 @@ pub fn decode_files(
 ) -> Result<()> {
     let small: Vec<&str> = files
         .iter()
-        .filter(|(file, _)| file.size <= WHOLE_FILE)
+        .filter(|(file, _)| file.size <= MAX_WHOLE_FILE_BYTES)
         .map(|(file, _)| file.path.as_str())
         .collect();
     let mut read = storage.read_many(&small).into_iter();
     for (file, version) in files {
         let located = |error: Error| error.at_path(file.path.clone()).at_version(*version);
-        if file.size > WHOLE_FILE {
+        if file.size > MAX_WHOLE_FILE_BYTES {
             decode_in_pieces(storage, file, decoder).map_err(located)?;
             continue;
         }
@@ -107,9 +107,10 @@ fn decode_in_pieces(
             let new = pending.get(searched..).unwrap_or_default();
             memchr::memrchr(b'\n', new).map_or(0, |position| searched + position + 1)
         };
-        if pending.len() - whole > MAX_LINE {
+        if pending.len() - whole > MAX_LINE_BYTES {
             let message = format!(
-                "a line is longer than {MAX_LINE} bytes, more than any action takes: ask the writer of the file"
+                "a line is longer than {MAX_LINE_BYTES} bytes, more than any action takes: \
+                 ask the writer of the file"
             );
             return Err(Error::corrupt("commit.line_too_long", message)
                 .at_line(line + 1)

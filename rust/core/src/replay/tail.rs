@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::error::Result;
 use crate::log::TailFile;
-use crate::log::commit::{WHOLE_FILE, decode_files};
+use crate::log::commit::{MAX_WHOLE_FILE_BYTES, decode_files};
 use crate::spec::file_size::group_by_size;
 use crate::storage::Storage;
 use crate::storage::pool::ordered;
@@ -56,7 +56,7 @@ fn decode_run(
     let files: Vec<_> = run.iter().map(|file| (&file.file, file.end)).collect();
     let mut batches = Vec::with_capacity(1);
     // a large file begins a new chunk: a decoder that is full by then is finished before it
-    for files in files.chunk_by(|_, next| next.0.size <= WHOLE_FILE) {
+    for files in files.chunk_by(|_, next| next.0.size <= MAX_WHOLE_FILE_BYTES) {
         decode_files(storage, files, &mut decoder)?;
         if decoder.is_full() {
             batches.push(decoder.finish()?);

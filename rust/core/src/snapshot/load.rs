@@ -15,7 +15,7 @@ use super::{Checksum, Inner, Snapshot, TableDefinition, strict_error};
 use crate::codec::commit::{ActionBatch, ActionDecoder, ActionSelection};
 use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::commit::{WHOLE_FILE, decode_file};
+use crate::log::commit::{MAX_WHOLE_FILE_BYTES, decode_file};
 use crate::log::hint::Hint;
 use crate::log::history::required_in_commit_timestamp;
 use crate::log::{CheckpointInstance, LogListing, LogSegment, LogWarning, UnreadableFiles};
@@ -270,7 +270,7 @@ type Content = Option<Result<Bytes>>;
 /// Requests the version's own commit and its checksum at once. A commit that is read in pieces is omitted.
 fn read_newest(source: &Source, segment: &LogSegment) -> (Content, Content) {
     let commit = segment.last_commit.as_ref();
-    let commit = commit.filter(|file| file.size <= WHOLE_FILE);
+    let commit = commit.filter(|file| file.size <= MAX_WHOLE_FILE_BYTES);
     let checksum = segment.checksum.as_ref();
     let too_large =
         checksum.and_then(|file| check_size(&file.path, file.size, MAX_CHECKSUM_BYTES).err());

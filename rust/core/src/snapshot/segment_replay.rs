@@ -15,7 +15,7 @@ use crate::codec::commit::ActionSelection;
 use crate::codec::file_actions::{ADD_FIELDS, FileField, REMOVE_FIELDS};
 use crate::codec::file_columns::FileColumns;
 use crate::error::Result;
-use crate::log::commit::WHOLE_FILE;
+use crate::log::commit::MAX_WHOLE_FILE_BYTES;
 use crate::log::{LogSegment, TailFile};
 use crate::replay::{
     BatchSizes, Checkpoint, FileActionKey, FileFilter, KeySet, KeyedRows, LogState, Reconciler,
@@ -111,7 +111,7 @@ pub(crate) fn prefetch(source: &Source, segment: &LogSegment) {
     let Some(cache) = source.storage.log_cache() else {
         return;
     };
-    let is_small = |file: &&TailFile| file.file.size <= WHOLE_FILE;
+    let is_small = |file: &&TailFile| file.file.size <= MAX_WHOLE_FILE_BYTES;
     let tail = segment.tail.iter().filter(is_small);
     let mut paths: Vec<_> = tail.map(|file| (file.file.path.clone(), None)).collect();
     if let Some(checkpoint) = &segment.checkpoint {

@@ -13,7 +13,8 @@ use super::confined::{Confinement, is_same, outside_target};
 use super::failures::{beyond_the_end, check_complete, check_size, failed, not_a_file, repeat};
 use super::pool::{self, ordered};
 use super::{
-    FileMeta, MAX_WHOLE_FILE, Storage, UnlistedEntry, interrupt, platform, progress, refuse_parents,
+    FileMeta, MAX_WHOLE_FILE_BYTES, Storage, UnlistedEntry, interrupt, platform, progress,
+    refuse_parents,
 };
 use crate::error::{Error, Result};
 
@@ -243,7 +244,7 @@ impl Storage for LocalStorage {
             return paths
                 .iter()
                 .map(|path| {
-                    interrupt::check().and_then(|()| self.read_at_most(path, MAX_WHOLE_FILE))
+                    interrupt::check().and_then(|()| self.read_at_most(path, MAX_WHOLE_FILE_BYTES))
                 })
                 .collect();
         }
@@ -261,7 +262,7 @@ impl Storage for LocalStorage {
         for (unit, paths_of_unit) in ordered(units, all, move |unit: Vec<String>| {
             Ok(unit
                 .iter()
-                .map(|path| storage.read_at_most(path, MAX_WHOLE_FILE))
+                .map(|path| storage.read_at_most(path, MAX_WHOLE_FILE_BYTES))
                 .collect::<Vec<_>>())
         })
         .zip(paths.chunks(per_unit))

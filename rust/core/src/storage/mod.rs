@@ -99,7 +99,7 @@ pub struct UnlistedEntry {
 
 /// The maximum size of a file that is read in parallel with others. Callers request files that were smaller in
 /// a listing, but may have grown since.
-const MAX_WHOLE_FILE: u64 = 512 << 20;
+const MAX_WHOLE_FILE_BYTES: u64 = 512 << 20;
 
 /// Storage below one table root.
 ///
@@ -145,7 +145,7 @@ pub trait Storage: Debug + Send + Sync {
         request
     }
 
-    /// Reads many whole files of at most [`MAX_WHOLE_FILE`] bytes in parallel; results are in the requested
+    /// Reads many whole files of at most [`MAX_WHOLE_FILE_BYTES`] in parallel; results are in the requested
     /// order.
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>>;
 

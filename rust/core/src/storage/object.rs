@@ -29,8 +29,8 @@ use self::config::Settings;
 use super::failures::{beyond_the_end, check_complete, check_size, repeat};
 use super::per_process::PerProcess;
 use super::{
-    FileMeta, Location, MAX_WHOLE_FILE, NEAR, OnEnd, Request, Storage, StoreKind, refuse_parents,
-    runtime,
+    FileMeta, Location, MAX_WHOLE_FILE_BYTES, NEAR, OnEnd, Request, Storage, StoreKind,
+    refuse_parents, runtime,
 };
 use crate::error::{Error, Result};
 
@@ -298,7 +298,9 @@ impl Storage for ObjectStorage {
                         let _permit = permits.acquire().await;
                         let object = object?;
                         Ok(match store.get(&object).await {
-                            Ok(response) => parts::content(response, MAX_WHOLE_FILE, &object).await,
+                            Ok(response) => {
+                                parts::content(response, MAX_WHOLE_FILE_BYTES, &object).await
+                            }
                             Err(cause) => Err(cause),
                         })
                     }
