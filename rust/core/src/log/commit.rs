@@ -1,6 +1,6 @@
-//! Reads files of action lines from storage into a decoder: large ones piece by piece.
+//! Reads files of action lines from storage into a decoder, large ones piece by piece.
 //!
-//! Commits of any size can be read: memory holds one piece of a large one, and one line that spans pieces.
+//! A commit may have any size: of a large one, memory holds a piece and a line that began in earlier pieces.
 
 use bytes::Bytes;
 
@@ -14,10 +14,10 @@ pub const MAX_WHOLE_FILE_BYTES: u64 = 64 << 20;
 /// The size of the pieces of larger files.
 const PIECE_BYTES: u64 = 16 << 20;
 
-/// The maximum length of a line: the longest lines of real logs have tens of megabytes.
+/// The maximum length of a line: the longest lines of real logs are tens of megabytes long.
 const MAX_LINE_BYTES: usize = 128 << 20;
 
-/// Decodes files of one table, small ones in parallel; oldest first.
+/// Decodes files of one table, oldest first; small ones are read in parallel.
 ///
 /// # Errors
 ///
@@ -92,37 +92,39 @@ fn decode_in_pieces(
 ) -> Result<()> {
     decoder.begin_file();
     let mut pending: Vec<u8> = Vec::new();
+    // where the pending bytes begin: their offset in the file, and the number of lines before it
     let (mut start, mut line) = (0_u64, 0_u64);
     let mut at = 0;
     while at < file.size {
         let end = file.size.min(at.saturating_add(PIECE_BYTES));
-        let searched = pending.len();
+        let old_length = pending.len();
         for bytes in storage.read_ranges(&file.path, std::slice::from_ref(&(at..end)))? {
             pending.extend_from_slice(&bytes);
         }
         at = end;
-        let whole = if at == file.size {
+        let complete = if at == file.size {
             pending.len()
         } else {
-            let new = pending.get(searched..).unwrap_or_default();
-            memchr::memrchr(b'\n', new).map_or(0, |position| searched + position + 1)
+            // the bytes before this piece have no newline
+            let new = pending.get(old_length..).unwrap_or_default();
+            memchr::memrchr(b'\n', new).map_or(0, |position| old_length + position + 1)
         };
-        if pending.len() - whole > MAX_LINE_BYTES {
+        if pending.len() - complete > MAX_LINE_BYTES {
             let message = format!(
-                "a line is longer than {MAX_LINE_BYTES} bytes, more than any action takes: \
+                "a line is longer than {MAX_LINE_BYTES} bytes, longer than any valid action: \
                  ask the writer of the file"
             );
             return Err(Error::corrupt("commit.line_too_long", message)
                 .at_line(line + 1)
                 .at_offset(start));
         }
-        let lines = pending.get(..whole).unwrap_or_default();
+        let lines = pending.get(..complete).unwrap_or_default();
         decoder
             .decode_piece(lines)
             .map_err(|error| error.shift(line, start))?;
         line += memchr::memchr_iter(b'\n', lines).count() as u64;
-        start += whole as u64;
-        pending.drain(..whole);
+        start += complete as u64;
+        pending.drain(..complete);
     }
     Ok(())
 }
