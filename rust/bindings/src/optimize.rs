@@ -249,7 +249,7 @@ pub(crate) fn write_ordered(
     detached(py, || {
         let source = table.0.source();
         let spilled = spilled.iter().map(|rows| parsed(rows));
-        let spilled = spilled.collect::<Result<Vec<core::Spilled>>>()?;
+        let spilled = spilled.collect::<Result<Vec<core::SpilledFile>>>()?;
         let order = parsed(order)?;
         core::write_ordered(source, &settings, &order, file, &spilled, &*source.storage)
             .map(keep_files)

@@ -7,7 +7,7 @@ use super::{At, Table};
 use crate::error::Result;
 use crate::log::catalog::Permission;
 use crate::maintenance::optimize::{
-    Bin, Plan, Request, RewriteSettings, Spilled, compaction, metrics, pack, sample_order,
+    Bin, Plan, Request, RewriteSettings, SpilledFile, compaction, metrics, pack, sample_order,
     spill_piece, write_ordered,
 };
 use crate::snapshot::Snapshot;
@@ -98,7 +98,7 @@ impl Table {
         let spilled = ordered(pieces, threads(), move |piece| {
             spill_piece(&source, &order_of_pieces, &piece, &*spill, new_id())
         });
-        let spilled: Arc<[Spilled]> = spilled.collect::<Result<Vec<_>>>()?.into();
+        let spilled: Arc<[SpilledFile]> = spilled.collect::<Result<Vec<_>>>()?.into();
         let files: Vec<usize> = (0..order.files()).collect();
         let at_once = max_parallel_files(Some(bin.bytes() / order.files().max(1) as u64));
         let (source, spill) = (self.source.clone(), Arc::clone(scratch.storage()));

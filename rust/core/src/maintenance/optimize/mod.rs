@@ -32,4 +32,4 @@ pub use ordered::write_ordered;
 pub use pack::{RewriteSettings, pack};
 pub use plan::{Plan, Request, target_file_size};
 pub use sample::sample_order;
-pub use spill::{Spilled, spill_piece};
+pub use spill::{SpilledFile, spill_piece};

@@ -19,7 +19,9 @@ use bytes::Bytes;
 
 use super::order::{SampledOrder, column, even_cuts};
 use super::pack::RewriteSettings;
-use super::spill::{Row, RowsByPart, Spilled, each_interleaved, rows_of, spill, spill_error};
+use super::spill::{
+    Row, RowsWithParts, SpilledFile, each_interleaved, rows_of, spill, spill_error,
+};
 use crate::error::{Error, Result};
 use crate::replay::Source;
 use crate::spec::arrow::strict_cast;
@@ -45,7 +47,7 @@ pub fn write_ordered(
     settings: &RewriteSettings,
     order: &SampledOrder,
     file: usize,
-    spilled: &[Spilled],
+    spilled: &[SpilledFile],
     storage: &dyn Storage,
 ) -> Result<WrittenFiles> {
     let mut ordered = OrderedFile {
@@ -76,7 +78,7 @@ struct OrderedFile<'a> {
 
 impl OrderedFile<'_> {
     /// Writes the rows of a part.
-    fn write(&mut self, spilled: &[Spilled], part: usize) -> Result<()> {
+    fn write(&mut self, spilled: &[SpilledFile], part: usize) -> Result<()> {
         let bytes = bytes_of(spilled, part);
         if bytes <= PART_BYTES {
             return self.write_sorted(spilled, part);
@@ -102,7 +104,7 @@ impl OrderedFile<'_> {
     }
 
     /// Sorts the rows of a part in memory and writes them.
-    fn write_sorted(&mut self, spilled: &[Spilled], part: usize) -> Result<()> {
+    fn write_sorted(&mut self, spilled: &[SpilledFile], part: usize) -> Result<()> {
         let batches = batches(self.storage, spilled, part).collect::<Result<Vec<_>>>()?;
         let batches: Vec<RecordBatch> = batches.into_iter().flatten().collect();
         let rows = in_order(self.order, &batches)?;
@@ -115,7 +117,7 @@ impl OrderedFile<'_> {
     }
 
     /// Returns the positions at which the pieces of a part begin, except the first.
-    fn cuts(&self, spilled: &[Spilled], part: usize, pieces: u64) -> Result<Vec<u64>> {
+    fn cuts(&self, spilled: &[SpilledFile], part: usize, pieces: u64) -> Result<Vec<u64>> {
         let mut sample: Vec<u64> = Vec::new();
         let (mut every, mut next) = (1, 0);
         for chunk in batches(self.storage, spilled, part) {
@@ -144,12 +146,12 @@ impl OrderedFile<'_> {
     /// Rewrites the rows of a part to a temporary file of their own, piece by piece.
     fn divide(
         &self,
-        spilled: &[Spilled],
+        spilled: &[SpilledFile],
         part: usize,
         cuts: &[u64],
         path: String,
-    ) -> Result<Spilled> {
-        let divide = |rows: RecordBatch| -> Result<RowsByPart> {
+    ) -> Result<SpilledFile> {
+        let divide = |rows: RecordBatch| -> Result<RowsWithParts> {
             let piece = |position: &u64| cuts.partition_point(|cut| cut <= position);
             let pieces = positions(&rows)?.iter().map(piece).collect();
             Ok((rows, pieces))
@@ -162,19 +164,19 @@ impl OrderedFile<'_> {
     }
 }
 
-fn bytes_of(spilled: &[Spilled], part: usize) -> u64 {
-    let ranges = spilled.iter().flat_map(|file| file.part(part));
+fn bytes_of(spilled: &[SpilledFile], part: usize) -> u64 {
+    let ranges = spilled.iter().flat_map(|file| file.ranges_of(part));
     ranges.map(|range| range.end - range.start).sum()
 }
 
 /// Reads the rows of a part, one byte range of a temporary file at a time.
 fn batches<'a>(
     storage: &'a dyn Storage,
-    spilled: &'a [Spilled],
+    spilled: &'a [SpilledFile],
     part: usize,
 ) -> impl Iterator<Item = Result<Vec<RecordBatch>>> + 'a {
     spilled.iter().flat_map(move |file| {
-        let ranges = file.part(part).into_iter();
+        let ranges = file.ranges_of(part).into_iter();
         ranges.map(move |range| {
             interrupt::check()?;
             let mut batches = Vec::new();

@@ -24,9 +24,9 @@ use crate::storage::{Storage, interrupt};
 /// The column of positions, after all others.
 const POSITION: &str = "__deltareplay_position";
 /// Rows written at a time.
-const STEP: usize = 64 << 10;
+const STEP_ROWS: usize = 64 << 10;
 /// Decoded bytes that a piece may read ahead.
-const AHEAD: usize = 16 << 20;
+const READ_AHEAD_BYTES: usize = 16 << 20;
 /// Decoded bytes divided among the parts at a time.
 const RUN_BYTES: usize = 48 << 20;
 /// Bytes written at a time.
@@ -34,16 +34,16 @@ const STEP_BYTES: u64 = 64 << 20;
 
 /// A temporary file of rows grouped by part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Spilled {
+pub struct SpilledFile {
     /// Its path.
     pub path: String,
     /// The end offsets of the parts of each run.
     ends: Vec<Vec<u64>>,
 }
 
-impl Spilled {
-    /// Returns the byte ranges of the rows of a part.
-    pub(super) fn part(&self, part: usize) -> Vec<Range<u64>> {
+impl SpilledFile {
+    /// Returns the byte ranges of the rows of a part: at most one for each run.
+    pub(super) fn ranges_of(&self, part: usize) -> Vec<Range<u64>> {
         let mut start = 0;
         let mut ranges = Vec::new();
         for run in &self.ends {
@@ -64,16 +64,16 @@ pub(super) type Row = (u32, u32);
 ///
 /// # Errors
 ///
-/// The errors of reading data files and deletion vectors; storage errors.
+/// The errors of reading data files and deletion vectors; Corrupt: `optimize.spilled`; storage errors.
 pub fn spill_piece(
     source: &Source,
     order: &SampledOrder,
     split: &Split,
     storage: &dyn Storage,
     path: String,
-) -> Result<Spilled> {
+) -> Result<SpilledFile> {
     let limits = ReadAheadLimits {
-        bytes: AHEAD,
+        bytes: READ_AHEAD_BYTES,
         threads: 1,
     };
     let mut seed = split.paths().fold(0, |seed, path| {
@@ -81,7 +81,7 @@ pub fn spill_piece(
     });
     let rows = split
         .rows_with(source, limits)?
-        .map(|rows| -> Result<RowsByPart> {
+        .map(|rows| -> Result<RowsWithParts> {
             let rows = rows?;
             let positions = order.positions_of(&rows, seed)?;
             seed = seed.wrapping_add(1);
@@ -95,15 +95,15 @@ pub fn spill_piece(
 }
 
 /// Rows with their positions, and the part of each row.
-pub(super) type RowsByPart = (RecordBatch, Vec<usize>);
+pub(super) type RowsWithParts = (RecordBatch, Vec<usize>);
 
 /// Writes rows to `path`, grouped by part.
 pub(super) fn spill(
-    rows: impl Iterator<Item = Result<RowsByPart>>,
+    rows: impl Iterator<Item = Result<RowsWithParts>>,
     parts: usize,
     storage: &dyn Storage,
     path: String,
-) -> Result<Spilled> {
+) -> Result<SpilledFile> {
     let mut runs = Runs {
         rows,
         parts,
@@ -116,15 +116,15 @@ pub(super) fn spill(
             storage.put_if_absent_unsynced(&path, &first)?;
         }
         Some(second) => {
-            let mut unwritten = vec![second, first];
-            storage.put_pieces(&path, &mut || match unwritten.pop() {
+            let mut first_two = [first, second].into_iter();
+            storage.put_pieces(&path, &mut || match first_two.next() {
                 Some(run) => Ok(Some(run)),
                 None => runs.next(),
             })?;
         }
     }
     let ends = runs.ends;
-    Ok(Spilled { path, ends })
+    Ok(SpilledFile { path, ends })
 }
 
 /// Rows in runs that fit into memory.
@@ -136,7 +136,7 @@ struct Runs<I> {
     length: u64,
 }
 
-impl<I: Iterator<Item = Result<RowsByPart>>> Runs<I> {
+impl<I: Iterator<Item = Result<RowsWithParts>>> Runs<I> {
     /// Returns the next run as bytes of the file, part by part.
     fn next(&mut self) -> Result<Option<Bytes>> {
         let mut batches: Vec<RecordBatch> = Vec::new();
@@ -174,9 +174,9 @@ impl<I: Iterator<Item = Result<RowsByPart>>> Runs<I> {
 
 /// Enumerates the rows of the batch with this index.
 pub(super) fn rows_of(batch: usize, rows: &RecordBatch) -> impl Iterator<Item = Row> + use<> {
-    // a run has fewer batches, and a batch fewer rows
-    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let (batch, count) = (number(batch), number(rows.num_rows()));
+    // a run has fewer than 2^32 batches, and a batch fewer than 2^32 rows
+    let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let (batch, count) = (narrow(batch), narrow(rows.num_rows()));
     (0..count).map(move |row| (batch, row))
 }
 
@@ -187,14 +187,14 @@ pub(super) fn each_interleaved(
     take: &mut dyn FnMut(RecordBatch) -> Result<()>,
 ) -> Result<()> {
     let longest = batches.iter().map(longest_row).max().unwrap_or_default();
-    let step = usize::try_from(STEP_BYTES / longest.max(1)).unwrap_or(STEP);
+    let step = usize::try_from(STEP_BYTES / longest.max(1)).unwrap_or(STEP_ROWS);
     let batches: Vec<&RecordBatch> = batches.iter().collect();
     let mut rows = rows.map(|(batch, row)| (batch as usize, row as usize));
     let mut indices: Vec<(usize, usize)> = Vec::new();
     while rows.len() > 0 {
         interrupt::check()?;
         indices.clear();
-        indices.extend(rows.by_ref().take(step.clamp(1, STEP)));
+        indices.extend(rows.by_ref().take(step.clamp(1, STEP_ROWS)));
         take(interleave_record_batch(&batches, &indices).map_err(spill_error)?)?;
     }
     Ok(())
