@@ -56,8 +56,8 @@ impl LogCleanup {
 ///
 /// # Errors
 ///
-/// Unsupported: a feature that this build cannot write; `catalog.maintenance`. Storage errors and the errors
-/// of reading the log.
+/// Unsupported: `protocol.writer_features`, `catalog.maintenance`. Storage errors and the errors of reading
+/// the log.
 pub fn cleanup_log(
     source: &Source,
     snapshot: &Snapshot,

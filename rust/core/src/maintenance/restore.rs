@@ -65,7 +65,7 @@ pub struct Restored {
 /// # Errors
 ///
 /// Version not found: `restore.missing_files` if data files no longer exist, unless missing files are
-/// ignored. Unsupported: a feature that this build cannot write. The errors of reading the log.
+/// ignored. Unsupported: `protocol.writer_features`. The errors of reading the log.
 pub fn prepare(
     source: &Source,
     newest: &Snapshot,

@@ -14,8 +14,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `checkpoint.layout`; Unsupported: a feature that this build cannot write; the errors
-    /// of reading the log; Storage.
+    /// Invalid argument: `checkpoint.layout`; Unsupported: `protocol.writer_features`; the errors of
+    /// reading the log; Storage.
     pub fn checkpoint(
         &self,
         snapshot: &Snapshot,
@@ -31,8 +31,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `checkpoint.layout`; Unsupported: a feature that this build cannot write; the errors
-    /// of reading the log.
+    /// Invalid argument: `checkpoint.layout`; Unsupported: `protocol.writer_features`; the errors of
+    /// reading the log.
     pub fn plan_checkpoint(&self, snapshot: &Snapshot, target_size: u64) -> Result<Planned> {
         snapshot.protocol().check_writable()?;
         self.source.publish(snapshot.version())?;
@@ -43,7 +43,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`] and [`compact_log`]; Unsupported: a feature that this build cannot write.
+    /// As [`Table::snapshot`] and [`compact_log`]; Unsupported: `protocol.writer_features`.
     pub fn compact_log(&self, start: Option<u64>, end: Option<u64>) -> Result<WrittenCompaction> {
         let newest = self.snapshot(At::Latest, None)?;
         newest.protocol().check_writable()?;
@@ -56,7 +56,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Unsupported: a feature that this build cannot write; the errors of reading the log; Storage.
+    /// Unsupported: `protocol.writer_features`; the errors of reading the log; Storage.
     pub fn write_checksum(&self, snapshot: &Snapshot) -> Result<bool> {
         snapshot.protocol().check_writable()?;
         write_checksum(&self.source, snapshot, None)

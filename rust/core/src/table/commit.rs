@@ -101,7 +101,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Unsupported: a feature that this build cannot write.
+    /// Unsupported: `protocol.writer_features`.
     pub fn transaction(
         &self,
         snapshot: Option<&Snapshot>,

@@ -15,7 +15,7 @@ impl Table {
     ///
     /// Invalid argument: `convert.no_files`, `convert.path`, `convert.partition`, `convert.schema`,
     /// `schema.arrow_type`, `transaction.column_name`, a property; Corrupt: `data.footer` for a file that is not
-    /// Parquet; Unsupported: a feature that this build cannot write.
+    /// Parquet; Unsupported: `protocol.writer_features`.
     pub fn convert(
         &self,
         conversion: &Conversion,

@@ -98,7 +98,7 @@ impl Table {
     /// # Errors
     ///
     /// Invalid argument: the definition, and `table.exists`; as [`Table::snapshot`] for a table to replace;
-    /// Unsupported: a feature that this build cannot write; Conflict: another writer created or changed it.
+    /// Unsupported: `protocol.writer_features`; Conflict: another writer created or changed it.
     pub fn create(
         &self,
         new: TableDefinition,

@@ -44,7 +44,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Plan::new`]; Unsupported: a feature that this build cannot write.
+    /// As [`Plan::new`]; Unsupported: `protocol.writer_features`.
     pub fn optimize_plan(&self, snapshot: &Snapshot, request: &Request) -> Result<Plan> {
         snapshot.protocol().check_writable()?;
         self.source.check_allowed(Permission::Optimize)?;

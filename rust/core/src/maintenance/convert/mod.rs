@@ -107,8 +107,7 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the properties, `alter.constraint`; Unsupported: a feature that this build cannot
-    /// write.
+    /// Invalid argument: the properties, `alter.constraint`; Unsupported: `protocol.writer_features`.
     pub fn definition(&self, files: MergedSchema) -> Result<(Metadata, Protocol)> {
         let names = self.partition_schema.fields().iter();
         let names = names.map(|field| field.name.clone()).collect();
@@ -137,7 +136,7 @@ impl Conversion {
     ///
     /// # Errors
     ///
-    /// Unsupported: a feature that this build cannot write.
+    /// Unsupported: `protocol.writer_features`.
     pub fn transaction(
         &self,
         source: &Source,

@@ -66,7 +66,7 @@ pub struct Vacuum {
 /// # Errors
 ///
 /// Invalid argument: `vacuum.retention` for a period that is negative, or shorter than the table's without
-/// `force`. Unsupported: a feature that this build cannot write; `catalog.maintenance`.
+/// `force`. Unsupported: `protocol.writer_features`, `catalog.maintenance`.
 pub fn period(
     source: &Source,
     snapshot: &Snapshot,
