@@ -76,7 +76,8 @@ pub fn cleanup_log(
     Ok(report)
 }
 
-/// Deletes log files older than the retention period for dropped features; the cutoff is rounded to minutes.
+/// Deletes log files older than the retention period for dropped features; the cutoff is rounded down to a
+/// minute.
 ///
 /// # Errors
 ///
@@ -90,8 +91,8 @@ pub fn truncate_log(source: &Source, snapshot: &Snapshot, now: i64) -> Result<Lo
     Ok(report)
 }
 
-/// Deletes expired log files after a checkpoint, if log cleanup is enabled. Unless a file has expired, the log
-/// is only listed, and no checkpoint is read.
+/// Deletes expired log files once a checkpoint has been written, if log cleanup is enabled. Unless a file has
+/// expired, the log is only listed, and no checkpoint is read.
 ///
 /// # Errors
 ///
@@ -101,6 +102,7 @@ pub fn cleanup_expired(source: &Source, snapshot: &Snapshot) -> Result<()> {
         return Ok(());
     }
     let listing = LogListing::read(&*source.storage, 0)?;
+    // the local clock tells whether it is worthwhile; the storage's clock is asked before a deletion
     let Some(last) = last_expired(&listing, cutoff(snapshot, now())) else {
         return Ok(());
     };
@@ -120,8 +122,8 @@ fn delete(source: &Source, report: &LogCleanup) -> Result<()> {
     delete_all(&*source.storage, &paths)
 }
 
-/// Returns the start of the table's retention period, rounded to days so that not every checkpoint has files
-/// to delete.
+/// Returns the start of the table's retention period, rounded down to a day so that not every checkpoint has
+/// files to delete.
 fn cutoff(snapshot: &Snapshot, now: i64) -> i64 {
     floor(
         now.saturating_sub(snapshot.properties().log_retention),
@@ -145,11 +147,10 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
     };
     let first = checkpoint.version;
     if !may_truncate(source, &listing, snapshot, first)? {
-        report.notes.push(
+        report.notes.push(format!(
             "the table protects its checkpoints, and this build cannot write the protocol of every version \
-             before"
-                .to_owned(),
-        );
+             before {first}"
+        ));
         return Ok(report);
     }
     report.earliest_version = Some(first);
@@ -224,14 +225,15 @@ fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(".tmp")
 }
 
-/// Returns the newest commit before the retention period.
+/// Returns the newest version that was committed at or before the cutoff.
 fn last_expired(listing: &LogListing, cutoff: i64) -> Option<u64> {
     let times = file_timestamps(&listing.commits);
     let expired = times.iter().rfind(|(_, time)| *time <= cutoff);
     expired.map(|(commit, _)| commit.version)
 }
 
-/// Returns the newest checkpoint from which every version within the retention period can be reconstructed.
+/// Returns the newest checkpoint from which every version within the retention period can be reconstructed;
+/// adds to the report why there is none, or why not a newer one.
 fn kept_checkpoint(
     source: &Source,
     listing: &LogListing,
@@ -239,7 +241,9 @@ fn kept_checkpoint(
     report: &mut LogCleanup,
 ) -> Result<Option<CheckpointInstance>> {
     let Some(last) = last_expired(listing, report.cutoff) else {
-        report.notes.push("no commit is that old".to_owned());
+        report
+            .notes
+            .push("no commit is at or before the cutoff".to_owned());
         return Ok(None);
     };
     for checkpoint in listing.checkpoints.iter().rev() {
@@ -257,9 +261,11 @@ fn kept_checkpoint(
             "the checkpoint of version {version} cannot replace the log before it: {reason}"
         ));
     }
-    report.notes.push(format!(
-        "there is no checkpoint at or before version {last}"
-    ));
+    if report.notes.is_empty() {
+        report.notes.push(format!(
+            "there is no checkpoint at or before version {last}"
+        ));
+    }
     Ok(None)
 }
 
@@ -286,8 +292,9 @@ fn why_incomplete(
         rows?;
     }
     state.transactions(source)?;
-    let is_read = state.segment().checkpoint.as_ref() == Some(checkpoint);
-    Ok((!is_read).then_some("it cannot be read"))
+    // a version is loaded from an older checkpoint if this one cannot be read
+    let is_used = state.segment().checkpoint.as_ref() == Some(checkpoint);
+    Ok((!is_used).then_some("it cannot be read"))
 }
 
 /// Returns `true` if the feature `checkpointProtection` allows the removal of these versions: either all
