@@ -1,10 +1,10 @@
-"""Types that can hold all values of another type."""
+"""Types that hold every value of another type of the same kind."""
 
 from __future__ import annotations
 
 from deltareplay._protocol.schema import Struct, Type, parts
 
-#: Types that hold every value of a type.
+#: The wider types of the same kind.
 _WIDER = {
     "byte": ("short", "integer", "long"),
     "short": ("integer", "long"),
@@ -14,13 +14,20 @@ _WIDER = {
 
 
 def fits(source: Type, target: Type) -> bool:
-    """Return whether every value of one type fits into another."""
-    if isinstance(source, str) or isinstance(target, str):
-        if not (isinstance(source, str) and isinstance(target, str)):
-            return source == "void"
-        if source == "void" or source == target or target in _WIDER.get(source, ()):
-            return True
-        return _fits_decimal(source, target)
+    """Return whether the target is the source type, or a wider type of the same kind.
+
+    Integers fit into wider integers, float into double, decimals into decimals with at least as
+    many digits on both sides of the point, and void into every type. The fields of structs must
+    have the same names, in the same order.
+
+    >>> fits("integer", "long"), fits("decimal(5,2)", "decimal(6,2)"), fits("integer", "double")
+    (True, True, False)
+    """
+    if source == "void":
+        return True
+    if isinstance(source, str) and isinstance(target, str):
+        is_wider = target in _WIDER.get(source, ())
+        return source == target or is_wider or _fits_decimal(source, target)
     if type(source) is not type(target):
         return False
     if isinstance(source, Struct) and isinstance(target, Struct):
@@ -34,5 +41,8 @@ def fits(source: Type, target: Type) -> bool:
 def _fits_decimal(source: str, target: str) -> bool:
     if not (source.startswith("decimal(") and target.startswith("decimal(")):
         return False
-    (p, s), (q, t) = (map(int, name[8:-1].split(",")) for name in (source, target))
-    return t >= s and q - t >= p - s
+    (precision, scale), (new_precision, new_scale) = (
+        map(int, name.removeprefix("decimal(").removesuffix(")").split(","))
+        for name in (source, target)
+    )
+    return new_scale >= scale and new_precision - new_scale >= precision - scale
