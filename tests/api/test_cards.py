@@ -36,10 +36,11 @@ def test_cards_of_a_table_and_a_snapshot(rows: dr.Table) -> None:
         assert columns == [["column", "type"], ["id", "long"], ["name", "string"]]
 
 
-def test_a_card_has_no_fixed_colours_or_global_styles(rows: dr.Table) -> None:
+def test_a_card_suits_light_and_dark_pages(rows: dr.Table) -> None:
     card = rows._repr_html_()
     assert not re.search(r"(?<!-)color:(?:#000|#fff|black|white)", card)
     assert "background:#" not in card
+    # nothing that affects the page around it
     assert "<style" not in card
     assert " id=" not in card
 
@@ -59,8 +60,8 @@ def test_card_of_a_difference(table: dr.Table, rows: dr.Table) -> None:
     assert "1 added, 1 removed, 0 with another deletion vector" in text
     assert "300 B → 500 B (+200 B)" in text
     assert repr(diff) == (
-        "<SnapshotDiff of versions 1 and 2: 1 files added, 1 removed, 0 with another deletion "
-        "vector>"
+        "<SnapshotDiff of versions 1 and 2: 1 file added, 1 removed, "
+        "0 with another deletion vector>"
     )
     _, text = card_of(rows.snapshot(0).diff(rows.snapshot(1)))
     assert "3 → 2 (\u22121)" in text
@@ -70,17 +71,18 @@ def test_card_of_changes(rows: dr.Table) -> None:
     changes = rows.changes(0)
     page, text = card_of(changes)
     assert re.search(r"versions +0 to 1", text)
-    ways = next(iter(page.tables.values())).rows[1:]
-    assert [row[:3] for row in ways] == [["files", "1", "1"], ["deletion vectors", "1", "1"]]
+    methods = next(iter(page.tables.values())).rows[1:]
+    assert [row[:3] for row in methods] == [["files", "1", "1"], ["deletion vectors", "1", "1"]]
     assert repr(changes) == f"<Changes of {rows!r}: versions 0 to 1, full-delta>"
     assert "no commit" in card_of(rows.changes(9, allow_out_of_range=True))[1]
 
 
-def test_changes_that_nothing_identifies_show_the_error(table: dr.Table) -> None:
+def test_changes_of_unidentified_rows_show_the_error(table: dr.Table) -> None:
+    changes = table.changes(1, kind="upsert")
     with pytest.raises(dr.InvalidArgumentError) as caught:
-        table.changes(1, kind="upsert").explain()
-    _, text = card_of(table.changes(1, kind="upsert"))
-    assert str(caught.value.code) in text
+        changes.explain()
+    assert caught.value.code == "changes.identity"
+    assert "[changes.identity]" in card_of(changes)[1]
 
 
 def test_card_of_a_verification(table: dr.Table) -> None:
@@ -90,8 +92,8 @@ def test_card_of_a_verification(table: dr.Table) -> None:
     bad = table.verify()
     page, text = card_of(bad)
     assert "2 errors" in text
-    result = next(iter(page.tables.values())).rows[1:]
-    assert [row[1] for row in result] == ["file.missing", "file.missing"]
+    findings = next(iter(page.tables.values())).rows[1:]
+    assert [row[1] for row in findings] == ["file.missing", "file.missing"]
     assert repr(bad) == "<Verification of version 2: 2 of severity error>"
 
 
@@ -127,7 +129,7 @@ def test_long_lists_are_truncated(log: logs.LogBuilder) -> None:
     assert len(next(iter(card.tables.values())).rows) == 13
 
 
-def test_everything_of_the_table_is_escaped(log: logs.LogBuilder) -> None:
+def test_text_from_the_table_is_escaped(log: logs.LogBuilder) -> None:
     log.create(
         logs.schema(**{"id": "long", HOSTILE: "string"}),
         name=HOSTILE,
@@ -155,7 +157,7 @@ def test_everything_of_the_table_is_escaped(log: logs.LogBuilder) -> None:
     assert HOSTILE in "".join(Page(html[1]).text)
 
 
-def test_a_table_that_opens_and_cannot_be_read_shows_the_error(
+def test_a_table_that_opens_but_cannot_be_read_shows_the_error(
     rows: dr.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(snapshot: dr.Snapshot) -> Any:

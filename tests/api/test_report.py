@@ -234,7 +234,7 @@ def test_the_timeline_has_changes_of_the_definition(log: logs.LogBuilder, tmp_pa
     ]
 
 
-def test_everything_of_the_table_is_escaped(log: logs.LogBuilder, tmp_path: Path) -> None:
+def test_text_from_the_table_is_escaped(log: logs.LogBuilder, tmp_path: Path) -> None:
     spoof = "invoice" + chr(0x202E) + "gpj.exe"
     log.create(
         logs.schema(**{"id": "long", HOSTILE: "string", "part": "string"}),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 
 from deltareplay._names import escaped
+from deltareplay._support import units
 from deltareplay._support.display import NotebookCard
 from deltareplay._support.readers import to_table
 
@@ -153,10 +154,14 @@ class SnapshotDiff(NotebookCard):
     def __repr__(self) -> str:
         kinds = Counter(self._files["change"].to_pylist())
         changed = (
-            f"{kinds['added']} files added, {kinds['removed']} removed, {kinds['vector']} with "
-            "another deletion vector"
+            f"{units.plural(kinds['added'], 'file')} added, {units.count(kinds['removed'])} "
+            f"removed, {units.count(kinds['vector'])} with another deletion vector"
         )
-        defined = f", {len(self._definition)} changes of the definition" if self._definition else ""
+        defined = (
+            f", {units.plural(len(self._definition), 'change')} of the definition"
+            if self._definition
+            else ""
+        )
         first, last = self._versions
         return f"<SnapshotDiff of versions {first} and {last}: {changed}{defined}>"
 
