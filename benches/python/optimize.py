@@ -76,7 +76,7 @@ def run(way: str, task: str, path: Path, heap: str) -> None:
     columns = TASKS[task]
     spark = None
     if way != "deltareplay":
-        # the default of Spark for the partitions of a shuffle
+        # Spark's default number of shuffle partitions
         settings = {"spark_driver_memory": heap, "spark_sql_shuffle_partitions": "200"}
         spark = in_spark.session(way, **settings)
         spark.range(1000).selectExpr("sum(id)").collect()

@@ -238,7 +238,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE.parent / "data")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--only", default="")
-    parser.add_argument("--engine", choices=ENGINES, help="one of them, in this process")
+    parser.add_argument("--engine", choices=ENGINES, help="run only this one, in this process")
     args = parser.parse_args()
     for name, write in (
         ("spark-rows", lambda path: write_rows(path, False)),

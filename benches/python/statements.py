@@ -4,15 +4,15 @@
 [--cluster]``
 
 The table of ``spark.py``: 20 million rows of 10 columns in 20 files, with deletion vectors and
-without. Each statement runs on a copy of it (hard links); the first run warms the JVM up, results
-are the minimum of the others. DELETE removes 1 % scattered rows, UPDATE changes 1 %, MERGE updates
-5 % and inserts 1 % from Parquet files. CPU seconds are those of the JVM and of all Python
-processes. Both engines must leave equal tables.
+without. Each statement runs on a copy of it (hard links); the first run warms up the JVM, and
+results are the minimum of the others. DELETE removes 1 % of the rows, scattered, UPDATE changes
+1 %, MERGE updates 5 % and inserts 1 % from Parquet files. CPU seconds are those of the JVM and of
+all Python processes. Both engines must leave the same number of rows, and the same sum of a column.
 
-With ``--cluster``, it is a single MERGE of a source of 20 million rows, half of which are in the
-table, on two executors of 1 GB each with one core (``local-cluster[2,1,1024]``) and a driver of 1
-GB. Peaks are the highest resident memory of the driver's Python, of its JVM, and of the larger
-executor.
+With ``--cluster``, a single MERGE is timed once, with a source of 20 million rows, half of which
+are in the table, on two executors of 1 GB each with one core (``local-cluster[2,1,1024]``) and a
+driver of 1 GB. Peaks are the highest resident memory of the driver's Python, of its JVM, and of the
+larger executor.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import spark as reads
+import spark as in_spark
 
 HERE = Path(__file__).parent
 ENGINES = ("deltareplay", "delta-spark")
@@ -44,7 +44,7 @@ CLUSTER = "local-cluster[2,1,1024]"
 
 
 def copied(table: Path, work: Path, vectors: bool) -> Path:
-    """Copy a table as links, with a commit that enables or disables vectors."""
+    """Copy a table as links, and enable deletion vectors if requested."""
     import deltareplay as dr
 
     shutil.rmtree(work, ignore_errors=True)
@@ -60,7 +60,7 @@ def copied(table: Path, work: Path, vectors: bool) -> Path:
 
 def write_sources(spark: Any, data: Path) -> None:
     """Write one million existing rows and 200,000 new ones; then ten million of each."""
-    total = reads.FILES * reads.ROWS
+    total = in_spark.FILES * in_spark.ROWS
     existing = spark.range(0, total, 20)
     write_source(existing.union(spark.range(total, total + total // 100)), data / SOURCE)
     write_source(spark.range(0, 2 * total, 2), data / LARGE_SOURCE)
@@ -120,54 +120,55 @@ def statements(spark: Any, engine: str, source: Path) -> dict[str, Callable[[Pat
     }
 
 
-def run_engine(engine: str, data: Path, runs: int, only: str) -> None:
+def measured(run: Callable[[Path], Any], path: Path) -> dict[str, Any]:
+    """Run a statement, and return its cost and a summary of the table that it leaves."""
     import deltareplay as dr
 
-    spark = reads.session(engine)
+    began, start = in_spark.cpu_seconds(), time.perf_counter()
+    run(path)
+    wall, cpu = time.perf_counter() - start, in_spark.cpu_seconds() - began
+    peaks = peaks_mb()  # before this process reads the table
+    rows = dr.Table(path).snapshot().scan(columns=["id", "units"]).to_arrow()
+    answer = [rows.num_rows, sum(rows["units"].to_numpy().tolist())]
+    return {"answer": answer, "cpu": cpu, "wall": wall, "peaks": peaks}
+
+
+def report(task: str, result: dict[str, Any]) -> None:
+    print(f"{task}: {result}", file=sys.stderr)
+    print("RESULT " + json.dumps({"task": task, **result}), flush=True)
+
+
+def run_engine(engine: str, data: Path, runs: int, only: str) -> None:
+    spark = in_spark.session(engine)
     source = data / SOURCE
     for vectors in (False, True):
         for name, run in statements(spark, engine, source).items():
             task = f"{name}, {'with' if vectors else 'without'} vectors"
             if only not in task:
                 continue
-            cpu, wall, answer = [], [], None
+            results = []
             for _ in range(runs + 1):
                 path = copied(data / "spark-rows", data / "statements-work", vectors)
-                began, start = reads.cpu_seconds(), time.perf_counter()
-                run(path)
-                wall.append(time.perf_counter() - start)
-                cpu.append(reads.cpu_seconds() - began)
-                scan = dr.Table(path).snapshot().scan(columns=["id", "units"]).to_arrow()
-                answer = [scan.num_rows, sum(scan["units"].to_numpy().tolist())]
-            result = {"task": task, "answer": answer, "cpu": min(cpu[1:]), "wall": min(wall[1:])}
-            print(f"{task}: {result}", file=sys.stderr)
-            print("RESULT " + json.dumps(result), flush=True)
+                results.append(measured(run, path))
+            _, *warm = results
+            best = {cost: min(result[cost] for result in warm) for cost in ("cpu", "wall")}
+            report(task, warm[-1] | best)
     shutil.rmtree(data / "statements-work", ignore_errors=True)
     spark.stop()
 
 
 def on_cluster(engine: str, data: Path, only: str) -> None:
     """Run the large merge, once for each kind of table."""
-    import deltareplay as dr
-
-    # the default of Spark for the partitions of a shuffle
+    # Spark's default number of shuffle partitions
     others = {"spark_driver_memory": "1g", "spark_sql_shuffle_partitions": "200"}
-    spark = reads.session(engine, CLUSTER, **others)
+    spark = in_spark.session(engine, CLUSTER, **others)
     run = statements(spark, engine, data / LARGE_SOURCE)[MERGE]
     for vectors in (False, True):
         task = f"{LARGE}, {'with' if vectors else 'without'} vectors"
         if only not in task:
             continue
         path = copied(data / "spark-rows", data / "statements-work", vectors)
-        began, start = reads.cpu_seconds(), time.perf_counter()
-        run(path)
-        wall, cpu = time.perf_counter() - start, reads.cpu_seconds() - began
-        peaks = peaks_mb()
-        scan = dr.Table(path).snapshot().scan(columns=["id", "units"]).to_arrow()
-        answer = [scan.num_rows, sum(scan["units"].to_numpy().tolist())]
-        result = {"task": task, "answer": answer, "cpu": cpu, "wall": wall, "peaks": peaks}
-        print(f"{task}: {result}", file=sys.stderr)
-        print("RESULT " + json.dumps(result), flush=True)
+        report(task, measured(run, path))
     shutil.rmtree(data / "statements-work", ignore_errors=True)
     spark.stop()
 
@@ -206,9 +207,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=HERE.parent / "data")
     parser.add_argument("--runs", type=int, default=2)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--cluster", action="store_true", help="the large merge, in little memory")
-    parser.add_argument("--engine", choices=ENGINES, help="one of them, in this process")
+    parser.add_argument("--only", default="", help="statements whose name has this text")
+    parser.add_argument(
+        "--cluster", action="store_true", help="the large merge, on small executors"
+    )
+    parser.add_argument("--engine", choices=ENGINES, help="run only this one, in this process")
     args = parser.parse_args()
     data = args.data.absolute()
     if args.engine:
@@ -219,10 +222,10 @@ def main() -> None:
             run_engine(args.engine, data, args.runs, args.only)
         return
     if not (data / "spark-rows" / "_delta_log").exists():
-        reads.write_rows(data / "spark-rows", deleted=False)
+        in_spark.write_rows(data / "spark-rows", deleted=False)
     if not all((data / name / "_SUCCESS").exists() for name in (SOURCE, LARGE_SOURCE)):
         os.environ["PYSPARK_PYTHON"] = sys.executable
-        session = reads.session("deltareplay")
+        session = in_spark.session("deltareplay")
         write_sources(session, data)
         session.stop()
     with tempfile.TemporaryDirectory() as home:
@@ -252,7 +255,9 @@ def compare(args: argparse.Namespace, data: Path, home: str) -> None:
     for task, engines in results.items():
         mine, other = engines["deltareplay"], engines["delta-spark"]
         if mine["answer"] != other["answer"]:
-            raise AssertionError(f"{task}: {mine['answer']}, and {other['answer']}")
+            raise AssertionError(
+                f"{task}: the engines disagree: {mine['answer']}, {other['answer']}"
+            )
         print(
             f"| {task} | {mine['cpu']:.1f}, {mine['wall']:.1f} | "
             f"{other['cpu']:.1f}, {other['wall']:.1f} | {mine['cpu'] / other['cpu']:.2f} |",
