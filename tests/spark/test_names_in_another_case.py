@@ -1,4 +1,4 @@
-"""Names of partition, clustering and ordering columns in a different case than in the schema."""
+"""Partition, clustering and Z-order columns named in another case than in the schema."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ COLUMNS = "(id BIGINT, Day STRING)"
 ROWS = "SELECT 1L AS id, 'mon' AS Day"
 
 
-def _sql(spark: Any, text: str, path: Path) -> None:
+def _run_by_delta_spark(spark: Any, text: str, path: Path) -> None:
     spark.sql(text.format(t=f"delta.`{path}`"))
 
 
-def _own_sql(spark: Any, text: str, path: Path) -> None:
+def _run_by_deltareplay(spark: Any, text: str, path: Path) -> None:
     run_here(spark, text.format(t=f"delta.`{path}`"))
 
 
-def _built(tables: Any, spark: Any, path: Path, clause: str) -> None:
+def _create_by_builder(tables: Any, spark: Any, path: Path, method: str) -> None:
     new = tables.create(spark).location(str(path)).addColumn("id", "BIGINT")
-    getattr(new.addColumn("Day", "STRING"), clause)("DAY").execute()
+    getattr(new.addColumn("Day", "STRING"), method)("DAY").execute()
 
 
 @pytest.mark.parametrize(
@@ -46,8 +46,8 @@ def test_partitions_by_sql(spark: Any, tmp_path: Path, text: str) -> None:
         spark,
         tmp_path,
         None,
-        lambda path: _sql(spark, text, path),
-        lambda path: _own_sql(spark, text, path),
+        lambda path: _run_by_delta_spark(spark, text, path),
+        lambda path: _run_by_deltareplay(spark, text, path),
     )
     assert partitions == ["Day"]
 
@@ -58,16 +58,20 @@ def test_partitions_by_builders(spark: Any, tmp_path: Path) -> None:
         spark,
         tmp_path,
         None,
-        lambda path: _built(delta.DeltaTable, spark, path, "partitionedBy"),
-        lambda path: _built(DeltaTable, spark, path, "partitionedBy"),
+        lambda path: _create_by_builder(delta.DeltaTable, spark, path, "partitionedBy"),
+        lambda path: _create_by_builder(DeltaTable, spark, path, "partitionedBy"),
     )
 
 
 def test_clustering_columns(spark: Any, tmp_path: Path) -> None:
-    """delta-spark rejects clustering columns in another case, and accepts partition columns."""
-    _own_sql(spark, f"CREATE TABLE {{t}} {COLUMNS} USING delta CLUSTER BY (DAY)", tmp_path / "sql")
-    _own_sql(spark, f"CREATE TABLE {{t}} USING delta CLUSTER BY (day) AS {ROWS}", tmp_path / "as")
-    _built(DeltaTable, spark, tmp_path / "built", "clusterBy")
+    """No comparison: delta-spark accepts another case only for partition columns."""
+    _run_by_deltareplay(
+        spark, f"CREATE TABLE {{t}} {COLUMNS} USING delta CLUSTER BY (DAY)", tmp_path / "sql"
+    )
+    _run_by_deltareplay(
+        spark, f"CREATE TABLE {{t}} USING delta CLUSTER BY (day) AS {ROWS}", tmp_path / "as"
+    )
+    _create_by_builder(DeltaTable, spark, tmp_path / "built", "clusterBy")
     for name in ("sql", "as", "built"):
         [configuration] = dr.Table(tmp_path / name).snapshot().domain_metadata.values()
         assert json.loads(configuration)["clusteringColumns"] == [["Day"]]
