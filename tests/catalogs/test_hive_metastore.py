@@ -1,6 +1,6 @@
 """A client of a Hive Metastore, with valid and invalid responses.
 
-tests/spark/test_hive_metastore.py has a real metastore.
+tests/spark/test_hive_metastore.py uses a real metastore.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_a_table_is_found() -> None:
     assert locate(FOUND) == Located("s3://lake/orders")
 
 
-def test_the_call_is_that_of_hives_own_client() -> None:
+def test_the_call_follows_thrifts_binary_protocol() -> None:
     with Metastore(lambda _: FOUND) as server:
         HiveMetastore(server.uri).locate("hive://sales.orders")
     assert server.calls == [
@@ -55,22 +55,23 @@ def test_an_older_metastore_gets_the_older_call() -> None:
 def test_the_catalog_of_the_name_must_match() -> None:
     named = {**DELTA, 17: "spark"}
     assert locate(reply("get_table_req", {0: {1: named}}), "Spark.sales.orders").uri
-    # before Hive 3 there are no catalogs, and their names are ignored
+    # a metastore before Hive 3 has no catalogs, and ignores that of the call
     with pytest.raises(dr.TableNotFoundError, match="no catalog spark") as caught:
         locate(FOUND, "spark.sales.orders")
     assert caught.value.code == "catalog.no_table"
 
 
+# field 0 of a response is the result, 1 a MetaException, and 2 a NoSuchObjectException
 @pytest.mark.parametrize(
     ("fields", "code", "kind"),
     [
         ({2: {1: "no such"}}, "catalog.no_table", dr.TableNotFoundError),
-        ({1: {1: "the database is away"}}, "catalog.unreachable", dr.StorageError),
+        ({1: {1: "the database is down"}}, "catalog.unreachable", dr.StorageError),
         ({}, "catalog.response", dr.StorageError),
         ({0: {}}, "catalog.response", dr.StorageError),
         ({0: "a table"}, "catalog.response", dr.StorageError),
         ({0: {1: 7}}, "catalog.response", dr.StorageError),
-        ({0: {1: {**DELTA, 7: "a place"}}}, "catalog.response", dr.StorageError),
+        ({0: {1: {**DELTA, 7: "no struct"}}}, "catalog.response", dr.StorageError),
         ({0: {1: {**DELTA, 9: {1: 2}}}}, "catalog.response", dr.StorageError),
         ({0: {1: {**DELTA, 9: {}}}}, "catalog.not_delta", dr.TableNotFoundError),
     ],
@@ -89,8 +90,8 @@ def test_responses_without_a_delta_table_raise_errors(
         "HTTP": b"HTTP/1.1 400 Bad Request\r\n\r\n" + bytes(100),
         "SASL": b"\x04\x00\x00\x00\x12Invalid status -128",
         "a response to another call": reply("get_tables", {0: {1: DELTA}}),
-        "a failure of the server": reply("get_table_req", {1: "odd", 2: 6}, EXCEPTION),
-        "a failure without a message": reply("get_table_req", {2: "odd"}, EXCEPTION),
+        "an internal error": reply("get_table_req", {1: "out of memory", 2: 6}, EXCEPTION),
+        "an error without a message": reply("get_table_req", {2: "no number"}, EXCEPTION),
         "a negative length": HEAD + b"\x0b\0\0\xff\xff\xff\xff",
         "a huge length": HEAD + b"\x0b\0\0\x7f\xff\xff\xff",
         "a huge list": HEAD + b"\x0f\0\0\x02\x7f\xff\xff\xff" + bytes(1_100_000),
@@ -98,11 +99,11 @@ def test_responses_without_a_delta_table_raise_errors(
         "invalid UTF-8": HEAD + b"\x0b\0\0\0\0\0\x01\xff",
         "deep structs": HEAD + b"\x0c\0\0" * 5000,
         "deep lists": HEAD + b"\x0f\0\0" + b"\x0f\0\0\0\x01" * 5000,
-        "a map by structs": HEAD + b"\x0d\0\0\x0c\x08\0\0\0\x01\0" + bytes(4),
+        "a map with structs as keys": HEAD + b"\x0d\0\0\x0c\x08\0\0\0\x01\0" + bytes(4),
     }.items(),
     ids=lambda case: case[0],
 )
-def test_hostile_bytes_are_an_error(answer: tuple[str, bytes]) -> None:
+def test_invalid_responses_raise_errors(answer: tuple[str, bytes]) -> None:
     with pytest.raises(dr.StorageError) as caught:
         locate(answer[1])
     assert caught.value.code == "catalog.response"
@@ -138,8 +139,8 @@ def test_slow_responses_time_out() -> None:
 
 def test_the_next_server_is_tried_if_one_does_not_respond() -> None:
     with Metastore(lambda _: b"") as away, Metastore(lambda _: FOUND) as server:
-        both = HiveMetastore(f"{away.uri}, {server.uri}", timeout=2)
-        assert both.locate("sales.orders").uri == "s3://lake/orders"
+        metastore = HiveMetastore(f"{away.uri}, {server.uri}", timeout=2)
+        assert metastore.locate("sales.orders").uri == "s3://lake/orders"
     with pytest.raises(dr.StorageError) as caught:
         HiveMetastore(f"{away.uri},thrift://127.0.0.1:{server.port}", timeout=2).locate("a.b")
     assert caught.value.code == "catalog.unreachable"
@@ -175,6 +176,7 @@ def test_rejects_invalid_addresses(address: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HIVE_METASTORE_URI", raising=False)
     with Metastore(
         lambda _: reply("get_table_req", {0: {1: table("memory://m", provider="delta")}})
     ) as server:
@@ -187,6 +189,8 @@ def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch)
         ):
             assert opened.uri == "memory://m"
             assert opened.snapshot().version == 0
+    monkeypatch.setenv("HIVE_METASTORE_URI", "thrift://first")
+    assert HiveMetastore().uri == "thrift://first:9083"
 
 
 def test_metastores_compare_and_pickle() -> None:
