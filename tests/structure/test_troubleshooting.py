@@ -1,4 +1,4 @@
-"""Every code has a section in the pages about codes, and the error names it."""
+"""Every code has a section in docs/troubleshooting, and the error names it."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from deltareplay.exceptions import DeltaReplayError
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "troubleshooting"
 SECTION = re.compile(r"^## (\S+\.\S+)\n\n((?:.+\n)+)", re.MULTILINE)
-#: Each code with a section: the page, and the text below the heading.
-SECTIONS = {
-    code: (page.stem, text)
+#: The page of each section, its code, and the text below the heading.
+ALL_SECTIONS = [
+    (page.stem, code, text)
     for page in sorted(FOLDER.glob("*.md"))
     for code, text in SECTION.findall(page.read_text(encoding="utf-8"))
-}
+]
+SECTIONS = {code: (page, text) for page, code, text in ALL_SECTIONS}
 #: Codes in the sources; names such as `s.a` in docstrings have the same form.
 CODES = {code for code in codes_in_sources() if len(code.partition(".")[0]) > 1}
 
 
-def test_every_code_has_a_section_and_every_section_a_code() -> None:
+def test_every_code_has_one_section_and_every_section_a_code() -> None:
     assert len(CODES) > 300, "the pattern no longer finds codes"
+    assert len(SECTIONS) == len(ALL_SECTIONS), "a code has two sections"
     assert sorted(CODES - {*SECTIONS}) == [], "write a section in docs/troubleshooting"
     assert sorted({*SECTIONS} - CODES) == [], "these codes are raised nowhere"
 
@@ -46,7 +48,7 @@ def test_an_error_names_its_section() -> None:
     assert DeltaReplayError("wrong").docs is None
 
 
-def test_sections_are_sorted_and_the_index_lists_all() -> None:
+def test_sections_are_sorted_and_the_index_lists_all_pages() -> None:
     index = (FOLDER / "index.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (`.+`) \| \[.+\]\((\w+)\.md\) \|$", index, re.MULTILINE)
     listed = {page: " ".join(re.findall(r"`(\w+)`", words)) for words, page in rows}
