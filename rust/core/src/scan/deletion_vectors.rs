@@ -22,7 +22,7 @@ use crate::storage::{PathResolver, Storage, interrupt, pool};
 /// The number of bytes before and after a bitmap in its file.
 const FRAME_BYTES: u64 = 8;
 /// Vectors with at most this many bytes between them are fetched by one range.
-const MAX_GAP: u64 = 16 << 10;
+const MAX_GAP_BYTES: u64 = 16 << 10;
 /// A read gets no more vectors once it has this many bytes.
 const READ_BYTES: u64 = 16 << 20;
 /// The number of vectors that wait to be taken.
@@ -208,7 +208,7 @@ fn fetch(storage: &dyn Storage, path: &str, vectors: &[StoredVector]) -> Result<
     let version_byte = std::iter::once(0..1);
     for range in version_byte.chain(vectors.iter().map(StoredVector::range)) {
         match ranges.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(MAX_GAP) => {
+            Some(last) if range.start <= last.end.saturating_add(MAX_GAP_BYTES) => {
                 last.end = last.end.max(range.end);
             }
             _ => ranges.push(range),

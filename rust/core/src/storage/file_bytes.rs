@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 
 use super::failures::check_complete;
 use super::request::{OnEnd, Request};
-use super::{NEAR, Storage};
+use super::{MAX_GAP_BYTES, Storage};
 use crate::error::Result;
 
 /// The maximum size of a file that is fetched by one request.
@@ -308,7 +308,7 @@ impl FileBytes {
             let mut earlier = ranges_of(pieces).chain(taken);
             earlier.any(|range| overlap(range, between))
         };
-        let requests = merge_close(missing, NEAR, is_separated);
+        let requests = merge_close(missing, MAX_GAP_BYTES, is_separated);
         let meter = state.meter.as_ref();
         let on_end: OnEnd = match meter {
             None => Box::new(|| {}),

@@ -61,7 +61,7 @@ pub use vended::{Access, Credentials, VendedStorage, Vending};
 
 /// Ranges of a file with fewer bytes between them are fetched together: a request costs more than these
 /// bytes.
-const NEAR: u64 = 1 << 20;
+const MAX_GAP_BYTES: u64 = 1 << 20;
 
 /// A file in a listing.
 #[derive(Clone, Debug, Serialize, Deserialize)]

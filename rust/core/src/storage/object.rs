@@ -29,7 +29,7 @@ use self::config::Settings;
 use super::failures::{beyond_the_end, check_complete, check_size, repeat};
 use super::per_process::PerProcess;
 use super::{
-    FileMeta, Location, MAX_WHOLE_FILE_BYTES, NEAR, OnEnd, Request, Storage, StoreKind,
+    FileMeta, Location, MAX_GAP_BYTES, MAX_WHOLE_FILE_BYTES, OnEnd, Request, Storage, StoreKind,
     refuse_parents, runtime,
 };
 use crate::error::{Error, Result};
@@ -472,7 +472,7 @@ fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());
     for range in sorted {
         match merged.last_mut() {
-            Some(last) if range.start <= last.end.saturating_add(NEAR) => {
+            Some(last) if range.start <= last.end.saturating_add(MAX_GAP_BYTES) => {
                 last.end = last.end.max(range.end);
             }
             _ => merged.push(range.clone()),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Storage;
 use crate::error::{Error, Result};
 
-/// The size of a piece: more than the minimum size that stores require of the parts of an upload.
+/// The size of a piece in bytes: more than the minimum part size of stores.
 const PIECE_BYTES: u64 = 16 << 20;
 
 /// The maximum size of a file that all stores copy with one request.

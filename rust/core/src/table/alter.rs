@@ -58,7 +58,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`]; Invalid argument: the change; Unsupported: `protocol.writer_features`; Conflict: another writer won.
+    /// As [`Table::snapshot`]; Invalid argument: the change; Unsupported:
+    /// `protocol.writer_features`; Conflict: another writer won.
     pub fn alter(&self, change: Alteration, mut options: TransactionOptions) -> Result<Commit> {
         if let Alteration::SetProperties(properties) = &change
             && enables_row_tracking(properties)

@@ -11,7 +11,7 @@ const CODEC_OVERHEAD: u64 = 4 << 10;
 const MAX_UNMEASURED: u64 = 512 << 20;
 
 /// The buffer for the input of a decoder.
-const BUFFER: usize = 4 << 10;
+const BUFFER_BYTES: usize = 4 << 10;
 
 /// Returns the maximum number of bytes that this many bytes can decompress to, by the format of the codec.
 pub(super) fn max_decompressed(codec: Compression, bytes: u64) -> u64 {
@@ -36,7 +36,7 @@ pub(super) fn exceeds(codec: Compression, bytes: &[u8], claimed: i64) -> bool {
     }
     let mut decoder: Box<dyn Read + '_> = match codec {
         Compression::GZIP(_) => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
-        Compression::BROTLI(_) => Box::new(brotli::Decompressor::new(bytes, BUFFER)),
+        Compression::BROTLI(_) => Box::new(brotli::Decompressor::new(bytes, BUFFER_BYTES)),
         // files of early writers have frames
         Compression::LZ4 => Box::new(lz4_flex::frame::FrameDecoder::new(bytes)),
         _ => return false,

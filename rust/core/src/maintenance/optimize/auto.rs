@@ -16,9 +16,9 @@ use crate::write::AddFile;
 use crate::write::actions::StringMap;
 
 /// The target size of compacted files in bytes.
-const TARGET: u64 = 128 << 20;
+const TARGET_BYTES: u64 = 128 << 20;
 /// The size in bytes below which files are counted and compacted.
-const SMALL: u64 = TARGET / 2;
+const SMALL_BYTES: u64 = TARGET_BYTES / 2;
 /// A partition is compacted if it has at least this many small files.
 const MIN_FILES: usize = 50;
 /// The maximum number of partitions compacted at once.
@@ -58,7 +58,7 @@ pub fn compaction(
     for rows in snapshot.file_batches(source, columns, None)? {
         for file in ScanFile::of(&rows?)? {
             let file = file?;
-            if u64::try_from(file.size).is_ok_and(|size| size < SMALL) {
+            if u64::try_from(file.size).is_ok_and(|size| size < SMALL_BYTES) {
                 let values: StringMap = file.partition_values.into_iter().collect();
                 if let Some(count) = counts.get_mut(&values) {
                     *count += 1;
@@ -72,8 +72,8 @@ pub fn compaction(
     }
     let partitions: BTreeSet<StringMap> = counts.into_keys().take(MAX_PARTITIONS).collect();
     Ok(Some(Request {
-        target_file_size: Some(TARGET),
-        min_file_size: Some(SMALL),
+        target_file_size: Some(TARGET_BYTES),
+        min_file_size: Some(SMALL_BYTES),
         partitions: Some(partitions),
         ..Request::default()
     }))

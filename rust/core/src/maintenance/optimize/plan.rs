@@ -26,7 +26,7 @@ use crate::write::AddFile;
 use crate::write::actions::StringMap;
 
 /// The default target file size in bytes.
-const TARGET: u64 = 1 << 30;
+const DEFAULT_TARGET_BYTES: u64 = 1 << 30;
 
 /// The arguments of an optimize.
 #[derive(Clone, Debug, Default)]
@@ -248,5 +248,7 @@ impl Packing<'_> {
 /// Returns the target file size in bytes set by the table properties, or the default.
 pub fn target_file_size(metadata: &Metadata) -> u64 {
     let property = metadata.property("delta.targetFileSize");
-    property.and_then(parse_file_size).unwrap_or(TARGET)
+    property
+        .and_then(parse_file_size)
+        .unwrap_or(DEFAULT_TARGET_BYTES)
 }

@@ -28,7 +28,7 @@ const BYTES: u64 = 64 << 20;
 /// The maximum number of files, and of row groups in total, that are read.
 const MAX_FILES: usize = 256;
 /// The size of the data files per part of an order, in bytes.
-const PART: u64 = 32 << 20;
+const DATA_BYTES_PER_PART: u64 = 32 << 20;
 /// The maximum number of parts per file.
 const MAX_PARTS: u64 = 256;
 
@@ -42,7 +42,9 @@ pub fn sample_order(source: &Source, plan: &Plan, bin: &Bin) -> Result<Option<Sa
         return Ok(None);
     };
     let files = (bin.bytes() / plan.target.max(1)).max(1);
-    let parts_of_file = (bin.bytes() / files).div_ceil(PART).clamp(1, MAX_PARTS);
+    let parts_of_file = (bin.bytes() / files)
+        .div_ceil(DATA_BYTES_PER_PART)
+        .clamp(1, MAX_PARTS);
     let num_rows = ROWS.max(
         files
             .saturating_mul(parts_of_file)

@@ -42,7 +42,7 @@ pub fn opening_ranges(instance: &CheckpointInstance) -> Vec<(String, Option<Rang
     let mut ranges_by_path = Vec::with_capacity(instance.files.len());
     for file in &instance.files {
         let json = instance.name == (CheckpointName::Uuid { json: true });
-        if json || file.size <= MAX_WHOLE_FILE_BYTES {
+        if json || file.size <= WHOLE_CHECKPOINT_BYTES {
             ranges_by_path.push((file.path.clone(), None));
         } else if let Ok(decoder) = FooterDecoder::remote(file.size, CheckpointFile::FOOTER) {
             let ranges = decoder.missing().iter();
@@ -53,7 +53,7 @@ pub fn opening_ranges(instance: &CheckpointInstance) -> Vec<(String, Option<Rang
 }
 
 /// A checkpoint file of at most this many bytes is fetched as a whole.
-const MAX_WHOLE_FILE_BYTES: u64 = 1 << 20;
+const WHOLE_CHECKPOINT_BYTES: u64 = 1 << 20;
 
 /// The size of the batches and units in which the rows of a checkpoint are read.
 #[derive(Clone, Copy, Debug)]

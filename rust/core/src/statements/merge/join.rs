@@ -19,7 +19,7 @@ use crate::expr::{BoundFormula, Equality, Formula, cast_value, common_type, equa
 use crate::storage::interrupt;
 
 /// The number of pairs that are evaluated together.
-const PAIRS: usize = 1 << 16;
+const PAIRS_AT_ONCE: usize = 1 << 16;
 
 /// The rest of `on`, and the columns that it uses.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Join {
         let mut pair = |row: u32, other: u32| {
             pairs.0.push(row);
             pairs.1.push(other);
-            if pairs.0.len() < PAIRS {
+            if pairs.0.len() < PAIRS_AT_ONCE {
                 return Ok(());
             }
             interrupt::check()?;

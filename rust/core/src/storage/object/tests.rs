@@ -121,10 +121,13 @@ fn refuses_ranges_beyond_the_end_and_of_missing_files() {
 
 #[test]
 fn near_ranges_are_fetched_together() {
-    let far = 10 + NEAR + 1;
+    let far = 10 + MAX_GAP_BYTES + 1;
     assert_eq!(merged(&[20..30, 0..10, 5..5, 5..25]), [0..30]);
     assert_eq!(merged(&[far..far + 1, 0..10]), [0..10, far..far + 1]);
-    assert_eq!(merged(&[0..10, 10 + NEAR..u64::MAX, 3..4]), [0..u64::MAX]);
+    assert_eq!(
+        merged(&[0..10, 10 + MAX_GAP_BYTES..u64::MAX, 3..4]),
+        [0..u64::MAX]
+    );
     assert!(merged(&[]).is_empty());
 }
 

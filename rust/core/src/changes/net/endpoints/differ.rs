@@ -17,7 +17,7 @@ use crate::expr::value::floats;
 use crate::storage::pool::pool;
 
 /// The number of pairs per unit of work.
-const CHUNK: usize = 16 << 10;
+const PAIRS_PER_UNIT: usize = 16 << 10;
 
 /// The position of a row: the index of its batch, and the index in the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,9 +142,9 @@ impl<'a> ColumnComparison<'a> {
 
     /// Compares the values of each pair; nulls are equal, and pairs that differ already are skipped.
     fn each<V: PartialEq>(self, value: impl Fn(&BatchRow) -> Option<V> + Sync) {
-        let flags = self.differs.par_chunks_mut(CHUNK);
+        let flags = self.differs.par_chunks_mut(PAIRS_PER_UNIT);
         flags
-            .zip(self.pairs.par_chunks(CHUNK))
+            .zip(self.pairs.par_chunks(PAIRS_PER_UNIT))
             .for_each(|(flags, pairs)| {
                 for (differs, [left, right]) in flags.iter_mut().zip(pairs) {
                     *differs = *differs || value(left) != value(right);

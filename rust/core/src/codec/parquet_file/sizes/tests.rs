@@ -22,7 +22,10 @@ fn zeros(codec: Compression, size: usize) -> Vec<u8> {
         Compression::BROTLI(_) => {
             let mut bytes = Vec::new();
             write(&mut brotli::CompressorWriter::new(
-                &mut bytes, BUFFER, 5, 22,
+                &mut bytes,
+                BUFFER_BYTES,
+                5,
+                22,
             ));
             bytes
         }

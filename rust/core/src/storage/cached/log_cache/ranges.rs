@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{
     CachePromise, CachedRange, ENTRY, ListedFile, LogCache, PendingBytes, Piece, TableKey, budget,
 };
-use crate::storage::NEAR;
+use crate::storage::MAX_GAP_BYTES;
 use crate::storage::file_bytes::{gaps, merge_close, overlap};
 
 /// Pending bytes take at most one part in this many of the budget.
@@ -40,7 +40,7 @@ impl LogCache {
         let clock = self.clock;
         let cached = self.table(key).cached.get_mut(path);
         let Some(cached) = cached.filter(|cached| cached.listed == listed) else {
-            let missing = merge_close(gaps(ranges, empty()), NEAR, |_| false);
+            let missing = merge_close(gaps(ranges, empty()), MAX_GAP_BYTES, |_| false);
             return Ranges {
                 pieces: Vec::new(),
                 missing,
@@ -62,7 +62,7 @@ impl LogCache {
             let mut all = cached.pieces.iter();
             all.any(|(range, _)| overlap(range, between))
         };
-        let missing = merge_close(gaps, NEAR, is_separated);
+        let missing = merge_close(gaps, MAX_GAP_BYTES, is_separated);
         Ranges { pieces, missing }
     }
 
