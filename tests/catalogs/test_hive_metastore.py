@@ -138,13 +138,13 @@ def test_slow_responses_time_out() -> None:
 
 
 def test_the_next_server_is_tried_if_one_does_not_respond() -> None:
-    with Metastore(lambda _: b"") as away, Metastore(lambda _: FOUND) as server:
-        metastore = HiveMetastore(f"{away.uri}, {server.uri}", timeout=2)
+    with Metastore(lambda _: b"") as down, Metastore(lambda _: FOUND) as server:
+        metastore = HiveMetastore(f"{down.uri}, {server.uri}", timeout=2)
         assert metastore.locate("sales.orders").uri == "s3://lake/orders"
     with pytest.raises(dr.StorageError) as caught:
-        HiveMetastore(f"{away.uri},thrift://127.0.0.1:{server.port}", timeout=2).locate("a.b")
+        HiveMetastore(f"{down.uri},thrift://127.0.0.1:{server.port}", timeout=2).locate("a.b")
     assert caught.value.code == "catalog.unreachable"
-    assert f"127.0.0.1:{away.port}" in str(caught.value)
+    assert f"127.0.0.1:{down.port}" in str(caught.value)
     assert f"127.0.0.1:{server.port}" in str(caught.value)
 
 
