@@ -9,6 +9,7 @@ import pyarrow as pa
 from deltareplay import _native
 from deltareplay._support.arguments import checked_methods
 from deltareplay._support.readers import reader
+from deltareplay._support.units import plural
 
 if TYPE_CHECKING:
     from deltareplay._native import ReplayPiece as NativeReplayPiece
@@ -118,7 +119,8 @@ class ReplayPiece:
         return _restored, (self._native.to_json(),)
 
     def __repr__(self) -> str:
-        return f"<ReplayPiece of {len(self.paths)} files, {self.size_in_bytes} bytes>"
+        num_files = plural(len(self.paths), "file")
+        return f"<ReplayPiece of {num_files}, {self.size_in_bytes} bytes>"
 
 
 def _restored(json: str) -> ReplayPiece:

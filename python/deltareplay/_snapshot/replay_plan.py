@@ -11,6 +11,7 @@ from deltareplay._snapshot.replay_piece import ReplayPiece
 from deltareplay._snapshot.replay_tail import ReplayTail
 from deltareplay._support.display import NotebookCard
 from deltareplay._support.readers import to_table
+from deltareplay._support.units import plural
 
 if TYPE_CHECKING:
     from deltareplay import _native
@@ -37,9 +38,9 @@ class ReplayPlan(NotebookCard):
     files: pa.Table
 
     def __repr__(self) -> str:
-        return (
-            f"<ReplayPlan of {len(self.pieces)} pieces, {self.files.num_rows} files, {self.tail!r}>"
-        )
+        num_pieces = plural(len(self.pieces), "piece")
+        num_files = plural(self.files.num_rows, "file")
+        return f"<ReplayPlan of {num_pieces}, {num_files}, {self.tail!r}>"
 
     @classmethod
     def from_native(

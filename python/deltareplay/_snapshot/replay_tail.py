@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from deltareplay import _native
 from deltareplay._support.readers import to_schema
+from deltareplay._support.units import plural
 
 if TYPE_CHECKING:
     from deltareplay._native import ReplayTail as NativeReplayTail
@@ -90,7 +91,8 @@ class ReplayTail:
         return _restored, (self._table, self._native.to_json(), self._native.hidden_bytes())
 
     def __repr__(self) -> str:
-        return f"<ReplayTail of {self._table!r}, version {self.version}: {self.num_hidden} keys>"
+        num_keys = plural(self.num_hidden, "key")
+        return f"<ReplayTail of {self._table!r}, version {self.version}: {num_keys}>"
 
 
 def _restored(table: TableLocation, json: str, hidden: bytes) -> ReplayTail:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from deltareplay._arrow.frames import Frames
 from deltareplay._support.readers import reader, to_schema
+from deltareplay._support.units import plural
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -102,6 +103,6 @@ class TableSplit(Frames):
 
     def __repr__(self) -> str:
         return (
-            f"<{type(self).__name__} of {self._table!r}: {len(self.paths)} files, "
+            f"<{type(self).__name__} of {self._table!r}: {plural(len(self.paths), 'file')}, "
             f"{self.size_in_bytes} bytes>"
         )
