@@ -20,8 +20,7 @@ from spark.test_rows import lines, versions
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 from deltareplay._protocol.schema import schema_json
-from deltareplay.spark.scan import by_file_index, driver_classes
-from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan import by_file_index, driver_classes, hidden_columns
 from deltareplay.spark.storage.credentials import HadoopCredentials
 
 pytestmark = pytest.mark.spark
@@ -152,7 +151,7 @@ def test_lists_of_files_are_compared_by_content(spark: Any) -> None:
         def column(value: Any) -> Any:
             return pa.chunked_array([[value]])
 
-        constant = Constant.of(names.VECTOR, "long", column(n))
+        constant = Constant.of(hidden_columns.VECTOR, "long", column(n))
         files = Files(
             root,
             column(f"{root}/{path}"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.dml.merge.repeatability import uses_current_time
-from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.fields import fields_of, nullable, spark_type, struct_type
 from deltareplay.spark.schema.fitting import fits
 from deltareplay.spark.syntax.tokens import tokens
@@ -41,7 +41,7 @@ def _check(rows: DataFrame, column: Field, key: str) -> None:
     text, spark = column.metadata[key], rows.sparkSession
     if any(token.is_word("SELECT") for token in tokens(text)):
         raise _invalid(column, key, "contains a subquery")
-    other = spark.range(1).select(sf.lit(1).alias(f"{names.PREFIX}other"))
+    other = spark.range(1).select(sf.lit(1).alias(f"{hidden_columns.PREFIX}other"))
     try:
         [computed] = fields_of(rows.select(sf.expr(text).alias("value")).schema)
         # joins reject expressions that are not deterministic, which a query may have

@@ -11,7 +11,7 @@ from deltareplay.spark.dml.rewrite import Rewrite, with_change
 from deltareplay.spark.dml.statement import DmlStatement, as_column, predicate_parameter
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
-from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import negated_target_filter
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ def _run(
     if marked and statement.target.has_feed and not has_vectors:
         # a commit with change data files needs all of its changes in them
         removed = marked.only(candidates.rows(marked.counts)).unionByName(candidates.rows(covered))
-        changes = with_change(removed.drop(names.FILE, names.ROW_NUMBER), "delete")
+        changes = with_change(
+            removed.drop(hidden_columns.FILE, hidden_columns.ROW_NUMBER), "delete"
+        )
     with rewrite.discarded_on_error():
         rewrite.remove_whole(covered)
         rewrite.stage(marked, changes)

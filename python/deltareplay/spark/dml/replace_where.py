@@ -19,7 +19,7 @@ from deltareplay.spark.dml.statement import (
 )
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
-from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
 from deltareplay.spark.schema.alignment import evolved
 from deltareplay.spark.writing import identity_columns
@@ -130,7 +130,7 @@ def replace_matching(
             rows = candidates.rows().alias(alias)
             marked = RowSets.of(rows.join(stable, matches(), "left_semi"))
             copies = [copy for _, copy in source.columns]
-            written = matching.convert(stable.drop(*copies, names.FROM_SOURCE))
+            written = matching.convert(stable.drop(*copies, hidden_columns.FROM_SOURCE))
             rows = table_rows(written, target)
             return _commit(statement, candidates, marked, rows, written.columns, transaction)
 
@@ -179,12 +179,14 @@ def _commit(
     target = statement.target
     rows = inserted(rows, target.written_fields, tracks_rows=candidates.tracks_rows)
     if target.has_feed and marked:
-        deleted = marked.only(candidates.rows(marked.counts)).drop(names.FILE, names.ROW_NUMBER)
+        deleted = marked.only(candidates.rows(marked.counts)).drop(
+            hidden_columns.FILE, hidden_columns.ROW_NUMBER
+        )
         deleted = evolved(deleted, target.written_fields)
         rows = with_images(rows, target.written_fields)
         rows = rows.unionByName(with_change(deleted, "delete"), allowMissingColumns=True)
     else:
-        rows = rows.drop(names.KIND, names.BEFORE)
+        rows = rows.drop(hidden_columns.KIND, hidden_columns.BEFORE)
     rewrite = Rewrite(candidates, target, transaction, columns=columns)
     with rewrite.discarded_on_error():
         rewrite.stage(marked, rows)

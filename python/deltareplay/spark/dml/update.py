@@ -21,7 +21,7 @@ from deltareplay.spark.dml.statement import (
 )
 from deltareplay.spark.dml.target_rows import RowSets
 from deltareplay.spark.query import subqueries
-from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.alignment import widened
 from deltareplay.spark.session import capabilities, internals
 from deltareplay.spark.writing.table_rows import table_rows
@@ -146,29 +146,39 @@ def _updated(
         for field in fields
     }
     columns, extra_columns = [], []
-    has_unchanged = names.MARKED in rows.columns
+    has_unchanged = hidden_columns.MARKED in rows.columns
     for field in fields:
         if typed.sets(field.name) or field.generation_expression is None:
             old = before[field.name]
             value = typed.value(field, old)
             if has_unchanged and typed.sets(field.name):
-                value = sf.when(sf.col(names.MARKED), value).otherwise(old)
+                value = sf.when(sf.col(hidden_columns.MARKED), value).otherwise(old)
             columns.append(value.alias(field.name))
-    if names.OLD_ROW_ID in rows.columns:
+    if hidden_columns.OLD_ROW_ID in rows.columns:
         version = sf.lit(None).cast("bigint")
         if has_unchanged:
-            version = sf.when(sf.col(names.MARKED), version).otherwise(sf.col(names.OLD_VERSION))
-        extra_columns += [sf.col(names.OLD_ROW_ID), version.alias(names.OLD_VERSION)]
+            version = sf.when(sf.col(hidden_columns.MARKED), version).otherwise(
+                sf.col(hidden_columns.OLD_VERSION)
+            )
+        extra_columns += [
+            sf.col(hidden_columns.OLD_ROW_ID),
+            version.alias(hidden_columns.OLD_VERSION),
+        ]
     if has_unchanged:
-        extra_columns.append(sf.col(names.MARKED))
+        extra_columns.append(sf.col(hidden_columns.MARKED))
     if target.has_feed:
         images = sf.struct(*[column.alias(name) for name, column in before.items()])
-        extra_columns += [images.alias(names.BEFORE), sf.lit("update").alias(names.KIND)]
+        extra_columns += [
+            images.alias(hidden_columns.BEFORE),
+            sf.lit("update").alias(hidden_columns.KIND),
+        ]
     changed = rows.select(*columns, *extra_columns)
     hidden = changed.columns[len(columns) :]
-    changed = table_rows(changed, target, hidden, only=names.MARKED if has_unchanged else None)
+    changed = table_rows(
+        changed, target, hidden, only=hidden_columns.MARKED if has_unchanged else None
+    )
     if has_unchanged:
-        return changed.drop(names.MARKED)
+        return changed.drop(hidden_columns.MARKED)
     return with_images(changed, fields) if target.has_feed else changed
 
 

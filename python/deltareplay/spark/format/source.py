@@ -22,7 +22,7 @@ from deltareplay.spark.catalog import lookup
 from deltareplay.spark.catalog.table_argument import table_of
 from deltareplay.spark.format.options import ReadOptions, Use, option, parse, table
 from deltareplay.spark.format.stream_planner import StreamPlanner
-from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.schema.arrow import cast_for_spark
 from deltareplay.spark.schema.fields import CHANGE_FIELDS, columns_of, plain_fields, struct_type
 from deltareplay.spark.session import capabilities
@@ -86,11 +86,14 @@ def schema(options: Mapping[str, str], version: int | None) -> Any:
     columns = columns_of(snapshot, with_void_fields=with_void)
     fields = plain_fields(column for column in columns if with_void or not column.is_void)
     if read.columns.get("with_file_path"):
-        fields.append(Field(names.FILE_PATH, "string"))
+        fields.append(Field(hidden_columns.FILE_PATH, "string"))
     if read.columns.get("with_row_index"):
-        fields.append(Field(names.ROW_INDEX, "long"))
+        fields.append(Field(hidden_columns.ROW_INDEX, "long"))
     if read.columns.get("with_row_id"):
-        fields += [Field(names.ROW_ID, "long"), Field(names.ROW_COMMIT_VERSION, "long")]
+        fields += [
+            Field(hidden_columns.ROW_ID, "long"),
+            Field(hidden_columns.ROW_COMMIT_VERSION, "long"),
+        ]
     if read.gives_changes:
         fields += CHANGE_FIELDS
     return struct_type(fields)
@@ -111,7 +114,12 @@ def splits(
         start, end = read.change_range(snapshot.version)
         changes = table_of(snapshot).changes(start, end, **_with_columns(read, schema))
         return changes.splits(read.split_size)
-    added = {names.ROW_ID, names.ROW_COMMIT_VERSION, names.FILE_PATH, names.ROW_INDEX}
+    added = {
+        hidden_columns.ROW_ID,
+        hidden_columns.ROW_COMMIT_VERSION,
+        hidden_columns.FILE_PATH,
+        hidden_columns.ROW_INDEX,
+    }
     columns = [name for name in schema.fieldNames() if name not in added]
     filter = read.values.get("filter", pushed or None)
     return snapshot.scan(columns, filter, **read.columns).splits(read.split_size)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from deltareplay.spark.scan import driver_classes
-from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan import driver_classes, hidden_columns
 from deltareplay.spark.session import capabilities, internals
 
 if TYPE_CHECKING:
@@ -40,8 +39,10 @@ def of_rows(rows: DataFrame, ids: tuple[Column, Column] | None = None) -> Column
 
     value = _column(rows)
     if ids is not None:
-        value = value.withField("base_row_id", sf.col(names.BASE_ROW_ID))
-        value = value.withField("default_row_commit_version", sf.col(names.DEFAULT_VERSION))
+        value = value.withField("base_row_id", sf.col(hidden_columns.BASE_ROW_ID))
+        value = value.withField(
+            "default_row_commit_version", sf.col(hidden_columns.DEFAULT_VERSION)
+        )
         value = value.withField("row_id", ids[0]).withField("row_commit_version", ids[1])
     return value.alias(NAME)
 

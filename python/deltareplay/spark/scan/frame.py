@@ -12,10 +12,10 @@ from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.scan import (
     deletion_vectors,
     file_metadata,
+    hidden_columns,
     partition_values,
     projection,
 )
-from deltareplay.spark.scan import hidden_columns as names
 from deltareplay.spark.scan.files import Constant, located
 from deltareplay.spark.scan.projection import ExtraColumns
 from deltareplay.spark.scan.relation import relation
@@ -71,7 +71,7 @@ def frame(
         return selected(relation(spark, files, fields, numbered=extra.numbered))
     numbers = pa.array(range(len(descriptors)), pa.int64())
     with_vector = files.filter(has_vector).with_constants(
-        Constant.of(names.VECTOR, "long", numbers)
+        Constant.of(hidden_columns.VECTOR, "long", numbers)
     )
     rows = relation(spark, with_vector, fields, numbered=True)
     remaining = deletion_vectors.without_deleted(spark, rows, snapshot, descriptors)
@@ -100,13 +100,17 @@ def _constants(
     partitions = [column for column in columns if column.is_partition]
     constants = partition_values.constants(listed, partitions, capabilities.time_zone(spark))
     if extra.has_ids:
-        constants.append(Constant.of(names.BASE_ROW_ID, "long", listed.column("baseRowId")))
+        constants.append(
+            Constant.of(hidden_columns.BASE_ROW_ID, "long", listed.column("baseRowId"))
+        )
         version = listed.column("defaultRowCommitVersion")
-        constants.append(Constant.of(names.DEFAULT_VERSION, "long", version))
+        constants.append(Constant.of(hidden_columns.DEFAULT_VERSION, "long", version))
     if extra.file_path:
-        constants.append(Constant.of(names.LOG_PATH, "string", listed.column("path")))
+        constants.append(Constant.of(hidden_columns.LOG_PATH, "string", listed.column("path")))
     if extra.origin:
-        constants.append(Constant.of(names.FILE, "integer", listed.column(names.FILE)))
+        constants.append(
+            Constant.of(hidden_columns.FILE, "integer", listed.column(hidden_columns.FILE))
+        )
     return constants
 
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from deltareplay._protocol.schema import Field
 from deltareplay.exceptions import InvalidArgumentError
-from deltareplay.spark.scan import by_file_index, by_paths, file_metadata
-from deltareplay.spark.scan import hidden_columns as names
+from deltareplay.spark.scan import by_file_index, by_paths, file_metadata, hidden_columns
 from deltareplay.spark.scan.files import Files
 from deltareplay.spark.session.capabilities import is_classic
 
@@ -38,12 +37,12 @@ def relation(
         return by_paths.frame(spark, files, fields, numbered)
     if not numbered:
         return rows
-    return rows.select("*", file_metadata.field(rows, "row_index").alias(names.ROW_NUMBER))
+    return rows.select("*", file_metadata.field(rows, "row_index").alias(hidden_columns.ROW_NUMBER))
 
 
 def _check_names(fields: list[Field]) -> None:
     """Check that no two columns, and no columns that joins add, have the same name."""
-    taken = set(names.OF_JOINS)
+    taken = set(hidden_columns.OF_JOINS)
     for field in fields:
         if field.key in taken:
             raise InvalidArgumentError(
