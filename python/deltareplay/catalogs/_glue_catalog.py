@@ -10,7 +10,7 @@ from deltareplay.catalogs._catalog import Credentials, Located
 from deltareplay.catalogs._glue_errors import to_exception
 from deltareplay.catalogs._glue_storage import GlueStorage, credentials_of
 from deltareplay.catalogs._hive_entry import HiveEntry
-from deltareplay.catalogs._names import parts_of
+from deltareplay.catalogs._names import table_parts
 from deltareplay.catalogs._rest import check_address
 from deltareplay.catalogs._rest_values import field_of, string_map_of
 from deltareplay.catalogs._timely import in_time
@@ -104,7 +104,7 @@ class GlueCatalog:
             StorageError: Glue does not respond (``catalog.unreachable``), or its response is
                 invalid (``catalog.response``).
         """
-        database, table = (part.lower() for part in parts_of(name, ("glue",), "database.table"))
+        database, table = (part.lower() for part in table_parts(name, ("glue",), "database.table"))
         name = f"{database}.{table}"
         client = self._client
         entry = self._table(client, name, self._arguments["catalog_id"], database, table)

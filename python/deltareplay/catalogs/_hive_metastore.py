@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from deltareplay._support.arguments import checked_methods
 from deltareplay.catalogs._catalog import Located
 from deltareplay.catalogs._hive_entry import HiveEntry
-from deltareplay.catalogs._names import parts_of
+from deltareplay.catalogs._names import table_parts
 from deltareplay.catalogs._rest_values import field_of, string_map_of
 from deltareplay.catalogs._thrift import ThriftError, ThriftRefusal
 from deltareplay.catalogs._thrift_client import ThriftClient
@@ -68,7 +68,7 @@ class HiveMetastore:
             StorageError: No metastore responds (``catalog.unreachable``), or the response is
                 invalid (``catalog.response``).
         """
-        parts = parts_of(name, ("hive",), "[catalog.]schema.table")
+        parts = table_parts(name, ("hive",), "[catalog.]schema.table")
         failures: list[str] = []
         for server in self._servers:
             entry = self._request(server, parts, failures)

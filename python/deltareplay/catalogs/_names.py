@@ -9,7 +9,7 @@ from deltareplay.exceptions import InvalidArgumentError
 _BARE = r"[^.`\s:/]+"
 
 
-def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
+def table_parts(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
     """Split a name into its parts; parts that contain dots are in backticks.
 
     Args:
@@ -21,7 +21,7 @@ def parts_of(name: str, schemes: tuple[str, ...], form: str) -> list[str]:
     Raises:
         InvalidArgumentError: ``catalog.name``: the name does not have this form.
 
-    >>> parts_of("uc://main.`my sales`.orders", ("uc",), "catalog.schema.table")
+    >>> table_parts("uc://main.`my sales`.orders", ("uc",), "catalog.schema.table")
     ['main', 'my sales', 'orders']
     """
     scheme, separator, rest = name.partition("://")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from deltareplay._support.arguments import checked_methods
 from deltareplay.catalogs._catalog import Located
-from deltareplay.catalogs._names import parts_of
+from deltareplay.catalogs._names import table_parts
 from deltareplay.catalogs._rest import RestClient
 from deltareplay.catalogs._unity_staging import UnityStaging
 from deltareplay.catalogs._unity_table import API, UnityTable
@@ -99,7 +99,7 @@ class UnityCatalog:
 
 
 def _parts(name: str) -> list[str]:
-    return parts_of(name, ("uc", "unity"), "catalog.schema.table")
+    return table_parts(name, ("uc", "unity"), "catalog.schema.table")
 
 
 def _token_of_environment() -> str:

@@ -67,7 +67,7 @@ def test_a_local_path_needs_no_settings(tmp_path: Path) -> None:
     ],
 )
 def test_paths_in_names(name: str, path: str | None) -> None:
-    assert names.path_of(names.parts_of(name)) == path
+    assert names.path_of(names.table_parts(name)) == path
 
 
 def test_check_requires_a_session() -> None:

@@ -47,7 +47,7 @@ def name_parts(table: TableLike) -> tuple[str, ...] | None:
         return None
     if os.path.isdir(os.path.join(table, "_delta_log")):
         return None
-    return names.parts_of(table)
+    return names.table_parts(table)
 
 
 def table_of(table: TableLike) -> Table:

@@ -140,7 +140,7 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
     name = definition.name
     if name is None:
         return _at_location(spark, definition, definition.location), None
-    entry = lookup.find(spark, names.parts_of(name))
+    entry = lookup.find(spark, names.table_parts(name))
     table = create(spark, definition, entry)
     return table, registration.name_of(spark, entry)
 

@@ -228,7 +228,7 @@ class DeltaTable:
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/tmp/orders`", "day date")  # doctest: +SKIP
         """
-        path = names.path_of(names.parts_of(identifier), "parquet")
+        path = names.path_of(names.table_parts(identifier), "parquet")
         if path is None:
             raise InvalidArgumentError(
                 f"{identifier!r} is not a directory of Parquet files: write parquet.`/path`",
@@ -282,7 +282,7 @@ class DeltaTable:
         >>> DeltaTable.forName(spark, "orders").toDF().show()  # doctest: +SKIP
         """
         capabilities.check(sparkSession)
-        entry = lookup.find(sparkSession, names.parts_of(tableOrViewName))
+        entry = lookup.find(sparkSession, names.table_parts(tableOrViewName))
         table = entry.table()
         _check_exists(table)
         return cls(sparkSession, table, None, entry.name)
@@ -540,7 +540,9 @@ class DeltaTable:
                 _check_type(key, str, f"the property {key!r}", "a string")
                 _check_type(value, str, f"the value of the property {key!r}", "a string")
         is_path = names.is_absolute(target)
-        entry = lookup.find(self._spark, ("delta", target) if is_path else names.parts_of(target))
+        entry = lookup.find(
+            self._spark, ("delta", target) if is_path else names.table_parts(target)
+        )
         table, _ = clones.run(
             self._spark,
             self._table,

@@ -50,7 +50,7 @@ def insert(
         TableNotFoundError: The name is not that of a Delta table.
     """
     spark = df.sparkSession
-    table = lookup.find(spark, names.parts_of(name)).table()
+    table = lookup.find(spark, names.table_parts(name)).table()
     target = TargetTable.of(table.snapshot())
     merges = _parsed(options).get("mergeSchema", False)
     evolves = merges or settings.merges_schemas(spark)
@@ -111,14 +111,14 @@ def streamed(
     rows = spark.createDataFrame([], schema)
     properties = {key: text for key, text in options.items() if key.startswith("delta.")}
     _write(rows, name, properties, "ignore", partition_by)
-    return _path(lookup.find(spark, names.parts_of(name)))
+    return _path(lookup.find(spark, names.table_parts(name)))
 
 
 def path_of(spark: SparkSession, name: str) -> str | None:
     """Return the path of a Delta table of the catalog; None for tables that Spark opens itself."""
     if capabilities.has_delta(spark):
         return None
-    entry = lookup.find(spark, names.parts_of(name))
+    entry = lookup.find(spark, names.table_parts(name))
     return _path(entry) if entry.is_delta else None
 
 

@@ -46,7 +46,7 @@ def rows(spark: SparkSession, function: str, arguments: tuple[str, ...]) -> Data
     [row] = spark.sql(f"SELECT {values}").collect()
     name = str(row[1])
     if function.lower() == BY_NAME:
-        entry = lookup.find(spark, names.parts_of(name))
+        entry = lookup.find(spark, names.table_parts(name))
         if not entry.is_delta:
             return None
         table = entry.table()

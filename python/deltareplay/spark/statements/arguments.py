@@ -159,5 +159,5 @@ def _names(spark: SparkSession, sql: Sql) -> Iterator[Edit]:
                 f"IDENTIFIER at {position(sql, token.start)} is NULL, not a name",
                 code="name.syntax",
             )
-        name = names.dotted(names.parts_of(row[0]))
+        name = names.dotted(names.table_parts(row[0]))
         yield token.start, parser.tokens[parser.index - 1].end, name

@@ -63,6 +63,6 @@ def _owned_table(spark: SparkSession, entry: CatalogEntry) -> Table | None:
     if not (entry.is_delta and entry.owns_files and entry.name and entry.location):
         return None
     table = lookup.at_path(entry.location)
-    location = registration.new_location(spark, names.parts_of(entry.name), None)
+    location = registration.new_location(spark, names.table_parts(entry.name), None)
     parent = lookup.at_path(location).uri.rstrip("/").rpartition("/")[0]
     return table if table.uri.rstrip("/").rpartition("/")[0] == parent else None

@@ -132,7 +132,7 @@ class ShowCreate(LogStatement):
 
 
 def _full_name(entry: CatalogEntry) -> Name:
-    return entry.parts if entry.name is None else names.parts_of(entry.name)
+    return entry.parts if entry.name is None else names.table_parts(entry.name)
 
 
 def _columns(snapshot: Snapshot) -> list[Row]:

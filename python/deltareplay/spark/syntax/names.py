@@ -9,19 +9,19 @@ from deltareplay import _names
 from deltareplay._names import dotted, quoted
 from deltareplay.exceptions import InvalidArgumentError
 
-__all__ = ["dotted", "is_absolute", "parts_of", "path_of", "quoted"]
+__all__ = ["dotted", "is_absolute", "path_of", "quoted", "table_parts"]
 
-#: Absolute paths and URIs. A name after ``delta.`` is a path if it matches.
+#: The start of an absolute path or of a URI.
 _PATH = re.compile(r"^(/|[A-Za-z][A-Za-z0-9+.-]*:)")
 
 
-def parts_of(name: str) -> tuple[str, ...]:
-    """Split a name into its parts.
+def table_parts(name: str) -> tuple[str, ...]:
+    """Split the name of a table into its parts.
 
     Raises:
-        InvalidArgumentError: ``name.syntax``: the text is not a name.
+        InvalidArgumentError: ``name.syntax``: the text is not such a name.
 
-    >>> parts_of("delta.`/tmp/orders`")
+    >>> table_parts("delta.`/tmp/orders`")
     ('delta', '/tmp/orders')
     """
     parts = _names.parts_of(name, r"\s*\w+\s*")
