@@ -2,14 +2,16 @@
 
 use crate::error::{Error, Result};
 
-/// The guarantee of a transaction about the data that it read.
+/// The concurrent commits that conflict with a transaction. At every level, a commit conflicts if it removed a
+/// file that the transaction read or removes, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IsolationLevel {
-    /// Equivalent to executing all commits one after the other.
+    /// A commit also conflicts if it added a file that the transaction should have read: the result is that of
+    /// executing the transactions one after the other.
     Serializable,
-    /// The same for writes; concurrent blind appends may be missed.
+    /// As [`Self::Serializable`], but blind appends do not conflict, unless the transaction changes the metadata.
     WriteSerializable,
-    /// Only conflicts between writes count.
+    /// Added files do not conflict.
     SnapshotIsolation,
 }
 
@@ -29,8 +31,8 @@ impl IsolationLevel {
             .find(|level| level.name().eq_ignore_ascii_case(name))
             .ok_or_else(|| {
                 let message = format!(
-                    "{name:?} is not an isolation level: it is Serializable, WriteSerializable or \
-                     SnapshotIsolation"
+                    "{name:?} is not an isolation level: the levels are Serializable, WriteSerializable \
+                     and SnapshotIsolation"
                 );
                 Error::invalid("transaction.isolation", message)
             })
