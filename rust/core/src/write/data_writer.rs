@@ -30,8 +30,8 @@ impl DataWriter {
     ///
     /// # Errors
     ///
-    /// As [`Layout::new`]; Corrupt: `rows.row_ids` if row tracking is enabled but the materialized
-    /// columns are not named.
+    /// As [`Layout::new`]; Corrupt: `rows.row_ids` if row tracking is enabled but the properties do not name
+    /// the materialized columns.
     pub fn new(metadata: &Metadata, protocol: &Protocol, options: WriteOptions) -> Result<Self> {
         let (properties, _) = TableProperties::new(metadata, protocol)?;
         let mut extras = Vec::new();
@@ -42,7 +42,8 @@ impl DataWriter {
             ] {
                 let name = name.as_deref().ok_or_else(|| {
                     let message = "row tracking is enabled, but the table's properties do not name the \
-                                   columns for the ids of moved rows: enable row tracking again";
+                                   columns for the row ids and commit versions of copied rows: enable row \
+                                   tracking again";
                     Error::corrupt("rows.row_ids", message)
                 })?;
                 extras.push(Field::new(name, ArrowType::Int64, true));
@@ -78,7 +79,7 @@ impl DataWriter {
         self.rows.write(&all, written)
     }
 
-    /// Writes rows read from other files: the table's columns, then others. Of these, only `_row_id` and
+    /// Writes rows read from other files: the table's columns, then others, of which only `_row_id` and
     /// `_row_commit_version` are used.
     ///
     /// # Errors
@@ -105,7 +106,7 @@ impl DataWriter {
 ///
 /// # Errors
 ///
-/// Corrupt: the schema.
+/// As [`StructType::parse`].
 pub fn table_layout(metadata: &Metadata, properties: &TableProperties) -> Result<TableLayout> {
     Ok(TableLayout {
         schema: StructType::parse(&metadata.schema_string)?,

@@ -2,6 +2,7 @@
 //!
 //! Protocol: "Partition Value Serialization".
 
+use std::str::Utf8Error;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -15,7 +16,12 @@ use crate::error::{Error, Result};
 
 /// Serializes each value; null for null, and for empty binary values, which the log cannot distinguish from
 /// null.
-pub(super) fn strings(values: &ArrayRef) -> Result<StringArray> {
+///
+/// # Errors
+///
+/// Invalid argument: `rows.partition` for a type that cannot partition a table, and for a value that has no
+/// serialization: bytes that are not UTF-8, or a timestamp out of the range of dates.
+pub(super) fn serialized(values: &ArrayRef) -> Result<StringArray> {
     let refused = || {
         let message = format!(
             "values of the type {} cannot partition a table",
@@ -32,7 +38,11 @@ pub(super) fn strings(values: &ArrayRef) -> Result<StringArray> {
             let formatted = |micros: i64| {
                 let time = DateTime::from_timestamp_micros(micros);
                 time.map(|time| time.format(format).to_string())
-                    .ok_or_else(refused)
+                    .ok_or_else(|| {
+                        let message =
+                            format!("a partition value is out of range: {micros} microseconds");
+                        Error::invalid("rows.partition", message)
+                    })
             };
             let micros = values.as_primitive::<TimestampMicrosecondType>();
             micros
@@ -44,14 +54,14 @@ pub(super) fn strings(values: &ArrayRef) -> Result<StringArray> {
             let numbers = values.as_primitive::<Float32Type>();
             numbers
                 .iter()
-                .map(|number| number.map(|number| java_spelling(format!("{number:?}"))))
+                .map(|number| number.map(|number| with_java_infinity(format!("{number:?}"))))
                 .collect()
         }
         DataType::Float64 => {
             let numbers = values.as_primitive::<Float64Type>();
             numbers
                 .iter()
-                .map(|number| number.map(|number| java_spelling(format!("{number:?}"))))
+                .map(|number| number.map(|number| with_java_infinity(format!("{number:?}"))))
                 .collect()
         }
         DataType::Binary => values
@@ -60,7 +70,7 @@ pub(super) fn strings(values: &ArrayRef) -> Result<StringArray> {
             .map(|bytes| {
                 bytes
                     .filter(|bytes| !bytes.is_empty())
-                    .map(|bytes| std::str::from_utf8(bytes).map_err(|_| refused()))
+                    .map(|bytes| std::str::from_utf8(bytes).map_err(not_utf8))
                     .transpose()
             })
             .collect::<Result<_>>()?,
@@ -86,8 +96,14 @@ pub(super) fn empty_binary_as_null(values: &ArrayRef) -> Result<ArrayRef> {
     }
 }
 
-/// Converts Rust's spelling of a number to Java's.
-fn java_spelling(number: String) -> String {
+fn not_utf8(cause: Utf8Error) -> Error {
+    let message = "the log stores binary partition values as text, and a value is not UTF-8: partition by \
+                   another column";
+    Error::invalid("rows.partition", message).because(cause)
+}
+
+/// Spells infinity as Java does; all other numbers as Rust does, which Java parses.
+fn with_java_infinity(number: String) -> String {
     match number.as_str() {
         "inf" => "Infinity".to_owned(),
         "-inf" => "-Infinity".to_owned(),

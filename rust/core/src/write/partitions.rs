@@ -13,7 +13,7 @@ use arrow_select::take::take_record_batch;
 use super::coerce::coerce;
 use super::columns::columns_mismatch;
 use super::layout::Layout;
-use super::partition_values::strings;
+use super::partition_values::serialized;
 use crate::codec::file_actions::string_map_builder;
 use crate::codec::partition_values::{Unparsable, check_partition_column, parse_partition_values};
 use crate::codec::row_bytes::each_row;
@@ -42,7 +42,7 @@ impl Layout {
         let mut columns = Vec::with_capacity(self.partitions.len());
         for (at, ..) in &self.partitions {
             if let Some(column) = rows.columns().get(*at) {
-                columns.push(strings(column)?);
+                columns.push(serialized(column)?);
             }
         }
         let groups = groups(&columns, rows.num_rows());
@@ -102,7 +102,7 @@ fn groups(columns: &[StringArray], rows: usize) -> Vec<Vec<u32>> {
 
 /// Converts strings that represent values of a type to the form of the log; null for other strings.
 pub(crate) fn partition_text(values: &ArrayRef, data_type: &DataType) -> Result<StringArray> {
-    coerce(values, data_type, "").and_then(|read| strings(&read))
+    coerce(values, data_type, "").and_then(|read| serialized(&read))
 }
 
 /// The maximum number of partitions whose values are kept for a predicate.
