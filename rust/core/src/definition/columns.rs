@@ -21,7 +21,7 @@ const STATISTICS: &str = "delta.dataSkippingStatsColumns";
 ///
 /// # Errors
 ///
-/// Corrupt: the schema.
+/// As [`StructType::parse`].
 pub fn path_of(metadata: &Metadata, names: Vec<String>) -> Result<Vec<String>> {
     match names.as_slice() {
         [name] => Ok(named_path(
@@ -188,7 +188,7 @@ fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a column that does not exist. Corrupt: the schema.
+/// Invalid argument: `alter.column` for a column that does not exist. As [`StructType::parse`].
 pub fn column_at(metadata: &Metadata, path: &[String]) -> Result<(Vec<String>, StructField)> {
     let (last, parents) = last_of(path)?;
     let schema = StructType::parse(&metadata.schema_string)?;

@@ -13,7 +13,7 @@ use crate::spec::schema::StructType;
 ///
 /// # Errors
 ///
-/// Corrupt: the schema.
+/// As [`StructType::parse`].
 pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
     let mut new = without(old, "delta.columnMapping.")?;
     let dropped = BTreeSet::from([MODE, MAX_ID]);
@@ -26,7 +26,7 @@ pub fn without_column_mapping(old: &Metadata) -> Result<Metadata> {
 ///
 /// # Errors
 ///
-/// Corrupt: the schema.
+/// As [`StructType::parse`].
 pub fn without_type_changes(old: &Metadata) -> Result<Metadata> {
     without(old, "delta.typeChanges")
 }

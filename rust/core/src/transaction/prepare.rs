@@ -228,7 +228,7 @@ fn check_vector(file: &AddFile, supported: bool) -> Result<()> {
 ///
 /// # Errors
 ///
-/// Corrupt: the schema does not parse. Invalid argument: `transaction.partition_columns`,
+/// As [`StructType::parse`] and [`TableProperties::new`]. Invalid argument: `transaction.partition_columns`,
 /// `transaction.column_name`, `properties.combination`, `transaction.feature_missing`.
 pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result<()> {
     use PrimitiveType as P;

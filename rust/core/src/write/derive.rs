@@ -202,7 +202,7 @@ pub(super) fn check_explicit(field: &StructField, protocol: &Protocol) -> Result
 ///
 /// # Errors
 ///
-/// Corrupt: the schema.
+/// As [`StructType::parse`].
 pub fn with_high_water_marks(
     metadata: &Metadata,
     marks: &[(String, i64)],

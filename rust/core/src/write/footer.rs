@@ -44,7 +44,7 @@ impl FooterStatistics {
     ///
     /// # Errors
     ///
-    /// Corrupt: the schema or a property.
+    /// As [`StructType::parse`], [`StructField::name_in_files`] and [`TableProperties::new`].
     pub fn new(metadata: &Metadata, protocol: &Protocol) -> Result<Self> {
         let schema = StructType::parse(&metadata.schema_string)?;
         let mode = TableProperties::new(metadata, protocol)?

@@ -55,7 +55,7 @@ impl Layout {
     /// # Errors
     ///
     /// Unsupported: `rows.unsupported` for types that cannot be written, and for a table without columns in its
-    /// files; Corrupt: the schema.
+    /// files. As [`StructType::parse`], [`StructField::name_in_files`] and [`TableProperties::new`].
     pub fn new(
         metadata: &Metadata,
         protocol: &Protocol,

@@ -201,7 +201,7 @@ impl VisibleNames {
     ///
     /// # Errors
     ///
-    /// Corrupt: the schema.
+    /// Corrupt: `schema.physical_name`.
     pub(crate) fn of(snapshot: &Snapshot) -> Result<Self> {
         let mode = snapshot.properties().column_mapping_mode;
         let columns = &snapshot.metadata().partition_columns;
