@@ -96,8 +96,8 @@ pub fn filter_concat(parts: &[Part<'_>]) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// Returns a column of nulls. For the types of file actions and up to [`SHARED_NULLS`] rows, it is a slice of
-/// one shared array: most columns of a checkpoint are entirely null, and would otherwise take most of the
+/// Returns a column of nulls. For the types of file actions and up to [`SHARED_LENGTH`] rows, it is a slice
+/// of one shared array: most columns of a checkpoint are entirely null, and would otherwise take most of the
 /// memory.
 pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
     static SHARED: LazyLock<Vec<ArrayRef>> = LazyLock::new(|| {
@@ -112,20 +112,20 @@ pub fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
         ];
         types
             .iter()
-            .map(|data_type| new_null_array(data_type, SHARED_NULLS))
+            .map(|data_type| new_null_array(data_type, SHARED_LENGTH))
             .collect()
     });
     let shared = SHARED
         .iter()
-        .find(|shared| rows <= SHARED_NULLS && shared.data_type() == data_type);
+        .find(|shared| rows <= SHARED_LENGTH && shared.data_type() == data_type);
     shared.map_or_else(
         || new_null_array(data_type, rows),
         |shared| shared.slice(0, rows),
     )
 }
 
-/// The length of the shared columns of nulls: no batch has more rows.
-const SHARED_NULLS: usize = 48 * 1024;
+/// The length of the shared columns of nulls: no batch of a checkpoint has more rows.
+const SHARED_LENGTH: usize = 48 * 1024;
 
 fn structs(parts: &[Part<'_>], fields: &Fields, rows: usize) -> Result<ArrayRef, ArrowError> {
     let child = |number: usize| {
@@ -191,15 +191,15 @@ fn string_maps(parts: &[Part<'_>], rows: usize) -> Result<MapArray, ArrowError> 
         }
         entries.push((map, ranges));
     }
-    let column = |column: fn(&MapArray) -> &ArrayRef| {
+    let selected = |column: fn(&MapArray) -> &ArrayRef| {
         let parts: Vec<_> = entries
             .iter()
             .map(|(map, ranges)| (column(map).as_string_view(), ranges.as_slice()))
             .collect();
         strings(&parts, index(end))
     };
-    let keys = Arc::new(column(MapArray::keys)?);
-    let values = Arc::new(column(MapArray::values)?);
+    let keys = Arc::new(selected(MapArray::keys)?);
+    let values = Arc::new(selected(MapArray::values)?);
     let DataType::Map(entry, _) = &*STRING_MAP else {
         return Err(ArrowError::SchemaError(
             "the type of string maps is not a map".into(),
@@ -234,18 +234,19 @@ fn index(offset: i32) -> usize {
 /// The selected strings of a column of views.
 type Strings<'a> = (&'a StringViewArray, &'a [Range<usize>]);
 
-/// Strings longer than `LONG_TEXT` on average may repeat the same bytes at most `MAX_TIMES` times. Otherwise a
-/// dictionary of a few kilobytes could expand to gigabytes.
+/// Strings longer than `LONG_TEXT` bytes on average may be together at most `MAX_EXPANSION` times as long as
+/// their buffers. Otherwise a dictionary of a few kilobytes could expand to gigabytes.
 const LONG_TEXT: usize = 16 << 10;
-const MAX_TIMES: usize = 64;
+const MAX_EXPANSION: usize = 64;
 
 /// Refuses long texts that nearly all repeat the same bytes.
-pub fn check_repeated(strings: &StringViewArray) -> Result<(), ArrowError> {
+pub fn check_expansion(strings: &StringViewArray) -> Result<(), ArrowError> {
     let total = strings.lengths().map(|length| length as usize).sum();
-    check_repetition(total, strings.len(), std::iter::once(strings))
+    check_total(total, strings.len(), std::iter::once(strings))
 }
 
-fn check_repetition<'a>(
+/// Checks the bytes of some rows of these arrays.
+fn check_total<'a>(
     total: usize,
     rows: usize,
     strings: impl Iterator<Item = &'a StringViewArray>,
@@ -254,7 +255,7 @@ fn check_repetition<'a>(
         let buffers = strings.flat_map(|array| array.data_buffers().iter());
         buffers.map(|buffer| buffer.len()).sum::<usize>()
     };
-    if total / LONG_TEXT > rows && total / MAX_TIMES > buffered() {
+    if total / LONG_TEXT > rows && total / MAX_EXPANSION > buffered() {
         let message = format!("{total} bytes of text, nearly all of them repetitions");
         return Err(ArrowError::InvalidArgumentError(message));
     }
@@ -274,7 +275,7 @@ fn strings(parts: &[Strings<'_>], rows: usize) -> Result<StringArray, ArrowError
     if i32::try_from(total).is_err() {
         return Err(ArrowError::OffsetOverflowError(total));
     }
-    check_repetition(total, rows, parts.iter().map(|(array, _)| *array))?;
+    check_total(total, rows, parts.iter().map(|(array, _)| *array))?;
     let mut bytes: Vec<u8> = Vec::with_capacity(total);
     for_each_view(parts, |array, view| {
         let Some(view) = view else { return };

@@ -264,7 +264,7 @@ impl FileRows {
 pub(super) fn stats_of(rows: &StructArray) -> Result<Option<&ArrayRef>> {
     let text = rows.column_by_name(FileField::Stats.name());
     if let Some(text) = text.and_then(|text| text.as_string_view_opt()) {
-        filter_concat::check_repeated(text).map_err(arrow_error)?;
+        filter_concat::check_expansion(text).map_err(arrow_error)?;
     }
     Ok(text.or_else(|| rows.column_by_name(STATS)))
 }

@@ -32,9 +32,9 @@ const FEW_BYTES: u64 = 8 << 20;
 const MAX_TEXT_BYTES: u64 = 128 << 20;
 
 /// Rows of nested columns may differ widely in length; their levels are read if the decoded column chunk
-/// exceeds this size, and `MAX_TIMES` times its compressed size.
+/// exceeds this size, and also `MAX_EXPANSION` times its compressed size.
 const MAX_UNMEASURED: u64 = 256 << 20;
-const MAX_TIMES: u64 = 64;
+const MAX_EXPANSION: u64 = 64;
 
 /// Bytes of a string view.
 const VIEW: u64 = 16;
@@ -160,7 +160,7 @@ fn nested_shares(
     let decoded = shares.iter().map(|share| share.bytes);
     let decoded = decoded.fold(0, u64::saturating_add);
     let stored = u64::try_from(column.compressed_size()).unwrap_or_default();
-    if decoded <= MAX_UNMEASURED || decoded / MAX_TIMES <= stored {
+    if decoded <= MAX_UNMEASURED || decoded / MAX_EXPANSION <= stored {
         return shares;
     }
     let sizes = pages
