@@ -36,10 +36,10 @@ pub(super) struct Entry {
 enum EntryRows {
     /// The rows of the piece.
     Rows(Box<Piece>),
-    /// The changes of the commit; on its last file.
+    /// All changes of the commit, for its last file.
     Commit(Box<(Commit, CommitSettings)>),
-    /// A file of the commit whose last file has the changes.
-    Part,
+    /// Nothing, for the other files of such a commit.
+    Nothing,
 }
 
 /// The files of a batch.
@@ -69,7 +69,7 @@ impl Entries {
         let net = net_kind(options);
         for entry in self.0 {
             match entry.rows {
-                EntryRows::Part => {}
+                EntryRows::Nothing => {}
                 EntryRows::Rows(piece) => Task::Pieces(vec![*piece]).append(&mut tasks),
                 EntryRows::Commit(commit) if net.is_some() => commits.push(*commit),
                 EntryRows::Commit(commit) => {
@@ -134,12 +134,12 @@ pub(super) fn of_commit(
     options: &FollowOptions,
 ) -> Result<Vec<Vec<Entry>>> {
     match (options.changes, settings) {
-        (Some(kind), Some(settings)) => changes(source, commit, settings, kind, options),
+        (Some(kind), Some(settings)) => changed_files(source, commit, settings, kind, options),
         _ => added_files(commit, options),
     }
 }
 
-/// Returns the pieces of added files, as Delta's streaming source does.
+/// Returns the added files, each as a group, as Delta's streaming source does.
 fn added_files(commit: &Commit, options: &FollowOptions) -> Result<Vec<Vec<Entry>>> {
     if !commit.removes.is_empty() {
         if options.skip_change_commits {
@@ -191,8 +191,9 @@ fn check_tolerated(commit: &Commit, options: &FollowOptions) -> Result<()> {
     Err(Error::unsupported("follow.changes", message).at_version(version))
 }
 
-/// Returns the changed files of a commit.
-fn changes(
+/// Returns the changed files of a commit: a group for each file if their changes can be read separately,
+/// otherwise one group of all files.
+fn changed_files(
     source: &Source,
     commit: &Commit,
     settings: CommitSettings,
@@ -202,12 +203,13 @@ fn changes(
     if options.require_feed && !settings.feed {
         return Err(feed_disabled(commit.stamp.version));
     }
-    let files: Vec<&FileChange> = if commit.change_files.is_empty() {
+    let has_change_files = !commit.change_files.is_empty();
+    let files: Vec<&FileChange> = if has_change_files {
+        commit.change_files.iter().collect()
+    } else {
         let mut files: Vec<&FileChange> = commit.adds.iter().chain(&commit.removes).collect();
         files.sort_by_key(|change| change.position);
         files
-    } else {
-        commit.change_files.iter().collect()
     };
     if files.is_empty() || commit.info.no_op_merge {
         return Ok(Vec::new());
@@ -215,14 +217,12 @@ fn changes(
     let has_vectors = files
         .iter()
         .any(|change| change.file.deletion_vector.is_some());
-    let has_feed = !commit.change_files.is_empty();
-    let derived = derive(commit, settings, &source.keys, !options.key.is_empty())?;
-    let may_split = kind == Kind::Full && !has_feed && !has_vectors;
-    if let Item::Pieces(pieces) = derived.work
-        && may_split
+    let may_split = kind == Kind::Full && !has_change_files && !has_vectors;
+    if may_split
+        && let Item::Pieces(pieces) =
+            derive(commit, settings, &source.keys, !options.key.is_empty())?.work
         && pieces.len() == files.len()
     {
-        // a group for each file, in the order of the commit
         let by_path = |piece: Piece| (piece.file.path.clone(), piece);
         let mut pieces: HashMap<String, Piece> = pieces.into_iter().map(by_path).collect();
         let numbered = files.iter().zip(0_i64..);
@@ -233,19 +233,16 @@ fn changes(
             })
             .collect());
     }
-    let last = files.len().saturating_sub(1);
-    let group = files.iter().zip(0_i64..).enumerate();
-    Ok(vec![
-        group
-            .map(|(at, (change, index))| Entry {
-                index,
-                bytes: u64::try_from(change.file.size).unwrap_or_default(),
-                rows: if at == last {
-                    EntryRows::Commit(Box::new((commit.clone(), settings)))
-                } else {
-                    EntryRows::Part
-                },
-            })
-            .collect(),
-    ])
+    let numbered = files.iter().zip(0_i64..);
+    let mut group: Vec<Entry> = numbered
+        .map(|(change, index)| Entry {
+            index,
+            bytes: u64::try_from(change.file.size).unwrap_or_default(),
+            rows: EntryRows::Nothing,
+        })
+        .collect();
+    if let Some(last) = group.last_mut() {
+        last.rows = EntryRows::Commit(Box::new((commit.clone(), settings)));
+    }
+    Ok(vec![group])
 }
