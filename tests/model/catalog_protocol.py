@@ -5,13 +5,14 @@ request or its response may be lost, or the request arrives late. Publishers, an
 at any point, copy ratified commits into the log and report that to the catalog, which then forgets
 these commits. A reader queries the catalog and lists the log, one after the other.
 
-:func:`explore` visits every reachable state and returns all problems.
+:func:`explore` visits every reachable state and returns each kind of problem.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from model.states import check_states
 
@@ -37,16 +38,36 @@ class Rules:
     ignores_later: bool = True
 
 
-#: A staged file: the version, the writer, and how many other files the writer created before.
-File = tuple[int, int, int]
+class File(NamedTuple):
+    """A staged file.
+
+    Attributes:
+        version: The version that it shall become.
+        writer: The number of its writer; -1 for the first version.
+        name: How often the writer has chosen a new name before, for any of its files.
+    """
+
+    version: int
+    writer: int
+    name: int
+
+
+#: The file of a writer that has not staged any.
+NO_FILE = File(-1, -1, 0)
 
 
 @dataclass(frozen=True)
 class Writer:
-    """One writer: ``idle``, ``pending`` (a request without a response) or ``committed``."""
+    """One writer.
+
+    Attributes:
+        phase: ``idle``, ``pending`` (it does not know yet which file was ratified) or
+            ``committed``.
+        file: Its last staged file.
+    """
 
     phase: str = "idle"
-    file: File = (-1, -1, 0)
+    file: File = NO_FILE
 
 
 @dataclass(frozen=True)
@@ -56,16 +77,16 @@ class State:
     Attributes:
         ratified: The file of each version; the first version has no writer.
         published: Versions that are in the log.
-        forgotten: The catalog has no commits up to this version.
+        forgotten: The catalog has forgotten the commits up to this version.
         writers: The writers.
         faults: How many requests or responses may still be lost or late.
         late: Files of requests that may still arrive.
-        known: The result of a reader's first step: the newest version and the catalog's commits,
-            or the published versions.
+        known: The result of a reader's first step: the newest version and the versions of the
+            catalog's commits, or -1 and the published versions.
         wrong_reads: Problems that readers have found.
     """
 
-    ratified: tuple[File, ...] = ((0, -1, 0),)
+    ratified: tuple[File, ...] = (File(0, -1, 0),)
     published: frozenset[int] = frozenset({0})
     forgotten: int = 0
     writers: tuple[Writer, ...] = ()
@@ -83,7 +104,7 @@ def explore(writers: int, faults: int, rules: Rules) -> tuple[int, list[str]]:
 
 def problems(state: State) -> Iterator[str]:
     """Yield the violated invariants."""
-    authors = [writer for _, writer, _ in state.ratified]
+    authors = [file.writer for file in state.ratified]
     for number, writer in enumerate(state.writers):
         if authors.count(number) > 1:
             yield "committed twice"
@@ -96,8 +117,8 @@ def steps(state: State, rules: Rules) -> Iterator[State]:
     """Yield every possible next state."""
     for number, writer in enumerate(state.writers):
         if writer.phase == "idle":
-            created = writer.file[2]
-            yield from request(state, number, (len(state.ratified), number, created))
+            file = File(len(state.ratified), number, writer.file.name)
+            yield from request(state, number, file)
         elif writer.phase == "pending":
             yield from resolve(state, number, rules)
     for late in state.late:
@@ -107,41 +128,38 @@ def steps(state: State, rules: Rules) -> Iterator[State]:
 
 
 def request(state: State, number: int, file: File) -> Iterator[State]:
-    """A writer requests that a staged file becomes its version."""
-    taken, after = ratify(state, file)
+    """A writer requests the ratification of a staged file."""
+    is_ratified, after = ratify(state, file)
     # a refused writer queries the ratified commits, like one without a response
-    phase = "committed" if taken else "pending"
-    yield updated(after, number, Writer(phase, file))
+    phase = "committed" if is_ratified else "pending"
+    yield with_writer(after, number, Writer(phase, file))
     if state.faults:
         fewer = replace(state, faults=state.faults - 1)
         pending = Writer("pending", file)
-        yield updated(ratify(fewer, file)[1], number, pending)  # the response is lost
-        yield updated(fewer, number, pending)  # the request is lost
+        yield with_writer(ratify(fewer, file)[1], number, pending)  # the response is lost
+        yield with_writer(fewer, number, pending)  # the request is lost
         late = replace(fewer, late=fewer.late | {file})
-        yield updated(late, number, pending)  # the request is late
+        yield with_writer(late, number, pending)  # the request is late
 
 
 def ratify(state: State, file: File) -> tuple[bool, State]:
-    """The catalog decides; a file that is ratified already is ratified again."""
-    if file[0] < len(state.ratified):
-        return state.ratified[file[0]] == file, state
+    """The catalog ratifies a file if no other file is its version; return whether it did."""
+    if file.version < len(state.ratified):
+        return state.ratified[file.version] == file, state
     return True, replace(state, ratified=(*state.ratified, file))
 
 
 def resolve(state: State, number: int, rules: Rules) -> Iterator[State]:
     """A writer without a response queries the catalog, or repeats the request."""
-    version, _, created = state.writers[number].file
-    ratified_file = state.ratified[version] if version < len(state.ratified) else None
+    file = state.writers[number].file
     if not rules.queries_first:  # it treats a missing response as a refusal
-        yield updated(state, number, Writer("idle", (-1, -1, created)))
-    elif ratified_file is not None:
-        ours = ratified_file[1] == number and (rules.same_name or ratified_file[2] == created)
-        yield updated(
-            state, number, Writer("committed" if ours else "idle", (version, number, created))
-        )
+        yield with_writer(state, number, Writer("idle", NO_FILE._replace(name=file.name)))
+    elif file.version < len(state.ratified):
+        phase = "committed" if state.ratified[file.version] == file else "idle"
+        yield with_writer(state, number, Writer(phase, file))
     else:
-        renamed = created if rules.same_name else created + 1
-        yield from request(state, number, (version, number, renamed))
+        name = file.name if rules.same_name else file.name + 1
+        yield from request(state, number, file._replace(name=name))
 
 
 def publish(state: State, rules: Rules) -> Iterator[State]:
@@ -173,12 +191,12 @@ def read(state: State, rules: Rules) -> Iterator[State]:
     if needed - tail - listed:
         yield replace(done, wrong_reads=done.wrong_reads | {"a gap"})
         return
-    if not rules.ignores_later and max(listed) > newest and newest + 1 not in listed:
+    if not rules.ignores_later and set(range(newest + 1, max(listed))) - listed:
         yield replace(done, wrong_reads=done.wrong_reads | {"a version without the previous one"})
         return
     yield done
 
 
-def updated(state: State, number: int, writer: Writer) -> State:
-    """Return the state with a writer in another phase."""
+def with_writer(state: State, number: int, writer: Writer) -> State:
+    """Return the state with one writer replaced."""
     return replace(state, writers=(*state.writers[:number], writer, *state.writers[number + 1 :]))
