@@ -5,7 +5,7 @@ version), failed, reported that the result is unknown, or is still working. The 
 may be lost: the storage has executed the put, never executes it, or executes it later. A process
 writes checkpoints; a cleaner deletes old versions.
 
-:func:`explore` visits every reachable state and returns all problems.
+:func:`explore` visits every reachable state and returns each kind of problem.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Writer:
-    """One writer: ``idle``, ``pending`` (a put without a response), or its result."""
+    """One writer: ``idle``, ``pending`` (the result of its put is not known), or its result."""
 
     phase: str = "idle"
     version: int = -1
@@ -104,16 +104,17 @@ def put(state: State, number: int, version: int) -> Iterator[State]:
     """A writer puts its commit, unless the version exists."""
     taken = version < len(state.log) and state.log[version] is not None
     if taken:
-        yield updated(state, number, Writer("pending", version))  # it reads whose commit this is
+        # it reads whose commit this is
+        yield with_writer(state, number, Writer("pending", version))
     else:
-        yield updated(apply(state, number, version), number, Writer("committed", version))
+        yield with_writer(apply(state, number, version), number, Writer("committed", version))
     if state.faults:
         fewer = replace(state, faults=state.faults - 1)
         pending = Writer("pending", version)
-        yield updated(apply(fewer, number, version), number, pending)  # the response is lost
-        yield updated(fewer, number, pending)  # the request is lost
+        yield with_writer(apply(fewer, number, version), number, pending)  # the response is lost
+        yield with_writer(fewer, number, pending)  # the request is lost
         late = fewer.late | {(number, version)}
-        yield updated(replace(fewer, late=late), number, pending)  # the request is late
+        yield with_writer(replace(fewer, late=late), number, pending)  # the request is late
 
 
 def apply(state: State, number: int, version: int) -> State:
@@ -129,20 +130,20 @@ def apply(state: State, number: int, version: int) -> State:
 def resolve(state: State, number: int, rules: Rules) -> Iterator[State]:
     """A writer without a response determines the result of its put."""
     version = state.writers[number].version
-    idle = updated(state, number, Writer())
+    idle = with_writer(state, number, Writer())
     if not rules.read_back:
         yield idle  # treats it as a failure, and commits again
         return
     result = state.log[version] if version < len(state.log) else None
     if result == number:
-        yield updated(state, number, Writer("committed", version))
+        yield with_writer(state, number, Writer("committed", version))
     elif result is not None:
         yield idle  # a lost race: the next version
     else:
         if version >= len(state.log):
             yield from put(state, number, version)  # the same bytes, to the same path
         given_up = "unknown" if rules.unknown_at_deadline else "failed"
-        yield updated(state, number, Writer(given_up, version))
+        yield with_writer(state, number, Writer(given_up, version))
     if not rules.waits_for_unreadable and result is not None and state.faults:
         # the existing commit cannot be read, and is treated as another writer's
         yield replace(idle, faults=state.faults - 1)
@@ -162,6 +163,6 @@ def clean(state: State, rules: Rules) -> Iterator[State]:
         yield replace(state, log=log)
 
 
-def updated(state: State, number: int, writer: Writer) -> State:
-    """Return the state with a writer in another phase."""
+def with_writer(state: State, number: int, writer: Writer) -> State:
+    """Return the state with one writer replaced."""
     return replace(state, writers=(*state.writers[:number], writer, *state.writers[number + 1 :]))
