@@ -15,7 +15,7 @@ import deltareplay as dr
 
 TESTS = Path(__file__).parents[1]
 READERS = 2
-#: Table properties, by the feature that they enable.
+#: The properties of each kind of table.
 KINDS = {
     "plain": {},
     "vectors and row ids": {
@@ -25,19 +25,21 @@ KINDS = {
     },
 }
 #: The keys and values before a race begins.
-FIRST = {plans.SHARED: 0}
+INITIAL = {plans.SHARED: 0}
 
 
-def table(root: Path, kind: str) -> dr.Table:
+def create_table(root: Path, kind: str) -> dr.Table:
     """Create the table as version 0, and the shared key as version 1."""
     created = dr.create_table(root, plans.SCHEMA, plans.PARTITIONS, KINDS[kind])
-    first = {"kind": "append", "owner": plans.SHARED, "rows": FIRST}
+    first = {"kind": "append", "owner": plans.SHARED, "rows": INITIAL}
     created.append(plans.rows(first))
     return created
 
 
-def start(module: str, *arguments: str, errors: Any = subprocess.PIPE) -> subprocess.Popen[str]:
-    """Start a process of a module of the tests."""
+def start_module(
+    module: str, *arguments: str, errors: Any = subprocess.PIPE
+) -> subprocess.Popen[str]:
+    """Start a process that executes a module of the tests."""
     paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
@@ -50,19 +52,33 @@ def start(module: str, *arguments: str, errors: Any = subprocess.PIPE) -> subpro
 
 
 class Race:
-    """Writers and readers of one table; their journals are next to it."""
+    """Writers and readers of one table. The readers start at once.
+
+    Args:
+        table: The table.
+        journals: The directory for the journals, which is created.
+    """
 
     def __init__(self, table: dr.Table, journals: Path) -> None:
         self.table, self.journals = table, journals
         journals.mkdir()
         self.writers: list[subprocess.Popen[str]] = []
         self.readers = [
-            start("concurrency.mixed_reader", table.uri, str(journals / f"reader-{number}"))
+            start_module("concurrency.mixed_reader", table.uri, str(journals / f"reader-{number}"))
             for number in range(READERS)
         ]
 
-    def start(self, writers: int, commits: int, pause: float, spark_commits: int = 0) -> None:
-        """Start the writers of deltareplay; delta-spark makes this many commits concurrently."""
+    def start_writers(
+        self, writers: int, commits: int, pause: float, spark_commits: int = 0
+    ) -> None:
+        """Start the writers of deltareplay.
+
+        Args:
+            writers: The number of writers.
+            commits: The number of commits of each writer.
+            pause: The mean time between two commits of a writer in seconds.
+            spark_commits: The number of commits by delta-spark, with which the writers keep pace.
+        """
         for name in (f"w{number}" for number in range(writers)):
             journal = str(self.journals / f"writer-{name}")
             arguments = (
@@ -73,7 +89,7 @@ class Race:
                 journal,
                 str(spark_commits),
             )
-            self.writers.append(start("concurrency.mixed_writer", *arguments))
+            self.writers.append(start_module("concurrency.mixed_writer", *arguments))
 
     def end(self) -> tuple[Sequence[Path], Sequence[Path]]:
         """Wait for the writers, then stop the readers; return the journals of both."""

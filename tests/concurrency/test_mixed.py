@@ -21,14 +21,14 @@ COMMITS = int(os.environ.get("DELTAREPLAY_COMMITS", "12"))
 @pytest.mark.filterwarnings("ignore:the hint names version:deltareplay.DeltaReplayWarning")
 @pytest.mark.parametrize("kind", mixed.KINDS)
 def test_every_version_agrees_with_the_acknowledgements(tmp_path: Path, kind: str) -> None:
-    table = mixed.table(tmp_path / "table", kind)
+    table = mixed.create_table(tmp_path / "table", kind)
     race = mixed.Race(table, tmp_path / "journals")
     try:
-        race.start(WRITERS, COMMITS, 0.01)
+        race.start_writers(WRITERS, COMMITS, 0.01)
         journals, seen = race.end()
     finally:
         race.kill()
-    result = verdict.check(tmp_path / "table", mixed.FIRST, journals, seen)
+    result = verdict.check(tmp_path / "table", mixed.INITIAL, journals, seen)
     print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads")
     assert len(result.authors) == WRITERS * COMMITS
     assert result.reads > 0
@@ -58,16 +58,18 @@ class Run:
         return self.root / "journals/reader-0"
 
     def checked(self) -> verdict.Result:
-        return verdict.check(self.root / "table", mixed.FIRST, [self.writer], [self.reader])
+        return verdict.check(self.root / "table", mixed.INITIAL, [self.writer], [self.reader])
 
 
 @pytest.fixture(scope="module")
 def valid_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A race of one process, without a fault."""
     run = Run(tmp_path_factory.mktemp("race"))
-    race = mixed.Race(mixed.table(run.root / "table", "vectors and row ids"), run.root / "journals")
+    race = mixed.Race(
+        mixed.create_table(run.root / "table", "vectors and row ids"), run.root / "journals"
+    )
     try:
-        race.start(1, 8, 0.1)
+        race.start_writers(1, 8, 0.1)
         race.end()
     finally:
         race.kill()

@@ -40,7 +40,7 @@ class DeltaSpark:
 
     def __init__(self, jars: str, errors: Any) -> None:
         self.errors = errors
-        self.process: Any = mixed.start("spark.support.delta_writer", jars, errors=errors)
+        self.process: Any = mixed.start_module("spark.support.delta_writer", jars, errors=errors)
 
     def ask(self, job: dict[str, Any]) -> None:
         print(json.dumps(job), file=self.process.stdin, flush=True)
@@ -78,7 +78,7 @@ def test_concurrent_writes_with_delta_spark(
     root = tmp_path / "table"
     names = ["d0", "d1"]
     theirs = len(names) * (COMMITS // 2)
-    table = mixed.table(root, kind)
+    table = mixed.create_table(root, kind)
     race = mixed.Race(table, tmp_path / "journals")
     try:
         job = {
@@ -88,14 +88,14 @@ def test_concurrent_writes_with_delta_spark(
             "journals": str(race.journals),
         }
         delta.ask(job)
-        race.start(WRITERS, COMMITS, 0.1, theirs)
+        race.start_writers(WRITERS, COMMITS, 0.1, theirs)
         reported = json.loads(delta.answer(theirs * TIMEOUT))
         journals, seen = race.end()
     finally:
         race.kill()
 
     assert len(journals) == WRITERS + len(names)
-    result = verdict.check(root, mixed.FIRST, journals, seen)
+    result = verdict.check(root, mixed.INITIAL, journals, seen)
     print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads", reported)
     assert len(result.authors) == WRITERS * COMMITS + theirs
     assert reported["put"] == theirs, "the log store is not the one that links"
@@ -120,7 +120,7 @@ def test_concurrent_merges_on_executors(
     root = tmp_path / "table"
     ours, theirs = ["e0", "e1"], ["d0", "d1"]
     commits = max(2, COMMITS // 4)
-    table = mixed.table(root, kind)
+    table = mixed.create_table(root, kind)
     race = mixed.Race(table, tmp_path / "journals")
     try:
         job = {"table": str(root), "names": theirs, "commits": commits, "merges": True}
@@ -134,7 +134,7 @@ def test_concurrent_merges_on_executors(
     finally:
         race.kill()
 
-    result = verdict.check(root, mixed.FIRST, journals, seen)
+    result = verdict.check(root, mixed.INITIAL, journals, seen)
     print(kind, len(result.authors), "commits", result.conflicts, result.reads, "reads", reported)
     assert len(result.authors) == (len(ours) + len(theirs)) * commits
     assert reported["put"] == len(theirs) * commits, "the log store is not the one that links"
