@@ -1,4 +1,4 @@
-"""The format's errors for unsupported options, raised by its classes without a session."""
+"""The errors of the format for unknown options and without a path; they need no session."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import deltareplay as dr
-from deltareplay.spark.format import source
+from deltareplay.spark.format.options import Use, parse
 
 pytestmark = pytest.mark.spark
 
-READING = [
+READ_OPTIONS = [
     "path",
     "allowedRoots",
     "storage.<key>",
@@ -42,7 +42,7 @@ READING = [
     "excludeRegex",
     "schemaTrackingLocation",
 ]
-WRITING = [
+WRITE_OPTIONS = [
     "path",
     "allowedRoots",
     "storage.<key>",
@@ -72,17 +72,17 @@ def table_path(tmp_path: Path) -> str:
 
 
 def calls(options: dict[str, str]) -> dict[str, Any]:
-    """Return each call of Spark's worker to the format, by the call of the user."""
+    """Return the calls of Spark's worker to the data source, by what the user does."""
     types = pytest.importorskip("pyspark.sql.types")
     schema = types.StructType([types.StructField("id", types.LongType())])
     from deltareplay.spark.format.data_source import DeltaReplayDataSource
 
-    source = DeltaReplayDataSource(options)
+    data_source = DeltaReplayDataSource(options)
     return {
-        "reading": source.schema,
-        "reading with a schema": lambda: source.reader(schema).partitions(),
-        "writing": lambda: source.writer(schema, False),
-        "writing a stream": lambda: source.streamWriter(schema, False),
+        "reading": data_source.schema,
+        "reading with a schema": lambda: data_source.reader(schema).partitions(),
+        "writing": lambda: data_source.writer(schema, False),
+        "writing a stream": lambda: data_source.streamWriter(schema, False),
     }
 
 
@@ -93,6 +93,7 @@ def refused(call: Any) -> dr.InvalidArgumentError:
 
 
 def listed(error: dr.InvalidArgumentError) -> list[str]:
+    """Return the options that the error lists."""
     text = str(error).split(": it takes ")[1].replace(";", ",")
     return [name.strip().split(" also ")[-1] for name in text.split(",")]
 
@@ -108,7 +109,7 @@ def test_an_unknown_write_option_lists_the_valid_ones(
             error = refused(run)
             assert error.code == "option.unknown"
             assert f"writing takes no option {name.lower()}:" in str(error)
-            assert listed(error) == WRITING
+            assert listed(error) == WRITE_OPTIONS
     assert not Path(table_path, "none").exists()
 
 
@@ -119,11 +120,11 @@ def test_an_unknown_read_option_lists_the_valid_ones(table_path: str, name: str)
             error = refused(run)
             assert error.code == "option.unknown"
             assert f"reading takes no option {name.lower()}:" in str(error)
-            assert listed(error) == READING
+            assert listed(error) == READ_OPTIONS
 
 
 @pytest.mark.parametrize("options", [{}, *CATALOG_OPTIONS], ids=["no path", "sql", "api", "path"])
-def test_the_error_for_tables_of_the_catalog_names_the_remedy(options: dict[str, str]) -> None:
+def test_the_error_without_a_path_names_the_remedy(options: dict[str, str]) -> None:
     for call, run in calls(options).items():
         error = refused(run)
         assert error.code == "option.path", call
@@ -131,9 +132,15 @@ def test_the_error_for_tables_of_the_catalog_names_the_remedy(options: dict[str,
         assert "CREATE TEMPORARY VIEW" in str(error)
 
 
-@pytest.mark.parametrize("name", READING)
-def test_listed_options_are_known(table_path: str, name: str) -> None:
-    path = f"{table_path}/none"
-    with pytest.raises(dr.DeltaReplayError) as caught:
-        source.schema({"path": path, name: path}, None)
-    assert caught.value.code != "option.unknown"
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        *(("reading", name) for name in READ_OPTIONS),
+        *(("writing", name) for name in WRITE_OPTIONS),
+    ],
+)
+def test_listed_options_are_known(call: str, name: str) -> None:
+    use = Use.READ if call == "reading" else Use.WRITE
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        parse({"path": "t", name: "1", "some": "x"}, use)
+    assert f"{call} takes no option some:" in str(caught.value)
