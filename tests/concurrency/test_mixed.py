@@ -137,7 +137,7 @@ FAULTS: dict[str, tuple[Callable[[Run], object], str]] = {
     "refused and committed": (report_a_conflict, "was refused and is in the log"),
     "files lost": (lose_files, "version 2 has . rows"),
     "row ids twice": (repeat_row_ids, "row ids of another file"),
-    "a timestamp twice": (repeat_a_timestamp, "in-commit timestamps increase"),
+    "a timestamp twice": (repeat_a_timestamp, "in-commit timestamps do not increase"),
     "a reader saw half a commit": (
         lambda run: edit(run.reader, -1, lambda line: line["rows"].pop()),
         "saw other rows",

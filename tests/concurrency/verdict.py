@@ -86,8 +86,8 @@ def check(
         if version >= START:
             counted = sum(map(_rows_in, replay.files.values()))
             assert counted == 2 * len(state), f"version {version} has {counted} rows"
-    in_order(versions)
-    tracked(commits)
+    check_order(versions)
+    check_ids_and_timestamps(commits)
 
     reads = 0
     for journal in seen:
@@ -108,16 +108,16 @@ def commits_of(table: Path) -> list[list[dict[str, Any]]]:
     return [lines(path) for path in result]
 
 
-def in_order(versions: dict[str, int]) -> None:
+def check_order(versions: dict[str, int]) -> None:
     """Check that each writer's steps are in the log in the order of its journal."""
-    last: dict[str, tuple[int, int]] = {}
-    for mark, version in sorted(versions.items(), key=lambda item: item[1]):
+    last: dict[str, int] = {}
+    for mark in sorted(versions, key=versions.__getitem__):
         name, number, _ = mark.split()
-        assert last.get(name, (-1, -1))[0] == int(number) - 1, f"{mark} is out of order"
-        last[name] = int(number), version
+        assert last.get(name, -1) == int(number) - 1, f"{mark} is out of order"
+        last[name] = int(number)
 
 
-def tracked(commits: list[list[dict[str, Any]]]) -> None:
+def check_ids_and_timestamps(commits: list[list[dict[str, Any]]]) -> None:
     """Check row ids and in-commit timestamps, if enabled: ids are unique, and timestamps ascend."""
     adds = [action["add"] for commit in commits for action in commit if "add" in action]
     files = {add["path"]: add for add in reversed(adds)}
@@ -129,7 +129,7 @@ def tracked(commits: list[list[dict[str, Any]]]) -> None:
         free = add["baseRowId"] + json.loads(add["stats"])["numRecords"]
     result = [_commit_info(commit).get("inCommitTimestamp") for commit in commits]
     times = [time for time in result if time is not None]
-    assert times == sorted(set(times)), "in-commit timestamps increase"
+    assert times == sorted(set(times)), "in-commit timestamps do not increase"
     assert len(times) in (0, len(commits)), "a commit has no timestamp"
 
 
