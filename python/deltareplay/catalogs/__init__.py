@@ -1,4 +1,4 @@
-"""Catalogs, which know tables by name and manage the commits of their own tables.
+"""Catalogs: they find tables by name; some also vend credentials, and manage commits.
 
 Any object with the methods of ``Catalog`` can be passed to ``Table(uri, catalog=...)``, and any
 object with the method of ``Locator`` to ``Table.from_name(name, catalog=...)``.
