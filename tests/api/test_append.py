@@ -139,7 +139,7 @@ def test_values_of_partitions(
 def test_bytes_that_are_not_utf8_are_refused_as_partition_values(tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("p", pa.binary())])
     table = dr.create_table(tmp_path / "t", schema, ["p"])
-    with pytest.raises(dr.InvalidArgumentError) as caught:
+    with pytest.raises(dr.InvalidArgumentError, match="not UTF-8") as caught:
         table.append([{"id": 1, "p": b"\xff"}])
     assert caught.value.code == "rows.partition"
 
