@@ -24,7 +24,7 @@ const KEPT_FEATURES: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRo
 ///
 /// # Errors
 ///
-/// Invalid argument: a property. Corrupt: the old schema.
+/// Invalid argument: a property. As [`StructType::parse`], for the old schema.
 pub fn replaced_metadata(
     old: &Metadata,
     schema: &StructType,
@@ -56,7 +56,7 @@ pub fn replaced_metadata(
 ///
 /// # Errors
 ///
-/// Corrupt: the old schema.
+/// As [`StructType::parse`], for the old schema.
 pub fn overwritten_metadata(
     old: &Metadata,
     schema: &StructType,

@@ -20,7 +20,7 @@ impl Rewrite {
     ///
     /// # Errors
     ///
-    /// Corrupt: the snapshot's schema.
+    /// As [`table_layout`](crate::write::table_layout).
     pub fn new(mut changer: Changer) -> Result<Self> {
         changer.read_with_old_metadata()?;
         Ok(Self { changer })

@@ -119,7 +119,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Corrupt: a path that leads out of the table. Storage.
+    /// As [`PathResolver::resolve`](crate::storage::PathResolver::resolve). Storage.
     pub fn discard_staged(&self, paths: &[String]) -> Result<()> {
         let resolver = &self.source.resolver;
         let paths = paths

@@ -338,7 +338,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Corrupt: a path that leads out of the table.
+    /// As [`StagedFile::of`].
     pub fn add_written(&mut self, files: Vec<AddFile>) -> Result<()> {
         for file in &files {
             self.staged_files.push(StagedFile::of(&self.source, file)?);

@@ -65,7 +65,8 @@ impl FooterStatistics {
     ///
     /// # Errors
     ///
-    /// Corrupt: `data.footer`, a path outside of the table. Storage errors.
+    /// Corrupt: `data.footer`; as [`PathResolver::resolve`](crate::storage::PathResolver::resolve). Storage
+    /// errors.
     pub fn read(&self, source: &Source, path: &str, size: u64) -> Result<String> {
         let stored = source.resolver.resolve("", path)?;
         let footer = source.footer(&stored, size, RULES);

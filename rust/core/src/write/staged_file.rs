@@ -20,7 +20,7 @@ impl StagedFile {
     ///
     /// # Errors
     ///
-    /// Corrupt: a path outside of the table.
+    /// As [`PathResolver::resolve`](crate::storage::PathResolver::resolve).
     pub fn of(source: &Source, file: &AddFile) -> Result<Self> {
         Ok(Self {
             path: source.resolver.resolve("", &file.path)?.into_owned(),

@@ -124,7 +124,7 @@ impl WrittenFiles {
     ///
     /// # Errors
     ///
-    /// Corrupt: a path outside of the table.
+    /// As [`StagedFile::of`].
     pub fn adopted(source: &Source, adds: Vec<AddFile>) -> Result<Self> {
         let mut adopted = Self::new(source);
         for file in &adds {

@@ -42,7 +42,7 @@ impl PartitionNames {
     ///
     /// # Errors
     ///
-    /// Corrupt: a column without the name that its mapping needs.
+    /// Corrupt: `schema.physical_name`.
     pub(in crate::changes) fn of(snapshot: &Snapshot) -> Result<Self> {
         let mode = snapshot.properties().column_mapping_mode;
         let columns = &snapshot.metadata().partition_columns;

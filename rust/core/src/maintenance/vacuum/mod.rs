@@ -281,7 +281,7 @@ fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSe
 ///
 /// # Errors
 ///
-/// Corrupt: a path, a descriptor.
+/// Corrupt: `path.empty`, `path.encoding`, `dv.path`, an invalid descriptor.
 pub(crate) fn collect_referenced(
     source: &Source,
     rows: &RecordBatch,
