@@ -25,7 +25,7 @@ const LOG_PROPERTIES: [&str; 3] = [
 ///
 /// # Errors
 ///
-/// Invalid argument: a property; `alter.constraint`; `alter.column_mapping`.
+/// As [`set_properties`].
 pub fn cloned_metadata(
     source: &Metadata,
     existing: Option<&Metadata>,

@@ -46,7 +46,7 @@ const ROW_TRACKING_COLUMNS: [(&str, &str); 2] = [
 ///
 /// # Errors
 ///
-/// Invalid argument: a property; `alter.constraint`.
+/// As [`checked_properties`]; Invalid argument: `alter.constraint`.
 pub fn new_metadata(
     schema: &StructType,
     partition_columns: Vec<String>,
@@ -62,7 +62,7 @@ pub fn new_metadata(
 ///
 /// # Errors
 ///
-/// Invalid argument: a property; `alter.constraint`.
+/// As [`checked_properties`]; Invalid argument: `alter.constraint`.
 pub fn adopted_metadata(
     schema: &StructType,
     partition_columns: Vec<String>,
@@ -121,8 +121,8 @@ pub(super) fn without_consumed(mut metadata: Metadata) -> Metadata {
 ///
 /// # Errors
 ///
-/// Invalid argument: a property; `alter.constraint`; `alter.column_mapping` for a change of mode that
-/// would require rewriting files.
+/// As [`checked_properties`]; Invalid argument: `alter.constraint`, `alter.column_mapping` for a change of
+/// mode that would require rewriting files.
 pub fn set_properties(old: &Metadata, properties: &BTreeMap<String, String>) -> Result<Metadata> {
     refuse_constraints(properties)?;
     let mut new = old.clone();

@@ -24,7 +24,8 @@ const KEPT_FEATURES: [&str; 2] = ["delta.enableDeletionVectors", "delta.enableRo
 ///
 /// # Errors
 ///
-/// Invalid argument: a property. As [`StructType::parse`], for the old schema.
+/// As [`checked_properties`](crate::spec::property_rules::checked_properties), and as [`StructType::parse`]
+/// for the old schema.
 pub fn replaced_metadata(
     old: &Metadata,
     schema: &StructType,

@@ -146,7 +146,7 @@ pub fn copy_files(source: &Source, target: &Source, copies: Vec<FileCopy>) -> Re
 ///
 /// # Errors
 ///
-/// Invalid argument: a property; Unsupported: `protocol.writer_features`.
+/// As [`cloned_metadata`]; Unsupported: `protocol.writer_features`.
 pub fn transaction(
     version: SourceVersion<'_>,
     target: &Source,

@@ -16,7 +16,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`] and [`Table::commit`]; Invalid argument: the condition.
+    /// As [`Table::snapshot`], [`Predicate::bind`] and [`Table::commit`].
     pub fn delete(
         &self,
         condition: Option<&Predicate>,

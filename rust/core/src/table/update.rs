@@ -15,8 +15,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`], [`UpdatePlanner::new`] and [`Table::commit`]; Invalid argument: the condition,
-    /// a row that breaks a rule of the table.
+    /// Invalid argument: a row that breaks a rule of the table; as [`Table::snapshot`], [`Predicate::bind`],
+    /// [`UpdatePlanner::new`] and [`Table::commit`].
     pub fn update_rows(
         &self,
         condition: Option<&Predicate>,

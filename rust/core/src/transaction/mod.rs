@@ -309,7 +309,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the predicate does not fit the schema.
+    /// As [`Predicate::bind`] and [`Snapshot::file_filter`].
     pub fn read(&mut self, predicate: Option<&Predicate>) -> Result<()> {
         match (predicate, &self.snapshot) {
             (Some(predicate), Some(snapshot)) => {

@@ -27,7 +27,7 @@ impl WholeCommit {
     ///
     /// # Errors
     ///
-    /// Storage, and Corrupt where an action cannot be decoded.
+    /// As [`ActionDecoder::decode`]. Storage.
     pub fn read(storage: &dyn Storage, commit: &VersionedFile) -> Result<Self> {
         let mut decoder = ActionDecoder::new(ActionSelection::everything());
         decode_file(storage, &commit.file, commit.version, &mut decoder)?;
@@ -38,7 +38,7 @@ impl WholeCommit {
     ///
     /// # Errors
     ///
-    /// Corrupt: an action cannot be decoded.
+    /// As [`ActionDecoder::decode`].
     pub fn parse(text: &[u8]) -> Result<Self> {
         let mut decoder = ActionDecoder::new(ActionSelection::everything());
         decoder.decode(text)?;

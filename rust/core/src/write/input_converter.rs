@@ -152,7 +152,7 @@ impl InputConverter {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the condition does not match the schema.
+    /// As [`Predicate::bind`].
     pub fn add_replaced_condition(
         &mut self,
         condition: &Predicate,

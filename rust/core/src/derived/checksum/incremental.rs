@@ -33,7 +33,7 @@ const OPAQUE: [&str; 6] = [
 ///
 /// # Errors
 ///
-/// Storage; Corrupt: the commit cannot be decoded.
+/// As [`WholeCommit::parse`]. Storage.
 pub fn write_checksum_from_previous(
     source: &Source,
     version: u64,

@@ -69,7 +69,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the condition, `optimize.where` if it uses other than partition columns;
+    /// As [`Predicate::bind`]; Invalid argument: `optimize.where` if it uses other than partition columns;
     /// `optimize.z_order`, and `alter.column` for an unknown column; `optimize.clustered` for arguments that a
     /// clustered table does not support; `optimize.purge`; `argument.range`. Corrupt: `optimize.clustering`.
     pub fn new(source: &Source, snapshot: &Snapshot, request: &Request) -> Result<Self> {
