@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import itertools
 import math
 import os
 import socket
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 import pytest
 from spark.support.tiers import NIGHTLY
+from support import locks
 
 HERE = Path(__file__).parent
 
@@ -142,8 +141,7 @@ def classic(settings: dict[str, str]) -> Any:
         settings = settings | DELTA
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with Path(tempfile.gettempdir(), "deltareplay-spark-start").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with locks.exclusive(locks.SPARK_START):
         session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
@@ -182,8 +180,7 @@ def written_once(
 
     def table(name: str) -> Path:
         done = root / f"{name}.done"
-        with (root / f"{name}.lock").open("w") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+        with locks.exclusive(root / f"{name}.lock"):
             if not done.exists():
                 write(name, root / name)
                 done.touch()

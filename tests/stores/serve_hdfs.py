@@ -5,14 +5,16 @@ Usage: serve_hdfs.py PORT DETAILS. The cluster writes the file DETAILS when it i
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sys
-import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from pyspark.sql import SparkSession
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from support import locks
 
 CLUSTER = (
     "org.apache.hadoop:hadoop-client-minicluster:3.5.0",
@@ -29,13 +31,9 @@ def main() -> None:
 
 
 def jars() -> list[str]:
-    """Return the packages and their dependencies as files: Spark downloads and caches them.
-
-    One start at a time, as in ``tests/spark/conftest.py``: concurrent downloads corrupt the files.
-    """
+    """Return the jars of the cluster and its dependencies; Spark downloads and caches them."""
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    with Path(tempfile.gettempdir(), "deltareplay-spark-start").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locks.exclusive(locks.SPARK_START):
         spark = builder.config("spark.jars.packages", ",".join(CLUSTER)).getOrCreate()
     urls = spark.sparkContext.getConf().get("spark.jars", "").split(",")
     spark.stop()

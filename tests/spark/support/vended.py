@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import io
 import json
 import os
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -20,6 +18,7 @@ from typing import Any
 
 from spark.conftest import connected
 from stores import servers
+from support import locks
 from support.unity_server import UnityServer
 
 import deltareplay as dr
@@ -83,8 +82,7 @@ def session(kind: str, directory: Path, endpoint: str) -> Any:
         f"spark.hadoop.fs.s3a.bucket.{servers.BUCKET}.access.key": "own",
         f"spark.hadoop.fs.s3a.bucket.{servers.BUCKET}.secret.key": "own",
     }
-    with Path(tempfile.gettempdir(), "deltareplay-spark-start").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with locks.exclusive(locks.SPARK_START):
         if kind == "connect":
             return connected(settings)
         from pyspark.sql import SparkSession
