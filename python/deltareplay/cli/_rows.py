@@ -59,7 +59,7 @@ def files(
 ) -> None:
     """List the live files: path, size, rows and deleted rows.
 
-    With a filter, only the files that may have such rows.
+    With a filter, only the files that may have matching rows.
     """
     output = request.output
     snapshot = request.table.snapshot(version, timestamp)
@@ -110,7 +110,7 @@ def partitions(
 ) -> None:
     """List the partitions, the largest first: files, rows and bytes.
 
-    With a filter, only the files that may have such rows count.
+    With a filter, only the files that may have matching rows count.
     """
     output = request.output
     snapshot = request.table.snapshot(version, timestamp)
@@ -129,7 +129,8 @@ def partitions(
         empty="no files",
     )
     if page.num_rows < groups.num_rows:
-        output.note(f"the {page.num_rows:,} largest of {groups.num_rows:,}; --limit 0 lists all")
+        number = f"{page.num_rows:,} largest of {groups.num_rows:,}"
+        output.note(f"the {number} partitions; --limit 0 lists all")
 
 
 def by_partition(files: pa.Table) -> pa.Table:
