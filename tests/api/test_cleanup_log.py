@@ -188,6 +188,22 @@ def test_leftovers_of_writers_are_deleted(tmp_path: Path) -> None:
     assert done.size_in_bytes > 0
 
 
+def test_links_in_the_log_are_not_followed(tmp_path: Path) -> None:
+    log = history(tmp_path / "t")
+    log.checkpoint(5)
+    files = [
+        tmp_path / "_sidecars" / "a.parquet",
+        tmp_path / "_staged_commits" / f"{0:020}.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json",
+    ]
+    for path in files:
+        path.parent.mkdir()
+        path.write_text("x")
+        age(path, 90)
+        (logs.log_dir(log.table) / path.parent.name).symlink_to(path.parent)
+    assert dr.Table(log.uri).cleanup_log(dry_run=False).files
+    assert all(path.exists() for path in files)
+
+
 def test_descending_times_are_adjusted(tmp_path: Path) -> None:
     """Commit 6 has an old timestamp, but follows recent ones."""
     log = history(tmp_path / "t")

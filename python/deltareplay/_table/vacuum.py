@@ -22,10 +22,10 @@ class Vacuumed:
     Attributes:
         dry_run: Whether nothing was deleted.
         lite: Whether they were found from the log alone.
-        cutoff: The time, in UTC, from which on written and removed files stay.
+        cutoff: Files that were written or removed at this time (UTC) or later stay.
         retention: The retention period.
         files: The files, relative to the table root, with their names in the store.
-        size_in_bytes: Their total size, as far as known.
+        size_in_bytes: Their total size.
 
     >>> table.vacuum().files
     ()
@@ -74,8 +74,8 @@ class Vacuuming(TableLocation):
             The files that were deleted, or would be.
 
         Raises:
-            InvalidArgumentError: The retention is too short; or with ``lite`` the log does not
-                reach back far enough.
+            InvalidArgumentError: The retention is too short (``vacuum.retention``); or with
+                ``lite`` the log does not reach back far enough (``vacuum.lite``).
             UnsupportedFeatureError: The table has a feature that this release cannot write.
             StorageError: A file cannot be deleted.
 
