@@ -35,7 +35,7 @@ def state(table: dr.Table) -> dict[str, Any]:
     }
 
 
-def busy(root: Path, **properties: str) -> dr.Table:
+def table_with_every_action(root: Path, **properties: str) -> dr.Table:
     """A table with actions of every kind."""
     table = partitioned(root)
     table.set_properties(
@@ -77,7 +77,7 @@ def busy(root: Path, **properties: str) -> dr.Table:
     ids=["json", "both", "struct"],
 )
 def test_a_checkpoint_holds_the_table(properties: dict[str, str], tmp_path: Path) -> None:
-    table = busy(tmp_path / "t", **properties)
+    table = table_with_every_action(tmp_path / "t", **properties)
     before = state(table)
     written = table.checkpoint()
 
@@ -106,7 +106,7 @@ def test_a_checkpoint_holds_the_table(properties: dict[str, str], tmp_path: Path
 
 
 def test_the_hint_names_the_checkpoint(tmp_path: Path) -> None:
-    table = busy(tmp_path / "t")
+    table = table_with_every_action(tmp_path / "t")
     written = table.checkpoint()
     hint = json.loads((log_of(table) / "_last_checkpoint").read_text())
 
@@ -150,7 +150,7 @@ V2 = {"delta.checkpointPolicy": "v2"}
 def test_a_v2_checkpoint_holds_the_table(
     layout: Any, properties: dict[str, str], tmp_path: Path
 ) -> None:
-    table = busy(tmp_path / "t", **V2, **properties)
+    table = table_with_every_action(tmp_path / "t", **V2, **properties)
     before = state(table)
     written = table.checkpoint(layout=layout)
 
@@ -279,7 +279,7 @@ def test_deltalake_reads_the_checkpoint(tmp_path: Path) -> None:
 
 
 def test_the_checksum_counts_live_files(tmp_path: Path) -> None:
-    table = busy(tmp_path / "t")
+    table = table_with_every_action(tmp_path / "t")
     version = table.snapshot().version
     path = log_of(table) / f"{version:020}.crc"
     path.unlink(missing_ok=True)
