@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import (
     InvalidArgumentError,
     TableNotFoundError,
@@ -83,8 +84,8 @@ def new_table(spark: SparkSession, parts: Sequence[str]) -> Table:
         name = names.dotted(parts)
         raise InvalidArgumentError(
             f"the catalog has no table {name}, but there is a table at its default location "
-            f"{table.uri}: register that table by CREATE TABLE {name} USING delta LOCATION ..., "
-            "or delete its files",
+            f"{without_secrets(table.uri)}: register that table by CREATE TABLE {name} USING "
+            "delta LOCATION ..., or delete its files",
             code="table.exists",
         )
     return table

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
+from deltareplay.spark.maintenance.clone import clone
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,29 +28,34 @@ def run(
     shallow: bool,
     location: str | None = None,
     properties: Mapping[str, str] | None = None,
-    **time_travel: Any,
+    version: int | None = None,
+    timestamp: datetime.datetime | str | None = None,
 ) -> tuple[Table, Mapping[str, int]]:
-    """Clone a table.
+    """Clone a table, and register a new name in the catalog.
 
     Args:
         spark: The session.
-        source: The table.
-        target: The name or path of the clone.
+        source: The table to clone.
+        target: The name or path of the clone, as it was looked up.
         mode: What to do if the target exists, and if it does not.
         shallow: Whether the clone only refers to the data files.
-        location: The path of a clone with a name.
-        properties: Properties of the clone.
-        time_travel: ``version`` or ``timestamp`` of the source.
+        location: The path of a clone with a new name; by default the catalog's.
+        properties: Properties of the clone, besides those of the source.
+        version: The version of the source; by default the latest.
+        timestamp: The version that was current at this time, instead of a number.
 
     Returns:
         The clone, and the metrics of the commit, which are empty if an existing target was kept.
 
     Raises:
-        InvalidArgumentError: The target exists.
-        TableNotFoundError: There is nothing to replace.
+        InvalidArgumentError: ``table.exists``: the target exists, and the mode is ``create``; or
+            as by ``clone``.
+        TableNotFoundError: ``table.not_found``: there is no table to replace; ``name.not_delta``:
+            the name is that of a view or of another format; ``name.schema``, as by
+            ``registration.new_location``.
+        UnsupportedFeatureError: ``spark.no_delta`` or ``sql.string``, for a new name; or as by
+            ``clone``.
     """
-    from deltareplay.spark import clone
-
     is_new_name = not (target.exists or target.is_path)
     if is_new_name:
         registration.check_takes_delta(spark)
@@ -57,13 +65,14 @@ def run(
     exists = target.exists or table.native.exists()
     if exists and mode == "create_if_not_exists":
         return table, {}
+    uri = without_secrets(table.uri)
     if exists and mode == "create":
         raise InvalidArgumentError(
-            f"there is a table already at {table.uri}: replace it, or choose another location",
+            f"there is a table already at {uri}: replace it, or choose another location",
             code="table.exists",
         )
     if not exists and mode == "replace":
-        raise TableNotFoundError(f"there is no table at {table.uri}", code="table.not_found")
+        raise TableNotFoundError(f"there is no table at {uri}", code="table.not_found")
     cloned = clone(
         spark,
         source,
@@ -71,7 +80,8 @@ def run(
         shallow=shallow,
         or_replace=exists,
         properties=properties,
-        **time_travel,
+        version=version,
+        timestamp=timestamp,
     )
     metrics = cloned.history(limit=1)["operationMetrics"][0].as_py()
     if is_new_name:

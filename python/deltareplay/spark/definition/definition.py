@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from deltareplay._protocol.schema import Field, converted, field_of_json, schema_json
-from deltareplay._support.uris import is_name
+from deltareplay._support.uris import is_name, without_secrets
 from deltareplay._table.table import WriteLocation
 from deltareplay.exceptions import InvalidArgumentError, TableNotFoundError
 from deltareplay.spark.catalog import lookup, registration
@@ -135,7 +135,10 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
         InvalidArgumentError: There is neither a name nor a path, or the name has another path
             (``definition.place``); there is a table already, by this name or at the catalog's
             path for it (``table.exists``); or as by ``create_table``.
-        TableNotFoundError: There is nothing to replace.
+        TableNotFoundError: There is no table to replace (``name.not_delta``, or
+            ``table.not_found`` at a path); or, for a new name, there is no such schema, or it has
+            no location (``name.schema``).
+        UnsupportedFeatureError: ``spark.no_delta``, for a new name.
     """
     name = definition.name
     if name is None:
@@ -150,7 +153,8 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
 
     Raises:
         InvalidArgumentError: As by ``execute``.
-        TableNotFoundError: There is nothing to replace.
+        TableNotFoundError: As by ``execute``.
+        UnsupportedFeatureError: As by ``execute``.
     """
     name, location = definition.name, definition.location
     if entry.is_path:
@@ -169,8 +173,9 @@ def create(spark: SparkSession, definition: Definition, entry: CatalogEntry) -> 
     is_new = location is None and not table.native.exists()
     if location is None and not is_new and definition.mode == "create":
         raise InvalidArgumentError(
-            f"{name} is not in the catalog, but there is a table at its path {table.uri}: register "
-            "it by CREATE TABLE ... LOCATION, or replace it by CREATE OR REPLACE TABLE",
+            f"{name} is not in the catalog, but there is a table at its path "
+            f"{without_secrets(table.uri)}: register it by CREATE TABLE ... LOCATION, or replace "
+            "it by CREATE OR REPLACE TABLE",
             code="table.exists",
         )
     created = _create(spark, WriteLocation(table), definition)
@@ -222,7 +227,8 @@ def _create(spark: SparkSession, location: WriteLocation, definition: Definition
 def _checked_location(location: str | None, other: str) -> str:
     if location is not None and location.rstrip("/") != other.rstrip("/"):
         raise InvalidArgumentError(
-            f"the table has two paths, {location} and {other}: leave out one of them",
+            f"the table has two paths, {without_secrets(location)} and {without_secrets(other)}: "
+            "leave out one of them",
             code="definition.place",
         )
     return other

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltareplay._protocol.schema import Field, Struct, converted
 from deltareplay._snapshot.clustering import clustering_columns
+from deltareplay._support.uris import without_secrets
 from deltareplay.exceptions import InvalidArgumentError, UnsupportedFeatureError
 from deltareplay.spark.catalog import lookup, registration
 from deltareplay.spark.definition import column_expressions
@@ -159,8 +160,9 @@ class CreateTable(Statement):
                 table does not have the feature for defaults; ``definition.differs``: the existing
                 table at the location has another definition; or as by
                 ``column_expressions.check``.
-            TableNotFoundError: There is nothing to replace.
-            UnsupportedFeatureError: ``spark.too_old``; or as by ``column_expressions.check``.
+            TableNotFoundError: As by ``definition.create``.
+            UnsupportedFeatureError: ``spark.too_old``; or as by ``definition.create`` or
+                ``column_expressions.check``.
         """
         if self.only_registers and lookup.at_path(str(self.location)).native.exists():
             return spark.sql(self.text)
@@ -376,8 +378,8 @@ def _check_matches(table: Table, statement: CreateTable, columns: list[Field]) -
     """Check that an existing table matches the definition of the statement, as in delta-spark."""
     if statement.query is not None:
         raise InvalidArgumentError(
-            f"there is a table at {statement.location} already, and CREATE TABLE ... AS does not "
-            "add rows to it: register it without AS, and use INSERT INTO",
+            f"there is a table at {without_secrets(table.uri)} already, and CREATE TABLE ... AS "
+            "does not add rows to it: register it without AS, and use INSERT INTO",
             code="table.exists",
         )
     snapshot = table.snapshot()
@@ -393,8 +395,8 @@ def _check_matches(table: Table, statement: CreateTable, columns: list[Field]) -
     differing = [part for part, differs in differences.items() if differs]
     if differing:
         raise InvalidArgumentError(
-            f"the table at {statement.location} has other {' and '.join(differing)}: leave them "
-            "out to register the table, or use CREATE OR REPLACE TABLE",
+            f"the table at {without_secrets(table.uri)} has other {' and '.join(differing)}: leave "
+            "them out to register the table, or use CREATE OR REPLACE TABLE",
             code="definition.differs",
         )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from deltareplay._support.uris import without_secrets
 from deltareplay.catalogs._glue_storage import GlueStorage
 from deltareplay.exceptions import UnsupportedFeatureError
 from deltareplay.spark.session import capabilities
@@ -91,9 +92,9 @@ class HadoopCredentials:
         options = translate(location.netloc, vended_options)
         if not options:
             raise UnsupportedFeatureError(
-                f"the catalog vends {', '.join(sorted(vended_options))} for {table.uri}, which "
-                "Spark cannot use. If Spark has its own credentials, pass the table's Hadoop path "
-                "as root= to use them",
+                f"the catalog vends {', '.join(sorted(vended_options))} for "
+                f"{without_secrets(table.uri)}, which Spark cannot use. If Spark has its own "
+                "credentials, pass the table's Hadoop path as root= to use them",
                 code="spark.credentials",
             )
         scheme = f"{location.scheme}-{_digest(options)}"

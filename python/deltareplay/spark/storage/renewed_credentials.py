@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from deltareplay._support.uris import without_secrets
 from deltareplay.catalogs._unity_table import UnityTable
 from deltareplay.exceptions import StorageError
 from deltareplay.spark.session import capabilities, internals
@@ -53,7 +54,7 @@ def options(
     except Exception as cause:  # Py4J's error, for any error of the classes
         raise StorageError(
             "Unity Catalog's classes failed to get credentials for "
-            f"{table.uri}: {internals.first_line(cause)}",
+            f"{without_secrets(table.uri)}: {internals.first_line(cause)}",
             code="spark.unity_catalog",
         ) from None  # its text may have the token
     provider = options.get("fs.s3a.aws.credentials.provider")
