@@ -1,10 +1,10 @@
-"""The modules of the package import each other one way, also inside of functions and for types."""
+"""Modules import each other in one direction only, also in functions and for type checkers."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -34,7 +34,7 @@ PYTHON_ORDER = (
 )
 
 #: The packages of ``deltareplay.spark``: each may import those before it.
-SPARK = (
+SPARK_ORDER = (
     "syntax",
     "session",
     "schema",
@@ -55,92 +55,109 @@ SPARK = (
 
 
 def modules() -> dict[str, Path]:
-    """Return the files of the package; those of packages only have a docstring."""
-    result = {}
-    for path in PYTHON.rglob("*.py"):
-        if path.name != "__init__.py":
-            result[".".join(path.relative_to(PYTHON).with_suffix("").parts)] = path
-    return result
+    """Return the file of each module; that of a package is its ``__init__.py``."""
+    return {
+        ".".join(path.relative_to(PYTHON).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in PYTHON.rglob("*.py")
+    }
 
 
-def imported(node: ast.AST) -> Iterator[str]:
-    """Return all imports, wherever in a file."""
+def imported(node: ast.AST, names: Collection[str]) -> Iterator[str]:
+    """Yield the imports of these modules, wherever they are in a file."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import):
-            yield from (alias.name for alias in child.names)
+            yield from (alias.name for alias in child.names if alias.name in names)
         elif isinstance(child, ast.ImportFrom):
             assert child.level == 0, "imports are absolute"
             assert child.module
-            yield child.module
-            yield from (f"{child.module}.{alias.name}" for alias in child.names)
-        yield from imported(child)
+            for alias in child.names:
+                submodule = f"{child.module}.{alias.name}"
+                if submodule in names:
+                    yield submodule
+                elif child.module in names:
+                    yield child.module
+        yield from imported(child, names)
 
 
 def imports() -> dict[str, set[str]]:
     """Return the modules that each module imports."""
     files = modules()
     return {
-        name: set(imported(ast.parse(path.read_text(encoding="utf-8")))) & files.keys() - {name}
+        name: {*imported(ast.parse(path.read_text(encoding="utf-8")), files.keys())} - {name}
         for name, path in files.items()
     }
 
 
-def in_order(graph: dict[str, set[str]]) -> list[str]:
+def topological_order(graph: dict[str, set[str]]) -> list[str]:
+    """Return the modules, each after those that it imports.
+
+    Raises:
+        CycleError: Modules import each other.
+    """
     return list(TopologicalSorter(graph).static_order())
 
 
-def upwards(graph: dict[str, set[str]], parent: str, packages: tuple[str, ...]) -> list[str]:
-    """Return the imports of a package by one that comes before it."""
+def imports_of_later_packages(
+    graph: dict[str, set[str]], parent: str, packages: tuple[str, ...]
+) -> list[str]:
+    """Return the imports within ``parent`` by which a package imports one that comes after it."""
 
-    def rank(module: str) -> int | None:
-        inside = module.startswith(f"{parent}.")
-        return packages.index(module[len(parent) + 1 :].split(".")[0]) if inside else None
+    def is_inside(module: str) -> bool:
+        return module.startswith(f"{parent}.")
+
+    def rank(module: str) -> int:
+        return packages.index(module.removeprefix(f"{parent}.").split(".")[0])
 
     return [
         f"{name} imports {other}"
         for name, others in graph.items()
         for other in others
-        if (mine := rank(name)) is not None and (its := rank(other)) is not None and its > mine
+        if is_inside(name) and is_inside(other) and rank(other) > rank(name)
     ]
 
 
 def test_imports_have_no_cycles() -> None:
     graph = imports()
-    assert len(in_order(graph)) == len(modules()) > 100
+    assert len(topological_order(graph)) == len(modules()) > 100
     assert sum(map(len, graph.values())) > 500
 
-    # a table that a snapshot would import back
+    # a snapshot that imports the table, which imports it
     graph["deltareplay._snapshot.snapshot"].add("deltareplay._table.table")
     with pytest.raises(CycleError):
-        in_order(graph)
+        topological_order(graph)
+
+
+def test_imports_from_a_package_count() -> None:
+    names = {"a", "a.b", "a.b.c"}
+    tree = ast.parse("from a.b import c\ndef f():\n    from a import function\n    import other")
+    assert [*imported(tree, names)] == ["a.b.c", "a"]
 
 
 def test_packages_import_those_before_them() -> None:
     graph = imports()
-    assert not upwards(graph, "deltareplay", PYTHON_ORDER)
-    homes = {path.name.removesuffix(".py") for path in (PYTHON / "deltareplay").iterdir()}
-    assert {*PYTHON_ORDER} <= homes
+    assert not imports_of_later_packages(graph, "deltareplay", PYTHON_ORDER)
+    assert {name.split(".")[1] for name in graph if "." in name} == {*PYTHON_ORDER}
 
-    # a snapshot that would know of transactions
+    # a snapshot that imports a module of transactions
     graph["deltareplay._snapshot.scan"].add("deltareplay._transaction.written")
-    assert upwards(graph, "deltareplay", PYTHON_ORDER) == [
+    assert imports_of_later_packages(graph, "deltareplay", PYTHON_ORDER) == [
         "deltareplay._snapshot.scan imports deltareplay._transaction.written"
     ]
 
 
 def test_packages_of_spark_import_those_before_them() -> None:
     graph = imports()
-    assert not upwards(graph, "deltareplay.spark", SPARK)
+    assert not imports_of_later_packages(graph, "deltareplay.spark", SPARK_ORDER)
 
-    # types that a scan would take from a statement
+    # a scan that imports a module of statements
     graph["deltareplay.spark.scan.read"].add("deltareplay.spark.dml.statement")
-    assert upwards(graph, "deltareplay.spark", SPARK) == [
+    assert imports_of_later_packages(graph, "deltareplay.spark", SPARK_ORDER) == [
         "deltareplay.spark.scan.read imports deltareplay.spark.dml.statement"
     ]
 
 
 def test_merge_on_spark_is_in_few_modules() -> None:
-    """Everything that determines MERGE: its own modules, and the rows that they convert."""
+    """The modules of ``dml`` that MERGE uses, and the one that converts and checks its rows."""
     graph = imports()
     result: set[str] = set()
     new = {"deltareplay.spark.dml.merge.builder"}
@@ -148,18 +165,18 @@ def test_merge_on_spark_is_in_few_modules() -> None:
         result |= new
         new = {name for module in new for name in graph[module]} - result
         new = {name for name in new if name.startswith("deltareplay.spark.dml.")}
-    converted = "deltareplay.spark.writing.table_rows"
-    assert any(converted in graph[module] for module in result)
-    assert len(result | {converted}) <= 9
+    conversion = "deltareplay.spark.writing.table_rows"
+    assert any(conversion in graph[module] for module in result)
+    assert len(result | {conversion}) <= 9
 
 
 def test_every_module_of_spark_is_in_a_package() -> None:
     spark = PYTHON / "deltareplay" / "spark"
     assert {path.name for path in spark.glob("*.py")} == {"__init__.py"}
-    assert {path.parent.name for path in spark.glob("*/__init__.py")} == {*SPARK}
+    assert {path.parent.name for path in spark.glob("*/__init__.py")} == {*SPARK_ORDER}
 
 
-def test_packages_only_have_a_docstring() -> None:
+def test_private_packages_only_have_a_docstring() -> None:
     python = PYTHON / "deltareplay"
     private = [*(python / "spark").glob("*/**/__init__.py"), *python.glob("_*/__init__.py")]
     assert len(private) > 20
@@ -171,11 +188,12 @@ def test_packages_only_have_a_docstring() -> None:
 def test_the_design_shows_the_packages() -> None:
     design = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     assert f"\n{' < '.join(PYTHON_ORDER[:-1])}\n" in design
-    assert f"\n{' < '.join(SPARK)}\n" in design
+    assert f"\n{' < '.join(SPARK_ORDER)}\n" in design
     table = design.partition("## The packages for Spark\n")[2].partition("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*SPARK]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == [*SPARK_ORDER]
 
 
-def test_tests_of_private_modules_are_in_their_packages() -> None:
-    units = ROOT / "tests" / "spark_units"
-    assert {path.parent.name for path in units.glob("*/test_*.py")} <= {*SPARK}
+def test_the_folders_of_spark_units_are_packages_of_spark() -> None:
+    folders = {path.parent.name for path in (ROOT / "tests" / "spark_units").glob("*/test_*.py")}
+    assert folders
+    assert folders <= {*SPARK_ORDER}

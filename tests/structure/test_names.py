@@ -15,7 +15,7 @@ PYTHON = Path(__file__).resolve().parents[2] / "python" / "deltareplay"
 OWN_WAY = re.compile(r"""replace\(["']`|strip\(["']`|["']`["'] \+|\(\?:\[\^`\]|== ["']`["'] and""")
 
 #: The module itself, and the tokenizer, which also reads words and strings.
-HOMES = ("_names.py", "spark/syntax/tokens.py")
+PARSERS = ("_names.py", "spark/syntax/tokens.py")
 
 #: Displays a path in a message.
 DISPLAY = ("spark/writing/table_rows.py",)
@@ -27,7 +27,7 @@ def test_only_listed_modules_parse_backticks() -> None:
         for path in PYTHON.rglob("*.py")
         if OWN_WAY.search(path.read_text(encoding="utf-8"))
     }
-    assert own - {*DISPLAY} == {*HOMES}
+    assert own - {*DISPLAY} == {*PARSERS}
 
 
 # as Spark parses names: a part has backticks if it is not a word

@@ -87,18 +87,18 @@ def accesses(tree: ast.Module) -> Iterator[tuple[int, str, bool]]:
 def foreign_uses(modules: dict[str, ast.Module]) -> list[str]:
     """Return the uses of private attributes of other packages and libraries."""
     own: dict[str, Definitions] = {}
-    homes: Definitions = defaultdict(set)
+    defining_packages: Definitions = defaultdict(set)
     for module, tree in modules.items():
         classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
         own[module] = {name: set() for part in classes for name in defined(part)}
         for name in own[module]:
-            homes[name].add(package(module))
+            defining_packages[name].add(package(module))
     return [
         f"{module}:{line} {name}"
         for module, tree in modules.items()
         for line, name, is_of_name in accesses(tree)
         # of the package alone, or of a class of the same file as in `other._name`
-        if homes[name] != {package(module)}
+        if defining_packages[name] != {package(module)}
         and not (is_of_name and name in own[module])
         and name not in FOREIGN.get(module, ())
     ]
@@ -109,7 +109,7 @@ def test_no_package_uses_private_attributes_of_another() -> None:
     assert len(modules) > 200
     assert foreign_uses(modules) == []
 
-    # a statement that would take the table of a snapshot, or its tags from a transaction
+    # a statement that uses private attributes of a snapshot and of a transaction
     modules["deltareplay.spark.dml.delete"] = ast.parse("snapshot._table; t._description['tags']")
     assert foreign_uses(modules) == [
         "deltareplay.spark.dml.delete:1 _table",
