@@ -1,4 +1,4 @@
-"""The commits of a table, one row each, and their raw actions."""
+"""The history of a table, one row for each commit, and the raw actions of the commits."""
 
 from __future__ import annotations
 
@@ -11,19 +11,12 @@ from support import logs
 
 import deltareplay as dr
 
-T = logs.T0
-
 
 def rows(log: logs.LogBuilder, limit: int | None = None) -> list[dict[str, Any]]:
     return list(dr.Table(log.uri).history(limit=limit).to_pylist())
 
 
-def plain(value: Any) -> Any:
-    """Return a map as a dict, whatever its form."""
-    return dict(value) if isinstance(value, list) else value
-
-
-def test_rows_are_sorted_from_the_newest_commit(log: logs.LogBuilder) -> None:
+def test_the_newest_commit_comes_first(log: logs.LogBuilder) -> None:
     commits(log, 12)
 
     assert [row["version"] for row in rows(log)] == list(range(12, -1, -1))
@@ -32,11 +25,11 @@ def test_rows_are_sorted_from_the_newest_commit(log: logs.LogBuilder) -> None:
 
 
 def test_commits_without_commit_info_have_a_row(log: logs.LogBuilder) -> None:
-    log.create(SCHEMA, modified=T)
-    log.commit(logs.add("a"), modified=T + 1000)
-    log.commit(logs.commit_info("MERGE", timestamp=5), logs.add("b"), modified=T + 2000)
-    log.commit(modified=T + 3000)
-    log.commit({"commitInfo": {}}, modified=T + 4000)
+    log.create(SCHEMA, modified=logs.T0)
+    log.commit(logs.add("a"), modified=logs.T0 + 1000)
+    log.commit(logs.commit_info("MERGE", timestamp=5), logs.add("b"), modified=logs.T0 + 2000)
+    log.commit(modified=logs.T0 + 3000)
+    log.commit({"commitInfo": {}}, modified=logs.T0 + 4000)
 
     result = rows(log)
 
@@ -47,7 +40,7 @@ def test_commits_without_commit_info_have_a_row(log: logs.LogBuilder) -> None:
         (1, None),
         (0, "CREATE TABLE"),
     ]
-    assert [round(row["timestamp"].timestamp() * 1000) - T for row in result] == [
+    assert [round(row["timestamp"].timestamp() * 1000) - logs.T0 for row in result] == [
         4000,
         3000,
         2000,
@@ -57,35 +50,32 @@ def test_commits_without_commit_info_have_a_row(log: logs.LogBuilder) -> None:
 
 
 def test_fields_of_commit_info(log: logs.LogBuilder) -> None:
+    scalars: dict[str, Any] = {
+        "userId": "7",
+        "userName": "ö",
+        "readVersion": 0,
+        "isolationLevel": "Serializable",
+        "isBlindAppend": True,
+        "userMetadata": "mine",
+        "engineInfo": "Apache-Spark/4.1.1 Delta-Lake/4.3.0",
+    }
+    maps: dict[str, Any] = {
+        "operationMetrics": {"numFiles": "1", "numOutputRows": "12345678901234567890"},
+        "operationParameters": {"mode": "Append", "partitionBy": "[]"},
+    }
     log.create(SCHEMA)
-    log.commit(
-        logs.commit_info(
-            "WRITE",
-            userId="7",
-            userName="ö",
-            readVersion=0,
-            isolationLevel="Serializable",
-            isBlindAppend=True,
-            userMetadata="mine",
-            engineInfo="Apache-Spark/4.1.1 Delta-Lake/4.3.0",
-            txnId="abc",
-            operationMetrics={"numFiles": "1", "numOutputRows": "12345678901234567890"},
-            operationParameters={"mode": "Append", "partitionBy": "[]"},
-        ),
-        logs.add("f"),
-    )
+    log.commit(logs.commit_info("WRITE", txnId="abc", **scalars, **maps), logs.add("f"))
 
     (row,) = rows(log, 1)
 
-    assert (row["operation"], row["userMetadata"]) == ("WRITE", "mine")
-    assert row["engineInfo"] == "Apache-Spark/4.1.1 Delta-Lake/4.3.0"
-    assert row["isBlindAppend"] is True
-    assert plain(row["operationMetrics"])["numOutputRows"] == "12345678901234567890"
-    assert plain(row["operationParameters"])["mode"] == "Append"
+    assert row["operation"] == "WRITE"
+    assert {name: row[name] for name in scalars} == scalars
+    assert {name: dict(row[name]) for name in maps} == maps
+    assert "txnId" not in row, "not a column of DESCRIBE HISTORY"
 
 
 def test_operation_parameters_are_returned_as_text(log: logs.LogBuilder) -> None:
-    """The raw values: strings, strings that contain JSON, nulls, nested values."""
+    """Strings are returned unchanged, also if they contain JSON; other values as JSON."""
     parameters = {
         "mode": "Append",
         "partitionBy": '["a","b"]',
@@ -98,11 +88,11 @@ def test_operation_parameters_are_returned_as_text(log: logs.LogBuilder) -> None
     log.create(SCHEMA)
     log.commit(logs.commit_info(operationParameters=parameters))
 
-    result = plain(rows(log, 1)[0]["operationParameters"])
+    result = dict(rows(log, 1)[0]["operationParameters"])
 
     assert result["mode"] == "Append"
-    assert json.loads(result["partitionBy"]) == ["a", "b"]
-    assert result.get("description") is None
+    assert result["partitionBy"] == '["a","b"]'
+    assert result["description"] is None
     assert json.loads(result["predicate"]) == parameters["predicate"]
     assert json.loads(result["nested"]) == parameters["nested"]
     assert (json.loads(result["number"]), json.loads(result["truth"])) == (5, False)
@@ -146,8 +136,9 @@ def test_compacted_files_do_not_hide_commits(log: logs.LogBuilder) -> None:
 
 
 def test_history_of_a_missing_table(log: logs.LogBuilder) -> None:
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table(log.uri).history()
+    assert caught.value.code == "table.not_found"
 
 
 # -- raw actions
@@ -165,10 +156,11 @@ def test_actions_are_returned_as_committed(log: logs.LogBuilder) -> None:
     result = dr.Table(log.uri).actions(1).read_all().to_pylist()
 
     kinds = [
-        (row["version"], sorted(k for k, v in row.items() if v is not None and k != "version"))
+        (row["version"], [name for name, value in row.items() if value and name != "version"])
         for row in result
     ]
-    assert [v for v, _ in kinds] == sorted(v for v, _ in kinds), "oldest first"
+    versions = [row["version"] for row in result]
+    assert versions == sorted(versions), "oldest first"
     assert (1, ["add"]) in kinds
     assert (1, ["txn"]) in kinds
     assert (2, ["remove"]) in kinds
@@ -192,10 +184,10 @@ def test_actions_of_a_range_are_those_of_its_commits(log: logs.LogBuilder) -> No
     assert added(2, 4) == ["f2", "f3", "f4"]
     assert added(6) == ["f6"]
     assert added(0, 6) == [f"f{v}" for v in range(1, 7)]
-    with pytest.raises(dr.VersionNotFoundError):
-        added(5, 9)
-    with pytest.raises(dr.VersionNotFoundError):
-        added(7)
+    for start, end in ((5, 9), (7, None)):
+        with pytest.raises(dr.VersionNotFoundError) as caught:
+            added(start, end)
+        assert caught.value.code == "version.range"
 
 
 def test_actions_before_the_oldest_commit_are_not_found(log: logs.LogBuilder) -> None:
@@ -203,8 +195,9 @@ def test_actions_before_the_oldest_commit_are_not_found(log: logs.LogBuilder) ->
     log.checkpoint(4)
     log.delete_commits(4)
 
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         dr.Table(log.uri).actions(2).read_all()
+    assert caught.value.code == "version.range"
 
 
 def test_a_gap_in_a_range_of_actions_is_an_error(log: logs.LogBuilder) -> None:

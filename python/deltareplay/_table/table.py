@@ -168,8 +168,8 @@ class Table(
             version: The version of the only commit to list; excludes ``limit``.
 
         Returns:
-            One row for each commit: ``version`` (int64), ``timestamp`` (milliseconds, UTC),
-            ``operation``, ``operationParameters``, ``operationMetrics``, ``userMetadata``,
+            One row for each commit: ``version`` (int64), ``timestamp`` (timestamp in microseconds,
+            UTC), ``operation``, ``operationParameters``, ``operationMetrics``, ``userMetadata``,
             ``engineInfo``, ``isBlindAppend`` and others; null if the commit does not have them.
 
         Raises:
@@ -206,7 +206,8 @@ class Table(
         Raises:
             VersionNotFoundError: A commit of the range is not in the log, or not any more.
             InvalidArgumentError: The range ends before it starts.
-            CorruptTableError: A commit does not decode.
+            CorruptTableError: A commit does not decode, or one within the range is missing
+                (``log.gap``).
 
         Source: Delta protocol, "Actions".
 

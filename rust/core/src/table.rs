@@ -181,7 +181,7 @@ impl Table {
             .map_err(|error| self.with_uri(error))
     }
 
-    /// Returns the `commitInfo` of each version, newest first.
+    /// Returns a history row for each commit, newest first: at most `limit` of them.
     ///
     /// # Errors
     ///

@@ -91,9 +91,9 @@ impl ActionBatches {
         if first != Some(start) || end.is_some_and(|end| Some(end) != last) {
             let present = match (first, last) {
                 (Some(first), Some(last)) => {
-                    format!("from there on it has the commits {first} to {last}")
+                    format!("those from {start} on are {first} to {last}")
                 }
-                _ => "it has no commit from there on".to_owned(),
+                _ => format!("it has none from {start} on"),
             };
             let end = end.map_or_else(|| "the newest".to_owned(), |end| end.to_string());
             let message =
