@@ -168,7 +168,7 @@ class Changes(Frames, NotebookCard):
             Picklable splits; their rows together are the rows of the changes.
 
         Raises:
-            InvalidArgumentError: The size is not at least 1, or as in ``explain``.
+            InvalidArgumentError: The size is less than 1; or as in ``explain``.
 
         >>> [split.to_arrow().num_rows for split in rows.changes(0).splits()]
         [4]

@@ -61,7 +61,7 @@ class Follow(Iterator[MicroBatch]):
 
     @property
     def offset(self) -> str:
-        """The position of the stream: JSON, as of Delta's own streaming source.
+        """The position of the stream: JSON in the format of delta-spark's streaming source.
 
         Commits without rows move it, too.
 

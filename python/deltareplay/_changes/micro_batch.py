@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @checked_methods
 class MicroBatch(Frames):
-    """A batch of rows of a stream, and the position after them, from ``Follow``.
+    """A batch of rows from ``Follow``, with the position of the stream after them.
 
-    The rows are read on demand. Store the offset once they are processed: a stream that starts with
-    it continues after them.
+    The rows are read on demand. Store the offset once they are processed: a stream that starts from
+    it continues with the next rows.
 
     >>> batch = next(rows.follow(available_now=True))
     >>> batch.data["id"].to_pylist()
@@ -78,7 +78,7 @@ class MicroBatch(Frames):
 
     @property
     def offset(self) -> str:
-        """The position after the batch: JSON, as of Delta's own streaming source.
+        """The position after the batch: JSON in the format of delta-spark's streaming source.
 
         >>> import json
         >>> offset = json.loads(next(rows.follow()).offset)
@@ -103,7 +103,7 @@ class MicroBatch(Frames):
             target_size: Approximate bytes of files per split.
 
         Raises:
-            InvalidArgumentError: The size is not at least 1.
+            InvalidArgumentError: The size is less than 1.
 
         >>> [split.to_arrow().num_rows for split in next(rows.follow()).splits()]
         [2]

@@ -179,7 +179,7 @@ class Scan(Frames, LazyFrames, NotebookCard):
             Picklable splits; their rows, in order, are the rows of the scan.
 
         Raises:
-            InvalidArgumentError: The size is not at least 1.
+            InvalidArgumentError: The size is less than 1.
 
         >>> [split.to_arrow().num_rows for split in rows.snapshot().scan().splits()]
         [2]
