@@ -1,9 +1,11 @@
-//! The files that remain after each step of a scan.
+//! The number and the size of the files that remain after each step of a filter.
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_buffer::BooleanBuffer;
+
+use crate::codec::file_actions::FileField;
 
 /// The number and the size of some files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,10 +17,11 @@ pub struct FilesAndBytes {
 }
 
 impl FilesAndBytes {
-    /// Adds those files of a batch with the column `size` whose bit is set.
+    /// Adds the files of a batch that passed a step, or all of them without `passed`; their sizes are in the
+    /// column `size`.
     pub(super) fn add(&mut self, rows: &RecordBatch, passed: Option<&BooleanBuffer>) {
         let Some(sizes) = rows
-            .column_by_name("size")
+            .column_by_name(FileField::Size.name())
             .and_then(|sizes| sizes.as_primitive_opt::<Int64Type>())
         else {
             return;
@@ -34,7 +37,7 @@ impl FilesAndBytes {
     }
 }
 
-/// The files that remain after each step.
+/// The files that remain after each step of a filter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Explanation {
     /// All live files.

@@ -1,7 +1,7 @@
 //! The protocol's nouns as plain data: actions, schema, features, properties.
 //!
-//! No I/O. Text from the log becomes a valid value or a typed error, by loops with explicit stacks, so that
-//! hostile nesting costs neither stack nor memory.
+//! No I/O. Text from the log becomes a valid value or a typed error. Nesting is bounded, so that hostile text
+//! exhausts neither stack nor memory.
 
 pub mod actions;
 pub mod arrow;

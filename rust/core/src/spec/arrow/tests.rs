@@ -1,6 +1,6 @@
 use super::*;
 
-fn one_column(data_type: &str) -> ArrowType {
+fn arrow_type_of(data_type: &str) -> ArrowType {
     let text = format!(r#"{{"type":"struct","fields":[{{"name":"c","type":{data_type}}}]}}"#);
     StructType::parse(&text)
         .unwrap()
@@ -10,7 +10,7 @@ fn one_column(data_type: &str) -> ArrowType {
         .clone()
 }
 
-/// Types as in the log, and the names of their Arrow types.
+/// Each case is a type as in the log, and its Arrow type as text.
 #[test]
 fn each_type_has_its_arrow_type() {
     for (delta, arrow) in [
@@ -43,30 +43,30 @@ fn each_type_has_its_arrow_type() {
             r#"Map("entries": non-null Struct("key": non-null Utf8, "value": Int64), unsorted)"#,
         ),
     ] {
-        assert_eq!(one_column(delta).to_string(), arrow, "{delta}");
+        assert_eq!(arrow_type_of(delta).to_string(), arrow, "{delta}");
     }
 }
 
 #[test]
-fn geospatial_fields_have_metadata_at_any_depth() {
+fn geospatial_fields_are_marked_at_any_depth() {
     let text = r#"{"type":"struct","fields":[
         {"name":"g","type":"geometry","metadata":{"comment":"where","ARROW:extension:name":"x"}},
         {"name":"a","type":{"type":"array","elementType":"geography(karney)"}},
         {"name":"m","type":{"type":"map","keyType":"geometry(EPSG:1)","valueType":"geometry(srid:2)"}},
         {"name":"b","type":"binary"}]}"#;
     let schema = StructType::parse(text).unwrap().arrow_schema();
-    let metadata_of = |field: &Field| {
+    let crs_of = |field: &Field| {
         assert_eq!(field.data_type(), &ArrowType::Binary);
         assert_eq!(field.extension_type_name(), Some("geoarrow.wkb"));
         let extension = field.extension_type_metadata().unwrap();
         serde_json::from_str::<Value>(extension).unwrap()["crs"].clone()
     };
     assert_eq!(schema.field(0).metadata()["comment"], "where");
-    assert_eq!(metadata_of(schema.field(0)), "OGC:CRS84");
+    assert_eq!(crs_of(schema.field(0)), "OGC:CRS84");
     let ArrowType::List(element) = schema.field(1).data_type() else {
         panic!("no list")
     };
-    assert_eq!(metadata_of(element), "OGC:CRS84");
+    assert_eq!(crs_of(element), "OGC:CRS84");
     let ArrowType::Map(entries, _) = schema.field(2).data_type() else {
         panic!("no map")
     };
@@ -74,7 +74,7 @@ fn geospatial_fields_have_metadata_at_any_depth() {
         panic!("no entries")
     };
     assert_eq!(
-        (metadata_of(&parts[0]), metadata_of(&parts[1])),
+        (crs_of(&parts[0]), crs_of(&parts[1])),
         ("EPSG:1".into(), "2".into())
     );
     assert!(schema.field(3).metadata().is_empty());
@@ -121,6 +121,7 @@ fn converts_the_deepest_schema_on_a_stack_of_2_mib() {
     );
     let work = move || {
         let schema = StructType::parse(&text).unwrap().arrow_schema();
+        // a copy, a comparison and the text recurse, too
         assert_eq!(schema.as_ref().clone(), *schema);
         schema.to_string().len()
     };

@@ -2,7 +2,7 @@
 //! checksums.
 //!
 //! They take valid UTF-8, build no tree, copy nothing until a string is decoded, and bound the nesting without
-//! recursion, so that hostile input costs neither stack nor memory. [`Cursor`] returns tokens on demand,
+//! recursion, so that hostile input exhausts neither stack nor memory. [`Cursor`] returns tokens on demand,
 //! [`JsonReader`] checked events.
 
 mod bytes;
