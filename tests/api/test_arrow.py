@@ -137,11 +137,11 @@ def test_an_error_in_a_c_stream_names_the_file(log: logs.LogBuilder) -> None:
         pa.table(dr.Table(log.uri).native.actions(1))
 
 
-def plain(type_: pa.DataType) -> bool:
+def is_supported_everywhere(type_: pa.DataType) -> bool:
     """Return whether Spark, pandas, Polars and DuckDB all support a type."""
     if pa.types.is_nested(type_):
         assert not pa.types.is_union(type_)
-        return all(plain(type_.field(i).type) for i in range(type_.num_fields))
+        return all(is_supported_everywhere(type_.field(i).type) for i in range(type_.num_fields))
     return type_ in (pa.string(), pa.int64(), pa.int32(), pa.bool_()) or pa.types.is_timestamp(
         type_
     )
@@ -161,7 +161,7 @@ def test_types_are_plain(events: logs.LogBuilder, kind: str) -> None:
         table.actions(0).schema,
     ):
         for field in schema:
-            assert plain(field.type), field
+            assert is_supported_everywhere(field.type), field
 
 
 TYPES: dict[str, Any] = {

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import logs
-from support.writing import partitioned, plain
+from support.writing import partitioned, unpartitioned
 
 import deltareplay as dr
 
@@ -122,7 +122,7 @@ def test_the_hint_names_the_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_files_fill_row_groups(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     paths = [f"part-{number:06}" for number in range(120_000)]
     files = pa.table({"path": paths, "size": pa.array([1] * len(paths), pa.int64())})
     with table.transaction() as transaction:
@@ -202,7 +202,7 @@ def test_a_v2_checkpoint_holds_the_table(
 
 @pytest.mark.slow
 def test_sidecars_hold_fifty_thousand_files_each(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     table.set_properties(V2)
     paths = [f"part-{number:06}" for number in range(120_000)]
     files = pa.table({"path": paths, "size": pa.array([1] * len(paths), pa.int64())})
@@ -219,7 +219,7 @@ def test_sidecars_hold_fifty_thousand_files_each(tmp_path: Path) -> None:
 
 
 def test_the_layout_follows_the_policy(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t", configuration={"delta.checkpointInterval": "2"})
+    table = unpartitioned(tmp_path / "t", configuration={"delta.checkpointInterval": "2"})
     with pytest.raises(dr.InvalidArgumentError, match="v2Checkpoint") as caught:
         table.checkpoint(layout="v2")
     assert caught.value.code == "checkpoint.layout"
@@ -234,7 +234,7 @@ def test_the_layout_follows_the_policy(tmp_path: Path) -> None:
 
 def test_an_existing_checkpoint_fulfils_the_interval(tmp_path: Path) -> None:
     """Another writer wrote the checkpoint of the committed version first."""
-    table = plain(tmp_path / "t", configuration={"delta.checkpointInterval": "2"})
+    table = unpartitioned(tmp_path / "t", configuration={"delta.checkpointInterval": "2"})
     other = log_of(table) / logs.classic_name(2)
     with table.transaction() as transaction:
         transaction.add("c", size=1)
@@ -244,7 +244,7 @@ def test_an_existing_checkpoint_fulfils_the_interval(tmp_path: Path) -> None:
 
 
 def test_commits_write_checkpoints_by_the_interval(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t", configuration={"delta.checkpointInterval": "3"})
+    table = unpartitioned(tmp_path / "t", configuration={"delta.checkpointInterval": "3"})
     for number in range(6):
         with table.transaction() as transaction:
             transaction.add(f"x{number}", size=1)
@@ -254,7 +254,7 @@ def test_commits_write_checkpoints_by_the_interval(tmp_path: Path) -> None:
 
 
 def test_an_existing_checkpoint_is_kept(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     first = table.checkpoint()
     file = log_of(table) / logs.classic_name(1)
     before = file.stat().st_mtime_ns
@@ -265,7 +265,7 @@ def test_an_existing_checkpoint_is_kept(tmp_path: Path) -> None:
 
 def test_deltalake_reads_the_checkpoint(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     with table.transaction() as transaction:
         transaction.add("c", size=1)
         transaction.remove("a")
@@ -322,7 +322,7 @@ def test_commits_of_a_new_table_write_checksums(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_that_fails_is_a_warning(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t", configuration={"delta.checkpointInterval": "2"})
+    table = unpartitioned(tmp_path / "t", configuration={"delta.checkpointInterval": "2"})
     (log_of(table) / logs.classic_name(2)).mkdir()
     transaction = table.transaction()
     transaction.add("c", size=1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support import logs
-from support.writing import plain
+from support.writing import unpartitioned
 
 import deltareplay as dr
 
@@ -91,7 +91,7 @@ def test_actions_are_read_back_unchanged(start: int, end: int | None, tmp_path: 
 
 
 def test_the_default_range_starts_after_the_checkpoint(tmp_path: Path) -> None:
-    table = plain(tmp_path)
+    table = unpartitioned(tmp_path)
     table.checkpoint()
     for number in range(3):
         with table.transaction() as transaction:
@@ -105,7 +105,7 @@ def test_the_default_range_starts_after_the_checkpoint(tmp_path: Path) -> None:
 
 
 def test_invalid_ranges_are_refused(tmp_path: Path) -> None:
-    table = plain(tmp_path)
+    table = unpartitioned(tmp_path)
     for arguments in [(1, 1), (2, 1), (1, None)]:
         with pytest.raises(dr.InvalidArgumentError, match="nothing to compact") as caught:
             table.compact_log(*arguments)
@@ -117,7 +117,7 @@ def test_invalid_ranges_are_refused(tmp_path: Path) -> None:
 
 def test_deltalake_reads_a_compacted_file(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
-    table = plain(tmp_path)
+    table = unpartitioned(tmp_path)
     for number in range(3):
         with table.transaction() as transaction:
             transaction.add(f"x{number}", size=1)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from support import logs
-from support.writing import bodies, plain
+from support.writing import bodies, unpartitioned
 
 import deltareplay as dr
 
@@ -151,7 +151,7 @@ def test_columns_of_a_new_table_are_mapped(tmp_path: Path, mode: str) -> None:
 
 
 def test_columns_are_added_and_dropped(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.rename_column("id", "number")
     assert caught.value.code == "alter.column_mapping"
@@ -201,7 +201,7 @@ ALTERED: dict[str, tuple[Callable[[dr.Table], object], str]] = {
 @pytest.mark.parametrize("case", ALTERED)
 def test_invalid_alterations_are_refused(case: str, tmp_path: Path) -> None:
     alter, code = ALTERED[case]
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     with pytest.raises(dr.InvalidArgumentError) as caught:
         alter(table)
     assert caught.value.code == code
@@ -226,7 +226,7 @@ def test_partition_columns_and_columns_of_constraints_stay(tmp_path: Path) -> No
 
 
 def test_properties_are_set_and_unset(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     table.set_properties({"DELTA.checkpointinterval": "20", "owner": "me"})
     assert table.snapshot().properties == {"delta.checkpointInterval": "20", "owner": "me"}
     table.unset_properties(["OWNER"])
@@ -248,7 +248,7 @@ def test_the_property_comment_is_the_description(tmp_path: Path) -> None:
 
 
 def test_in_commit_timestamps_start_where_they_are_enabled(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     before = table.snapshot().timestamp
     version = table.set_properties({"delta.enableInCommitTimestamps": "true"})
     snapshot = table.snapshot()
@@ -262,7 +262,7 @@ def test_in_commit_timestamps_start_where_they_are_enabled(tmp_path: Path) -> No
 
 
 def test_rows_that_have_no_ids_cannot_be_tracked(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     metadata = table.snapshot().metadata
     tracked = {**metadata.configuration, "delta.enableRowTracking": "true"}
     with pytest.raises(dr.UnsupportedFeatureError) as caught, table.transaction() as transaction:

@@ -81,7 +81,7 @@ WRITES: dict[str, Write] = {
 }
 
 
-def plain(type_: pa.DataType) -> pa.DataType:
+def stored_type(type_: pa.DataType) -> pa.DataType:
     """Return the type in which a table stores values of a type."""
     if pa.types.is_dictionary(type_):
         return type_.value_type
@@ -105,7 +105,7 @@ def refused(write: Callable[[], object], *, column: str, row: int) -> None:
 def test_text_that_is_not_utf8(tmp_path: Path, case: str, how: str) -> None:
     values, column, row = CASES[case]
     rows = pa.table({"id": pa.array(range(len(values))), "s": values})
-    table = dr.create_table(tmp_path, pa.schema({"id": pa.int64(), "s": plain(values.type)}))
+    table = dr.create_table(tmp_path, pa.schema({"id": pa.int64(), "s": stored_type(values.type)}))
     before = files(tmp_path)
     refused(lambda: WRITES[how](table, rows), column=column, row=row)
     assert files(tmp_path) == before

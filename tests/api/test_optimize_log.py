@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from support import logs, samples
-from support.writing import plain
+from support.writing import unpartitioned
 
 import deltareplay as dr
 
@@ -30,7 +30,7 @@ def test_a_long_tail(tmp_path: Path) -> None:
 
 
 def test_after_a_checkpoint(tmp_path: Path) -> None:
-    table = plain(tmp_path)
+    table = unpartitioned(tmp_path)
     table.checkpoint()
     advice = table.optimize_log()
     assert advice.checkpoint_version == advice.version == 1

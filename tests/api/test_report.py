@@ -37,7 +37,7 @@ def written(table: dr.Table, path: Path, **options: object) -> tuple[str, Page]:
     return text, Page(text)
 
 
-def plain(text: str) -> str:
+def ascii_spaces(text: str) -> str:
     return text.replace("\u00a0", " ")
 
 
@@ -143,15 +143,15 @@ def test_the_numbers_are_those_of_the_log(shop: logs.LogBuilder, tmp_path: Path)
     live = [body for key, body in shop.state().adds.items() if key[0] in shop.state().live_paths()]
     assert len(live) == 20
     parts = page.tables["Partitions, the largest first"].rows
-    assert [plain(cell) for cell in parts[1]] == ["FR", "10", "55 MiB", "900", "5.5 MiB"]
-    assert [plain(cell) for cell in parts[2]] == ["DE", "10", "45 MiB", "820", "4.5 MiB"]
+    assert [ascii_spaces(cell) for cell in parts[1]] == ["FR", "10", "55 MiB", "900", "5.5 MiB"]
+    assert [ascii_spaces(cell) for cell in parts[2]] == ["DE", "10", "45 MiB", "820", "4.5 MiB"]
     assert sum(body["size"] for body in live) == 100 * MIB + 1000
     sizes = page.tables["Files by size"].rows[1:]
     assert sum(int(row[1]) for row in sizes) == 20
     ages = page.tables["Files by age"].rows[1:]
     assert sum(int(row[1]) for row in ages) == 20
     worst = page.tables["The files with the most deleted rows"].rows
-    assert [plain(cell) for cell in worst[1]] == [
+    assert [ascii_spaces(cell) for cell in worst[1]] == [
         "country=DE/10.parquet",
         "10",
         "20",
@@ -159,8 +159,8 @@ def test_the_numbers_are_those_of_the_log(shop: logs.LogBuilder, tmp_path: Path)
         "1,000 B",
     ]
     coverage = page.tables["Files that have statistics of a column"].rows
-    assert [plain(cell) for cell in coverage[1]] == ["id", "long", "", "90 %", "90 %"]
-    assert [plain(cell) for cell in coverage[2]] == ["name", "string", "", "0 %", "0 %"]
+    assert [ascii_spaces(cell) for cell in coverage[1]] == ["id", "long", "", "90 %", "90 %"]
+    assert [ascii_spaces(cell) for cell in coverage[2]] == ["name", "string", "", "0 %", "0 %"]
     flows = page.tables["Rows in and out"].rows[1:]
     assert [row[1:] for row in flows if row[1:] != ["0", "0"]] == [
         ["1.8\u00a0k", "0"],
@@ -174,7 +174,7 @@ def test_the_numbers_are_those_of_the_log(shop: logs.LogBuilder, tmp_path: Path)
         "Engine/1": "1",
         "Engine/2": "1",
     }
-    output = plain(" ".join(page.text))
+    output = ascii_spaces(" ".join(page.text))
     assert "20 live files of 100 MiB" in output
     assert "18 of 20 files (90 %) have a row count" in output
     assert "1 file (5 %) have a deletion vector; they delete 10 rows" in output
@@ -183,7 +183,7 @@ def test_the_numbers_are_those_of_the_log(shop: logs.LogBuilder, tmp_path: Path)
 def test_advice_has_a_command_that_runs(shop: logs.LogBuilder, tmp_path: Path) -> None:
     _, page = written(dr.Table(shop.uri), tmp_path)
 
-    output = plain(" ".join(page.text))
+    output = ascii_spaces(" ".join(page.text))
     # 55 and 45 MiB fit into one file of 256 MiB each
     assert "20 of 20 files are smaller than 32 MiB" in output
     assert "About 2 files remain, of up to 256 MiB" in output
@@ -335,7 +335,7 @@ def test_a_missing_commit_before_a_checkpoint_is_skipped(
     (Path(shop.uri) / "_delta_log" / f"{1:020}.json").unlink()
     _, page = written(dr.Table(shop.uri), tmp_path)
 
-    assert "20 live files of 100 MiB" in plain(" ".join(page.text))
+    assert "20 live files of 100 MiB" in ascii_spaces(" ".join(page.text))
     operations = page.tables["Commits by operation"].rows
     assert sorted(operations[0][1:]) == ["CREATE TABLE", "DELETE", "TRUNCATE"]
     flows = page.tables["Rows in and out"].rows[1:]
@@ -353,13 +353,13 @@ def test_orphans_are_listed_on_request(shop: logs.LogBuilder, tmp_path: Path) ->
 
     _, page = written(dr.Table(shop.uri), tmp_path, orphans=True)
     assert page.tables["Files that vacuum would delete"].rows[1:] == [["country=DE/orphan.parquet"]]
-    assert "1 file of 4 KiB" in plain(" ".join(page.text))
+    assert "1 file of 4 KiB" in ascii_spaces(" ".join(page.text))
 
 
 def test_an_older_version_can_be_shown(shop: logs.LogBuilder, tmp_path: Path) -> None:
     _, page = written(dr.Table(shop.uri), tmp_path, version=1)
 
-    output = plain(" ".join(page.text))
+    output = ascii_spaces(" ".join(page.text))
     assert "20 live files of 110 MiB" in output
     assert "the latest is 2" in output
     operations = page.tables["Commits by operation"].rows
@@ -470,7 +470,7 @@ def test_impossible_times_and_sizes_are_accepted(
         logs.add("b", size=2**62, modificationTime=-time, stats='{"numRecords":-5}'),
     )
     _, page = written(dr.Table(log.uri), tmp_path)
-    output = plain(" ".join(page.text))
+    output = ascii_spaces(" ".join(page.text))
     assert "2 live files of 8 EiB" in output
     assert Page(dr.Table(log.uri)._repr_html_()).names
 

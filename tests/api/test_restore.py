@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import logs
-from support.writing import actions, bodies, plain
+from support.writing import actions, bodies, unpartitioned
 
 import deltareplay as dr
 
@@ -128,7 +128,7 @@ def test_exactly_one_of_version_and_timestamp_is_required(
     arguments: dict[str, Any], tmp_path: Path
 ) -> None:
     with pytest.raises(dr.InvalidArgumentError):
-        plain(tmp_path).restore(**arguments)
+        unpartitioned(tmp_path).restore(**arguments)
 
 
 def test_missing_files_are_refused(tmp_path: Path) -> None:

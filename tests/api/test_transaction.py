@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support import logs
-from support.writing import actions, bodies, partitioned, plain
+from support.writing import actions, bodies, partitioned, unpartitioned
 
 import deltareplay as dr
 
@@ -24,7 +24,7 @@ VECTOR = {
 
 @pytest.fixture
 def files(tmp_path: Path) -> dr.Table:
-    return plain(tmp_path / "t")
+    return unpartitioned(tmp_path / "t")
 
 
 def test_every_kind_of_action_reaches_the_log(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_files_of_a_snapshot_are_added_unchanged(files: dr.Table) -> None:
 
 
 def test_a_new_vector_replaces_the_file(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     table.set_properties({"delta.enableDeletionVectors": "true"})
     with table.transaction("DELETE") as transaction:
         transaction.update_vectors({"a": VECTOR})
@@ -193,7 +193,9 @@ REFUSED: dict[str, tuple[Callable[[dr.Transaction], object], str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_actions_that_would_break_the_table_are_refused(case: str, tmp_path: Path) -> None:
     step, code = REFUSED[case]
-    table = plain(tmp_path / "t", protocol_action=logs.features(writer_only=["domainMetadata"]))
+    table = unpartitioned(
+        tmp_path / "t", protocol_action=logs.features(writer_only=["domainMetadata"])
+    )
     transaction = table.transaction()
     with pytest.raises(dr.InvalidArgumentError) as caught:
         step(transaction)
@@ -231,7 +233,7 @@ def test_partition_values_that_no_reader_could_parse_are_refused(tmp_path: Path,
 
 
 def test_append_only_tables_refuse_to_remove_rows(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t", configuration={"delta.appendOnly": "true"})
+    table = unpartitioned(tmp_path / "t", configuration={"delta.appendOnly": "true"})
     with table.transaction("OPTIMIZE") as transaction:
         transaction.remove("a", data_change=False)
         transaction.add("c", size=1, data_change=False)

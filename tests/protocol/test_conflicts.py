@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from support.writing import DAYS, bodies, partitioned, plain
+from support.writing import DAYS, bodies, partitioned, unpartitioned
 
 import deltareplay as dr
 
@@ -190,7 +190,7 @@ def test_pairs(pair: str, level: str, tmp_path: Path) -> None:
 
 
 def test_a_removal_from_an_unpartitioned_table_conflicts_with_an_append(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     mine = table.transaction("DELETE")
     mine.remove("a")
     with table.transaction() as theirs:
@@ -216,7 +216,7 @@ def test_a_removal_from_an_unpartitioned_table_conflicts_with_an_append(tmp_path
 def test_an_append_after_a_change_of_the_table(
     change: Callable[[dr.Table], int], code: str | None, tmp_path: Path
 ) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     mine = table.transaction()
     mine.add("x", size=1)
     version = change(table)
@@ -232,7 +232,7 @@ def test_an_append_after_a_change_of_the_table(
 
 
 def test_two_changes_of_the_table(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     protocol = table.transaction()
     protocol.set_protocol(table.snapshot().protocol.with_feature("domainMetadata"))
     metadata = table.transaction()
@@ -269,7 +269,7 @@ def test_the_codes_of_conflicts(tmp_path: Path) -> None:
 
 
 def test_a_conflict_after_the_timeout(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     mine = table.transaction(timeout=0)
     mine.add("x", size=1)
     with table.transaction() as theirs:

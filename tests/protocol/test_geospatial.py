@@ -30,7 +30,7 @@ BOX = {
 }
 
 
-def plain(rows: dict[str, Any] = ROWS) -> pa.Table:
+def untyped(rows: dict[str, Any] = ROWS) -> pa.Table:
     return pa.table({**rows, **{name: pa.array(rows[name], pa.binary()) for name in ("g", "e")}})
 
 
@@ -66,7 +66,7 @@ def geo_metadata(field: pa.Field[Any]) -> Any:
 
 
 @pytest.mark.parametrize("feature", ["geospatial", "geospatial-dev"])
-@pytest.mark.parametrize("written", [plain, typed])
+@pytest.mark.parametrize("written", [untyped, typed])
 def test_shapes_are_read_as_wkb(log: logs.LogBuilder, feature: str, written: Any) -> None:
     table = shapes_table(
         log,
@@ -80,7 +80,9 @@ def test_shapes_are_read_as_wkb(log: logs.LogBuilder, feature: str, written: Any
         str(column.logical_type) for column in pq.read_metadata(log.table / "f.parquet").schema
     ]
     annotations = [kind.split("(")[0] for kind in kinds]
-    assert annotations == (["None"] * 3 if written is plain else ["None", "Geometry", "Geography"])
+    assert annotations == (
+        ["None"] * 3 if written is untyped else ["None", "Geometry", "Geography"]
+    )
     assert rows.to_pydict() == ROWS
     for schema in (snapshot.schema, rows.schema, pa.table(snapshot.scan()).schema):
         assert geo_metadata(schema.field("g")) == CRS84
@@ -228,7 +230,7 @@ def test_bounding_boxes_are_ignored(log: logs.LogBuilder, kind: str, of: str) ->
     }[of]
     file = data.write(log.table, "f.parquet", typed(), stats=boxed)
     rows = {"id": [5], "g": [HOME], "e": [HOME]}
-    other = data.write(log.table, "g.parquet", plain(rows), stats={"nullCount": {"g": 0, "e": 0}})
+    other = data.write(log.table, "g.parquet", untyped(rows), stats={"nullCount": {"g": 0, "e": 0}})
     snapshot = shapes_table(log, file, other).snapshot()
     if kind != "commit":
         log.checkpoint(kind=kind)

@@ -48,7 +48,7 @@ def shapes(log: logs.LogBuilder) -> dr.Table:
     return dr.Table(log.uri)
 
 
-def plain(value: Any) -> Any:
+def as_bytes(value: Any) -> Any:
     return None if value is None else bytes(value)
 
 
@@ -60,7 +60,7 @@ def test_rows_hold_the_bytes_of_shapes(spark: Any, shapes: dr.Table) -> None:
         "binary",
         "binary",
     ]
-    rows = {row["id"]: (plain(row["g"]), plain(row["e"])) for row in frame.collect()}
+    rows = {row["id"]: (as_bytes(row["g"]), as_bytes(row["e"])) for row in frame.collect()}
     assert rows == {2: (AWAY, None), 3: (None, HOME), 4: (PATH, AWAY), 5: (PATH, HOME)}
     assert [row["id"] for row in frame.where("g IS NULL").collect()] == [3]
     assert frame.where("id > 3").select("g").distinct().count() == 1
@@ -69,7 +69,7 @@ def test_rows_hold_the_bytes_of_shapes(spark: Any, shapes: dr.Table) -> None:
 def test_changes_hold_the_bytes_of_shapes(spark: Any, shapes: dr.Table) -> None:
     changes = dr_spark.changes(spark, shapes, 1).collect()
 
-    result = {(row["_change_type"], row["id"]): plain(row["g"]) for row in changes}
+    result = {(row["_change_type"], row["id"]): as_bytes(row["g"]) for row in changes}
     assert result == {
         ("insert", 5): PATH,
         ("delete", 2): AWAY,
@@ -82,7 +82,9 @@ def test_the_data_source_holds_the_bytes_of_shapes(spark: Any, shapes: dr.Table)
     dr_spark.register(spark)
     rows = spark.read.format("deltareplay").load(shapes.uri).collect()
 
-    assert [(row["id"], plain(row["g"]), plain(row["e"])) for row in rows] == [(5, PATH, HOME)]
+    assert [(row["id"], as_bytes(row["g"]), as_bytes(row["e"])) for row in rows] == [
+        (5, PATH, HOME)
+    ]
 
 
 def test_delta_sparks_own_types_are_read_as_wkb(spark: Any, tmp_path: Path) -> None:

@@ -33,23 +33,23 @@ def spelled(type_: pa.DataType) -> str:
     return str(type_)
 
 
-def plain(value: Any) -> Any:
+def comparable(value: Any) -> Any:
     """Return a value that compares as in Spark: variants by their bytes, entries in any order."""
     if isinstance(value, dict):
-        return {name: plain(value[name]) for name in sorted(value)}
+        return {name: comparable(value[name]) for name in sorted(value)}
     if isinstance(value, list):
-        result = [plain(item) for item in value]
+        result = [comparable(item) for item in value]
         entries = bool(value) and all(isinstance(item, tuple) for item in value)
         return sorted(result, key=repr) if entries else result
     if isinstance(value, tuple):
-        return tuple(plain(item) for item in value)
+        return tuple(comparable(item) for item in value)
     return value
 
 
 def texts(table: pa.Table) -> list[str]:
     """Return the rows as text, in which -0.0 and 0.0 differ and NaN equals NaN."""
     columns = [column.cast(numbers(column.type)).to_pylist() for column in table.columns]
-    return [repr([plain(value) for value in row]) for row in zip(*columns, strict=True)]
+    return [repr([comparable(value) for value in row]) for row in zip(*columns, strict=True)]
 
 
 def lines(table: pa.Table) -> list[str]:

@@ -48,20 +48,20 @@ else:
 builder = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
 spark = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
 
-def plain(value):
+def as_dicts(value):
     if hasattr(value, "asDict"):
-        return {key: plain(item) for key, item in value.asDict().items()}
+        return {key: as_dicts(item) for key, item in value.asDict().items()}
     return dict(value) if isinstance(value, dict) else value
 
 results = {"version": spark.version}
 for way in ("driver", "executors"):
     frame = dr_spark.files(spark, events, reconcile=way)
-    results[way] = sorted(json.dumps(plain(row), default=str) for row in frame.collect())
+    results[way] = sorted(json.dumps(as_dicts(row), default=str) for row in frame.collect())
 columns = ["path", "stats_parsed", "partitionValues_parsed"]
 results["typed"] = dr_spark.files(spark, events, columns=columns).count()
 
 def collected(frame, *order):
-    return [plain(row) for row in frame.orderBy(*order).collect()]
+    return [as_dicts(row) for row in frame.orderBy(*order).collect()]
 
 frame = dr_spark.read(spark, rows_of)
 results["read"] = collected(frame, "id")
@@ -84,7 +84,8 @@ shuffled = dr_spark.changes(spark, rows_of, 0, kind="min-delta", key=["id"], shu
 shuffled = shuffled.select("id", "_change_type", "_commit_version")
 results["shuffled"] = collected(shuffled, "_commit_version", "id")
 dr_spark.create_view(spark, "some_view", rows_of)
-results["view"] = plain(spark.sql("SELECT count(*) AS rows, max(id) AS id FROM some_view").first())
+view = spark.sql("SELECT count(*) AS rows, max(id) AS id FROM some_view")
+results["view"] = as_dicts(view.first())
 
 results["checkpoint"] = list(vars(dr_spark.write_checkpoint(spark, v2)).values())
 results["plan"] = "" if kind == "connect" else frame._jdf.queryExecution().toString()

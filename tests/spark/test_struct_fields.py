@@ -97,17 +97,17 @@ def merge(spark: Any, table: str, clauses: str, evolution: str = "") -> None:
     dr_spark.sql(spark, text).collect()
 
 
-def plain(value: Any) -> Any:
+def structs_as_tuples(value: Any) -> Any:
     """Return a value with tuples for structs."""
     if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: structs_as_tuples(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [plain(item) for item in value]
-    return tuple(map(plain, value)) if isinstance(value, tuple) else value
+        return [structs_as_tuples(item) for item in value]
+    return tuple(map(structs_as_tuples, value)) if isinstance(value, tuple) else value
 
 
 def values(frame: Any, *ids: int) -> list[Any]:
-    rows = {row["id"]: plain(row["s"]) for row in frame.collect()}
+    rows = {row["id"]: structs_as_tuples(row["s"]) for row in frame.collect()}
     return [rows[number] for number in ids if number in rows]
 
 
@@ -139,7 +139,7 @@ def test_a_merge_adds_fields_with_mapping_and_a_feed(spark: Any, tmp_path: Path)
         (30, None, 7),
     ]
     feed = dr_spark.changes(spark, tmp_path / "t", 1).collect()
-    assert {(row["_change_type"], plain(row["s"])) for row in feed} == {
+    assert {(row["_change_type"], structs_as_tuples(row["s"])) for row in feed} == {
         ("update_preimage", (2, "x", None)),
         ("update_postimage", (20, "x", 7)),
         ("insert", (30, None, 7)),

@@ -51,7 +51,7 @@ def partitioned(root: Path, **configuration: str) -> dr.Table:
     return dr.Table(log.uri)
 
 
-def plain(root: Path, **options: Any) -> dr.Table:
+def unpartitioned(root: Path, **options: Any) -> dr.Table:
     """Write files ``a`` and ``b`` in a table without partitions; without deltareplay."""
     log = logs.LogBuilder(root)
     log.create(logs.schema(id="long"), **options)
