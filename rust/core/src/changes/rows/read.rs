@@ -1,4 +1,4 @@
-//! Reads the rows of pieces, and adds the change columns.
+//! Reads the rows of pieces, adds the change columns and applies the change filter.
 
 use std::sync::Arc;
 
@@ -8,11 +8,10 @@ use arrow_array::{
     Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
     UInt32Array,
 };
-use arrow_schema::ArrowError;
 use arrow_select::filter::filter_record_batch;
 
 use super::piece::{ChangeCode, ChangeType, Labels, Piece, PieceRows, RowLabel};
-use super::row_schema::{CHANGE_COLUMNS, Purpose, ResolvedDefinition};
+use super::row_schema::{CHANGE_COLUMNS, Purpose, ResolvedDefinition, columns_mismatch};
 use crate::changes::range::commits::Stamp;
 use crate::error::{Error, Result};
 use crate::replay::Source;
@@ -66,14 +65,14 @@ pub(in crate::changes) fn changed_rows(
         numbered: matches!(piece.labels, Labels::Each(_)),
         typed: matches!(piece.labels, Labels::InFile(_)),
     };
-    let labels = Arc::clone(resolved);
+    let definition = Arc::clone(resolved);
     read_pieces(source, resolved, pieces, purpose, move |_, piece, batch| {
         let batch = match piece.rows {
             PieceRows::Read(_) => reported_rows(&batch)?,
             _ => batch,
         };
-        let labelled = labelled(&labels, &piece.labels, &batch)?;
-        Ok((labelled.num_rows() > 0).then_some(labelled))
+        let rows = add_change_columns(&definition, &piece.labels, &batch)?;
+        Ok((rows.num_rows() > 0).then_some(rows))
     })
 }
 
@@ -116,6 +115,7 @@ where
         if let PieceRows::Read(batches) = &piece.rows {
             return Ok(batches.iter().cloned().map(Step::Rows).collect());
         }
+        // each piece has two vectors in the list of `read_pieces`
         let (first, second) = (number * 2, number * 2 + 1);
         let vectors = [files.vector(first)?, files.vector(second)?];
         let purpose = (self.purpose)(piece);
@@ -151,7 +151,7 @@ where
 }
 
 /// Adds the change columns to rows and applies the change filter.
-fn labelled(
+fn add_change_columns(
     resolved: &ResolvedDefinition,
     labels: &Labels,
     batch: &RecordBatch,
@@ -191,13 +191,10 @@ fn labelled(
                 codes.map(|code| stamps_of_codes.get(ChangeCode::from_number(*code).stamp()));
             let stamps_of_rows: Vec<&Stamp> = stamps_of_rows
                 .collect::<Option<_>>()
-                .ok_or_else(missing_positions)?;
+                .ok_or_else(|| invalid_column("codes"))?;
             columns.extend(stamps(stamps_of_rows.iter().copied()));
         }
     }
-    let columns_mismatch = |cause: ArrowError| {
-        Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
-    };
     let schema = Arc::clone(resolved.filter_schema());
     let all = RecordBatch::try_new(schema, columns).map_err(columns_mismatch)?;
     let filtered = match resolved.change_filter() {
@@ -211,10 +208,13 @@ fn labelled(
     if num_columns == num_read {
         return Ok(filtered);
     }
-    let columns: Vec<usize> = (0..num_columns).chain(num_read..num_read + 3).collect();
+    let columns: Vec<usize> = (0..num_columns)
+        .chain(num_read..num_read + CHANGE_COLUMNS.len())
+        .collect();
     filtered.project(&columns).map_err(columns_mismatch)
 }
 
+/// Returns the columns with the version and the timestamp of each row.
 fn stamps<'a>(stamps: impl Iterator<Item = &'a Stamp> + Clone) -> [ArrayRef; 2] {
     let versions = stamps
         .clone()
@@ -257,7 +257,7 @@ pub(in crate::changes) fn change_types(column: Option<&ArrayRef>) -> Result<Vec<
         .collect()
 }
 
-/// Returns the reported rows; the last column has their codes.
+/// Returns the rows that are reported; the last column has the code of each row.
 fn reported_rows(batch: &RecordBatch) -> Result<RecordBatch> {
     let is_reported = |code: u32| ChangeCode::from_number(code) != ChangeCode::NONE;
     let codes = codes(batch.columns().last())?;
@@ -265,20 +265,20 @@ fn reported_rows(batch: &RecordBatch) -> Result<RecordBatch> {
         return Ok(batch.clone());
     }
     let is_reported = BooleanArray::from_unary(codes, is_reported);
-    filter_record_batch(batch, &is_reported).map_err(|cause| missing_positions().because(cause))
+    filter_record_batch(batch, &is_reported).map_err(columns_mismatch)
 }
 
 fn codes(column: Option<&ArrayRef>) -> Result<&UInt32Array> {
     let column = column.and_then(|column| column.as_primitive_opt::<UInt32Type>());
-    column.ok_or_else(missing_positions)
+    column.ok_or_else(|| invalid_column("codes"))
 }
 
-/// Returns the change types of codes.
+/// Returns the change types of codes, as strings.
 fn types_of(codes: &UInt32Array) -> ArrayRef {
     let name = |code: &u32| ChangeCode::from_number(*code).change().name();
     let names = codes.values().iter().map(name);
     let first = names.clone().next().unwrap_or_default();
-    // images of one kind are usually in the same file
+    // the rows of a batch usually have the same type
     Arc::new(if names.clone().all(|name| name == first) {
         StringArray::new_repeated(first, codes.len())
     } else {
@@ -292,11 +292,12 @@ fn end(label: &RowLabel) -> u64 {
 
 fn positions(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     let column = column.and_then(|column| column.as_primitive_opt::<Int64Type>());
-    column.ok_or_else(missing_positions)
+    column.ok_or_else(|| invalid_column("positions"))
 }
 
-fn missing_positions() -> Error {
-    Error::corrupt("log.columns", "the positions of changed rows are missing")
+fn invalid_column(name: &str) -> Error {
+    let message = format!("the {name} of changed rows are missing or invalid");
+    Error::corrupt("log.columns", message)
 }
 
 /// Returns the labels of the rows at these positions, each with its number of rows.
@@ -308,13 +309,13 @@ fn labels_of(labels: &[RowLabel], column: Option<&ArrayRef>) -> Result<Vec<(RowL
     let mut rest = labels.get(start..).unwrap_or_default().iter();
     let mut runs: Vec<(RowLabel, usize)> = Vec::new();
     for position in positions.values() {
-        let position = u64::try_from(*position).map_err(|_| missing_positions())?;
+        let position = u64::try_from(*position).map_err(|_| invalid_column("positions"))?;
         match runs.last_mut() {
             Some((label, rows)) if position < end(label) => *rows += 1,
             _ => {
                 let label = rest.find(|label| position < end(label));
                 let label = label.filter(|label| label.row <= position);
-                runs.push((*label.ok_or_else(missing_positions)?, 1));
+                runs.push((*label.ok_or_else(|| invalid_column("positions"))?, 1));
             }
         }
     }

@@ -263,9 +263,6 @@ impl ResolvedDefinition {
 
     /// Selects the columns of [`Purpose::Rows`] from rows with all columns and positions.
     pub(in crate::changes) fn project(&self, all: &RecordBatch) -> Result<RecordBatch> {
-        let columns_mismatch = |cause: ArrowError| {
-            Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
-        };
         let mut columns = self.indexes(&self.columns)?;
         columns.push(self.layout.schema.fields().len());
         let projected = all.project(&columns).map_err(columns_mismatch)?;
@@ -332,6 +329,11 @@ impl ResolvedDefinition {
             _ => Ok(plan),
         }
     }
+}
+
+/// Returns the error for columns that Arrow cannot combine or filter.
+pub(super) fn columns_mismatch(cause: ArrowError) -> Error {
+    Error::corrupt("log.columns", "the columns of changed rows do not fit").because(cause)
 }
 
 /// Returns the table's schema with the change columns.
