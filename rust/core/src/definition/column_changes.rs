@@ -3,7 +3,7 @@
 //!
 //! Protocol: "Default Columns", "Type Widening".
 
-use super::columns::{Position, column_at, last_of, position, refused, within};
+use super::columns::{Position, change_fields_at, column_at, last_of, position, refused};
 use super::widening::widen_column;
 use crate::error::{Error, Result};
 use crate::spec::Metadata;
@@ -31,26 +31,26 @@ pub enum ColumnChange {
 ///
 /// # Errors
 ///
-/// Invalid argument: `alter.column` for a column that does not exist, or is an identity column;
-/// `alter.column_default`; as [`widen_column`].
+/// Invalid argument: `alter.column` for a column that does not exist, for a position after such a column, and
+/// for the type, the default or the nullability of an identity column; `alter.column_default` for an invalid
+/// default. As [`widen_column`] for a type. Corrupt: the schema.
 pub fn change_column(old: &Metadata, path: &[String], change: &ColumnChange) -> Result<Metadata> {
-    let keeps_values = matches!(change, ColumnChange::Comment(_) | ColumnChange::Move(_));
-    if !keeps_values && is_identity(&column_at(old, path)?.1) {
+    let allows_identity = matches!(change, ColumnChange::Comment(_) | ColumnChange::Move(_));
+    if !allows_identity && is_identity(&column_at(old, path)?.1) {
         let name = column_path_text(path);
-        let message = "it is an identity column, which can only be moved and commented";
         return Err(refused(format!(
-            "the column {} cannot be changed: {message}",
+            "the column {} is an identity column: only its position and its comment can be changed",
             clipped(&name)
         )));
     }
     match change {
-        ColumnChange::Comment(comment) => changed(old, path, &mut |field| {
-            set(field, "comment", comment.as_deref());
+        ColumnChange::Comment(comment) => with_changed_field(old, path, &mut |field| {
+            set_metadata(field, "comment", comment.as_deref());
             Ok(())
         }),
-        ColumnChange::Move(to) => moved(old, path, to),
+        ColumnChange::Move(to) => with_moved_field(old, path, to),
         ColumnChange::Type(to) => widen_column(old, path, to),
-        ColumnChange::Default(expression) => changed(old, path, &mut |field| {
+        ColumnChange::Default(expression) => with_changed_field(old, path, &mut |field| {
             if let Some(expression) = expression {
                 check_default(field, expression).map_err(|cause| {
                     let message = format!(
@@ -62,24 +62,25 @@ pub fn change_column(old: &Metadata, path: &[String], change: &ColumnChange) -> 
                     Error::invalid("alter.column_default", message).because(cause)
                 })?;
             }
-            set(field, CURRENT_DEFAULT, expression.as_deref());
+            set_metadata(field, CURRENT_DEFAULT, expression.as_deref());
             Ok(())
         }),
-        ColumnChange::DropNotNull => changed(old, path, &mut |field| {
+        ColumnChange::DropNotNull => with_changed_field(old, path, &mut |field| {
             field.nullable = true;
             Ok(())
         }),
     }
 }
 
-fn set(field: &mut StructField, key: &str, value: Option<&str>) {
+/// Sets a key of a field's metadata, or removes it.
+fn set_metadata(field: &mut StructField, key: &str, value: Option<&str>) {
     match value {
         Some(value) => field.metadata.insert(key.to_owned(), value.into()),
         None => field.metadata.remove(key),
     };
 }
 
-fn changed(
+fn with_changed_field(
     old: &Metadata,
     path: &[String],
     change: &mut dyn FnMut(&mut StructField) -> Result<()>,
@@ -95,12 +96,13 @@ fn changed(
     })
 }
 
-fn moved(old: &Metadata, path: &[String], to: &Position) -> Result<Metadata> {
+fn with_moved_field(old: &Metadata, path: &[String], to: &Position) -> Result<Metadata> {
     let (name, parent) = last_of(path)?;
     with_fields(old, parent, &mut |fields| {
         let (from, to) = (position(fields, name)?, to.index_in(fields)?);
         let mut fields = fields.fields().to_vec();
         let field = fields.remove(from);
+        // the removal has shifted the fields after it
         fields.insert(if to > from { to.saturating_sub(1) } else { to }, field);
         Ok(fields)
     })
@@ -113,7 +115,7 @@ fn with_fields(
 ) -> Result<Metadata> {
     let schema = StructType::parse(&old.schema_string)?;
     Ok(Metadata {
-        schema_string: within(&schema, parent, change)?.to_json(),
+        schema_string: change_fields_at(&schema, parent, change)?.to_json(),
         ..old.clone()
     })
 }

@@ -67,7 +67,7 @@ pub struct NewColumn {
 /// # Errors
 ///
 /// Invalid argument: `alter.column` for a column that is not nullable or exists already, for a parent that is
-/// not a struct, and for a position after a column that does not exist.
+/// not a struct, and for a position after a column that does not exist. Corrupt: the schema.
 pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
     let before = StructType::parse(&old.schema_string)?;
     let mut schema = before.clone();
@@ -84,8 +84,8 @@ pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
             )));
         }
         // the parent must exist already: a new struct comes with all of its fields
-        within(&before, parent, &mut |fields| Ok(fields.fields().to_vec()))?;
-        schema = within(&schema, parent, &mut |fields| {
+        change_fields_at(&before, parent, &mut |fields| Ok(fields.fields().to_vec()))?;
+        schema = change_fields_at(&schema, parent, &mut |fields| {
             refuse_if_taken(fields, &field.name, None)?;
             let last = fields.fields().len();
             let index = position.as_ref().map(|position| position.index_in(fields));
@@ -103,10 +103,11 @@ pub fn add_columns(old: &Metadata, columns: &[NewColumn]) -> Result<Metadata> {
 ///
 /// Invalid argument: `alter.column` for a column that does not exist or is referenced by a constraint or a
 /// generated column, and for a new name that is taken; `alter.column_mapping` without column mapping.
+/// Corrupt: the schema.
 pub fn rename_column(old: &Metadata, path: &[String], new_name: &str) -> Result<Metadata> {
     let (schema, parent, name) = mapped_column(old, path)?;
     let mut old_name = String::new();
-    let schema = within(&schema, parent, &mut |fields| {
+    let schema = change_fields_at(&schema, parent, &mut |fields| {
         let index = position(fields, name)?;
         refuse_if_taken(fields, new_name, Some(index))?;
         let mut fields = fields.fields().to_vec();
@@ -158,7 +159,7 @@ fn drop_column(old: &Metadata, path: &[String]) -> Result<Metadata> {
             clipped(&column)
         ))
     };
-    let schema = within(&schema, parent, &mut |fields| {
+    let schema = change_fields_at(&schema, parent, &mut |fields| {
         let index = position(fields, name)?;
         let mut fields = fields.fields().to_vec();
         let dropped = fields.remove(index);
@@ -193,13 +194,13 @@ pub fn column_at(metadata: &Metadata, path: &[String]) -> Result<(Vec<String>, S
     let (last, parents) = last_of(path)?;
     let schema = StructType::parse(&metadata.schema_string)?;
     let mut names = Vec::with_capacity(path.len());
-    let mut within = DataType::Struct(Box::new(schema));
+    let mut container = DataType::Struct(Box::new(schema));
     for step in parents {
-        let field = part_of(&within, step)?;
+        let field = part_of(&container, step)?;
         names.push(field.name);
-        within = field.data_type;
+        container = field.data_type;
     }
-    let column = part_of(&within, last)?;
+    let column = part_of(&container, last)?;
     names.push(column.name.clone());
     Ok((names, column))
 }
@@ -274,8 +275,8 @@ fn refuse_if_taken(fields: &StructType, name: &str, except: Option<usize>) -> Re
     }
 }
 
-/// Replaces the fields of the struct at a path.
-pub(super) fn within(
+/// Changes the fields of the struct at a path; the empty path is the schema itself.
+pub(super) fn change_fields_at(
     schema: &StructType,
     path: &[String],
     change: &mut dyn FnMut(&StructType) -> Result<Vec<StructField>>,
@@ -286,29 +287,31 @@ pub(super) fn within(
     let index = position(schema, name)?;
     let mut fields = schema.fields().to_vec();
     if let Some(field) = fields.get_mut(index) {
-        field.data_type = within_type(&field.data_type, rest, change)?;
+        field.data_type = change_fields_in(&field.data_type, rest, change)?;
     }
     StructType::new(fields)
 }
 
-fn within_type(
+fn change_fields_in(
     data_type: &DataType,
     path: &[String],
     change: &mut dyn FnMut(&StructType) -> Result<Vec<StructField>>,
 ) -> Result<DataType> {
     let step = path.split_first().map(|(step, rest)| (step.as_str(), rest));
     Ok(match (data_type, step) {
-        (DataType::Struct(fields), _) => DataType::Struct(Box::new(within(fields, path, change)?)),
+        (DataType::Struct(fields), _) => {
+            DataType::Struct(Box::new(change_fields_at(fields, path, change)?))
+        }
         (DataType::Array(array), Some(("element", rest))) => DataType::Array(Box::new(ArrayType {
-            element_type: within_type(&array.element_type, rest, change)?,
+            element_type: change_fields_in(&array.element_type, rest, change)?,
             ..(**array).clone()
         })),
         (DataType::Map(map), Some(("key", rest))) => DataType::Map(Box::new(MapType {
-            key_type: within_type(&map.key_type, rest, change)?,
+            key_type: change_fields_in(&map.key_type, rest, change)?,
             ..(**map).clone()
         })),
         (DataType::Map(map), Some(("value", rest))) => DataType::Map(Box::new(MapType {
-            value_type: within_type(&map.value_type, rest, change)?,
+            value_type: change_fields_in(&map.value_type, rest, change)?,
             ..(**map).clone()
         })),
         (_, Some((step, _))) => return Err(not_a_container(step)),
@@ -323,7 +326,7 @@ fn mapped_column<'a>(
 ) -> Result<(StructType, &'a [String], &'a String)> {
     let (name, parent) = last_of(path)?;
     let schema = StructType::parse(&old.schema_string)?;
-    within(&schema, parent, &mut |fields| {
+    change_fields_at(&schema, parent, &mut |fields| {
         position(fields, name).map(|_| fields.fields().to_vec())
     })?;
     if mode(old) == "none" {

@@ -22,6 +22,7 @@ pub const CHANGES: &str = "delta.typeChanges";
 ///
 /// Invalid argument: `alter.type_widening` if type widening is disabled, or does not allow this change;
 /// `alter.column` for a column that does not exist, or is referenced by a constraint or a generated column.
+/// Corrupt: the schema.
 pub fn widen_column(old: &Metadata, path: &[String], to: &DataType) -> Result<Metadata> {
     let schema = StructType::parse(&old.schema_string)?;
     let Some((first, rest)) = path.split_first() else {
@@ -59,22 +60,22 @@ fn widen_field(
         field.data_type = to.clone();
         return Ok(());
     }
-    let mut within = Vec::new();
-    let changed = widen_type(&mut field.data_type, path, to, is_allowed, &mut within)?;
+    let mut field_path = Vec::new();
+    let changed = widen_type(&mut field.data_type, path, to, is_allowed, &mut field_path)?;
     if let Some((before, after)) = changed {
-        record_type_change(field, &within, &before, &after);
+        record_type_change(field, &field_path, &before, &after);
     }
     Ok(())
 }
 
 /// Widens the type and returns the names of the old and the new type, unless a nested field records the
-/// change. `within` is the path from the field to the type.
+/// change. `field_path` collects the steps from the field to the type.
 fn widen_type(
     from: &mut DataType,
     path: &[String],
     to: &DataType,
     is_allowed: bool,
-    within: &mut Vec<&'static str>,
+    field_path: &mut Vec<&'static str>,
 ) -> Result<Option<(String, String)>> {
     let Some((name, rest)) = path.split_first() else {
         if !is_allowed {
@@ -112,14 +113,14 @@ fn widen_type(
         (DataType::Map(map), "value") => ("value", &mut map.value_type),
         (_, name) => return Err(not_a_container(name)),
     };
-    within.push(step);
-    widen_type(inner, rest, to, is_allowed, within)
+    field_path.push(step);
+    widen_type(inner, rest, to, is_allowed, field_path)
 }
 
-fn record_type_change(field: &mut StructField, within: &[&str], from: &str, to: &str) {
+fn record_type_change(field: &mut StructField, field_path: &[&str], from: &str, to: &str) {
     let mut change = json!({"fromType": from, "toType": to});
-    if let (Some(change), false) = (change.as_object_mut(), within.is_empty()) {
-        change.insert("fieldPath".to_owned(), within.join(".").into());
+    if let (Some(change), false) = (change.as_object_mut(), field_path.is_empty()) {
+        change.insert("fieldPath".to_owned(), field_path.join(".").into());
     }
     let changes = field
         .metadata
