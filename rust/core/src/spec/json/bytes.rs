@@ -17,9 +17,9 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
         // Each term raises the high bit of the bytes it looks for. A borrow can only raise bits above such
         // a byte, so that the lowest raised bit is always correct.
         let quote = word ^ (ONES * 0x22);
-        let slash = word ^ (ONES * 0x5C);
+        let backslash = word ^ (ONES * 0x5C);
         let matches = (quote.wrapping_sub(ONES) & !quote)
-            | (slash.wrapping_sub(ONES) & !slash)
+            | (backslash.wrapping_sub(ONES) & !backslash)
             | (word.wrapping_sub(ONES * 0x20) & !word);
         let matches = matches & HIGH;
         if matches != 0 {
@@ -30,12 +30,13 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
     length
 }
 
-/// Returns the end of the container that begins at the first byte: the position after its closing bracket.
-/// Brackets within strings do not count. `None` if it does not end.
+/// Returns the end of the container that contains the first byte: the position after its closing bracket. The
+/// first byte must not be inside a string; brackets in strings do not count. `None` if the container does not
+/// end.
 pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     let mut depth = 1usize;
     // All ones if the next byte is in a string.
-    let mut inside = 0u64;
+    let mut in_string = 0u64;
     let mut escaped = false;
     let mut done = 0;
     loop {
@@ -52,18 +53,19 @@ pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
         };
         let masks = Masks::of(chunk);
         let mut quotes = masks.quotes;
-        if masks.slashes != 0 || escaped {
-            quotes &= !escapes(masks.slashes, &mut escaped);
+        if masks.backslashes != 0 || escaped {
+            quotes &= !escaped_bytes(masks.backslashes, &mut escaped);
         }
-        let strings = prefix_xor(quotes) ^ inside;
-        inside = 0u64.wrapping_sub(strings >> 63);
+        let strings = prefix_xor(quotes) ^ in_string;
+        in_string = 0u64.wrapping_sub(strings >> 63);
         let opens = masks.opens & !strings;
         let mut closes = masks.closes & !strings;
         let closing = closes.count_ones() as usize;
         if closing < depth {
+            // the container does not end in this chunk
             depth = depth - closing + opens.count_ones() as usize;
         } else {
-            let mut opened = 0;
+            let mut opened = 0; // by the brackets before the last closing one
             while closes != 0 {
                 let at = closes.trailing_zeros();
                 let before = (opens & ((1 << at) - 1)).count_ones() as usize;
@@ -80,11 +82,12 @@ pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Returns the bytes after a backslash that is not itself escaped. `escaped` is carried from chunk to
-/// chunk. Backslashes are rare, so that one at a time is fast enough.
-fn escapes(slashes: u64, escaped: &mut bool) -> u64 {
+/// Marks the escaped bytes: those after a backslash that is not itself escaped. `escaped` tells whether the
+/// first byte is one, and then whether that of the next chunk is. Backslashes are rare, so that one at a time
+/// is fast enough.
+fn escaped_bytes(backslashes: u64, escaped: &mut bool) -> u64 {
     let mut result = u64::from(std::mem::take(escaped));
-    let mut rest = slashes & !result;
+    let mut rest = backslashes & !result;
     while rest != 0 {
         let at = rest.trailing_zeros();
         let Some(next) = 1u64.checked_shl(at + 1) else {
@@ -92,7 +95,7 @@ fn escapes(slashes: u64, escaped: &mut bool) -> u64 {
             break;
         };
         result |= next;
-        rest &= !next & (u64::MAX << at) & !(1 << at);
+        rest &= !(next | (1 << at));
     }
     result
 }
@@ -106,10 +109,10 @@ fn prefix_xor(mut bits: u64) -> u64 {
     bits
 }
 
-/// The classes of 64 bytes; the lowest bit is the first byte.
+/// The positions of special bytes among 64 bytes; the lowest bit stands for the first byte.
 struct Masks {
     quotes: u64,
-    slashes: u64,
+    backslashes: u64,
     opens: u64,
     closes: u64,
 }
@@ -119,7 +122,7 @@ impl Masks {
     fn of(chunk: &[u8; 64]) -> Self {
         let mut masks = Self {
             quotes: 0,
-            slashes: 0,
+            backslashes: 0,
             opens: 0,
             closes: 0,
         };
@@ -129,7 +132,7 @@ impl Masks {
             // `[` and `{` differ in one bit, and so do `]` and `}`.
             let folded = word | (ONES * 0x20);
             masks.quotes |= equal(word, b'"') << (8 * at);
-            masks.slashes |= equal(word, b'\\') << (8 * at);
+            masks.backslashes |= equal(word, b'\\') << (8 * at);
             masks.opens |= equal(folded, b'{') << (8 * at);
             masks.closes |= equal(folded, b'}') << (8 * at);
         }

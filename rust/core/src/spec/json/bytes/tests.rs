@@ -37,13 +37,13 @@ fn finds_ends_across_chunks() {
 fn reference_masks(chunk: &[u8; 64]) -> Masks {
     let mut masks = Masks {
         quotes: 0,
-        slashes: 0,
+        backslashes: 0,
         opens: 0,
         closes: 0,
     };
     for (at, byte) in chunk.iter().enumerate() {
         masks.quotes |= u64::from(*byte == b'"') << at;
-        masks.slashes |= u64::from(*byte == b'\\') << at;
+        masks.backslashes |= u64::from(*byte == b'\\') << at;
         masks.opens |= u64::from(matches!(byte, b'{' | b'[')) << at;
         masks.closes |= u64::from(matches!(byte, b'}' | b']')) << at;
     }
@@ -61,8 +61,8 @@ proptest! {
         let chunk = <&[u8; 64]>::try_from(chunk.as_slice()).unwrap();
         let (masks, expected) = (Masks::of(chunk), reference_masks(chunk));
         prop_assert_eq!(
-            (masks.quotes, masks.slashes, masks.opens, masks.closes),
-            (expected.quotes, expected.slashes, expected.opens, expected.closes)
+            (masks.quotes, masks.backslashes, masks.opens, masks.closes),
+            (expected.quotes, expected.backslashes, expected.opens, expected.closes)
         );
     }
 
