@@ -25,12 +25,12 @@ impl TemporaryFile {
     ///
     /// # Errors
     ///
-    /// Storage: the file or its directory cannot be created.
+    /// Storage: the file, or a missing directory for it, cannot be created.
     pub fn new() -> Result<Self> {
-        Self::below(&std::env::temp_dir())
+        Self::new_in(&std::env::temp_dir())
     }
 
-    fn below(directory: &Path) -> Result<Self> {
+    fn new_in(directory: &Path) -> Result<Self> {
         let path = directory.join(format!("deltareplay-{}", Uuid::new_v4()));
         let file = fs::create_dir_all(directory).and_then(|()| platform::create_temporary(&path));
         let directory = directory.to_string_lossy().into_owned();
@@ -61,7 +61,7 @@ impl TemporaryFile {
         #[allow(unsafe_code)]
         let map = unsafe { Mmap::map(&self.file) };
         let map = map.map_err(|cause| failed("map", &self.directory, cause))?;
-        Ok(Bytes::from_owner(map)) // on Windows it holds the file open until it goes
+        Ok(Bytes::from_owner(map)) // on Windows the map keeps the file open until it is dropped
     }
 }
 
