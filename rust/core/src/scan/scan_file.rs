@@ -1,4 +1,4 @@
-//! A live data file as a plain value, with which a task reads it without the log.
+//! A live data file as a plain value, from which a task reads the file without the log.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, Int64Array, MapArray, RecordBatch, StringArray};
@@ -28,25 +28,25 @@ pub struct ScanFile {
     pub path: String,
     /// Values of the partition columns, by physical name.
     pub partition_values: Vec<(String, Option<String>)>,
-    /// The length in bytes from the log.
+    /// The size in bytes, as in the log.
     pub size: i64,
     /// The deletion vector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
-    /// The row id of the first row.
+    /// The default row id of the first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
-    /// The row commit version of the rows, unless the file has a column of them.
+    /// The row commit version of rows for which the file itself has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
 }
 
 impl ScanFile {
-    /// Returns the files of rows that have at least [`SCAN_FIELDS`], each or its error.
+    /// Returns the file of each row, or its error; the rows have at least the columns [`SCAN_FIELDS`].
     ///
     /// # Errors
     ///
-    /// Corrupt: `log.columns`. In place of a file: as [`Descriptors::get`], with the path of the file.
+    /// Corrupt: `log.columns`. The error of a file: as [`Descriptors::get`], with its path.
     pub fn of(rows: &RecordBatch) -> Result<Vec<Result<Self>>> {
         let paths: &StringArray = rows.typed(FileField::Path.name())?;
         let sizes = rows.typed(FileField::Size.name())?;

@@ -43,7 +43,7 @@ pub struct AddFile {
     /// Rows deleted from the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
-    /// The row id of the first row.
+    /// The default row id of the first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
     /// The version that first wrote the rows.
