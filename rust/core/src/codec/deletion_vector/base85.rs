@@ -1,9 +1,9 @@
 //! Base 85 as used in the log: Z85, with bytes zero-padded to a multiple of four.
 //!
-//! The `z85` crate decodes it strictly, with one extension: it marks each missing byte of the last group with a
-//! `#` instead of zero-padding. Vectors of writers that leave padding to the crate have these marks. Five
-//! characters that begin with `#` exceed 32 bits, so this is unambiguous. The reference implementation does
-//! not know the marks and decodes other bytes.
+//! The `z85` crate is strict, with one extension: its encoder marks each missing byte of the last group with
+//! a `#`, and its decoder omits the marked bytes. Vectors of writers that leave padding to the crate have
+//! these marks. Five characters that begin with `#` exceed 32 bits in Z85, so this is unambiguous. The
+//! reference implementation does not know the marks and decodes other bytes.
 //!
 //! Protocol: "Deletion Vector Descriptor Schema"; ZeroMQ RFC 32.
 
@@ -22,15 +22,15 @@ pub fn encode(bytes: &[u8]) -> String {
 ///
 /// # Errors
 ///
-/// Corrupt: `dv.base85`; the message has the wrong length or the position of the wrong character.
+/// Corrupt: `dv.base85`; the message contains the wrong length, or the position of the problem.
 pub fn decode(text: &str) -> Result<Vec<u8>> {
     const OVERFLOW: &str = "five characters that encode more than four bytes";
     z85::decode(text).map_err(|cause| {
         let (what, at) = match cause {
             // search for the byte, since the crate counts differently in a marked group
-            DecodeError::InvalidByte(_, wrong) => (
+            DecodeError::InvalidByte(_, invalid) => (
                 "a character that is not in the alphabet",
-                text.bytes().position(|byte| byte == wrong).unwrap_or(0),
+                text.bytes().position(|byte| byte == invalid).unwrap_or(0),
             ),
             DecodeError::InvalidChunk(at) => (OVERFLOW, at),
             DecodeError::InvalidTail => (OVERFLOW, text.len().saturating_sub(5)),
