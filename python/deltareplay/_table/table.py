@@ -64,9 +64,9 @@ class Table(
             ``object_store`` library, e.g. ``aws_region``; for HDFS with Hadoop's own keys. They
             never appear in ``repr``, but a pickle contains them, because a worker needs them.
         allowed_roots: Locations outside the table root that absolute paths in the log may point to;
-            None allows only the table root. With a list, even an empty one, local links are
-            resolved and checked too: no file of the table (log, data, vectors) is opened elsewhere.
-            With None, links in the table are followed like any path of the machine.
+            None allows only the table root. With a list, even an empty one, symbolic links are
+            resolved and checked, too: no file of the table (log, data, vectors) is opened
+            elsewhere. With None, links in the table are followed like any path of the machine.
         strict: Whether a damaged log is an error, instead of a warning if the damage can be worked
             around. ``snapshot(strict=...)`` overrides it.
         catalog: The catalog that manages the commits of this table: any object with the methods of

@@ -53,7 +53,7 @@ pub struct TableOptions {
     /// Options of the store, with `object_store`'s keys.
     pub storage_options: Vec<(String, String)>,
     /// Roots, in addition to the table's own, below which the log may refer to files. If set, even if
-    /// empty, local links that lead elsewhere are refused.
+    /// empty, symbolic links that lead elsewhere are refused.
     pub allowed_roots: Option<Vec<String>>,
     /// Treat warnings as errors.
     pub strict: bool,
@@ -81,7 +81,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Creates a table at `uri`; nothing is read yet.
+    /// Returns the table at `uri`, which may not exist yet; nothing is read.
     ///
     /// # Errors
     ///
@@ -124,6 +124,7 @@ impl Table {
             .unwrap_or(0);
         let has_versions =
             |begin| LogListing::read(storage, begin).map(|listing| listing.latest().is_some());
+        // a table that was created anew since the last listing begins at 0 again
         Ok(has_versions(begin)? || (begin > 0 && has_versions(0)?))
     }
 
@@ -138,7 +139,8 @@ impl Table {
         self.load(at, strict, false)
     }
 
-    /// Returns a version of the table, and prefetches what reading its files requires.
+    /// Returns a version of the table whose files will probably be read, too: also fetches the commits after
+    /// its checkpoint.
     ///
     /// # Errors
     ///
@@ -174,7 +176,7 @@ impl Table {
         }
     }
 
-    /// Returns the newest version, from an older one; reads only the new commits.
+    /// Returns the newest version, derived from an older one; reads only the new commits.
     pub fn update(&self, snapshot: &Snapshot) -> Result<Snapshot> {
         snapshot
             .advance(&self.source)
@@ -203,7 +205,7 @@ impl Table {
         history_batch(&entries)
     }
 
-    /// Returns the history row of a version.
+    /// Returns the history of one version, as a single row.
     ///
     /// # Errors
     ///
@@ -227,7 +229,7 @@ impl Table {
         history_batch(&entries)
     }
 
-    /// Returns the changes of rows from `start` to `end`, both inclusive; `end` defaults to the newest
+    /// Returns the changed rows from `start` to `end`, both inclusive; `end` defaults to the newest
     /// version.
     pub fn changes(
         &self,
@@ -239,7 +241,7 @@ impl Table {
             .map_err(|error| self.with_uri(error))
     }
 
-    /// Returns a stream of the table's changes.
+    /// Returns the table as a stream: a snapshot, then each new commit.
     pub fn follow(&self, options: FollowOptions) -> Result<Follow> {
         Follow::new(&self.source, self.strict, options).map_err(|error| self.with_uri(error))
     }

@@ -97,7 +97,7 @@ def located(spark: SparkSession, table: TableLocation, files: pa.Table, root: st
         root: The table's Hadoop path, if it is not the table's own URI.
 
     Raises:
-        CorruptTableError: A path leads out of the table; or a local link does, if the table has
+        CorruptTableError: A path leads out of the table; or a symbolic link does, if the table has
             allowed roots.
         InvalidArgumentError: Spark does not support the storage.
         UnsupportedFeatureError: Spark cannot use the credentials that the catalog vends.

@@ -92,8 +92,8 @@ pub enum TimestampMatch {
 ///
 /// # Errors
 ///
-/// Version not found: `version.timestamp` if it is before the first or after the last readable version. Otherwise as
-/// [`find_timestamp`].
+/// Version not found: `version.timestamp` if it is before the first or after the last readable version.
+/// Otherwise as [`find_timestamp`].
 pub fn version_at(
     storage: &dyn Storage,
     listing: &LogListing,
