@@ -1,4 +1,4 @@
-"""``deltareplay diff``, ``changes`` and ``actions``: differences between versions."""
+"""``deltareplay diff``, ``changes`` and ``actions``: what changed between versions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from deltareplay.cli._verb import (
     Filter,
     Limit,
     Request,
-    names,
+    split_names,
     verb,
     version_or_time,
 )
@@ -39,8 +39,8 @@ def diff(
 ) -> None:
     """Show what differs between two versions.
 
-    Columns, properties, protocol, files and rows of the two states are compared, not the commits
-    between them.
+    The two states are compared, not the commits between them: columns, properties, protocol, files
+    and numbers of rows.
     """
     table = request.table
     difference = table.snapshot(before).diff(table.snapshot(after))
@@ -52,7 +52,7 @@ def diff(
     output.rows(_difference_rows(difference), [Column(name) for name in names])
 
 
-def _difference_rows(difference: SnapshotDiff) -> Any:
+def _difference_rows(difference: SnapshotDiff) -> Iterator[dict[str, Any]]:
     definition = (
         {"what": row["what"], "change": _change(row), **row}
         for row in records(difference.definition.to_batches())
@@ -84,11 +84,9 @@ def _print_diff(difference: SnapshotDiff) -> None:
         line = Text(f"{row['change']:<8}", style=_COLOURS[row["change"]])
         line.append(f" {row['what']} {plain(row['name'])}".rstrip(), style="default")
         if row["what"] == "file":
-            noun = "row" if {row["rows_before"], row["rows_after"]} <= {1, None} else "rows"
-            parts = [
-                thousands(row[key]) for key in ("rows_before", "rows_after") if row[key] is not None
-            ]
-            text = f"  {' to '.join(parts) or '?'} {noun}, {size(row['size'])}"
+            counts = [row[key] for key in ("rows_before", "rows_after") if row[key] is not None]
+            noun = "row" if set(counts) == {1} else "rows"
+            text = f"  {' to '.join(map(thousands, counts)) or '?'} {noun}, {size(row['size'])}"
         else:
             parts = [plain(row[key]) for key in ("before", "after") if row[key] is not None]
             text = f": {' to '.join(parts)}"
@@ -111,7 +109,8 @@ def changes(
     *,
     start: Annotated[str, typer.Argument(help="The first version, or a time.")],
     end: Annotated[
-        str | None, typer.Argument(metavar="[END]", help="The last one; by default the latest.")
+        str | None,
+        typer.Argument(metavar="[END]", help="The last version, or a time; by default the latest."),
     ] = None,
     kind: Annotated[
         Kind, typer.Option("--kind", help="Every change, or net changes of one kind.")
@@ -131,16 +130,16 @@ def changes(
 ) -> None:
     """Show which rows changed from one version to another.
 
-    Both are included. Needs no change data feed.
+    Both versions are included. The table does not need a change data feed.
     """
     output = request.output
     changed = request.table.changes(
         version_or_time(start),
         None if end is None else version_or_time(end),
         kind=kind.value,
-        columns=names(columns),
+        columns=split_names(columns),
         filter=filter,
-        key=names(key),
+        key=split_names(key),
     )
     if explain:
         output.rows(

@@ -11,7 +11,7 @@ import typer
 
 from deltareplay import _native
 from deltareplay.cli._values import counted, plain, size, thousands
-from deltareplay.cli._verb import Request, Timestamp, Yes, names, verb
+from deltareplay.cli._verb import Request, Timestamp, Yes, split_names, verb
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -183,7 +183,7 @@ def optimize(
 
     The rows stay the same. Without --yes it only shows which files it would rewrite.
     """
-    table, order = request.table, names(z_order_by)
+    table, order = request.table, split_names(z_order_by)
     if not yes:
         snapshot = table.snapshot()
         plan = _native.OptimizePlan(

@@ -28,7 +28,7 @@ from deltareplay.cli._verb import (
     Request,
     Timestamp,
     Version,
-    names,
+    split_names,
     verb,
 )
 
@@ -284,7 +284,7 @@ def head(
 ) -> None:
     """Show some rows, without the deleted ones."""
     snapshot = request.table.snapshot(version, timestamp)
-    scan = snapshot.scan(names(columns), filter, look_ahead=_LOOK_AHEAD if limit else None)
+    scan = snapshot.scan(split_names(columns), filter, look_ahead=_LOOK_AHEAD if limit else None)
     rows = islice(records(scan.to_batches()), limit or None)
     request.output.data(rows, scan.schema, empty="no rows")
 
@@ -326,7 +326,7 @@ def summary(
     are computed from a random sample. NaN only counts for the mean.
     """
     output = request.output
-    scan = request.table.snapshot(version, timestamp).scan(names(columns), filter)
+    scan = request.table.snapshot(version, timestamp).scan(split_names(columns), filter)
     statistics = [_ColumnSummary(field) for field in scan.schema]
     for batch in scan.to_batches():
         for column, array in zip(statistics, batch.columns, strict=True):

@@ -69,13 +69,13 @@ Columns = Annotated[
 ]
 
 
-def names(columns: str | None) -> list[str] | None:
-    """Parse the names in ``--columns``.
+def split_names(text: str | None) -> list[str] | None:
+    """Split the names of an option, which are separated by commas.
 
-    >>> names("id, name"), names(None)
+    >>> split_names("id, name"), split_names(None)
     (['id', 'name'], None)
     """
-    return None if columns is None else [name.strip() for name in columns.split(",")]
+    return None if text is None else [name.strip() for name in text.split(",")]
 
 
 Yes = Annotated[
