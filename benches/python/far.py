@@ -183,11 +183,13 @@ def fill(store: Store) -> None:
         dr.write(f"{store.root}/many", rows, mode="append", storage_options=store.options)
 
 
-def words(text: str) -> list[str]:
+def parse_engines(text: str) -> list[str]:
     names = text.split(",")
     unknown = set(names) - set(ENGINES)
     if unknown:
-        raise argparse.ArgumentTypeError(f"no engine {', '.join(unknown)}: {list(ENGINES)}")
+        raise argparse.ArgumentTypeError(
+            f"unknown: {', '.join(unknown)}; choose from {', '.join(ENGINES)}"
+        )
     return names
 
 
@@ -223,7 +225,12 @@ def measure(names: list[str], latency: float) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--latency", type=float, default=0.25, help="seconds before each answer")
-    parser.add_argument("--engines", type=words, default=list(ENGINES), help="by commas")
+    parser.add_argument(
+        "--engines",
+        type=parse_engines,
+        default=list(ENGINES),
+        help="names, separated by commas; default: all",
+    )
     parser.add_argument(
         "--results", type=Path, default=Path(__file__).parent.parent / "results", help="a directory"
     )

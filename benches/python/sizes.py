@@ -3,8 +3,8 @@
 ``python benches/python/sizes.py [--sizes 10000,100000] [--runs 3] [--engines deltareplay,duckdb]``
 
 Writes ``benches/results/sizes.json`` and ``index.html``. Results are the minimum over fresh
-processes, engines taking turns. An engine that took too long, or would need more memory than the
-machine has, is not tried on larger logs; the results say so. ``--draw`` measures nothing: it draws
+processes, engines taking turns. An engine that failed, took too long, or would need more memory
+than is free, is not tried on larger logs; the results say so. ``--draw`` measures nothing: it draws
 the page, and the picture of the README, from the JSON.
 """
 
@@ -32,7 +32,7 @@ import psutil
 ROOT = harness.ROOT
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 TASKS = ("open", "files", "stats", "streamed", "update")
-COMMITS, ADDS, REMOVES = 10, 60, 40  # after the checkpoint, whatever its size
+COMMITS, ADDS, REMOVES = 10, 60, 40  # commits after the checkpoint, and actions of each
 
 
 @dataclass
@@ -78,15 +78,18 @@ def measure(names: list[str], measured: Measured, data: Path, seconds: float) ->
 
 
 def can_run(name: str, task: str, size: int, measured: Measured) -> bool:
-    """Return whether an engine has a task, and can be expected to manage the next size."""
+    """Return whether an engine has a task, and is likely to complete it at this size.
+
+    A task that would need too much memory is recorded as left out.
+    """
     if name in measured.missing or not hasattr(engines.load(name), task):
         return False
     pair = (name, task)
     if any((entry["engine"], entry["task"]) == pair for entry in measured.left_out):
         return False
-    before = [entry for entry in measured.figures if (entry["engine"], entry["task"]) == pair]
-    if before:
-        last = before[-1]
+    smaller = [entry for entry in measured.figures if (entry["engine"], entry["task"]) == pair]
+    if smaller:
+        last = smaller[-1]
         needs = last["peak"] * size / last["size"]
         free = psutil.virtual_memory().available / (1 << 20)
         # memory of a small log is mostly that of the libraries
@@ -133,7 +136,7 @@ def commit() -> str | None:
     return done.stdout.strip() or None
 
 
-def results(measured: Measured, start: datetime, before: tuple[float, ...]) -> dict[str, Any]:
+def results(measured: Measured, start: datetime, load: tuple[float, ...]) -> dict[str, Any]:
     ran = [name for name in engines.names() if name in measured.versions]
     return {
         "begun": start.isoformat(timespec="seconds"),
@@ -141,7 +144,7 @@ def results(measured: Measured, start: datetime, before: tuple[float, ...]) -> d
         "command": shlex.join(["python", "benches/python/sizes.py", *sys.argv[1:]]),
         "commit": measured.commit,
         "machine": machine(),
-        "load": {"before": list(before), "after": list(os.getloadavg())},
+        "load": {"before": list(load), "after": list(os.getloadavg())},
         "niceness": os.nice(0),
         "runs": measured.runs,
         "log": {"commits": COMMITS, "adds": ADDS, "removes": REMOVES, "sizes": measured.sizes},
@@ -160,15 +163,17 @@ def results(measured: Measured, start: datetime, before: tuple[float, ...]) -> d
     }
 
 
-def numbers(text: str) -> list[int]:
+def parse_sizes(text: str) -> list[int]:
     return sorted({int(part.replace("_", "")) for part in text.split(",")})
 
 
-def words(text: str) -> list[str]:
+def parse_engines(text: str) -> list[str]:
     selected = text.split(",")
     unknown = set(selected) - set(engines.names())
     if unknown:
-        raise argparse.ArgumentTypeError(f"no engine {', '.join(unknown)}: {engines.names()}")
+        raise argparse.ArgumentTypeError(
+            f"unknown: {', '.join(unknown)}; choose from {', '.join(engines.names())}"
+        )
     return selected
 
 
@@ -176,22 +181,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=ROOT / "benches" / "data")
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results")
-    parser.add_argument("--sizes", type=numbers, default=list(SIZES), help="live files, by commas")
-    parser.add_argument("--engines", type=words, default=engines.names(), help="by commas")
+    parser.add_argument(
+        "--sizes",
+        type=parse_sizes,
+        default=list(SIZES),
+        help="numbers of live files, separated by commas",
+    )
+    parser.add_argument(
+        "--engines",
+        type=parse_engines,
+        default=engines.names(),
+        help="names, separated by commas; default: all",
+    )
     parser.add_argument("--runs", type=int, default=3, help="fresh processes for each figure")
-    parser.add_argument("--seconds", type=float, default=600, help="the most that a task may take")
+    parser.add_argument("--seconds", type=float, default=600, help="the time limit of a task")
     parser.add_argument("--profile", default="dist", help="Cargo profile of the bare decode")
     parser.add_argument("--draw", action="store_true", help="time nothing, draw the JSON again")
     arguments = parser.parse_args()
     os.environ["BENCH_PROFILE"] = arguments.profile
     file = arguments.results / "sizes.json"
     if not arguments.draw:
-        start, before = datetime.now(timezone.utc), os.getloadavg()
+        start, load = datetime.now(timezone.utc), os.getloadavg()
         measured = Measured(arguments.sizes, arguments.runs, commit())
         arguments.results.mkdir(parents=True, exist_ok=True)
         for _ in measure(arguments.engines, measured, arguments.data, arguments.seconds):
             # a run takes long: save intermediate results
-            text = json.dumps(results(measured, start, before), indent=1)
+            text = json.dumps(results(measured, start, load), indent=1)
             file.write_text(text + "\n", encoding="utf-8")
         if not measured.figures:
             sys.exit(f"nothing was measured: {measured.missing or measured.left_out}")
