@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from support.answers import Answer, Servers
+from support.servers import Response, Servers
 
 import deltareplay as dr
 from deltareplay.catalogs import GlueCatalog
@@ -41,11 +41,11 @@ def catalog() -> Iterator[tuple[GlueCatalog, dict[str, Any]]]:
     """Yield a catalog, and the status and body with which its server responds."""
     current: dict[str, Any] = {}
 
-    def answer(_: str) -> Answer:
+    def respond(_: str) -> Response:
         return current["status"], {}, current["body"]
 
     servers = Servers()
-    url = servers.start(answer)
+    url = servers.start(respond)
     with pytest.MonkeyPatch.context() as monkeypatch:
         for name, value in {
             "AWS_ACCESS_KEY_ID": "key",

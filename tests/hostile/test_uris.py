@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import pytest
-from support.answers import Answer, Servers
+from support.servers import Response, Servers
 
 import deltareplay as dr
 
@@ -176,7 +176,7 @@ def test_errors_omit_secrets_that_a_server_repeats(
     try:
         for status in (400, 403, 404, 409, 500):
 
-            def repeated(path: str, status: int = status) -> Answer:
+            def repeated(path: str, status: int = status) -> Response:
                 text = f"<Error><Message>{path} x-amz-security-token:{SECRET}</Message></Error>"
                 return status, {}, f"{text} {unquote(path)}".encode()
 

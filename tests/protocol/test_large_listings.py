@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 import pytest
-from support.answers import Answer, Servers
+from support.servers import Response, Servers
 
 import deltareplay as dr
 
@@ -50,7 +50,7 @@ class Bucket:
         )
         self.listings: list[dict[str, str]] = []
 
-    def __call__(self, path: str) -> Answer:
+    def __call__(self, path: str) -> Response:
         split = urlsplit(path)
         query = {key: values[0] for key, values in parse_qs(split.query).items()}
         if "list-type" in query:

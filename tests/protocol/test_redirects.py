@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from support.answers import Answer, Servers
+from support.servers import Response, Servers
 
 import deltareplay as dr
 
@@ -18,11 +18,11 @@ def serve() -> Iterator[Callable[[Redirect], str]]:
     servers = Servers()
 
     def start(redirect: Redirect) -> str:
-        def answer(path: str) -> Answer:
+        def respond(path: str) -> Response:
             status, location = redirect(path)
             return status, {"Location": location} if location else {}, b""
 
-        return servers.start(answer)
+        return servers.start(respond)
 
     yield start
     servers.stop()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.answers import Answer, Servers
+from support.servers import Response, Servers
 
 import deltareplay as dr
 
@@ -87,11 +87,13 @@ def listing(table: Path, kind: str) -> bytes:
     return f'<D:multistatus xmlns:D="DAV:">{entries}</D:multistatus>'.encode()
 
 
-def store(table: Path, kind: str, bad: Callable[[str], Answer | None]) -> Callable[[str], Answer]:
-    """Return the responses of a store that serves the table, except for the bad ones."""
+def store(
+    table: Path, kind: str, replacement: Callable[[str], Response | None]
+) -> Callable[[str], Response]:
+    """Return the responses of a store that serves the table, unless ``replacement`` returns one."""
 
-    def answer(path: str) -> Answer:
-        replaced = bad(path)
+    def respond(path: str) -> Response:
+        replaced = replacement(path)
         if replaced is not None:
             return replaced
         if is_listing(path):
@@ -105,14 +107,14 @@ def store(table: Path, kind: str, bad: Callable[[str], Answer | None]) -> Callab
             head["Content-Range"] = f"bytes 0-{len(body) - 1}/{len(body)}"
         return 206 if file.suffix == ".parquet" else 200, head, body
 
-    return answer
+    return respond
 
 
 def is_listing(path: str) -> bool:
     return "list-type=" in path or path.rstrip("/").endswith("_delta_log")
 
 
-BAD: dict[str, Callable[[str], bool]] = {
+REQUESTS: dict[str, Callable[[str], bool]] = {
     "listing": is_listing,
     "hint": lambda path: "_last_checkpoint" in path,
     "commit": lambda path: ".json" in path,
@@ -121,29 +123,31 @@ BAD: dict[str, Callable[[str], bool]] = {
 
 
 @pytest.mark.parametrize("kind", ["http", "s3"])
-def test_a_store_without_bad_responses_is_read(servers: Servers, table: Path, kind: str) -> None:
+def test_a_store_without_replaced_responses_is_read(
+    servers: Servers, table: Path, kind: str
+) -> None:
     output, _ = opened(kind, servers.start(store(table, kind, lambda path: None)))
     assert output == 3
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["http", "s3"])
-@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("what", REQUESTS)
 @pytest.mark.parametrize("status", [200, 206, 404, 500])
 def test_a_claimed_length_allocates_no_memory(
     servers: Servers, table: Path, kind: str, what: str, status: int
 ) -> None:
     """The body or the connection ends long before the length in the header."""
 
-    def bad(path: str) -> Answer | None:
-        if not BAD[what](path):
+    def replacement(path: str) -> Response | None:
+        if not REQUESTS[what](path):
             return None
         head = dict(HEAD)
         head["Content-Length"] = str(TERABYTE)
         head["Content-Range"] = f"bytes 0-{TERABYTE - 1}/{TERABYTE}"
         return status, head, lambda: iter([b"{}\n" * 1000] * 3)
 
-    output, peak = opened(kind, servers.start(store(table, kind, bad)))
+    output, peak = opened(kind, servers.start(store(table, kind, replacement)))
     assert output == 3 or isinstance(output, str)
     assert peak < 300
 
@@ -155,15 +159,15 @@ def test_an_endless_response_is_not_read_forever(
 ) -> None:
     size = next(table.glob("*.parquet")).stat().st_size
 
-    def bad(path: str) -> Answer | None:
-        if not BAD[what](path):
+    def replacement(path: str) -> Response | None:
+        if not REQUESTS[what](path):
             return None
         head = dict(HEAD)
         head["Content-Length"] = str(TERABYTE)
         head["Content-Range"] = f"bytes 0-{size - 1}/{size}"
         return 206 if what == "data" else 500, head, endless
 
-    output, peak = opened(kind, servers.start(store(table, kind, bad)))
+    output, peak = opened(kind, servers.start(store(table, kind, replacement)))
     assert str(output).startswith("storage.")
     assert peak < 400
 
@@ -171,10 +175,10 @@ def test_an_endless_response_is_not_read_forever(
 def test_a_listing_that_repeats_its_page_is_an_error(servers: Servers, table: Path) -> None:
     more = b"<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>"
 
-    def bad(path: str) -> Answer | None:
+    def replacement(path: str) -> Response | None:
         if not is_listing(path):
             return None
         return 200, {}, listing(table, "s3").replace(b"<Contents>", more + b"<Contents>", 1)
 
-    output, _ = opened("s3", servers.start(store(table, "s3", bad)))
+    output, _ = opened("s3", servers.start(store(table, "s3", replacement)))
     assert output == "storage.io"

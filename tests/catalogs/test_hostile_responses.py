@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.answers import Answer, Answering, Servers
+from support.servers import Responder, Response, Servers
 
 import deltareplay as dr
 from deltareplay.catalogs import UnityCatalog
@@ -20,7 +20,7 @@ TOKEN = "tok-SECRET-123"
 NESTED = b'{"metadata":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
 
 
-def answer(metadata: dict[str, Any] | None = None, **more: Any) -> Answer:
+def table_response(metadata: dict[str, Any] | None = None, **more: Any) -> Response:
     defaults = {"location": "file:///nowhere", "table-type": "MANAGED", "table-uuid": "u"}
     body = {"metadata": {**defaults, **(metadata or {})}, "latest-table-version": 0, "commits": []}
     return 200, {}, json.dumps({**body, **more}).encode()
@@ -41,7 +41,7 @@ class OlderApi:
     def __init__(self) -> None:
         self.version = -1
 
-    def __call__(self, path: str) -> Answer:
+    def __call__(self, path: str) -> Response:
         if "/delta/v1" in path:
             error = {"type": "UnsupportedTableFormatException", "message": ""}
             return 400, {}, json.dumps({"error": error}).encode()
@@ -66,40 +66,40 @@ def trickle() -> Iterator[bytes]:
         time.sleep(0.1)
 
 
-ANSWERS: dict[str, tuple[Answer | Callable[[str], Answer], str]] = {
+RESPONSES: dict[str, tuple[Responder, str]] = {
     "nested": ((200, {}, NESTED), "catalog.response"),
     "nested error": ((400, {}, NESTED), "catalog.refused"),
-    "the token": (
+    "an error with the token": (
         (400, {}, json.dumps({"error": {"type": TOKEN, "message": f"no {TOKEN}"}}).encode()),
         "catalog.refused",
     ),
-    "list": ((200, {}, b"[]"), "catalog.response"),
-    "no location": (answer({"location": None}), "catalog.response"),
-    "relative location": (answer({"location": "some/where"}), "catalog.response"),
-    "location by name": (answer({"location": "uc://main.s.t"}), "catalog.response"),
-    "location with NUL": (answer({"location": "file:///tmp/\0x"}), "catalog.response"),
-    "list of commits": (answer(commits=[["x"]]), "catalog.response"),
-    "huge version": (answer(commits=[ratified(10**400)]), "catalog.response"),
-    "negative version": (answer(commits=[ratified(-1)]), "catalog.response"),
-    "infinite version": (answer(**{"latest-table-version": math.inf}), "catalog.response"),
+    "not an object": ((200, {}, b"[]"), "catalog.response"),
+    "no location": (table_response({"location": None}), "catalog.response"),
+    "relative location": (table_response({"location": "some/where"}), "catalog.response"),
+    "location by name": (table_response({"location": "uc://main.s.t"}), "catalog.response"),
+    "location with NUL": (table_response({"location": "file:///tmp/\0x"}), "catalog.response"),
+    "a list as a commit": (table_response(commits=[["x"]]), "catalog.response"),
+    "huge version": (table_response(commits=[ratified(10**400)]), "catalog.response"),
+    "negative version": (table_response(commits=[ratified(-1)]), "catalog.response"),
+    "infinite version": (table_response(**{"latest-table-version": math.inf}), "catalog.response"),
     "endless pages": (OlderApi(), "catalog.response"),
-    "too long": (answer(padding="x" * (16 << 20)), "catalog.response"),
-    "a slow response": ((200, {}, trickle), "catalog.unreachable"),
+    "too long": (table_response(padding="x" * (16 << 20)), "catalog.response"),
+    "slow": ((200, {}, trickle), "catalog.unreachable"),
     "wait for years": ((429, {"Retry-After": "315360000"}, b"{}"), "catalog.unreachable"),
     "wait for \u00b2": ((429, {"Retry-After": "\u00b2"}, b"{}"), "catalog.unreachable"),
 }
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Answering], str]]:
+def serve() -> Iterator[Callable[[Responder], str]]:
     servers = Servers()
     yield servers.start
     servers.stop()
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", RESPONSES)
 def test_an_invalid_response_is_a_typed_error(name: str, serve: Callable[..., str]) -> None:
-    response, code = ANSWERS[name]
+    response, code = RESPONSES[name]
     catalog = UnityCatalog(serve(response), token=TOKEN, timeout=0.5)
     began = time.monotonic()
     with pytest.raises(dr.DeltaReplayError) as caught:
@@ -115,7 +115,7 @@ RESPONSES_WITH_TOKEN = {
     "not JSON": f"<html>{TOKEN}</html>".encode(),
     "not UTF-8": TOKEN.encode() + b"\xff",
     "a list": f'["{TOKEN}"]'.encode(),
-    "no location": f'{{"location": 5, "token": "{TOKEN}"}}'.encode(),
+    "no metadata": f'{{"location": 5, "token": "{TOKEN}"}}'.encode(),
 }
 
 
@@ -124,6 +124,7 @@ def test_no_error_keeps_a_response_with_the_token(name: str, serve: Callable[...
     catalog = UnityCatalog(serve((200, {}, RESPONSES_WITH_TOKEN[name])), token=TOKEN, timeout=5)
     with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table.from_name("main.s.t", catalog).snapshot()
+    assert caught.value.code == "catalog.response"
     pending: list[BaseException | None] = [caught.value]
     while pending:
         error = pending.pop()
@@ -137,9 +138,9 @@ def test_no_error_keeps_a_response_with_the_token(name: str, serve: Callable[...
 def test_a_redirect_is_not_followed(serve: Callable[..., str]) -> None:
     requested: list[str] = []
 
-    def record(path: str) -> Answer:
+    def record(path: str) -> Response:
         requested.append(path)
-        return answer()
+        return table_response()
 
     location = serve(record)
     catalog = UnityCatalog(serve((302, {"Location": f"{location}/x"}, b"")), token=TOKEN)
@@ -150,12 +151,12 @@ def test_a_redirect_is_not_followed(serve: Callable[..., str]) -> None:
 
 
 @pytest.mark.parametrize("secret", [5, ["x"], {"a": "b"}])
-def test_credentials_of_another_type(
+def test_a_vended_secret_that_is_not_a_string_is_refused(
     serve: Callable[..., str], tmp_path: Path, secret: object
 ) -> None:
-    def respond(path: str) -> Answer:
+    def respond(path: str) -> Response:
         if "/credentials" not in path:
-            return answer({"location": tmp_path.as_uri()})
+            return table_response({"location": tmp_path.as_uri()})
         config = {"s3.access-key-id": "a", "s3.secret-access-key": secret}
         vended = {"prefix": tmp_path.as_uri(), "config": config}
         return 200, {}, json.dumps({"storage-credentials": [vended]}).encode()
@@ -203,9 +204,9 @@ VENDED: dict[str, tuple[object, str]] = {
 def test_hostile_vended_credentials_are_not_displayed(name: str, serve: Callable[..., str]) -> None:
     offered, code = VENDED[name]
 
-    def respond(path: str) -> Answer:
+    def respond(path: str) -> Response:
         if "/credentials" not in path:
-            return answer({"location": "s3://b/t"})
+            return table_response({"location": "s3://b/t"})
         return 200, {}, json.dumps({"storage-credentials": offered}).encode()
 
     options = {
@@ -245,7 +246,9 @@ def test_an_address_with_a_secret_is_refused_and_not_repeated(address: str) -> N
 
 
 def test_a_line_break_after_the_token_is_ignored(serve: Callable[..., str], tmp_path: Path) -> None:
-    catalog = UnityCatalog(serve(answer({"location": tmp_path.as_uri()})), token=f"{TOKEN}\n")
+    catalog = UnityCatalog(
+        serve(table_response({"location": tmp_path.as_uri()})), token=f"{TOKEN}\n"
+    )
     assert dr.Table.from_name("main.s.t", catalog).uri == tmp_path.as_uri()
 
 

@@ -1,4 +1,4 @@
-"""Servers on this machine with the responses of a test."""
+"""HTTP servers on this machine that send the responses of a test."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 #: A status, headers and a body, or a function that yields its pieces.
-Answer = tuple[int, dict[str, str], bytes | Callable[[], Iterator[bytes]]]
+Response = tuple[int, dict[str, str], bytes | Callable[[], Iterator[bytes]]]
 
 #: A response, or a function from the path of a request to one.
-Answering = Answer | Callable[[str], Answer]
+Responder = Response | Callable[[str], Response]
 
 
 class _Server(ThreadingHTTPServer):
@@ -26,9 +26,9 @@ class Servers:
     def __init__(self) -> None:
         self._running: list[ThreadingHTTPServer] = []
 
-    def start(self, answering: Answering) -> str:
+    def start(self, responder: Responder) -> str:
         """Start a server; return its address."""
-        server = _Server(("127.0.0.1", 0), _handler(answering))
+        server = _Server(("127.0.0.1", 0), _handler(responder))
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         self._running.append(server)
         return f"http://127.0.0.1:{server.server_port}"
@@ -39,14 +39,14 @@ class Servers:
             server.server_close()
 
 
-def _handler(answering: Answering) -> type[BaseHTTPRequestHandler]:
+def _handler(responder: Responder) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: Any) -> None:
             pass
 
         def _any(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, headers, body = answering(self.path) if callable(answering) else answering
+            status, headers, body = responder(self.path) if callable(responder) else responder
             with contextlib.suppress(OSError):  # the client has disconnected, as it should
                 self.send_response(status)
                 for key, value in headers.items():
