@@ -1,4 +1,4 @@
-//! `Changes`: changes of rows between two versions.
+//! `Changes`: the changed rows between two versions.
 
 use deltareplay_core::changes;
 use deltareplay_core::snapshot::plain_value::PlainValue;

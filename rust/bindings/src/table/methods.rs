@@ -134,7 +134,7 @@ impl Table {
         Ok(BatchIterator::new(Bitmaps::schema(), Box::new(bitmaps)))
     }
 
-    /// Returns the changes of rows from `start` to `end`, both inclusive.
+    /// Returns the changed rows from `start` to `end`, both inclusive.
     #[pyo3(signature = (start, end=None, *, kind="full-delta", deleted=None, columns=None, filter=None, key=None, most_rows=None, require_feed=false, allow_out_of_range=false))]
     #[allow(clippy::too_many_arguments, reason = "the options of one call")]
     fn changes(

@@ -153,8 +153,7 @@ impl ResolvedDefinition {
                 .any(|column| column.eq_ignore_ascii_case(name))
             {
                 let message = format!(
-                    "the table has a column named {name}, a reserved name in changes of rows: omit it by \
-                     `columns`"
+                    "the table has a column named {name}, like a change column: omit it with `columns`"
                 );
                 return Err(Error::invalid("columns.reserved", message));
             }
