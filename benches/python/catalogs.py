@@ -53,7 +53,7 @@ def measured(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--latency", type=float, default=20, help="milliseconds before each answer")
+    parser.add_argument("--latency", type=float, default=20, help="ms before each response")
     parser.add_argument("--tries", type=int, default=40)
     arguments = parser.parse_args()
     with gcs() as store, tempfile.TemporaryDirectory() as directory:
@@ -75,7 +75,7 @@ def main() -> None:
             storage_options=store.options,
         )
         store.bucket.latency = server.latency = arguments.latency / 1000
-        print(f"{arguments.latency:g} ms before each answer of the store and of the catalog")
+        print(f"{arguments.latency:g} ms before each response of the store and of the catalog")
         print(f"{'':10} {'':24} {'median':>9} {'store':>7} {'catalog':>8}")
         for task in ("open", "refresh", "append"):
             for way, table in (("by path", plain), ("through the catalog", managed)):

@@ -224,7 +224,7 @@ def measure(names: list[str], latency: float) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--latency", type=float, default=0.25, help="seconds before each answer")
+    parser.add_argument("--latency", type=float, default=0.25, help="seconds before each response")
     parser.add_argument(
         "--engines",
         type=parse_engines,
