@@ -156,7 +156,7 @@ impl ShareReader<'_> {
         for batch in self.row_events(pieces, false)? {
             let batch = batch?;
             let [piece, row, identity, value_hash, change] = batch.columns() else {
-                return Err(missing_columns());
+                return Err(invalid_columns());
             };
             let (pieces, rows) = (values::<UInt32Type>(piece)?, values::<Int64Type>(row)?);
             let identities = values::<Decimal128Type>(identity)?.iter();
@@ -254,7 +254,7 @@ impl Identities {
             .map(|(name, column)| Field::new(name, column.data_type().clone(), false))
             .collect();
         RecordBatch::try_new(Arc::new(Schema::new(fields)), all)
-            .map_err(|cause: ArrowError| missing_columns().because(cause))
+            .map_err(|cause: ArrowError| invalid_columns().because(cause))
     }
 }
 
@@ -273,7 +273,7 @@ pub(super) fn long(column: Option<&ArrayRef>) -> Result<&Int64Array> {
     let column = column.filter(|column| *column.data_type() == DataType::Int64);
     column
         .and_then(|column| column.as_primitive_opt::<Int64Type>())
-        .ok_or_else(missing_columns)
+        .ok_or_else(invalid_columns)
 }
 
 /// Returns the values of a column without nulls.
@@ -281,7 +281,7 @@ pub(super) fn values<T: ArrowPrimitiveType>(column: &ArrayRef) -> Result<&Scalar
     let column = column.as_primitive_opt::<T>();
     column
         .map(PrimitiveArray::values)
-        .ok_or_else(missing_columns)
+        .ok_or_else(invalid_columns)
 }
 
 /// Returns a column of row ids or row commit versions; a null is an error.
@@ -306,9 +306,9 @@ fn spread(number: u128) -> u128 {
     number.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835)
 }
 
-pub(super) fn missing_columns() -> Error {
+pub(super) fn invalid_columns() -> Error {
     Error::corrupt(
         "log.columns",
-        "the columns that rows are compared by are missing",
+        "the columns that rows are compared by are missing or invalid",
     )
 }

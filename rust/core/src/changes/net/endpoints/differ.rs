@@ -10,7 +10,7 @@ use arrow_schema::{DataType, TimeUnit};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
-use crate::changes::net::identify::missing_columns;
+use crate::changes::net::identify::invalid_columns;
 use crate::changes::rows::row_hash::hash_rows;
 use crate::error::Result;
 use crate::expr::value::floats;
@@ -47,7 +47,7 @@ pub(super) fn differ(
         for at in 0..num_columns {
             let columns = batches.iter().map(|batch| batch.columns().get(at));
             let columns: Vec<&ArrayRef> =
-                columns.collect::<Option<_>>().ok_or_else(missing_columns)?;
+                columns.collect::<Option<_>>().ok_or_else(invalid_columns)?;
             ColumnComparison {
                 columns,
                 pairs,
@@ -121,7 +121,7 @@ impl<'a> ColumnComparison<'a> {
         value: impl Fn(&'a A, usize) -> V + Sync,
     ) -> Result<()> {
         let arrays = self.columns.iter().map(|column| typed(column));
-        let arrays: Vec<&'a A> = arrays.collect::<Option<_>>().ok_or_else(missing_columns)?;
+        let arrays: Vec<&'a A> = arrays.collect::<Option<_>>().ok_or_else(invalid_columns)?;
         self.each(|location| {
             let (array, row) = (*arrays.get(location.batch as usize)?, location.row as usize);
             (row < array.len() && array.is_valid(row)).then(|| value(array, row))

@@ -11,7 +11,7 @@ use rayon::iter::{IntoParallelIterator, IntoParallelRefIterator, ParallelIterato
 use super::differ::{BatchRow, differ};
 use super::matcher::Pair;
 use crate::changes::net::compare::LabelledPieces;
-use crate::changes::net::identify::{ShareReader, long, missing_columns};
+use crate::changes::net::identify::{ShareReader, invalid_columns, long};
 use crate::changes::range::commits::Stamp;
 use crate::changes::rows::piece::{ChangeCode, ChangeType, Piece, PieceRows};
 use crate::changes::rows::read::read_pieces;
@@ -85,7 +85,7 @@ fn piece_requests(
         for (side, (piece, row)) in pair.pieces.iter().zip(pair.rows).enumerate() {
             let request = requests
                 .get_mut(*piece as usize)
-                .ok_or_else(missing_columns)?;
+                .ok_or_else(invalid_columns)?;
             request.side = side;
             request.rows.push(RequestedRun {
                 row,
@@ -106,7 +106,7 @@ fn piece_requests(
                 row: label.row,
                 rows: label.rows,
                 kind: RequestKind::ReportedRows(
-                    ChangeCode::new(label.change, stamp).ok_or_else(missing_columns)?,
+                    ChangeCode::new(label.change, stamp).ok_or_else(invalid_columns)?,
                 ),
             });
         }
@@ -133,7 +133,7 @@ pub(super) fn label_changed(
     let narrowed = requests.iter().map(|request| {
         let piece = pieces
             .get(request.piece as usize)
-            .ok_or_else(missing_columns)?;
+            .ok_or_else(invalid_columns)?;
         request.narrowed(piece, labels.rows(request.piece))
     });
     let ShareReader {
@@ -160,7 +160,7 @@ pub(super) fn label_changed(
         read_pairs.read(request, &mut batches)?;
     }
     if batches.next().is_some() {
-        return Err(missing_columns());
+        return Err(invalid_columns());
     }
     drop(batches);
     let changed = read_pairs.changed(identity.seed)?;
@@ -211,7 +211,7 @@ impl ReadPairs {
         let mut remaining = request.count();
         let mut rows = RequestedRows::of(&request.rows);
         while remaining > 0 {
-            let count = match batches.next().ok_or_else(missing_columns)?? {
+            let count = match batches.next().ok_or_else(invalid_columns)?? {
                 ReadRows::Cached(batch) => {
                     let count = batch.num_rows();
                     self.cache_batch(request, batch, &mut rows)?;
@@ -225,7 +225,7 @@ impl ReadPairs {
             };
             remaining = remaining
                 .checked_sub(count as u64)
-                .ok_or_else(missing_columns)?;
+                .ok_or_else(invalid_columns)?;
         }
         for cached in self.cached.iter_mut().skip(begin) {
             cached.whole = whole;
@@ -243,7 +243,7 @@ impl ReadPairs {
             if let RequestKind::Pairs(first) = kind {
                 let hash_xors = hash_xors
                     .get_mut(first..first + count)
-                    .ok_or_else(missing_columns)?;
+                    .ok_or_else(invalid_columns)?;
                 for (xor, hash) in hash_xors.iter_mut().zip(hashes) {
                     *xor ^= *hash;
                 }
@@ -260,27 +260,27 @@ impl ReadPairs {
         batch: RecordBatch,
         rows: &mut RequestedRows<'_>,
     ) -> Result<()> {
-        let batch_index = u32::try_from(self.cached.len()).map_err(|_| missing_columns())?;
+        let batch_index = u32::try_from(self.cached.len()).map_err(|_| invalid_columns())?;
         let positions = long(batch.columns().last())?.values().clone();
         let mut codes = vec![ChangeCode::NONE.number(); batch.num_rows()];
         let mut at = 0;
         while let Some((kind, row, count)) = rows.next(codes.len() - at) {
             if positions.get(at).map(|row| row.cast_unsigned()) != Some(row) {
-                return Err(missing_columns());
+                return Err(invalid_columns());
             }
             match kind {
                 RequestKind::ReportedRows(code) => {
-                    let codes = codes.get_mut(at..at + count).ok_or_else(missing_columns)?;
+                    let codes = codes.get_mut(at..at + count).ok_or_else(invalid_columns)?;
                     codes.fill(code.number());
                 }
                 RequestKind::Pairs(first) => {
                     let locations = self.locations.get_mut(first..first + count);
-                    let locations = locations.ok_or_else(missing_columns)?;
+                    let locations = locations.ok_or_else(invalid_columns)?;
                     for (row, locations) in (at..).zip(locations) {
-                        let row = u32::try_from(row).map_err(|_| missing_columns())?;
+                        let row = u32::try_from(row).map_err(|_| invalid_columns())?;
                         *locations
                             .get_mut(request.side)
-                            .ok_or_else(missing_columns)? = BatchRow {
+                            .ok_or_else(invalid_columns)? = BatchRow {
                             batch: batch_index,
                             row,
                         };
@@ -344,14 +344,14 @@ impl ReadPairs {
                     let cached = self.cached.get_mut(location.batch as usize);
                     if let Some(cached) = cached.filter(|cached| cached.whole) {
                         let code = ChangeCode::new(change, pair.stamp as usize)
-                            .ok_or_else(missing_columns)?;
+                            .ok_or_else(invalid_columns)?;
                         let slot = cached.codes.get_mut(location.row as usize);
-                        *slot.ok_or_else(missing_columns)? = code.number();
+                        *slot.ok_or_else(invalid_columns)? = code.number();
                     } else {
                         let row = row.saturating_add(u64::from(at));
                         let stamp = stamps
                             .get(pair.stamp as usize)
-                            .ok_or_else(missing_columns)?;
+                            .ok_or_else(invalid_columns)?;
                         labels.push(*piece, row, change, *stamp);
                     }
                 }
@@ -389,7 +389,7 @@ impl ReadPairs {
 impl CachedRows {
     /// Returns the rows with codes instead of positions.
     fn coded(self, resolved: &ResolvedDefinition) -> Result<RecordBatch> {
-        let columns_mismatch = |cause: ArrowError| missing_columns().because(cause);
+        let columns_mismatch = |cause: ArrowError| invalid_columns().because(cause);
         let mut fields = self.rows.schema().fields().to_vec();
         let mut columns = self.rows.columns().to_vec();
         let codes: ArrayRef = Arc::new(UInt32Array::from(self.codes));
