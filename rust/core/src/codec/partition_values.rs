@@ -270,13 +270,13 @@ impl DistinctStrings<'_> {
 
     fn values<V>(&self, parse: impl Fn(&str) -> Option<V>) -> Result<Vec<Option<V>>> {
         let parsed = |text: &&str| match (parse(text), self.unparsable) {
-            (None, Unparsable::Refuse) => Err(self.refuse(text)),
+            (None, Unparsable::Refuse) => Err(self.parse_error(text)),
             (value, _) => Ok(value),
         };
         self.strings.iter().map(parsed).collect()
     }
 
-    fn refuse(&self, text: &str) -> Error {
+    fn parse_error(&self, text: &str) -> Error {
         const MAX_CHARS: usize = 80;
         let excerpt: String = text.chars().take(MAX_CHARS).collect();
         let message = format!(

@@ -73,7 +73,7 @@ fn tuple(column: &str, op: &str, value: Literal) -> Result<Expr> {
     match (op, value) {
         (Op::Eq, Literal::Null) => Ok(Expr::is_null(path)),
         (Op::NotEq, Literal::Null) => Ok(Expr::is_null(path).negated()),
-        (op, value @ (Literal::Null | Literal::List(_))) => Err(refuse(&path, op, &value)),
+        (op, value @ (Literal::Null | Literal::List(_))) => Err(literal_error(&path, op, &value)),
         (op, value) => Ok(Expr::Compare(
             Operand::Column(path),
             op,
@@ -84,10 +84,10 @@ fn tuple(column: &str, op: &str, value: Literal) -> Result<Expr> {
 
 fn membership(path: Path, value: Literal, op: &str, negated: bool) -> Result<Expr> {
     let Literal::List(mut list) = value else {
-        return Err(refuse(&path, op, &value));
+        return Err(literal_error(&path, op, &value));
     };
     if let Some(inner) = list.iter().find(|value| matches!(value, Literal::List(_))) {
-        return Err(refuse(&path, op, inner));
+        return Err(literal_error(&path, op, inner));
     }
     let before = list.len();
     list.retain(|value| *value != Literal::Null);
@@ -100,7 +100,7 @@ fn membership(path: Path, value: Literal, op: &str, negated: bool) -> Result<Exp
     })
 }
 
-fn refuse(path: &Path, op: impl std::fmt::Display, value: &Literal) -> Error {
+fn literal_error(path: &Path, op: impl std::fmt::Display, value: &Literal) -> Error {
     let message = format!(
         "the filter on {path} has {} after {op}, which takes {}",
         value.kind(),

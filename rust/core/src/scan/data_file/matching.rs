@@ -144,7 +144,7 @@ impl<'a> ColumnMatcher<'a> {
                     self.path.pop();
                     Ok(Shape::List(field, Box::new(element)))
                 }
-                (_, arrow) => Err(self.refuse(node, &arrow)),
+                (_, arrow) => Err(self.type_error(node, &arrow)),
             },
             (DataType::Map(map), ArrowType::Map(..)) => match (node.children.as_slice(), arrow) {
                 ([key, value], ArrowType::Map(entries, _)) => {
@@ -156,9 +156,9 @@ impl<'a> ColumnMatcher<'a> {
                     self.path.pop();
                     Ok(Shape::Map(entries, Box::new([key, value])))
                 }
-                (_, arrow) => Err(self.refuse(node, &arrow)),
+                (_, arrow) => Err(self.type_error(node, &arrow)),
             },
-            _ => Err(self.refuse(node, &arrow)),
+            _ => Err(self.type_error(node, &arrow)),
         }
     }
 
@@ -169,7 +169,7 @@ impl<'a> ColumnMatcher<'a> {
         }
         let cast = Cast::new(&node.data_type, logical).filter(|_| node.children.is_empty());
         let Some(cast) = cast else {
-            return Err(self.refuse(node, &arrow));
+            return Err(self.type_error(node, &arrow));
         };
         self.select(node.leaves.start);
         Ok(Shape::Leaf(match self.calendar(node.leaves.start) {
@@ -207,7 +207,7 @@ impl<'a> ColumnMatcher<'a> {
         for child in &node.children {
             match (child.name.as_str(), &child.data_type) {
                 ("metadata" | "value", ArrowType::Binary) | ("typed_value", _) => {}
-                ("metadata" | "value", _) => return Err(self.refuse(node, arrow)),
+                ("metadata" | "value", _) => return Err(self.type_error(node, arrow)),
                 _ => continue,
             }
             for leaf in child.leaves.clone() {
@@ -222,13 +222,13 @@ impl<'a> ColumnMatcher<'a> {
                 let calendar = self.legacy.and_then(|legacy| legacy.calendar(Type::INT64));
                 Ok(Shape::Variant(calendar.cloned()))
             }
-            _ => Err(self.refuse(node, arrow)),
+            _ => Err(self.type_error(node, arrow)),
         }
     }
 
     fn plain_variant(&self, node: &FileNode, arrow: &ArrowType) -> Result<Shape> {
         let ArrowType::Struct(fields) = arrow else {
-            return Err(self.refuse(node, arrow));
+            return Err(self.type_error(node, arrow));
         };
         let mut parts = Vec::with_capacity(fields.len());
         for field in fields {
@@ -237,7 +237,7 @@ impl<'a> ColumnMatcher<'a> {
                 .iter()
                 .position(|child| child.name == *field.name());
             parts.push(Origin::File {
-                at: at.ok_or_else(|| self.refuse(node, arrow))?,
+                at: at.ok_or_else(|| self.type_error(node, arrow))?,
                 shape: Shape::Leaf(Cast::Keep),
             });
         }
@@ -268,7 +268,7 @@ impl<'a> ColumnMatcher<'a> {
         path.join(".")
     }
 
-    fn refuse(&self, node: &FileNode, logical: &ArrowType) -> Error {
+    fn type_error(&self, node: &FileNode, logical: &ArrowType) -> Error {
         let message = format!(
             "the column {} is {logical} in the table, but {} in the file, which cannot be converted: \
              rewrite the file with the table's schema",
