@@ -40,7 +40,7 @@ impl SelectedRows {
     }
 
     /// Returns the number of selected rows.
-    pub fn rows(&self) -> usize {
+    pub fn num_rows(&self) -> usize {
         self.rows
     }
 

@@ -291,7 +291,7 @@ impl OpenFile {
         if let Some(filter) = &selection.filter {
             let request = self.file.request_parsed(unit, filter.columns());
             fetch(storage, &self.path, &request, &mut fetched)?;
-            let mut bits = BooleanBufferBuilder::new(unit.rows());
+            let mut bits = BooleanBufferBuilder::new(unit.num_rows());
             let parsed = self
                 .file
                 .read_parsed(unit, filter.columns(), request, &fetched)?;
@@ -340,8 +340,8 @@ impl PendingBatch {
             live.finish()
         };
         let keep = SelectedRows::new(live);
-        self.rows += keep.rows();
-        if keep.rows() > 0 {
+        self.rows += keep.num_rows();
+        if keep.num_rows() > 0 {
             self.parts.push((rows, keep));
         }
         Ok(())

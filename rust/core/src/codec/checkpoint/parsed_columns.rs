@@ -39,7 +39,7 @@ impl CheckpointFile {
             reader,
             legacy: self.legacy_stats(FileAction::Add),
             columns,
-            rows: unit.rows(),
+            rows: unit.num_rows(),
         })
     }
 }

@@ -60,7 +60,7 @@ impl CheckpointFile {
     ) -> Result<UnitReader> {
         let reader = self.reader(unit, request, fetched)?;
         Ok(UnitReader {
-            next_row: (reader.missing == unit.rows()).then_some(unit.rows.start),
+            next_row: (reader.missing == unit.num_rows()).then_some(unit.rows.start),
             reader,
             legacy: self.legacy_stats(action),
             action,
@@ -84,7 +84,7 @@ impl CheckpointFile {
         request: RowGroupRequest,
         fetched: &FetchedBytes,
     ) -> Result<GuardedReader> {
-        let missing = request.rows_of(unit.rows());
+        let missing = request.rows_of(unit.num_rows());
         let reader = || request.reader(&self.arrow, fetched, BatchSize::Rows(BATCH_ROWS), &PAGES);
         let reader = guarded(CODE, reader)?;
         Ok(GuardedReader { reader, missing })
@@ -247,7 +247,7 @@ impl FileRows {
         let parts = Parts {
             parts,
             stats_shape,
-            rows: parts.iter().map(|(_, keep)| keep.rows()).sum(),
+            rows: parts.iter().map(|(_, keep)| keep.num_rows()).sum(),
         };
         let arrays = columns.iter().map(|column| parts.column(column));
         let arrays = arrays.collect::<Result<Vec<_>>>()?;

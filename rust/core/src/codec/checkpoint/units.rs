@@ -13,13 +13,13 @@ use super::{CheckpointFile, FileAction};
 pub struct Unit {
     pub(super) row_group: usize,
     pub(super) rows: Range<usize>,
-    /// The number of rows of the row group.
+    /// The number of rows in the row group.
     pub(super) group_rows: usize,
 }
 
 impl Unit {
-    /// Returns the number of rows of the unit.
-    pub fn rows(&self) -> usize {
+    /// Returns the number of rows in the unit.
+    pub fn num_rows(&self) -> usize {
         self.rows.len()
     }
 
@@ -65,26 +65,24 @@ impl CheckpointFile {
             if group_rows == 0 || (all_null(group, path) && !fields.iter().any(has_values)) {
                 continue;
             }
+            let mut ends = self.cuts(row_group, group, leaves, unit_bytes);
+            ends.push(group_rows);
             let mut start = 0;
-            for cut in self.cuts(row_group, group, leaves, unit_bytes) {
+            for end in ends {
                 units.push(Unit {
                     row_group,
-                    rows: start..cut,
+                    rows: start..end,
                     group_rows,
                 });
-                start = cut;
+                start = end;
             }
-            units.push(Unit {
-                row_group,
-                rows: start..group_rows,
-                group_rows,
-            });
         }
         units
     }
 
-    /// Returns the approximate byte offset at which a unit begins: that of its row group plus its share by
-    /// rows. The result depends only on the file.
+    /// Returns the approximate byte offset at which a unit begins: that of its row group, plus a share of the
+    /// group's size for the rows before the unit. It is computed from the footer alone, so every process
+    /// assigns a unit to the same byte range of the file.
     pub fn approximate_offset(&self, unit: &Unit) -> u64 {
         let Some(group) = self.metadata().row_groups().get(unit.row_group) else {
             return 0;
@@ -94,8 +92,7 @@ impl CheckpointFile {
             first.unwrap_or_else(|| column.data_page_offset())
         });
         let start = u64::try_from(starts.min().unwrap_or_default()).unwrap_or_default();
-        let size = group.compressed_size();
-        let size = u128::try_from(size).unwrap_or_default();
+        let size = u128::try_from(group.compressed_size()).unwrap_or_default();
         let within = size * unit.rows.start as u128 / (unit.group_rows as u128).max(1);
         start.saturating_add(u64::try_from(within).unwrap_or(u64::MAX))
     }

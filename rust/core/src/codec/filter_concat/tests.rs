@@ -13,7 +13,7 @@ proptest! {
         let expected: StringArray =
             rows.iter().filter(|(_, keep)| *keep).map(|(text, _)| text.as_deref()).collect();
         prop_assert_eq!(kept.as_string::<i32>(), &expected);
-        prop_assert_eq!(keep.ranges.iter().cloned().flatten().count(), keep.rows());
+        prop_assert_eq!(keep.ranges.iter().cloned().flatten().count(), keep.num_rows());
     }
 
     #[test]

@@ -87,11 +87,11 @@ fn decode(bytes: &Bytes) -> Result<u64> {
                 let rows = rows?;
                 decoded += rows.path().len();
                 let keep = SelectedRows::new(rows.present());
-                kept += keep.rows();
+                kept += keep.num_rows();
                 let batch = FileRows::take(&[(rows, keep.clone())], &columns, &shape)?;
-                assert_eq!(batch.num_rows(), keep.rows());
+                assert_eq!(batch.num_rows(), keep.num_rows());
             }
-            assert_eq!(decoded, unit.rows());
+            assert_eq!(decoded, unit.num_rows());
         }
     }
     Ok(kept as u64)
