@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::write::number;
+use super::encoding::integer_at;
 use crate::error::{Error, Result};
 
-/// Maps ids to names and back.
+/// Maps ids to names and back; keeps the bytes that it was decoded from.
 #[derive(Debug)]
 pub(super) struct Dictionary {
     metadata: Vec<u8>,
@@ -19,6 +19,7 @@ impl Dictionary {
             let message = "the metadata of a variant is not a dictionary of names";
             Error::corrupt("variant.metadata", message)
         })?;
+        // reversed, so that the first id of a repeated name is kept
         let ids = names.iter().enumerate().rev();
         Ok(Self {
             metadata: metadata.to_vec(),
@@ -27,7 +28,7 @@ impl Dictionary {
         })
     }
 
-    pub(super) fn is_encoded_as(&self, metadata: &[u8]) -> bool {
+    pub(super) fn has_metadata(&self, metadata: &[u8]) -> bool {
         self.metadata == metadata
     }
 
@@ -47,13 +48,13 @@ fn parse(metadata: &[u8]) -> Option<Vec<String>> {
         return None;
     }
     let width = usize::from(header >> 6) + 1;
-    let count = number(rest, 0, width)?;
+    let count = integer_at(rest, 0, width)?;
     let offsets = rest.get(width..)?;
     let strings = offsets.get(count.checked_add(1)?.checked_mul(width)?..)?;
     let mut names = Vec::new();
-    let mut start = number(offsets, 0, width)?;
+    let mut start = integer_at(offsets, 0, width)?;
     for next in 1..=count {
-        let end = number(offsets, next.checked_mul(width)?, width)?;
+        let end = integer_at(offsets, next.checked_mul(width)?, width)?;
         names.push(
             std::str::from_utf8(strings.get(start..end)?)
                 .ok()?

@@ -18,8 +18,8 @@ use arrow_schema::{DataType, Field, Fields};
 use crate::error::{Error, Result};
 
 mod dictionary;
+mod encoding;
 mod shredded;
-mod write;
 
 use dictionary::Dictionary;
 use shredded::Shredded;
@@ -66,7 +66,7 @@ fn values(
         // rows of one file usually share their dictionary
         let same = known
             .take()
-            .filter(|known| known.is_encoded_as(metadata.value(row)));
+            .filter(|known| known.has_metadata(metadata.value(row)));
         let dictionary = match same {
             Some(dictionary) => dictionary,
             None => Dictionary::new(metadata.value(row))?,

@@ -10,7 +10,7 @@ use arrow_buffer::ToByteSlice;
 use arrow_schema::{DataType, TimeUnit};
 
 use super::dictionary::Dictionary;
-use super::{NULL, columns, write};
+use super::{NULL, columns, encoding};
 use crate::error::{Error, Result};
 
 /// `value` and `typed_value` of one level.
@@ -84,7 +84,7 @@ impl<'a> Shredded<'a> {
                     }
                     sizes.push(values.len() - before);
                 }
-                write::array(out, &sizes, &values);
+                encoding::array(out, &sizes, &values);
             }
         }
         Ok(true)
@@ -111,7 +111,7 @@ fn object(
         }
     }
     if let Some(untyped) = untyped {
-        let untyped_fields = write::fields(untyped)
+        let untyped_fields = encoding::fields(untyped)
             .ok_or_else(|| broken("the untyped part of a shredded object is not an object"))?;
         for (id, bytes) in untyped_fields {
             let name = names
@@ -128,7 +128,7 @@ fn object(
     let ids: Vec<usize> = fields.iter().map(|(_, id, _)| *id).collect();
     let sizes: Vec<usize> = fields.iter().map(|(.., bytes)| bytes.len()).collect();
     let values: Vec<u8> = fields.into_iter().flat_map(|(.., bytes)| bytes).collect();
-    write::object(out, &ids, &sizes, &values);
+    encoding::object(out, &ids, &sizes, &values);
     Ok(())
 }
 
@@ -158,7 +158,7 @@ impl<'a> Typed<'a> {
             DataType::Boolean => {
                 let values = array.as_boolean();
                 leaf(move |row, out| {
-                    write::primitive(out, if values.value(row) { 1 } else { 2 }, &[]);
+                    encoding::primitive(out, if values.value(row) { 1 } else { 2 }, &[]);
                 })
             }
             DataType::Int8 => fixed::<Int8Type>(array, 3),
@@ -178,15 +178,15 @@ impl<'a> Typed<'a> {
             DataType::Decimal128(precision, scale) => decimal(array, *precision, *scale)?,
             DataType::Utf8 => {
                 let values = array.as_string::<i32>();
-                leaf(move |row, out| write::string(out, values.value(row)))
+                leaf(move |row, out| encoding::string(out, values.value(row)))
             }
             DataType::Binary => {
                 let values = array.as_binary::<i32>();
-                leaf(move |row, out| write::sized(out, 15, values.value(row)))
+                leaf(move |row, out| encoding::sized(out, 15, values.value(row)))
             }
             DataType::FixedSizeBinary(UUID) => {
                 let values = array.as_fixed_size_binary();
-                leaf(move |row, out| write::primitive(out, 20, values.value(row)))
+                leaf(move |row, out| encoding::primitive(out, 20, values.value(row)))
             }
             other => {
                 return Err(columns(&format!("a variant cannot be shredded as {other}")));
@@ -204,7 +204,7 @@ fn fixed<T: ArrowPrimitiveType>(array: &dyn Array, kind: u8) -> TypedKind<'_> {
     let values: &PrimitiveArray<T> = array.as_primitive();
     leaf(move |row, out| {
         let value = values.value(row);
-        write::primitive(out, kind, value.to_byte_slice()); // little-endian, as on every supported platform
+        encoding::primitive(out, kind, value.to_byte_slice()); // little-endian, as on every supported platform
     })
 }
 
@@ -218,7 +218,7 @@ fn decimal(array: &dyn Array, precision: u8, scale: i8) -> Result<TypedKind<'_>>
     };
     let values: &PrimitiveArray<Decimal128Type> = array.as_primitive();
     Ok(leaf(move |row, out| {
-        write::primitive(out, kind, &[digits]);
+        encoding::primitive(out, kind, &[digits]);
         out.extend(values.value(row).to_le_bytes().into_iter().take(width));
     }))
 }

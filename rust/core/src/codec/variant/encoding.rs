@@ -3,8 +3,8 @@
 /// The basic type of an object.
 const OBJECT: u8 = 2;
 
-/// Reads a little-endian integer of `width` bytes, 1 to 4.
-pub(super) fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
+/// Reads a little-endian integer of `width` bytes, 1 to 4, at the offset `at`.
+pub(super) fn integer_at(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
     let bytes = bytes.get(at..at.checked_add(width)?)?;
     let fold = |all: usize, byte: &u8| all << 8 | usize::from(*byte);
     Some(bytes.iter().rev().fold(0, fold))
@@ -97,14 +97,14 @@ pub(super) fn fields(value: &[u8]) -> Option<Vec<(usize, &[u8])>> {
     let offset_width = usize::from(header >> 2 & 3) + 1;
     let id_width = usize::from(header >> 4 & 3) + 1;
     let count_width = if header >> 6 & 1 == 1 { 4 } else { 1 };
-    let count = number(rest, 0, count_width)?;
+    let count = integer_at(rest, 0, count_width)?;
     let ids = rest.get(count_width..)?;
     let offsets = ids.get(count.checked_mul(id_width)?..)?;
     let values = offsets.get(count.checked_add(1)?.checked_mul(offset_width)?..)?;
-    let values = values.get(..number(offsets, count * offset_width, offset_width)?)?;
+    let values = values.get(..integer_at(offsets, count * offset_width, offset_width)?)?;
     let mut starts = Vec::new();
     for field in 0..=count {
-        starts.push(number(offsets, field * offset_width, offset_width)?);
+        starts.push(integer_at(offsets, field * offset_width, offset_width)?);
     }
     // values may be in a different order than names: each ends where the next one begins
     let mut ends = starts.clone();
@@ -114,7 +114,7 @@ pub(super) fn fields(value: &[u8]) -> Option<Vec<(usize, &[u8])>> {
         let next = ends.partition_point(|end| end <= start);
         let end = ends.get(next)?;
         fields.push((
-            number(ids, field * id_width, id_width)?,
+            integer_at(ids, field * id_width, id_width)?,
             values.get(*start..*end)?,
         ));
     }
