@@ -369,7 +369,7 @@ fn bounds_sources(
                         .count(),
                 )
             }
-            OutputColumn::Data(_) => BoundsSource::below(origins.get(at)?, &schema.roots, rest)?,
+            OutputColumn::Data(_) => BoundsSource::of_field(origins.get(at)?, &schema.roots, rest)?,
             _ => return None,
         };
         Some((column.clone(), source))

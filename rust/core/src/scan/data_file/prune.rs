@@ -1,4 +1,4 @@
-//! Bounds for predicates: of row groups from the footer, of pages from the page index.
+//! Skipping of row groups by the statistics in the footer, and of pages by the page index.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,42 +25,54 @@ use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds};
 pub(super) enum BoundsSource {
     /// The file does not have the column.
     AllNull,
-    /// Statistics of this leaf, with its type in the file.
-    Leaf(usize, ArrowType, Cast),
+    /// The statistics of a leaf.
+    Leaf {
+        /// The index of the leaf in the file.
+        index: usize,
+        /// The type in the file.
+        data_type: ArrowType,
+        /// The cast to the logical type.
+        cast: Cast,
+    },
     /// The index among the partition values.
     Partition(usize),
 }
 
 impl BoundsSource {
-    /// Returns the source for the field with these names below a column, whose positions are still those in
-    /// the file; `None` if there are no statistics.
-    pub(super) fn below(part: &Origin, siblings: &[FileNode], names: &[String]) -> Option<Self> {
-        let Origin::File { at, shape } = part else {
+    /// Returns the source for the field at this path in a column; `None` if it has no statistics. `origin`
+    /// has positions among all `siblings` in the file, not only among those that are read.
+    pub(super) fn of_field(
+        origin: &Origin,
+        siblings: &[FileNode],
+        path: &[String],
+    ) -> Option<Self> {
+        let Origin::File { at, shape } = origin else {
             return Some(Self::AllNull);
         };
         let node = siblings.get(*at)?;
-        match (shape, names) {
+        match (shape, path) {
             (Shape::Leaf(Cast::Nulls(_)), []) => Some(Self::AllNull),
-            (Shape::Leaf(cast), []) => Some(Self::Leaf(
-                node.leaves.start,
-                node.data_type.clone(),
-                cast.clone(),
-            )),
-            (Shape::Struct(fields, parts), [name, rest @ ..]) => {
+            (Shape::Leaf(cast), []) => Some(Self::Leaf {
+                index: node.leaves.start,
+                data_type: node.data_type.clone(),
+                cast: cast.clone(),
+            }),
+            (Shape::Struct(fields, origins), [name, rest @ ..]) => {
                 let at = fields.iter().position(|field| field.name() == name)?;
-                Self::below(parts.get(at)?, &node.children, rest)
+                Self::of_field(origins.get(at)?, &node.children, rest)
             }
             _ => None,
         }
     }
 }
 
-/// The bounds of pieces of a file, such as its row groups.
+/// The pieces of a file that are kept or skipped: its row groups, or ranges of rows of one row group.
 struct Pieces<'a> {
     file: &'a FileBounds<'a>,
-    /// The number of rows of each piece, for values that hold for the whole file.
+    /// The number of rows of each piece.
     rows: Int64Array,
-    leaf: &'a dyn Fn(usize, &StatisticsConverter<'_>) -> Option<LeafBounds>,
+    /// Returns the bounds of a leaf in each piece; `None` if they are unknown.
+    leaf_bounds: &'a dyn Fn(usize, &StatisticsConverter<'_>) -> Option<LeafBounds>,
 }
 
 /// A file, and the sources of the bounds that a predicate needs.
@@ -70,7 +82,7 @@ pub(super) struct FileBounds<'a> {
     pub(super) sources: &'a [(BoundColumn, BoundsSource)],
 }
 
-/// Bounds in the physical type.
+/// The bounds of a leaf in each piece, in the type of the file.
 struct LeafBounds {
     min: Option<ArrayRef>,
     max: Option<ArrayRef>,
@@ -87,24 +99,24 @@ impl FileBounds<'_> {
         predicate.may_match(&Pieces {
             file: self,
             rows,
-            leaf: &|leaf, converter| {
-                let trusted = trusted(groups, leaf);
-                let bound = |bound: Option<ArrayRef>| bound.filter(|_| trusted);
+            leaf_bounds: &|leaf, converter| {
+                let usable = has_usable_bounds(groups, leaf);
+                let bound = |bound: Option<ArrayRef>| bound.filter(|_| usable);
                 Some(LeafBounds {
                     min: bound(converter.row_group_mins(groups).ok()),
                     max: bound(converter.row_group_maxes(groups).ok()),
                     null_count: converter
                         .row_group_null_counts(groups)
                         .ok()
-                        .map(|nulls| signed(&nulls)),
+                        .map(|nulls| to_int64(&nulls)),
                     num_rows: num_rows.clone(),
                 })
             },
         })
     }
 
-    /// Returns the rows of a row group whose pages may have one that satisfies the predicate; `None` if no
-    /// valid page index divides the row group.
+    /// Returns the ranges of rows, counted from the start of the row group, in which pages may have a row
+    /// that satisfies the predicate; `None` if no valid page index divides the row group.
     pub(super) fn pages_may_match(
         &self,
         group: usize,
@@ -115,8 +127,8 @@ impl FileBounds<'_> {
         };
         let may_match = predicate.may_match(&Pieces {
             file: self,
-            rows: pages.rows_between(&pages.cuts),
-            leaf: &|leaf, converter| pages.leaf(leaf, converter),
+            rows: lengths(&pages.cuts),
+            leaf_bounds: &|leaf, converter| pages.leaf_bounds(leaf, converter),
         })?;
         let ranges = may_match.set_slices().filter_map(|(start, end)| {
             let (start, end) = (pages.cuts.get(start)?, pages.cuts.get(end)?);
@@ -126,9 +138,9 @@ impl FileBounds<'_> {
     }
 }
 
-/// Returns `true` if bounds can be used: old writers compared bytes as signed numbers; 96-bit timestamps have
-/// no order at all.
-fn trusted(groups: &[RowGroupMetaData], leaf: usize) -> bool {
+/// Returns `true` if the bounds of a leaf can be used: old writers compared bytes as signed numbers; 96-bit
+/// timestamps have no order at all.
+fn has_usable_bounds(groups: &[RowGroupMetaData], leaf: usize) -> bool {
     let columns = || groups.iter().filter_map(|group| group.columns().get(leaf));
     match columns().next().map(ColumnChunkMetaData::column_type) {
         Some(PhysicalType::INT96) => false,
@@ -146,39 +158,44 @@ impl ColumnBounds for Pieces<'_> {
 
     fn bounds(&self, column: &BoundColumn) -> Result<Option<Bounds>> {
         let mut sources = self.file.sources.iter();
-        let source = sources.find(|(known, _)| known.path == column.path);
-        Ok(match source.map(|(_, source)| source) {
-            None => None,
-            Some(BoundsSource::AllNull) => Some(Bounds {
+        let Some((_, source)) = sources.find(|(known, _)| known.path == column.path) else {
+            return Ok(None);
+        };
+        Ok(match source {
+            BoundsSource::AllNull => Some(Bounds {
                 null_count: Some(self.rows.clone()),
                 num_rows: Some(self.rows.clone()),
                 ..Bounds::default()
             }),
-            Some(BoundsSource::Partition(at)) => self.partition(*at),
-            Some(BoundsSource::Leaf(leaf, physical, cast)) => {
-                let parquet = self.file.metadata.file_metadata().schema_descr();
-                let field = Field::new("leaf", physical.clone(), true);
-                let converter = StatisticsConverter::from_column_index(*leaf, &field, parquet).ok();
-                let bounds = converter.and_then(|converter| {
-                    (self.leaf)(*leaf, &converter.with_missing_null_counts_as_zero(false))
-                });
-                let logical = |bound: Option<ArrayRef>| {
-                    bound.and_then(|bound| cast.apply_to_bounds(&bound).ok())
-                };
-                bounds.map(|bounds| Bounds {
-                    min: logical(bounds.min),
-                    max: logical(bounds.max),
-                    null_count: bounds.null_count,
-                    num_rows: Some(bounds.num_rows),
-                    covers_nan: false,
-                })
-            }
+            BoundsSource::Partition(at) => self.partition_bounds(*at),
+            BoundsSource::Leaf {
+                index,
+                data_type,
+                cast,
+            } => self.logical_bounds(*index, data_type, cast),
         })
     }
 }
 
 impl Pieces<'_> {
-    fn partition(&self, at: usize) -> Option<Bounds> {
+    /// Returns the bounds of a leaf of this type, cast to the logical type.
+    fn logical_bounds(&self, leaf: usize, data_type: &ArrowType, cast: &Cast) -> Option<Bounds> {
+        let parquet = self.file.metadata.file_metadata().schema_descr();
+        let field = Field::new("leaf", data_type.clone(), true);
+        let converter = StatisticsConverter::from_column_index(leaf, &field, parquet).ok()?;
+        let converter = converter.with_missing_null_counts_as_zero(false);
+        let bounds = (self.leaf_bounds)(leaf, &converter)?;
+        let logical = |bound: Option<ArrayRef>| cast.apply_to_bounds(&bound?).ok();
+        Some(Bounds {
+            min: logical(bounds.min),
+            max: logical(bounds.max),
+            null_count: bounds.null_count,
+            num_rows: Some(bounds.num_rows),
+            covers_nan: false,
+        })
+    }
+
+    fn partition_bounds(&self, at: usize) -> Option<Bounds> {
         let value = self.file.partition_values.columns().get(at)?;
         let value = take(value, &UInt32Array::from(vec![0; self.len()]), None).ok()?;
         let none = Int64Array::from(vec![0; self.len()]);
@@ -210,10 +227,10 @@ impl<'a> Pages<'a> {
         let rows = u64::try_from(file.metadata.row_groups().get(group)?.num_rows()).ok()?;
         let mut leaves = Vec::new();
         for (_, source) in file.sources {
-            let BoundsSource::Leaf(leaf, ..) = source else {
+            let BoundsSource::Leaf { index: leaf, .. } = source else {
                 continue;
             };
-            leaves.extend(starts(index, group, *leaf, rows).map(|starts| (*leaf, starts)));
+            leaves.extend(page_starts(index, group, *leaf, rows).map(|starts| (*leaf, starts)));
         }
         let mut cuts: Vec<u64> = leaves
             .iter()
@@ -230,14 +247,8 @@ impl<'a> Pages<'a> {
         })
     }
 
-    fn rows_between(&self, cuts: &[u64]) -> Int64Array {
-        let rows = cuts.iter().zip(cuts.iter().skip(1));
-        rows.map(|(start, end)| i64::try_from(end - start).ok())
-            .collect()
-    }
-
-    /// Returns the bounds of the page that contains each piece.
-    fn leaf(&self, leaf: usize, converter: &StatisticsConverter<'_>) -> Option<LeafBounds> {
+    /// Returns the bounds of the pages of a leaf that contain each piece.
+    fn leaf_bounds(&self, leaf: usize, converter: &StatisticsConverter<'_>) -> Option<LeafBounds> {
         let (_, starts) = self.leaves.iter().find(|(known, _)| *known == leaf)?;
         let pieces = self.cuts.iter().take(self.cuts.len().saturating_sub(1));
         let pages = pieces.map(|cut| {
@@ -266,14 +277,19 @@ impl<'a> Pages<'a> {
                 .data_page_maxes(self.index, &groups)
                 .ok()
                 .and_then(of_pieces),
-            null_count: nulls.and_then(|nulls| counts(signed(&nulls))),
-            num_rows: counts(self.rows_between(starts))?,
+            null_count: nulls.and_then(|nulls| counts(to_int64(&nulls))),
+            num_rows: counts(lengths(starts))?,
         })
     }
 }
 
 /// Returns the start of each page of a leaf, and the end; `None` if the index is invalid.
-fn starts(index: &dyn PageIndexProvider, group: usize, leaf: usize, rows: u64) -> Option<Vec<u64>> {
+fn page_starts(
+    index: &dyn PageIndexProvider,
+    group: usize,
+    leaf: usize,
+    rows: u64,
+) -> Option<Vec<u64>> {
     index.column_index(group, leaf)?;
     let pages = index.offset_index(group, leaf)?.page_locations();
     let starts = pages.iter().map(|page| u64::try_from(page.first_row_index));
@@ -283,7 +299,15 @@ fn starts(index: &dyn PageIndexProvider, group: usize, leaf: usize, rows: u64) -
     (starts.first() == Some(&0) && ascend).then_some(starts)
 }
 
-fn signed(counts: &UInt64Array) -> Int64Array {
+/// Returns the number of rows between each start and the next one.
+fn lengths(starts: &[u64]) -> Int64Array {
+    let ranges = starts.iter().zip(starts.iter().skip(1));
+    ranges
+        .map(|(start, end)| i64::try_from(end - start).ok())
+        .collect()
+}
+
+fn to_int64(counts: &UInt64Array) -> Int64Array {
     let counts = counts.iter();
     counts
         .map(|count| count.and_then(|count| i64::try_from(count).ok()))
