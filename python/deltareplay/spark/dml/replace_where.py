@@ -203,7 +203,7 @@ def _output_metrics(counts: Mapping[str, int]) -> dict[str, int]:
     """
     return {
         "numFiles": counts["added"] + counts["vectors_added"] + counts["vectors_updated"],
-        "numOutputRows": counts["output_rows"] + counts["vectors_rows"],
-        "numOutputBytes": counts["added_bytes"] + counts["vectors_bytes"],
-        "numCopiedRows": counts["copied"] + counts["vectors_rows"],
+        "numOutputRows": counts["output_rows"] + counts["kept_rows"],
+        "numOutputBytes": counts["added_bytes"] + counts["kept_bytes"],
+        "numCopiedRows": counts["copied"] + counts["kept_rows"],
     }

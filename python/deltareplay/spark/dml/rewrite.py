@@ -73,8 +73,8 @@ class Rewrite:
                 "removed_bytes",
                 "vectors_added",
                 "vectors_updated",
-                "vectors_rows",
-                "vectors_bytes",
+                "kept_rows",
+                "kept_bytes",
                 "change_files",
             ),
             0,
@@ -129,8 +129,8 @@ class Rewrite:
             self.metrics["vectors_updated"] = num_existing
             self.metrics["vectors_added"] = len(vectors) - num_existing
             num_deleted = sum(marked.counts[number] for number in vectors)
-            self.metrics["vectors_rows"] = sum(live[number] for number in vectors) - num_deleted
-            self.metrics["vectors_bytes"] = pc.sum(files["size"]).as_py()
+            self.metrics["kept_rows"] = sum(live[number] for number in vectors) - num_deleted
+            self.metrics["kept_bytes"] = pc.sum(files["size"]).as_py()
         if self._removed:
             files = self._candidates.with_numbers(self._removed)
             self._transaction.read_files(_strings(files["path"]))

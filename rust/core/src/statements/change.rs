@@ -453,7 +453,7 @@ impl Changer {
             let deleted = vector.map_or(0, |vector| vector.cardinality());
             match file.num_records().and_then(|rows| u64::try_from(rows).ok()) {
                 Some(rows) => self.counts.deleted += rows.saturating_sub(deleted),
-                None => self.counts.deleted_unknown = true,
+                None => self.counts.deleted_is_incomplete = true,
             }
             self.removed.push(file);
         }
@@ -473,8 +473,8 @@ impl Changer {
                 Some(_) => self.counts.vectors_updated += 1,
             }
             let rows = file.num_records().and_then(|rows| u64::try_from(rows).ok());
-            self.counts.vectors_rows += rows.unwrap_or(0).saturating_sub(vector.len());
-            self.counts.vectors_bytes += u64::try_from(file.size).unwrap_or(0);
+            self.counts.kept_rows += rows.unwrap_or(0).saturating_sub(vector.len());
+            self.counts.kept_bytes += u64::try_from(file.size).unwrap_or(0);
             removes.push(file.removed(time, true));
             adds.push(file.with_vector(vector_file.push(vector)?)?);
         }

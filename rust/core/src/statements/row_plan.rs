@@ -1,4 +1,4 @@
-//! The changes of a statement to the rows that it reads, and the numbers of changed rows and files.
+//! What a statement changes in the rows that it reads, and the counts of changed rows and files.
 
 use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 
@@ -16,22 +16,23 @@ pub struct RowPlan {
 
 /// Plans the changes to rows of live files.
 pub trait RowPlanner {
-    /// Returns the columns of the table that it needs, in the table's order; `None` if it needs nothing,
-    /// not even row ids.
+    /// Returns the columns that `plan` needs, in the table's order; `None` if it only deletes rows, so that
+    /// neither their values nor their row ids are read.
     fn columns(&self) -> Option<Vec<String>>;
 
-    /// Returns the maximum number of rows that it takes at a time, if its result may be large.
+    /// Returns the maximum number of rows for one call of `plan`; it limits the memory for their new values.
     fn max_rows(&self) -> usize {
         usize::MAX
     }
 
-    /// Returns `true` if a failed plan has no side effects: if the new values are too large, it is repeated
-    /// with fewer rows.
+    /// Returns `true` if `plan` may be called again after an error: if the new values are too large
+    /// (`formula.too_large`), it is called for each half of the rows.
     fn may_repeat(&self) -> bool {
         false
     }
 
-    /// Plans the changes to these rows, whose first columns are those of [`RowPlanner::columns`].
+    /// Plans the changes to these rows. Their first columns are those of [`RowPlanner::columns`], or all of
+    /// the table's if changes are recorded in change data files.
     ///
     /// # Errors
     ///
@@ -56,13 +57,13 @@ impl RowPlanner for DeleteAll {
     }
 }
 
-/// The numbers of changed rows and files.
+/// The counts of changed rows and files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     /// Deleted rows.
     pub deleted: u64,
-    /// True if the number is incomplete: files were removed unread whose statistics lack it.
-    pub deleted_unknown: bool,
+    /// True if `deleted` is too low: a file without a row count in its statistics was removed unread.
+    pub deleted_is_incomplete: bool,
     /// Updated rows.
     pub updated: u64,
     /// Unchanged rows that were copied to another file.
@@ -76,7 +77,7 @@ pub struct Counts {
     /// Files whose deletion vector was replaced.
     pub vectors_updated: u64,
     /// Remaining rows in files that got a deletion vector.
-    pub vectors_rows: u64,
+    pub kept_rows: u64,
     /// Bytes of files that got a deletion vector.
-    pub vectors_bytes: u64,
+    pub kept_bytes: u64,
 }

@@ -155,8 +155,8 @@ fn metrics(
     let vectors = counts.vectors_added + counts.vectors_updated;
     let mut metrics = metric_strings([
         ("numFiles", written.adds.len() as u64 + vectors),
-        ("numOutputRows", written.rows + counts.vectors_rows),
-        ("numOutputBytes", written.bytes + counts.vectors_bytes),
+        ("numOutputRows", written.rows + counts.kept_rows),
+        ("numOutputBytes", written.bytes + counts.kept_bytes),
         ("numRemovedFiles", counts.removed_files),
         ("numRemovedBytes", counts.removed_bytes),
     ]);
@@ -164,7 +164,7 @@ fn metrics(
         metrics.extend(row_metrics(written, counts));
         metrics.extend(metric_strings([(
             "numCopiedRows",
-            counts.copied + counts.vectors_rows,
+            counts.copied + counts.kept_rows,
         )]));
     }
     metrics

@@ -278,7 +278,7 @@ pub(super) fn row_metrics(written: &WrittenFiles, counts: &Counts) -> BTreeMap<S
         ("numDeletionVectorsUpdated", counts.vectors_updated),
         ("numDeletionVectorsRemoved", counts.vectors_updated),
     ]);
-    if counts.deleted_unknown {
+    if counts.deleted_is_incomplete {
         metrics.remove("numDeletedRows");
     }
     metrics
