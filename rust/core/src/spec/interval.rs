@@ -1,12 +1,12 @@
 //! Intervals in table properties: `interval 1 week 12 hours`; the word `interval` is optional.
 //!
-//! Protocol: intervals are text of Spark's `CalendarInterval`; months and years, which have no fixed length, are
-//! not allowed.
+//! As in the reference implementation, the syntax is that of Spark's `CalendarInterval`, without months and years,
+//! which have no fixed length.
 
-/// Microseconds of a day in UTC.
+/// Microseconds in a day.
 pub(crate) const MICROS_PER_DAY: i64 = 24 * 3_600 * 1_000_000;
 
-/// Milliseconds of a day.
+/// Milliseconds in a day.
 pub(crate) const MILLIS_PER_DAY: i64 = MICROS_PER_DAY / 1_000;
 
 const UNITS: [(&str, i64); 7] = [
@@ -19,8 +19,8 @@ const UNITS: [(&str, i64); 7] = [
     ("microsecond", 1),
 ];
 
-/// Returns the microseconds of a unit of time, in singular and lower case; `None` if it is unknown or, like
-/// months and years, has no fixed length.
+/// Returns the length of a unit of time in microseconds; `None` if the unit is unknown or, like months and
+/// years, has no fixed length. The name of the unit is singular and in lower case.
 pub(crate) fn micros_of_unit(unit: &str) -> Option<i64> {
     let known = UNITS.iter().find(|(name, _)| *name == unit);
     known.map(|(_, length)| *length)
@@ -34,6 +34,7 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
     if words.peek().is_none() {
         return Err("an interval needs a number and a unit".to_owned());
     }
+    let too_long = || "the interval is too long".to_owned();
     let mut micros: i128 = 0;
     while let Some(number) = words.next() {
         let unit = words
@@ -51,13 +52,13 @@ pub(crate) fn parse_interval(text: &str) -> Result<i64, String> {
             let count = number.parse::<i64>().ok();
             count.map(|count| i128::from(count) * i128::from(length))
         };
-        // each part is below 2^63 weeks and there are fewer than 2^40 of them: no overflow
-        micros += part.ok_or_else(|| format!("{number} is not a number of {unit}"))?;
+        let part = part.ok_or_else(|| format!("{number} is not a number of {unit}"))?;
+        micros = micros.checked_add(part).ok_or_else(too_long)?;
     }
     if micros < 0 {
         return Err("an interval must not be negative".to_owned());
     }
-    i64::try_from(micros / 1_000).map_err(|_| "the interval is too long".to_owned())
+    i64::try_from(micros / 1_000).map_err(|_| too_long())
 }
 
 /// Parses seconds with up to nine decimal places, as microseconds rounded towards zero.
