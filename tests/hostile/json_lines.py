@@ -161,7 +161,7 @@ def _added_twice(log: LogBuilder) -> None:
     finding="good.parquet",
 )
 def _two_vectors(log: LogBuilder) -> None:
-    # illegal: replay has two keys, so that the rows occur twice
+    # illegal: replay has two keys, so the rows occur twice
     log.commit(logs.features("deletionVectors"))
     log.commit(data(log, "good.parquet", deletion_vector=vectors.inline([])))
 

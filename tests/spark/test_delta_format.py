@@ -1,6 +1,6 @@
 """The format ``delta`` without delta-spark's jar: Delta's options, and names in the catalog.
 
-Spark prefers the jar's format, so that only the refusal is tested with the jar.
+Spark prefers the jar's format, so only the refusal is tested with the jar.
 ``test_without_jar.py`` runs this file in sessions without it.
 """
 

@@ -36,7 +36,7 @@ CASES = [
     ("merge", VECTORS, EVERY),
     ("merge", PLAIN, without("vectors")),
     ("update", PLAIN, without("source", "vectors")),
-    # it changes all rows of a file, so that it needs no vector
+    # it changes all rows of a file, so it needs no vector
     ("update", VECTORS, without("source", "vectors")),
     ("delete", PLAIN, without("source", "vectors", WRITING)),
     ("delete", VECTORS, without("source", "files", WRITING)),

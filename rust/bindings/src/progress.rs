@@ -35,7 +35,7 @@ pub(crate) fn begin() {
 }
 
 /// Shows the progress of the call, if it is due. `deltareplay._support.progress` ignores errors of the
-/// terminal, so that an error is the exception of a signal handler.
+/// terminal, so an error here is the exception of a signal handler.
 pub(crate) fn show(py: Python<'_>) -> PyResult<()> {
     let Some(call) = CALL.get() else {
         return Ok(());

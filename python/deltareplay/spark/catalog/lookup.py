@@ -176,7 +176,7 @@ def _look_up(spark: SparkSession, parts: tuple[str, ...]) -> CatalogEntry:
     entry = CatalogEntry(parts)
     *namespace, table_name = parts
     clause = f"IN {names.dotted(namespace)} " if namespace else ""
-    # a star matches any text, so that no character has to be escaped
+    # a star matches any text, so no character has to be escaped
     pattern = re.sub(r"[^\w ]+", "*", table_name)
     try:
         rows = spark.sql(f"SHOW TABLE EXTENDED {clause}LIKE '{pattern}'").collect()

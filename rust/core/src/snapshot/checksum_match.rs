@@ -100,7 +100,7 @@ impl Snapshot {
 
     /// Compares the number of live files, and their total size if known, with the checksum.
     ///
-    /// The log is authoritative, so that a checksum that disagrees is skipped with a warning. If a commit
+    /// The log is authoritative, so a checksum that disagrees is skipped with a warning. If a commit
     /// is empty, the checksum is the only evidence of lost actions, and the difference is an error.
     pub(super) fn verify_totals(&self, num_files: u64, size_in_bytes: Option<u64>) -> Result<()> {
         let Some(checksum) = &self.0.checksum else {

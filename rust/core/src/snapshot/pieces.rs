@@ -1,7 +1,7 @@
 //! The live files of a snapshot in pieces, which other processes replay in parallel.
 //!
 //! The tail is replayed here: its own live files, and the keys of all files that it hides. A checkpoint is
-//! reconciled, so that its pieces need only those keys: its rows are not read here, and memory is bounded
+//! reconciled, so its pieces need only those keys: its rows are not read here, and memory is bounded
 //! by the tail. If even the tail is too long, its commits become pieces, too; rows then come with their
 //! keys, and the newest row of each key counts.
 //!

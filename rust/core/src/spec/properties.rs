@@ -102,7 +102,7 @@ impl TableProperties {
     /// # Errors
     ///
     /// Corrupt: `properties.column_mapping_mode` if the protocol supports column mapping and its
-    /// mode is unknown, so that no data file could be read correctly.
+    /// mode is unknown, so no data file could be read correctly.
     pub fn new(metadata: &Metadata, protocol: &Protocol) -> Result<(Self, Vec<PropertyProblem>)> {
         let mut reader = Reader {
             metadata,

@@ -16,7 +16,7 @@ pub struct RowPlan {
 
 /// Plans the changes to rows of live files.
 pub trait RowPlanner {
-    /// Returns the columns that `plan` needs, in the table's order; `None` if it only deletes rows, so that
+    /// Returns the columns that `plan` needs, in the table's order; `None` if it only deletes rows: then
     /// neither their values nor their row ids are read.
     fn columns(&self) -> Option<Vec<String>>;
 

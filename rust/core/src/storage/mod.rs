@@ -77,7 +77,7 @@ pub struct FileMeta {
     pub tag: u64,
 }
 
-/// An unknown tag equals every tag, so that this is not an equivalence, and there is no `Eq`.
+/// An unknown tag equals every tag, so this is not an equivalence, and there is no `Eq`.
 impl PartialEq for FileMeta {
     fn eq(&self, other: &Self) -> bool {
         let known = self.tag != 0 && other.tag != 0;
@@ -158,7 +158,7 @@ pub trait Storage: Debug + Send + Sync {
     fn head(&self, path: &str) -> Result<FileMeta>;
 
     /// Checks that [`Storage::read`] would not refuse the path, for files that another component reads.
-    /// Object stores have no links, so that a resolved path suffices.
+    /// Object stores have no links, so a resolved path suffices.
     fn check_readable(&self, path: &str) -> Result<()> {
         let _resolved = path;
         Ok(())

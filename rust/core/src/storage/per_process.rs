@@ -1,8 +1,8 @@
 //! A value that belongs to one process id: built on first use, and again in a forked child.
 //!
-//! PySpark forks its workers. Threads do not survive a fork, so that a thread pool, a runtime or an HTTP
-//! client of the parent is useless in the child: it is neither used nor dropped there, but leaked. There
-//! are no locks, because a lock that another thread holds during the fork is never released in the child.
+//! PySpark forks its workers. Threads do not survive a fork, so a thread pool, a runtime or an HTTP client
+//! of the parent is useless in the child: it is neither used nor dropped there, but leaked. There are no
+//! locks, because a lock that another thread holds during the fork is never released in the child.
 
 #![allow(unsafe_code)] // an atomic pointer to the value: no lock, and a parent's value is left alone
 

@@ -315,7 +315,7 @@ fn to_single_precision(values: &ArrayRef, name: &str) -> Result<ArrayRef> {
     Ok(Arc::new(singles))
 }
 
-/// Converts timestamps to microseconds. Wall-clock times are taken as UTC, so that the time zone is only a
+/// Converts timestamps to microseconds. Wall-clock times are taken as UTC, so the time zone is only a
 /// label.
 fn to_microseconds(values: &ArrayRef, name: &str) -> Result<TimestampMicrosecondArray> {
     if let Some(nanos) = values.as_primitive_opt::<TimestampNanosecondType>() {

@@ -285,7 +285,7 @@ impl RowChanges {
         self.removed
     }
 
-    /// Returns `true` if rows were removed and others added, so that some of them may be equal.
+    /// Returns `true` if rows were removed and others added, so some of them may be equal.
     pub(in crate::changes) fn rewrites(&self) -> bool {
         !self.removed.is_empty() && self.has_new_files
     }

@@ -57,7 +57,7 @@ pub(super) fn same_metadata(left: &Metadata, right: &Metadata) -> bool {
         || (bare(left) == bare(right) && schema(left).is_some() && schema(left) == schema(right))
 }
 
-/// Returns `true` if transactions may have expired, so that a checkpoint may lack some; also if the
+/// Returns `true` if transactions may have expired, so a checkpoint may lack some; also if the
 /// properties cannot be parsed, which opening the table reports.
 pub(super) fn transactions_expire(state: &State) -> bool {
     let (Some(metadata), Some(protocol)) = (&state.log.metadata, &state.log.protocol) else {

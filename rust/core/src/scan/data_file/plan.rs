@@ -272,7 +272,7 @@ impl Inner {
 impl TableLayout {
     /// Returns the origin of a column of the schema, and its field in the output.
     fn column(&self, field: &StructField) -> Result<(OutputColumn, FieldRef)> {
-        // a file may lack any column, so that all are nullable
+        // a file may lack any column, so all are nullable
         let output = Arc::new(field.arrow_field().with_nullable(true));
         let column = if self.partitions_by(field) {
             check_partition_column(field)?;

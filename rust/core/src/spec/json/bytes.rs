@@ -15,7 +15,7 @@ pub(crate) fn plain_prefix(bytes: &[u8]) -> usize {
         };
         let word = u64::from_le_bytes(*word);
         // Each term raises the high bit of the bytes it looks for. A borrow can only raise bits above such
-        // a byte, so that the lowest raised bit is always correct.
+        // a byte, so the lowest raised bit is always correct.
         let quote = word ^ (ONES * 0x22);
         let backslash = word ^ (ONES * 0x5C);
         let matches = (quote.wrapping_sub(ONES) & !quote)
@@ -83,7 +83,7 @@ pub(super) fn end_of_container(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Marks the escaped bytes: those after a backslash that is not itself escaped. `escaped` tells whether the
-/// first byte is one, and then whether that of the next chunk is. Backslashes are rare, so that one at a time
+/// first byte is one, and then whether that of the next chunk is. Backslashes are rare, so one at a time
 /// is fast enough.
 fn escaped_bytes(backslashes: u64, escaped: &mut bool) -> u64 {
     let mut result = u64::from(std::mem::take(escaped));

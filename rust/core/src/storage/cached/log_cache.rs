@@ -1,6 +1,6 @@
 //! The cache of log files of remote tables: their entries in listings, and their bytes.
 //!
-//! Log files never change, so that bytes are valid while listings show the same tag. Tables are
+//! Log files never change, so bytes are valid while listings show the same tag. Tables are
 //! distinguished by location, options and the credentials in the environment, and share nothing.
 
 use std::collections::HashMap;

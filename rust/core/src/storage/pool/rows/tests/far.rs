@@ -8,7 +8,7 @@ use super::*;
 use crate::storage::request::Request;
 use crate::storage::{FileMeta, OnEnd, Storage, runtime};
 
-/// The length of a file: more than one request fetches, so that units need requests of their own.
+/// The length of a file: more than one request fetches, so units need requests of their own.
 const LENGTH: u64 = 2 << 20;
 const MIB: usize = 1 << 20;
 
