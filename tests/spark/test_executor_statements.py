@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from spark.support.tiers import NIGHTLY
+from spark.support.written import conf
 from spark.test_write import directories, raises, same_rows
 from support import logs
 
@@ -522,10 +523,15 @@ def test_the_same_batch_is_merged_once(spark: Any, table: Path) -> None:
     assert merge().version is None
 
 
-def test_a_merge_adds_columns_of_the_source(spark: Any, table: Path) -> None:
+@pytest.mark.parametrize("how", ["argument", "setting"])
+def test_a_merge_adds_columns_of_the_source(spark: Any, table: Path, how: str) -> None:
     wider = source(spark).selectExpr("*", "id * 2 AS twice").alias("s")
-    merge = dr_spark.merge(spark, table, wider, "target.id = s.id", schema_mode="merge")
-    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    mode: Any = "merge" if how == "argument" else None
+    merge = dr_spark.merge(spark, table, wider, "target.id = s.id", schema_mode=mode)
+    merge.when_matched_update_all().when_not_matched_insert_all()
+    enabled = "true" if how == "setting" else "false"
+    with conf(spark, spark__databricks__delta__schema__autoMerge__enabled=enabled):
+        merge.execute()
     result = spark.read.format("delta").load(str(table))
     assert result.columns == ["id", "k", "v", "s", "p", "twice"]
     assert result.where("twice = id * 2").count() == 80

@@ -243,7 +243,7 @@ class Merging(TableLocation):
         durable: bool = True,
         timeout: float = 60.0,
     ) -> Merge[str, Expression]:
-        """Create a merge of rows into the table, which ``execute`` runs.
+        """Create a merge of rows into the table; its method ``execute`` runs it.
 
         The keys of the source are kept in memory, and its rows up to 256 MiB; beyond that, they go
         to a temporary file on this machine (``TMPDIR``). The files of the table that may have rows
@@ -267,7 +267,7 @@ class Merging(TableLocation):
             timeout: As in ``append``.
 
         Returns:
-            The merge, to which clauses are added.
+            A merge without clauses: add them by its methods, then call ``execute``.
 
         Source: ``MERGE INTO`` of delta-spark.
 

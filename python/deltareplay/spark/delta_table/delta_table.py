@@ -145,7 +145,7 @@ class DeltaTable:
             condition: The condition under which a source row matches a row of the table.
 
         Returns:
-            A builder, to which clauses are added.
+            A builder without clauses: add them by its methods, then call ``execute``.
 
         Raises:
             TypeError: The source is not a DataFrame, or the condition not an expression.

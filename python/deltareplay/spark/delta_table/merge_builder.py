@@ -13,7 +13,6 @@ from deltareplay.spark.dml.assignments import checked_assignments, without_alias
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.dml.statement import checked_condition
-from deltareplay.spark.session import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -165,7 +164,7 @@ class DeltaMergeBuilder:
             MergeSource.of(self._source, None),
             self._on,
             self._alias,
-            evolves=self._evolves or settings.merges_schemas(self._spark),
+            evolves=self._evolves,
         )
         return results.merged(self._spark, execute(arguments, self._clauses).metrics)
 

@@ -13,7 +13,6 @@ from deltareplay.spark.dml.merge.clauses import Clause
 from deltareplay.spark.dml.merge.execution import MergeArguments, execute
 from deltareplay.spark.dml.merge.repeatability import MergeSource
 from deltareplay.spark.query import queries
-from deltareplay.spark.session import settings
 from deltareplay.spark.statements.statement import RowStatement
 from deltareplay.spark.syntax.parser import Parser
 
@@ -120,7 +119,6 @@ class Merge(RowStatement):
             raise parser.expected("WHEN")
 
     def change(self, spark: SparkSession, table: Table) -> DataFrame:
-        evolves = self.evolves or settings.merges_schemas(spark)
         source = queries.run_on_snapshots(
             spark, self.prefix.query("SELECT * FROM ", self.source.text)
         )
@@ -133,6 +131,11 @@ class Merge(RowStatement):
             for clause in self.clauses
         ]
         arguments = MergeArguments(
-            spark, table, MergeSource.of(source, None), self.on, self.qualifier, evolves=evolves
+            spark,
+            table,
+            MergeSource.of(source, None),
+            self.on,
+            self.qualifier,
+            evolves=self.evolves,
         )
         return results.merged(spark, execute(arguments, clauses).metrics)

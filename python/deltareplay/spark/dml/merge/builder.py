@@ -29,10 +29,10 @@ def merge(
     user_metadata: str | None = None,
     root: str | None = None,
 ) -> Merge[str | Column, str | Column]:
-    """Create a merge of rows into a table, which ``execute`` runs.
+    """Create a merge of rows into a table; its method ``execute`` runs it.
 
     To find the rows that change, Spark joins the source with the files that partition values and
-    statistics do not exclude; only these rows are joined again, with all of their columns. A
+    statistics do not exclude; a second join reads all columns, but only of the rows that change. A
     source that may not return the same rows twice is first written to the table's storage.
 
     Args:
@@ -43,25 +43,33 @@ def merge(
         source_alias: The name of the source in conditions and values; by default its own alias,
             or ``source``.
         target_alias: The name of the table in conditions and values.
-        schema_mode: ``"merge"`` adds columns that only the source has.
+        schema_mode: ``"merge"`` adds columns that only the source has; so does the setting
+            ``spark.databricks.delta.schema.autoMerge.enabled``.
         txn: As in ``write``.
         user_metadata: Any text for the commit.
         root: As in ``read``.
 
     Returns:
-        The merge, to which clauses are added.
+        A merge without clauses: add them by its methods, then call ``execute``.
 
     Raises:
-        InvalidArgumentError: The source is a stream, or has two columns of one name.
+        InvalidArgumentError: ``merge.stream``: the source is a stream. ``write.columns``: two of
+            its columns have the same name.
 
     >>> merge(  # doctest: +SKIP
     ...     spark, "demo/events", updates, "target.id = source.id"
     ... ).when_matched_update_all().when_not_matched_insert_all().execute()
     Written(version=5, metrics={'numTargetRowsInserted': 10, ...})
     """
-    rows = MergeSource.of(source, source_alias)
-    evolves = schema_mode == "merge"
     arguments = MergeArguments(
-        spark, table, rows, on, target_alias, evolves, txn, user_metadata, root
+        spark,
+        table,
+        MergeSource.of(source, source_alias),
+        on,
+        target_alias,
+        evolves=schema_mode == "merge",
+        txn=txn,
+        user_metadata=user_metadata,
+        root=root,
     )
     return Merge.of(functools.partial(execute, arguments))

@@ -24,6 +24,7 @@ from deltareplay.spark.dml.target_rows import EXTRA_ROW, RowSets, bit, words
 from deltareplay.spark.query import subqueries
 from deltareplay.spark.scan import hidden_columns
 from deltareplay.spark.scan.skipping import target_filter
+from deltareplay.spark.session import settings
 from deltareplay.spark.syntax import names
 from deltareplay.spark.writing.table_rows import table_rows
 
@@ -40,7 +41,11 @@ _NOT_BY_SOURCE: When = "not_matched_by_source"
 
 @dataclass(frozen=True)
 class MergeArguments:
-    """The arguments of ``merge``, without its clauses."""
+    """The arguments of ``merge``, without its clauses.
+
+    Attributes:
+        evolves: Whether the schema evolves whatever the session's settings.
+    """
 
     spark: SparkSession
     table: TableLike
@@ -66,7 +71,8 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
     )
     if any(clause.then != "insert" for clause in clauses):
         statement.refuse_append_only()
-    if arguments.evolves:
+    evolves = arguments.evolves or settings.merges_schemas(arguments.spark)
+    if evolves:
         statement = statement.evolved(merge_clauses.source_fields_to_add(source.fields, clauses))
     merge_clauses.refuse_untyped(source.fields, clauses, statement.target.void_columns)
     transaction = statement.begin("MERGE", merge_clauses.parameters(arguments.on, clauses))
@@ -85,7 +91,7 @@ def execute(arguments: MergeArguments, clauses: Sequence[Clause]) -> Written:
         ]
         pairs = analyzed(lambda: columns.with_copies(empty.crossJoin(source.rows)))
         on, clauses = _repeatable(views.substitute(arguments.on), clauses, columns, pairs)
-        execution = MergeExecution(statement, transaction, on, clauses, columns, arguments.evolves)
+        execution = MergeExecution(statement, transaction, on, clauses, columns, evolves)
         joined = execution.check(empty, source.rows)
         filter = None
         if not any(clause.when == _NOT_BY_SOURCE for clause in clauses):
