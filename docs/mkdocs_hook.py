@@ -1,7 +1,8 @@
-"""A hook of MkDocs: pages outside of ``docs/``, and links that work in a clone and on the site.
+"""A hook of MkDocs: adds pages outside of ``docs/``, and converts links to files of the repository.
 
 Links in the pages name files of the repository, so that they work on a code host and in an editor.
-The site has some of those files under other names; a link to a file that it lacks becomes its name.
+Some of these files have another name on the site. A link to a file that is not on the site becomes
+plain text.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ SECTIONS = {
     "reference": "Reference",
     "troubleshooting": "Troubleshooting",
 }
-#: A link or picture to something other than an address: its text, its file, its anchor.
+#: A link or picture that names a file: its text in brackets, its path, its anchor.
 LINK = re.compile(r"(!?\[[^\]]*\])\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
-FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+#: A fenced code block, in which nothing is a link.
+FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 
 
 def on_config(config: Any, **_: Any) -> Any:
@@ -56,34 +58,40 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
-    """Turn links to files of the repository into links to pages of the site."""
+    """Convert links to files of the repository to links to pages of the site.
+
+    The page of ``Table`` also gets the names of the package that no page documents.
+    """
     here = page.file.src_uri
     origins = {source: origin for origin, source in ELSEWHERE.items()}
     origin = origins.get(here, f"docs/{here}")
 
-    def turned(link: re.Match[str]) -> str:
+    def site_link(link: re.Match[str]) -> str:
         text, path, anchor = link[1], link[2], link[3] or ""
         target = posixpath.normpath(posixpath.join(posixpath.dirname(origin), path))
         source = ELSEWHERE.get(target, target.removeprefix("docs/"))
-        if files.get_file_from_path(source) is None:
-            if not (ROOT / target).exists() or target.startswith("docs/"):
-                return link[0]  # which MkDocs then reports
-            return text.lstrip("!")[1:-1]
-        return f"{text}({posixpath.relpath(source, posixpath.dirname(here) or '.')}{anchor})"
+        if files.get_file_from_path(source) is not None:
+            return f"{text}({posixpath.relpath(source, posixpath.dirname(here) or '.')}{anchor})"
+        if target.startswith("docs/") or not (ROOT / target).exists():
+            return link[0]  # broken: MkDocs reports it
+        return text.lstrip("!")[1:-1]
 
     if here == "reference/python/table.md":
         markdown += "".join(f"\n::: deltareplay.{name}\n" for name in undocumented())
-    outside = FENCE.split(markdown)
-    fences = FENCE.findall(markdown)
-    parts = [LINK.sub(turned, part) for part in outside]
-    return "".join(part for pair in zip(parts, [*fences, ""], strict=True) for part in pair)
+    parts = FENCE.split(markdown)  # text and code blocks alternate
+    parts[::2] = [LINK.sub(site_link, text) for text in parts[::2]]
+    return "".join(parts)
 
 
 def undocumented() -> list[str]:
-    """Return the public names that no page of the reference documents."""
+    """Return the public names that no page of the reference documents.
+
+    The page of exceptions documents their module instead of each name.
+    """
     exported = (ROOT / "python/deltareplay/__init__.pyi").read_text(encoding="utf-8")
-    names = {*re.findall(r" as (\w+)$", exported, re.MULTILINE)}
-    pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs/reference/python").glob("*"))
-    shown = {*re.findall(r"^::: deltareplay\.(\w+)$", pages, re.MULTILINE)}
+    names = set(re.findall(r" as (\w+)$", exported, re.MULTILINE))
+    references = (ROOT / "docs/reference/python").glob("*")
+    pages = "".join(page.read_text(encoding="utf-8") for page in references)
+    shown = set(re.findall(r"^::: deltareplay\.(\w+)$", pages, re.MULTILINE))
     exceptions = {name for name in names if name.endswith(("Error", "Warning"))} - {"LogWarning"}
     return sorted(names - shown - exceptions - {"__version__"})
