@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+#: Bytes to insert: syntax of JSON, extreme values, deep nesting, and actions.
 TOKENS = [
     b'"',
     b"{",
@@ -31,10 +32,22 @@ TOKENS = [
     b'{"metaData":{"id":1}}\n',
     b'{"protocol":{"minReaderVersion":99,"minWriterVersion":99}}\n',
 ]
+#: The kinds of damage; their order determines the result of a seed.
+KINDS = (
+    "flip a bit",
+    "replace a byte",
+    "remove bytes",
+    "repeat bytes",
+    "zero bytes",  # as after a power failure
+    "randomize bytes",
+    "insert a token",
+    "replace a digit",
+    "truncate",
+)
 
 
 def mutate(content: bytes, rng: random.Random) -> bytes:
-    """Return ``content`` with one to three changes; never the same bytes."""
+    """Return ``content``, damaged one to three times, and again until it differs."""
     damaged = content
     while damaged == content:
         for _ in range(rng.choice([1, 1, 1, 2, 3])):
@@ -45,32 +58,34 @@ def mutate(content: bytes, rng: random.Random) -> bytes:
 def _damage(content: bytes, rng: random.Random) -> bytes:
     if not content:
         return rng.choice(TOKENS)
-    at = _place(content, rng)
+    at = _position(content, rng)
     end = min(len(content), at + rng.choice([1, 1, 2, 4, 8, 64, 512]))
-    how = rng.randrange(9)
-    if how == 0:  # a bit
-        return content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
-    if how == 1:  # a byte
-        return content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]
-    if how == 2:  # a hole
-        return content[:at] + content[end:]
-    if how == 3:  # twice
-        return content[:end] + content[at:end] + content[end:]
-    if how == 4:  # zeros, as after a power cut
-        return content[:at] + bytes(end - at) + content[end:]
-    if how == 5:  # noise
-        return content[:at] + rng.randbytes(end - at) + content[end:]
-    if how == 6:  # a token where none belongs
-        return content[:at] + rng.choice(TOKENS) + content[at:]
-    if how == 7:  # a digit
-        digits = [i for i, byte in enumerate(content) if 48 <= byte <= 57]
-        at = rng.choice(digits) if digits else at
-        return content[:at] + b"%d" % rng.randrange(10) + content[at + 1 :]
-    return content[:at]  # the rest is gone
+    match rng.choice(KINDS):
+        case "flip a bit":
+            changed = bytes([content[at] ^ (1 << rng.randrange(8))])
+            return content[:at] + changed + content[at + 1 :]
+        case "replace a byte":
+            return content[:at] + bytes([rng.randrange(256)]) + content[at + 1 :]
+        case "remove bytes":
+            return content[:at] + content[end:]
+        case "repeat bytes":
+            return content[:end] + content[at:end] + content[end:]
+        case "zero bytes":
+            return content[:at] + bytes(end - at) + content[end:]
+        case "randomize bytes":
+            return content[:at] + rng.randbytes(end - at) + content[end:]
+        case "insert a token":
+            return content[:at] + rng.choice(TOKENS) + content[at:]
+        case "replace a digit":
+            digits = [i for i, byte in enumerate(content) if 48 <= byte <= 57]
+            at = rng.choice(digits) if digits else at
+            return content[:at] + b"%d" % rng.randrange(10) + content[at + 1 :]
+        case _:
+            return content[:at]
 
 
-def _place(content: bytes, rng: random.Random) -> int:
-    """Return a random position; in every second Parquet file, in its footer."""
+def _position(content: bytes, rng: random.Random) -> int:
+    """Return a random position; in Parquet files, half of them are in or near the footer."""
     if content[:4] == b"PAR1" and rng.random() < 0.5:
         return rng.randrange(max(0, len(content) - 1500), len(content))
     return rng.randrange(len(content))
