@@ -89,9 +89,9 @@ def undocumented() -> list[str]:
     The page of exceptions documents their module instead of each name.
     """
     exported = (ROOT / "python/deltareplay/__init__.pyi").read_text(encoding="utf-8")
-    names = set(re.findall(r" as (\w+)$", exported, re.MULTILINE))
+    import_line = r"^from (?!deltareplay\.exceptions ).* as (\w+)$"
+    names = set(re.findall(import_line, exported, re.MULTILINE))
     references = (ROOT / "docs/reference/python").glob("*")
     pages = "".join(page.read_text(encoding="utf-8") for page in references)
     shown = set(re.findall(r"^::: deltareplay\.(\w+)$", pages, re.MULTILINE))
-    exceptions = {name for name in names if name.endswith(("Error", "Warning"))} - {"LogWarning"}
-    return sorted(names - shown - exceptions - {"__version__"})
+    return sorted(names - shown - {"__version__"})
