@@ -2,7 +2,7 @@ use super::*;
 use crate::storage::{self, Location};
 
 #[test]
-fn normalizes_paths_of_the_system() {
+fn paths_and_uris_of_a_drive_have_one_form() {
     for (written, path, root) in [
         (r"C:\data\t", "/C:/data/t", "file:///C:/data/t"),
         ("c:/data//t/", "/C:/data/t", "file:///C:/data/t"),
@@ -24,11 +24,19 @@ fn normalizes_paths_of_the_system() {
             "{written}"
         );
     }
+}
+
+#[test]
+fn relative_paths_get_the_drive_of_the_working_directory() {
     let relative = Location::parse(r"some\table").unwrap();
     assert!(relative.path().ends_with("/some/table"), "{relative}");
     assert!(begins_with_drive(to_system(relative.path())));
-    let share = Location::parse(r"\\server\share\t").unwrap_err();
-    assert_eq!(share.code(), "uri.form");
+}
+
+#[test]
+fn refuses_network_shares() {
+    let error = Location::parse(r"\\server\share\t").unwrap_err();
+    assert_eq!(error.code(), "uri.form");
 }
 
 #[test]
@@ -37,10 +45,18 @@ fn converts_paths_from_the_system_and_back() {
         assert_eq!(from_system(system).unwrap(), path);
         assert_eq!(to_system(path), system);
     }
+}
+
+#[test]
+fn only_a_leading_drive_becomes_uppercase() {
     assert_eq!(with_uppercase_drive("/c:/c:/x"), "/C:/c:/x");
-    for plain in ["", "/", "/a/b", "/ä:/b", "/ab:/c"] {
-        assert_eq!(to_system(plain), plain);
-        assert_eq!(with_uppercase_drive(plain), plain);
+}
+
+#[test]
+fn paths_without_a_drive_stay_unchanged() {
+    for path in ["", "/", "/a/b", "/ä:/b", "/ab:/c"] {
+        assert_eq!(to_system(path), path);
+        assert_eq!(with_uppercase_drive(path), path);
     }
 }
 
@@ -84,7 +100,7 @@ fn refuses_names_that_windows_treats_specially() {
 }
 
 #[test]
-fn a_confined_table_opens_its_own_files_and_those_of_allowed_roots() {
+fn a_confined_table_opens_only_its_own_files_and_those_of_allowed_roots() {
     let directory = tempfile::tempdir().unwrap();
     for name in ["t/a", "shared/b", "secret/c"] {
         let file = directory.path().join(name);
@@ -101,18 +117,21 @@ fn a_confined_table_opens_its_own_files_and_those_of_allowed_roots() {
     let outside = location("secret").within_store("c");
     let error = storage.read(&outside).unwrap_err();
     assert_eq!(error.code(), "path.escapes_root");
-    assert!(!error.message().contains(r"\\?\"), "{error}");
+    assert!(
+        !error.message().contains(r"\\?\"),
+        "the prefix of real paths: {error}"
+    );
     assert!(storage.outside_target(&outside).is_some());
 }
 
 #[test]
 fn files_of_equal_content_are_not_the_same_file() {
     let directory = tempfile::tempdir().unwrap();
-    let (first, other) = (directory.path().join("one"), directory.path().join("other"));
-    std::fs::write(&first, "x").unwrap();
+    let (one, other) = (directory.path().join("one"), directory.path().join("other"));
+    std::fs::write(&one, "x").unwrap();
     std::fs::write(&other, "x").unwrap();
-    let file = File::open(&first).unwrap();
+    let file = File::open(&one).unwrap();
     let metadata = file.metadata().unwrap();
-    assert!(is_same_file(&first, &file, &metadata));
+    assert!(is_same_file(&one, &file, &metadata));
     assert!(!is_same_file(&other, &file, &metadata));
 }
