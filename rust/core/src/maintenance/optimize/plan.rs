@@ -1,4 +1,4 @@
-//! The plan of an optimize: the files to rewrite, and the parameters of its commit.
+//! The plan of OPTIMIZE: the files to rewrite, and the parameters of its commit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::write::actions::StringMap;
 /// The default target file size in bytes.
 const DEFAULT_TARGET_BYTES: u64 = 1 << 30;
 
-/// The arguments of an optimize.
+/// The arguments of OPTIMIZE.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     /// The partitions to optimize, as a condition on partition columns.
