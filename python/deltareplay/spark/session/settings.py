@@ -1,4 +1,4 @@
-"""Settings of Spark and delta-spark that deltareplay also follows."""
+"""Settings of Spark and delta-spark that deltareplay obeys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: The prefix of settings with default properties of new tables.
 DEFAULT_PROPERTY = "spark.databricks.delta.properties.defaults."
 
-#: Settings that make writes idempotent.
+#: Settings of idempotent writes.
 TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 TXN_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
@@ -24,7 +24,7 @@ STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 
 def merges_schemas(spark: SparkSession) -> bool:
-    """Return whether every write and merge may add columns.
+    """Return whether all writes and merges of the session may add columns.
 
     Raises:
         InvalidArgumentError: ``spark.setting``: the setting is neither true nor false.
@@ -43,7 +43,7 @@ def transaction(spark: SparkSession) -> tuple[str, int] | None:
 
     Raises:
         InvalidArgumentError: ``spark.setting``: only one of the two is set; the version is not an
-            integer; or ``autoReset`` is on.
+            integer; or ``TXN_RESET`` is true, or neither true nor false.
     """
     application, version = spark.conf.get(TXN_APP_ID, None), spark.conf.get(TXN_VERSION, None)
     if application is None and version is None:
@@ -68,7 +68,7 @@ def transaction(spark: SparkSession) -> tuple[str, int] | None:
 
 
 def default_properties(spark: SparkSession) -> dict[str, str]:
-    """Return the session's defaults of table properties for new tables, by setting."""
+    """Return the session's default properties of new tables, by setting names."""
     settings: Any = spark.conf.getAll
     return {name: value for name, value in settings.items() if name.startswith(DEFAULT_PROPERTY)}
 
@@ -79,9 +79,12 @@ def store_assignment(spark: SparkSession) -> str:
 
 
 def write_options(spark: SparkSession) -> dict[str, Any]:
-    """Return the settings of the session that apply to a write, by the names of options.
+    """Return the settings of the session that apply to a write, as options of the format.
 
-    ``timeZone``, the time zone of the session, is not an option of the format.
+    They also have ``timeZone``, the time zone of the session, which is not an option of the format.
+
+    Raises:
+        InvalidArgumentError: ``spark.setting``: as in ``merges_schemas``.
     """
     options: dict[str, Any] = {"timeZone": capabilities.time_zone(spark)}
     if merges_schemas(spark):
@@ -96,7 +99,11 @@ def write_options(spark: SparkSession) -> dict[str, Any]:
 
 
 def batch_write_options(spark: SparkSession) -> dict[str, Any]:
-    """Return ``write_options`` and those settings that, as in delta-spark, streams ignore."""
+    """Return ``write_options``, and the settings that streams ignore, as in delta-spark.
+
+    Raises:
+        InvalidArgumentError: ``spark.setting``: as in ``merges_schemas`` and ``transaction``.
+    """
     options = write_options(spark)
     txn = transaction(spark)
     if txn is not None:
@@ -117,7 +124,10 @@ def optimizes_writes(spark: SparkSession) -> bool | None:
 
 
 def compacts(spark: SparkSession) -> bool | None:
-    """Return whether small files are compacted after a write; None leaves it to the table."""
+    """Return whether small files are compacted after a write; None leaves it to the table.
+
+    Any value but ``false`` enables it: delta-spark also allows ``auto`` and ``legacy``.
+    """
     value = spark.conf.get("spark.databricks.delta.autoCompact.enabled", None)
     return None if value is None else value.strip().lower() != "false"
 
