@@ -1,6 +1,6 @@
 //! Schema evolution: the table's schema extended by the columns of the rows.
 //!
-//! Protocol: schema evolution is left to writers; new columns are appended and nullable.
+//! The protocol leaves schema evolution to writers; here, new columns are appended and nullable.
 
 use arrow_schema::Schema;
 

@@ -1,6 +1,6 @@
 //! The path of a new file, and its encoding in the log.
 //!
-//! Protocol: partition directories are only a convention; readers use the values in the log.
+//! Partition directories are only a convention: readers use the values in the log.
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
