@@ -80,11 +80,11 @@ def test_an_address_of_the_environment_is_not_repeated(monkeypatch: pytest.Monke
     assert "hush" not in "".join(traceback.format_exception(caught.value))
 
 
-def places(body: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+def fields(body: dict[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     for key, value in body.items():
         yield (*above, key)
         if isinstance(value, dict):
-            yield from places(value, (*above, key))
+            yield from fields(value, (*above, key))
 
 
 def changed(body: dict[str, Any], path: tuple[str, ...], value: Any) -> bytes:
@@ -118,7 +118,7 @@ def test_odd_types_in_each_field(
     glue, current = catalog
     current["status"] = 200
     codes = set()
-    for path in places(body):
+    for path in fields(body):
         for value in ODD:
             current["body"] = changed(body, path, value)
             codes.add(code_of(glue))

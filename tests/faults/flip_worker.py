@@ -70,12 +70,12 @@ def flip(request: Answer) -> Answer:
     wrong = []
     content = path.read_bytes()
     try:
-        for location in request["places"]:
+        for offset in request["offsets"]:
             for value in request["values"]:
-                byte = flipped(content[location], value)
-                if byte == content[location]:
+                byte = flipped(content[offset], value)
+                if byte == content[offset]:
                     continue
-                path.write_bytes(content[:location] + bytes([byte]) + content[location + 1 :])
+                path.write_bytes(content[:offset] + bytes([byte]) + content[offset + 1 :])
                 for verify in (False, True):
                     output = answer(table, verify=verify, rows=rows)
                     result = json.loads(json.dumps(output, default=repr))
@@ -88,7 +88,7 @@ def flip(request: Answer) -> Answer:
                     counts[name] = counts.get(name, 0) + 1
                     if kind == "untyped" or (kind == "changed" and verify):
                         names = [name for name in whole if result.get(name) != whole[name]]
-                        wrong.append([location, value, result, names])
+                        wrong.append([offset, value, result, names])
     finally:
         path.write_bytes(content)
     return {"counts": counts, "wrong": wrong}
@@ -100,7 +100,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         request = json.loads(line)
-        result = flip(request) if "places" in request else answer(request["table"], verify=True)
+        result = flip(request) if "offsets" in request else answer(request["table"], verify=True)
         result["resident"] = peak_memory()
         sys.stdout.write(json.dumps(result, default=repr) + "\n")
         sys.stdout.flush()

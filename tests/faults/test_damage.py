@@ -239,13 +239,13 @@ def test_truncated_files(copies: TableCopies, kind: str) -> None:
 
 
 def mutations(copies: TableCopies, rounds: int, seed: int) -> list[Job]:
-    """Return random damage to files of every kind; at least 70 % is not to commits."""
+    """Return random damage to files of all tables; in at least 70 % of cases, not to commits."""
     rng = random.Random(seed)
-    places = [(kind, name) for kind in tables.KINDS for name in copies.files(kind)]
-    special = [path for path in places if path[1][20:] != ".json"]
+    files = [(kind, name) for kind in tables.KINDS for name in copies.files(kind)]
+    others = [(kind, name) for kind, name in files if name[20:] != ".json"]
     jobs = []
     for number in range(rounds):
-        kind, name = rng.choice(special if rng.random() < 0.7 else places)
+        kind, name = rng.choice(others if rng.random() < 0.7 else files)
         content = copies.content(kind, name)
         jobs.append((kind, name, mutate(content, rng), f"mutation {number} of seed {seed}"))
     return jobs

@@ -87,11 +87,11 @@ def jobs(copies: TableCopies, kinds: Iterable[str], sample: int | None) -> Itera
     rng = random.Random(20262)
     for kind in kinds:
         for number, path in enumerate(copies.files(kind)):
-            places = list(range(path.stat().st_size))
-            if sample is not None and sample < len(places):
-                places = sorted(rng.sample(places, sample))
-            for start in range(0, len(places), BATCH):
-                yield kind, number, places[start : start + BATCH]
+            offsets = list(range(path.stat().st_size))
+            if sample is not None and sample < len(offsets):
+                offsets = sorted(rng.sample(offsets, sample))
+            for start in range(0, len(offsets), BATCH):
+                yield kind, number, offsets[start : start + BATCH]
 
 
 def run(copies: TableCopies, all_jobs: list[Job], values: list[int | str]) -> Counter[str]:
@@ -99,26 +99,24 @@ def run(copies: TableCopies, all_jobs: list[Job], values: list[int | str]) -> Co
     guard = threading.Lock()
 
     def work(process: pool.Worker, number: int, job: Job) -> str | None:
-        kind, which, places = job
+        kind, which, offsets = job
         path = copies.files(kind, number)[which]
         whole = path.read_bytes()
         request = {"table": str(copies.table(kind, number)), "file": str(path), "values": values}
         try:
-            result = ask(process, places=places, **request)
+            result = ask(process, offsets=offsets, **request)
             if "untyped" in result:  # find the byte
                 path.write_bytes(whole)
-                singly = (
-                    (location, ask(process, places=[location], **request)) for location in places
-                )
-                bad = next((item for item in singly if "untyped" in item[1]), (places, result))
+                singly = ((offset, ask(process, offsets=[offset], **request)) for offset in offsets)
+                bad = next((item for item in singly if "untyped" in item[1]), (offsets, result))
                 return f"{kind}, {path.name}, byte {bad[0]}: {bad[1]['untyped']}"
         finally:
             path.write_bytes(whole)
         failures = []
-        for location, value, wrong, names in result["wrong"]:
-            verdict = failure_of(copies, kind, path, whole, location, value, wrong, names)
+        for offset, value, wrong, names in result["wrong"]:
+            verdict = failure_of(copies, kind, path, whole, offset, value, wrong, names)
             if verdict:
-                failures.append(f"byte {location}, {value!r}: {verdict}")
+                failures.append(f"byte {offset}, {value!r}: {verdict}")
         with guard:
             seen.update(result["counts"])
         return f"{kind}, {path.name}: " + "\n   ".join(failures) if failures else None

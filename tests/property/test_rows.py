@@ -225,12 +225,12 @@ def files(draw: st.DrawFn) -> File:
     columns = draw(st.permutations(["id", *others]))
     values = {name: st.none() | COLUMNS[name].values for name in columns}
     rows = draw(st.lists(st.fixed_dictionaries(values), max_size=12))
-    places = st.integers(0, len(rows) - 1) if rows else st.nothing()
+    positions = st.integers(0, len(rows) - 1) if rows else st.nothing()
     return File(
         columns=columns,
         rows=rows,
         day=draw(st.none() | DATES),
-        deleted=draw(st.sets(places)),
+        deleted=draw(st.sets(positions)),
         group=draw(st.integers(1, 13)),
         inline=draw(st.booleans()),
         narrow=draw(st.booleans()),

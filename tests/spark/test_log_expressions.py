@@ -131,7 +131,7 @@ def invariant(text: str) -> str:
     return json.dumps({"expression": {"expression": text}})
 
 
-def places(root: Path, text: str) -> dict[str, str]:
+def tables_with(root: Path, text: str) -> dict[str, str]:
     """Return tables with the expression in each position of a log, by the name in the error."""
     return {
         "delta.constraints.c": table(root / "check", delta__constraints__c=f"({text}) IS NOT NULL"),
@@ -164,7 +164,7 @@ def test_code_in_a_log_does_not_run(spark: Any, tmp_path: Path, text: str) -> No
     secret.write_text("hunter2\n")
     spark.udf.register("of_the_session", lambda text: text)
     text = text.format(key=key, secret=secret)
-    for name, path in places(tmp_path, text).items():
+    for name, path in tables_with(tmp_path, text).items():
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
             dr_spark.write(spark.range(1), path)
         assert caught.value.code == "spark.expression"
@@ -186,7 +186,7 @@ def test_code_in_a_log_does_not_run(spark: Any, tmp_path: Path, text: str) -> No
 )
 def test_an_expression_that_spark_refuses_is_named(spark: Any, tmp_path: Path, text: str) -> None:
     """Spark's parser and its analyzer raise different errors."""
-    for name, path in places(tmp_path, text).items():
+    for name, path in tables_with(tmp_path, text).items():
         with pytest.raises(dr.UnsupportedFeatureError, match="by this Spark") as caught:
             dr_spark.write(spark.range(1), path)
         assert caught.value.code == "spark.expression"

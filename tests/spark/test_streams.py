@@ -144,16 +144,16 @@ def test_limits_and_restarts(spark: Any, grown: Any, tmp_path: Path) -> None:
     start(spark, grown, sink, checkpoint, ONCE).awaitTermination()
     assert sink.rows[5:] == [[7, 8, 9]]
     # Delta's own offsets: a stream without Spark continues after any of them
-    places = offsets(checkpoint)
-    assert places[1] == {
+    recorded = offsets(checkpoint)
+    assert recorded[1] == {
         "sourceVersion": 1,
         "reservoirId": logs.TABLE_ID,
         "reservoirVersion": 2,
         "index": -1,
         "isStartingVersion": False,
     }
-    assert [places[3][name] for name in ("reservoirVersion", "index")] == [3, 0]
-    rest = dr.Table(grown.uri).follow(offset=json.dumps(places[3]), available_now=True)
+    assert [recorded[3][name] for name in ("reservoirVersion", "index")] == [3, 0]
+    rest = dr.Table(grown.uri).follow(offset=json.dumps(recorded[3]), available_now=True)
     assert [sorted(batch.data["id"].to_pylist()) for batch in rest] == [[6, 7, 8, 9]]
 
 

@@ -60,8 +60,8 @@ def theirs(spark: Any, path: Path, hours: int) -> set[str]:
         spark__sql__sources__parallelPartitionDiscovery__parallelism="2",
     ):
         rows = spark.sql(f"VACUUM delta.`{path}` RETAIN {hours} HOURS DRY RUN").collect()
-    places = [Path(urlsplit(row[0]).path) for row in rows]  # not encoded, whatever the scheme
-    return {str(item.relative_to(path)) for item in places if item.is_file()}
+    deleted = [Path(urlsplit(row[0]).path) for row in rows]  # not encoded, whatever the scheme
+    return {str(item.relative_to(path)) for item in deleted if item.is_file()}
 
 
 @pytest.mark.parametrize("hours", [0, 24 * 7])

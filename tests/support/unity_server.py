@@ -427,7 +427,7 @@ class UnityServer:
         expires = int((time.time() + self.lifetime) * 1000)
         offered = {"operation": operation, "expiration-time-ms": expires}
         names = ("s3.access-key-id", "s3.secret-access-key", "s3.session-token")
-        wrong = dict.fromkeys(names, "for another place")
+        wrong = dict.fromkeys(names, "for another path")
         return {
             "storage-credentials": [
                 {**offered, "prefix": location[:8], "config": wrong},
