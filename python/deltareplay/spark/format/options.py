@@ -442,7 +442,7 @@ class WriteOptions:
         merge_schema: Whether columns that the table lacks are added.
         overwrite_schema: Whether the columns of the rows replace those of the table.
         properties: Properties of a new table.
-        default_properties: The session's default properties of new tables, by setting names.
+        default_properties: Those of the session, by the names of its settings.
         replace_where: The condition of the rows to replace.
         dynamic: Whether the partitions of the new rows are replaced.
         txn_app_id: The application of an idempotent write.

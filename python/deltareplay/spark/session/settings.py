@@ -68,7 +68,7 @@ def transaction(spark: SparkSession) -> tuple[str, int] | None:
 
 
 def default_properties(spark: SparkSession) -> dict[str, str]:
-    """Return the session's default properties of new tables, by setting names."""
+    """Return the session's default properties of new tables, by the names of the settings."""
     settings: Any = spark.conf.getAll
     return {name: value for name, value in settings.items() if name.startswith(DEFAULT_PROPERTY)}
 
