@@ -17,7 +17,7 @@ pub struct RowPlan {
 /// Plans the changes to rows of live files.
 pub trait RowPlanner {
     /// Returns the columns that `plan` needs, in the table's order; `None` if it only deletes rows: then
-    /// neither their values nor their row ids are read.
+    /// neither their values nor their row ids are read, except for change data files.
     fn columns(&self) -> Option<Vec<String>>;
 
     /// Returns the maximum number of rows for one call of `plan`; it limits the memory for their new values.
