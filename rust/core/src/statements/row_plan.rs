@@ -1,4 +1,4 @@
-//! What a statement changes in the rows that it reads, and the counts of changed rows and files.
+//! Planned changes to the rows that a statement reads, and the counts of changed rows and files.
 
 use arrow_array::{BooleanArray, RecordBatch, UInt32Array};
 
