@@ -1,9 +1,9 @@
 """Rows of wider types than the table's: widened with the feature, refused without it.
 
-The changes of types are those that delta-spark calls ``same_family_type``: integers up to
-``BIGINT``, ``FLOAT`` to ``DOUBLE``, decimals, dates to ``TIMESTAMP_NTZ``; not integers to
-``DOUBLE`` or to decimals, to which pandas converts integers with nulls. (Spark makes all changes:
-``test_type_widening.py``.)
+The type changes are those that delta-spark calls ``same_family_type``: integers up to ``BIGINT``,
+``FLOAT`` to ``DOUBLE``, decimals to wider ones, dates to ``TIMESTAMP_NTZ``. Integers do not become
+``DOUBLE`` or decimals: pandas, for example, converts integers with nulls to floats. In Spark,
+writes make all type changes of the protocol (``tests/spark/test_type_widening.py``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def create(path: Path, enabled: bool = True) -> dr.Table:
     return table
 
 
-@pytest.mark.parametrize("how", ["append", "overwrite", "merge", "merge of one column"])
+@pytest.mark.parametrize("how", ["append", "overwrite", "insert", "update"])
 @pytest.mark.parametrize("name", WIDER)
 def test_types_are_widened_with_the_feature(name: str, how: str, tmp_path: Path) -> None:
     column, type_ = WIDER[name]
@@ -58,14 +58,13 @@ def test_types_are_widened_with_the_feature(name: str, how: str, tmp_path: Path)
     elif how == "overwrite":
         table.overwrite(rows, schema_mode="merge")
     else:
-        rows = pa.table({"key": [7], name: column})
+        rows = pa.table({"key": [1 if how == "update" else 7], name: column})
         merge = table.merge(rows, "target.a = source.key", schema_mode="merge")
         value = {name: f"source.{name}"}
-        if how == "merge":
-            merge.when_not_matched_insert(value).execute()
-        else:
-            merge = table.merge(rows, "target.a + 6 = source.key", schema_mode="merge")
+        if how == "update":
             merge.when_matched_update(value).execute()
+        else:
+            merge.when_not_matched_insert(value).execute()
     snapshot = table.snapshot()
     assert str(snapshot.schema.field(name).type) == type_
     values = snapshot.scan([name]).to_arrow()[name].to_pylist()
@@ -82,9 +81,6 @@ def test_dicts_widen_types(name: str, tmp_path: Path) -> None:
     table = create(tmp_path / "t")
     table.append([{name: value}, {name: FIRST[name]}], schema_mode="merge")
     assert value in table.snapshot().scan([name]).to_arrow()[name].to_pylist()
-    narrow = create(tmp_path / "u")
-    narrow.append([FIRST], schema_mode="merge")
-    assert narrow.snapshot().schema.types == SCHEMA.types
 
 
 @pytest.mark.parametrize("mode", [None, "merge"])
@@ -98,35 +94,40 @@ def test_wider_rows_are_refused_without_the_feature(name: str, mode: Any, tmp_pa
         assert caught.value.code in ("rows.value", "rows.type")
         assert name in str(caught.value)
     assert table.snapshot().version == 1
-    table.append(pa.table({"f": pa.array([float("inf"), 3.0])}))
+
+
+def test_infinity_fits_into_a_narrower_type(tmp_path: Path) -> None:
+    table = create(tmp_path / "t", enabled=False)
+    table.append(pa.table({"f": pa.array([float("inf"), 3.0], pa.float64())}))
     assert float("inf") in table.snapshot().scan(["f"]).to_arrow()["f"].to_pylist()
 
 
-def test_types_are_not_changed_without_need(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "rows",
+    [[FIRST], pa.table({"a": [5.0], "d": [7]})],
+    ids=["dicts", "float and integer"],
+)
+def test_types_are_not_changed_without_need(rows: Any, tmp_path: Path) -> None:
     table = create(tmp_path / "t")
-    table.append(pa.table({"a": [5.0], "d": [7]}), schema_mode="merge")
-    assert table.snapshot().schema.field("a").type == pa.int32()
-    assert table.snapshot().schema.field("d").type == pa.decimal128(5, 2)
+    table.append(rows, schema_mode="merge")
+    assert table.snapshot().schema.types == SCHEMA.types
+
+
+#: A schema with dates, and the properties with which they can become timestamps.
+DATES = pa.schema([("id", pa.int64()), ("d", pa.date32()), ("l", pa.list_(pa.date32()))])
+TIMESTAMPS = {
+    "delta.enableTypeWidening": "true",
+    "delta.feature.timestampNtz": "supported",
+}
+NOON = datetime.datetime(2026, 1, 31, 12)
 
 
 @pytest.mark.parametrize("how", ["append", "merge"])
 def test_dates_become_timestamps_without_a_zone(how: str, tmp_path: Path) -> None:
-    """``same_family_type`` has this change, too; with a zone, there is none in the protocol.
-
-    As in delta-spark, the table must have the feature of the new type.
-    """
-    types = pa.schema([("id", pa.int64()), ("d", pa.date32()), ("l", pa.list_(pa.date32()))])
-    properties = {"delta.enableTypeWidening": "true"}
-    lacking = dr.create_table(tmp_path / "lacking", types, properties=properties)
-    noon = datetime.datetime(2026, 1, 31, 12)
-    with pytest.raises(dr.DeltaReplayError) as caught:
-        lacking.append(pa.table({"d": [noon]}), schema_mode="merge")
-    assert caught.value.code == "protocol.manual_enablement"
-    properties["delta.feature.timestampNtz"] = "supported"
-    table = dr.create_table(tmp_path / "t", types, properties=properties)
+    table = dr.create_table(tmp_path / "t", DATES, properties=TIMESTAMPS)
     day = datetime.date(2026, 1, 31)
     table.append([{"id": 1, "d": day, "l": [day]}])
-    rows = pa.table({"id": [2], "d": [noon], "l": [[noon]]})
+    rows = pa.table({"id": [2], "d": [NOON], "l": [[NOON]]})
     if how == "append":
         table.append(rows, schema_mode="merge")
     else:
@@ -139,9 +140,22 @@ def test_dates_become_timestamps_without_a_zone(how: str, tmp_path: Path) -> Non
     result = sorted(snapshot.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
     assert result == [
         {"id": 1, "d": midnight, "l": [midnight]},
-        {"id": 2, "d": noon, "l": [noon]},
+        {"id": 2, "d": NOON, "l": [NOON]},
     ]
-    zoned = pa.table({"id": [3], "d": pa.array([noon], pa.timestamp("us", "UTC"))})
-    other = dr.create_table(tmp_path / "u", types, properties=properties)
-    other.append(zoned, schema_mode="merge")
-    assert other.snapshot().schema.field("d").type == pa.date32()
+
+
+def test_dates_become_timestamps_only_with_the_feature_of_the_new_type(tmp_path: Path) -> None:
+    """As in delta-spark."""
+    properties = {"delta.enableTypeWidening": "true"}
+    table = dr.create_table(tmp_path / "t", DATES, properties=properties)
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        table.append(pa.table({"d": [NOON]}), schema_mode="merge")
+    assert caught.value.code == "protocol.manual_enablement"
+
+
+def test_dates_do_not_become_timestamps_with_a_zone(tmp_path: Path) -> None:
+    """The protocol has no such type change."""
+    table = dr.create_table(tmp_path / "t", DATES, properties=TIMESTAMPS)
+    zoned = pa.table({"id": [3], "d": pa.array([NOON], pa.timestamp("us", "UTC"))})
+    table.append(zoned, schema_mode="merge")
+    assert table.snapshot().schema.field("d").type == pa.date32()
