@@ -57,14 +57,14 @@ def served(answer: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("answer", [silent, slow, long, negative])
-def test_invalid_name_nodes_time_out(answer: Callable[[socket.socket], None]) -> None:
+def test_requests_to_invalid_name_nodes_time_out(answer: Callable[[socket.socket], None]) -> None:
     with served(answer) as port:
         options = {"timeout": "300ms", "max_retries": "0"}
         table = dr.Table(f"hdfs://127.0.0.1:{port}/t", options)
         began = time.monotonic()
         with pytest.raises(dr.StorageError) as raised:
             table.snapshot()
-        assert time.monotonic() - began < 20
         assert "no response within 300ms" in str(raised.value)
         with pytest.raises(dr.StorageError):
             table.append({"id": [1]})
+        assert time.monotonic() - began < 20
