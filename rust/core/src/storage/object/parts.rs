@@ -13,34 +13,37 @@ use object_store::{Error, GetOptions, GetRange, GetResult, Result};
 use super::Client;
 use crate::storage::progress;
 
-/// The approximate number of parts of a request.
+/// The number of parts of a request, unless its parts would be too small or too large.
 const PARTS: u64 = 32;
-/// The minimum size of a part in bytes.
-const MIN_PART: u64 = 2 << 20;
-const MAX_PART: u64 = 16 << 20;
-/// The maximum number of parts of a range, whatever its length.
+/// The bounds of the part size in bytes; a range is then divided into parts of the same size, at most this
+/// large.
+const MIN_PART_SIZE: u64 = 2 << 20;
+const MAX_PART_SIZE: u64 = 16 << 20;
+/// The maximum number of parts of a range, whatever its length: the parts of a longer one are larger.
 const MAX_PARTS: u64 = 1024;
 /// The maximum number of parts that are pending or wait for a permit.
-const AT_ONCE: usize = 64;
+const PARTS_AT_ONCE: usize = 64;
 
 impl Client {
-    /// Returns the bytes of these ranges; ends with the first part of a range that exceeds the object.
+    /// Returns the bytes of these ranges, in their order. If a range exceeds the object, the result ends with
+    /// fewer bytes than that range has.
     pub(super) async fn fetch(&self, object: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let step = step(ranges);
-        let all = ranges.iter().flat_map(|range| parts(range, step));
+        let part_size = part_size(ranges);
+        let all = ranges.iter().flat_map(|range| parts(range, part_size));
         let all: Vec<Range<u64>> = all.collect();
         let mut fetched = stream::iter(all)
             .map(|part| self.fetch_part(object, part))
-            .buffered(AT_ONCE);
+            .buffered(PARTS_AT_ONCE);
         let mut whole = Vec::with_capacity(ranges.len());
         for range in ranges {
-            let count = parts(range, step).count();
-            let (size, first) = fetched.try_next().await?.unwrap_or_default();
-            if count == 1 || size < range.end {
+            let count = parts(range, part_size).count();
+            let (object_size, first) = fetched.try_next().await?.unwrap_or_default();
+            if object_size < range.end {
                 whole.push(first);
-                if size < range.end {
-                    break; // the caller reports it
-                }
+                break; // the caller reports it
+            }
+            if count == 1 {
+                whole.push(first);
                 continue;
             }
             let mut joined = buffer(range.end - range.start, object)?;
@@ -70,7 +73,7 @@ impl Client {
     }
 }
 
-/// Reads the response for an object, and refuses more than `max_bytes` bytes.
+/// Reads the bytes of a response for an object; more than `max_bytes` are an error.
 pub(super) async fn content(response: GetResult, max_bytes: u64, object: &Path) -> Result<Bytes> {
     let expected = response.range.end.saturating_sub(response.range.start);
     let mut pieces = response.into_stream();
@@ -95,7 +98,8 @@ pub(super) async fn content(response: GetResult, max_bytes: u64, object: &Path) 
     Ok(bytes)
 }
 
-/// Allocates a buffer for the number of bytes that a store states, which may be wrong.
+/// Allocates a buffer of this capacity; too little memory is an error, since the length may come from a log
+/// or a response that is wrong.
 fn buffer(length: u64, object: &Path) -> Result<Vec<u8>> {
     let mut buffer = Vec::new();
     let reserved = buffer.try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX));
@@ -106,7 +110,7 @@ fn buffer(length: u64, object: &Path) -> Result<Vec<u8>> {
 
 fn too_many(max_bytes: u64, object: &Path) -> Error {
     generic(format!(
-        "the store sent more than {max_bytes} bytes of {object}, which is more than requested"
+        "the store sent more bytes of {object} than the {max_bytes} that were expected"
     ))
 }
 
@@ -118,19 +122,19 @@ fn generic(message: String) -> Error {
 }
 
 /// Returns the size of the parts of these ranges.
-fn step(ranges: &[Range<u64>]) -> u64 {
+fn part_size(ranges: &[Range<u64>]) -> u64 {
     let lengths = ranges.iter().map(|range| range.end - range.start);
-    (lengths.fold(0, u64::saturating_add) / PARTS).clamp(MIN_PART, MAX_PART)
+    (lengths.fold(0, u64::saturating_add) / PARTS).clamp(MIN_PART_SIZE, MAX_PART_SIZE)
 }
 
-/// Splits a range into parts of about the same size.
-fn parts(range: &Range<u64>, step: u64) -> impl Iterator<Item = Range<u64>> + use<> {
+/// Splits a range into parts of the same size, except the last one.
+fn parts(range: &Range<u64>, part_size: u64) -> impl Iterator<Item = Range<u64>> + use<> {
     let (start, end) = (range.start, range.end);
-    let count = (end - start).div_ceil(step).clamp(1, MAX_PARTS);
-    let step = (end - start).div_ceil(count);
+    let count = (end - start).div_ceil(part_size).clamp(1, MAX_PARTS);
+    let even_size = (end - start).div_ceil(count);
     (0..count).map(move |number| {
-        let from = start + number * step;
-        from..end.min(from.saturating_add(step))
+        let from = start + number * even_size;
+        from..end.min(from.saturating_add(even_size))
     })
 }
 

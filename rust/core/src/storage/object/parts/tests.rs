@@ -10,8 +10,8 @@ use crate::storage::runtime::block_on;
 const MIB: u64 = 1 << 20;
 
 fn all_parts(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
-    let step = step(ranges);
-    ranges.iter().flat_map(|range| parts(range, step)).collect()
+    let size = part_size(ranges);
+    ranges.iter().flat_map(|range| parts(range, size)).collect()
 }
 
 #[test]
