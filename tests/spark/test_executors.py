@@ -67,7 +67,7 @@ def test_statements_survive_failures_of_their_tasks(results: list[dict[str, Any]
     expected = {
         "fault occurred": True,
         "rows are right": True,
-        "changes are right": True,
+        "number of changes is right": True,
         "findings": [],
         "leftovers": [],
         "version": 1,

@@ -17,7 +17,7 @@ from spark.support import losing_statements
 import deltareplay as dr
 from deltareplay import spark as dr_spark
 
-#: The algorithm of Hadoop's committer, and whether a repeated attempt writes other rows.
+#: The algorithm version of Hadoop's committer, and whether a repeated attempt writes other rows.
 CASES = {"v1": ("1", True), "v2": ("2", True), "v2, same rows": ("2", False)}
 
 
