@@ -1,4 +1,4 @@
-"""Checks finished wheels: ``python wheels.py WHEEL... --glibc 2.17``.
+"""Checks finished wheels: ``python wheels.py WHEEL... --glibc 2.17 --megabytes 20``.
 
 Run by ``make wheel``. No container is needed: a library lists the versions of glibc that it needs.
 """
@@ -21,7 +21,7 @@ GLIBC = re.compile(rb"\0GLIBC_(\d+)\.(\d+)(?:\.\d+)?(?=\0)")
 
 def flaws(wheel: Path, *, glibc: tuple[int, int], megabytes: int) -> Iterator[str]:
     """Yield the flaws of a wheel, as sentences."""
-    if wheel.stat().st_size >= megabytes * 1_000_000:
+    if wheel.stat().st_size > megabytes * 1_000_000:
         yield f"it has {wheel.stat().st_size:,} bytes, and the limit is {megabytes} MB"
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -49,17 +49,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("wheels", type=Path, nargs="+")
     parser.add_argument("--glibc", required=True, help="the newest allowed version, e.g. 2.17")
-    parser.add_argument("--megabytes", type=int, required=True, help="the maximum size")
+    parser.add_argument("--megabytes", type=int, required=True, help="the maximum size of a wheel")
     arguments = parser.parse_args()
     major, minor = map(int, arguments.glibc.split("."))
-    problems = []
+    lines = []
     for wheel in arguments.wheels:
         print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
-        problems += [
+        lines += [
             f"{wheel.name}: {flaw}"
             for flaw in flaws(wheel, glibc=(major, minor), megabytes=arguments.megabytes)
         ]
-    sys.exit("\n".join(problems) or None)
+    sys.exit("\n".join(lines) or None)
 
 
 if __name__ == "__main__":
