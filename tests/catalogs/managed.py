@@ -24,18 +24,19 @@ def created(root: Path, catalog: MemoryCatalog, **properties: str) -> dr.Table:
     return dr.create_table(root, schema, properties=ENABLED | properties, catalog=catalog)
 
 
-class Managed:
-    """A log whose catalog has its newest commits.
+class ManagedLog:
+    """A log whose newest commits are staged, and known to its catalog.
 
     Attributes:
-        log: All commits; those after ``published`` are moved to ``_staged_commits``.
-        catalog: Knows all of them.
+        log: All commits, up to version ``newest``.
+        directory: ``_staged_commits``, which has those after version ``published``.
+        catalog: Its responses name the staged commits.
     """
 
     def __init__(self, table: Path, *, published: int, newest: int, **options: Any) -> None:
         self.log = logs.LogBuilder(table)
         self.log.commit(
-            info(0),
+            commit_info(0),
             {
                 "protocol": {
                     "minReaderVersion": 3,
@@ -47,7 +48,7 @@ class Managed:
             logs.metadata(SCHEMA, configuration={"delta.enableInCommitTimestamps": "true"}),
         )
         for version in range(1, newest + 1):
-            self.log.commit(info(version), logs.add(f"f{version}"))
+            self.log.commit(commit_info(version), logs.add(f"f{version}"))
         self.directory = table / "_delta_log" / "_staged_commits"
         self.directory.mkdir()
         staged = [self.stage(version) for version in range(published + 1, newest + 1)]
@@ -74,17 +75,15 @@ class Managed:
         return dr.Table(self.log.uri, catalog=self.catalog)
 
 
-def info(version: int) -> dict[str, Any]:
-    """Return the ``commitInfo`` of a version."""
-    return {
-        "commitInfo": {
-            "inCommitTimestamp": 1_800_000_000_000 + version,
-            "timestamp": 1_800_000_000_000 + version,
-            "operation": "WRITE",
-            "operationParameters": {},
-            "txnId": str(uuid.UUID(int=version)),
-        }
-    }
+def commit_info(version: int) -> logs.Action:
+    """Return the ``commitInfo`` action of a version."""
+    timestamp = 1_800_000_000_000 + version
+    return logs.commit_info(
+        timestamp=timestamp,
+        inCommitTimestamp=timestamp,
+        operationParameters={},
+        txnId=str(uuid.UUID(int=version)),
+    )
 
 
 def paths(snapshot: dr.Snapshot) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from catalogs.managed import ENABLED, Managed, created, info, paths
+from catalogs.managed import ENABLED, ManagedLog, commit_info, created, paths
 from support import logs
 from support.memory_catalog import MemoryCatalog
 
@@ -181,7 +181,7 @@ class BackloggedCatalog(MemoryCatalog):
 
 
 def test_a_backlog_is_published_first(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=1, newest=4, most_unpublished=2)
+    managed = ManagedLog(tmp_path, published=1, newest=4, most_unpublished=2)
 
     assert managed.table().append({"id": [1]}).version == 5
     assert names(tmp_path) == [f"{version:020}.json" for version in range(6)]
@@ -232,8 +232,8 @@ def test_the_next_writer_publishes_remaining_commits(tmp_path: Path) -> None:
 
 
 def test_published_commits_are_unchanged(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=1, newest=3)
-    logs.write_commit(tmp_path, 2, [info(2), logs.add("f2")])
+    managed = ManagedLog(tmp_path, published=1, newest=3)
+    logs.write_commit(tmp_path, 2, [commit_info(2), logs.add("f2")])
     before = managed.published(2).read_bytes()
 
     managed.table().append({"id": [1]})
@@ -243,7 +243,7 @@ def test_published_commits_are_unchanged(tmp_path: Path) -> None:
 
 
 def test_inline_commits_are_published_as_files(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=1, newest=3)
+    managed = ManagedLog(tmp_path, published=1, newest=3)
     managed.move_commits_inline()
     content = managed.catalog.commits[2].content
 
@@ -253,13 +253,13 @@ def test_inline_commits_are_published_as_files(tmp_path: Path) -> None:
 
 
 def test_checkpoints_and_compacted_files_are_of_published_versions(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=1, newest=5)
+    managed = ManagedLog(tmp_path, published=1, newest=5)
 
     managed.table().snapshot(version=3)
     managed.table().checkpoint()
     assert names(tmp_path) == [f"{version:020}.json" for version in range(6)]
 
-    managed = Managed(tmp_path / "other", published=1, newest=5)
+    managed = ManagedLog(tmp_path / "other", published=1, newest=5)
     managed.table().compact_log(1, 3)
     assert managed.published(3).exists()
     assert not managed.published(4).exists()

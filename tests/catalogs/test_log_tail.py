@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from catalogs.managed import Managed, created, info, paths
+from catalogs.managed import ManagedLog, commit_info, created, paths
 from support import logs
 from support.memory_catalog import MemoryCatalog
 
@@ -23,7 +23,7 @@ def files(newest: int) -> list[str]:
 
 
 def test_reads_the_staged_commits_that_the_catalog_names(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=5)
+    managed = ManagedLog(tmp_path, published=2, newest=5)
 
     snapshot = managed.table().snapshot()
 
@@ -37,7 +37,7 @@ def test_reads_the_staged_commits_that_the_catalog_names(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("published", [0, 3, 5])
 def test_one_request_opens_a_table(tmp_path: Path, published: int) -> None:
-    managed = Managed(tmp_path, published=published, newest=5)
+    managed = ManagedLog(tmp_path, published=published, newest=5)
 
     managed.table().snapshot()
 
@@ -45,7 +45,7 @@ def test_one_request_opens_a_table(tmp_path: Path, published: int) -> None:
 
 
 def test_rejects_a_managed_table_without_its_catalog(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=3)
+    managed = ManagedLog(tmp_path, published=2, newest=3)
 
     for look in (lambda t: t.snapshot(), lambda t: t.history(), lambda t: t.append({"id": [1]})):
         with pytest.raises(dr.UnsupportedFeatureError) as caught:
@@ -55,7 +55,7 @@ def test_rejects_a_managed_table_without_its_catalog(tmp_path: Path) -> None:
 
 
 def test_rejects_a_catalog_that_does_not_manage_the_table(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=3, newest=3)
+    managed = ManagedLog(tmp_path, published=3, newest=3)
 
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         dr.Table(managed.log.uri, catalog=MemoryCatalog()).snapshot()
@@ -63,7 +63,7 @@ def test_rejects_a_catalog_that_does_not_manage_the_table(tmp_path: Path) -> Non
 
 
 def test_ignores_published_files_after_the_newest_version(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=5, newest=5)
+    managed = ManagedLog(tmp_path, published=5, newest=5)
     managed.log.checkpoint(5, hint=False)
     managed.log.checksum(5)
     managed.catalog.max_version = 3
@@ -75,14 +75,14 @@ def test_ignores_published_files_after_the_newest_version(tmp_path: Path) -> Non
 
 
 def test_the_commit_of_the_catalog_precedes_the_published_one(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=3)
-    logs.write_commit(managed.log.table, 3, [info(3), logs.add("wrong")])
+    managed = ManagedLog(tmp_path, published=2, newest=3)
+    logs.write_commit(managed.log.table, 3, [commit_info(3), logs.add("wrong")])
 
     assert paths(managed.table().snapshot()) == files(3)
 
 
 def test_staged_commits_are_ignored_until_ratified(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=3)
+    managed = ManagedLog(tmp_path, published=2, newest=3)
     for version in (3, 4, 5):
         path = managed.directory / f"{version:020}.ffffffff-0000-0000-0000-000000000000.json"
         path.write_text("never read")
@@ -91,7 +91,7 @@ def test_staged_commits_are_ignored_until_ratified(tmp_path: Path) -> None:
 
 
 def test_inline_commits_are_read_like_files(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=5)
+    managed = ManagedLog(tmp_path, published=2, newest=5)
     managed.move_commits_inline()
 
     snapshot = managed.table().snapshot()
@@ -102,7 +102,7 @@ def test_inline_commits_are_read_like_files(tmp_path: Path) -> None:
 
 
 def test_a_corrupt_inline_commit_is_reported(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=2)
+    managed = ManagedLog(tmp_path, published=2, newest=2)
     managed.catalog.commits[3] = RatifiedCommit(3, content=b'{"add":{"path":')
     managed.catalog.max_version = 3
 
@@ -113,7 +113,7 @@ def test_a_corrupt_inline_commit_is_reported(tmp_path: Path) -> None:
 
 
 def test_refresh_reads_newly_ratified_commits(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=5)
+    managed = ManagedLog(tmp_path, published=2, newest=5)
     newer = {version: managed.catalog.commits.pop(version) for version in (4, 5)}
     managed.catalog.max_version = 3
     before = managed.table().snapshot()
@@ -125,7 +125,7 @@ def test_refresh_reads_newly_ratified_commits(tmp_path: Path) -> None:
 
 
 def test_refresh_continues_with_published_commits(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=4)
+    managed = ManagedLog(tmp_path, published=2, newest=4)
     before = managed.table().snapshot()
     for version in (3, 4):
         staged = managed.directory / str(managed.catalog.commits[version].file_name)
@@ -138,7 +138,7 @@ def test_refresh_continues_with_published_commits(tmp_path: Path) -> None:
 
 
 def test_refresh_ignores_an_older_response(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=5, newest=5)
+    managed = ManagedLog(tmp_path, published=5, newest=5)
     snapshot = managed.table().snapshot()
     managed.catalog.max_version = 3
 
@@ -167,7 +167,7 @@ def test_changes_and_streams_see_the_catalogs_commits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", [3, 4])
 def test_a_tail_with_a_gap_is_refused(tmp_path: Path, missing: int) -> None:
-    managed = Managed(tmp_path, published=2, newest=5)
+    managed = ManagedLog(tmp_path, published=2, newest=5)
     del managed.catalog.commits[missing]
 
     with pytest.raises(dr.CorruptTableError) as caught:
@@ -179,7 +179,7 @@ def test_a_tail_with_a_gap_is_refused(tmp_path: Path, missing: int) -> None:
 def test_a_tail_that_does_not_end_with_the_newest_version_is_refused(
     tmp_path: Path, newest: int | None
 ) -> None:
-    managed = Managed(tmp_path, published=2, newest=5)
+    managed = ManagedLog(tmp_path, published=2, newest=5)
     managed.catalog.max_version = newest
 
     with pytest.raises(dr.CorruptTableError) as caught:
@@ -188,7 +188,7 @@ def test_a_tail_that_does_not_end_with_the_newest_version_is_refused(
 
 
 def test_a_newest_version_without_a_commit_is_refused(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=5, newest=5)
+    managed = ManagedLog(tmp_path, published=5, newest=5)
     managed.catalog.max_version = 6
 
     with pytest.raises(dr.CorruptTableError) as caught:
@@ -208,7 +208,7 @@ def test_a_newest_version_without_a_commit_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_rejects_a_file_name_of_another_version(tmp_path: Path, name: str) -> None:
-    managed = Managed(tmp_path, published=2, newest=3)
+    managed = ManagedLog(tmp_path, published=2, newest=3)
     managed.catalog.commits[3] = RatifiedCommit(3, name)
 
     with pytest.raises(dr.CorruptTableError) as caught:
@@ -218,7 +218,7 @@ def test_rejects_a_file_name_of_another_version(tmp_path: Path, name: str) -> No
 
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_a_missing_file_is_named(tmp_path: Path, is_listed: bool) -> None:
-    managed = Managed(tmp_path, published=2, newest=3)
+    managed = ManagedLog(tmp_path, published=2, newest=3)
     commit = managed.catalog.commits[3]
     (managed.directory / str(commit.file_name)).unlink()
     if is_listed:
@@ -231,7 +231,7 @@ def test_a_missing_file_is_named(tmp_path: Path, is_listed: bool) -> None:
 
 
 def test_another_table_under_the_same_name_is_noticed(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=2)
+    managed = ManagedLog(tmp_path, published=2, newest=2)
     snapshot = managed.table().snapshot()
     managed.catalog.load = lambda: LogTail(7, [], "another")  # type: ignore[method-assign]
 
@@ -252,7 +252,7 @@ def test_another_table_under_the_same_name_is_noticed(tmp_path: Path) -> None:
     ],
 )
 def test_rejects_an_invalid_response(tmp_path: Path, answer: object) -> None:
-    managed = Managed(tmp_path, published=2, newest=2)
+    managed = ManagedLog(tmp_path, published=2, newest=2)
     managed.catalog.load = lambda: answer  # type: ignore[method-assign,assignment,return-value]
 
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -272,7 +272,7 @@ class FailingCatalog(MemoryCatalog):
 
 @pytest.mark.parametrize("error", [OSError("no route"), KeyError("table"), RuntimeError("odd")])
 def test_exceptions_of_a_catalog_are_the_cause(tmp_path: Path, error: Exception) -> None:
-    managed = Managed(tmp_path, published=2, newest=2)
+    managed = ManagedLog(tmp_path, published=2, newest=2)
     catalog = FailingCatalog(2)
     catalog.error = error
 
@@ -287,7 +287,7 @@ def test_exceptions_of_a_catalog_are_the_cause(tmp_path: Path, error: Exception)
 def test_own_exceptions_and_ctrl_c_are_raised_unchanged(
     tmp_path: Path, error: BaseException
 ) -> None:
-    managed = Managed(tmp_path, published=2, newest=2)
+    managed = ManagedLog(tmp_path, published=2, newest=2)
     catalog = FailingCatalog(2)
     catalog.error = error
 
@@ -312,7 +312,7 @@ class Picklable:
 
 
 def test_a_pickled_table_keeps_its_catalog(tmp_path: Path) -> None:
-    managed = Managed(tmp_path, published=2, newest=2)
+    managed = ManagedLog(tmp_path, published=2, newest=2)
     table = dr.Table(managed.log.uri, catalog=Picklable())  # type: ignore[arg-type]
 
     assert repr(table).endswith("catalog=<Picklable>)")
