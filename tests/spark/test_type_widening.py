@@ -43,7 +43,7 @@ def base(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return table(spark, tmp_path_factory.mktemp("widening") / "t")
 
 
-def appended(spark: Any, rows: Any, how: str) -> Any:
+def appending(spark: Any, rows: Any, how: str) -> Any:
     """Return a function that appends rows to a table, with schema evolution."""
 
     def write(path: Path) -> None:
@@ -65,7 +65,7 @@ def appended(spark: Any, rows: Any, how: str) -> Any:
 def test_appended_rows(spark: Any, tmp_path: Path, base: Path, how: str) -> None:
     rows = spark.sql(WIDE)
     fields, result, *_ = compare(
-        spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, how)
+        spark, tmp_path, base, appending(spark, rows, "delta"), appending(spark, rows, how)
     )
     assert [field["type"] for field in fields[:4]] == ["integer", "long", "double", "decimal(12,3)"]
     assert fields[1]["metadata"]["delta.typeChanges"] == [{"fromType": "integer", "toType": "long"}]
@@ -91,7 +91,7 @@ def test_each_type_change(spark: Any, tmp_path: Path, type_: str, value: str) ->
         spark, tmp_path / "t", f"CREATE TABLE {{t}} (c {type_}) USING delta {properties}"
     )
     rows = spark.sql(f"SELECT {value} AS c")
-    compare(spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, "write"))
+    compare(spark, tmp_path, base, appending(spark, rows, "delta"), appending(spark, rows, "write"))
 
 
 @pytest.mark.parametrize(("enabled", "mode"), [("true", None), ("false", None), ("false", "merge")])
@@ -221,7 +221,7 @@ def test_a_constraint_refers_to_the_column(spark: Any, tmp_path: Path) -> None:
     base = table(spark, tmp_path / "base")
     create_table(spark, base, "ALTER TABLE {t} ADD CONSTRAINT positive CHECK (v > 0)")
     rows = spark.sql("SELECT 3000000000 AS v")
-    compare(spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, "write"))
+    compare(spark, tmp_path, base, appending(spark, rows, "delta"), appending(spark, rows, "write"))
 
 
 def test_partitions_and_mapped_columns(spark: Any, tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_partitions_and_mapped_columns(spark: Any, tmp_path: Path) -> None:
     )
     rows = spark.sql("SELECT 3000000000 AS p, 3000000000 AS v")
     fields, *_ = compare(
-        spark, tmp_path, base, appended(spark, rows, "delta"), appended(spark, rows, "write")
+        spark, tmp_path, base, appending(spark, rows, "delta"), appending(spark, rows, "write")
     )
     assert "delta.columnMapping.id" in json.dumps(fields)
     read = dr_spark.read(spark, tmp_path / "ours", filter="p > 2")

@@ -104,7 +104,7 @@ REFUSED = [
 ]
 
 
-def created(spark: Any, how: str, query: str) -> Any:
+def creating(spark: Any, how: str, query: str) -> Any:
     """Return a function that creates a table from a query."""
 
     def act(path: Path) -> None:
@@ -126,14 +126,14 @@ def created(spark: Any, how: str, query: str) -> Any:
 
 @pytest.mark.parametrize(("query", "how"), pairs(NEW + REFUSED, ["function", "format", "sql"]))
 def test_new_tables(spark: Any, tmp_path: Path, query: str, how: str) -> None:
-    theirs = created(spark, "delta sql" if how == "sql" else "delta", query)
+    theirs = creating(spark, "delta sql" if how == "sql" else "delta", query)
 
     def ours(path: Path) -> None:
         if query not in REFUSED:
-            created(spark, how, query)(path)
+            creating(spark, how, query)(path)
             return
         with pytest.raises(Exception, match="only nulls and no type") as caught:
-            created(spark, how, query)(path)
+            creating(spark, how, query)(path)
         assert not dr.is_table(path)
         raise caught.value
 
@@ -156,7 +156,7 @@ def test_a_partition_column_has_a_type(spark: Any, tmp_path: Path) -> None:
 )
 def test_appended_rows(spark: Any, tmp_path: Path, value: str, how: str) -> None:
     base = tmp_path / "base"
-    created(spark, "delta", NEW[0])(base)
+    creating(spark, "delta", NEW[0])(base)
     rows = spark.sql(f"SELECT 2 AS k, {value} AS n")
 
     def append(name: str) -> Any:
