@@ -1,1 +1,1 @@
-"""Arrow in and out: sources of rows, data frames, schemas."""
+"""Rows from and to Arrow, pandas and Polars, and their filters as SQL."""

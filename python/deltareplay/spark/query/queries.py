@@ -238,7 +238,7 @@ def _escaped_braces(text: str) -> str:
 
 @dataclass(frozen=True)
 class _View:
-    """A statement ``CREATE VIEW``.
+    """A ``CREATE VIEW`` statement.
 
     Attributes:
         method: The DataFrame method that creates the view; None for a view in the catalog.

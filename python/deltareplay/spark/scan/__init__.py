@@ -1,1 +1,1 @@
-"""The files of one version as a DataFrame, without deleted rows."""
+"""The rows of one version as a DataFrame, and the filters that skip files."""

@@ -28,7 +28,7 @@ Change = tuple[str, str | None]
 
 @dataclass
 class Alter(SharedStatement):
-    """A statement ``ALTER TABLE``.
+    """An ``ALTER TABLE`` statement.
 
     Attributes:
         text: The whole statement, for changes of the catalog by Spark.

@@ -24,7 +24,7 @@ _cached: WeakKeyDictionary[Any, dict[str, DataFrame]] = WeakKeyDictionary()
 
 @dataclass
 class Refresh(SharedStatement):
-    """A statement ``REFRESH TABLE``, which changes nothing: queries read the newest version."""
+    """A ``REFRESH TABLE`` statement, which changes nothing: queries read the newest version."""
 
     WORDS = (("REFRESH", "TABLE"),)
 
@@ -35,7 +35,7 @@ class Refresh(SharedStatement):
 
 @dataclass
 class Uncache(SharedStatement):
-    """A statement ``UNCACHE TABLE``."""
+    """An ``UNCACHE TABLE`` statement."""
 
     WORDS: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("UNCACHE", "TABLE", "IF", "EXISTS"),
@@ -51,7 +51,7 @@ class Uncache(SharedStatement):
 
 @dataclass
 class Cache(Uncache):
-    """A statement ``CACHE TABLE``.
+    """A ``CACHE TABLE`` statement.
 
     Attributes:
         is_lazy: Whether rows are cached only when they are read.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Clone(Statement):
-    """A statement ``CREATE TABLE ... SHALLOW CLONE``; ``table`` is the clone."""
+    """A ``CREATE TABLE ... SHALLOW CLONE`` statement; ``table`` is the clone."""
 
     WORDS = (("CREATE",), ("REPLACE",))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Comment(SharedStatement):
-    """A statement ``COMMENT ON TABLE``."""
+    """A ``COMMENT ON TABLE`` statement."""
 
     WORDS = (("COMMENT", "ON", "TABLE"),)
 
@@ -25,6 +25,7 @@ class Comment(SharedStatement):
 
     def read_clauses(self, parser: Parser) -> None:
         parser.needs("IS")
+        # as in Spark, NULL is an empty comment
         self.comment = "" if parser.takes("NULL") else parser.string()
 
     def run(self, spark: SparkSession, entry: CatalogEntry) -> DataFrame:

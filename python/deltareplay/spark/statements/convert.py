@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Convert(Statement):
-    """A statement ``CONVERT TO DELTA``."""
+    """A ``CONVERT TO DELTA`` statement."""
 
     WORDS = (("CONVERT", "TO", "DELTA"),)
 

@@ -80,7 +80,7 @@ def head(parser: Parser) -> tuple[Mode, Name] | None:
 
 @dataclass
 class CreateTable(Statement):
-    """A statement ``CREATE TABLE`` or ``REPLACE TABLE``.
+    """A ``CREATE TABLE`` or ``REPLACE TABLE`` statement.
 
     Attributes:
         mode: What to do if the table exists, and if it does not.

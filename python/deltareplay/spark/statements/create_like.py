@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class CreateTableLike(create.CreateTable):
-    """A statement ``CREATE TABLE ... LIKE``.
+    """A ``CREATE TABLE ... LIKE`` statement.
 
     Attributes:
         source: The table whose definition is copied.

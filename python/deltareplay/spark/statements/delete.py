@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Delete(RowStatement):
-    """A statement ``DELETE FROM``."""
+    """A ``DELETE FROM`` statement."""
 
     WORDS = (("DELETE", "FROM"),)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DescribeDetail(Statement):
-    """A statement ``DESCRIBE DETAIL``."""
+    """A ``DESCRIBE DETAIL`` statement."""
 
     WORDS = (("DESCRIBE", "DETAIL"), ("DESC", "DETAIL"))
     TAKES_PATH = True
@@ -33,7 +33,7 @@ class DescribeDetail(Statement):
 
 @dataclass
 class DescribeHistory(DescribeDetail):
-    """A statement ``DESCRIBE HISTORY``."""
+    """A ``DESCRIBE HISTORY`` statement."""
 
     WORDS = (("DESCRIBE", "HISTORY"), ("DESC", "HISTORY"))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class DropTable(Statement):
-    """A statement ``DROP TABLE``.
+    """A ``DROP TABLE`` statement.
 
     Attributes:
         text: The whole statement, for Spark.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Generate(Statement):
-    """A statement ``GENERATE ... FOR TABLE``."""
+    """A ``GENERATE ... FOR TABLE`` statement."""
 
     WORDS = (("GENERATE",),)
 

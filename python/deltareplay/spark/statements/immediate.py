@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExecuteImmediate:
-    """A statement ``EXECUTE IMMEDIATE``.
+    """An ``EXECUTE IMMEDIATE`` statement.
 
     Attributes:
         text: An expression whose value is the text.

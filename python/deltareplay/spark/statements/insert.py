@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Insert(SharedStatement):
-    """A statement ``INSERT INTO`` or ``INSERT OVERWRITE``.
+    """An ``INSERT INTO`` or ``INSERT OVERWRITE`` statement.
 
     Attributes:
         query: The query of the new rows.

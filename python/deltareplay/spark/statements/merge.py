@@ -92,7 +92,7 @@ class Source:
 
 @dataclass
 class Merge(RowStatement):
-    """A statement ``MERGE INTO``."""
+    """A ``MERGE INTO`` statement."""
 
     WORDS = (("MERGE",),)
 

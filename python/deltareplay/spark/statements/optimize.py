@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Optimize(Statement):
-    """A statement ``OPTIMIZE``."""
+    """An ``OPTIMIZE`` statement."""
 
     WORDS = (("OPTIMIZE",),)
     TAKES_PATH = True
@@ -46,7 +46,7 @@ class Optimize(Statement):
 
 @dataclass
 class Reorg(Statement):
-    """A statement ``REORG TABLE``."""
+    """A ``REORG TABLE`` statement."""
 
     WORDS = (("REORG", "TABLE"),)
 

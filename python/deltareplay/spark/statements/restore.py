@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Restore(Statement):
-    """A statement ``RESTORE``."""
+    """A ``RESTORE`` statement."""
 
     WORDS = (("RESTORE", "TABLE"), ("RESTORE",))
 

@@ -32,7 +32,7 @@ _COLUMNS = ("col_name", "data_type", "comment")
 
 @dataclass
 class DescribeTable(LogStatement):
-    """A statement ``DESCRIBE TABLE``.
+    """A ``DESCRIBE TABLE`` statement.
 
     Attributes:
         extended: Whether details of the table follow its columns.
@@ -69,7 +69,7 @@ class DescribeTable(LogStatement):
 
 @dataclass
 class ShowColumns(LogStatement):
-    """A statement ``SHOW COLUMNS``."""
+    """A ``SHOW COLUMNS`` statement."""
 
     WORDS = (("SHOW", "COLUMNS"),)
 
@@ -89,7 +89,7 @@ class ShowColumns(LogStatement):
 
 @dataclass
 class ShowProperties(LogStatement):
-    """A statement ``SHOW TBLPROPERTIES``.
+    """A ``SHOW TBLPROPERTIES`` statement.
 
     Attributes:
         key: The only property to show.
@@ -114,7 +114,7 @@ class ShowProperties(LogStatement):
 
 @dataclass
 class ShowCreate(LogStatement):
-    """A statement ``SHOW CREATE TABLE``, which is not supported, as in delta-spark."""
+    """A ``SHOW CREATE TABLE`` statement, which is not supported, as in delta-spark."""
 
     WORDS = (("SHOW", "CREATE", "TABLE"),)
 

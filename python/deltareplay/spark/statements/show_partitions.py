@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ShowPartitions(LogStatement):
-    """A statement ``SHOW PARTITIONS``.
+    """A ``SHOW PARTITIONS`` statement.
 
     Attributes:
         partition: The columns of the clause ``PARTITION``, and their values as SQL.

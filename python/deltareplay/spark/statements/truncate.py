@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Truncate(SharedStatement):
-    """A statement ``TRUNCATE TABLE``; as in delta-spark, partitions are not supported."""
+    """A ``TRUNCATE TABLE`` statement; as in delta-spark, partitions are not supported."""
 
     WORDS = (("TRUNCATE", "TABLE"),)
 

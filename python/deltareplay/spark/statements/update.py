@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Update(RowStatement):
-    """A statement ``UPDATE``."""
+    """An ``UPDATE`` statement."""
 
     WORDS = (("UPDATE",),)
 

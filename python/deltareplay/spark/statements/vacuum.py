@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Vacuum(Statement):
-    """A statement ``VACUUM``."""
+    """A ``VACUUM`` statement."""
 
     WORDS = (("VACUUM",),)
     TAKES_PATH = True
