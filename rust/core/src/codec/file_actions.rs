@@ -1,6 +1,6 @@
 //! `add`, `remove` and `cdc` as Arrow columns: their fields, their types, and builders for rows from JSON.
-//! Checkpoint columns are converted to the same types, so that later stages do not depend on the origin of a
-//! row.
+//! Checkpoint columns are converted to the same types, so that later stages need not know where a row comes
+//! from.
 //!
 //! Protocol: "Add File and Remove File", "Add CDC File".
 
@@ -111,10 +111,11 @@ impl<'a> RawDescriptor<'a> {
 }
 
 fn i32_at(cursor: &mut Cursor<'_>) -> Result<i32, JsonError> {
-    let value = cursor.i64()?;
-    i32::try_from(value).map_err(|_| JsonError {
-        offset: cursor.offset(),
-        what: "expected a whole number of 32 bits",
+    cursor.peek();
+    let offset = cursor.offset();
+    i32::try_from(cursor.i64()?).map_err(|_| JsonError {
+        offset,
+        what: "expected a 32-bit integer",
     })
 }
 
@@ -180,7 +181,7 @@ pub struct FileActionBuilder {
 #[derive(Default)]
 struct TextDecoder {
     scratch: String,
-    appended: usize,
+    appended_bytes: usize,
 }
 
 impl FileActionBuilder {
@@ -204,9 +205,10 @@ impl FileActionBuilder {
         }
     }
 
-    /// Returns the number of bytes of all strings, including those in maps, which limits the batch size.
+    /// Returns the total length in bytes of all strings in the rows so far, including those in maps and
+    /// descriptors.
     pub fn text_bytes(&self) -> usize {
-        self.text.appended
+        self.text.appended_bytes
     }
 
     /// Appends one action.
@@ -252,7 +254,7 @@ impl FileActionBuilder {
 
     /// Returns the rows as one batch and resets the builder.
     pub fn finish(&mut self) -> Result<RecordBatch, arrow_schema::ArrowError> {
-        self.text.appended = 0;
+        self.text.appended_bytes = 0;
         let arrays = self.columns.iter_mut().map(FieldBuilder::finish).collect();
         let options =
             RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
@@ -312,7 +314,7 @@ impl TextDecoder {
             Some(value) => {
                 self.scratch.clear();
                 value.decode_into(&mut self.scratch);
-                self.appended += self.scratch.len();
+                self.appended_bytes += self.scratch.len();
                 builder.append_value(&self.scratch);
             }
             None => builder.append_null(),
@@ -332,7 +334,7 @@ impl TextDecoder {
                 match value {
                     Some(MapValue::Text(text)) => self.append(builder.values(), Some(text)),
                     Some(MapValue::Bare(text)) => {
-                        self.appended += text.len();
+                        self.appended_bytes += text.len();
                         builder.values().append_value(text);
                     }
                     None => builder.values().append_null(),
@@ -340,9 +342,10 @@ impl TextDecoder {
             })?;
             offset = cursor.offset();
         }
+        // fails only if the numbers of keys and values differ
         builder.append(is_valid).map_err(|_| JsonError {
             offset,
-            what: "the map is too long",
+            what: "a key of the map has no value",
         })
     }
 }
