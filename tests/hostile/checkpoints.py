@@ -275,7 +275,7 @@ for _path, _type in (
         {**REFUSED, "verify": ("checkpoint.columns",)},
     )
 checkpoint_case(
-    "sizes of 32 bits",  # the same numbers
+    "32-bit sizes",  # the same numbers
     lambda log: retyped(log, "size", lambda a: a.cast(pa.int32())),
     {"snapshot": 2, "rows": BOTH},
 )

@@ -20,7 +20,7 @@ ENCODINGS = {"plain": 0, "rle": 3, "delta": 5, "delta_length": 6, "delta_bytes":
 
 
 class Long(int):
-    """An integer of 64 bits; others have 32."""
+    """A 64-bit integer; others have 32 bits."""
 
 
 def varint(number: int) -> bytes:

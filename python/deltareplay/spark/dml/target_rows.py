@@ -1,6 +1,6 @@
 """The files and rows of the table that a statement works on.
 
-Spark aggregates row positions into words of 64 bits, without Python and mostly before the
+Spark aggregates row positions into 64-bit words, without Python and mostly before the
 shuffle. The driver keeps at most one bit per row, and sends the sets back as bitmaps, which a join
 tests.
 """

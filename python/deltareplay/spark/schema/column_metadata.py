@@ -68,7 +68,7 @@ def _check_identity(field: Field) -> None:
         return
     for key, number in numbers.items():
         if number is None:
-            raise _invalid(field, key, "is not an integer of 64 bits")
+            raise _invalid(field, key, "is not a 64-bit integer")
     if field.type != "long":
         raise _invalid(field, _IDENTITY[0], "belongs to a column that is not of the type long")
     step = numbers.get("delta.identity.step", 1) or 0

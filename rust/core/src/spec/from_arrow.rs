@@ -23,7 +23,7 @@ const PRESERVED_METADATA: [&str; 5] = [
 
 impl StructType {
     /// Converts an Arrow schema to a table's schema. Unsigned integers become the next larger signed type,
-    /// those of 64 bits decimals of 20 digits, as Spark reads them.
+    /// 64-bit ones `DECIMAL(20,0)`, as Spark reads them.
     ///
     /// # Errors
     ///

@@ -191,7 +191,7 @@ impl<'a> Cursor<'a> {
             }
             _ => Err(JsonError {
                 offset: start,
-                what: "expected a whole number of 64 bits",
+                what: "expected a 64-bit integer",
             }),
         }
     }

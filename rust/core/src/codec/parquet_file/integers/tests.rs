@@ -15,7 +15,7 @@ fn the_delta_example_of_the_specification_is_decoded() {
     assert!(DeltaNumbers::new(&[8, 1, 8]).is_none());
 }
 
-// widths have at most 64 bits; 2^59 values of 32 bits are 2^64 bits, whose number must not overflow to 0
+// widths have at most 64 bits; 2^59 32-bit values are 2^64 bits, whose number must not overflow to 0
 #[test]
 fn miniblocks_beyond_the_bytes_are_refused() {
     let block = |number: &[u8], width: u8| [number, &[1, 2, 0, 0, width], &[0; 600]].concat();
