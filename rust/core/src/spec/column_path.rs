@@ -36,7 +36,8 @@ pub fn column_path_text(path: &[String]) -> String {
     path.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
-/// Returns the path of a name: the column of exactly this name, otherwise the name split at its dots.
+/// Returns the path of a name: the top-level column of this name, in any case, otherwise the name split at
+/// its dots.
 pub fn named_path(schema: &StructType, name: &str) -> Vec<String> {
     if schema.field(name).is_some() {
         return vec![name.to_owned()];

@@ -8,20 +8,22 @@ fn path(names: &[&str]) -> Vec<String> {
 fn backticks_quote_dots_and_commas() {
     let expected = vec![path(&["A"]), path(&["b", "c.d"]), path(&["e,`f"])];
     assert_eq!(parse_column_paths("A, b.`c.d` ,`e,``f`"), expected);
-    let text: Vec<_> = expected.iter().map(|path| column_path_text(path)).collect();
-    assert_eq!(text.join(","), "A,b.`c.d`,`e,``f`");
-    assert_eq!(parse_column_paths(&text.join(",")), expected);
+    let texts: Vec<_> = expected.iter().map(|path| column_path_text(path)).collect();
+    let text = texts.join(",");
+    assert_eq!(text, "A,b.`c.d`,`e,``f`");
+    assert_eq!(parse_column_paths(&text), expected);
 }
 
 #[test]
-fn named_path_prefers_a_column_of_that_name() {
+fn named_path_prefers_a_top_level_column_of_that_name() {
     let field = |name: &str, data_type: &str| {
         format!(r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{{}}}}"#)
     };
-    let of = |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
-    let inner = of(&[field("b", "\"long\"")]);
-    let schema = of(&[field("a.b", "\"long\""), field("a", &inner)]);
-    let schema = StructType::parse(&schema).unwrap();
+    let struct_of =
+        |fields: &[String]| format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(","));
+    let inner = struct_of(&[field("b", "\"long\"")]);
+    let text = struct_of(&[field("a.b", "\"long\""), field("a", &inner)]);
+    let schema = StructType::parse(&text).unwrap();
     assert_eq!(named_path(&schema, "A.b"), path(&["A.b"]));
     assert_eq!(named_path(&schema, "a.B"), path(&["a.B"]));
     assert_eq!(named_path(&schema, "`a`.b"), path(&["a", "b"]));
