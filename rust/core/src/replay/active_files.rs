@@ -1,8 +1,8 @@
-//! The live files of a version, kept so that the next version only costs its own commits.
+//! The live files of a version, kept so that the next version decodes only its own commits.
 //!
 //! Rows are in immutable chunks that versions share. A newer version masks the rows of the files in its
-//! commits and adds its own chunk; a chunk whose mask has too many ranges is rewritten. The key of each row
-//! is kept, too, so that nothing is decoded or hashed again.
+//! commits and adds its own chunk; a chunk that is left with too many ranges of live rows is rewritten. The
+//! key of each row is kept, too, so that nothing is hashed again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct ActiveFiles {
 struct Chunk {
     rows: RecordBatch,
     keys: Arc<[FileActionKey]>,
-    /// Some bits of each key, which a newer version searches first.
+    /// The low bits of each key, which [`Filter`] checks before the whole key.
     tags: Arc<[u16]>,
     live: Arc<[Range<usize>]>,
 }
@@ -92,6 +92,10 @@ impl ActiveFiles {
     }
 
     /// Adds live rows and their keys.
+    ///
+    /// # Errors
+    ///
+    /// Corrupt: `log.columns` if the number of keys is not that of the rows.
     pub fn push(&mut self, rows: RecordBatch, keys: Vec<FileActionKey>) -> Result<()> {
         if rows.num_rows() != keys.len() {
             let message = format!("there are {} rows and {} keys", rows.num_rows(), keys.len());
@@ -117,13 +121,11 @@ impl ActiveFiles {
             return Ok(None);
         }
         let (before, selected) = (self.columns.clone(), columns.clone());
-        let work = move |chunk: Chunk| {
-            // drop the rows of deleted files
-            let chunk = if chunk.num_rows() < chunk.rows.num_rows() {
-                Chunk::join(&[chunk], &before)?
-            } else {
-                chunk
-            };
+        let work = move |mut chunk: Chunk| {
+            if chunk.num_rows() < chunk.rows.num_rows() {
+                // drop the rows of deleted files
+                chunk = Chunk::join(&[chunk], &before)?;
+            }
             let rows = selected.of(&chunk.rows)?;
             Ok(Chunk { rows, ..chunk })
         };
@@ -140,6 +142,10 @@ impl ActiveFiles {
     }
 
     /// Returns the files after newer commits: without those in `seen`, with `added`.
+    ///
+    /// # Errors
+    ///
+    /// As [`ActiveFiles::push`]; Corrupt: `log.columns` if `added` has other columns.
     pub fn advance(
         &self,
         seen: &KeySet,
@@ -152,17 +158,14 @@ impl ActiveFiles {
                 None => next.chunks.push(chunk.clone()),
                 Some(live) if live.is_empty() => {}
                 Some(live) => {
-                    let is_fragmented = live.len() > MAX_RANGES;
-                    let chunk = Chunk {
+                    let mut rest = Chunk {
                         live: live.into(),
                         ..chunk.clone()
                     };
-                    let chunk = if is_fragmented {
-                        Chunk::join(&[chunk], &self.columns)?
-                    } else {
-                        chunk
-                    };
-                    next.chunks.push(chunk);
+                    if rest.live.len() > MAX_RANGES {
+                        rest = Chunk::join(&[rest], &self.columns)?;
+                    }
+                    next.chunks.push(rest);
                 }
             }
         }
@@ -188,7 +191,7 @@ impl ActiveFiles {
     }
 }
 
-/// A set of keys with a bitmap that fits into the first-level cache, which excludes nearly every row.
+/// A set of keys, and a bitmap of their tags that excludes nearly every row without a lookup in the set.
 struct Filter<'a> {
     seen: &'a KeySet,
     bits: Vec<u64>,
@@ -226,21 +229,21 @@ impl<'a> Filter<'a> {
         self.bits.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Returns the live ranges of the chunk without the rows in the set; `None` if it contains none of
-    /// them.
+    /// Returns the live ranges of the chunk without the rows in the set; `None` if none of its live rows is
+    /// in the set.
     fn live_ranges(&self, chunk: &Chunk) -> Option<Vec<Range<usize>>> {
         let mut ranges: Option<Vec<Range<usize>>> = None;
         for (number, range) in chunk.live.iter().enumerate() {
             let mut start = range.start;
             let tags = chunk.tags.get(range.clone()).unwrap_or_default();
             for (row, tag) in range.clone().zip(tags) {
-                let hit = || {
+                let is_seen = || {
                     chunk
                         .keys
                         .get(row)
                         .is_some_and(|key| self.seen.contains(key))
                 };
-                if self.may_contain(*tag) && hit() {
+                if self.may_contain(*tag) && is_seen() {
                     let ranges = ranges.get_or_insert_with(|| {
                         chunk.live.get(..number).unwrap_or_default().to_vec()
                     });
