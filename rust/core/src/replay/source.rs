@@ -136,8 +136,8 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// As [`Protocol::check_readable`]; Unsupported: `catalog.required` for a table whose newest commits
-    /// are only known to its catalog.
+    /// As [`Protocol::check_readable`]. For a table whose commits a catalog manages: Unsupported:
+    /// `catalog.required` if the source does not have that catalog; as [`ManagedLog::is_managed`].
     pub fn check_readable(&self, protocol: &Protocol) -> Result<()> {
         protocol.check_readable()?;
         if protocol.is_catalog_managed() && !self.check_catalog()?.is_managed()? {
@@ -148,11 +148,11 @@ impl Source {
         Ok(())
     }
 
-    /// Returns the table's log as its catalog defines it.
+    /// Returns the log that the table's catalog manages.
     ///
     /// # Errors
     ///
-    /// Unsupported: `catalog.required` where the table was opened without one.
+    /// Unsupported: `catalog.required` if the table was opened without a catalog.
     pub fn check_catalog(&self) -> Result<&ManagedLog> {
         self.catalog.as_deref().ok_or_else(|| {
             let message = "a catalog manages the table (table feature catalogManaged), and only the catalog knows its \
@@ -203,10 +203,10 @@ impl Source {
     /// # Errors
     ///
     /// As [`ManagedLog::allows`].
-    pub fn allows(&self, what: Permission) -> Result<bool> {
+    pub fn allows(&self, operation: Permission) -> Result<bool> {
         self.catalog
             .as_ref()
-            .map_or(Ok(true), |catalog| catalog.allows(what))
+            .map_or(Ok(true), |catalog| catalog.allows(operation))
     }
 
     /// Checks that the table's catalog allows the operation.
@@ -214,13 +214,13 @@ impl Source {
     /// # Errors
     ///
     /// Unsupported: `catalog.maintenance`. As [`Source::allows`].
-    pub fn check_allowed(&self, what: Permission) -> Result<()> {
-        if self.allows(what)? {
+    pub fn check_allowed(&self, operation: Permission) -> Result<()> {
+        if self.allows(operation)? {
             return Ok(());
         }
         let message = format!(
             "a catalog manages the table, and it does not allow {}: leave it to the catalog, or have it allowed there",
-            what.name()
+            operation.name()
         );
         Err(Error::unsupported("catalog.maintenance", message))
     }

@@ -1,12 +1,12 @@
 //! The log of a table whose commits a catalog ratifies, as an ordinary storage.
 //!
-//! - A listing of `_delta_log` queries the catalog at the same time. Its commits replace published ones,
-//!   files above its newest version are omitted, and staged files are only used if the catalog returns
-//!   them.
+//! - A listing of `_delta_log` queries the catalog at the same time. The catalog's commits replace published
+//!   ones, files above its newest version are omitted, and a staged file is only used if the catalog returns
+//!   it.
 //! - Creating the file of a version stages it and requests its ratification; [`ManagedLog::publish`]
 //!   publishes it.
 //!
-//! For a table that the catalog does not manage, all operations go to the storage below.
+//! For a table that the catalog does not manage, all operations go to the underlying storage.
 //!
 //! Protocol: "Catalog-managed tables".
 
@@ -54,7 +54,7 @@ struct CatalogState {
 }
 
 impl ManagedLog {
-    /// Creates the log in `files` whose commits this catalog manages; sends no request.
+    /// Creates the log in `files` whose commits `catalog` manages, if it manages the table; sends no request.
     pub fn new(files: Arc<dyn Storage>, catalog: Arc<dyn Catalog>) -> Self {
         Self {
             files,
@@ -67,7 +67,8 @@ impl ManagedLog {
     ///
     /// # Errors
     ///
-    /// As [`Catalog::load`], if there is no response yet.
+    /// If there is no response yet: as [`Catalog::load`]; Corrupt: `catalog.tail`, `catalog.commit_missing`;
+    /// storage errors.
     pub fn is_managed(&self) -> Result<bool> {
         Ok(self.state()?.max_version.is_some())
     }
@@ -77,48 +78,48 @@ impl ManagedLog {
     ///
     /// # Errors
     ///
-    /// As [`Catalog::load`], if there is no response yet.
-    pub fn allows(&self, what: Permission) -> Result<bool> {
+    /// If there is no response yet: as [`Catalog::load`]; Corrupt: `catalog.tail`, `catalog.commit_missing`;
+    /// storage errors.
+    pub fn allows(&self, operation: Permission) -> Result<bool> {
         let state = self.state()?;
-        Ok(state.max_version.is_none() || state.allowed.contains(&what))
+        Ok(state.max_version.is_none() || state.allowed.contains(&operation))
     }
 
-    /// Returns `true` if the catalog takes over a table, according to its last response.
+    /// Returns `true` if the catalog allows taking over the table, according to its last response.
     ///
     /// # Errors
     ///
-    /// As [`Catalog::load`], if there is no response yet.
+    /// If there is no response yet: as [`Catalog::load`]; Corrupt: `catalog.tail`, `catalog.commit_missing`;
+    /// storage errors.
     pub fn takes_over(&self) -> Result<bool> {
         Ok(self.state()?.allowed.contains(&Permission::TakeOver))
     }
 
-    /// Publishes ratified commits, in order, up to a version. Commits that are published already are
-    /// unchanged.
+    /// Publishes the ratified commits up to version `last`, in order; does not change published ones. Does
+    /// nothing if the catalog does not manage the table, or has not ratified `last`.
     ///
     /// # Errors
     ///
-    /// Storage errors; Corrupt: `catalog.commit_missing`; the errors of [`Catalog::load`] and
-    /// [`Catalog::published`].
-    pub fn publish(&self, version: u64) -> Result<()> {
+    /// As [`Catalog::load`] and [`Catalog::published`]; Corrupt: `catalog.tail`, `catalog.commit_missing`;
+    /// storage errors.
+    pub fn publish(&self, last: u64) -> Result<()> {
         let state = self.state()?;
-        if state.max_version.is_none_or(|max| version > max)
-            || state
-                .published
-                .is_some_and(|published| published >= version)
-        {
+        let is_published = |version: u64| state.published.is_some_and(|newest| version <= newest);
+        if state.max_version.is_none_or(|max| last > max) || is_published(last) {
             return Ok(());
         }
-        for (due, file) in state.commits.range(..=version) {
-            if state.published.is_none_or(|published| *due > published) {
+        for (version, file) in state.commits.range(..=last) {
+            if !is_published(*version) {
                 let bytes = self.read(&file.path)?;
-                self.files.put_if_absent(&path::commit_path(*due), &bytes)?;
+                self.files
+                    .put_if_absent(&path::commit_path(*version), &bytes)?;
                 self.update(|state| {
-                    state.published = state.published.max(Some(*due));
+                    state.published = state.published.max(Some(*version));
                     state.inline.remove(&file.path);
                 });
             }
         }
-        self.catalog.published(version)
+        self.catalog.published(last)
     }
 
     /// Reports to the catalog a version that was committed without it: the first one, or the one that hands
@@ -152,7 +153,7 @@ impl ManagedLog {
     /// Queries the catalog. A response older than the last one is ignored, since ratified commits stay
     /// ratified.
     fn reload(&self) -> Result<Arc<CatalogState>> {
-        let fresh = self.state_of(self.catalog.load()?)?;
+        let fresh = self.checked_state(self.catalog.load()?)?;
         let mut locked = self.locked();
         if let (Some(before), Some(now)) = (&locked.table_id, &fresh.table_id)
             && before != now
@@ -170,9 +171,10 @@ impl ManagedLog {
         Ok(Arc::clone(&locked))
     }
 
-    /// Checks that ratified commits are contiguous and end with the newest version, as the protocol requires.
-    fn state_of(&self, tail: LogTail) -> Result<CatalogState> {
-        let wrong = |message: String| Error::corrupt("catalog.tail", message);
+    /// Converts a response. Its commits must be contiguous and end with the newest version, as the protocol
+    /// requires.
+    fn checked_state(&self, tail: LogTail) -> Result<CatalogState> {
+        let corrupt = |message: String| Error::corrupt("catalog.tail", message);
         let mut state = CatalogState {
             is_loaded: true,
             max_version: tail.max_version,
@@ -185,22 +187,22 @@ impl ManagedLog {
         let mut before: Option<u64> = None;
         for commit in commits {
             let version = commit.version;
-            if before.is_some_and(|before| before.checked_add(1) != Some(version)) {
-                let message = format!(
-                    "the catalog's commits are not contiguous: {version} follows {}",
-                    before.unwrap_or_default()
-                );
-                return Err(wrong(message).at_version(version));
+            if let Some(before) = before
+                && before.checked_add(1) != Some(version)
+            {
+                let message =
+                    format!("the catalog's commits are not contiguous: {version} follows {before}");
+                return Err(corrupt(message).at_version(version));
             }
             before = Some(version);
             let file = self.file_of(version, commit.content, &mut state.inline)?;
             state.commits.insert(version, file);
         }
         match (before, state.max_version) {
-            (Some(last), None) => Err(wrong(format!(
+            (Some(last), None) => Err(corrupt(format!(
                 "the catalog returned commits up to {last}, but no newest version"
             ))),
-            (Some(last), Some(max)) if last != max => Err(wrong(format!(
+            (Some(last), Some(max)) if last != max => Err(corrupt(format!(
                 "the catalog says that the newest version is {max}, but its commits end with {last}"
             ))),
             _ => Ok(state),
@@ -237,7 +239,7 @@ impl ManagedLog {
                     _ => {
                         let message = format!(
                             "the catalog names {name:?} as the file of version {version}: a staged commit is \
-                             called <version, 20 digits>.<uuid>.json"
+                             named <version in 20 digits>.<uuid>.json"
                         );
                         return Err(Error::corrupt("catalog.tail", message).at_version(version));
                     }
@@ -255,7 +257,7 @@ impl ManagedLog {
         }
     }
 
-    /// Lists the log from the name `from` on, as the catalog defines it.
+    /// Lists the files and the catalog's commits from the name `from` on.
     fn list_log(&self, from: &str) -> Result<Vec<FileMeta>> {
         let listing = spawn({
             let (files, from) = (Arc::clone(&self.files), from.to_owned());
@@ -268,7 +270,7 @@ impl ManagedLog {
         };
         let mut files = self.merge_commits(&state, max, from, files);
         if first_missing(&files, &state, max, from).is_some() {
-            // a commit was published and removed from the catalog between the listing and its response, or the
+            // between the listing and the response, a commit was published and removed from the catalog, or the
             // listing lags behind
             files = self.merge_commits(&state, max, from, self.files.list(LOG_DIRECTORY, from)?);
         }
@@ -285,6 +287,7 @@ impl ManagedLog {
         Ok(files)
     }
 
+    /// Replaces published commits by those of the catalog; records the newest published version.
     fn merge_commits(
         &self,
         state: &CatalogState,
@@ -302,15 +305,16 @@ impl ManagedLog {
             _ => true,
         });
         self.update(|state| state.published = state.published.max(published));
+        let is_requested = |version: u64| path::commit_name(version).as_str() >= from;
         let ratified = state.commits.iter();
-        let ratified =
-            ratified.filter(|(version, _)| path::commit_name(**version).as_str() >= from);
+        let ratified = ratified.filter(|(version, _)| is_requested(**version));
         files.extend(ratified.map(|(_, file)| file.clone()));
         files.sort_by(|a, b| path::base_name(&a.path).cmp(path::base_name(&b.path)));
         files
     }
 
-    /// Stages the bytes of a version and requests its ratification.
+    /// Stages the bytes of a version and requests its ratification; returns `false` if another commit has the
+    /// version.
     fn commit(&self, version: u64, bytes: &[u8], durable: bool) -> Result<bool> {
         let mut staged = staged_commit(version, bytes)?;
         let staged_path = format!("{STAGED_DIRECTORY}/{}", staged.file_name);
@@ -357,7 +361,7 @@ impl ManagedLog {
         state.commits.get(&version).map(|file| file.path.clone())
     }
 
-    /// Calls `work` with the path of a commit; if it is not there, with its other path.
+    /// Calls `work` with the path of a commit; if no file is there, with the commit's other path.
     fn at_either<T>(&self, log_path: &str, work: impl Fn(&str) -> Result<T>) -> Result<T> {
         let error = match work(log_path) {
             Err(error) if error.code() == "storage.not_found" => error,
@@ -381,9 +385,6 @@ impl ManagedLog {
     }
 
     fn read(&self, log_path: &str) -> Result<Bytes> {
-        if let Some(bytes) = self.inline(log_path) {
-            return Ok(bytes);
-        }
         self.at_either(log_path, |path| match self.inline(path) {
             Some(bytes) => Ok(bytes),
             None => self.files.read(path),
@@ -391,7 +392,7 @@ impl ManagedLog {
     }
 
     /// Returns the bytes of a commit that was created here, or that the catalog stores; queries the catalog if it
-    /// has not responded yet.
+    /// has not responded yet. If that fails, the commit may still be published.
     fn inline(&self, path: &str) -> Option<Bytes> {
         let version = path::staged_version(path)?;
         let state = if path == path::staged_path(version, INLINE) {
@@ -403,20 +404,23 @@ impl ManagedLog {
     }
 }
 
-/// Returns a missing commit of those that a listing from the name `from` on must have.
+/// Returns a commit that a listing from the name `from` on must contain, but does not.
 fn first_missing(files: &[FileMeta], state: &CatalogState, max: u64, from: &str) -> Option<u64> {
     // the newest commit, and the one before those of the catalog
     let first = state.commits.keys().next();
-    let needed = [Some(max), first.and_then(|first| first.checked_sub(1))];
-    let covers = |needed: u64| {
-        path::commit_name(needed).as_str() < from
-            || files.iter().any(|file| match path::parse_path(&file.path) {
-                Some((version, LogFileKind::Commit)) => version == needed,
-                Some((version, LogFileKind::Checkpoint(_))) => version >= needed,
+    let required = [Some(max), first.and_then(|first| first.checked_sub(1))];
+    let is_missing = |required: u64| {
+        path::commit_name(required).as_str() >= from
+            && !files.iter().any(|file| match path::parse_path(&file.path) {
+                Some((version, LogFileKind::Commit)) => version == required,
+                Some((version, LogFileKind::Checkpoint(_))) => version >= required,
                 _ => false,
             })
     };
-    needed.into_iter().flatten().find(|needed| !covers(*needed))
+    required
+        .into_iter()
+        .flatten()
+        .find(|version| is_missing(*version))
 }
 
 /// Returns the version of the path of a published commit.

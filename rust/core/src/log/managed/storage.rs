@@ -26,17 +26,17 @@ impl Storage for ManagedLog {
     }
 
     fn read_at_most(&self, path: &str, max_bytes: u64) -> Result<Bytes> {
-        match self.inline(path) {
+        self.at_either(path, |path| match self.inline(path) {
             Some(bytes) => Ok(bytes),
-            None => self.at_either(path, |path| self.files.read_at_most(path, max_bytes)),
-        }
+            None => self.files.read_at_most(path, max_bytes),
+        })
     }
 
     fn read_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        if let Some(bytes) = self.inline(path) {
-            return slices(&bytes, ranges, path);
-        }
-        self.at_either(path, |path| self.files.read_ranges(path, ranges))
+        self.at_either(path, |path| match self.inline(path) {
+            Some(bytes) => slices(&bytes, ranges, path),
+            None => self.files.read_ranges(path, ranges),
+        })
     }
 
     fn max_requests(&self) -> Option<usize> {
@@ -146,7 +146,7 @@ impl Storage for ManagedLog {
 }
 
 impl ManagedLog {
-    /// Returns the version that this path requires to be ratified. The first version is published at once:
+    /// Returns the version of this path if the catalog must ratify it. The first version is published at once:
     /// a table that does not exist cannot be managed.
     fn ratified_version(&self, path: &str) -> Result<Option<u64>> {
         match committed_version(path).filter(|version| *version > 0) {

@@ -244,6 +244,12 @@ fn commits_are_read_from_every_location() {
     }
     let short = log.read_ranges(paths[3], &[0..4, 4..1 << 20]).unwrap_err();
     assert_eq!(short.code(), "storage.truncated");
+    // not published, and stored by the catalog
+    let path = commit_path(3);
+    let bytes = log.read_at_most(&path, 1 << 10).unwrap();
+    assert_eq!(bytes, commit_text(3).as_bytes());
+    let ranges = log.read_ranges(&path, &[0..4]).unwrap();
+    assert_eq!(ranges[0].as_ref(), br#"{"co"#);
     // published, and the staged file was deleted
     log.publish(3).unwrap();
     let staged = staged_path(2, "id-2");
