@@ -236,7 +236,7 @@ def test_properties_are_set_and_unset(tmp_path: Path) -> None:
 
 
 def test_the_property_comment_is_the_description(tmp_path: Path) -> None:
-    table = plain(tmp_path / "t")
+    table = unpartitioned(tmp_path / "t")
     table.set_properties({"comment": "one row per event", "owner": "me"})
     assert table.snapshot().metadata.description == "one row per event"
     assert table.snapshot().properties == {"owner": "me"}

@@ -56,7 +56,7 @@ impl<'a> ExpressionBinder<'a> {
             Expr::Value(value) => match &value.value {
                 Value::HexStringLiteral(digits) if !string_literals::is_number(value, digits) => {
                     let bytes = string_literals::bytes(digits)
-                        .ok_or_else(|| type_error("bytes are pairs of hexadecimal digits"))?;
+                        .ok_or_else(|| type_error("bytes are written in hexadecimal digits"))?;
                     Ok(Typed::constant(Arc::new(BinaryArray::from_vec(vec![
                         &bytes,
                     ]))))

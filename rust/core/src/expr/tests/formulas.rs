@@ -109,6 +109,7 @@ fn evaluates_formulas_as_spark() {
         ("regexp_like(s, NULL)", "", ""),
         ("isnan(i)", "false", "false"),
         ("X'00fF'", "00ff", "00ff"),
+        ("X'123'", "0123", "0123"),
         ("isnan(CAST('NaN' AS DOUBLE) + 1)", "true", "true"),
         (
             "DATE '2026-01-31' + INTERVAL 1 MONTH",
@@ -195,7 +196,7 @@ fn rejects_invalid_and_unsupported_formulas() {
         ("s RLIKE 'a(?=b)'", "formula.unsupported"),
         ("s RLIKE s", "formula.unsupported"),
         ("isnan(ts)", "formula.type"),
-        ("X'0'", "formula.type"),
+        ("X'0G'", "formula.type"),
         ("0xff", "formula.unsupported"),
         ("CAST(i AS FOO)", "formula.unsupported"),
         ("i / 0", "formula.value"),

@@ -40,14 +40,19 @@ pub(in crate::expr) fn value(token: &str) -> String {
     token.replace(r"\\", r"\")
 }
 
-/// Parses the digits of `X'00ff'`; `None` unless they are pairs of hexadecimal digits.
+/// Parses the digits of `X'00ff'`; `None` unless they are hexadecimal. As in Spark, the first digit may be
+/// omitted if it is 0.
 pub(in crate::expr) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let digit = |character: &u8| char::from(*character).to_digit(16);
     let byte = |pair: &[u8]| match pair {
         [high, low] => u8::try_from(digit(high)? * 16 + digit(low)?).ok(),
         _ => None,
     };
-    digits.as_bytes().chunks(2).map(byte).collect()
+    let padded = match digits.len() % 2 {
+        0 => Cow::Borrowed(digits),
+        _ => Cow::Owned(format!("0{digits}")),
+    };
+    padded.as_bytes().chunks(2).map(byte).collect()
 }
 
 /// Returns `true` if a hexadecimal literal is a number, `0xff`, instead of bytes, `X'ff'`. The tokenizer

@@ -248,7 +248,9 @@ fn commits_are_read_from_every_location() {
     let path = commit_path(3);
     let bytes = log.read_at_most(&path, 1 << 10).unwrap();
     assert_eq!(bytes, commit_text(3).as_bytes());
-    let ranges = log.read_ranges(&path, &[0..4]).unwrap();
+    let ranges = log
+        .read_ranges(&path, std::slice::from_ref(&(0..4)))
+        .unwrap();
     assert_eq!(ranges[0].as_ref(), br#"{"co"#);
     // published, and the staged file was deleted
     log.publish(3).unwrap();

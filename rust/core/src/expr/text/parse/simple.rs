@@ -311,7 +311,7 @@ impl Simplifier {
                     return Err(ParseError::Unsupported(value.span.start, what));
                 }
                 Literal::Binary(string_literals::bytes(digits).ok_or_else(|| {
-                    let what = "bytes are an even number of hexadecimal digits";
+                    let what = "bytes are written in hexadecimal digits";
                     ParseError::Literal(value.span.start, what.to_owned())
                 })?)
             }
