@@ -1,4 +1,4 @@
-//! Parses conditions joined by `AND`, `OR`, `NOT` and parentheses: recursive descent to a bounded depth.
+//! Parses conditions with `AND`, `OR`, `NOT` and parentheses: recursive descent to a bounded depth.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -85,29 +85,45 @@ impl<'a> ConditionParser<'a> {
 
     /// Parses a condition in parentheses, optionally followed by `IS`, or an expression.
     fn term(&mut self) -> Parsed<Expr> {
-        let from = self.tokens.at();
-        let is_query = is_word(self.tokens.get(from + 1), "SELECT");
+        let is_query = is_word(self.tokens.get(self.tokens.position() + 1), "SELECT");
         if *self.tokens.peek() == Token::LParen && !is_query {
-            let Some(closing) = self.closing() else {
+            let Some(closing) = self.closing_parenthesis() else {
                 return self.in_parentheses(); // reports the missing parenthesis
             };
-            let after = closing + 1;
-            if self.ends_at(after) {
+            if self.ends_at(closing + 1) {
                 return self.in_parentheses();
             }
-            let negated = is_word(self.tokens.get(after + 1), "NOT");
-            let last = after + 1 + usize::from(negated);
-            if is_word(self.tokens.get(after), "IS") && self.ends_at(last + 1) {
-                let mut conditions = IS_CONDITIONS.into_iter();
-                let condition = conditions.find(|(word, _)| is_word(self.tokens.get(last), word));
-                if let Some((_, condition)) = condition {
-                    let parsed = condition(Box::new(self.in_parentheses()?));
-                    self.tokens.go_to(last + 1);
-                    return Ok(parsed.negated_if(negated));
-                }
+            if let Some(suffix) = self.suffix_at(closing + 1) {
+                let parsed = (suffix.condition)(Box::new(self.in_parentheses()?));
+                self.tokens.go_to(suffix.end);
+                return Ok(parsed.negated_if(suffix.negated));
             }
         }
-        let end = self.end_of_term();
+        self.expression()
+    }
+
+    /// Returns the suffix `IS [NOT]` and one of [`IS_CONDITIONS`] at an index; `None` if there is none, or if
+    /// the condition continues after it.
+    fn suffix_at(&self, index: usize) -> Option<IsSuffix> {
+        if !is_word(self.tokens.get(index), "IS") {
+            return None;
+        }
+        let negated = is_word(self.tokens.get(index + 1), "NOT");
+        let last = index + 1 + usize::from(negated);
+        let mut conditions = IS_CONDITIONS.into_iter();
+        let (_, condition) = conditions.find(|(word, _)| is_word(self.tokens.get(last), word))?;
+        let end = last + 1;
+        self.ends_at(end).then_some(IsSuffix {
+            condition,
+            negated,
+            end,
+        })
+    }
+
+    /// Parses an expression, with `sqlparser`.
+    fn expression(&mut self) -> Parsed<Expr> {
+        let from = self.tokens.position();
+        let end = self.end_of_expression();
         if end == from || *self.tokens.peek() == Token::DoubleExclamationMark {
             return Err(self.tokens.unexpected("a column or a value"));
         }
@@ -132,12 +148,12 @@ impl<'a> ConditionParser<'a> {
     }
 
     /// Returns the index of the parenthesis that closes the next one.
-    fn closing(&self) -> Option<usize> {
+    fn closing_parenthesis(&self) -> Option<usize> {
         let mut open = 0_usize;
-        for number in self.tokens.at().. {
-            match self.tokens.get(number) {
+        for index in self.tokens.position().. {
+            match self.tokens.get(index) {
                 Token::LParen => open += 1,
-                Token::RParen if open <= 1 => return Some(number),
+                Token::RParen if open <= 1 => return Some(index),
                 Token::RParen => open -= 1,
                 Token::EOF => return None,
                 _ => {}
@@ -146,42 +162,44 @@ impl<'a> ConditionParser<'a> {
         None
     }
 
-    /// Returns `true` if a condition ends before a token.
-    fn ends_at(&self, number: usize) -> bool {
-        match self.tokens.get(number) {
+    /// Returns `true` if a condition ends before the token at an index.
+    fn ends_at(&self, index: usize) -> bool {
+        match self.tokens.get(index) {
             Token::EOF | Token::RParen => true,
             word => is_word(word, "AND") || is_word(word, "OR"),
         }
     }
 
-    /// Returns the index of the next `AND`, `OR` or parenthesis that is not part of the next expression.
-    fn end_of_term(&self) -> usize {
-        // open parentheses and CASE expressions
-        let (mut open, mut between) = (Vec::new(), 0_usize);
-        let mut is_name = false;
-        for number in self.tokens.at().. {
-            let token = self.tokens.get(number);
-            let word = |keyword: &str| !is_name && is_word(token, keyword);
-            if *token == Token::LParen || word("CASE") {
-                open.push(word("CASE"));
+    /// Returns the index of the first token after the next expression: `AND`, `OR`, `)` or the end.
+    fn end_of_expression(&self) -> usize {
+        let mut open = Vec::new();
+        let mut pending_betweens = 0_usize; // each takes the next `AND`
+        let mut follows_period = false; // after one, a keyword is a name
+        for index in self.tokens.position().. {
+            let token = self.tokens.get(index);
+            let is_keyword = |keyword: &str| !follows_period && is_word(token, keyword);
+            if *token == Token::LParen {
+                open.push(Opened::Parenthesis);
+            } else if is_keyword("CASE") {
+                open.push(Opened::Case);
             } else if *token == Token::RParen {
-                if open.pop() != Some(false) {
-                    return number;
+                if open.pop() != Some(Opened::Parenthesis) {
+                    return index;
                 }
-            } else if word("END") && open.last() == Some(&true) {
+            } else if is_keyword("END") && open.last() == Some(&Opened::Case) {
                 open.pop();
             } else if *token == Token::EOF {
-                return number;
-            } else if open.is_empty() && word("BETWEEN") {
-                between += 1;
-            } else if open.is_empty() && word("AND") && between > 0 {
-                between -= 1;
-            } else if open.is_empty() && (word("AND") || word("OR")) {
-                return number;
+                return index;
+            } else if open.is_empty() && is_keyword("BETWEEN") {
+                pending_betweens += 1;
+            } else if open.is_empty() && is_keyword("AND") && pending_betweens > 0 {
+                pending_betweens -= 1;
+            } else if open.is_empty() && (is_keyword("AND") || is_keyword("OR")) {
+                return index;
             }
-            is_name = *token == Token::Period;
+            follows_period = *token == Token::Period;
         }
-        self.tokens.at()
+        self.tokens.position()
     }
 
     /// Builds a condition that must be evaluated for each row.
@@ -199,7 +217,7 @@ impl<'a> ConditionParser<'a> {
             && let Some(word) = self.tokens.find_word(range.clone(), &CURRENT_TIME)
         {
             return refused(&format!(
-                "the function {word}, which depends on the current time (pass it by deltareplay.filter_at),"
+                "the function {word} (fix the current time with deltareplay.filter_at)"
             ));
         }
         self.formulas += 1;
@@ -212,6 +230,21 @@ impl<'a> ConditionParser<'a> {
         Formula::check_length(text).map_err(ParseError::Other)?;
         Ok(Expr::Formula(Arc::new(Formula::new(text, root))))
     }
+}
+
+/// A construct whose end is still to come.
+#[derive(PartialEq)]
+enum Opened {
+    Parenthesis,
+    Case,
+}
+
+/// `IS [NOT]` and one of [`IS_CONDITIONS`], after a condition in parentheses.
+struct IsSuffix {
+    condition: IsCondition,
+    negated: bool,
+    /// The index of the token after it.
+    end: usize,
 }
 
 /// Builds the condition of an `IS` suffix.

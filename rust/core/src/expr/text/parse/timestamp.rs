@@ -27,18 +27,18 @@ impl Predicate {
 
 /// Replaces the functions of the current time in a text by literals.
 fn freeze_current_time(tokens: &Tokens<'_>, timestamp: i64) -> String {
-    let (mut written, mut from, mut number) = (String::new(), 0, 0);
-    while *tokens.get(number) != Token::EOF {
-        let Some((literal, end)) = current_time_literal(tokens, number, timestamp) else {
-            number += 1;
+    let (mut written, mut from, mut index) = (String::new(), 0, 0);
+    while *tokens.get(index) != Token::EOF {
+        let Some((literal, end)) = current_time_literal(tokens, index, timestamp) else {
+            index += 1;
             continue;
         };
-        written.push_str(tokens.text_of(from..number).unwrap_or_default());
+        written.push_str(tokens.text_of(from..index).unwrap_or_default());
         // writing to a string does not fail
         let _ = write!(written, " {literal} ");
-        (from, number) = (end, end);
+        (from, index) = (end, end);
     }
-    written.push_str(tokens.text_of(from..number).unwrap_or_default());
+    written.push_str(tokens.text_of(from..index).unwrap_or_default());
     written
 }
 
@@ -46,14 +46,14 @@ fn freeze_current_time(tokens: &Tokens<'_>, timestamp: i64) -> String {
 /// the token after the call.
 fn current_time_literal(
     tokens: &Tokens<'_>,
-    number: usize,
+    index: usize,
     timestamp: i64,
 ) -> Option<(Literal, usize)> {
-    let is = |word: &str| is_word(tokens.get(number), word);
-    let is_part = *tokens.get(number.wrapping_sub(1)) == Token::Period
-        || *tokens.get(number + 1) == Token::Period;
+    let is = |word: &str| is_word(tokens.get(index), word);
+    let is_part = *tokens.get(index.wrapping_sub(1)) == Token::Period
+        || *tokens.get(index + 1) == Token::Period;
     let is_call =
-        *tokens.get(number + 1) == Token::LParen && *tokens.get(number + 2) == Token::RParen;
+        *tokens.get(index + 1) == Token::LParen && *tokens.get(index + 2) == Token::RParen;
     let is_day = is("CURRENT_DATE") || (is("CURDATE") && is_call);
     let is_timestamp = is("CURRENT_TIMESTAMP") || (is("NOW") && is_call);
     if is_part || !(is_day || is_timestamp) {
@@ -64,5 +64,5 @@ fn current_time_literal(
     } else {
         Literal::Timestamp(timestamp)
     };
-    Some((literal, number + 1 + 2 * usize::from(is_call)))
+    Some((literal, index + 1 + 2 * usize::from(is_call)))
 }

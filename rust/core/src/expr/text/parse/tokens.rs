@@ -170,7 +170,7 @@ impl ParseError {
 pub(super) struct Tokens<'a> {
     text: &'a str,
     tokens: Vec<TokenWithSpan>,
-    at: usize,
+    position: usize,
 }
 
 impl<'a> Tokens<'a> {
@@ -198,46 +198,46 @@ impl<'a> Tokens<'a> {
         Ok(Self {
             text,
             tokens: with_casts(tokens),
-            at: 0,
+            position: 0,
         })
     }
 
     /// Returns the next token, `EOF` after the last one.
     pub(super) fn peek(&self) -> &Token {
-        self.get(self.at)
+        self.get(self.position)
     }
 
-    /// Returns the token at an index.
-    pub(super) fn get(&self, number: usize) -> &Token {
+    /// Returns the token at an index, `EOF` after the last one.
+    pub(super) fn get(&self, index: usize) -> &Token {
         const END: &Token = &Token::EOF;
-        self.tokens.get(number).map_or(END, |token| &token.token)
+        self.tokens.get(index).map_or(END, |token| &token.token)
     }
 
     /// Returns the index of the next token.
-    pub(super) fn at(&self) -> usize {
-        self.at
+    pub(super) fn position(&self) -> usize {
+        self.position
     }
 
-    /// Advances to the token after the next one.
+    /// Consumes the next token.
     pub(super) fn advance(&mut self) {
-        self.at += 1;
+        self.position += 1;
     }
 
     /// Advances to the token at an index.
-    pub(super) fn go_to(&mut self, number: usize) {
-        self.at = number;
+    pub(super) fn go_to(&mut self, index: usize) {
+        self.position = index;
     }
 
     /// Consumes the next token if it is this word, case-insensitive and not quoted.
     pub(super) fn take_word(&mut self, word: &str) -> bool {
         let matches = is_word(self.peek(), word);
-        self.at += usize::from(matches);
+        self.position += usize::from(matches);
         matches
     }
 
-    /// Returns the location of a token.
-    pub(super) fn location_of(&self, number: usize) -> Location {
-        match self.tokens.get(number) {
+    /// Returns the location of the token at an index, or that of the end of the text.
+    pub(super) fn location_of(&self, index: usize) -> Location {
+        match self.tokens.get(index) {
             Some(token) => token.span.start,
             None => end_of(self.text),
         }
@@ -251,19 +251,19 @@ impl<'a> Tokens<'a> {
             .get(offset(self.text, first)..offset(self.text, last))
     }
 
-    /// Returns the first of these words among some tokens that is not part of a longer name.
+    /// Returns the first of these words that is among the tokens of a range, not as part of a longer name.
     pub(super) fn find_word(
         &self,
         range: Range<usize>,
         words: &[&'static str],
     ) -> Option<&'static str> {
-        let is_separate = |number: usize, word: &str| {
-            is_word(self.get(number), word)
-                && *self.get(number.wrapping_sub(1)) != Token::Period
-                && *self.get(number + 1) != Token::Period
+        let is_separate = |index: usize, word: &str| {
+            is_word(self.get(index), word)
+                && *self.get(index.wrapping_sub(1)) != Token::Period
+                && *self.get(index + 1) != Token::Period
         };
         let mut words = words.iter().copied();
-        words.find(|word| range.clone().any(|number| is_separate(number, word)))
+        words.find(|word| range.clone().any(|index| is_separate(index, word)))
     }
 
     /// Returns all words in lower case.
@@ -342,7 +342,7 @@ impl<'a> Tokens<'a> {
     pub(super) fn unexpected(&self, expected: &str) -> ParseError {
         let actual = display(self.peek());
         let what = format!("expected {expected}, found {actual}");
-        ParseError::Syntax(self.location_of(self.at), what)
+        ParseError::Syntax(self.location_of(self.position), what)
     }
 }
 
