@@ -1,7 +1,7 @@
-"""The main job on the sample table: its snapshot, its files as Arrow, and the same in Spark.
+"""A tour of the sample table: its snapshot, its history, and its files as Arrow and in Spark.
 
-``python demo/demo.py [URI]``: the sample table is ``demo/orders``, unless another one is named. At
-the end, the pipeline of ``examples/orders.py`` runs in the same Spark session.
+``python demo/demo.py [URI]``: URI is the location of a table, by default ``demo/orders``. At the
+end, the pipeline of ``examples/orders.py`` runs in the same Spark session.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "orders.py"
 
 
 def main(uri: str) -> None:
-    """Print a table: snapshot, history, files, the files in Spark; then run a pipeline."""
+    """Print a table's snapshot, history and files, also in Spark; then run a pipeline."""
     table = dr.Table(uri)
     snapshot = table.snapshot()
+    protocol = snapshot.protocol
+    features = ", ".join(protocol.reader_features or ()) or "none"
 
     title("The snapshot")
     print(snapshot)
     print(f"name and comment  {snapshot.metadata.name}, {snapshot.metadata.description}")
     print(f"partitioned by    {', '.join(snapshot.partition_columns)}")
-    print(f"readers need      version {snapshot.protocol.min_reader_version}, ", end="")
-    print(f"features {', '.join(snapshot.protocol.reader_features or ()) or 'none'}")
+    print(f"readers need      version {protocol.min_reader_version}, features {features}")
     print(f"live files        {snapshot.num_files}, {snapshot.size_in_bytes:,} bytes")
     print(f"schema\n{snapshot.schema.to_string(show_field_metadata=False)}")
 
@@ -39,7 +40,7 @@ def main(uri: str) -> None:
             f"{commit['version']:3}  {commit['timestamp']:%Y-%m-%d %H:%M:%S}  {commit['operation']}"
         )
 
-    title("Its files as Arrow (pyarrow.Table)")
+    title("Its files as a pyarrow.Table")
     files = snapshot.files()
     print(files.schema.to_string(show_field_metadata=False))
     for file in files.select(["path", "size", "deletionVector"]).to_pylist():
@@ -47,7 +48,7 @@ def main(uri: str) -> None:
         deleted = f"  deleted rows: {vector['cardinality']}" if vector else ""
         print(f"{file['size']:6}  {file['path']}{deleted}")
 
-    title("The same as a Spark DataFrame")
+    title("Its files as a Spark DataFrame")
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("deltareplay demo")
@@ -60,10 +61,10 @@ def main(uri: str) -> None:
         frame.printSchema()
         frame.createOrReplaceTempView("files")
         spark.sql(
-            "SELECT partitionValues.country AS country, count(*) AS files, sum(size) AS bytes, "
+            "SELECT to_json(partitionValues) AS partition, count(*) AS files, sum(size) AS bytes, "
             "sum(get_json_object(stats, '$.numRecords') - coalesce(deletionVector.cardinality, 0)) "
             "AS rows FROM files GROUP BY 1 ORDER BY 1"
-        ).show()
+        ).show(truncate=False)
         title("A pipeline on Spark: examples/orders.py")
         spark.sparkContext.setLogLevel("ERROR")
         with tempfile.TemporaryDirectory() as directory:
