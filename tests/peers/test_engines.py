@@ -1,9 +1,7 @@
-"""The blocks of the page about other engines, for engines that `make demo` does not install."""
+"""The page about other engines: its blocks for engines that `make demo` does not install."""
 
 from __future__ import annotations
 
-import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,15 +16,17 @@ BLOCKS = {
 }
 
 
+def test_each_optional_engine_has_a_block() -> None:
+    assert BLOCKS.keys() == OPTIONAL
+
+
 @pytest.mark.parametrize("package", sorted(OPTIONAL))
 @pytest.mark.filterwarnings("ignore")
 def test_another_engine_reads_the_rows(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(package, reason=f"pip install {package}")
-    monkeypatch.chdir(Path(ROOT))
+    monkeypatch.chdir(ROOT)
     names: dict[str, Any] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        exec(f"{blocks(PAGE)[0]}\n{BLOCKS[package]}", names)
+    exec(f"{blocks(PAGE)[0]}\n{BLOCKS[package]}", names)
     rows = dr.Table("demo/orders").snapshot().scan().to_arrow()
     match package:
         case "dask":
@@ -40,3 +40,5 @@ def test_another_engine_reads_the_rows(package: str, monkeypatch: pytest.MonkeyP
             assert result == expected
         case "ray":
             assert names["count"] == rows.num_rows
+        case _:
+            pytest.fail(f"no expected result for {package}")
