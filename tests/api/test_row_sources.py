@@ -64,10 +64,10 @@ def test_rows_of_duckdb(table: dr.Table) -> None:
 
 
 def refusals() -> Iterator[Any]:
-    yield pytest.param([1, 2], ["number 0 is int", "[{'id': 1}]"], id="ints")
-    yield pytest.param([{"id": 1}, 2], ["number 1 is int"], id="an int among dicts")
-    yield pytest.param([(1, "a")], ["number 0 is tuple", "values have names"], id="tuples")
-    yield pytest.param(["a"], ["number 0 is str"], id="texts")
+    yield pytest.param([1, 2], ["row 0 is int", "[{'id': 1}]"], id="ints")
+    yield pytest.param([{"id": 1}, 2], ["row 1 is int"], id="an int among dicts")
+    yield pytest.param([(1, "a")], ["row 0 is tuple", "values have names"], id="tuples")
+    yield pytest.param(["a"], ["row 0 is str"], id="texts")
     yield pytest.param({"id": 1, "s": "a"}, ["'id' is int", "[{'id': 1}]"], id="scalars")
     yield pytest.param({"s": "abc"}, ["'s' is str"], id="a text as a column")
     yield pytest.param(5, ["not int"], id="an int")

@@ -1,4 +1,4 @@
-"""Types that are accepted as rows and columns, and advice for others."""
+"""Conversion of rows and of schemas to Arrow; errors advise how to pass other types."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def arrow_stream(data: Rows, table_schema: Callable[[], pa.Schema]) -> ArrowStre
         return _of_pandas(data)
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    _refuse(data)
+    _check_rows(data)
     if hasattr(data, "__arrow_c_stream__"):
         return data
     if isinstance(data, Mapping):
         for name, values in data.items():
-            _refuse_column(name, values)
+            _check_column(name, values)
         schema = table_schema()
         return pa.table({name: _column(schema, name, values) for name, values in data.items()})
     for index, row in enumerate(data):
         if not isinstance(row, Mapping):
-            _refuse_row(index, row)
+            raise _row_error(index, row)
     schema = table_schema()
     names = list(dict.fromkeys(name for row in data for name in row))
     return pa.table(
@@ -80,17 +80,17 @@ def _comes_from(value: object, package: str, kind: str) -> bool:
 
 
 def _of_pandas(frame: Any) -> ArrowStream:
-    """Convert a pandas frame; an index without a name is not a column."""
-    is_indexed = any(name is not None for name in frame.index.names)
+    """Convert a pandas frame; its index becomes columns only if it has a name."""
+    has_named_index = any(name is not None for name in frame.index.names)
     try:
-        table: pa.Table = pa.Table.from_pandas(frame, preserve_index=is_indexed)
+        table: pa.Table = pa.Table.from_pandas(frame, preserve_index=has_named_index)
     except (pa.ArrowException, OverflowError, UnicodeError) as error:
         message = f"the frame does not fit into Arrow columns: {error}"
         raise InvalidArgumentError(message, code="rows.type") from error
     return table
 
 
-def _refuse(data: object) -> None:
+def _check_rows(data: object) -> None:
     """Raise an error with advice if the data are not rows."""
     kind = type(data).__name__
     if _comes_from(data, "pyspark", "DataFrame"):
@@ -119,7 +119,7 @@ def _refuse(data: object) -> None:
     )
 
 
-def _refuse_row(index: int, row: object) -> None:
+def _row_error(index: int, row: object) -> TypeError:
     if isinstance(row, pa.RecordBatch):
         advice = "pass pyarrow.Table.from_batches(...) of them"
     elif isinstance(row, pa.Table):
@@ -130,20 +130,23 @@ def _refuse_row(index: int, row: object) -> None:
         advice = "pass dicts, [{'id': 1}], or columns, {'id': [1]}, so that values have names"
     else:
         advice = "pass [{'id': 1}], or columns, {'id': [1]}"
-    raise TypeError(f"rows must be dicts, but number {index} is {type(row).__name__}: {advice}")
+    return TypeError(f"rows must be dicts, but row {index} is {type(row).__name__}: {advice}")
 
 
-def _refuse_column(name: str, values: object) -> None:
+def _check_column(name: str, values: object) -> None:
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)):
         return
     raise TypeError(
-        f"the column {name!r} is {type(values).__name__}, and a dict of rows holds lists: pass "
-        "[{'id': 1}] for one row, {'id': [1]} for columns"
+        f"the column {name!r} is {type(values).__name__}, not a list: pass rows, [{{'id': 1}}], or "
+        "columns, {'id': [1]}"
     )
 
 
 def _column(schema: pa.Schema, name: str, values: Any) -> Any:
-    """Convert plain values to a column of the table's type; a new column gets an inferred type."""
+    """Convert values to a column, of the table's type where possible.
+
+    Arrow arrays stay as they are. A column that the table lacks gets the type that Arrow infers.
+    """
     if not isinstance(name, str):
         message = f"a column is named {name!r}, which is not a string"
         raise InvalidArgumentError(message, code="rows.type")
@@ -153,43 +156,45 @@ def _column(schema: pa.Schema, name: str, values: Any) -> Any:
         return _array(name, values, None)  # an array of numpy or pandas has a type
     if not isinstance(values, Sequence) and not hasattr(values, "dtype"):
         values = list(values)
-    [type_] = [field.type for field in schema if field.name.lower() == name.lower()] or [None]
+    types = (field.type for field in schema if field.name.lower() == name.lower())
+    type_ = next(types, None)
     try:
-        return _typed(name, values, type_)
+        return _plain_column(name, values, type_)
     except InvalidArgumentError:  # some values may have a plain equivalent
-        return _typed(name, [plain(value, name) for value in values], type_)
+        return _plain_column(name, [plain(value, name) for value in values], type_)
 
 
-def _typed(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
-    if type_ is None or _has_own_type(type_, values):
+def _plain_column(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
+    if type_ is None or _keep_own_type(type_, values):
         return _array(name, values, None)
     if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
-        return _numbers(name, values, type_)
+        return _numeric_column(name, values, type_)
     return _array(name, values, _type_for(type_, values, name))
 
 
-def _numbers(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]:
-    """Convert numbers to the table's type, or to an inferred type if they do not fit.
+def _numeric_column(name: str, values: Any, type_: pa.DataType) -> pa.Array[Any]:
+    """Convert numbers to the table's type, or to the inferred type if they do not fit.
 
-    For the latter, the core raises an error or widens the column.
+    The core then widens the column or raises an error.
     """
-    _refuse_others(name, values, type_)
+    _check_classes(name, values, type_)
     try:
         column = _array(name, values, type_)
     except InvalidArgumentError:
-        own = _array(name, values, None)
-        if pa.types.is_integer(own.type) or pa.types.is_decimal(own.type):
-            return own
+        inferred = _array(name, values, None)
+        if pa.types.is_integer(inferred.type) or pa.types.is_decimal(inferred.type):
+            return inferred
         raise
     if not pa.types.is_float32(type_):
         return column
-    own = _array(name, values, None)
-    if pa.types.is_float64(own.type):
-        import pyarrow.compute as pc  # slow to import
+    inferred = _array(name, values, None)
+    if not pa.types.is_float64(inferred.type):
+        return column
+    import pyarrow.compute as pc  # slow to import
 
-        infinite = [pc.is_inf(numbers).true_count for numbers in (column, own)]
-        return column if infinite[0] == infinite[1] else own
-    return column
+    # numbers that are too large for a float32 became infinite
+    fit = pc.is_inf(column).true_count == pc.is_inf(inferred).true_count
+    return column if fit else inferred
 
 
 def _array(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
@@ -209,17 +214,18 @@ def _array(name: str, values: Any, type_: pa.DataType | None) -> pa.Array[Any]:
 def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataType:
     """Return the table's type, with exactly the fields that the values have.
 
-    pyarrow would drop fields that a type lacks, and take numbers as timestamps. The core checks
-    missing and additional fields, as for Arrow rows.
+    pyarrow would drop fields that a type lacks. The core checks missing and additional fields, as
+    for Arrow rows.
     """
-    if pa.types.is_null(type_):  # inferred from the first values
-        first: pa.DataType = _array(name, list(values), None).type
-        return first
+    inferred: pa.DataType
+    if pa.types.is_null(type_):  # a void column: the values have any type
+        inferred = _array(name, list(values), None).type
+        return inferred
     if not pa.types.is_nested(type_):
-        _refuse_others(name, values, type_)
-        if _has_own_type(type_, values):
-            own: pa.DataType = _array(name, list(values), None).type
-            return own
+        _check_classes(name, values, type_)
+        if _keep_own_type(type_, values):
+            inferred = _array(name, list(values), None).type
+            return inferred
         return type_
     present = [value for value in values if value is not None]
     if pa.types.is_struct(type_):
@@ -236,8 +242,8 @@ def _type_for(type_: pa.DataType, values: Iterable[Any], name: str) -> pa.DataTy
     return type_
 
 
-def _has_own_type(type_: pa.DataType, values: Iterable[Any]) -> bool:
-    """Return whether plain values keep their type, which the core casts as that of Arrow rows."""
+def _keep_own_type(type_: pa.DataType, values: Iterable[Any]) -> bool:
+    """Return whether values keep the type that Arrow infers; the core casts them as Arrow rows."""
     kinds = set(map(type, values)) - {type(None)}
     if len(kinds) != 1:
         return False
@@ -251,16 +257,18 @@ def _has_own_type(type_: pa.DataType, values: Iterable[Any]) -> bool:
     return kind is datetime.date and pa.types.is_timestamp(type_)
 
 
-def _refuse_others(name: str, values: Iterable[Any], type_: pa.DataType) -> None:
+def _check_classes(name: str, values: Iterable[Any], type_: pa.DataType) -> None:
     """Raise an error for values that Arrow would convert to integers or times by mistake."""
-    if not (pa.types.is_integer(type_) or pa.types.is_temporal(type_)):
+    is_temporal = pa.types.is_temporal(type_)
+    if not (is_temporal or pa.types.is_integer(type_)):
         return
     for kind in set(map(type, values)):
-        is_number = pa.types.is_temporal(type_) and issubclass(kind, Number)
-        if is_number or not is_plain(kind):
+        lacks_unit = is_temporal and issubclass(kind, Number)
+        if lacks_unit or not is_plain(kind):
+            advice = "a date or a datetime" if is_temporal else "an int"
             message = (
                 f"the column {name!r} is {type_} in the table, and a value is {kind.__name__}: "
-                "pass numbers as they are, and dates and datetimes, whose unit is not ambiguous"
+                f"pass {advice}"
             )
             raise InvalidArgumentError(message, code="rows.type")
 
@@ -268,20 +276,20 @@ def _refuse_others(name: str, values: Iterable[Any], type_: pa.DataType) -> None
 def _struct_for(type_: pa.StructType, present: list[Any], name: str) -> pa.DataType:
     by_field: dict[str, list[Any]] = {}
     for value in present:
-        for part, inner in _pairs(value):
-            by_field.setdefault(part, []).append(inner)
+        for field, inner in _pairs(value):
+            by_field.setdefault(field, []).append(inner)
     types = {field.name.lower(): field.type for field in type_}
     fields = []
-    for part, inner in by_field.items():
-        if not isinstance(part, str):
-            message = f"the column {name!r} has a field named {part!r}, which is not a string"
+    for field, values in by_field.items():
+        if not isinstance(field, str):
+            message = f"the column {name!r} has a field named {field!r}, which is not a string"
             raise InvalidArgumentError(message, code="rows.type")
-        below = f"{name}.{part}"
-        field = types.get(part.lower())
-        if field is None:
-            fields.append(pa.field(part, _array(below, inner, None).type))
+        path = f"{name}.{field}"
+        field_type = types.get(field.lower())
+        if field_type is None:
+            fields.append(pa.field(field, _array(path, values, None).type))
         else:
-            fields.append(pa.field(part, _type_for(field, inner, below)))
+            fields.append(pa.field(field, _type_for(field_type, values, path)))
     return pa.struct(fields) if fields else type_
 
 
