@@ -13,7 +13,7 @@ from deltareplay._support.arguments import checked_methods
 from deltareplay._table.renamed import renamed
 from deltareplay.exceptions import InvalidArgumentError
 
-#: The kind of table that is cloned, which is that of the clone.
+#: The class of the table that is cloned, and so of its clone.
 Cloned = TypeVar("Cloned", bound=TableLocation)
 
 #: The only mode of ``generate``.
@@ -43,19 +43,21 @@ class Cloning(TableLocation):
 
         A shallow clone, as ``SHALLOW CLONE`` makes it, copies no data: its log points to the files
         of this table by absolute URIs. New files of the clone lie in its own directory. A vacuum of
-        this table deletes files that a clone may still need. A deep clone has copies of all files.
+        this table may delete files that the clone still needs. A deep clone has copies of all
+        files.
 
-        The clone has a history, an id and row ids of its own. Clustering columns are cloned, other
+        The clone has a history, an id and row ids of its own. Clustering columns are cloned; other
         domain metadata and the progress of applications are not.
 
         Args:
-            target: The location of the clone, as for ``Table``; not inside of this table.
+            target: The location of the clone, as for ``Table``. Neither table may be inside the
+                other.
             version: The version to clone; by default the latest.
             timestamp: The version that was current at this time, instead of a number.
             shallow: Whether the clone shares the files of this table.
             or_replace: Whether to replace an existing table, in one commit that keeps its history.
-                A deep clone copies only files that the target does not have, so repeat it to catch
-                up.
+                A deep clone copies only files that the target does not have, so repeating it brings
+                the target up to date.
             properties: Table properties of the clone, besides those of this table.
             storage_options: Options for the target; by default those of this table.
             durable: Whether a local commit is synced to disk before the call returns.
@@ -65,15 +67,17 @@ class Cloning(TableLocation):
             that this table may point to): without them, files outside of a table are not opened.
 
         Raises:
-            InvalidArgumentError: The target exists (``table.exists``); one table is inside of the
-                other (``clone.target``); both ``version`` and ``timestamp`` are passed; or a
-                property is invalid.
+            InvalidArgumentError: The target exists (``table.exists``); one table is inside the
+                other (``clone.target``); both ``version`` and ``timestamp`` are passed
+                (``argument.version_and_timestamp``); or a property is invalid.
             VersionNotFoundError: There is no such version.
             CorruptTableError: A file to copy has a different size than in the log (``clone.size``),
                 or a path in the log is invalid.
             UnsupportedFeatureError: A shallow clone on another store (``clone.store``); or the
                 table has a feature that this release cannot write.
-            StorageError: The storage failed; nothing was committed.
+            CommitConflictError: Another writer created or changed the target.
+            CommitStateUnknownError: It is unknown whether the storage took the commit.
+            StorageError: The storage failed otherwise; nothing was committed.
 
         >>> clone = rows.clone(rows.uri + "-clone")
         >>> clone.snapshot().scan().to_arrow().equals(rows.snapshot().scan().to_arrow())
@@ -107,13 +111,15 @@ class Cloning(TableLocation):
             mode: ``symlink_format_manifest``, the only mode; in upper or lower case.
 
         Returns:
-            The number of manifests.
+            The number of manifests written.
 
         Raises:
             InvalidArgumentError: The mode is unknown (``generate.mode``).
             UnsupportedFeatureError: Readers of Parquet would read wrong rows: a file has a deletion
                 vector (``generate.deletion_vectors``), the table has column mapping
-                (``generate.column_mapping``), or a path has a line break (``generate.path``).
+                (``generate.column_mapping``), or a path has a control character, such as a line
+                break (``generate.path``).
+            StorageError: The storage failed; some manifests may be written or deleted already.
 
         >>> table.generate()
         2
@@ -136,8 +142,8 @@ def target_of(
     Args:
         source: The table to clone.
         target: The location of the clone.
-        shallow: Whether it may point to the source's files.
-        storage_options: Options of the target; None takes those of the source.
+        shallow: Whether the clone may point to the source's files.
+        storage_options: Options for the target; None means those of the source.
     """
     options = source.storage_options if storage_options is None else storage_options
     roots = [source.uri, *(source.allowed_roots or ())] if shallow else None

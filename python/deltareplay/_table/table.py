@@ -145,7 +145,8 @@ class Table(
             UnsupportedFeatureError: The table needs features that this release lacks.
             CorruptTableError: The log is damaged and a reader cannot work around it; with
                 ``strict`` or ``verify``, any damage.
-            InvalidArgumentError: Both ``version`` and ``timestamp`` are passed.
+            InvalidArgumentError: Both ``version`` and ``timestamp`` are passed
+                (``argument.version_and_timestamp``).
 
         Source: Delta protocol, "Delta Log Entries".
 

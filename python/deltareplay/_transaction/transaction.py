@@ -373,7 +373,7 @@ class Transaction:
             CommitConflictError: Another writer's commit conflicts; nothing was committed.
             InvalidArgumentError: The commit would break the table.
             CommitStateUnknownError: It is unknown whether the storage took the commit.
-            StorageError: The storage failed; nothing was committed.
+            StorageError: The storage failed otherwise; nothing was committed.
 
         >>> transaction = table.transaction(operation="WRITE")
         >>> transaction.commit()

@@ -117,8 +117,9 @@ def write(
         UnsupportedFeatureError: The table has a feature that cannot be written; Spark is older than
             4.0; or, as in ``read``, Spark cannot use the vended credentials. Nothing was written.
         CommitConflictError: Another writer's commit conflicts; nothing was committed.
-        StorageError: The storage failed; or there are files that no committed Spark task wrote
-            (``write.uncommitted_files``). Nothing was committed.
+        CommitStateUnknownError: It is unknown whether the storage took the commit.
+        StorageError: The storage failed otherwise; or there are files that no committed Spark task
+            wrote (``write.uncommitted_files``). Nothing was committed.
 
     >>> txn = ("nightly", 20260101)
     >>> write(df, "demo/new", partition_columns=["day"], txn=txn).version  # doctest: +SKIP

@@ -88,7 +88,9 @@ def clone(
         InvalidArgumentError: As for ``Table.clone``.
         CorruptTableError: As for ``Table.clone``.
         UnsupportedFeatureError: As for ``Table.clone``; or the executors lack deltareplay.
-        StorageError: The storage failed; nothing was committed.
+        CommitConflictError: As for ``Table.clone``.
+        CommitStateUnknownError: As for ``Table.clone``.
+        StorageError: The storage failed otherwise; nothing was committed.
 
     >>> clone(spark, "s3://lake/events", "s3://lake/copy", shallow=False)  # doctest: +SKIP
     Table('s3://lake/copy')

@@ -30,8 +30,8 @@ const CHECKSUM: &str = ".manifest.crc";
 /// # Errors
 ///
 /// Unsupported: `generate.deletion_vectors` if a file has a deletion vector, which plain Parquet readers
-/// ignore; `generate.column_mapping`; `generate.path` if a path would span more than one line. Storage
-/// errors.
+/// ignore; `generate.column_mapping`; `generate.path` if a path has a line break or another control
+/// character. Storage errors.
 pub fn generate(source: &Source, snapshot: &Snapshot) -> Result<usize> {
     let manifests = manifests(source, snapshot)?;
     let stored = source.storage.list_below(DIRECTORY, &|path| {
