@@ -23,8 +23,8 @@ impl Unit {
         self.rows.len()
     }
 
-    /// Returns the selection of the unit's rows within its row group, restricted to `selected`; `None` for a
-    /// whole group.
+    /// Returns the selection of the unit's rows within its row group: those whose bit is set in `selected`, by
+    /// default all; `None` for a whole group.
     pub(super) fn selection(&self, selected: Option<&BooleanBuffer>) -> Option<RowSelection> {
         let ranges: Box<dyn Iterator<Item = Range<usize>>> = match selected {
             None if self.rows.len() == self.group_rows => return None,
@@ -58,7 +58,7 @@ impl CheckpointFile {
         let mut units = Vec::new();
         for (row_group, group) in self.metadata().row_groups().iter().enumerate() {
             let group_rows = usize::try_from(group.num_rows()).unwrap_or_default();
-            // rows that have other fields of a file but no path are detected when they are decoded
+            // a group with other fields of the action but without paths is decoded, which reports the damage
             let has_values = |leaf: &usize| {
                 nulls_of(group, *leaf).is_some_and(|nulls| nulls < group_rows as u64)
             };
@@ -118,9 +118,11 @@ impl CheckpointFile {
         let parts = usize::try_from(total / unit_bytes.max(1)).unwrap_or_default() + 1;
         let index = self.metadata().page_index_for_row_group(row_group);
         let has_index = |leaf: &usize| index.offset_index(*leaf).is_some();
+        if parts == 1 || !leaves.iter().all(has_index) {
+            return Vec::new();
+        }
         let largest = leaves.iter().copied().max_by_key(size);
-        let pages = largest.and_then(|leaf| index.offset_index(leaf));
-        let Some(pages) = pages.filter(|_| parts > 1 && leaves.iter().all(has_index)) else {
+        let Some(pages) = largest.and_then(|leaf| index.offset_index(leaf)) else {
             return Vec::new();
         };
         let mut starts = pages
