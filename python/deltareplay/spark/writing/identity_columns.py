@@ -83,7 +83,7 @@ def refuse_assigned(df: DataFrame, target: TargetTable) -> None:
     columns = {name.lower() for name in df.columns}
     for field in target.written_fields:
         if field.key in columns:
-            refuse(field)
+            refuse_inserted(field)
 
 
 def refuse_updated(field: Field) -> None:
@@ -99,7 +99,7 @@ def refuse_updated(field: Field) -> None:
         )
 
 
-def refuse(field: Field) -> None:
+def refuse_inserted(field: Field) -> None:
     """Check that new rows may have a value: the column is not GENERATED ALWAYS AS IDENTITY.
 
     Raises:

@@ -210,13 +210,15 @@ class JoinedColumns:
         if clause.values is not None:
             visible = self._visible_names(clause.when)
             return Assignments.of(spark, clause.values, self.all_fields, visible, inserts=inserts)
-        refuse = identity_columns.refuse if inserts else identity_columns.refuse_updated
+        check_field = (
+            identity_columns.refuse_inserted if inserts else identity_columns.refuse_updated
+        )
         sources = {other.key: (other, copy) for other, copy in self.source}
         values: dict[tuple[str, ...], Column] = {}
         for field in self.written_fields:
             other, copy = sources.get(field.key, (None, ""))
             if other is not None:
-                refuse(field)
+                check_field(field)
                 value = sf.col(copy)
                 if evolves and clause.then == "update":
                     value = _completed(value, other.type, self.old(field), field.type)
