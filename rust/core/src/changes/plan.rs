@@ -12,7 +12,7 @@ use super::net::endpoints::RangeBounds;
 use super::net::identify::{RowIdentity, Share};
 use super::range::commits::{Commit, Commits, Stamp};
 use super::range::derive::{
-    Derived, Item, MatchBy, derive, derive_net, row_changes, row_changes_of,
+    CommitRows, DerivedCommit, MatchBy, derive, derive_net, row_changes, row_changes_of,
 };
 use super::range::metadata_history::{CommitSettings, MetadataHistory};
 use super::rows::piece::Piece;
@@ -27,7 +27,7 @@ pub(super) enum Task {
     /// Pieces whose rows need no comparison.
     Pieces(Vec<Piece>),
     /// A share of the rows of one commit that must be compared.
-    Compare(#[serde(with = "shared")] Arc<Item>, Share),
+    Compare(#[serde(with = "shared")] Arc<CommitRows>, Share),
     /// A share of the rows of all commits, whose net outcome must be computed.
     Net(#[serde(with = "shared")] Arc<NetPlan>, Share),
 }
@@ -53,10 +53,10 @@ pub(super) mod shared {
 }
 
 impl Task {
-    pub(super) fn of(item: Item) -> Self {
-        match item {
-            Item::Pieces(pieces) => Self::Pieces(pieces),
-            Item::Compare { .. } => Self::Compare(Arc::new(item), Share::ALL),
+    pub(super) fn of(commit_rows: CommitRows) -> Self {
+        match commit_rows {
+            CommitRows::Pieces(pieces) => Self::Pieces(pieces),
+            CommitRows::Compare { .. } => Self::Compare(Arc::new(commit_rows), Share::ALL),
         }
     }
 
@@ -164,7 +164,7 @@ impl DerivedCommits {
 }
 
 impl Iterator for DerivedCommits {
-    type Item = Result<Derived>;
+    type Item = Result<DerivedCommit>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.commits.next()?;
@@ -187,10 +187,10 @@ pub(super) struct NetPlan {
     #[serde(skip)]
     pub reason: &'static str,
     /// The changes of each commit, oldest first.
-    pub commits: Vec<(Stamp, Item)>,
+    pub commits: Vec<(Stamp, CommitRows)>,
     /// Files whose rows were moved but not changed, oldest first; `None` if the endpoints of the range do
     /// not suffice.
-    pub moves: Option<Vec<(Stamp, Item)>>,
+    pub moves: Option<Vec<(Stamp, CommitRows)>>,
 }
 
 impl NetPlan {
@@ -220,7 +220,7 @@ impl NetPlan {
     pub(super) fn pieces(&self) -> impl Iterator<Item = &Piece> {
         let moves = self.moves.iter().flatten();
         let steps = self.commits.iter().chain(moves);
-        steps.flat_map(|(_, item)| item.pieces())
+        steps.flat_map(|(_, commit_rows)| commit_rows.pieces())
     }
 
     /// Plans the net outcome of these commits.
@@ -234,7 +234,7 @@ impl NetPlan {
         has_key: bool,
         kind: Net,
     ) -> Result<Self> {
-        let (way, reason) = common_way(commits, keys, has_key)?;
+        let (way, reason) = best_common_way(commits, keys, has_key)?;
         if way == MatchBy::Rows && kind != Net::MinDelta {
             let message = format!(
                 "{reason}, but this kind of changes needs to know: enable row tracking \
@@ -243,7 +243,7 @@ impl NetPlan {
             return Err(Error::invalid("changes.identity", message));
         }
         let net = |(commit, settings): &(Commit, CommitSettings)| {
-            derive_net(commit, *settings, keys, way).map(|item| (commit.stamp, item))
+            derive_net(commit, *settings, keys, way).map(|commit_rows| (commit.stamp, commit_rows))
         };
         let endpoints_suffice = way == MatchBy::RowTracking && endpoints::suffice(kind);
         Ok(Self {
@@ -257,8 +257,8 @@ impl NetPlan {
 }
 
 /// Returns the files that commits rewrote without a change; `None` if not all of their rows have ids.
-fn moves(commits: &[(Commit, CommitSettings)], keys: &Keys) -> Option<Vec<(Stamp, Item)>> {
-    let mut items = Vec::new();
+fn moves(commits: &[(Commit, CommitSettings)], keys: &Keys) -> Option<Vec<(Stamp, CommitRows)>> {
+    let mut moved_rows = Vec::new();
     for (commit, settings) in commits {
         let stamp = commit.stamp;
         let mut moved = vec![(&commit.unchanged_adds, &commit.unchanged_removes)];
@@ -270,18 +270,18 @@ fn moves(commits: &[(Commit, CommitSettings)], keys: &Keys) -> Option<Vec<(Stamp
                 continue;
             }
             let changes = row_changes_of(stamp, adds, removes, *settings, keys).ok()?;
-            let tracked = settings.row_tracking && changes.row_ids;
+            let tracked = settings.row_tracking && changes.all_have_ids;
             if !tracked || commit.info.row_ids_preserved == Some(false) {
                 return None;
             }
-            items.push((stamp, Item::Pieces(changes.into_pieces())));
+            moved_rows.push((stamp, CommitRows::Pieces(changes.into_pieces())));
         }
     }
-    Some(items)
+    Some(moved_rows)
 }
 
-/// Returns the best way to identify rows in all of the commits.
-fn common_way(
+/// Returns the best way to identify rows that all of the commits allow, and the reason for it.
+fn best_common_way(
     commits: &[(Commit, CommitSettings)],
     keys: &Keys,
     has_key: bool,
@@ -298,7 +298,7 @@ fn common_way(
             continue;
         }
         let preserved = commit.info.row_ids_preserved != Some(false) || !changes.rewrites();
-        tracked &= settings.row_tracking && changes.row_ids && preserved;
+        tracked &= settings.row_tracking && changes.all_have_ids && preserved;
         by_vectors &= !changes.rewrites();
     }
     Ok(if tracked {

@@ -11,7 +11,7 @@ use crate::changes::Kind;
 use crate::changes::net::identify::Share;
 use crate::changes::plan::{NetPlan, Task, feed_disabled};
 use crate::changes::range::commits::{Commit, FileChange, Stamp};
-use crate::changes::range::derive::{Item, derive};
+use crate::changes::range::derive::{CommitRows, derive};
 use crate::changes::range::metadata_history::{CommitSettings, PartitionNames};
 use crate::changes::rows::piece::{ChangeType, Piece};
 use crate::codec::file_actions::FileField;
@@ -75,7 +75,7 @@ impl Entries {
                 EntryRows::Commit(commit) => {
                     let (commit, settings) = *commit;
                     let derived = derive(&commit, settings, &source.keys, has_key)?;
-                    Task::of(derived.work).append(&mut tasks);
+                    Task::of(derived.rows).append(&mut tasks);
                 }
             }
         }
@@ -219,8 +219,8 @@ fn changed_files(
         .any(|change| change.file.deletion_vector.is_some());
     let may_split = kind == Kind::Full && !has_change_files && !has_vectors;
     if may_split
-        && let Item::Pieces(pieces) =
-            derive(commit, settings, &source.keys, !options.key.is_empty())?.work
+        && let CommitRows::Pieces(pieces) =
+            derive(commit, settings, &source.keys, !options.key.is_empty())?.rows
         && pieces.len() == files.len()
     {
         let by_path = |piece: Piece| (piece.file.path.clone(), piece);

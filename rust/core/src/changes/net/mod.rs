@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::range::commits::Stamp;
-use super::range::derive::{Item, MatchBy};
+use super::range::derive::{CommitRows, MatchBy};
 use super::rows::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::codec::deletion_vector::DeletionVector;
 use crate::error::{Error, Result};
@@ -183,7 +183,11 @@ impl Outcomes {
 }
 
 /// Returns the net outcome of a range, for one share of the rows.
-pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -> Result<Compared> {
+pub(super) fn net(
+    rows: ShareReader<'_>,
+    kind: Net,
+    commits: &[(Stamp, CommitRows)],
+) -> Result<Compared> {
     let mut reader = OutcomeReader {
         rows,
         outcomes: Outcomes::new(rows.identity.way),
@@ -191,11 +195,11 @@ pub(super) fn net(rows: ShareReader<'_>, kind: Net, commits: &[(Stamp, Item)]) -
         stamps: Vec::new(),
     };
     let mut run: Vec<Piece> = Vec::new();
-    for (stamp, item) in commits {
-        match item {
+    for (stamp, commit_rows) in commits {
+        match commit_rows {
             // commits that need no comparison are read in parallel
-            Item::Pieces(more) => run.extend(more.iter().cloned()),
-            Item::Compare { removed, new, .. } => {
+            CommitRows::Pieces(more) => run.extend(more.iter().cloned()),
+            CommitRows::Compare { removed, new, .. } => {
                 let before = std::mem::take(&mut run);
                 if !reader.read(before)? || !reader.compare(removed, new, *stamp)? {
                     return Ok(Compared::TooMany);

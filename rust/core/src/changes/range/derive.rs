@@ -1,8 +1,8 @@
-//! Derives the changes of a commit to rows from its actions: the rows of added or removed files, and the
-//! comparison that must separate changed rows from carried-over rows.
+//! Derives the changed rows of a commit from its actions: the rows of added or removed files, and whether
+//! they must be compared to separate changed rows from carried-over ones.
 //!
-//! Protocol: "Add CDC File", "Change Data Files", "Row Tracking"; the reference's rules for commits
-//! without change data files.
+//! Protocol: "Add CDC File", "Change Data Files", "Row Tracking". A commit without change data files is read
+//! as delta-spark reads it.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,6 @@ use crate::changes::rows::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::error::{Error, Result};
 use crate::replay::Keys;
 use crate::scan::ScanFile;
-use crate::spec::DeletionVectorDescriptor;
 
 /// The way in which the rows of a commit are identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,18 +50,19 @@ impl MatchBy {
     }
 }
 
-/// The changes of a commit.
+/// The changed rows of a commit, and how they were determined.
 #[derive(Clone, Debug)]
-pub(in crate::changes) struct Derived {
+pub(in crate::changes) struct DerivedCommit {
     pub stamp: Stamp,
     pub way: MatchBy,
+    /// The reason for that way.
     pub reason: &'static str,
-    pub work: Item,
+    pub rows: CommitRows,
 }
 
-/// Pieces that need no comparison, or pieces whose rows must be compared.
+/// The changed rows of a commit: pieces that need no comparison, or pieces whose rows must be compared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in crate::changes) enum Item {
+pub(in crate::changes) enum CommitRows {
     /// These pieces, in order.
     Pieces(Vec<Piece>),
     /// The removed and added rows that remain after carried-over rows are dropped.
@@ -74,7 +74,7 @@ pub(in crate::changes) enum Item {
     },
 }
 
-impl Item {
+impl CommitRows {
     /// Returns all of its pieces.
     pub(in crate::changes) fn pieces(&self) -> impl Iterator<Item = &Piece> {
         let (first, second): (&[Piece], &[Piece]) = match self {
@@ -90,78 +90,81 @@ impl Item {
 pub(in crate::changes) struct RowChanges {
     pub removed: Vec<Piece>,
     pub new: Vec<Piece>,
-    /// True if a file got another deletion vector.
+    /// True if the deletion vector of a file was replaced.
     pub has_new_vectors: bool,
     /// True if a new file was added.
     pub has_new_files: bool,
     /// True if all rows of all files have ids.
-    pub row_ids: bool,
+    pub all_have_ids: bool,
 }
 
-/// Returns all changes of a commit.
+/// Returns the changed rows of a commit.
+///
+/// # Errors
+///
+/// As [`row_changes`].
 pub(in crate::changes) fn derive(
     commit: &Commit,
     settings: CommitSettings,
     keys: &Keys,
     has_key: bool,
-) -> Result<Derived> {
+) -> Result<DerivedCommit> {
     let stamp = commit.stamp;
-    let derived = |way, reason, work| {
-        Ok(Derived {
+    let derived = |way, reason, rows| {
+        Ok(DerivedCommit {
             stamp,
             way,
             reason,
-            work,
+            rows,
         })
     };
     if !commit.change_files.is_empty() {
-        let pieces = change_files(commit);
+        let pieces = change_file_pieces(commit);
         let reason = "the commit has change data files";
-        return derived(MatchBy::ChangeFiles, reason, Item::Pieces(pieces));
+        return derived(MatchBy::ChangeFiles, reason, CommitRows::Pieces(pieces));
     }
     if commit.info.no_op_merge {
         let reason = "a MERGE that changed no row, according to its metrics";
-        return derived(MatchBy::Nothing, reason, Item::Pieces(Vec::new()));
+        return derived(MatchBy::Nothing, reason, CommitRows::Pieces(Vec::new()));
     }
     let changes = row_changes(commit, settings, keys)?;
     if changes.removed.is_empty() && changes.new.is_empty() {
         let reason = "no file was added or removed because of its rows";
-        return derived(MatchBy::Nothing, reason, Item::Pieces(Vec::new()));
+        return derived(MatchBy::Nothing, reason, CommitRows::Pieces(Vec::new()));
     }
     let way = if changes.has_new_vectors {
         MatchBy::DeletionVectors
     } else {
         MatchBy::Files
     };
-    let rewrites = changes.rewrites();
-    if settings.feed || !rewrites {
-        let reason = if !rewrites {
-            "no file was rewritten"
-        } else {
-            "the change data feed is enabled and the commit has no change data files: all rows of added files are \
-             new, all rows of removed ones are removed"
-        };
-        return derived(way, reason, Item::Pieces(changes.into_pieces()));
+    if !changes.rewrites() {
+        let reason = "no file was rewritten";
+        return derived(way, reason, CommitRows::Pieces(changes.into_pieces()));
     }
-    let (way, reason) = identity(commit, settings, &changes, has_key);
-    let work = Item::Compare {
+    if settings.feed {
+        let reason = "the change data feed is enabled and the commit has no change data files: all rows of \
+            added files are inserts, all rows of removed files are deletes";
+        return derived(way, reason, CommitRows::Pieces(changes.into_pieces()));
+    }
+    let (way, reason) = best_way(commit, settings, &changes, has_key);
+    let rows = CommitRows::Compare {
         stamp,
         removed: changes.removed,
         new: changes.new,
         way,
     };
-    derived(way, reason, work)
+    derived(way, reason, rows)
 }
 
-/// Returns the way in which removed and added rows of a commit are matched.
-fn identity(
+/// Returns the best way to match the removed and the added rows of a commit, and the reason for it.
+fn best_way(
     commit: &Commit,
     settings: CommitSettings,
     changes: &RowChanges,
     has_key: bool,
 ) -> (MatchBy, &'static str) {
     let preserved = commit.info.row_ids_preserved != Some(false);
-    if settings.row_tracking && changes.row_ids && preserved {
+    if settings.row_tracking && changes.all_have_ids && preserved {
         return (MatchBy::RowTracking, "files were rewritten; rows have ids");
     }
     if has_key {
@@ -187,25 +190,29 @@ fn identity(
     (MatchBy::Rows, reason)
 }
 
-/// Returns the changes of a commit for a net outcome, with rows identified in this way.
+/// Returns the changed rows of a commit for a net outcome, whose rows are identified in this way.
+///
+/// # Errors
+///
+/// As [`row_changes`].
 pub(in crate::changes) fn derive_net(
     commit: &Commit,
     settings: CommitSettings,
     keys: &Keys,
     way: MatchBy,
-) -> Result<Item> {
+) -> Result<CommitRows> {
     let by_values = matches!(way, MatchBy::Key | MatchBy::Rows);
     if by_values && !commit.change_files.is_empty() {
-        return Ok(Item::Pieces(change_files(commit)));
+        return Ok(CommitRows::Pieces(change_file_pieces(commit)));
     }
     if commit.info.no_op_merge {
-        return Ok(Item::Pieces(Vec::new()));
+        return Ok(CommitRows::Pieces(Vec::new()));
     }
     let changes = row_changes(commit, settings, keys)?;
     if !changes.rewrites() {
-        return Ok(Item::Pieces(changes.into_pieces()));
+        return Ok(CommitRows::Pieces(changes.into_pieces()));
     }
-    Ok(Item::Compare {
+    Ok(CommitRows::Compare {
         stamp: commit.stamp,
         removed: changes.removed,
         new: changes.new,
@@ -214,7 +221,7 @@ pub(in crate::changes) fn derive_net(
 }
 
 /// Returns the pieces of the change data files.
-pub(super) fn change_files(commit: &Commit) -> Vec<Piece> {
+fn change_file_pieces(commit: &Commit) -> Vec<Piece> {
     let files = commit.change_files.iter();
     files
         .map(|change| Piece {
@@ -247,26 +254,25 @@ pub(in crate::changes) fn row_changes_of(
     keys: &Keys,
 ) -> Result<RowChanges> {
     let mut changes = RowChanges {
-        row_ids: true,
+        all_have_ids: true,
         ..RowChanges::default()
     };
     let key = |change: &FileChange| keys.key(&change.file.path, None);
     let mut added: HashMap<_, &FileChange> = adds.iter().map(|add| (key(add), add)).collect();
     for remove in removes {
-        let readded = added.remove(&key(remove));
-        if readded.is_none() && settings.partitioned && !remove.has_partition_values {
-            let message = "the commit that removed this file lacks its partition values, so the removed \
-                rows are unknown: read ranges without this version";
-            return Err(Error::corrupt("changes.partition_values", message)
-                .at_path(remove.file.path.clone())
-                .at_version(stamp.version));
-        }
-        match readded {
+        match added.remove(&key(remove)) {
+            Some(add) => changes.push_vector_difference(remove, add, stamp),
+            None if settings.partitioned && !remove.has_partition_values => {
+                let message = "the commit that removed this file lacks its partition values, so the removed \
+                    rows are unknown: read ranges without this version";
+                return Err(Error::corrupt("changes.partition_values", message)
+                    .at_path(remove.file.path.clone())
+                    .at_version(stamp.version));
+            }
             None => {
                 let piece = Piece::live(remove.file.clone(), ChangeType::Delete, stamp);
                 changes.push_removed(piece);
             }
-            Some(add) => changes.push_vector_difference(remove, add, stamp),
         }
     }
     for add in adds {
@@ -285,32 +291,32 @@ impl RowChanges {
         self.removed
     }
 
-    /// Returns `true` if rows were removed and others added, so some of them may be equal.
+    /// Returns `true` if rows were removed and files were added, so some rows may only be carried over.
     pub(in crate::changes) fn rewrites(&self) -> bool {
         !self.removed.is_empty() && self.has_new_files
     }
 
     fn push_removed(&mut self, piece: Piece) {
-        self.row_ids &= has_row_ids(&piece);
+        self.all_have_ids &= has_row_ids(&piece);
         self.removed.push(piece);
     }
 
     fn push_new(&mut self, piece: Piece) {
-        self.row_ids &= has_row_ids(&piece);
+        self.all_have_ids &= has_row_ids(&piece);
         self.new.push(piece);
     }
 
     /// Adds the rows that are in only one of two deletion vectors of a file.
     fn push_vector_difference(&mut self, remove: &FileChange, add: &FileChange, stamp: Stamp) {
-        self.has_new_vectors = true;
-        let (before, after) = (&remove.file.deletion_vector, &add.file.deletion_vector);
-        let non_empty = |vector: &Option<DeletionVectorDescriptor>| {
-            vector.clone().filter(|vector| !vector.is_empty())
+        let non_empty_vector = |change: &FileChange| {
+            let vector = change.file.deletion_vector.clone();
+            vector.filter(|vector| !vector.is_empty())
         };
-        let (before, after) = (non_empty(before), non_empty(after));
+        let (before, after) = (non_empty_vector(remove), non_empty_vector(add));
         if before == after {
             return;
         }
+        self.has_new_vectors = true;
         let piece = |included, excluded, change| Piece {
             // the `add` action has more information about the file than the `remove` action
             file: ScanFile {

@@ -2,7 +2,7 @@
 
 use crate::changes::net::endpoints;
 use crate::changes::plan::{DerivedCommits, NetPlan};
-use crate::changes::range::derive::{Item, MatchBy};
+use crate::changes::range::derive::{CommitRows, MatchBy};
 use crate::changes::{Changes, Net};
 use crate::error::Result;
 
@@ -34,7 +34,7 @@ impl Changes {
                     version,
                     derived.way,
                     derived.reason,
-                    &derived.work,
+                    &derived.rows,
                 ))
             });
             return explained.collect();
@@ -58,23 +58,28 @@ impl Changes {
             }
             _ => reason,
         };
-        let commits = plan.commits.iter().map(|(stamp, item)| {
-            let (way, reason) = match item {
-                Item::Pieces(pieces) if pieces.is_empty() => (
+        let commits = plan.commits.iter().map(|(stamp, commit_rows)| {
+            let (way, reason) = match commit_rows {
+                CommitRows::Pieces(pieces) if pieces.is_empty() => (
                     MatchBy::Nothing,
                     "no file was added or removed because of its rows",
                 ),
-                Item::Pieces(_) | Item::Compare { .. } => (plan.way, reason),
+                CommitRows::Pieces(_) | CommitRows::Compare { .. } => (plan.way, reason),
             };
-            explained(stamp.version, way, reason, item)
+            explained(stamp.version, way, reason, commit_rows)
         });
         Ok(commits.collect())
     }
 }
 
-fn explained(version: u64, way: MatchBy, reason: &'static str, item: &Item) -> Explained {
+fn explained(
+    version: u64,
+    way: MatchBy,
+    reason: &'static str,
+    commit_rows: &CommitRows,
+) -> Explained {
     // a file may occur twice: for removed and for restored rows
-    let mut files: Vec<(&str, u64)> = item
+    let mut files: Vec<(&str, u64)> = commit_rows
         .pieces()
         .map(|piece| (piece.file.path.as_str(), piece.bytes()))
         .collect();

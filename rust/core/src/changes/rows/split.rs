@@ -81,7 +81,7 @@ impl Changes {
         }
         let mut steps = Vec::new();
         for derived in DerivedCommits::new(self)? {
-            steps.extend(steps_of(Task::of(derived?.work), target_size));
+            steps.extend(steps_of(Task::of(derived?.rows), target_size));
         }
         let empty = Split::new(
             self.definition.clone(),
@@ -122,9 +122,9 @@ fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
                 (Task::Pieces(vec![piece]), bytes)
             })
             .collect(),
-        Task::Compare(item, share) if share == Share::ALL => {
-            shares(bytes_of(item.pieces()), &|share| {
-                Task::Compare(Arc::clone(&item), share)
+        Task::Compare(commit_rows, share) if share == Share::ALL => {
+            shares(bytes_of(commit_rows.pieces()), &|share| {
+                Task::Compare(Arc::clone(&commit_rows), share)
             })
         }
         Task::Net(plan, share) if share == Share::ALL => {
@@ -133,8 +133,8 @@ fn steps_of(task: Task, target_size: u64) -> Vec<(Task, u64)> {
             })
         }
         // already a share
-        Task::Compare(ref item, share) => {
-            let bytes = bytes_of(item.pieces()).div_ceil(share.count.max(1));
+        Task::Compare(ref commit_rows, share) => {
+            let bytes = bytes_of(commit_rows.pieces()).div_ceil(share.count.max(1));
             vec![(task, bytes)]
         }
         Task::Net(ref plan, share) => {
@@ -244,7 +244,7 @@ impl Split {
         for task in &self.tasks {
             match task {
                 Task::Pieces(pieces) => pieces.iter().for_each(&mut add),
-                Task::Compare(item, _) => item.pieces().for_each(&mut add),
+                Task::Compare(commit_rows, _) => commit_rows.pieces().for_each(&mut add),
                 Task::Net(plan, _) => plan.pieces().for_each(&mut add),
             }
         }

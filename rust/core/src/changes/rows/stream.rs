@@ -15,7 +15,7 @@ use crate::changes::net::endpoints;
 use crate::changes::net::identify::{RowIdentity, Share, ShareReader};
 use crate::changes::net::net;
 use crate::changes::plan::{DerivedCommits, IdentityOptions, NetPlan, Task};
-use crate::changes::range::derive::Item;
+use crate::changes::range::derive::CommitRows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
@@ -46,7 +46,7 @@ impl ChangeRows {
             }))
         } else {
             let commits = DerivedCommits::new(changes)?;
-            Box::new(commits.map(|derived| derived.map(|derived| Task::of(derived.work))))
+            Box::new(commits.map(|derived| derived.map(|derived| Task::of(derived.rows))))
         };
         Ok(Self::new(
             &changes.source,
@@ -112,13 +112,13 @@ impl ChangeRows {
     fn compare(&mut self, task: Task) -> Result<Vec<Piece>> {
         let (outcome, halves): (Compared, Option<[Task; 2]>) = match task {
             Task::Pieces(pieces) => return Ok(pieces),
-            Task::Compare(item, share) => {
-                let Item::Compare {
+            Task::Compare(commit_rows, share) => {
+                let CommitRows::Compare {
                     stamp,
                     removed,
                     new,
                     way,
-                } = &*item
+                } = &*commit_rows
                 else {
                     return Ok(Vec::new());
                 };
@@ -126,7 +126,7 @@ impl ChangeRows {
                 let sides = (removed.clone(), new.clone());
                 let outcome = compare(self.reader(&identity, share), *stamp, sides)?;
                 let halves = share.halves();
-                let task = |share| Task::Compare(Arc::clone(&item), share);
+                let task = |share| Task::Compare(Arc::clone(&commit_rows), share);
                 (outcome, halves.map(|halves| halves.map(task)))
             }
             Task::Net(plan, share) => {

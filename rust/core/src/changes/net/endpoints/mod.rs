@@ -23,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::Net;
 use crate::changes::range::commits::Stamp;
-use crate::changes::range::derive::Item;
+use crate::changes::range::derive::CommitRows;
 use crate::changes::rows::piece::{ChangeType, Labels, Piece, PieceRows};
 use crate::changes::rows::read::locate_error;
 use crate::error::Result;
@@ -121,8 +121,8 @@ impl RangeBounds {
     /// Determines the files from the changes of each commit to rows, and from the rows that it moved, both
     /// oldest first; returns the reason if the endpoints do not suffice.
     pub(in crate::changes) fn of(
-        commits: &[(Stamp, Item)],
-        moves: &[(Stamp, Item)],
+        commits: &[(Stamp, CommitRows)],
+        moves: &[(Stamp, CommitRows)],
         keys: &Keys,
     ) -> Result<Self, &'static str> {
         let mut planner = Planner {
@@ -138,13 +138,13 @@ impl RangeBounds {
         };
         let mut moves = moves.iter().peekable();
         let mut stamps = Vec::new();
-        for (stamp, item) in commits {
+        for (stamp, commit_rows) in commits {
             while let Some((_, moved)) = moves.next_if(|(at, _)| at.version <= stamp.version) {
                 planner.step(moved, true)?;
             }
-            if item.pieces().next().is_some() {
+            if commit_rows.pieces().next().is_some() {
                 stamps.push(*stamp);
-                planner.step(item, false)?;
+                planner.step(commit_rows, false)?;
             }
         }
         let (first, _) = commits.first().ok_or(NO_FILES)?;
@@ -228,9 +228,9 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn step(&mut self, item: &Item, moved: bool) -> Result<(), &'static str> {
+    fn step(&mut self, commit_rows: &CommitRows, moved: bool) -> Result<(), &'static str> {
         let (mut removed, mut added) = (Vec::new(), Vec::new());
-        for piece in item.pieces() {
+        for piece in commit_rows.pieces() {
             match piece.labels {
                 Labels::All(ChangeType::Delete, _) => removed.push(piece),
                 Labels::All(ChangeType::Insert, _) => added.push(piece),

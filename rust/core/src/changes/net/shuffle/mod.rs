@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::changes::Changes;
 use crate::changes::plan::{IdentityOptions, NetPlan, shared};
-use crate::changes::range::derive::Item;
+use crate::changes::range::derive::CommitRows;
 use crate::changes::rows::piece::Piece;
 use crate::changes::rows::row_schema::ChangesDefinition;
 use crate::changes::rows::split::{Split, check_size};
@@ -93,7 +93,9 @@ impl Shuffle {
     /// Returns all pieces of files, each with the index of its commit.
     fn pieces(&self) -> impl Iterator<Item = (usize, &Piece)> {
         let commits = self.plan.commits.iter().enumerate();
-        commits.flat_map(|(number, (_, item))| item.pieces().map(move |piece| (number, piece)))
+        commits.flat_map(|(number, (_, commit_rows))| {
+            commit_rows.pieces().map(move |piece| (number, piece))
+        })
     }
 
     /// Returns ranges of pieces of about `target_size` bytes of files, each for one task.
@@ -163,8 +165,8 @@ impl Shuffle {
 
     /// Returns `true` if rows of a commit may have been carried over.
     fn compares(&self, commit: u32) -> bool {
-        let item = self.plan.commits.get(commit as usize);
-        matches!(item, Some((_, Item::Compare { .. })))
+        let commit_rows = self.plan.commits.get(commit as usize);
+        matches!(commit_rows, Some((_, CommitRows::Compare { .. })))
     }
 }
 
