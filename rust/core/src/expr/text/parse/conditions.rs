@@ -85,7 +85,7 @@ impl<'a> ConditionParser<'a> {
 
     /// Parses a condition in parentheses, optionally followed by `IS`, or an expression.
     fn term(&mut self) -> Parsed<Expr> {
-        let is_query = is_word(self.tokens.get(self.tokens.position() + 1), "SELECT");
+        let is_query = is_word(self.tokens.get(self.tokens.next_index() + 1), "SELECT");
         if *self.tokens.peek() == Token::LParen && !is_query {
             let Some(closing) = self.closing_parenthesis() else {
                 return self.in_parentheses(); // reports the missing parenthesis
@@ -122,7 +122,7 @@ impl<'a> ConditionParser<'a> {
 
     /// Parses an expression, with `sqlparser`.
     fn expression(&mut self) -> Parsed<Expr> {
-        let from = self.tokens.position();
+        let from = self.tokens.next_index();
         let end = self.end_of_expression();
         if end == from || *self.tokens.peek() == Token::DoubleExclamationMark {
             return Err(self.tokens.unexpected("a column or a value"));
@@ -150,7 +150,7 @@ impl<'a> ConditionParser<'a> {
     /// Returns the index of the parenthesis that closes the next one.
     fn closing_parenthesis(&self) -> Option<usize> {
         let mut open = 0_usize;
-        for index in self.tokens.position().. {
+        for index in self.tokens.next_index().. {
             match self.tokens.get(index) {
                 Token::LParen => open += 1,
                 Token::RParen if open <= 1 => return Some(index),
@@ -175,7 +175,7 @@ impl<'a> ConditionParser<'a> {
         let mut open = Vec::new();
         let mut pending_betweens = 0_usize; // each takes the next `AND`
         let mut follows_period = false; // after one, a keyword is a name
-        for index in self.tokens.position().. {
+        for index in self.tokens.next_index().. {
             let token = self.tokens.get(index);
             let is_keyword = |keyword: &str| !follows_period && is_word(token, keyword);
             if *token == Token::LParen {
@@ -199,7 +199,7 @@ impl<'a> ConditionParser<'a> {
             }
             follows_period = *token == Token::Period;
         }
-        self.tokens.position()
+        self.tokens.next_index()
     }
 
     /// Builds a condition that must be evaluated for each row.

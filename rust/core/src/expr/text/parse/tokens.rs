@@ -1,4 +1,4 @@
-//! The tokens of a text, parsing of expressions, and errors with a position in the text.
+//! Tokenizes a text, parses ranges of its tokens as expressions, and marks the positions of errors in it.
 
 use std::any::TypeId;
 use std::ops::Range;
@@ -126,7 +126,7 @@ impl ParseError {
             Self::Other(error) => return error,
             Self::TooDeep(what) => (
                 "filter.too_deep",
-                format!("the filter nests more than {what}: write it flatter"),
+                format!("the filter has more than {what}: nest it less deeply"),
             ),
             Self::Syntax(start, what) => (
                 "filter.syntax",
@@ -152,17 +152,19 @@ impl ParseError {
 
     /// Returns the error for the text of an expression.
     pub(super) fn into_expression_error(self, text: &str) -> Error {
-        let what = match self {
+        let message = match self {
             Self::Other(error) => return error,
-            Self::TooDeep(what) => format!("it nests more than {what}"),
+            Self::TooDeep(what) => {
+                format!("the expression has more than {what}: nest it less deeply")
+            }
             Self::Syntax(start, what)
             | Self::Literal(start, what)
-            | Self::Unsupported(start, what) => format!("{what}{}", with_caret(text, start)),
+            | Self::Unsupported(start, what) => format!(
+                "this is not an SQL expression: {what}{}",
+                with_caret(text, start)
+            ),
         };
-        Error::invalid(
-            "formula.syntax",
-            format!("this is not an SQL expression: {what}"),
-        )
+        Error::invalid("formula.syntax", message)
     }
 }
 
@@ -170,7 +172,8 @@ impl ParseError {
 pub(super) struct Tokens<'a> {
     text: &'a str,
     tokens: Vec<TokenWithSpan>,
-    position: usize,
+    /// The index of the next token.
+    next: usize,
 }
 
 impl<'a> Tokens<'a> {
@@ -197,49 +200,49 @@ impl<'a> Tokens<'a> {
         tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
         Ok(Self {
             text,
-            tokens: with_casts(tokens),
-            position: 0,
+            tokens: rewrite_literals(tokens),
+            next: 0,
         })
     }
 
     /// Returns the next token, `EOF` after the last one.
     pub(super) fn peek(&self) -> &Token {
-        self.get(self.position)
+        self.get(self.next)
     }
 
-    /// Returns the token at an index, `EOF` after the last one.
+    /// Returns the token at an index.
     pub(super) fn get(&self, index: usize) -> &Token {
         const END: &Token = &Token::EOF;
         self.tokens.get(index).map_or(END, |token| &token.token)
     }
 
     /// Returns the index of the next token.
-    pub(super) fn position(&self) -> usize {
-        self.position
+    pub(super) fn next_index(&self) -> usize {
+        self.next
     }
 
-    /// Consumes the next token.
+    /// Advances to the token after the next one.
     pub(super) fn advance(&mut self) {
-        self.position += 1;
+        self.next += 1;
     }
 
     /// Advances to the token at an index.
     pub(super) fn go_to(&mut self, index: usize) {
-        self.position = index;
+        self.next = index;
     }
 
     /// Consumes the next token if it is this word, case-insensitive and not quoted.
     pub(super) fn take_word(&mut self, word: &str) -> bool {
         let matches = is_word(self.peek(), word);
-        self.position += usize::from(matches);
+        self.next += usize::from(matches);
         matches
     }
 
-    /// Returns the location of the token at an index, or that of the end of the text.
+    /// Returns the location of a token.
     pub(super) fn location_of(&self, index: usize) -> Location {
         match self.tokens.get(index) {
             Some(token) => token.span.start,
-            None => end_of(self.text),
+            None => end_location(self.text),
         }
     }
 
@@ -248,10 +251,10 @@ impl<'a> Tokens<'a> {
         let tokens = self.tokens.get(range)?;
         let (first, last) = (tokens.first()?.span.start, tokens.last()?.span.end);
         self.text
-            .get(offset(self.text, first)..offset(self.text, last))
+            .get(byte_offset(self.text, first)..byte_offset(self.text, last))
     }
 
-    /// Returns the first of these words that is among the tokens of a range, not as part of a longer name.
+    /// Returns the first of `words` that occurs in a range of tokens, other than as a part of a dotted name.
     pub(super) fn find_word(
         &self,
         range: Range<usize>,
@@ -280,7 +283,8 @@ impl<'a> Tokens<'a> {
     pub(super) fn expression(&self, range: Range<usize>) -> Result<Expr, ParseError> {
         let end = range.end.min(self.tokens.len());
         let tokens = self.tokens.get(range.start..end).unwrap_or_default();
-        let too_deep = || ParseError::TooDeep(format!("{MAX_DEPTH} levels within a condition"));
+        let too_deep =
+            || ParseError::TooDeep(format!("{MAX_DEPTH} nested levels in an expression"));
         if max_open_parentheses(tokens) > MAX_DEPTH {
             return Err(too_deep());
         }
@@ -315,7 +319,7 @@ impl<'a> Tokens<'a> {
     /// Returns the error for tokens that `sqlparser` does not parse.
     fn syntax_error(&self, what: &str, end: usize) -> ParseError {
         let (what, reported) = match what.rsplit_once(" at Line: ") {
-            Some((what, text)) => (what, location(text)),
+            Some((what, text)) => (what, parse_location(text)),
             None => (what, None),
         };
         let what = match what.strip_prefix("Expected: ") {
@@ -324,7 +328,9 @@ impl<'a> Tokens<'a> {
                     expected.rsplit_once(", found: ").unwrap_or((expected, ""));
                 let expected = match expected {
                     "an expression" => "a column or a value",
-                    is if is.ends_with("after IS") => "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM",
+                    what if what.ends_with("after IS") => {
+                        "NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM"
+                    }
                     other => other,
                 };
                 let actual = match actual {
@@ -342,7 +348,7 @@ impl<'a> Tokens<'a> {
     pub(super) fn unexpected(&self, expected: &str) -> ParseError {
         let actual = display(self.peek());
         let what = format!("expected {expected}, found {actual}");
-        ParseError::Syntax(self.location_of(self.position), what)
+        ParseError::Syntax(self.location_of(self.next), what)
     }
 }
 
@@ -353,8 +359,8 @@ fn display(token: &Token) -> String {
     }
 }
 
-/// Parses the position in a message: `1, Column: 2`.
-fn location(text: &str) -> Option<Location> {
+/// Parses the location in an error of `sqlparser`, such as `1, Column: 2`.
+fn parse_location(text: &str) -> Option<Location> {
     let (line, column) = text.split_once(", Column: ")?;
     Some(Location::new(line.parse().ok()?, column.parse().ok()?))
 }
@@ -369,9 +375,9 @@ pub(super) fn is_word(token: &Token, word: &str) -> bool {
     }
 }
 
-/// Rewrites numbers with a type suffix, such as `1.5D` and `10BD`, to casts, and `TIMESTAMP_LTZ '…'` to its
-/// other name.
-fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+/// Rewrites literals that `sqlparser` does not know: numbers with a type suffix, such as `1.5D` and `10BD`,
+/// to casts, and `TIMESTAMP_LTZ '…'` to `TIMESTAMP '…'`.
+fn rewrite_literals(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let mut rewritten: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     for token in tokens {
         if matches!(token.token, Token::SingleQuotedString(_))
@@ -380,30 +386,38 @@ fn with_casts(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
         {
             before.token = Token::make_word("TIMESTAMP", None);
         }
-        let type_tokens = match (&token.token, rewritten.last()) {
-            (Token::Word(word), Some(number)) if number.span.end == token.span.start => {
-                match &number.token {
-                    Token::Number(digits, false) => suffix_type(digits, &word.value),
-                    _ => None,
-                }
+        match rewritten.last().and_then(|before| cast(before, &token)) {
+            Some(cast) => {
+                rewritten.pop(); // the number
+                rewritten.extend(cast);
             }
-            _ => None,
-        };
-        let Some((type_tokens, number)) =
-            type_tokens.and_then(|type_tokens| Some((type_tokens, rewritten.pop()?)))
-        else {
-            rewritten.push(token);
-            continue;
-        };
-        let span = token.span.union(&number.span);
-        let word = |text: &str| Token::make_word(text, None);
-        let mut cast = vec![word("CAST"), Token::LParen, number.token, word("AS")];
-        cast.extend(type_tokens);
-        cast.push(Token::RParen);
-        let cast = cast.into_iter();
-        rewritten.extend(cast.map(|token| TokenWithSpan { token, span }));
+            None => rewritten.push(token),
+        }
     }
     rewritten
+}
+
+/// Returns a number with a type suffix as a cast; `None` if the tokens are something else.
+fn cast(number: &TokenWithSpan, suffix: &TokenWithSpan) -> Option<Vec<TokenWithSpan>> {
+    let (Token::Number(digits, false), Token::Word(word)) = (&number.token, &suffix.token) else {
+        return None;
+    };
+    if number.span.end != suffix.span.start {
+        return None;
+    }
+    let type_tokens = suffix_type(digits, &word.value)?;
+    let span = number.span.union(&suffix.span);
+    let word = |text: &str| Token::make_word(text, None);
+    let mut cast = vec![
+        word("CAST"),
+        Token::LParen,
+        number.token.clone(),
+        word("AS"),
+    ];
+    cast.extend(type_tokens);
+    cast.push(Token::RParen);
+    let cast = cast.into_iter();
+    Some(cast.map(|token| TokenWithSpan { token, span }).collect())
 }
 
 /// Returns the tokens of the type that a suffix gives to a number.
@@ -414,14 +428,14 @@ fn suffix_type(digits: &str, suffix: &str) -> Option<Vec<Token>> {
         "S" => "SMALLINT",
         "Y" => "TINYINT",
         "BD" => {
-            let number = Decimal::parse(digits)?;
-            let of = |value: u8| Token::Number(value.to_string(), false);
+            let decimal = Decimal::parse(digits)?;
+            let number = |value: u8| Token::Number(value.to_string(), false);
             return Some(vec![
                 Token::make_word("DECIMAL", None),
                 Token::LParen,
-                of(number.precision()),
+                number(decimal.precision()),
                 Token::Comma,
-                of(number.scale()),
+                number(decimal.scale()),
                 Token::RParen,
             ]);
         }
@@ -444,19 +458,20 @@ fn max_open_parentheses(tokens: &[TokenWithSpan]) -> usize {
     max_depth
 }
 
-/// The operators within one pair of parentheses, and the depth inside of nested ones.
+/// The depth of operators within one pair of parentheses, up to a token.
 #[derive(Clone, Copy, Default)]
 struct Level {
-    own: usize,
-    /// The maximum depth within an operand.
-    inside: usize,
-    /// The maximum depth of the parts before commas.
-    max_depth: usize,
+    /// The number of operators since the last comma, without those in nested parentheses.
+    operators: usize,
+    /// The maximum depth of nested parentheses since the last comma.
+    nested: usize,
+    /// The maximum depth of the parts before that comma.
+    before_comma: usize,
 }
 
 impl Level {
     fn depth(self) -> usize {
-        self.max_depth.max(self.own + self.inside)
+        self.before_comma.max(self.operators + self.nested)
     }
 }
 
@@ -468,25 +483,26 @@ fn max_operator_depth(tokens: &[TokenWithSpan]) -> usize {
         match &token.token {
             Token::LParen => above.push(std::mem::take(&mut level)),
             Token::RParen => {
-                let inside = level.depth();
+                let depth = level.depth();
                 level = above.pop().unwrap_or_default();
-                level.inside = level.inside.max(inside);
+                level.nested = level.nested.max(depth);
             }
             Token::Comma => {
                 level = Level {
-                    max_depth: level.depth(),
+                    before_comma: level.depth(),
                     ..Level::default()
                 };
             }
-            other => level.own += usize::from(deepens(other)),
+            other => level.operators += usize::from(is_operator(other)),
         }
     }
-    let outer = above.into_iter().rev();
-    outer.fold(level.depth(), |inside, level| level.depth() + inside)
+    // parentheses that are not closed
+    let open = above.into_iter().rev();
+    open.fold(level.depth(), |nested, level| level.depth() + nested)
 }
 
-/// Returns `true` if the expression before a token may become an operand of a larger one.
-fn deepens(token: &Token) -> bool {
+/// Returns `true` if a token may be an operator, which makes the expression before it an operand.
+fn is_operator(token: &Token) -> bool {
     match token {
         Token::Word(word) => !matches!(
             word.keyword,
@@ -503,20 +519,20 @@ fn deepens(token: &Token) -> bool {
 }
 
 /// Converts a line or column number, which counts from 1, to an index.
-fn index(number: u64) -> usize {
+fn zero_based(number: u64) -> usize {
     usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX)
 }
 
 /// Returns the byte offset of a location.
-fn offset(text: &str, location: Location) -> usize {
+fn byte_offset(text: &str, location: Location) -> usize {
     let lines = text.split_inclusive('\n');
-    let above: usize = lines.take(index(location.line)).map(str::len).sum();
+    let above: usize = lines.take(zero_based(location.line)).map(str::len).sum();
     let line = text.get(above..).unwrap_or_default();
-    let characters = line.chars().take(index(location.column));
+    let characters = line.chars().take(zero_based(location.column));
     above + characters.map(char::len_utf8).sum::<usize>()
 }
 
-fn end_of(text: &str) -> Location {
+fn end_location(text: &str) -> Location {
     let line = text.matches('\n').count() as u64 + 1;
     let last = text.rsplit('\n').next().unwrap_or_default();
     Location::new(line, last.chars().count() as u64 + 1)
@@ -526,20 +542,25 @@ fn end_of(text: &str) -> Location {
 fn with_caret(text: &str, location: Location) -> String {
     const BEFORE: usize = 60;
     const MAX_WIDTH: usize = 100;
-    let Some(line) = text.split('\n').nth(index(location.line)) else {
+    let Some(line) = text.split('\n').nth(zero_based(location.line)) else {
         return String::new();
     };
-    let column = index(location.column);
+    let column = zero_based(location.column);
     let from = column.saturating_sub(BEFORE);
-    // one character for each, so that the caret is below its position
-    let plain = |character: char| {
+    // one space for each invisible character, so that the caret is below its position
+    let visible = |character: char| {
         if is_invisible(character) {
             ' '
         } else {
             character
         }
     };
-    let display: String = line.chars().skip(from).take(MAX_WIDTH).map(plain).collect();
+    let shown: String = line
+        .chars()
+        .skip(from)
+        .take(MAX_WIDTH)
+        .map(visible)
+        .collect();
     let caret = " ".repeat(column - from);
-    format!("\n  {display}\n  {caret}^")
+    format!("\n  {shown}\n  {caret}^")
 }
