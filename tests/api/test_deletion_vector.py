@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import deltareplay as dr
 
-#: Bitmaps that the reference wrote, in base 85 (rows, text, size).
+#: Bitmaps that delta-spark wrote, in base 85 (rows, text, size).
 INLINE: list[tuple[list[int], str, int]] = [
     ([0], "^Bg9^0rr910000000000iXQKl0rr91000005c8Xg00000", 34),
     ([0, 1], "^Bg9^0rr910000000000iXQKl0rr91000315c8Xg00031", 36),

@@ -137,8 +137,8 @@ impl CanonicalJson {
         md5_hex(&self.text())
     }
 
-    /// Returns `true` if this is the MD5 of the canonical text. The reference implementation sorts whole
-    /// `path=value` entries, which is another order for arrays of more than ten elements; both are valid.
+    /// Returns `true` if this is the MD5 of the canonical text. delta-spark sorts whole `path=value`
+    /// entries, which differs for arrays with more than ten elements; both orders are accepted.
     pub(crate) fn matches(&self, checksum: &str) -> bool {
         let mut entries: Vec<_> = self.leaves.iter().map(|leaf| leaf.text.as_str()).collect();
         entries.sort_unstable();

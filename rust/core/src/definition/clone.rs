@@ -4,7 +4,7 @@
 //! table id is new. A target that exists keeps its name, its description, and the names of the columns of
 //! materialized row ids.
 //!
-//! Not part of the protocol; rules as in the reference implementation.
+//! Not part of the protocol; rules as in delta-spark.
 
 use std::collections::BTreeMap;
 

@@ -19,7 +19,7 @@ pub const CLUSTERING: &str = "delta.clustering";
 /// The configuration of the domain when clustering is disabled.
 pub const NOT_CLUSTERED: &str = r#"{"clusteringColumns":[]}"#;
 
-/// The reference implementation allows at most this many columns.
+/// delta-spark allows at most this many columns.
 const MAX_COLUMNS: usize = 4;
 /// The default of `delta.dataSkippingNumIndexedCols`.
 const DEFAULT_INDEXED_COLUMNS: i64 = 32;

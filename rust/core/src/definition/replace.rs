@@ -5,7 +5,7 @@
 //! kept: the names of the materialized row tracking columns, and column ids and physical names of unchanged
 //! columns. Deletion vectors and row tracking stay enabled unless the new properties disable them.
 //!
-//! Not part of the protocol; rules as in the reference implementation.
+//! Not part of the protocol; rules as in delta-spark.
 
 use std::collections::BTreeMap;
 

@@ -29,7 +29,7 @@ use crate::storage::{Storage, interrupt};
 const RUN_BYTES: u64 = 4 << 20;
 const RUN_COMMITS: usize = 256;
 
-/// Returns the fields of `commitInfo` that the protocol or the reference defines, and `json` with all of it as
+/// Returns the fields of `commitInfo` that the protocol or delta-spark defines, and `json` with all of it as
 /// text.
 fn commit_info_fields() -> Fields {
     vec![

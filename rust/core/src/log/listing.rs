@@ -42,7 +42,7 @@ pub struct CheckpointInstance {
 }
 
 impl CheckpointInstance {
-    /// Returns the rank by version, then as in the reference: V2, then more parts, then the greater name.
+    /// Returns the rank by version, then as in delta-spark: V2, then more parts, then the greater name.
     fn rank(&self) -> (u64, u8, u32, &str) {
         let (ordinal, parts) = match self.name {
             CheckpointName::Classic => (0, 0),

@@ -4,7 +4,7 @@
 //! into an existing table replaces it; a deep clone then copies only the files that the target lacks. No file
 //! is overwritten: the name of a copy is used only for copies of its file. Rows get new row ids.
 //!
-//! Not part of the protocol; operation, metrics and rules as in the reference implementation.
+//! Not part of the protocol; operation, metrics and rules as in delta-spark.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

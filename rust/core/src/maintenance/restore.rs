@@ -5,7 +5,7 @@
 //! what must never be reverted: the protocol, the row id high-water mark, column ids, and the version and
 //! timestamp at which in-commit timestamps were enabled. User domains are kept.
 //!
-//! Not part of the protocol; operation and metrics as in the reference implementation.
+//! Not part of the protocol; operation and metrics as in delta-spark.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,7 @@
 //! Symlink manifests: per partition, a file that lists its data files, for engines that read Parquet but no
 //! Delta log.
 //!
-//! Not part of the protocol; files as the reference implementation writes them.
+//! Not part of the protocol; files as delta-spark writes them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

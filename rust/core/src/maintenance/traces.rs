@@ -4,7 +4,7 @@
 //! A commit has traces in its metadata and its files, a checkpoint in its metadata and its kind. From the
 //! barrier on, the first checkpoint after all traces, no log file needs the feature.
 //!
-//! Protocol: "Table Features", "Checkpoint Protection"; traces as in the reference implementation.
+//! Protocol: "Table Features", "Checkpoint Protection"; traces as in delta-spark.
 
 use arrow_array::Array;
 

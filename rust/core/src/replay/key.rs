@@ -193,7 +193,7 @@ fn text<'a>(column: &'a ArrayRef, row: usize, name: &'static str) -> Result<&'a 
     Ok(strings.ok_or_else(|| missing(name))?.value(row))
 }
 
-/// Returns the same spelling for all paths that the reference treats as the same file. The reference normalizes
+/// Returns the same spelling for all paths that delta-spark treats as the same file. delta-spark normalizes
 /// the URI and decodes nothing, except for absolute paths without a scheme, which it decodes, qualifies with
 /// the table's file system and encodes again.
 fn canonical<'a>(path: &'a str, base: &str) -> Cow<'a, str> {

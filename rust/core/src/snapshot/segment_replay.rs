@@ -31,7 +31,7 @@ pub(super) fn with_key_fields(fields: &[FileField], order: &[FileField]) -> Vec<
     order.iter().copied().filter(needed).collect()
 }
 
-/// Sets `dataChange` of live rows to false, as in the reference's snapshots and checkpoints: it describes
+/// Sets `dataChange` of live rows to false, as in delta-spark's snapshots and checkpoints: it describes
 /// the commit, not the state.
 pub(super) fn without_data_change(rows: RecordBatch) -> Result<RecordBatch> {
     let Ok(column) = rows.schema_ref().index_of(FileField::DataChange.name()) else {

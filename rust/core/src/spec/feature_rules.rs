@@ -1,7 +1,7 @@
 //! The rules of each feature for writers: whether this build can commit to tables with it, which metadata
 //! enables it, how adding it affects concurrent writers, whether it can be dropped.
 //!
-//! Protocol: "Table Features"; the lists are those of the reference implementation.
+//! Protocol: "Table Features"; the lists are those of delta-spark.
 
 use crate::spec::actions::Metadata;
 use crate::spec::features::TableFeature;
@@ -59,7 +59,7 @@ const HARMLESS_TO_CONCURRENT_WRITERS: [&str; 17] = [
     "catalogOwned-preview",
 ];
 
-/// Features that the reference implementation can drop.
+/// Features that delta-spark can drop.
 const REMOVABLE: [&str; 17] = [
     "checkConstraints",
     "columnMapping",
@@ -91,7 +91,7 @@ impl TableFeature {
         !HARMLESS_TO_CONCURRENT_WRITERS.contains(&self.name)
     }
 
-    /// Returns `true` if the reference implementation can drop it.
+    /// Returns `true` if delta-spark can drop it.
     pub fn is_removable(&self) -> bool {
         REMOVABLE.contains(&self.name)
     }

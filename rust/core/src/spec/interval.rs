@@ -1,7 +1,7 @@
 //! Intervals in table properties: `interval 1 week 12 hours`; the word `interval` is optional.
 //!
-//! As in the reference implementation, the syntax is that of Spark's `CalendarInterval`, without months and
-//! years, which have no fixed length.
+//! As in delta-spark, the syntax is that of Spark's `CalendarInterval`, without months and years,
+//! which have no fixed length.
 
 /// Microseconds in a day.
 pub(crate) const MICROS_PER_DAY: i64 = 24 * 3_600 * 1_000_000;

@@ -3,7 +3,7 @@
 //! Reading is lenient: a property that does not parse counts as its default, and is reported. Keys are
 //! case-insensitive. A property that enables a feature counts only if the protocol supports that feature.
 //!
-//! Protocol: "Table Properties"; defaults as in the reference implementation.
+//! Protocol: "Table Properties"; defaults as in delta-spark.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! The table properties and their valid values, which a writer checks before it stores one. Keys are
 //! case-insensitive and stored in canonical case.
 //!
-//! Protocol: "Table Properties"; names, defaults and rules as in the reference implementation.
+//! Protocol: "Table Properties"; names, defaults and rules as in delta-spark.
 
 use std::collections::BTreeMap;
 

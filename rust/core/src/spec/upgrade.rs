@@ -231,8 +231,8 @@ impl Protocol {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `protocol.unknown_feature`; `protocol.not_removable` for a feature that the reference
-    /// implementation cannot drop either; `protocol.feature_absent`; `protocol.feature_required` with the
+    /// Invalid argument: `protocol.unknown_feature`; `protocol.not_removable` for a feature that delta-spark
+    /// cannot drop either; `protocol.feature_absent`; `protocol.feature_required` with the
     /// features that depend on it.
     pub fn without_feature(&self, name: &str) -> Result<Self> {
         let feature = known_feature(name)?;

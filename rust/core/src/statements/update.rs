@@ -182,7 +182,7 @@ fn field_path<'a>(
     Ok((indexes, fields_of_path))
 }
 
-/// Replaces a part of a column's values, at these indexes. As in the reference, a null struct becomes one
+/// Replaces a part of a column's values, at these indexes. As in delta-spark, a null struct becomes one
 /// whose other fields are null.
 fn with_part(values: &ArrayRef, indexes: &[usize], part: ArrayRef, name: &str) -> Result<ArrayRef> {
     let Some((index, nested)) = indexes.split_first() else {

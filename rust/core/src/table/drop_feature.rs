@@ -33,7 +33,7 @@ use crate::write::random::now_after;
 use crate::write::{AddFile, RemoveFile};
 
 /// The number of empty commits, each with a checkpoint, between versions with traces and the one without
-/// the feature; as in the reference implementation.
+/// the feature; as in delta-spark.
 const BARRIERS: usize = 3;
 
 /// The maximum number of files that get or lose their row ids in one commit.

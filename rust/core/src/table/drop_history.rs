@@ -5,7 +5,7 @@
 //! it, and nothing has to be protected. Until then the feature stays, and an error states when it can be
 //! dropped.
 //!
-//! Protocol: "Table Features", "Checkpoint Protection"; steps as in the reference implementation.
+//! Protocol: "Table Features", "Checkpoint Protection"; steps as in delta-spark.
 
 use super::{At, Table};
 use crate::error::{Error, Result};

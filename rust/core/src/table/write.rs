@@ -61,7 +61,7 @@ pub struct RowsOptions {
 pub struct RowsWritten {
     /// The version; `None` if the application had committed it before, or there was nothing to do.
     pub version: Option<u64>,
-    /// Metrics of the operation, named as in the reference implementation.
+    /// Metrics of the operation, named as in delta-spark.
     pub metrics: BTreeMap<String, String>,
     /// The error of a step after the commit, as in [`Committed`]; or of the automatic compaction.
     pub afterwards: Option<Error>,

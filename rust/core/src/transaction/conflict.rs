@@ -1,5 +1,5 @@
-//! Checks a winning commit for conflicts with a transaction. Checks have the order of the reference
-//! implementation, so that the same conflict has the same name.
+//! Checks a winning commit for conflicts with a transaction. Checks have the order of delta-spark,
+//! so that the same conflict has the same name.
 
 use std::collections::{BTreeMap, HashSet};
 

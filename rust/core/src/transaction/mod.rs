@@ -5,8 +5,7 @@
 //! if there is no conflict, ids and timestamps are assigned again and the next version is attempted.
 //! Nothing of a transaction is visible before that.
 //!
-//! Protocol: "Delta Log Entries", "Writer Version Requirements"; conflict rules as in the reference
-//! implementation.
+//! Protocol: "Delta Log Entries", "Writer Version Requirements"; conflict rules as in delta-spark.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
@@ -105,7 +104,7 @@ impl CommitDescription {
     }
 }
 
-/// Returns a value as JSON in a string, as the reference implementation writes some parameters.
+/// Returns a value as JSON in a string, as delta-spark writes some parameters.
 pub(crate) fn json_text(value: &impl Serialize) -> Value {
     json!(json!(value).to_string())
 }

@@ -1,6 +1,6 @@
 //! Replaces a table in one commit: only the history is kept.
 //!
-//! Not part of the protocol; rules as in the reference implementation.
+//! Not part of the protocol; rules as in delta-spark.
 
 use super::Transaction;
 use crate::codec::file_columns::FileColumns;

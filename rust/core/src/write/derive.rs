@@ -173,7 +173,7 @@ pub fn is_identity(field: &StructField) -> bool {
         .any(|key| field.metadata.contains_key(*key))
 }
 
-/// Refuses an update of an identity column, as the reference does.
+/// Refuses an update of an identity column, as delta-spark does.
 pub(super) fn check_updated(field: &StructField, protocol: &Protocol) -> Result<()> {
     if protocol.is_supported("identityColumns") && is_identity(field) {
         let message = format!(

@@ -1,6 +1,6 @@
 //! Truncation of string bounds.
 //!
-//! Protocol: "Per-file Statistics"; strings are truncated as in the reference implementation.
+//! Protocol: "Per-file Statistics"; strings are truncated as in delta-spark.
 
 const GREATEST: char = '\u{10FFFF}';
 const TIE_BREAKER: char = '\u{7F}';

@@ -2,8 +2,8 @@
 //!
 //! The `z85` crate is strict, with one extension: its encoder marks each missing byte of the last group with
 //! a `#`, and its decoder omits the marked bytes. Vectors of writers that leave padding to the crate have
-//! these marks. Five characters that begin with `#` exceed 32 bits in Z85, so this is unambiguous. The
-//! reference implementation does not know the marks and decodes other bytes.
+//! these marks. Five characters that begin with `#` exceed 32 bits in Z85, so this is unambiguous.
+//! delta-spark does not know the marks and decodes other bytes.
 //!
 //! Protocol: "Deletion Vector Descriptor Schema"; ZeroMQ RFC 32.
 

@@ -28,7 +28,7 @@ const MIN_OFFSET_CONTAINERS: usize = 4;
 
 /// The minimum number of bytes of a bitmap with its key or length.
 const MIN_BITMAP: usize = 12;
-/// The greatest key: the reference requires keys below `i32::MAX`.
+/// The greatest key: delta-spark requires keys below `i32::MAX`.
 const LAST_KEY: u32 = 0x7FFF_FFFE;
 
 impl DeletionVector {

@@ -20,7 +20,7 @@ fn hex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Files that the reference wrote, or that were compared with its output byte for byte.
+/// Files that delta-spark wrote, or that were compared with its output byte for byte.
 const FILES: [(&[u64], &str); 7] = [
     (
         &[0],

@@ -248,7 +248,7 @@ impl Totals {
     }
 }
 
-/// Returns the 95 bin boundaries of the reference implementation.
+/// Returns the 95 bin boundaries of delta-spark.
 fn size_boundaries() -> Vec<u64> {
     let steps =
         |from: u64, to: u64, step: u64| (from..=to).step_by(usize::try_from(step).unwrap_or(1));

@@ -3,7 +3,7 @@
 //! The files are listed, without hidden ones; the table's schema is merged from their footers, and the values
 //! of partition columns are parsed from directory names. One commit adds all files.
 //!
-//! Not part of the protocol; rules, names and the commit as in the reference implementation.
+//! Not part of the protocol; rules, names and the commit as in delta-spark.
 
 use std::collections::BTreeMap;
 

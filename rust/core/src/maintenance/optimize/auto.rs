@@ -1,6 +1,6 @@
 //! Auto compaction: compacts small files right after a write that leaves enough of them.
 //!
-//! Property `delta.autoOptimize.autoCompact`; thresholds as in the reference implementation.
+//! Property `delta.autoOptimize.autoCompact`; thresholds as in delta-spark.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -23,8 +23,8 @@ impl Bin {
     }
 }
 
-/// Returns the metrics of OPTIMIZE, named as in the reference implementation: counts and sizes of the
-/// removed and the added files, and percentiles of the sizes of the added ones.
+/// Returns the metrics of OPTIMIZE, named as in delta-spark: counts and sizes of the removed and the
+/// added files, and percentiles of the sizes of the added ones.
 pub fn metrics(bins: &[Bin], adds: &[AddFile]) -> BTreeMap<String, String> {
     let removed = || bins.iter().flat_map(|bin| &bin.files);
     let with_vector = removed().filter(|file| file.deletion_vector.is_some());

@@ -1,6 +1,6 @@
 //! Clustered tables: which files are clustered already, and which are clustered together.
 //!
-//! Files ordered by one run form a cube (Z-cube), which their tags record as in the reference implementation.
+//! Files ordered by one run form a cube (Z-cube), which their tags record as in delta-spark.
 //! A cube that is large enough is not rewritten.
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@
 //! partitioned by position on the curve; [`write_ordered`] reads all parts of a position range, sorts them,
 //! and appends them to a file. A part that decodes to more than its share of memory is divided first.
 //!
-//! Not part of the protocol; selection, parameters and metrics as in the reference implementation.
+//! Not part of the protocol; selection, parameters and metrics as in delta-spark.
 //! Protocol: "Clustered Table".
 
 mod auto;

@@ -4,7 +4,7 @@
 //! younger than the period, and hidden files. Candidates come from a listing of the table (full) or from the
 //! remove actions of the log (lite).
 //!
-//! Not part of the protocol; rules, names and commits as in the reference implementation.
+//! Not part of the protocol; rules, names and commits as in delta-spark.
 
 use std::collections::HashSet;
 

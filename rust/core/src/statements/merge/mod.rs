@@ -231,7 +231,7 @@ impl Merge {
     }
 
     /// Returns `true` if several source rows may match one target row: the result is the same for each of them,
-    /// since the target row is never changed, or always deleted. As in the reference, conditions of clauses
+    /// since the target row is never changed, or always deleted. As in delta-spark, conditions of clauses
     /// are not considered.
     fn allows_several_matches(&self) -> bool {
         match self.matched.as_slice() {

@@ -1,4 +1,4 @@
-//! Adds, drops, renames and changes columns, each in one commit, described as in the reference.
+//! Adds, drops, renames and changes columns, each in one commit, described as in delta-spark.
 
 use serde_json::{Map, Value, json};
 
@@ -148,7 +148,7 @@ fn check_allows_defaults(protocol: &Protocol) -> Result<()> {
     Err(Error::invalid("alter.column_default", message))
 }
 
-/// Describes a column as the reference does.
+/// Describes a column as delta-spark does.
 fn described(path: &[String], field: &StructField) -> Map<String, Value> {
     Map::from_iter([
         ("name".to_owned(), json!(path_text(path))),
@@ -158,7 +158,7 @@ fn described(path: &[String], field: &StructField) -> Map<String, Value> {
     ])
 }
 
-/// Describes a new column as the reference does: a length is part of the type, not of the metadata.
+/// Describes a new column as delta-spark does: a length is part of the type, not of the metadata.
 fn described_new(path: &[String], mut field: StructField) -> Map<String, Value> {
     let declared_type = field.metadata.remove(DECLARED_TYPE);
     let mut described = described(path, &field);
@@ -168,7 +168,7 @@ fn described_new(path: &[String], mut field: StructField) -> Map<String, Value> 
     described
 }
 
-/// Formats a path as the reference does: names with dots are quoted, others are not.
+/// Formats a path as delta-spark does: names with dots are quoted, others are not.
 fn path_text(path: &[String]) -> String {
     let quoted = |name: &String| match name.contains('.') {
         true => format!("`{name}`"),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// The results are those of the reference implementation.
+/// The results are those of delta-spark.
 #[test]
 fn upper_bounds_of_the_reference() {
     let greatest = GREATEST.to_string();
