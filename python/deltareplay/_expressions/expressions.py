@@ -25,5 +25,5 @@ def _text(value: Expression) -> str:
     if value is None or isinstance(value, _PLAIN) or library in ("numpy", "pandas"):
         return lit(value)
     raise TypeError(
-        f"the value of a column must be a SQL string or a plain value, not {type(value).__name__}"
+        f"the value of a column must be an SQL string or a plain value, not {type(value).__name__}"
     )

@@ -1,4 +1,4 @@
-"""``lit``: a Python value as a SQL literal."""
+"""``lit``: a Python value as an SQL literal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SqlLiteral(str):
 
 
 def lit(value: Value | uuid.UUID | Collection[Value]) -> SqlLiteral:
-    r"""Write a value as a SQL literal, with the quoting that it needs.
+    r"""Write a value as an SQL literal, with the quoting that it needs.
 
     The literal keeps the type of the value wherever SQL is accepted: in a filter, in a condition,
     as the value of a column, in Spark.

@@ -200,7 +200,7 @@ class Altering(TableLocation):
 
         Args:
             name: The column; or a path to a field of one, as in ``widen_column``.
-            expression: A SQL expression without columns, of the column's type; None removes the
+            expression: An SQL expression without columns, of the column's type; None removes the
                 default.
 
         Returns:
@@ -263,7 +263,7 @@ class Altering(TableLocation):
 
         Args:
             name: Its name; case is ignored.
-            expression: A SQL condition that must be true for every row, as for a filter in
+            expression: An SQL condition that must be true for every row, as for a filter in
                 ``Snapshot.scan``.
 
         Returns:

@@ -312,7 +312,7 @@ def _clause(
 def _condition(
     on: str | Sequence[str] | Mapping[str, str], source_alias: str, target_alias: str
 ) -> str:
-    """Convert ``on`` to a SQL condition."""
+    """Convert ``on`` to an SQL condition."""
     if isinstance(on, str) and (on.lower() in _CONSTANTS or not on.replace("_", "a").isalnum()):
         return on
     pairs = on if isinstance(on, Mapping) else {name: name for name in names("on", on)}

@@ -20,7 +20,7 @@ def evaluate_timestamp(spark: SparkSession, time: str | ConstantExpression) -> d
 
     Args:
         spark: The session.
-        time: A string, or a SQL expression without columns.
+        time: A string, or an SQL expression without columns.
 
     Raises:
         InvalidArgumentError: ``argument.moment``: Spark cannot read it, or it is null.

@@ -28,7 +28,7 @@ class DeltaOptimizeBuilder:
         """Restrict the operation to partitions.
 
         Args:
-            partitionFilter: A SQL condition on partition columns.
+            partitionFilter: An SQL condition on partition columns.
         """
         return DeltaOptimizeBuilder(self._spark, self._table, partitionFilter)
 

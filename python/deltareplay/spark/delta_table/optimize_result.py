@@ -112,7 +112,7 @@ def run(
     Args:
         spark: The session.
         table: The table.
-        where: A SQL condition on partition columns; None selects all files.
+        where: An SQL condition on partition columns; None selects all files.
         z_order_by: Columns of a Z-order; None compacts files, or clusters a clustered table.
         purge: Whether only files with deletion vectors are rewritten.
     """

@@ -23,12 +23,12 @@ def are_raw(spark: SparkSession) -> bool:
 
 
 def expression(spark: SparkSession, text: str) -> str:
-    """Return a value as a SQL expression of type string."""
+    """Return a value as an SQL expression of type string."""
     return binary_cast(text) if not is_plain(text) and are_raw(spark) else escaped_literal(text)
 
 
 def literal(spark: SparkSession, text: str) -> str:
-    """Return a value as a SQL string literal, for positions that allow no other expression.
+    """Return a value as an SQL string literal, for positions that allow no other expression.
 
     Raises:
         UnsupportedFeatureError: ``sql.string``: the session has no string literal for it.

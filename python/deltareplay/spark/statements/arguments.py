@@ -78,7 +78,7 @@ def _is_parameter(parsed: Sequence[Token], index: int) -> bool:
 
 
 def literal(value: Any, spark: SparkSession) -> str:
-    """Return a value as a SQL literal for the session.
+    """Return a value as an SQL literal for the session.
 
     Raises:
         UnsupportedFeatureError: ``sql.arguments``: there is no literal for its type.

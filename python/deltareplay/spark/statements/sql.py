@@ -56,7 +56,7 @@ _STATEMENTS: tuple[type[Statement], ...] = (
 
 @checked
 def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None) -> DataFrame:
-    """Run a SQL statement on Delta tables and others, without delta-spark's jar.
+    """Run an SQL statement on Delta tables and others, without delta-spark's jar.
 
     ``MERGE INTO``, ``UPDATE``, ``DELETE FROM``, ``TRUNCATE TABLE``, ``INSERT``, ``ALTER TABLE``,
     ``COMMENT ON TABLE``, ``CREATE TABLE``, ``REPLACE TABLE``, ``OPTIMIZE``,

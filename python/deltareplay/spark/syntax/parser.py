@@ -53,7 +53,7 @@ _UNITS = tuple(
 
 @dataclass(frozen=True)
 class ConstantExpression:
-    """A SQL expression without columns."""
+    """An SQL expression without columns."""
 
     text: str
 
