@@ -1,7 +1,8 @@
 //! Statistics of a new file, accumulated batch by batch: row and null counts, and bounds of the first
 //! columns.
 //!
-//! Protocol: "Per-file Statistics"; the selection of columns and the truncation of strings follow delta-spark.
+//! Protocol: "Per-file Statistics"; the selection of columns and the truncation of strings follow
+//! delta-spark.
 
 use std::sync::Arc;
 
