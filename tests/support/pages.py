@@ -33,7 +33,7 @@ HOLDS = {
     "README.md": "snapshot.version == 7 and orders.count() > 0 and events.snapshot().num_rows == 1",
     "docs/guide/quickstart.md": "files.num_rows == snapshot.num_files == frame.count() > 0",
     "docs/guide/report.md": "path.stat().st_size < 300_000",
-    "docs/guide/looking.md": "(snapshot.version, snapshot.num_rows) == (11, 259)",
+    "docs/guide/inspecting.md": "(snapshot.version, snapshot.num_rows) == (11, 259)",
     "docs/guide/rows.md": "orders.num_rows == snapshot.scan().count() == frame.count() > 0",
     "docs/guide/changes.md": "happened.num_rows and net.num_rows and batch.data.num_rows",
     "docs/guide/engines.md": "spent.height > 0 and len(by_country) == len(recent) == 3",

@@ -1,4 +1,4 @@
-"""The calls on the page that compares the output of libraries for a table."""
+"""The calls on the page about inspecting a table with several libraries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support import looks
+from support import inspection_page
 
 import deltareplay as dr
 
@@ -26,7 +26,7 @@ ENDLESS = {"deltareplay watch orders"}
 
 @pytest.fixture(scope="module")
 def orders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return looks.written(tmp_path_factory.mktemp("looked_at"))
+    return inspection_page.write_table(tmp_path_factory.mktemp("inspected"))
 
 
 def value(code: str, path: Path) -> Any:
@@ -45,7 +45,7 @@ def value(code: str, path: Path) -> Any:
         return eval(code, names)
 
 
-@pytest.mark.parametrize("code", looks.calls("deltareplay"))
+@pytest.mark.parametrize("code", inspection_page.calls("deltareplay"))
 def test_calls_of_deltareplay(code: str, orders: Path, monkeypatch, capsys, tmp_path: Path) -> None:
     if not code.startswith("deltareplay "):
         assert value(code, orders) is not None
@@ -66,7 +66,7 @@ REFUSED = {"dt.to_pandas()"}
 
 @pytest.mark.parametrize("library", ["deltalake", "Polars"])
 def test_calls_of_other_libraries(library: str, orders: Path) -> None:
-    result = looks.calls(library)
+    result = inspection_page.calls(library)
     assert len(result) > 5
     for code in result:
         if code in REFUSED:
