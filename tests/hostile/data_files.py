@@ -16,7 +16,8 @@ from support.logs import LogBuilder
 NAME = "more.parquet"
 
 
-def broken(name: str, change: Callable[[Path], bytes]) -> None:
+def broken_case(name: str, change: Callable[[Path], bytes]) -> None:
+    """Register a table with a broken data file."""
     code = "data.pages" if name == "pages of other bytes" else "file.size"
 
     @case("data file", name, snapshot=2, rows=Refused(NAME), verify=(code,), finding=NAME)
@@ -28,7 +29,7 @@ def broken(name: str, change: Callable[[Path], bytes]) -> None:
 
 for _name, _change in BROKEN.items():
     if "rows" not in _name and _name != "an encrypted footer":
-        broken(_name, _change)
+        broken_case(_name, _change)
 
 
 @case(
