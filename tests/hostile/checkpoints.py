@@ -48,7 +48,7 @@ BROKEN: dict[str, Callable[[Path], bytes]] = {
     "zero bytes": lambda path: bytes(4096),
     "only the magic": lambda path: b"PAR1",
     "the magic twice": lambda path: b"PAR1PAR1",
-    "text": lambda path: b'{"add":{}}\n' * 20,
+    "JSON lines": lambda path: b'{"add":{}}\n' * 20,
     "its first half": lambda path: path.read_bytes()[: path.stat().st_size // 2],
     "without its last byte": lambda path: path.read_bytes()[:-1],
     "an encrypted footer": lambda path: path.read_bytes()[:-4] + b"PARE",

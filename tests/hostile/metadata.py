@@ -50,7 +50,7 @@ for _name, _action, _error, _codes in (
     ("10,000 unknown reader features", logs.features(*(f"x{n}" for n in range(10_000))), UNSUPPORTED, ("protocol.reader_features",)),
     ("a reader feature of an empty name", logs.features(""), UNSUPPORTED, ("protocol.reader_features",)),
     ("features that are numbers", {"protocol": {**ODD_READER, "readerFeatures": [1], "writerFeatures": [1]}}, CORRUPT, ("commit.action",)),
-    ("features that are a text", {"protocol": {**ODD_READER, "readerFeatures": "x", "writerFeatures": []}}, CORRUPT, ("commit.action",)),
+    ("features that are a string", {"protocol": {**ODD_READER, "readerFeatures": "x", "writerFeatures": []}}, CORRUPT, ("commit.action",)),
     ("twice in one commit", [logs.protocol(1, 2), logs.protocol(1, 2)], None, ("commit.duplicate_action",)),
 ):  # fmt: skip
     protocol_case(_name, _action, _error, _codes)
@@ -281,7 +281,7 @@ STATS = {
     "a number": "1",
     "deep": '{"minValues":' + "[" * DEPTH + "]" * DEPTH + "}",
     "deep objects": '{"minValues":' * DEPTH + "1" + "}" * DEPTH,
-    "a number of rows that is a text": '{"numRecords":"2"}',
+    "a number of rows that is a string": '{"numRecords":"2"}',
     "a number of rows beyond 64 bits": '{"numRecords":99999999999999999999}',
     "a negative number of rows": '{"numRecords":-2}',
     "bounds of another type": '{"numRecords":2,"minValues":{"id":"a"},"maxValues":{"id":[]},"nullCount":{"id":0}}',
