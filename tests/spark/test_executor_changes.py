@@ -14,18 +14,21 @@ from spark.test_changes import CHANGE_COLUMNS, rows
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
+from deltareplay.spark.row_changes.splits import PackedSplits
 
 pytestmark = pytest.mark.spark
 
 NET_KINDS = ["min-delta", "upsert", "append-only"]
+#: Tables that are also read without Spark's Parquet reader.
+READ_BY_RUST = {"widened", "mor_partitioned_mapped"}
 
 
-def in_parts(changes: dr.Changes, parts: int = 3) -> int:
-    """Return a size of splits that results in about this many tasks."""
-    return max(1, sum(changes.explain()["bytes"].to_pylist()) // parts)
+def size_for(changes: dr.Changes, tasks: int = 3) -> int:
+    """Return the size of splits that results in about this many tasks."""
+    return max(1, sum(changes.explain()["bytes"].to_pylist()) // tasks)
 
 
-def counted(frame: Any) -> Counter[str]:
+def frame_rows(frame: Any) -> Counter[str]:
     return rows(frame.toArrow())
 
 
@@ -39,13 +42,14 @@ def test_changes_agree_with_delta_spark(spark: Any, changed: Any, name: str) -> 
         .option("startingVersion", first)
         .load(str(path))
     )
-    expected = counted(theirs)
-    size = in_parts(dr.Table(path).changes(first), 6)
-    for native in (True, False) if name in ("widened", "mor_partitioned_mapped") else (True,):
+    expected = frame_rows(theirs)
+    size = size_for(dr.Table(path).changes(first), tasks=6)
+    readers = (True, False) if name in READ_BY_RUST else (True,)
+    for native in readers:
         ours = dr_spark.changes(spark, str(path), first, split_size=size, native=native)
         assert ours.schema.simpleString() == theirs.schema.simpleString()
         assert ours.rdd.getNumPartitions() > 3
-        assert counted(ours) == expected
+        assert frame_rows(ours) == expected
         assert ("FileScan parquet" in ours._jdf.queryExecution().toString()) == native
 
 
@@ -56,10 +60,10 @@ def test_split_net_changes_are_those_of_one_process(
     spark: Any, changed: Any, name: str, kind: Any
 ) -> None:
     table = dr.Table(changed(name))
-    alone = table.changes(2, 8, kind=kind)
-    frame = dr_spark.changes(spark, table, 2, 8, kind=kind, split_size=in_parts(alone))
+    local = table.changes(2, 8, kind=kind)
+    frame = dr_spark.changes(spark, table, 2, 8, kind=kind, split_size=size_for(local))
     assert frame.rdd.getNumPartitions() > 1
-    assert counted(frame) == rows(alone.to_arrow())
+    assert frame_rows(frame) == rows(local.to_arrow())
 
 
 @pytest.mark.parametrize(
@@ -75,15 +79,15 @@ def test_shuffled_net_changes_are_those_of_one_process(
             if kind != "min-delta":
                 continue  # nothing identifies rows
             chosen["filter"] = "v > 10"
-        alone = table.changes(2, 8, **chosen)
-        size = in_parts(alone)
+        local = table.changes(2, 8, **chosen)
+        size = size_for(local)
         frame = dr_spark.changes(spark, table, 2, 8, **chosen, split_size=size, shuffle=True)
         plan = frame._jdf.queryExecution().toString()
         assert plan.count("Exchange hashpartitioning(identity") > 0
-        assert counted(frame) == rows(alone.to_arrow())
+        assert frame_rows(frame) == rows(local.to_arrow())
 
 
-def test_net_changes_lead_from_start_to_end(spark: Any, changed: Any) -> None:
+def test_net_changes_turn_the_first_state_into_the_last(spark: Any, changed: Any) -> None:
     path = changed("mor_tracked_in_commit")
 
     def state(version: int) -> Counter[str]:
@@ -93,9 +97,9 @@ def test_net_changes_lead_from_start_to_end(spark: Any, changed: Any) -> None:
     result = state(2)
     net = dr_spark.changes(spark, path, 3, 8, kind="min-delta")
     for row in net.toArrow().to_pylist():
-        arrived = row["_change_type"] in ("insert", "update_postimage")
+        is_added = row["_change_type"] in ("insert", "update_postimage")
         image = repr({key: row[key] for key in row if key not in CHANGE_COLUMNS})
-        result[image] += 1 if arrived else -1
+        result[image] += 1 if is_added else -1
     assert {row: count for row, count in result.items() if count} == state(8)
 
 
@@ -104,35 +108,37 @@ def test_columns_and_filter(spark: Any, changed: Any) -> None:
     chosen: Any = {"columns": ["P", "k"], "filter": "v > 10 AND _change_type <> 'insert'"}
     frame = dr_spark.changes(spark, table, 2, 8, **chosen)
     assert frame.columns == ["p", "k", *CHANGE_COLUMNS]
-    alone = table.changes(2, 8, **chosen).to_arrow()
-    assert 0 < alone.num_rows == frame.count()
-    assert counted(frame) == rows(alone)
-    some = dr_spark.changes(spark, table, 2, 8, columns=["P", "k"])
-    assert counted(some) == rows(table.changes(2, 8, columns=["P", "k"]).to_arrow())
-    none = dr_spark.changes(spark, table, 2, 8, columns=[])
-    assert (none.columns, none.count()) == (CHANGE_COLUMNS, some.count())
+    local = table.changes(2, 8, **chosen).to_arrow()
+    assert 0 < local.num_rows == frame.count()
+    assert frame_rows(frame) == rows(local)
+    unfiltered = dr_spark.changes(spark, table, 2, 8, columns=["P", "k"])
+    assert frame_rows(unfiltered) == rows(table.changes(2, 8, columns=["P", "k"]).to_arrow())
+    without_columns = dr_spark.changes(spark, table, 2, 8, columns=[])
+    assert without_columns.columns == CHANGE_COLUMNS
+    assert without_columns.count() == unfiltered.count()
 
 
-def test_a_range_does_not_change(spark: Any, tmp_path: Any) -> None:
+def test_later_commits_are_not_in_a_frame(spark: Any, tmp_path: Any) -> None:
     path = str(tmp_path / "grows")
     spark.range(3).write.format("delta").save(path)
     frame = dr_spark.changes(spark, path, 0)
-    at_first = dr.Table(path).snapshot()
+    snapshot = dr.Table(path).snapshot()
     spark.range(3, 5).write.format("delta").mode("append").save(path)
     assert frame.count() == 3
     assert dr_spark.changes(spark, path, 0).count() == 5
-    assert dr_spark.changes(spark, at_first, 0).count() == 3  # a snapshot ends the range
-    assert dr_spark.changes(spark, at_first, 0, 1).count() == 5
+    assert dr_spark.changes(spark, snapshot, 0).count() == 3  # a snapshot ends the range
+    assert dr_spark.changes(spark, snapshot, 0, 1).count() == 5
 
 
 def test_a_range_after_the_last_version_has_no_rows(spark: Any, changed: Any) -> None:
     frame = dr_spark.changes(spark, changed("cow"), 99, allow_out_of_range=True)
     assert (frame.columns, frame.count()) == (["k", "n", "v", "p", *CHANGE_COLUMNS], 0)
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         dr_spark.changes(spark, changed("cow"), 99)
+    assert caught.value.code == "changes.start"
 
 
-def test_types_keep_their_positions_and_comments(spark: Any, tmp_path: Any) -> None:
+def test_types_comments_and_values_are_those_of_the_table(spark: Any, tmp_path: Any) -> None:
     path = tmp_path / "typed"
     spark.sql(
         f"CREATE TABLE delta.`{path}` (s STRUCT<d: DECIMAL(9, 2), t: TIMESTAMP_NTZ>, "
@@ -145,13 +151,13 @@ def test_types_keep_their_positions_and_comments(spark: Any, tmp_path: Any) -> N
     )
     frame = dr_spark.changes(spark, path, 1)
     names = ["s", "m", "v", "b"]
-    plain = spark.read.format("delta").load(str(path))
-    assert frame.select(names).schema == plain.schema
-    texts, expected = (
-        sorted(rows.selectExpr("s", "m", "to_json(v)", "b").collect(), key=str)
-        for rows in (frame, plain)
+    table = spark.read.format("delta").load(str(path))
+    assert frame.select(names).schema == table.schema
+    values, expected = (
+        sorted(source.selectExpr("s", "m", "to_json(v)", "b").collect(), key=str)
+        for source in (frame, table)
     )
-    assert texts == expected
+    assert values == expected
 
 
 def test_ambiguous_changes_fail_on_the_driver(spark: Any, changed: Any) -> None:
@@ -159,12 +165,16 @@ def test_ambiguous_changes_fail_on_the_driver(spark: Any, changed: Any) -> None:
     with pytest.raises(dr.InvalidArgumentError) as caught:
         dr_spark.changes(spark, path, 0, kind="upsert")
     assert caught.value.code == "changes.identity"
-    with pytest.raises(dr.InvalidArgumentError):
-        dr_spark.changes(spark, path, 0, columns=["nothing"])
     with_key = dr_spark.changes(spark, path, 0, 8, kind="upsert", key=["k"])
-    assert counted(with_key) == rows(
+    assert frame_rows(with_key) == rows(
         dr.Table(path).changes(0, 8, kind="upsert", key=["k"]).to_arrow()
     )
+
+
+def test_unknown_columns_fail_on_the_driver(spark: Any, changed: Any) -> None:
+    with pytest.raises(dr.InvalidArgumentError) as caught:
+        dr_spark.changes(spark, changed("cow"), 0, columns=["nothing"])
+    assert caught.value.code == "columns.unknown"
 
 
 def test_a_missing_file_is_named_by_the_task(spark: Any, tmp_path: Any) -> None:
@@ -187,16 +197,20 @@ def test_options_do_not_show_in_a_plan(spark: Any, changed: Any) -> None:
     assert "s3cr3t" not in frame._jdf.queryExecution().toString() + repr(frame)
 
 
-def test_shared_parts_of_splits_are_sent_once(changed: Any) -> None:
-    from deltareplay.spark.row_changes.splits import PackedSplits
-
+@pytest.mark.parametrize("kind", ["full-delta", "min-delta"])
+def test_packed_splits_have_the_same_rows(changed: Any, kind: Any) -> None:
     table = dr.Table(changed("cow_tracked"))
-    for kind in ("full-delta", "min-delta"):
-        splits = table.changes(1, 10, kind=kind).splits(1)  # type: ignore[arg-type]
-        packed = PackedSplits.of(table, splits)
-        for number, split in enumerate(splits):
-            assert packed.split(number).to_arrow() == split.to_arrow()
-    assert len(splits) > 8
-    assert max(map(len, packed.differences)) < 20 < len(splits[0].to_json())
+    splits = table.changes(1, 10, kind=kind).splits(1)
+    packed = PackedSplits.of(table, splits)
+    for number, split in enumerate(splits):
+        assert packed.split(number).to_arrow() == split.to_arrow()
     assert PackedSplits.of(table, splits[:1]).split(0).paths == splits[0].paths
     assert pa.schema(splits[0].schema) == table.changes(1).schema
+
+
+def test_shared_parts_of_splits_are_sent_once(changed: Any) -> None:
+    table = dr.Table(changed("cow_tracked"))
+    splits = table.changes(1, 10, kind="min-delta").splits(1)
+    packed = PackedSplits.of(table, splits)
+    assert len(splits) > 8
+    assert max(map(len, packed.differences)) < 20 < len(splits[0].to_json())
