@@ -9,23 +9,23 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support import data, feed, logs
-from support.feed import SEED_CHANGES, changed_rows
+from support.feed import EXAMPLE_CHANGES, changed_rows
 
 import deltareplay as dr
 
 
 @pytest.fixture(params=[False, True], ids=["cow", "mor"])
 def fed(log: logs.LogBuilder, request: pytest.FixtureRequest) -> dr.Table:
-    """The table of the document on change queries, with its change data feed."""
-    feed.seed(log, vectors=request.param, feed=True)
+    """A table with three inserts, an update and a delete, and its change data feed."""
+    feed.write_example(log, vectors=request.param, feed=True)
     return dr.Table(log.uri)
 
 
-def test_changes_agree_with_the_document(fed: dr.Table) -> None:
+def test_every_change_is_returned(fed: dr.Table) -> None:
     changes = fed.changes(0)
     assert changes.versions == (0, 3)
-    assert changed_rows(changes) == SEED_CHANGES
-    assert changed_rows(fed.changes(2, 2)) == {row for row in SEED_CHANGES if row[3] == 2}
+    assert changed_rows(changes) == EXAMPLE_CHANGES
+    assert changed_rows(fed.changes(2, 2)) == {row for row in EXAMPLE_CHANGES if row[3] == 2}
     assert changes.schema.types == [
         pa.string(),
         pa.string(),
@@ -39,15 +39,15 @@ def test_changes_agree_with_the_document(fed: dr.Table) -> None:
 def test_columns_and_filters(fed: dr.Table) -> None:
     names = fed.changes(1, columns=["name"]).to_arrow()
     assert names.column_names == ["name", "_change_type", "_commit_version", "_commit_timestamp"]
-    jack = {row for row in SEED_CHANGES if row[0] == "jack"}
+    jack = {row for row in EXAMPLE_CHANGES if row[0] == "jack"}
     assert changed_rows(fed.changes(0, filter="name = 'jack'")) == jack
     assert changed_rows(fed.changes(0, filter=[("fruit", "=", "pineapple")])) == {
-        row for row in SEED_CHANGES if row[1] == "pineapple"
+        row for row in EXAMPLE_CHANGES if row[1] == "pineapple"
     }
     result = fed.changes(0, columns=["name"], filter="_change_type = 'delete' OR fruit = 'banana'")
     assert changed_rows(result) == {("jack", "update_postimage", 2), ("john", "delete", 3)}
     late = fed.changes(0, filter="_commit_version > 2")
-    assert changed_rows(late) == {row for row in SEED_CHANGES if row[3] == 3}
+    assert changed_rows(late) == {row for row in EXAMPLE_CHANGES if row[3] == 3}
     with pytest.raises(dr.InvalidArgumentError) as caught:
         fed.changes(0, columns=["nothing"])
     assert caught.value.code == "columns.unknown"

@@ -10,11 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from support import data, feed, logs
+from support.feed import EXAMPLE_CHANGES
 
 import deltareplay as dr
 
 JACK, SARAH, JOHN = ("jack", "apple"), ("sarah", "orange"), ("john", "pineapple")
-BANANA = ("jack", "banana")
+UPDATED_JACK = ("jack", "banana")
 
 
 def rows_of(batches: Any) -> list[tuple[Any, ...]]:
@@ -30,26 +31,26 @@ def vectors(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def seed(log: logs.LogBuilder, vectors: bool) -> dr.Table:
-    """The table of the document on change queries."""
-    feed.seed(log, vectors=vectors)
+def changed(log: logs.LogBuilder, vectors: bool) -> dr.Table:
+    """A table with three inserts, an update and a delete."""
+    feed.write_example(log, vectors=vectors)
     return dr.Table(log.uri)
 
 
 @pytest.fixture
 def fed(log: logs.LogBuilder, vectors: bool) -> dr.Table:
-    """The same with its change data feed."""
-    feed.seed(log, vectors=vectors, feed=True)
+    """The same table with a change data feed."""
+    feed.write_example(log, vectors=vectors, feed=True)
     return dr.Table(log.uri)
 
 
-def test_config_1_the_state(seed: dr.Table) -> None:
-    stream = seed.follow(ignore_changes=False, skip_change_commits=False, available_now=True)
-    assert rows_of(stream) == sorted([BANANA, SARAH])
+def test_a_stream_begins_with_the_current_rows(changed: dr.Table) -> None:
+    stream = changed.follow(ignore_changes=False, skip_change_commits=False, available_now=True)
+    assert rows_of(stream) == sorted([UPDATED_JACK, SARAH])
 
 
-def test_config_2_an_update_stops_the_stream(seed: dr.Table) -> None:
-    stream = seed.follow(starting_version=0, available_now=True)
+def test_an_update_stops_the_stream(changed: dr.Table) -> None:
+    stream = changed.follow(starting_version=0, available_now=True)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
         list(stream)
     assert (caught.value.code, caught.value.version) == ("follow.changes", 2)
@@ -58,16 +59,20 @@ def test_config_2_an_update_stops_the_stream(seed: dr.Table) -> None:
     assert "skip_change_commits" in message
 
 
-def test_configs_3_and_4_rewritten_files_are_returned_again(seed: dr.Table, vectors: bool) -> None:
-    stream = seed.follow(starting_version=0, ignore_changes=True, available_now=True)
-    first = [JACK, SARAH, JOHN]
-    cow = [BANANA, SARAH, JOHN, BANANA, SARAH]
-    mor = [SARAH, JOHN, BANANA, SARAH]
-    assert rows_of(stream) == sorted(first + (mor if vectors else cow))
+def test_ignore_changes_returns_rewritten_files(changed: dr.Table, vectors: bool) -> None:
+    stream = changed.follow(starting_version=0, ignore_changes=True, available_now=True)
+    inserted = [JACK, SARAH, JOHN]
+    if vectors:
+        after_update = [SARAH, JOHN, UPDATED_JACK]
+        after_delete = [SARAH]
+    else:
+        after_update = [UPDATED_JACK, SARAH, JOHN]
+        after_delete = [UPDATED_JACK, SARAH]
+    assert rows_of(stream) == sorted(inserted + after_update + after_delete)
 
 
-def test_config_5_changes_are_skipped(seed: dr.Table) -> None:
-    stream = seed.follow(starting_version=0, skip_change_commits=True, available_now=True)
+def test_skip_change_commits_skips_updates_and_deletes(changed: dr.Table) -> None:
+    stream = changed.follow(starting_version=0, skip_change_commits=True, available_now=True)
     assert rows_of(stream) == sorted([JACK, SARAH, JOHN])
 
 
@@ -77,32 +82,25 @@ def changed_rows(stream: dr.Follow) -> set[tuple[Any, ...]]:
     return {tuple(value for key, value in row.items() if "timestamp" not in key) for row in result}
 
 
-FULL = {
-    (*JACK, "insert", 1),
-    (*SARAH, "insert", 1),
-    (*JOHN, "insert", 1),
-    (*JACK, "update_preimage", 2),
-    (*BANANA, "update_postimage", 2),
-    (*JOHN, "delete", 3),
-}
-
-
-def test_feed_config_1_every_change(fed: dr.Table) -> None:
+def test_the_feed_returns_every_change(fed: dr.Table) -> None:
     stream = fed.follow(starting_version=0, read_change_feed=True, available_now=True)
-    assert changed_rows(stream) == FULL
+    assert changed_rows(stream) == EXAMPLE_CHANGES
 
 
-def test_feed_config_2_the_state_as_inserts(fed: dr.Table) -> None:
+def test_the_feed_begins_with_the_current_rows_as_inserts(fed: dr.Table) -> None:
     stream = fed.follow(read_change_feed=True, available_now=True)
-    assert changed_rows(stream) == {(*BANANA, "insert", 3), (*SARAH, "insert", 3)}
+    assert changed_rows(stream) == {(*UPDATED_JACK, "insert", 3), (*SARAH, "insert", 3)}
 
 
-def test_changes_without_a_feed(seed: dr.Table) -> None:
-    stream = seed.follow(starting_version=0, kind="full-delta", key=["name"], available_now=True)
-    assert changed_rows(stream) == FULL
-    refused = seed.follow(starting_version=0, read_change_feed=True, require_feed=True)
+def test_changes_without_a_feed(changed: dr.Table) -> None:
+    stream = changed.follow(starting_version=0, kind="full-delta", key=["name"], available_now=True)
+    assert changed_rows(stream) == EXAMPLE_CHANGES
+
+
+def test_a_required_feed_is_missing(changed: dr.Table) -> None:
+    stream = changed.follow(starting_version=0, read_change_feed=True, require_feed=True)
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        next(refused)
+        next(stream)
     assert caught.value.code == "changes.feed_disabled"
 
 
@@ -123,7 +121,7 @@ def test_net_changes_of_each_batch(fed: dr.Table) -> None:
 
 
 def appends(log: logs.LogBuilder, versions: int = 3) -> dr.Table:
-    """Append versions of two files each."""
+    """Create a table, and append versions of two files each."""
     log.create(logs.schema(id="long"))
     for version in range(1, versions + 1):
         log.commit(
@@ -237,14 +235,18 @@ def test_a_stream_returns_later_commits(log: logs.LogBuilder) -> None:
     assert rows_of([batch]) == [(7,)]
     assert json.loads(batch.offset)["reservoirVersion"] == 4
     assert stream.offset == batch.offset
-    latest = table.follow(starting_version="latest", poll_interval=0.01)
-    log.commit(data.write(log.table, "last.parquet", {"id": [8]}))
-    assert rows_of([next(latest)]) == [(8,)]
+
+
+def test_a_stream_begins_after_the_latest_version(log: logs.LogBuilder) -> None:
+    stream = appends(log).follow(starting_version="latest", poll_interval=0.01)
+    log.commit(data.write(log.table, "later.parquet", {"id": [8]}))
     assert rows_of([next(stream)]) == [(8,)]
-    # commits after the start are not part of what is available
-    now = table.follow(available_now=True)
-    log.commit(data.write(log.table, "more.parquet", {"id": [9]}))
-    assert (9,) not in rows_of(now)
+
+
+def test_available_now_excludes_later_commits(log: logs.LogBuilder) -> None:
+    stream = appends(log).follow(available_now=True)
+    log.commit(data.write(log.table, "later.parquet", {"id": [9]}))
+    assert rows_of(stream) == ALL
 
 
 @pytest.mark.parametrize("kind", [None, "full-delta"])
@@ -278,7 +280,7 @@ def test_commits_missing_from_the_log(tmp_path: Path, kind: Any) -> None:
     assert ended.offset == until
 
 
-def test_streams_may_ignore_deletes(log: logs.LogBuilder) -> None:
+def test_a_delete_stops_the_stream_unless_tolerated(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
     file = data.write(log.table, "1.parquet", {"id": [1]})
     log.commit(file)
@@ -292,9 +294,9 @@ def test_streams_may_ignore_deletes(log: logs.LogBuilder) -> None:
             next(stream)
         assert (caught.value.code, caught.value.version) == ("follow.deletes", 2)
         assert json.loads(stream.offset)["reservoirVersion"] == 2
-    for tolerant in ("ignore_deletes", "ignore_changes", "skip_change_commits"):
-        result = table.follow(starting_version=0, available_now=True, **{tolerant: True})  # type: ignore[arg-type]
-        assert rows_of(result) == [(1,), (2,)]
+    for option in ("ignore_deletes", "ignore_changes", "skip_change_commits"):
+        tolerant = table.follow(starting_version=0, available_now=True, **{option: True})  # type: ignore[arg-type]
+        assert rows_of(tolerant) == [(1,), (2,)]
 
 
 def test_columns_that_change_stop_the_stream(log: logs.LogBuilder) -> None:
@@ -313,16 +315,19 @@ def test_columns_that_change_stop_the_stream(log: logs.LogBuilder) -> None:
         (10,),
         (11,),
     ]
-    other = {**logs.metadata(logs.schema(id="long"))["metaData"], "id": "another"}
-    stream = table.follow(poll_interval=0.01)
+
+
+def test_another_table_id_stops_the_stream(log: logs.LogBuilder) -> None:
+    stream = appends(log, versions=1).follow(poll_interval=0.01)
     next(stream)
+    other = {**logs.metadata(logs.schema(id="long"))["metaData"], "id": "another"}
     log.commit({"metaData": other})
     with pytest.raises(dr.InvalidArgumentError) as caught:
         next(stream)
-    assert (caught.value.code, caught.value.version) == ("follow.offset", 4)
+    assert (caught.value.code, caught.value.version) == ("follow.offset", 2)
 
 
-def test_invalid_starts_are_refused(log: logs.LogBuilder) -> None:
+def test_invalid_arguments_are_refused(log: logs.LogBuilder) -> None:
     table = appends(log)
     offset = table.follow().offset
     cases: list[tuple[dict[str, Any], str]] = [
@@ -343,6 +348,10 @@ def test_invalid_starts_are_refused(log: logs.LogBuilder) -> None:
         with pytest.raises(dr.DeltaReplayError) as caught:
             table.follow(**arguments)
         assert caught.value.code == code, arguments
+
+
+def test_a_start_is_no_longer_in_the_log(log: logs.LogBuilder) -> None:
+    table = appends(log)
     log.checkpoint(version=2)
     log.delete_commits(below=2)
     with pytest.raises(dr.VersionNotFoundError) as caught:
@@ -366,12 +375,15 @@ def test_a_table_may_have_a_column_named_change_type(log: logs.LogBuilder) -> No
     assert rows_of(dr.Table(log.uri).follow(available_now=True)) == [("mine",)]
 
 
-def test_batches_are_pickled_and_exported(fed: dr.Table) -> None:
+def test_batches_can_be_pickled_and_exported(fed: dr.Table) -> None:
     [batch] = fed.follow(columns=["name"], filter="name <> 'sarah'", available_now=True)
     split = pickle.loads(pickle.dumps(batch.split))
     assert split.to_arrow().to_pylist() == [{"name": "jack"}]
     assert pa.table(batch) == batch.to_batches().read_all()
     assert pa.schema(batch) == batch.split.schema
+
+
+def test_streams_and_batches_have_no_constructor() -> None:
     for cls in (dr.Follow, dr.MicroBatch, dr.ChangeSplit, dr.SnapshotDiff):
         with pytest.raises(TypeError):
             cls()
@@ -379,11 +391,11 @@ def test_batches_are_pickled_and_exported(fed: dr.Table) -> None:
 
 def test_files_are_read_in_order_of_modification_time(log: logs.LogBuilder) -> None:
     log.create(logs.schema(id="long"))
-    ages = {"b": 3, "c": 1, "a": 1}
+    times = {"b": 3, "c": 1, "a": 1}
     log.commit(
         *(
-            data.write(log.table, f"{name}.parquet", {"id": [at]}, modification_time=age)
-            for at, (name, age) in enumerate(ages.items())
+            data.write(log.table, f"{name}.parquet", {"id": [id]}, modification_time=time)
+            for id, (name, time) in enumerate(times.items())
         )
     )
     stream = dr.Table(log.uri).follow(max_files_per_batch=1, available_now=True)
@@ -397,3 +409,4 @@ def test_missing_files_are_named(log: logs.LogBuilder) -> None:
     with pytest.raises(dr.CorruptTableError) as caught:
         _ = batch.data
     assert (caught.value.code, caught.value.version) == ("data.missing", 2)
+    assert caught.value.path == "2-0.parquet"

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 from support import data, feed, logs
-from support.feed import SEED_CHANGES, changed_rows
+from support.feed import EXAMPLE_CHANGES, changed_rows
 
 import deltareplay as dr
 
 
 @pytest.mark.parametrize("vectors", [False, True], ids=["cow", "mor"])
 def test_without_a_feed_rows_are_compared(log: logs.LogBuilder, vectors: bool) -> None:
-    feed.seed(log, vectors=vectors)
+    feed.write_example(log, vectors=vectors)
     table = dr.Table(log.uri)
     images = {
         ("jack", "apple", "update_preimage", 2),
         ("jack", "banana", "update_postimage", 2),
     }
     unmatched = {("jack", "apple", "delete", 2), ("jack", "banana", "insert", 2)}
-    assert changed_rows(table.changes(0, key=["name"])) == SEED_CHANGES
-    assert changed_rows(table.changes(0)) == (SEED_CHANGES - images) | unmatched
+    assert changed_rows(table.changes(0, key=["name"])) == EXAMPLE_CHANGES
+    assert changed_rows(table.changes(0)) == (EXAMPLE_CHANGES - images) | unmatched
     assert changed_rows(table.changes(3)) == {("john", "pineapple", "delete", 3)}
     ways = table.changes(0, key=["name"]).explain()["way"].to_pylist()
     assert ways == ["nothing", "files", "key", "deletion vectors" if vectors else "key"]
@@ -80,14 +80,14 @@ def test_the_net_changes_of_a_range(
     start: int,
     rows: set[Any],
 ) -> None:
-    feed.seed(log, vectors=vectors, feed=fed)
+    feed.write_example(log, vectors=vectors, feed=fed)
     changes = dr.Table(log.uri).changes(start, kind=kind, deleted=deleted, key=["name"])
     assert changed_rows(changes) == rows
     assert set(changes.explain()["way"].to_pylist()) <= {"key", "nothing"}
 
 
 def test_kinds_that_need_row_identity_name_a_remedy(log: logs.LogBuilder) -> None:
-    feed.seed(log, vectors=False)
+    feed.write_example(log, vectors=False)
     table = dr.Table(log.uri)
     for kind in ("upsert", "append-only"):
         with pytest.raises(dr.InvalidArgumentError) as caught:

@@ -85,7 +85,7 @@ def test_ranges_equal_those_of_table_changes(
 
 
 @pytest.mark.parametrize("name", ["mor_tracked_in_commit", "cow_tracked"])
-def test_net_changes_lead_from_start_to_end(changed: Any, name: str) -> None:
+def test_net_changes_turn_the_first_state_into_the_last(changed: Any, name: str) -> None:
     table = dr.Table(changed(name))
     latest = table.snapshot().version
     for start in range(1, latest + 1):

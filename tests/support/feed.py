@@ -16,8 +16,8 @@ from support.actions import Action
 ON = {"delta.enableChangeDataFeed": "true"}
 VECTORS = ("deletionVectors",)
 
-#: The changes of the table of ``seed``, from the document on change queries.
-SEED_CHANGES = {
+#: The changes of the table of ``write_example``.
+EXAMPLE_CHANGES = {
     ("jack", "apple", "insert", 1),
     ("sarah", "orange", "insert", 1),
     ("john", "pineapple", "insert", 1),
@@ -70,8 +70,8 @@ def change_file(
     return logs.cdc(path, size=size, partition_values=partition_values)
 
 
-def seed(log: logs.LogBuilder, *, vectors: bool, feed: bool = False) -> None:
-    """Write the example of the design of change queries: three inserts, an update, a delete.
+def write_example(log: logs.LogBuilder, *, vectors: bool, feed: bool = False) -> None:
+    """Write a table with three inserts, an update and a delete.
 
     Args:
         log: An empty log.

@@ -190,7 +190,7 @@ def test_an_offset_after_the_last_commit_is_refused(log: logs.LogBuilder, table:
 
 
 def test_net_changes_of_a_batch(log: logs.LogBuilder) -> None:
-    feed.seed(log, vectors=False, feed=True)
+    feed.write_example(log, vectors=False, feed=True)
     table = dr.Table(log.uri)
     options = {"startingVersion": "0", "changeKind": "upsert", "changeKey": "name"}
     run = Run(table, [], **options)
