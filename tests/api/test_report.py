@@ -31,7 +31,7 @@ MIB = 1 << 20
 HOSTILE = "</script><script>alert(1)</script><img src=http://evil.example/x onerror=alert(2)>'\"&"
 
 
-def written(table: dr.Table, path: Path, **options: object) -> tuple[str, Page]:
+def write_report(table: dr.Table, path: Path, **options: object) -> tuple[str, Page]:
     path = table.report(path / "report.html", **options)  # type: ignore[arg-type]
     text = path.read_text(encoding="utf-8")
     return text, Page(text)
@@ -90,7 +90,7 @@ def shop(log: logs.LogBuilder) -> logs.LogBuilder:
 
 
 def test_the_report_is_one_page_without_requests(shop: logs.LogBuilder, tmp_path: Path) -> None:
-    text, page = written(dr.Table(shop.uri), tmp_path)
+    text, page = write_report(dr.Table(shop.uri), tmp_path)
 
     assert text.startswith("<!DOCTYPE html>")
     assert len(text) < 300_000
@@ -112,7 +112,7 @@ def test_the_report_is_one_page_without_requests(shop: logs.LogBuilder, tmp_path
 def test_the_policy_allows_only_its_own_style_and_script(
     shop: logs.LogBuilder, tmp_path: Path
 ) -> None:
-    text, page = written(dr.Table(shop.uri), tmp_path)
+    text, page = write_report(dr.Table(shop.uri), tmp_path)
 
     policy = next(value for value in page.values("content") if "default-src" in value)
     assert policy.startswith("default-src 'none'; ")
@@ -124,7 +124,7 @@ def test_the_policy_allows_only_its_own_style_and_script(
 
 
 def test_the_report_is_accessible_to_screen_readers(shop: logs.LogBuilder, tmp_path: Path) -> None:
-    text, page = written(dr.Table(shop.uri), tmp_path)
+    text, page = write_report(dr.Table(shop.uri), tmp_path)
 
     assert '<html lang="en">' in text
     assert {"header", "nav", "main", "footer", "section", "figure", "caption"} <= page.names
@@ -138,7 +138,7 @@ def test_the_report_is_accessible_to_screen_readers(shop: logs.LogBuilder, tmp_p
 
 
 def test_the_numbers_are_those_of_the_log(shop: logs.LogBuilder, tmp_path: Path) -> None:
-    _, page = written(dr.Table(shop.uri), tmp_path)
+    _, page = write_report(dr.Table(shop.uri), tmp_path)
 
     live = [body for key, body in shop.state().adds.items() if key[0] in shop.state().live_paths()]
     assert len(live) == 20
@@ -181,7 +181,7 @@ def test_the_numbers_are_those_of_the_log(shop: logs.LogBuilder, tmp_path: Path)
 
 
 def test_advice_has_a_command_that_runs(shop: logs.LogBuilder, tmp_path: Path) -> None:
-    _, page = written(dr.Table(shop.uri), tmp_path)
+    _, page = write_report(dr.Table(shop.uri), tmp_path)
 
     output = ascii_spaces(" ".join(page.text))
     # 55 and 45 MiB fit into one file of 256 MiB each
@@ -224,7 +224,7 @@ def test_the_timeline_has_changes_of_the_definition(log: logs.LogBuilder, tmp_pa
     log.create(logs.schema(id="long"), configuration={"delta.appendOnly": "true"})
     log.commit(logs.metadata(logs.schema(id="long", late="string")))
     log.commit(logs.protocol(1, 4))
-    _, page = written(dr.Table(log.uri), tmp_path)
+    _, page = write_report(dr.Table(log.uri), tmp_path)
 
     rows = page.tables["Changes of schema, properties and protocol, the newest first"].rows[1:]
     assert [[row[0], *row[2:]] for row in rows] == [
@@ -253,7 +253,7 @@ def test_text_from_the_table_is_escaped(log: logs.LogBuilder, tmp_path: Path) ->
             deletion_vector=vectors.inline([1]),
         ),
     )
-    text, page = written(dr.Table(log.uri), tmp_path)
+    text, page = write_report(dr.Table(log.uri), tmp_path)
 
     assert page.names.isdisjoint({"img", "iframe"})
     assert len(page.scripts) == 1
@@ -297,7 +297,7 @@ def test_the_size_of_the_report_is_bounded(log: logs.LogBuilder, tmp_path: Path)
             ),
             modified=JANUARY + version * DAY,
         )
-    text, page = written(dr.Table(log.uri), tmp_path)
+    text, page = write_report(dr.Table(log.uri), tmp_path)
 
     assert 100_000 < len(text.encode()) < 300_000
     assert re.search(r"[\d,]+ more rows are not shown", " ".join(page.text))
@@ -319,7 +319,7 @@ def test_a_broken_table_is_reported_as_far_as_possible(
         )
     )
     table = dr.Table(shop.uri)
-    _, page = written(table, tmp_path)
+    _, page = write_report(table, tmp_path)
 
     (caption,) = (caption for caption in page.tables if caption.endswith("worst first"))
     codes = [row[1] for row in page.tables[caption].rows[1:]]
@@ -333,7 +333,7 @@ def test_a_missing_commit_before_a_checkpoint_is_skipped(
     shop.checkpoint()
     shop.commit(logs.commit_info("TRUNCATE"), modified=JANUARY + 3 * DAY)
     (Path(shop.uri) / "_delta_log" / f"{1:020}.json").unlink()
-    _, page = written(dr.Table(shop.uri), tmp_path)
+    _, page = write_report(dr.Table(shop.uri), tmp_path)
 
     assert "20 live files of 100 MiB" in ascii_spaces(" ".join(page.text))
     operations = page.tables["Commits by operation"].rows
@@ -347,17 +347,17 @@ def test_orphans_are_listed_on_request(shop: logs.LogBuilder, tmp_path: Path) ->
     orphan.parent.mkdir()
     orphan.write_bytes(b"x" * 4096)
     os.utime(orphan, (JANUARY / 1000, JANUARY / 1000))
-    _, without = written(dr.Table(shop.uri), tmp_path)
+    _, without = write_report(dr.Table(shop.uri), tmp_path)
     assert "Files that vacuum would delete" not in without.tables
     assert "not looked for" in " ".join(without.text)
 
-    _, page = written(dr.Table(shop.uri), tmp_path, orphans=True)
+    _, page = write_report(dr.Table(shop.uri), tmp_path, orphans=True)
     assert page.tables["Files that vacuum would delete"].rows[1:] == [["country=DE/orphan.parquet"]]
     assert "1 file of 4 KiB" in ascii_spaces(" ".join(page.text))
 
 
 def test_an_older_version_can_be_shown(shop: logs.LogBuilder, tmp_path: Path) -> None:
-    _, page = written(dr.Table(shop.uri), tmp_path, version=1)
+    _, page = write_report(dr.Table(shop.uri), tmp_path, version=1)
 
     output = ascii_spaces(" ".join(page.text))
     assert "20 live files of 110 MiB" in output
@@ -368,7 +368,7 @@ def test_an_older_version_can_be_shown(shop: logs.LogBuilder, tmp_path: Path) ->
 
 def test_a_table_without_files_has_a_report(log: logs.LogBuilder, tmp_path: Path) -> None:
     log.create(logs.schema(id="long"))
-    _, page = written(dr.Table(log.uri), tmp_path)
+    _, page = write_report(dr.Table(log.uri), tmp_path)
     assert "The table has no files." in page.text
 
 
@@ -413,7 +413,7 @@ def test_too_many_partitions_are_grouped_by_fewer_columns(
             for number in range(30)
         )
     )
-    _, page = written(dr.Table(log.uri), tmp_path)
+    _, page = write_report(dr.Table(log.uri), tmp_path)
 
     rows = page.tables["Partitions, the largest first"].rows
     assert rows[0][:2] == ["a", "Files"]
@@ -469,7 +469,7 @@ def test_impossible_times_and_sizes_are_accepted(
         ),
         logs.add("b", size=2**62, modificationTime=-time, stats='{"numRecords":-5}'),
     )
-    _, page = written(dr.Table(log.uri), tmp_path)
+    _, page = write_report(dr.Table(log.uri), tmp_path)
     output = ascii_spaces(" ".join(page.text))
     assert "2 live files of 8 EiB" in output
     assert Page(dr.Table(log.uri)._repr_html_()).names

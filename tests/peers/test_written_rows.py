@@ -21,7 +21,7 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def written(path: Path, partitions: list[str]) -> dr.Table:
+def write_table(path: Path, partitions: list[str]) -> dr.Table:
     table = dr.create_table(path, SCHEMA, partitions)
     table.append(
         [
@@ -47,7 +47,7 @@ def ours(table: dr.Table) -> list[tuple[int, str, str | None]]:
 @pytest.mark.parametrize("partitions", [[], ["p"]], ids=["plain", "partitioned"])
 def test_deltalake_reads_the_rows(tmp_path: Path, partitions: list[str]) -> None:
     deltalake = pytest.importorskip("deltalake")
-    table = written(tmp_path / "t", partitions)
+    table = write_table(tmp_path / "t", partitions)
     rows = deltalake.DeltaTable(str(tmp_path / "t")).to_pyarrow_table().to_pylist()
     assert sorted((row["id"], row["s"], row["p"]) for row in rows) == ours(table)
     # it also appends to the table
@@ -58,7 +58,7 @@ def test_deltalake_reads_the_rows(tmp_path: Path, partitions: list[str]) -> None
 
 def test_duckdb_reads_the_rows(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
-    table = written(tmp_path / "t", [])
+    table = write_table(tmp_path / "t", [])
     files = [str(tmp_path / "t" / path) for path in table.snapshot().files()["path"].to_pylist()]
     rows = duckdb.read_parquet(files).fetchall()
     assert sorted(rows) == ours(table)

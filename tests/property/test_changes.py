@@ -55,7 +55,7 @@ def counted(rows: pa.Table) -> model.RowCounts:
     return Counter(tuple(row.values()) for row in rows.to_pylist())
 
 
-def written(root: str, config: Config, steps: list[tuple[str, int]]) -> Writer:
+def write_steps(root: str, config: Config, steps: list[tuple[str, int]]) -> Writer:
     writer = Writer(Path(root) / "table", config)
     writer.step("insert", random.Random(len(steps)))
     for at, (operation, number) in enumerate(steps):
@@ -82,7 +82,7 @@ def assert_agree(history: History, by_key: bool, rng: random.Random) -> set[str]
     config, steps = history
     seen: set[str] = set()
     with tempfile.TemporaryDirectory() as root:
-        writer = written(root, config, steps)
+        writer = write_steps(root, config, steps)
         table = dr.Table(writer.log.uri)
         latest = writer.version - 1
         start = rng.randint(0, latest)

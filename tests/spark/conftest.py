@@ -228,9 +228,9 @@ def changed(request: pytest.FixtureRequest) -> Callable[[str], Path]:
 @pytest.fixture
 def table(spark: Any, tmp_path: Path) -> Any:
     """A ``DeltaTable`` of four rows."""
-    from spark.support.delta_tables import written
+    from spark.support.delta_tables import write_table
 
-    return written(spark, tmp_path / "t")
+    return write_table(spark, tmp_path / "t")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, write_table
 from spark.support.written import conf
 
 import deltareplay as dr
@@ -88,7 +88,7 @@ def test_generates_manifests(spark: Any, tmp_path: Path) -> None:
 
 
 def test_vacuums(spark: Any, tmp_path: Path) -> None:
-    table = written(spark, tmp_path / "t")
+    table = write_table(spark, tmp_path / "t")
     unknown = tmp_path / "t" / "abc.txt"
     unknown.write_text("abcde")
     assert table.vacuum().columns == []
@@ -120,8 +120,8 @@ def test_converts(spark: Any, tmp_path: Path) -> None:
 
 
 def test_clones(spark: Any, tmp_path: Path) -> None:
-    written(spark, tmp_path / "t", [("a", 1)])
-    table = written(spark, tmp_path / "t", [("d", 4)])
+    write_table(spark, tmp_path / "t", [("a", 1)])
+    table = write_table(spark, tmp_path / "t", [("d", 4)])
     first, second, third = (str(tmp_path / name) for name in ("one", "two", "three"))
     clone = table.clone(first, True, False, {"foo": "bar"})
     assert isinstance(clone, DeltaTable)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, write_table
 from spark.support.written import conf
 
 from deltareplay import InvalidArgumentError
@@ -393,8 +393,8 @@ def test_a_merge_refuses_a_udf_that_gives_other_results(spark: Any, tmp_path: Pa
 
 
 def test_a_merge_in_a_thread_obeys_the_session(spark: Any, tmp_path: Path) -> None:
-    target = written(spark, tmp_path / "target", [(0, 0)], ["id", "x"])
-    written(
+    target = write_table(spark, tmp_path / "target", [(0, 0)], ["id", "x"])
+    write_table(
         spark,
         tmp_path / "source",
         [(number, number, number) for number in range(20)],

@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from spark.support.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, write_table
 from spark.support.written import conf
 
 import deltareplay as dr
@@ -96,7 +96,7 @@ def test_for_path_accepts_a_table(spark: Any, table: DeltaTable) -> None:
 
 
 def test_for_path_accepts_settings_of_file_systems(spark: Any, tmp_path: Path) -> None:
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     settings = {"fs.fake.impl": "some.FileSystem", "fs.fake.impl.disable.cache": "true"}
     again = DeltaTable.forPath(spark, str(tmp_path / "t"), settings)
     assert rows_of(again.toDF()) == ROWS
@@ -113,7 +113,7 @@ def test_for_path_refuses_other_directories(spark: Any, tmp_path: Path) -> None:
 
 def test_for_path_accepts_paths_as_hadoop_writes_them(spark: Any, tmp_path: Path) -> None:
     location = tmp_path / "100% of it"
-    written(spark, location)
+    write_table(spark, location)
     for path in (str(location), f"file:{location}", f"file://{location}"):
         assert DeltaTable.isDeltaTable(spark, path)
         assert rows_of(DeltaTable.forPath(spark, path).toDF()) == ROWS
@@ -121,7 +121,7 @@ def test_for_path_accepts_paths_as_hadoop_writes_them(spark: Any, tmp_path: Path
 
 
 def test_for_name(spark: Any, tmp_path: Path, name: str) -> None:
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
     opened = DeltaTable.forName(spark, name)
     assert rows_of(opened.toDF()) == ROWS
@@ -131,7 +131,7 @@ def test_for_name(spark: Any, tmp_path: Path, name: str) -> None:
 
 
 def test_for_name_is_not_misled_by_a_comment(spark: Any, tmp_path: Path, name: str) -> None:
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     comment = "a comment\\nLocation: /nowhere\\nProvider: parquet\\nSchema: root"
     spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}' COMMENT '{comment}'")
     assert rows_of(DeltaTable.forName(spark, name).toDF()) == ROWS
@@ -160,7 +160,7 @@ def test_for_name_refuses_invalid_names(spark: Any, text: str) -> None:
 
 def test_is_delta_table(spark: Any, tmp_path: Path) -> None:
     spark.range(3).write.parquet(str(tmp_path / "parquet"))
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     assert DeltaTable.isDeltaTable(spark, str(tmp_path / "parquet")) is False
     assert DeltaTable.isDeltaTable(spark, str(tmp_path / "t")) is True
 
@@ -174,8 +174,8 @@ def test_alias_names_the_columns(table: DeltaTable) -> None:
 
 
 def test_history(spark: Any, tmp_path: Path) -> None:
-    written(spark, tmp_path / "t")
-    table = written(spark, tmp_path / "t", [("a", 3)])
+    write_table(spark, tmp_path / "t")
+    table = write_table(spark, tmp_path / "t", [("a", 3)])
     assert rows_of(table.history().select("operation")) == [("WRITE",), ("WRITE",)]
     assert rows_of(table.history(1).select("operationParameters.mode")) == [("Overwrite",)]
 
@@ -237,7 +237,7 @@ def test_adds_and_drops_features(table: DeltaTable) -> None:
 @pytest.fixture
 def overwritten(spark: Any, tmp_path: Path) -> tuple[DeltaTable, datetime]:
     """Create a table with different columns than before; return the timestamp of version 0."""
-    table = written(spark, tmp_path / "t", [("a", 1), ("b", 2)])
+    table = write_table(spark, tmp_path / "t", [("a", 1), ("b", 2)])
     [first] = dr.Table(tmp_path / "t").history().to_pylist()
     other = spark.createDataFrame([("a", 3)], ["key_new", "value_new"])
     dr_spark.write(other, tmp_path / "t", mode="overwrite", schema_mode="overwrite")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, write_table
 from spark.support.written import conf
 
 import deltareplay as dr
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(params=["path", "name"])
 def target(request: pytest.FixtureRequest, spark: Any, tmp_path: Path, name: str) -> str:
     """A table in SQL: by its path, or by a name in the catalog."""
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     if request.param == "path":
         return f"delta.`{tmp_path / 't'}`"
     spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
@@ -100,8 +100,8 @@ def test_merges(spark: Any, tmp_path: Path, target: str) -> None:
 def test_a_source_is_a_view_or_a_delta_table(
     spark: Any, tmp_path: Path, name: str, by: str
 ) -> None:
-    written(spark, tmp_path / "t")
-    table = written(spark, tmp_path / "u", [("a", -1), ("e", -5)])
+    write_table(spark, tmp_path / "t")
+    table = write_table(spark, tmp_path / "u", [("a", -1), ("e", -5)])
     source = f"delta.`{tmp_path / 'u'}`"
     if by == "view":
         table.toDF().createOrReplaceTempView("news")
@@ -110,7 +110,7 @@ def test_a_source_is_a_view_or_a_delta_table(
         spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 'u'}'")
         source = name
     if by == "version":
-        written(spark, tmp_path / "u", [("z", 0)])
+        write_table(spark, tmp_path / "u", [("z", 0)])
         source += " VERSION AS OF 0"
     alias = "" if by in ("view", "name") else " AS s"
     called = {"view": "news", "name": name}.get(by, "s")
@@ -134,7 +134,7 @@ def test_a_merge_adds_columns(spark: Any, tmp_path: Path, target: str) -> None:
 
 
 def test_vacuums(spark: Any, tmp_path: Path, target: str) -> None:
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     old = {path.name for path in (tmp_path / "t").rglob("*.parquet")}
     with pytest.raises(dr.InvalidArgumentError):
         dr_spark.sql(spark, f"VACUUM {target} RETAIN 0 HOURS")
@@ -150,7 +150,7 @@ def test_vacuums(spark: Any, tmp_path: Path, target: str) -> None:
 
 
 def test_describes(spark: Any, tmp_path: Path, target: str) -> None:
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     for text in (f"desc history {target}", f"DESCRIBE HISTORY '{tmp_path / 't'}'"):
         assert [row["version"] for row in dr_spark.sql(spark, text).collect()] == [1, 0]
     [last] = dr_spark.sql(spark, f"DESCRIBE HISTORY {target} LIMIT 1").collect()
@@ -200,7 +200,7 @@ def test_purges(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("clause", ["VERSION AS OF 0", "TIMESTAMP AS OF '{at}'"])
 def test_restores(spark: Any, tmp_path: Path, target: str, clause: str) -> None:
     [first] = dr.Table(tmp_path / "t").history().to_pylist()
-    written(spark, tmp_path / "t", [("z", 0)])
+    write_table(spark, tmp_path / "t", [("z", 0)])
     at = first["timestamp"].strftime("%Y-%m-%d %H:%M:%S.%f")
     [reported] = dr_spark.sql(spark, f"RESTORE TABLE {target} TO {clause.format(at=at)}").collect()
     assert reported["num_restored_files"] == dr.Table(tmp_path / "t").snapshot().num_files
@@ -238,7 +238,7 @@ def test_clones(spark: Any, tmp_path: Path, target: str) -> None:
     assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == ROWS
     with pytest.raises(dr.CorruptTableError):
         DeltaTable.forName(spark, copy).toDF()
-    written(spark, tmp_path / "t", [("z", 0)])
+    write_table(spark, tmp_path / "t", [("z", 0)])
     dr_spark.sql(spark, f"CREATE TABLE IF NOT EXISTS {copy} SHALLOW CLONE {target}")
     assert rows_of(DeltaTable.forPath(spark, clone).toDF()) == ROWS
     with pytest.raises(dr.InvalidArgumentError) as caught:
@@ -249,7 +249,7 @@ def test_clones(spark: Any, tmp_path: Path, target: str) -> None:
 
 
 def test_clones_under_a_name(spark: Any, tmp_path: Path, name: str) -> None:
-    written(spark, tmp_path / "it's, a source")
+    write_table(spark, tmp_path / "it's, a source")
     source = f"delta.`{tmp_path}/it's, a source`"
     dr_spark.sql(spark, f"CREATE TABLE {name} SHALLOW CLONE {source} LOCATION '{tmp_path / 't'}'")
     if capabilities.has_delta(spark):  # the catalog does not store our options
@@ -352,7 +352,7 @@ def test_refuses_show_create_table(
 
 
 def test_creates_a_name_for_an_existing_table(spark: Any, tmp_path: Path, name: str) -> None:
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     dr_spark.sql(spark, f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
     assert rows_of(DeltaTable.forName(spark, name).toDF()) == ROWS
     dr_spark.sql(spark, f"DROP TABLE {name}")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from spark.conftest import SESSION
-from spark.support.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, write_table
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -24,13 +24,13 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture
 def target(spark: Any, tmp_path: Path) -> str:
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     return f"delta.`{tmp_path / 't'}`"
 
 
 @pytest.fixture
 def other(spark: Any, tmp_path: Path) -> str:
-    written(spark, tmp_path / "o", [("a", 10), ("d", 40)])
+    write_table(spark, tmp_path / "o", [("a", 10), ("d", 40)])
     return f"delta.`{tmp_path / 'o'}`"
 
 
@@ -47,7 +47,7 @@ def test_a_merge_at_a_path_that_looks_like_a_pattern(spark: Any, tmp_path: Path,
     """delta-io/delta issues 724 and 4989. The source is kept, because it has an aggregate."""
     from pyspark.sql import functions as sf
 
-    table = written(spark, tmp_path / name).alias("t")
+    table = write_table(spark, tmp_path / name).alias("t")
     news = spark.createDataFrame([("d", 5), ("d", 6), ("e", 7)], ["key", "value"])
     news = news.groupBy("key").agg(sf.max("value").alias("value"))
     merge = table.merge(news.alias("s"), "t.key = s.key")

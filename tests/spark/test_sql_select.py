@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spark.support.delta_tables import ROWS, rows_of, written
+from spark.support.delta_tables import ROWS, rows_of, write_table
 
 import deltareplay as dr
 from deltareplay import spark as dr_spark
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(params=["path", "name"])
 def target(request: pytest.FixtureRequest, spark: Any, tmp_path: Path, name: str) -> str:
     """A table of two versions, in SQL: by its path, or by a name in the catalog."""
-    written(spark, tmp_path / "t").delete("key = 'd'")
+    write_table(spark, tmp_path / "t").delete("key = 'd'")
     if request.param == "path":
         return f"delta.`{tmp_path / 't'}`"
     spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
@@ -61,7 +61,7 @@ def test_a_query_reads_an_old_version(spark: Any, tmp_path: Path, target: str) -
 def test_tables_are_joined_with_each_other_and_with_others(
     spark: Any, tmp_path: Path, target: str
 ) -> None:
-    written(spark, tmp_path / "u", [("a", 10), ("c", 30), ("e", 50)])
+    write_table(spark, tmp_path / "u", [("a", 10), ("c", 30), ("e", 50)])
     spark.createDataFrame([("c", "three"), ("e", "five")], ["key", "said"]).createOrReplaceTempView(
         "said"
     )
@@ -81,7 +81,7 @@ def test_tables_are_joined_with_each_other_and_with_others(
 def test_columns_are_qualified_by_the_name_of_the_table(
     spark: Any, tmp_path: Path, name: str
 ) -> None:
-    written(spark, tmp_path / "t")
+    write_table(spark, tmp_path / "t")
     spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{tmp_path / 't'}'")
     alone = name.rpartition(".")[2]
     text = f"SELECT {alone}.key FROM {name} WHERE {alone}.value = (SELECT max(value) FROM {name})"
@@ -93,7 +93,7 @@ def test_columns_are_qualified_by_the_name_of_the_table(
 def test_statements_read_the_tables_of_their_queries(
     spark: Any, tmp_path: Path, target: str
 ) -> None:
-    written(spark, tmp_path / "u", [("z", 26)])
+    write_table(spark, tmp_path / "u", [("z", 26)])
     into = f"delta.`{tmp_path / 'u'}`"
     dr_spark.sql(spark, f"INSERT INTO {into} SELECT key, value * 2 FROM {target}")
     assert fetch(spark, f"TABLE {into}") == [("a", 2), ("b", 4), ("c", 6), ("z", 26)]

@@ -81,7 +81,7 @@ EVOLVING: dict[str, tuple[str, str, str, str, list[Any]]] = {
 }
 
 
-def written(spark: Any, path: Path, value: str, **properties: str) -> str:
+def write_table(spark: Any, path: Path, value: str, **properties: str) -> str:
     rows = spark.range(3).selectExpr("id", f"{value} AS s").coalesce(1)
     named = {f"delta.{name}": text for name, text in properties.items()}
     dr_spark.write(rows, path, properties=named)
@@ -117,7 +117,7 @@ def test_a_merge_adds_fields(
     spark: Any, tmp_path: Path, case: str, properties: dict[str, str]
 ) -> None:
     old, new, clauses, type_, expected = EVOLVING[case]
-    table = written(spark, tmp_path / "t", old, **properties)
+    table = write_table(spark, tmp_path / "t", old, **properties)
     source(spark, new)
     merge(spark, table, clauses, "WITH SCHEMA EVOLUTION")
 
@@ -129,7 +129,7 @@ def test_a_merge_adds_fields(
 
 def test_a_merge_adds_fields_with_mapping_and_a_feed(spark: Any, tmp_path: Path) -> None:
     properties = {"enableChangeDataFeed": "true", "columnMapping.mode": "name"}
-    table = written(spark, tmp_path / "t", OLD, **properties)
+    table = write_table(spark, tmp_path / "t", OLD, **properties)
     source(spark, "named_struct('c', 7L, 'a', id * 10)")
     merge(spark, table, STAR, "WITH SCHEMA EVOLUTION")
 
@@ -148,7 +148,7 @@ def test_a_merge_adds_fields_with_mapping_and_a_feed(spark: Any, tmp_path: Path)
 
 @pytest.mark.parametrize("clauses", [STAR, NAMED], ids=["star", "named"])
 def test_a_merge_matches_fields_by_name(spark: Any, tmp_path: Path, clauses: str) -> None:
-    table = written(spark, tmp_path / "t", OLD)
+    table = write_table(spark, tmp_path / "t", OLD)
     source(spark, "named_struct('B', 'y', 'a', CAST(id * 10 AS INT))")
     merge(spark, table, clauses)
     assert values(dr_spark.read(spark, tmp_path / "t"), 0, 2, 3) == [(0, "x"), (20, "y"), (30, "y")]
@@ -169,7 +169,7 @@ def test_a_merge_matches_fields_by_name(spark: Any, tmp_path: Path, clauses: str
 def test_a_merge_rejects_other_fields(
     spark: Any, tmp_path: Path, clauses: str, value: str, message: str
 ) -> None:
-    table = written(spark, tmp_path / "t", OLD)
+    table = write_table(spark, tmp_path / "t", OLD)
     source(spark, value)
     with pytest.raises(dr.InvalidArgumentError, match=message) as caught:
         merge(spark, table, clauses)
@@ -178,7 +178,7 @@ def test_a_merge_rejects_other_fields(
 
 
 def test_an_update_matches_fields_by_name(spark: Any, tmp_path: Path) -> None:
-    table = written(spark, tmp_path / "t", OLD)
+    table = write_table(spark, tmp_path / "t", OLD)
     dr_spark.sql(spark, f"UPDATE {table} SET s = named_struct('b', 'y', 'a', 9) WHERE id = 2")
     assert values(dr_spark.read(spark, tmp_path / "t"), 0, 2) == [(0, "x"), (9, "y")]
     for fields, output in (
@@ -190,7 +190,7 @@ def test_an_update_matches_fields_by_name(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_write_matches_fields_by_name(spark: Any, tmp_path: Path) -> None:
-    written(spark, tmp_path / "t", OLD)
+    write_table(spark, tmp_path / "t", OLD)
     dr_spark.write(spark.sql("SELECT 3L id, named_struct('b', 'y', 'a', 9L) s"), tmp_path / "t")
     dr_spark.write(spark.sql("SELECT 4L id, named_struct('b', 'z') s"), tmp_path / "t")
     more = spark.sql("SELECT 5L id, named_struct('c', 1, 'b', 'y') s")

@@ -11,7 +11,9 @@ from deltareplay.spark import DeltaTable
 ROWS = [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
 
 
-def written(spark: Any, path: Path, rows: Any = ROWS, names: Any = ("key", "value")) -> DeltaTable:
+def write_table(
+    spark: Any, path: Path, rows: Any = ROWS, names: Any = ("key", "value")
+) -> DeltaTable:
     """Write a table of these rows, or overwrite the existing one."""
     frame = spark.createDataFrame(rows, list(names))
     dr_spark.write(frame, path, mode="overwrite")

@@ -28,7 +28,7 @@ ARCHIVE = Path(__file__).parents[2] / "fixtures" / "delta_spark.tar.xz"
 TABLES = {"rows": list(written_rows.ROWS), "changed": written_changes.BY_DAY}
 
 _DEFAULTS = "spark__databricks__delta__properties__defaults__"
-#: Stored tables grow old: a write to a copy must keep its log, and its tombstones.
+#: Stored tables age: a write to a copy must keep its log, and its tombstones.
 _KEPT = {
     _DEFAULTS + "deletedFileRetentionDuration": "interval 1000 weeks",
     _DEFAULTS + "logRetentionDuration": "interval 1000 weeks",
@@ -39,7 +39,7 @@ def write(spark: Any, folder: str, name: str, path: Path) -> None:
     """Write a table by delta-spark."""
     with conf(spark, **_KEPT):
         if folder == "changed":
-            written_changes.written(spark, path, name)
+            written_changes.write_table(spark, path, name)
         else:
             written_rows.ROWS[name](spark, path)
 

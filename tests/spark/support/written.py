@@ -11,8 +11,12 @@ Spark = Any
 TABLES: dict[str, Callable[[Spark, Path], None]] = {}
 
 
-def written(write: Callable[[Callable[[str], Any], Spark, str], None]) -> Any:
-    """Register a table by the name of its function, which gets SQL with ``{t}`` for the table."""
+def registered(write: Callable[[Callable[[str], Any], Spark, str], None]) -> Any:
+    """Register a function that writes a table; its name is that of the table.
+
+    Its arguments are a function that runs SQL, in whose text ``{t}`` is the table, the session, and
+    the table's path.
+    """
 
     def run(spark: Spark, path: Path) -> None:
         def sql(text: str) -> Any:
@@ -26,7 +30,7 @@ def written(write: Callable[[Callable[[str], Any], Spark, str], None]) -> Any:
 
 @contextmanager
 def conf(spark: Spark, **settings: str) -> Iterator[None]:
-    """Set session settings temporarily; dots are written as two underscores."""
+    """Change session settings temporarily; dots are two underscores."""
     names = {name.replace("__", "."): value for name, value in settings.items()}
     before = {name: spark.conf.get(name, None) for name in names}
     for name, value in names.items():
@@ -42,11 +46,12 @@ def conf(spark: Spark, **settings: str) -> Iterator[None]:
 
 
 def properties(**values: str) -> str:
+    """Return the clause that sets properties without ``delta.``; dots are two underscores."""
     listed = ", ".join(f"'delta.{name.replace('__', '.')}' = '{v}'" for name, v in values.items())
     return f"TBLPROPERTIES ({listed})"
 
 
-@written
+@registered
 def plain(sql: Any, spark: Spark, path: str) -> None:
     interval = properties(checkpointInterval="3")
     sql(f"CREATE TABLE {{t}} (id LONG, s STRING) USING delta COMMENT 'plain' {interval}")
@@ -57,7 +62,7 @@ def plain(sql: Any, spark: Spark, path: str) -> None:
     sql("OPTIMIZE {t}")
 
 
-@written
+@registered
 def partitioned(sql: Any, spark: Spark, path: str) -> None:
     sql(
         "CREATE TABLE {t} (v INT, d DATE, s STRING, t TIMESTAMP, n DECIMAL(8,3), b BOOLEAN) "
@@ -73,7 +78,7 @@ def partitioned(sql: Any, spark: Spark, path: str) -> None:
     sql("INSERT OVERWRITE {t} SELECT 9, d, s, t, n, b FROM {t}")
 
 
-@written
+@registered
 def vectors(sql: Any, spark: Spark, path: str) -> None:
     sql(
         "CREATE TABLE {t} (id LONG, s STRING) USING delta "
@@ -105,17 +110,17 @@ def _mapped(sql: Any, mode: str) -> None:
     sql("DELETE FROM {t} WHERE c = 3")
 
 
-@written
+@registered
 def mapped_by_name(sql: Any, spark: Spark, path: str) -> None:
     _mapped(sql, "name")
 
 
-@written
+@registered
 def mapped_by_id(sql: Any, spark: Spark, path: str) -> None:
     _mapped(sql, "id")
 
 
-@written
+@registered
 def row_tracking(sql: Any, spark: Spark, path: str) -> None:
     sql(
         f"CREATE TABLE {{t}} (id LONG, s STRING) USING delta {properties(enableRowTracking='true')}"
@@ -127,15 +132,15 @@ def row_tracking(sql: Any, spark: Spark, path: str) -> None:
     sql("OPTIMIZE {t}")
 
 
-@written
+@registered
 def in_commit_timestamps(sql: Any, spark: Spark, path: str) -> None:
-    stamps = properties(enableInCommitTimestamps="true", checkpointInterval="3")
-    sql(f"CREATE TABLE {{t}} (id LONG) USING delta {stamps}")
-    for version in range(4):
-        sql(f"INSERT INTO {{t}} VALUES ({version})")
+    timestamps = properties(enableInCommitTimestamps="true", checkpointInterval="3")
+    sql(f"CREATE TABLE {{t}} (id LONG) USING delta {timestamps}")
+    for id in range(4):
+        sql(f"INSERT INTO {{t}} VALUES ({id})")
 
 
-@written
+@registered
 def in_commit_timestamps_later(sql: Any, spark: Spark, path: str) -> None:
     sql("CREATE TABLE {t} (id LONG) USING delta")
     sql("INSERT INTO {t} VALUES (1)")
@@ -146,10 +151,10 @@ def in_commit_timestamps_later(sql: Any, spark: Spark, path: str) -> None:
     sql("INSERT INTO {t} VALUES (4)")
 
 
-def _v2(sql: Any, spark: Spark, path: str, form: str) -> None:
+def _v2(sql: Any, spark: Spark, path: str, file_format: str) -> None:
     settings = {
         "spark__databricks__delta__checkpoint__partSize": "3",
-        "spark__databricks__delta__checkpointV2__topLevelFileFormat": form,
+        "spark__databricks__delta__checkpointV2__topLevelFileFormat": file_format,
     }
     with conf(spark, **settings):
         policy = properties(
@@ -164,17 +169,17 @@ def _v2(sql: Any, spark: Spark, path: str, form: str) -> None:
         writer.option("txnAppId", "app").option("txnVersion", "5").save(path)
 
 
-@written
+@registered
 def v2_json(sql: Any, spark: Spark, path: str) -> None:
     _v2(sql, spark, path, "json")
 
 
-@written
+@registered
 def v2_parquet(sql: Any, spark: Spark, path: str) -> None:
     _v2(sql, spark, path, "parquet")
 
 
-@written
+@registered
 def multipart(sql: Any, spark: Spark, path: str) -> None:
     with conf(spark, spark__databricks__delta__checkpoint__partSize="4"):
         sql(f"CREATE TABLE {{t}} (id LONG) USING delta {properties(checkpointInterval='3')}")
@@ -185,7 +190,7 @@ def multipart(sql: Any, spark: Spark, path: str) -> None:
         sql("DELETE FROM {t} WHERE id = 7")
 
 
-@written
+@registered
 def struct_stats_only(sql: Any, spark: Spark, path: str) -> None:
     stats = properties(
         checkpointInterval="2",
@@ -197,17 +202,17 @@ def struct_stats_only(sql: Any, spark: Spark, path: str) -> None:
         "m DECIMAL(20,5), f FLOAT, g DOUBLE, b BOOLEAN, x BINARY, k BYTE, h SHORT, "
         f"o STRUCT<a: INT, q: STRUCT<z: STRING>>, p INT) USING delta PARTITIONED BY (p) {stats}"
     )
-    for version in range(3):
+    for number in range(3):
         sql(
-            f"INSERT INTO {{t}} VALUES ({version}, {2**53 + 1}, 'a\"{version}', DATE'2024-02-29', "
-            f"TIMESTAMP'2024-01-01 00:00:00.12345{version}', "
-            f"TIMESTAMP_NTZ'2024-01-01 00:00:00.12345{version}', 1234.56789, 1.5, -2.5e300, true, "
-            f"X'01', 1, 2, struct({version}, struct('deep')), {version % 2}), "
+            f"INSERT INTO {{t}} VALUES ({number}, {2**53 + 1}, 'a\"{number}', DATE'2024-02-29', "
+            f"TIMESTAMP'2024-01-01 00:00:00.12345{number}', "
+            f"TIMESTAMP_NTZ'2024-01-01 00:00:00.12345{number}', 1234.56789, 1.5, -2.5e300, true, "
+            f"X'01', 1, 2, struct({number}, struct('deep')), {number % 2}), "
             f"({'NULL, ' * 14}0)"
         )
 
 
-@written
+@registered
 def clustered(sql: Any, spark: Spark, path: str) -> None:
     sql("CREATE TABLE {t} (a LONG, b STRING) USING delta CLUSTER BY (a)")
     sql("INSERT INTO {t} SELECT id, 'x' FROM range(20)")
@@ -217,7 +222,7 @@ def clustered(sql: Any, spark: Spark, path: str) -> None:
     sql("ALTER TABLE {t} CLUSTER BY NONE")
 
 
-@written
+@registered
 def widened(sql: Any, spark: Spark, path: str) -> None:
     sql(
         "CREATE TABLE {t} (a BYTE, b FLOAT, c DECIMAL(5,2), d STRUCT<e: SHORT>) USING delta "
@@ -230,7 +235,7 @@ def widened(sql: Any, spark: Spark, path: str) -> None:
     sql("INSERT INTO {t} VALUES (5000000000, 1.5, 1.25, struct(70000))")
 
 
-@written
+@registered
 def transactions(sql: Any, spark: Spark, path: str) -> None:
     for app, version in [("a", 1), ("b", 7), ("a", 2), ("a", 2), ("ünï", 0)]:
         frame = spark.createDataFrame([(version,)], "v int")
@@ -240,7 +245,7 @@ def transactions(sql: Any, spark: Spark, path: str) -> None:
     sql("INSERT INTO {t} VALUES (1)")
 
 
-@written
+@registered
 def change_feed(sql: Any, spark: Spark, path: str) -> None:
     sql(
         "CREATE TABLE {t} (id LONG, s STRING) USING delta "
@@ -251,7 +256,7 @@ def change_feed(sql: Any, spark: Spark, path: str) -> None:
     sql("DELETE FROM {t} WHERE id = 2")
 
 
-@written
+@registered
 def metadata_changes(sql: Any, spark: Spark, path: str) -> None:
     sql(
         "CREATE TABLE {t} (id LONG NOT NULL COMMENT 'key', s STRING) "
@@ -268,7 +273,7 @@ def metadata_changes(sql: Any, spark: Spark, path: str) -> None:
     sql("ALTER TABLE {t} DROP CONSTRAINT positive")
 
 
-@written
+@registered
 def feature_dropped(sql: Any, spark: Spark, path: str) -> None:
     sql(f"CREATE TABLE {{t}} (id LONG) USING delta {properties(enableDeletionVectors='true')}")
     sql("INSERT INTO {t} SELECT id FROM range(100)")
@@ -277,7 +282,7 @@ def feature_dropped(sql: Any, spark: Spark, path: str) -> None:
     sql("INSERT INTO {t} VALUES (1)")
 
 
-@written
+@registered
 def types(sql: Any, spark: Spark, path: str) -> None:
     sql(
         "CREATE TABLE {t} (a ARRAY<STRUCT<x: DATE>>, m MAP<INT, ARRAY<STRING>>, v VARIANT, "

@@ -86,6 +86,6 @@ DAILY = list(CHANGED) if NIGHTLY else BY_DAY
 FIRST = {"widened": 2}
 
 
-def written(spark: Spark, path: Path, name: str) -> None:
+def write_table(spark: Spark, path: Path, name: str) -> None:
     """Write a table."""
     CHANGED[name](lambda text: spark.sql(text.replace("{t}", f"delta.`{path}`")))

@@ -13,7 +13,10 @@ ROWS: dict[str, Callable[[Spark, Path], None]] = dict(TABLES)
 
 
 def registered(write: Callable[[Callable[[str], Any], Spark], None]) -> Any:
-    """Register a table by the name of its function, which gets SQL with ``{t}`` for the table."""
+    """Register a function that writes a table; its name is that of the table.
+
+    Its arguments are a function that runs SQL, in whose text ``{t}`` is the table, and the session.
+    """
 
     def run(spark: Spark, path: Path) -> None:
         write(lambda text: spark.sql(text.replace("{t}", f"delta.`{path}`")), spark)
