@@ -275,7 +275,7 @@ def _hint(log: logs.LogBuilder) -> Any:
 
 @injects("compacted.mismatch")
 def _compacted(log: logs.LogBuilder) -> Any:
-    actions = log._replay(1, 3).actions(removed_domains=True)
+    actions = log.compacted_actions(1, 3)
     wrong = [action for action in actions if "remove" not in action]
     logs.write_compacted(log.table, 1, 3, wrong)
     return 3

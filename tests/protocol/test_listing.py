@@ -11,7 +11,7 @@ from support import logs
 
 import deltareplay as dr
 
-KINDS = [
+CHECKPOINT_KINDS = [
     "classic",
     "multipart",
     "v2-json",
@@ -61,7 +61,7 @@ def test_a_directory_with_the_name_of_a_commit_is_ignored(log: logs.LogBuilder) 
     assert opened(log).version == 2
 
 
-def test_checksums_of_hadoop_are_ignored(log: logs.LogBuilder) -> None:
+def test_checksum_files_of_hadoop_are_ignored(log: logs.LogBuilder) -> None:
     commits(log, 2)
     for version in range(3):
         logs.write_file(log.table, f".{logs.commit_name(version)}.crc", b"crc\x00\x00\x00\x02")
@@ -72,7 +72,7 @@ def test_checksums_of_hadoop_are_ignored(log: logs.LogBuilder) -> None:
     assert (snapshot.num_files, codes(snapshot)) == (2, [])
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CHECKPOINT_KINDS)
 def test_every_kind_of_checkpoint_replaces_earlier_commits(log: logs.LogBuilder, kind: str) -> None:
     commits(log, 4)
     log.checkpoint(3, kind=kind)
@@ -82,7 +82,7 @@ def test_every_kind_of_checkpoint_replaces_earlier_commits(log: logs.LogBuilder,
     assert paths(opened(log, 3)) == names(3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CHECKPOINT_KINDS)
 def test_a_checkpoint_is_found_without_a_hint(log: logs.LogBuilder, kind: str) -> None:
     commits(log, 4)
     log.checkpoint(3, kind=kind, hint=False)
@@ -96,7 +96,9 @@ def state_with_file(log: logs.LogBuilder, version: int, marker: str) -> list[log
     return [*log.state(version).actions(), logs.add(marker)]
 
 
-def test_a_uuid_named_checkpoint_is_read_before_others_of_its_version(log: logs.LogBuilder) -> None:
+def test_a_uuid_named_checkpoint_is_preferred_to_others_of_its_version(
+    log: logs.LogBuilder,
+) -> None:
     commits(log, 3)
     logs.write_checkpoint(log.table, 3, state_with_file(log, 3, "classic"))
     logs.write_multipart(log.table, 3, state_with_file(log, 3, "multipart"), 2)
@@ -105,7 +107,7 @@ def test_a_uuid_named_checkpoint_is_read_before_others_of_its_version(log: logs.
     assert "v2" in paths(opened(log))
 
 
-def test_multipart_is_read_before_classic_and_more_parts_before_fewer(log: logs.LogBuilder) -> None:
+def test_multipart_is_preferred_to_classic_and_more_parts_to_fewer(log: logs.LogBuilder) -> None:
     commits(log, 3)
     logs.write_checkpoint(log.table, 3, state_with_file(log, 3, "classic"))
     logs.write_multipart(log.table, 3, state_with_file(log, 3, "two"), 2)
@@ -117,7 +119,7 @@ def test_multipart_is_read_before_classic_and_more_parts_before_fewer(log: logs.
     assert "three" in paths(opened(log))
 
 
-def test_the_greater_of_two_uuid_named_checkpoints_is_read(log: logs.LogBuilder) -> None:
+def test_the_greater_name_of_two_uuid_named_checkpoints_is_read(log: logs.LogBuilder) -> None:
     commits(log, 3)
     for unique in ("aaaaaaaa", "bbbbbbbb"):
         name = logs.v2_name(3, "json", unique)
@@ -162,15 +164,16 @@ def test_invalid_part_numbers_are_ignored(log: logs.LogBuilder) -> None:
 
 
 @pytest.mark.parametrize("kind", ["classic", "v2-json", "v2-parquet"])
-def test_an_empty_checkpoint_is_ignored(log: logs.LogBuilder, kind: str) -> None:
+def test_an_empty_checkpoint_is_skipped_with_a_warning(log: logs.LogBuilder, kind: str) -> None:
     commits(log, 3)
-    for path in log.checkpoint(3, kind=kind):
-        path.write_bytes(b"")
+    [path] = log.checkpoint(3, kind=kind)
+    path.write_bytes(b"")
 
     snapshot = opened(log)
 
     assert paths(snapshot) == names(3)
-    assert any(path.name in (w.path or "") + w.message for w in snapshot.warnings)
+    warnings = [(warning.code, warning.path) for warning in snapshot.warnings]
+    assert ("log.empty_file", f"_delta_log/{path.name}") in warnings
 
 
 def test_a_checkpoint_newer_than_the_requested_version_is_not_used(log: logs.LogBuilder) -> None:
@@ -193,16 +196,6 @@ def test_older_checkpoints_are_used_for_older_versions(log: logs.LogBuilder) -> 
         opened(log, 2)
 
 
-def test_a_v2_checkpoint_may_have_a_classic_name(log: logs.LogBuilder) -> None:
-    commits(log, 3)
-    log.checkpoint(3, kind="v2-classic", parts=2)
-    log.delete_commits(3)
-
-    snapshot = opened(log, strict=True)
-
-    assert paths(snapshot) == names(3)
-
-
 def test_a_log_with_only_a_checkpoint_is_read_with_a_warning(log: logs.LogBuilder) -> None:
     commits(log, 3)
     log.checkpoint(3)
@@ -217,16 +210,17 @@ def test_a_log_with_only_a_checkpoint_is_read_with_a_warning(log: logs.LogBuilde
 # -- compacted files
 
 
-def compaction_with_marker(log: logs.LogBuilder, start: int, end: int) -> str:
+def compact_with_marker(log: logs.LogBuilder, start: int, end: int) -> str:
+    """Write a compacted file with one more file, to see whether it was read; return its path."""
     marker = f"compacted-{start}-{end}"
-    actions = log._replay(start, end).actions(removed_domains=True)
+    actions = log.compacted_actions(start, end)
     logs.write_compacted(log.table, start, end, [*actions, logs.add(marker)])
     return marker
 
 
 def test_a_compacted_file_replaces_its_commits(log: logs.LogBuilder) -> None:
     commits(log, 6)
-    marker = compaction_with_marker(log, 2, 4)
+    marker = compact_with_marker(log, 2, 4)
 
     assert marker in paths(opened(log))
     assert marker not in paths(opened(log, 3)), "it ends after the requested version"
@@ -238,7 +232,7 @@ def test_a_compacted_file_that_begins_before_the_checkpoint_is_not_used(
 ) -> None:
     commits(log, 6)
     log.checkpoint(3)
-    marker = compaction_with_marker(log, 2, 5)
+    marker = compact_with_marker(log, 2, 5)
 
     assert marker not in paths(opened(log))
 
@@ -246,7 +240,7 @@ def test_a_compacted_file_that_begins_before_the_checkpoint_is_not_used(
 def test_a_compacted_file_right_after_the_checkpoint_is_used(log: logs.LogBuilder) -> None:
     commits(log, 6)
     log.checkpoint(3)
-    marker = compaction_with_marker(log, 4, 6)
+    marker = compact_with_marker(log, 4, 6)
 
     assert marker in paths(opened(log))
 
@@ -255,17 +249,17 @@ def test_overlapping_compacted_files_are_each_used_whole_or_not_at_all(
     log: logs.LogBuilder,
 ) -> None:
     commits(log, 8)
-    first = compaction_with_marker(log, 1, 3)
-    compaction_with_marker(log, 2, 6)
-    last = compaction_with_marker(log, 4, 5)
+    first = compact_with_marker(log, 1, 3)
+    compact_with_marker(log, 2, 6)
+    last = compact_with_marker(log, 4, 5)
 
     assert [p for p in paths(opened(log)) if p.startswith("c")] == [first, last]
 
 
 def test_the_shorter_of_two_compacted_files_with_one_start_is_used(log: logs.LogBuilder) -> None:
     commits(log, 8)
-    compaction_with_marker(log, 1, 6)
-    shorter = compaction_with_marker(log, 1, 3)
+    compact_with_marker(log, 1, 6)
+    shorter = compact_with_marker(log, 1, 3)
 
     assert [p for p in paths(opened(log)) if p.startswith("c")] == [shorter]
 
@@ -279,25 +273,25 @@ def test_an_empty_compacted_file_is_ignored(log: logs.LogBuilder) -> None:
 
 def test_a_compacted_file_does_not_fill_a_gap(log: logs.LogBuilder) -> None:
     """According to the protocol, the commits of a compacted file exist."""
-    commits(log, 5)
+    commits(log, 4)
     log.compact(1, 4)
-    file(log, logs.commit_name(5)).unlink()
     file(log, logs.commit_name(2)).unlink()
 
-    with pytest.raises(dr.CorruptTableError):
-        paths(opened(log))
+    with pytest.raises(dr.CorruptTableError) as caught:
+        opened(log)
+    assert caught.value.code == "log.gap"
 
 
-def test_compacted_files_keep_tombstones_and_removed_domains(log: logs.LogBuilder) -> None:
+def test_removes_and_removed_domains_of_a_compacted_file_apply(log: logs.LogBuilder) -> None:
     """An expired tombstone in a compacted file still cancels an add from before its range."""
-    log.create(SCHEMA, logs.add("old"), logs.add("kept"))
-    log.commit(logs.remove("old", deletion_timestamp=1), logs.domain("gone", removed=False))
+    log.create(SCHEMA, logs.add("old"), logs.add("kept"), logs.domain("gone", removed=False))
+    log.commit(logs.remove("old", deletion_timestamp=1))
     log.commit(logs.domain("gone", removed=True))
-    log.compact(1, 2)
+    marker = compact_with_marker(log, 1, 2)
 
     snapshot = opened(log)
 
-    assert paths(snapshot) == ["kept"]
+    assert paths(snapshot) == [marker, "kept"]
     assert dict(snapshot.domain_metadata) == {}
 
 
@@ -310,7 +304,8 @@ def test_a_gap_names_the_missing_version(log: logs.LogBuilder) -> None:
 
     with pytest.raises(dr.CorruptTableError) as caught:
         opened(log)
-    assert logs.commit_name(3) in str(caught.value)
+    assert caught.value.code == "log.gap"
+    assert caught.value.path == f"_delta_log/{logs.commit_name(3)}"
     assert paths(opened(log, 2)) == names(2), "versions before the gap can be read"
 
 
@@ -319,8 +314,9 @@ def test_a_gap_after_the_checkpoint_is_an_error(log: logs.LogBuilder) -> None:
     log.checkpoint(2)
     file(log, logs.commit_name(3)).unlink()
 
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         opened(log)
+    assert caught.value.code == "log.gap"
 
 
 def test_a_gap_before_the_checkpoint_does_not_matter(log: logs.LogBuilder) -> None:
@@ -371,10 +367,8 @@ def test_a_log_with_only_other_files_is_not_a_table(log: logs.LogBuilder) -> Non
 def test_errors_for_future_versions_name_the_range(log: logs.LogBuilder, version: int) -> None:
     commits(log, 5)
 
-    with pytest.raises(dr.VersionNotFoundError) as caught:
+    with pytest.raises(dr.VersionNotFoundError, match="versions 0 to 5 can be read"):
         opened(log, version)
-    assert "0" in str(caught.value)
-    assert "5" in str(caught.value)
 
 
 def test_errors_for_deleted_versions_name_the_range(log: logs.LogBuilder) -> None:
@@ -382,21 +376,20 @@ def test_errors_for_deleted_versions_name_the_range(log: logs.LogBuilder) -> Non
     log.checkpoint(17)
     log.delete_commits(17)
 
-    with pytest.raises(dr.VersionNotFoundError) as caught:
+    with pytest.raises(dr.VersionNotFoundError, match="versions 17 to 25 can be read"):
         opened(log, 12)
-    assert "17" in str(caught.value)
-    assert "25" in str(caught.value)
 
 
 @pytest.mark.parametrize("version", [-1, -(2**40)])
 def test_a_negative_version_is_refused(log: logs.LogBuilder, version: int) -> None:
     commits(log, 1)
 
-    with pytest.raises((dr.InvalidArgumentError, dr.VersionNotFoundError)):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         opened(log, version)
+    assert caught.value.code == "argument.range"
 
 
-def test_a_log_of_more_than_a_thousand_commits(log: logs.LogBuilder) -> None:
+def test_more_than_a_thousand_commits_are_listed(log: logs.LogBuilder) -> None:
     commits(log, 1200)
 
     assert opened(log).num_files == 1200

@@ -264,8 +264,11 @@ class LogBuilder:
 
     def compact(self, start: int, end: int) -> Path:
         """Write the compacted file of the commits ``start`` to ``end``."""
-        actions = self._replay(start, end).actions(removed_domains=True)
-        return write_compacted(self.table, start, end, actions)
+        return write_compacted(self.table, start, end, self.compacted_actions(start, end))
+
+    def compacted_actions(self, start: int, end: int) -> list[Action]:
+        """Return the actions of the compacted file of the commits ``start`` to ``end``."""
+        return self._replay(start, end).actions(removed_domains=True)
 
     def checksum(self, version: int | None = None, **extra: Any) -> Path:
         """Write the checksum of ``version``; ``extra`` overrides fields, None omits one."""
