@@ -1,4 +1,4 @@
-"""A commit that another file replaces after it was listed."""
+"""A commit that grows to 1 TiB after a snapshot has listed it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import deltareplay as dr
 
 
-def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+def test_a_commit_of_a_tebibyte_is_not_read(tmp_path: Path) -> None:
     dr.write(tmp_path, [{"id": 1}])
     snapshot = dr.Table(tmp_path).snapshot()
     os.truncate(tmp_path / "_delta_log/00000000000000000000.json", 1 << 40)
