@@ -1,4 +1,4 @@
-"""Time engines in fresh processes, taking turns, and compare results with the generator's."""
+"""Time a task of an engine in a fresh process, and compare its result with the generator's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,15 @@ class FailedError(Exception):
 
 @dataclass(frozen=True)
 class Figures:
-    """Seconds and MB of a task; ``beyond`` is the peak memory beyond that of the libraries."""
+    """The measurements of one task.
+
+    Attributes:
+        cpu: CPU seconds.
+        wall: Seconds.
+        peak: The peak memory of the process in MB.
+        beyond: The part of ``peak`` beyond the libraries; None for an engine in its own process.
+        version: The version of the engine.
+    """
 
     cpu: float
     wall: float
@@ -33,9 +41,12 @@ class Figures:
     version: str
 
     def minimum(self, other: Figures | None) -> Figures:
+        """Return the smaller of each number; ``other`` is of the same engine and task."""
         if other is None:
             return self
-        beyond = None if self.beyond is None else min(self.beyond, other.beyond or 0.0)
+        beyond = None
+        if self.beyond is not None and other.beyond is not None:
+            beyond = min(self.beyond, other.beyond)
         return Figures(
             min(self.cpu, other.cpu),
             min(self.wall, other.wall),
@@ -47,20 +58,22 @@ class Figures:
 
 def generated(name: str, shape: generate.Shape, data: Path) -> Path:
     """Return a log, generating it the first time."""
-    if not (data / name / "_next_commit").is_dir():
+    if not (data / name / "_next_commit").is_dir():  # the last that is generated
         print(f"generating {name}", file=sys.stderr)
         generate.generate(data / name, shape)
     return data / name
 
 
 def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Figures:
-    """Run the task in a fresh process, which is killed after ``seconds``."""
+    """Run the task in a fresh process, which is killed after ``seconds``.
+
+    Raises:
+        FailedError: The engine failed, took too long, or returned a wrong result.
+        MissingError: The engine cannot run on this machine.
+    """
     expected = json.loads((log / "_expected.json").read_text())
     command = [sys.executable, str(HERE / "worker.py"), engine, task]
-    if task != "update":
-        answer = _answer([*command, str(log)], seconds)
-        expected_count = expected["version"] if task == "open" else expected["live_files"]
-    else:
+    if task == "update":
         [commit] = (log / "_next_commit").glob("*.json")
         with tempfile.TemporaryDirectory() as copy:
             mirror(log / "_delta_log", Path(copy) / "_delta_log")
@@ -68,17 +81,20 @@ def timed(engine: str, task: str, log: Path, seconds: float | None = None) -> Fi
         actions = [line for line in commit.read_text().splitlines() if line]
         added = sum(line.startswith('{"add":') for line in actions)
         removed = sum(line.startswith('{"remove":') for line in actions)
-        expected_count = expected["live_files"] + added - removed
+        expected_result = expected["live_files"] + added - removed
+    else:
+        answer = _answer([*command, str(log)], seconds)
+        expected_result = expected["version"] if task == "open" else expected["live_files"]
     result = answer.pop("found")
-    if result != expected_count and not engines.load(engine).floor:
+    if result != expected_result and not engines.load(engine).floor:
         raise FailedError(
-            f"{engine}, {task}, {log.name}: found {result}, expected {expected_count}"
+            f"{engine}, {task}, {log.name}: found {result}, expected {expected_result}"
         )
     return Figures(**answer)
 
 
 def mirror(source: Path, target: Path) -> None:
-    """Copy a log as links, to which commits can be added."""
+    """Create a log of links to the files of another, to which commits can be added."""
     target.mkdir()
     for file in source.iterdir():
         try:
