@@ -1,4 +1,4 @@
-"""The tables in a query, from its text; without Spark."""
+"""The tables in a query, their versions, aliases and conditions, from its text; without Spark."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUERIES = {
     # names defined by WITH, and the tables of their queries
     "WITH x AS (SELECT * FROM a), `Y`(n) AS (SELECT 1) SELECT * FROM X, y JOIN b": ["a", "b"],
     "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT * FROM r": [],
-    # FROM without a list of tables
+    # FROM and commas that tables do not follow
     "SELECT extract(YEAR FROM at), trim(BOTH 'x' FROM s), substring(s FROM 2) FROM a": ["a"],
     "SELECT extract(YEAR FROM (SELECT max(at) FROM b)) FROM a": ["b", "a"],
     "SELECT a.x IS NOT DISTINCT FROM y, t.from, `from` FROM a": ["a"],
@@ -45,11 +45,11 @@ QUERIES = {
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_tables_are_found_by_the_words_before_them(text: str) -> None:
+def test_the_tables_of_a_query_are_found_in_its_text(text: str) -> None:
     assert [".".join(item.name) for item in references(text)] == QUERIES[text]
 
 
-def test_a_version_belongs_to_the_table() -> None:
+def test_a_version_or_timestamp_belongs_to_the_table_before_it() -> None:
     text = (
         "SELECT * FROM delta.`/a b` VERSION AS OF 3 x, b FOR TIMESTAMP AS OF '2026-01-01', "
         "c TIMESTAMP AS OF now() JOIN d VERSION AS OF '7'"
@@ -65,7 +65,7 @@ def test_a_version_belongs_to_the_table() -> None:
     assert text[result[0].start : result[0].end] == "delta.`/a b` VERSION AS OF 3"
 
 
-#: Queries, and the same with ``!`` where an alias can be inserted; None if the table has one.
+# queries, and the same with ! where an alias can be inserted; None if there is one or cannot be one
 @pytest.mark.parametrize(
     ("text", "marked"),
     [
@@ -84,12 +84,13 @@ def test_a_version_belongs_to_the_table() -> None:
         ("TABLE a", None),
     ],
 )
-def test_positions_of_an_alias(text: str, marked: str | None) -> None:
+def test_the_position_of_an_alias(text: str, marked: str | None) -> None:
     [result] = references(text)
     index = result.alias_position
     assert (None if index is None else f"{text[:index]}!{text[index:]}") == marked
 
 
+# queries, and for each table the condition, and whether it may refer to other tables
 @pytest.mark.parametrize(
     ("text", "conditions"),
     [
@@ -115,19 +116,20 @@ def test_positions_of_an_alias(text: str, marked: str | None) -> None:
             [("x = 1", False), (None, False)],
         ),
         ("FROM a SELECT x WHERE x = 1", [("x = 1", False)]),
-        # rows that do not satisfy the condition matter
+        # rows that do not satisfy the condition affect the result
         ("SELECT * FROM a LEFT JOIN b USING (x) WHERE b.x IS NULL", [(None, False)] * 2),
         ("SELECT * FROM a ANTI JOIN b USING (x) WHERE x = 1", [(None, False)] * 2),
         ("SELECT * FROM a PIVOT (sum(v) FOR x IN (1, 2)) WHERE y = 1", [(None, False)]),
         ("SELECT * FROM a TABLESAMPLE (5 ROWS) WHERE y = 1", [(None, False)]),
         ("FROM a |> AGGREGATE sum(x) AS x GROUP BY y |> WHERE x = 1", [(None, False)]),
+        # tables in parentheses, names of columns in aliases, no condition
         ("SELECT * FROM (a JOIN b) WHERE x = 1", [(None, False)] * 2),
         ("SELECT * FROM a AS t(y, x) WHERE x = 1", [(None, False)]),
         ("SELECT * FROM a t (y, x), b WHERE x = 1", [(None, False), ("x = 1", True)]),
         ("SELECT * FROM a WHERE", [(None, False)]),
     ],
 )
-def test_a_condition_is_that_of_the_tables_before_it(
+def test_tables_have_the_condition_of_their_query(
     text: str, conditions: list[tuple[str | None, bool]]
 ) -> None:
     assert [(item.where, item.is_joined) for item in references(text)] == conditions

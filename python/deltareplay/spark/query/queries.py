@@ -75,9 +75,10 @@ class TableReference:
         start: The position of its first character.
         end: The position after it and its version.
         alias: The qualifier of its columns.
-        alias_position: The position where an alias may be inserted; None if it has one.
-        where: A condition that all rows used by the query satisfy.
-        is_joined: Whether the condition may refer to other tables, too.
+        alias_position: The position where an alias may be inserted; None if it has one, or cannot
+            have one.
+        where: A condition that all rows used by the query satisfy; None if none is known.
+        is_joined: Whether the condition may refer to other tables as well.
         allows_metadata: Whether ``_metadata`` may be added to its columns.
         changes: The arguments, if the name is ``table_changes`` or ``table_changes_by_path``.
     """
