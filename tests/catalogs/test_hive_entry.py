@@ -90,7 +90,7 @@ def test_an_unreadable_location_has_a_remedy(location: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "what"),
+    ("facts", "ending"),
     [
         ({"kind": "VIRTUAL_VIEW", "location": ""}, "a view"),
         ({"kind": "VIRTUAL_VIEW", "parameters": SPARK}, "a view"),
@@ -104,12 +104,12 @@ def test_an_unreadable_location_has_a_remedy(location: str) -> None:
         ({"location": f"{ROOT}/_symlink_format_manifest/", "parameters": SPARK}, f": {ROOT}"),
     ],
 )
-def test_other_tables_are_reported(facts: dict[str, Any], what: str) -> None:
+def test_other_tables_are_reported(facts: dict[str, Any], ending: str) -> None:
     with pytest.raises(dr.TableNotFoundError) as caught:
         entry(**facts).root()
     assert caught.value.code == "catalog.not_delta"
     assert "sales.orders" in str(caught.value)
-    assert str(caught.value).removesuffix(", and not a Delta table").endswith(what)
+    assert str(caught.value).removesuffix(", and not a Delta table").endswith(ending)
 
 
 @pytest.mark.parametrize(

@@ -165,11 +165,11 @@ def readers(uri: str) -> dict[str, Callable[[], object]]:
 
 
 def test_messages_are_safe_and_attributes_are_not_changed(hostile: logs.LogBuilder) -> None:
-    for what, read in readers(hostile.uri).items():
+    for name, read in readers(hostile.uri).items():
         with pytest.raises(dr.DeltaReplayError) as caught:
             read()
-        assert safe(str(caught.value)), (what, str(caught.value))
-        assert safe("".join(traceback.format_exception_only(caught.value))), what
+        assert safe(str(caught.value)), (name, str(caught.value))
+        assert safe("".join(traceback.format_exception_only(caught.value))), name
     with pytest.raises(dr.DeltaReplayError) as caught:
         dr.Table(hostile.uri).snapshot().to_arrow()
     assert caught.value.path == quote(f"f{TEXT}.parquet"), "as the log has it, for programs"

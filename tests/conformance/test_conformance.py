@@ -54,9 +54,11 @@ def test_passes_the_runner(case: suite.Case) -> None:
         # the runner reports that an error is missing, and nothing else
         assert results
         assert all(verdict == "fail" for _, verdict, _ in results)
-        assert all(what.endswith("but succeeded") for _, _, what in results)
+        assert all(detail.endswith("but succeeded") for _, _, detail in results)
         return
-    failed = [f"{name}: {what}" for name, verdict, what in results if verdict in ("fail", "err")]
+    failed = [
+        f"{name}: {detail}" for name, verdict, detail in results if verdict in ("fail", "err")
+    ]
     assert not failed, "; ".join(failed)
     assert Counter(verdict for _, verdict, _ in results)["pass"] > 0, "nothing was checked"
 

@@ -68,7 +68,7 @@ def examine(copies: TableCopies, seen: Counter[str]) -> Any:
     """Return the job of a worker thread: damage, read, check, repair."""
 
     def work(worker: pool.Worker, number: int, job: Job) -> str | None:
-        kind, name, content, what = job
+        kind, name, content, mutation = job
         table = copies.path(kind, number + 1)
         path = table / "_delta_log" / name
         whole = path.read_bytes()
@@ -88,7 +88,7 @@ def examine(copies: TableCopies, seen: Counter[str]) -> Any:
             shutil.copytree(table, target, dirs_exist_ok=True)
             (target / "_delta_log" / name).write_bytes(content)
             verdict += f" [kept in {target}]"
-        return f"{kind}, {name}, {what}: {verdict}"
+        return f"{kind}, {name}, {mutation}: {verdict}"
 
     return work
 
@@ -271,7 +271,9 @@ def test_ten_thousand_random_mutations(copies: TableCopies) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", tables.KINDS)
-@pytest.mark.parametrize("what", REPLACEMENTS)
-def test_every_file_replaced(copies: TableCopies, kind: str, what: str) -> None:
-    content = REPLACEMENTS[what]
-    run(copies, [(kind, name, content, f"replaced by {what}") for name in copies.files(kind)])
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+def test_every_file_replaced(copies: TableCopies, kind: str, replacement: str) -> None:
+    content = REPLACEMENTS[replacement]
+    run(
+        copies, [(kind, name, content, f"replaced by {replacement}") for name in copies.files(kind)]
+    )

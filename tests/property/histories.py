@@ -129,19 +129,19 @@ class History:
 
     def _add_leftovers(self, log: logs.LogBuilder) -> None:
         """Add the leftovers of crashed writers."""
-        for what in self.leftovers:
+        for leftover in self.leftovers:
             version = self.latest
-            if what == "empty checkpoint":
+            if leftover == "empty checkpoint":
                 logs.write_file(log.table, logs.classic_name(version), b"")
-            elif what == "incomplete multipart":
+            elif leftover == "incomplete multipart":
                 rows = log.state(version).actions()
                 parts = logs.write_multipart(log.table, version, rows, 3)
                 parts[1].unlink()
-            elif what == "hadoop checksum":
+            elif leftover == "hadoop checksum":
                 logs.write_file(log.table, f".{logs.commit_name(version)}.crc", b"crc\0\0\0")
-            elif what == "temporary":
+            elif leftover == "temporary":
                 logs.write_file(log.table, f".{logs.commit_name(version + 1)}.0.tmp", b'{"add"')
-            elif what == "staged":
+            elif leftover == "staged":
                 name = f"_staged_commits/{version + 1:020}.0b1c.json"
                 logs.write_file(log.table, name, b'{"add":{"path":"never"}}\n')
 
@@ -231,10 +231,10 @@ def histories(draw: st.DrawFn) -> History:
 def _leftovers(draw: st.DrawFn, checkpoints: list[Checkpoint], latest: int) -> list[str]:
     at_latest = {c.kind for c in checkpoints if c.version == latest}
     possible = [
-        what
-        for what in LEFTOVERS
-        if not (what == "empty checkpoint" and at_latest & {"classic", "v2-classic"})
-        and not (what == "incomplete multipart" and "multipart" in at_latest)
+        leftover
+        for leftover in LEFTOVERS
+        if not (leftover == "empty checkpoint" and at_latest & {"classic", "v2-classic"})
+        and not (leftover == "incomplete multipart" and "multipart" in at_latest)
     ]
     return draw(st.lists(st.sampled_from(possible), max_size=2, unique=True))
 

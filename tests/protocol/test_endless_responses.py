@@ -132,15 +132,15 @@ def test_a_store_without_replaced_responses_is_read(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["http", "s3"])
-@pytest.mark.parametrize("what", REQUESTS)
+@pytest.mark.parametrize("target", REQUESTS)
 @pytest.mark.parametrize("status", [200, 206, 404, 500])
 def test_a_claimed_length_allocates_no_memory(
-    servers: Servers, table: Path, kind: str, what: str, status: int
+    servers: Servers, table: Path, kind: str, target: str, status: int
 ) -> None:
     """The body or the connection ends long before the length in the header."""
 
     def replacement(path: str) -> Response | None:
-        if not REQUESTS[what](path):
+        if not REQUESTS[target](path):
             return None
         head = dict(HEAD)
         head["Content-Length"] = str(TERABYTE)
@@ -153,19 +153,19 @@ def test_a_claimed_length_allocates_no_memory(
 
 
 @pytest.mark.parametrize("kind", ["http", "s3"])
-@pytest.mark.parametrize("what", ["listing", "data"])
+@pytest.mark.parametrize("target", ["listing", "data"])
 def test_an_endless_response_is_not_read_forever(
-    servers: Servers, table: Path, kind: str, what: str
+    servers: Servers, table: Path, kind: str, target: str
 ) -> None:
     size = next(table.glob("*.parquet")).stat().st_size
 
     def replacement(path: str) -> Response | None:
-        if not REQUESTS[what](path):
+        if not REQUESTS[target](path):
             return None
         head = dict(HEAD)
         head["Content-Length"] = str(TERABYTE)
         head["Content-Range"] = f"bytes 0-{size - 1}/{size}"
-        return 206 if what == "data" else 500, head, endless
+        return 206 if target == "data" else 500, head, endless
 
     output, peak = opened(kind, servers.start(store(table, kind, replacement)))
     assert str(output).startswith("storage.")

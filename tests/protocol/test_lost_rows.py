@@ -113,16 +113,16 @@ def test_a_json_manifest_with_an_action_without_a_path(tmp_path: Path, kind: str
     log = history(tmp_path, kind)
     name = logs.v2_name(2)
     file = tmp_path / "_delta_log" / name
-    what = "add" if "inline" in kind else "sidecar"
-    lost = {"add": {"path": None, "size": 1}, "sidecar": {"path": None, "sizeInBytes": 1}}[what]
-    file.write_bytes(file.read_bytes() + logs.json_lines([{what: lost}]))
+    action = "add" if "inline" in kind else "sidecar"
+    lost = {"add": {"path": None, "size": 1}, "sidecar": {"path": None, "sizeInBytes": 1}}[action]
+    file.write_bytes(file.read_bytes() + logs.json_lines([{action: lost}]))
     assert_refused(log, file, code="commit.json", words=(name, "has no path"))
 
 
-@pytest.mark.parametrize("what", ["add", "remove", "cdc"])
-def test_a_commit_with_an_action_without_a_path(tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("action", ["add", "remove", "cdc"])
+def test_a_commit_with_an_action_without_a_path(tmp_path: Path, action: str) -> None:
     log = history(tmp_path, "classic")
-    log.commit({what: {"path": None, "size": 1, "dataChange": True}})
+    log.commit({action: {"path": None, "size": 1, "dataChange": True}})
     with pytest.raises(dr.CorruptTableError, match="the file action has no path") as caught:
         table = dr.Table(log.uri)
         table.snapshot().files()

@@ -150,21 +150,21 @@ def test_each_engine_continues_after_the_other(spark: Any, tmp_path: Path, name:
         spark.sql(statement.replace("{t}", target))
     table = dr.Table(path)
 
-    def same(what: str) -> list[str]:
+    def same(operation: str) -> list[str]:
         frame = spark.read.format("delta").load(str(path))
         holds = [f"{column} <=> {text}" for column, text in feature.generated.items()]
         read = frame.selectExpr("*", f"{' AND '.join(holds) or 'true'} AS holds").toArrow()
-        assert all(read["holds"].to_pylist()), what
+        assert all(read["holds"].to_pylist()), operation
         theirs = sorted(map(repr, read.drop_columns("holds").to_pylist()))
         snapshot = table.snapshot(strict=True)
         ours = sorted(map(repr, snapshot.scan(frame.columns).to_arrow().to_pylist()))
-        assert ours == theirs, what
+        assert ours == theirs, operation
         return ours
 
     before = same("what delta-spark wrote")
-    for what, run in operations(table, feature.append_only):
+    for operation, run in operations(table, feature.append_only):
         run()
-        before = same(what)
+        before = same(operation)
     assert table.verify().findings == ()
 
     spark.sql(f"{insert} FROM range(50, 54)")

@@ -59,10 +59,10 @@ def test_sequences_of_statements(spark: Any, tmp_path: Path, seed: int) -> None:
         if done[0] is not None:
             reported[-1] += f" (refused: {done[at]})"
         wrong += [
-            f"{reported[-1]}\n{what}, ours: "
-            f"{difference(result[at].get(what), result[1 - at].get(what))}"
-            for what in result[0] | result[1]
-            if result[0].get(what) != result[1].get(what)
+            f"{reported[-1]}\n{aspect}, ours: "
+            f"{difference(result[at].get(aspect), result[1 - at].get(aspect))}"
+            for aspect in result[0] | result[1]
+            if result[0].get(aspect) != result[1].get(aspect)
         ]
         if result[0]["rows"] != result[1]["rows"] or result[0]["versions"] != result[1]["versions"]:
             break

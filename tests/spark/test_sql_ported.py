@@ -113,12 +113,14 @@ def test_queries_select_file_metadata(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(SESSION == "delta-spark", reason="Spark runs the query")
-@pytest.mark.parametrize("what", ["struct(*)", "id FROM {0} NATURAL JOIN range(2) --"])
-def test_rejects_metadata_with_star_or_natural_join(spark: Any, tmp_path: Path, what: str) -> None:
+@pytest.mark.parametrize("selected", ["struct(*)", "id FROM {0} NATURAL JOIN range(2) --"])
+def test_rejects_metadata_with_star_or_natural_join(
+    spark: Any, tmp_path: Path, selected: str
+) -> None:
     dr_spark.write(spark.range(2), tmp_path / "t")
     table = f"delta.`{tmp_path / 't'}`"
     with pytest.raises(dr.UnsupportedFeatureError) as caught:
-        dr_spark.sql(spark, f"SELECT _metadata, {what.format(table)} FROM {table}")
+        dr_spark.sql(spark, f"SELECT _metadata, {selected.format(table)} FROM {table}")
     assert caught.value.code == "sql.metadata"
 
 

@@ -130,8 +130,8 @@ def test_other_tables_are_reported(table: str) -> None:
     register("iceberg", table, Parameters={"table_type": "ICEBERG"})
     register("view", TableType="VIRTUAL_VIEW")
     register("list", f"{table}/_symlink_format_manifest")
-    for name, what in {"iceberg": "ICEBERG", "view": "a view", "list": "Open the table"}.items():
-        with pytest.raises(dr.TableNotFoundError, match=what) as caught:
+    for name, reason in {"iceberg": "ICEBERG", "view": "a view", "list": "Open the table"}.items():
+        with pytest.raises(dr.TableNotFoundError, match=reason) as caught:
             GlueCatalog().locate(f"sales.{name}")
         assert caught.value.code == "catalog.not_delta"
 

@@ -111,7 +111,7 @@ def names(argument: str, value: Any) -> list[str]:
         for item in items:
             if not isinstance(item, str):
                 raise _wrong(
-                    argument, "a name or a sequence of names", item, what=f"its item {item!r}"
+                    argument, "a name or a sequence of names", item, subject=f"its item {item!r}"
                 )
         return items
     raise _wrong(argument, "a name or a sequence of names", value)
@@ -219,10 +219,12 @@ def _texts_by_name(argument: str, value: Any) -> dict[str, str]:
         raise _wrong(argument, "a mapping of strings to strings", value)
     for key, item in value.items():
         if not isinstance(key, str):
-            raise _wrong(argument, "a mapping of strings to strings", key, what=f"its key {key!r}")
+            raise _wrong(
+                argument, "a mapping of strings to strings", key, subject=f"its key {key!r}"
+            )
         if not isinstance(item, str):  # it may be a secret: print only its type
             subject = f"its value of {key!r}"
-            raise _wrong(argument, "a mapping of strings to strings", item, what=subject)
+            raise _wrong(argument, "a mapping of strings to strings", item, subject=subject)
     return dict(value)
 
 
@@ -245,9 +247,9 @@ def _values_by_column(argument: str, value: Any) -> Mapping[str, Any]:
 
 
 def _wrong(
-    argument: str, expected: str, value: Any, *, what: str | None = None
+    argument: str, expected: str, value: Any, *, subject: str | None = None
 ) -> InvalidArgumentError:
-    received = f"; {what} is of type" if what else " but got"
+    received = f"; {subject} is of type" if subject else " but got"
     return InvalidArgumentError(
         f"{argument} needs to be {expected}{received} {type(value).__name__}", code="argument.type"
     )

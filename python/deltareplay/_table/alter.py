@@ -358,8 +358,8 @@ class Altering(TableLocation):
         """
         return _committed(self._native.drop_feature(name, truncate_history))
 
-    def _change(self, path: list[str], what: str, value: str | None) -> int:
-        return _committed(self._native.change_columns([(path, [(what, value)])]))
+    def _change(self, path: list[str], attribute: str, value: str | None) -> int:
+        return _committed(self._native.change_columns([(path, [(attribute, value)])]))
 
 
 def _committed(version: int | None) -> int:

@@ -65,9 +65,9 @@ def paste(facts: Facts, call: str, verb: str) -> Html:
     return join([tag("div", python, class_="paste"), shell])
 
 
-def failed(what: str, error: DeltaReplayError) -> Html:
-    """Return the error that replaces a failed measurement."""
-    return tag("p", f"{what}: {clip(str(error), 400)} [{error.code}]", class_="warn")
+def failed(problem: str, error: DeltaReplayError) -> Html:
+    """Return an error in place of the part of the report that failed."""
+    return tag("p", f"{problem}: {clip(str(error), 400)} [{error.code}]", class_="warn")
 
 
 def header(facts: Facts) -> Html:

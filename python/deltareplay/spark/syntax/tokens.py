@@ -227,7 +227,7 @@ def _after_comment(text: str, start: int) -> int:
     raise _unclosed(text, start, "comment")
 
 
-def _unclosed(text: str, start: int, what: str) -> InvalidArgumentError:
+def _unclosed(text: str, start: int, kind: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"the {what} that begins at {position(text, start)} is not closed", code="sql.token"
+        f"the {kind} that begins at {position(text, start)} is not closed", code="sql.token"
     )
