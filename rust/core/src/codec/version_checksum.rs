@@ -149,7 +149,7 @@ impl AllFiles {
         let adds = decoded
             .map_err(|error| wrong_type("allFiles", error))?
             .adds
-            .ok_or_else(|| wrong("allFiles", "does not have the protocol's type"))?;
+            .ok_or_else(|| corrupt("allFiles", "does not have the protocol's type"))?;
         Ok(adds.rows)
     }
 }
@@ -216,7 +216,7 @@ impl VersionChecksum {
                     if file.trim_start().starts_with('{') {
                         return Ok(());
                     }
-                    Err(wrong(name, "has an item that is not an object"))
+                    Err(corrupt(name, "has an item that is not an object"))
                 })?;
                 self.all_files = Some(AllFiles {
                     count,
@@ -235,12 +235,12 @@ impl VersionChecksum {
     }
 }
 
-fn wrong(name: &str, what: &str) -> Error {
-    Error::corrupt(CODE, format!("{name} of the checksum {what}"))
+fn corrupt(name: &str, problem: &str) -> Error {
+    Error::corrupt(CODE, format!("{name} of the checksum {problem}"))
 }
 
 fn wrong_type(name: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    wrong(name, "does not have the protocol's type").because(cause)
+    corrupt(name, "does not have the protocol's type").because(cause)
 }
 
 fn get<T: DeserializeOwned>(name: &str, json: &str) -> Result<T> {
@@ -250,7 +250,7 @@ fn get<T: DeserializeOwned>(name: &str, json: &str) -> Result<T> {
 fn single_count(name: &str, json: &str) -> Result<u64> {
     match get(name, json)? {
         1 => Ok(1),
-        count => Err(wrong(name, &format!("must be 1 and is {count}"))),
+        count => Err(corrupt(name, &format!("must be 1 and is {count}"))),
     }
 }
 
@@ -258,11 +258,11 @@ fn histogram(name: &str, json: &str) -> Result<FileSizeHistogram> {
     let histogram: FileSizeHistogram = get(name, json)?;
     let bins = histogram.sorted_bin_boundaries.len();
     if histogram.file_counts.len() != bins || histogram.total_bytes.len() != bins {
-        return Err(wrong(name, "has lists of different lengths"));
+        return Err(corrupt(name, "has lists of different lengths"));
     }
     let rising = histogram.sorted_bin_boundaries.is_sorted_by(|a, b| a < b);
     if histogram.sorted_bin_boundaries.first() != Some(&0) || !rising {
-        return Err(wrong(name, "has boundaries that do not rise from 0"));
+        return Err(corrupt(name, "has boundaries that do not rise from 0"));
     }
     Ok(histogram)
 }
@@ -281,10 +281,10 @@ fn each_element<'a>(
     json: &'a str,
     mut visit: impl FnMut(&'a str) -> Result<()>,
 ) -> Result<()> {
-    let fail = |error: JsonError| wrong(name, &format!("is not a list: {error}"));
+    let fail = |error: JsonError| corrupt(name, &format!("is not a list: {error}"));
     let mut reader = JsonReader::new(json, MAX_DEPTH);
     if reader.next().map_err(fail)? != Event::BeginArray {
-        return Err(wrong(name, "is not a list"));
+        return Err(corrupt(name, "is not a list"));
     }
     while !reader.at_end_of_array() {
         visit(reader.skip_value().map_err(fail)?)?;

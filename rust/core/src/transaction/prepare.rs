@@ -233,36 +233,36 @@ fn check_vector(file: &AddFile, supported: bool) -> Result<()> {
 pub(crate) fn check_metadata(metadata: &Metadata, protocol: &Protocol) -> Result<()> {
     use PrimitiveType as P;
     let schema = StructType::parse(&metadata.schema_string)?;
-    let wrong = |message: String| Err(Error::invalid("transaction.partition_columns", message));
+    let invalid = |message: String| Err(Error::invalid("transaction.partition_columns", message));
     let mut seen = HashSet::new();
     for column in &metadata.partition_columns {
         let Some(field) = schema.fields().iter().find(|field| field.name == *column) else {
-            return wrong(format!(
+            return invalid(format!(
                 "the partition column {} is not in the schema",
                 clipped(column)
             ));
         };
         if !seen.insert(column.to_lowercase()) {
-            return wrong(format!(
+            return invalid(format!(
                 "the partition column {} is named twice",
                 clipped(column)
             ));
         }
         let DataType::Primitive(primitive) = &field.data_type else {
-            return wrong(format!(
+            return invalid(format!(
                 "the partition column {} is a struct, array or map: choose a column of a primitive type",
                 clipped(column)
             ));
         };
         if let P::Variant | P::Void | P::Geometry { .. } | P::Geography { .. } = primitive {
-            return wrong(format!(
+            return invalid(format!(
                 "the partition column {} has a type that cannot partition a table",
                 clipped(column)
             ));
         }
     }
     if !seen.is_empty() && seen.len() == schema.fields().len() {
-        return wrong(
+        return invalid(
             "all columns are partition columns: at least one must be stored in the files"
                 .to_owned(),
         );

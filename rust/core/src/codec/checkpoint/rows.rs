@@ -165,7 +165,7 @@ impl FileRows {
         action: FileAction,
         (row_group, first): (usize, Option<usize>),
     ) -> Result<Self> {
-        let wrong = || {
+        let without_path = || {
             Error::corrupt(
                 "checkpoint.columns",
                 format!("{} is not a struct with a path", action.name()),
@@ -174,11 +174,11 @@ impl FileRows {
         let rows = batch
             .column_by_name(action.name())
             .and_then(|column| column.as_struct_opt())
-            .ok_or_else(wrong)?;
+            .ok_or_else(without_path)?;
         let path = rows
             .column_by_name("path")
             .and_then(|path| path.as_string_view_opt())
-            .ok_or_else(wrong)?;
+            .ok_or_else(without_path)?;
         // writers differ in which of the two is declared required: either may be the nullable one
         let present = NullBuffer::union(rows.nulls(), path.nulls());
         let schema = batch.schema_ref();
@@ -194,7 +194,9 @@ impl FileRows {
             Some(present) if present.null_count() > path.null_count() => {
                 let absent = BooleanArray::new(!present.inner(), None);
                 let path = nullif(path, &absent).map_err(arrow_error)?;
-                path.as_string_view_opt().cloned().ok_or_else(wrong)?
+                path.as_string_view_opt()
+                    .cloned()
+                    .ok_or_else(without_path)?
             }
             _ => path.clone(),
         };

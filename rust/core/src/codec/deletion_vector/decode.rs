@@ -69,7 +69,7 @@ impl DeletionVector {
             }
         }
         if cursor.at != bitmap.len() {
-            return Err(cursor.wrong("there are bytes after its end"));
+            return Err(cursor.damaged("there are bytes after its end"));
         }
         let len = containers
             .iter()
@@ -122,7 +122,7 @@ fn portable(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<
     for _ in 0..count {
         let key = cursor.u32("the key of a bitmap")?;
         if key > LAST_KEY || before.is_some_and(|before| key <= before) {
-            return Err(cursor.wrong(&format!(
+            return Err(cursor.damaged(&format!(
                 "the key {key} of a bitmap is out of order or out of range"
             )));
         }
@@ -140,7 +140,7 @@ fn native(cursor: &mut Cursor<'_>, containers: &mut Vec<Container>) -> Result<()
         let begin = cursor.at;
         bitmap(cursor, key, containers)?;
         if usize::try_from(size) != Ok(cursor.at - begin) {
-            return Err(cursor.wrong("the length of a bitmap is not the stated one"));
+            return Err(cursor.damaged("the length of a bitmap is not the stated one"));
         }
     }
     Ok(())
@@ -155,11 +155,11 @@ fn bitmap(cursor: &mut Cursor<'_>, high: u32, containers: &mut Vec<Container>) -
     } else if cookie == NO_RUNS {
         let count = cursor.u32("the number of containers")?;
         if count > 1 << 16 {
-            return Err(cursor.wrong(&format!("a bitmap has {count} containers")));
+            return Err(cursor.damaged(&format!("a bitmap has {count} containers")));
         }
         (count as usize, &[])
     } else {
-        return Err(cursor.wrong(&format!("a bitmap begins with {cookie}")));
+        return Err(cursor.damaged(&format!("a bitmap begins with {cookie}")));
     };
     let heads = cursor.take(count * 4, "the heads of containers")?;
     if flags.is_empty() || count >= MIN_OFFSET_CONTAINERS {
@@ -172,7 +172,7 @@ fn bitmap(cursor: &mut Cursor<'_>, high: u32, containers: &mut Vec<Container>) -
         let [a, b, c, d] = *head;
         let key = u16::from_le_bytes([a, b]);
         if before.is_some_and(|before| key <= before) {
-            return Err(cursor.wrong("the keys of containers do not ascend"));
+            return Err(cursor.damaged("the keys of containers do not ascend"));
         }
         before = Some(key);
         let cardinality = u32::from(u16::from_le_bytes([c, d])) + 1;
@@ -207,7 +207,7 @@ fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Container> {
             ascend & (u16::from_le_bytes(*left) < u16::from_le_bytes(*right))
         });
         if !ascend {
-            return Err(cursor.wrong("the values of an array do not ascend"));
+            return Err(cursor.damaged("the values of an array do not ascend"));
         }
     } else {
         let words = cursor
@@ -219,7 +219,7 @@ fn values(cursor: &mut Cursor<'_>, cardinality: u32) -> Result<Container> {
             .map(|word| u64::from_le_bytes(*word).count_ones())
             .sum();
         if ones != cardinality {
-            return Err(cursor.wrong(&format!(
+            return Err(cursor.damaged(&format!(
                 "a bitmap states {cardinality} bits set and has {ones}"
             )));
         }
@@ -240,13 +240,13 @@ fn runs(cursor: &mut Cursor<'_>) -> Result<Container> {
         let more = u32::from(u16::from_le_bytes([c, d]));
         // Adjacent runs are accepted by every reader; overlapping runs are corrupt.
         if first < free || first + more > u32::from(u16::MAX) {
-            return Err(cursor.wrong("runs overlap, do not ascend, or leave their container"));
+            return Err(cursor.damaged("runs overlap, do not ascend, or leave their container"));
         }
         cardinality += more + 1;
         free = first + more + 1;
     }
     if cardinality == 0 {
-        return Err(cursor.wrong("a container has no run"));
+        return Err(cursor.damaged("a container has no run"));
     }
     Ok(Container {
         key: 0,
@@ -264,7 +264,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    fn take(&mut self, size: usize, what: &str) -> Result<&'a [u8]> {
+    fn take(&mut self, size: usize, part: &str) -> Result<&'a [u8]> {
         let taken = self
             .at
             .checked_add(size)
@@ -273,7 +273,7 @@ impl<'a> Cursor<'a> {
             Error::corrupt(
                 "dv.truncated",
                 format!(
-                    "the deletion vector ends at byte {} of its bitmap, within {what}: \
+                    "the deletion vector ends at byte {} of its bitmap, within {part}: \
                      its file is truncated, or its size is wrong",
                     self.bytes.len()
                 ),
@@ -284,31 +284,31 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
+    fn array<const N: usize>(&mut self, part: &str) -> Result<[u8; N]> {
         let mut array = [0; N];
-        for (to, from) in array.iter_mut().zip(self.take(N, what)?) {
+        for (to, from) in array.iter_mut().zip(self.take(N, part)?) {
             *to = *from;
         }
         Ok(array)
     }
 
-    fn u32(&mut self, what: &str) -> Result<u32> {
-        self.array(what).map(u32::from_le_bytes)
+    fn u32(&mut self, part: &str) -> Result<u32> {
+        self.array(part).map(u32::from_le_bytes)
     }
 
     /// Refuses a count that the remaining bytes cannot hold.
     fn check_count(&self, count: u64, each: usize) -> Result<()> {
         let left = (self.bytes.len() - self.at) / each;
         if count > offset(left) {
-            return Err(self.wrong(&format!("its {count} bitmaps would not fit into its bytes")));
+            return Err(self.damaged(&format!("its {count} bitmaps would not fit into its bytes")));
         }
         Ok(())
     }
 
-    fn wrong(&self, what: &str) -> Error {
+    fn damaged(&self, problem: &str) -> Error {
         Error::corrupt(
             "dv.bitmap",
-            format!("the deletion vector is damaged: {what}; restore its file from a copy"),
+            format!("the deletion vector is damaged: {problem}; restore its file from a copy"),
         )
         .at_offset(offset(self.at))
     }

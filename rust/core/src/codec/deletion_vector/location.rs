@@ -59,16 +59,16 @@ pub fn hash_of_name(text: &str) -> u128 {
 
 /// Returns `prefix/deletion_vector_<uuid>.bin`; the prefix is everything before the last 20 characters.
 pub(super) fn relative_path(text: &str) -> Result<String> {
-    let wrong = || {
+    let invalid_path = || {
         Error::corrupt(
             "dv.path",
             "the path of a deletion vector does not end with a UUID in base 85 (20 characters)",
         )
     };
-    let at = text.len().checked_sub(20).ok_or_else(wrong)?;
-    let (prefix, uuid) = text.split_at_checked(at).ok_or_else(wrong)?;
-    let bytes = base85::decode(uuid).map_err(|cause| wrong().because(cause))?;
-    let uuid = Uuid::from_slice(&bytes).map_err(|_| wrong())?;
+    let at = text.len().checked_sub(20).ok_or_else(invalid_path)?;
+    let (prefix, uuid) = text.split_at_checked(at).ok_or_else(invalid_path)?;
+    let bytes = base85::decode(uuid).map_err(|cause| invalid_path().because(cause))?;
+    let uuid = Uuid::from_slice(&bytes).map_err(|_| invalid_path())?;
     let separator = if prefix.is_empty() { "" } else { "/" };
     Ok(format!("{prefix}{separator}deletion_vector_{uuid}.bin"))
 }

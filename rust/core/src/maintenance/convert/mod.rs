@@ -89,8 +89,8 @@ impl Conversion {
     /// Corrupt: `data.footer`; Invalid argument: `schema.arrow_type` for a type that Delta does not support,
     /// and the errors of [`MergedSchema::join`]. Each names the file.
     pub fn schema_of(source: &Source, files: &[FileMeta]) -> Result<MergedSchema> {
-        let of = source.clone();
-        let read = move |file: &FileMeta| footer_schema(&of, &encoded(&file.path), file.size);
+        let source = source.clone();
+        let read = move |file: &FileMeta| footer_schema(&source, &encoded(&file.path), file.size);
         let mut merged = MergedSchema::default();
         for (file, schema) in files
             .iter()

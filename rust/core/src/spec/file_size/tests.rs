@@ -2,16 +2,16 @@ use super::{group_by_size, parse_file_size};
 
 #[test]
 fn groups_have_at_most_the_maximum_size() {
-    let of = |sizes: &[u64], max_bytes| group_by_size(sizes.to_vec(), max_bytes, |size| *size);
+    let groups = |sizes: &[u64], max_bytes| group_by_size(sizes.to_vec(), max_bytes, |size| *size);
     assert_eq!(
-        of(&[4, 6, 1, 20, 0, 3], 10),
+        groups(&[4, 6, 1, 20, 0, 3], 10),
         [vec![4, 6], vec![1], vec![20], vec![0, 3]]
     );
     assert_eq!(
-        of(&[0, u64::MAX, u64::MAX], 1),
+        groups(&[0, u64::MAX, u64::MAX], 1),
         [vec![0], vec![u64::MAX], vec![u64::MAX]]
     );
-    assert!(of(&[], 1).is_empty());
+    assert!(groups(&[], 1).is_empty());
 }
 
 #[test]
