@@ -230,7 +230,7 @@ def test_a_void_column_takes_a_type(tmp_path: Path) -> None:
 # --- clustering
 
 
-def test_clustering(tmp_path: Path) -> None:
+def test_cluster_by_writes_physical_names_and_checks_columns(tmp_path: Path) -> None:
     schema = pa.schema(
         [("id", pa.int64()), ("s", pa.struct([("x", pa.string())])), ("ok", pa.bool_())]
     )

@@ -83,7 +83,9 @@ def at(hour: int, minute: int = 0) -> str:
         (1, at(13), (1, 1)),
     ],
 )
-def test_ranges(log: logs.LogBuilder, start: Any, end: Any, versions: Any) -> None:
+def test_ranges_of_versions_and_timestamps(
+    log: logs.LogBuilder, start: Any, end: Any, versions: Any
+) -> None:
     changes = appends(log).changes(start, end)
     assert changes.versions == versions
     rows = [] if versions is None else [v for v in range(versions[0], versions[1] + 1) if v]
@@ -114,7 +116,7 @@ def test_invalid_ranges_are_refused(
     assert caught.value.code == code
 
 
-def test_allow_out_of_range(log: logs.LogBuilder) -> None:
+def test_out_of_range_is_empty_if_allowed(log: logs.LogBuilder) -> None:
     table = appends(log)
     for start, end in [(4, None), (7, 9), (at(16), None), (at(16), at(17))]:
         result = table.changes(start, end, allow_out_of_range=True)

@@ -50,7 +50,7 @@ def frames() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("data", list(frames()))
-def test_rows(data: Any, table: dr.Table) -> None:
+def test_rows_of_every_source_are_appended(data: Any, table: dr.Table) -> None:
     table.append(data)
     rows = table.snapshot().scan().to_arrow().to_pylist()
     assert sorted(rows, key=lambda row: row["id"]) == ROWS

@@ -381,7 +381,7 @@ def test_reports_each_injected_fault(fault: str, tmp_path: Path) -> None:
     assert parsed["findings"][0]["code"] == result.findings[0].code
 
 
-def test_sidecars(tmp_path: Path) -> None:
+def test_orphaned_and_missing_sidecars_are_found(tmp_path: Path) -> None:
     log = valid(tmp_path / "t", v2=True)
     side = logs.log_dir(log.table) / "_sidecars"
     (side / "stranger.parquet").write_bytes(b"x")

@@ -81,7 +81,9 @@ def changed(data: st.DataObject, table: dr.Table, rows: list[Row]) -> tuple[str,
 
 @given(tables(), st.booleans(), st.data())
 @thorough(EXAMPLES)
-def test_statements(written: Table, deletion_vectors: bool, data: st.DataObject) -> None:
+def test_rows_are_those_of_the_model_after_each_statement(
+    written: Table, deletion_vectors: bool, data: st.DataObject
+) -> None:
     with tempfile.TemporaryDirectory() as root:
         rows = [{name: row[name] for name in NAMES} for row in written.write(root)]
         table = dr.Table(Path(root))

@@ -164,7 +164,9 @@ PAIRS: dict[str, tuple[Step, Step, tuple[str | None, str | None, str | None]]] =
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("pair", PAIRS)
-def test_pairs(pair: str, level: str, tmp_path: Path) -> None:
+def test_a_commit_after_a_winner_is_rebased_or_refused(
+    pair: str, level: str, tmp_path: Path
+) -> None:
     current, winner, outcomes = PAIRS[pair]
     expected = outcomes[LEVELS.index(level)]
     table = partitioned(tmp_path / "t")

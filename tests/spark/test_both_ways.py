@@ -67,14 +67,14 @@ def test_rows_and_types(
 
 @pytest.mark.usefixtures("by_paths")
 @pytest.mark.parametrize("filter", FILTERS, ids=str)
-def test_filters(spark: Any, tables: Any, filter: Any) -> None:
+def test_filters_select_the_rows_of_a_scan(spark: Any, tables: Any, filter: Any) -> None:
     snapshot = dr.Table(tables("changed_with_vectors")).snapshot()
     ours = dr_spark.read(spark, snapshot, filter=filter).toArrow()
     assert lines(ours) == lines(snapshot.scan(filter=filter).to_arrow())
 
 
 @pytest.mark.usefixtures("by_paths")
-def test_extra_columns(spark: Any, tables: Any) -> None:
+def test_extra_columns_are_those_of_a_scan(spark: Any, tables: Any) -> None:
     snapshot = dr.Table(tables("tracked")).snapshot()
     extra = {"with_row_id": True, "with_file_path": True, "with_row_index": True}
     ours = dr_spark.read(spark, snapshot, **extra).toArrow()

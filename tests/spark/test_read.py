@@ -81,7 +81,7 @@ def plan(frame: Any) -> str:
 
 
 @pytest.mark.parametrize("rows", CASES, ids=str)
-def test_conformance(spark: Any, rows: rows_cases.Rows) -> None:
+def test_reads_the_rows_of_the_conformance_suite(spark: Any, rows: rows_cases.Rows) -> None:
     def read(table: dr.Table, version: int) -> pa.Table:
         with conf(spark, spark__sql__readSideCharPadding="false"):  # as the suite was read
             return arrow(dr_spark.read(spark, table, version=version))

@@ -56,7 +56,9 @@ def without_uuids(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", stored.TABLES["rows"])
-def test_tables_of_rows(spark: Any, tables: Any, stored_tables: Path, name: str) -> None:
+def test_stored_tables_of_rows_are_what_spark_writes(
+    spark: Any, tables: Any, stored_tables: Path, name: str
+) -> None:
     path = stored_tables / "rows" / name
     assert described(path) == described(tables(name))
     assert log_files(path) == log_files(tables(name))
@@ -65,14 +67,16 @@ def test_tables_of_rows(spark: Any, tables: Any, stored_tables: Path, name: str)
 
 
 @pytest.mark.parametrize("name", stored.TABLES["changed"])
-def test_tables_of_changes(changed: Any, stored_tables: Path, name: str) -> None:
+def test_stored_tables_of_changes_are_what_spark_writes(
+    changed: Any, stored_tables: Path, name: str
+) -> None:
     path = stored_tables / "changed" / name
     assert described(path) == described(changed(name))
     assert log_files(path) == log_files(changed(name))
 
 
 @pytest.mark.parametrize("name", written.TABLES)
-def test_snapshots(spark: Any, stored_tables: Path, name: str) -> None:
+def test_stored_snapshots_are_what_spark_reads(spark: Any, stored_tables: Path, name: str) -> None:
     snapshots = references(spark, stored_tables / "rows" / name)
     assert in_order(stored.stored_references(stored_tables, name)) == in_order(snapshots)
 

@@ -64,7 +64,9 @@ DELETED = [item for item in OLD if item[0] != 4]
 
 
 @pytest.mark.parametrize(("files", "vectors"), pairs(list(COUNTED), [False, True]))
-def test_statements(spark: Any, tmp_path: Path, files: str, vectors: bool) -> None:
+def test_statements_report_exact_counts(
+    spark: Any, tmp_path: Path, files: str, vectors: bool
+) -> None:
     counted = COUNTED[files]
     properties = {"delta.enableDeletionVectors": "true"} if vectors else {}
 
