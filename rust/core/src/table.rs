@@ -124,7 +124,7 @@ impl Table {
             .unwrap_or(0);
         let has_versions =
             |begin| LogListing::read(storage, begin).map(|listing| listing.latest().is_some());
-        // a table that was created anew since the last listing begins at 0 again
+        // a table that was created again since the last listing begins at 0 again
         Ok(has_versions(begin)? || (begin > 0 && has_versions(0)?))
     }
 
