@@ -114,7 +114,9 @@ def test_a_wrong_type_names_the_argument(orders: dr.Table, case: str) -> None:
     assert orders.snapshot().version == 1, "nothing was written"
 
 
-@pytest.mark.parametrize("number", [np.int64(0), np.uint8(0), np.int32(0)], ids=lambda n: n.dtype)
+@pytest.mark.parametrize(
+    "number", [np.int64(0), np.uint8(0), np.int32(0)], ids=lambda n: n.dtype.name
+)
 def test_numbers_of_numpy_are_numbers(orders: dr.Table, number: Any) -> None:
     assert orders.snapshot(number).version == 0
     assert orders.changes(number, np.int64(1)).to_arrow().num_rows == 2
@@ -242,7 +244,6 @@ def test_a_single_name_is_accepted_as_text(orders: dr.Table) -> None:
     clustered.cluster_by("id")
     [domain] = clustered.snapshot().domain_metadata.values()
     assert '"id"' in domain
-    assert snapshot.min_max("id") == (1, 2)
 
 
 def test_a_single_root_is_accepted(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from deltareplay.spark.storage.hadoop_path import root_in_spark
 
 SCHEMA = pa.schema({"id": pa.int64()})
 UNKNOWN = ("dbfs:/x", "viewfs://host/t", "wasb://c@a.blob.core.windows.net/t", "foo:bar", "a:b/c")
-#: All ways to pass the location of a table.
+#: Calls that take a location.
 CALLS: dict[str, Callable[[str], object]] = {
     "Table": lambda location: dr.Table(location),
     "is_table": lambda location: dr.is_table(location),
@@ -52,7 +52,7 @@ def test_unknown_schemes_are_refused(home: Path, call: str, location: str) -> No
 
 
 @pytest.mark.parametrize("location", ["./a:b/c", "sub/a:b", "2026-01-01T10:00", "./~/t"])
-def test_directories_with_a_colon_in_their_name(home: Path, location: str) -> None:
+def test_directories_with_a_colon_or_a_tilde_in_their_name(home: Path, location: str) -> None:
     dr.create_table(location, SCHEMA)
     assert (Path.cwd() / location / "_delta_log").is_dir()
     assert dr.is_table(location)

@@ -40,9 +40,10 @@ def test_why_of_a_table_that_cannot_be_opened(run, log: logs.LogBuilder) -> None
 def test_why_of_an_older_version(run, log: logs.LogBuilder) -> None:
     features = {"reader_features": ["fancyFeature"], "writer_features": ["fancyFeature"]}
     log.create(logs.schema(id="long"), protocol_action=logs.protocol(3, 7, **features))
-    log.commit(logs.commit_info())
+    log.commit(logs.protocol(1, 2))
     done = run("why", log.uri, "--version", 0, "--json")
     assert [row["feature"] for row in done.lines] == ["fancyFeature", "fancyFeature"]
+    assert run("why", log.uri).code == 0
 
 
 def test_verify_of_a_sound_table(run, orders) -> None:

@@ -69,7 +69,7 @@ def rows(step: Step) -> list[dict[str, Any]]:
 
 
 def where(step: Step) -> str:
-    """Return the condition of a step: by partition, or on all rows."""
+    """Return the condition of a step, without the partition column if the step is wide."""
     key = f"key = '{step['key']}'"
     return key if step["wide"] else f"{key} AND owner = '{step['owner']}'"
 

@@ -20,14 +20,14 @@ def head(count: int) -> bytes:
     return struct.pack("<IQ", 1681511377, count)
 
 
-def runs(*lengths: tuple[int, int]) -> bytes:
-    """Return a bitmap of one container of runs."""
-    body = struct.pack("<H", len(lengths))
-    body += b"".join(struct.pack("<HH", start, more) for start, more in lengths)
+def runs(*pairs: tuple[int, int]) -> bytes:
+    """Return a bitmap of one container of runs, each a start and its length minus one."""
+    body = struct.pack("<H", len(pairs))
+    body += b"".join(struct.pack("<HH", start, more) for start, more in pairs)
     return head(1) + struct.pack("<IIBHH", 0, 12347, 1, 0, 0) + body
 
 
-#: Bitmaps that are invalid, or have another number of rows than stated.
+#: Bitmaps that are invalid, have another number of rows than stated, or rows beyond the file.
 BITMAPS: dict[str, tuple[bytes, int]] = {
     "another magic": (b"\x00" + VALID[1:], 2),
     "only the magic": (VALID[:4], 2),
@@ -143,6 +143,8 @@ def descriptor_case(name: str, options: dict[str, Any]) -> None:
 for _name, _options in INLINE.items():
     descriptor_case(_name, _options)
 
+#: The first byte of a file with a valid vector, or its whole content (None: no file), and changed
+#: fields of the descriptor.
 FILES: dict[str, tuple[bytes | None, dict[str, Any]]] = {
     "missing": (None, {}),
     "empty": (b"", {}),

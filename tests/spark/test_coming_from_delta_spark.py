@@ -21,11 +21,6 @@ STATEMENTS = {row.title for row in ROWS if row.ours.startswith(("dr.", "dr_spark
     "delete",
     "update",
     "upsert",
-    "convert Parquet files",
-    "pack small files",
-    "order rows",
-    "vacuum",
-    "create",
     "add a column in SQL",
     "insert in SQL",
 }

@@ -158,7 +158,7 @@ def test_rejects_invalid_queries(spark: Any, tmp_path: Path, target: str) -> Non
         dr_spark.sql(spark, f"SELECT * FROM {target} VERSION AS OF 9")
 
 
-#: Queries whose conditions skip files of one table or of both; {t} and {u} are the tables.
+#: Queries with conditions, which may skip files or must not; {t} and {u} are the tables.
 QUERIES = [
     "SELECT * FROM {t} WHERE value > 2",
     "SELECT * FROM {t} t WHERE t.value = 2 OR t.key = 'd'",
@@ -182,7 +182,7 @@ QUERIES = [
 
 @pytest.fixture(scope="module")
 def scattered(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tables of one file for each row, one of them with a deletion vector."""
+    """Two tables with one file for each row; the first file of each has a deletion vector."""
     root = tmp_path_factory.mktemp("scattered")
     for name, rows in (("t", ROWS), ("u", [("a", 10), ("c", 30), ("e", 50)])):
         frames = [spark.createDataFrame([row], ["key", "value"]) for row in rows]
@@ -208,7 +208,7 @@ def test_file_skipping_does_not_change_results(spark: Any, scattered: Path, quer
 def test_conditions_skip_files(spark: Any, scattered: Path) -> None:
     if capabilities.has_delta(spark):
         pytest.skip("delta-spark reads the tables")
-    t = f"delta.`{scattered / 't'}`"
+    t, u = (f"delta.`{scattered / name}`" for name in ("t", "u"))
 
     def files(text: str) -> int:
         return len(dr_spark.sql(spark, text).inputFiles())
@@ -216,5 +216,5 @@ def test_conditions_skip_files(spark: Any, scattered: Path) -> None:
     assert files(f"SELECT * FROM {t}") == 4
     assert files(f"SELECT * FROM {t} WHERE value > 2") == 2
     assert files(f"SELECT * FROM {t} x WHERE x.value + 1 = 4 AND x.value = 3") == 1
-    assert files(f"SELECT a.key FROM {t} a JOIN {t} b USING (key) WHERE a.value = 1") == 4
-    assert files(f"SELECT a.key FROM {t} a LEFT JOIN {t} b USING (key) WHERE b.value = 1") == 4
+    assert files(f"SELECT a.key FROM {t} a JOIN {u} b USING (key) WHERE a.value = 1") == 1 + 3
+    assert files(f"SELECT a.key FROM {t} a LEFT JOIN {u} b USING (key) WHERE b.value = 10") == 4 + 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,10 +26,11 @@ class LazyFrames:
     def to_polars_lazy(self) -> pl.LazyFrame:
         """Return a lazy frame of Polars, whose queries read only the columns and rows they need.
 
-        Columns and limits of a query are pushed down; so are conditions that compare a column with
-        a number, a string, a date or a timestamp, joined by ``&`` and ``|``, which skip files, row
-        groups and pages. Polars applies all conditions again, so the others need no counterpart
-        here. If the scan has a filter of tuples, only columns and limits are pushed down.
+        Columns and limits of a query are pushed down; so are comparisons of a column with a number,
+        a string, a date or a timestamp, ``is_between``, ``is_in``, ``is_null`` and ``is_not_null``,
+        joined by ``&`` and ``|``, which skip files, row groups and pages. Polars applies all
+        conditions again, so other conditions work too, but skip nothing. If the scan has a filter
+        of tuples, only columns and limits are pushed down.
 
         Nothing is read before ``collect``; each ``collect`` reads the same version.
 
@@ -82,4 +82,4 @@ class LazyFrames:
             keywords["filter"] = condition
         elif condition is not None and isinstance(filter, str):
             keywords["filter"] = f"({filter}\n) AND {condition}"
-        return methodcaller("scan", **keywords)(self._snapshot)
+        return self._snapshot.scan(**keywords)

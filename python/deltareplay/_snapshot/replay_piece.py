@@ -107,7 +107,7 @@ class ReplayPiece:
     def write_sidecars(
         self, tail: ReplayTail, codec: str | None, threads: int
     ) -> list[tuple[str, int, int, int, int]]:
-        """Internal: write the live files of the piece as sidecars of a checkpoint.
+        """Internal: write the ``add`` and ``remove`` actions of the piece as sidecars.
 
         Returns:
             For each sidecar: the path, the size in bytes, the modification time in milliseconds

@@ -66,7 +66,7 @@ class Restoring(TableLocation):
         Raises:
             InvalidArgumentError: Neither a version nor a timestamp is passed, or both are; or rows
                 of an append-only table would be removed.
-            VersionNotFoundError: The version is no longer in the log, or some of its data files no
+            VersionNotFoundError: The log does not have the version, or some of its data files no
                 longer exist.
             UnsupportedFeatureError: The table has a feature that this release cannot write.
 

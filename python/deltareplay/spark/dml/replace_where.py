@@ -202,8 +202,8 @@ def _output_metrics(counts: Mapping[str, int]) -> dict[str, int]:
     As in delta-spark, a file that gets a vector counts as added, and its remaining rows as copied.
     """
     return {
-        "numFiles": counts["added"] + counts["vectors_added"] + counts["vectors_updated"],
+        "numFiles": counts["added_files"] + counts["vectors_added"] + counts["vectors_updated"],
         "numOutputRows": counts["output_rows"] + counts["kept_rows"],
         "numOutputBytes": counts["added_bytes"] + counts["kept_bytes"],
-        "numCopiedRows": counts["copied"] + counts["kept_rows"],
+        "numCopiedRows": counts["copied_rows"] + counts["kept_rows"],
     }

@@ -65,11 +65,11 @@ class Rewrite:
         self._removed: set[int] = set()
         self.metrics = dict.fromkeys(
             (
-                "copied",
-                "added",
+                "copied_rows",
+                "added_files",
                 "added_bytes",
                 "output_rows",
-                "removed",
+                "removed_files",
                 "removed_bytes",
                 "vectors_added",
                 "vectors_updated",
@@ -97,14 +97,14 @@ class Rewrite:
             with_remaining: Whether ``rows`` include the remaining rows of all files; only for
                 tables without deletion vectors.
         """
-        live_rows = self._candidates.live_rows(marked.counts)
-        live = self._candidates.counted_rows(live_rows)
+        recorded = self._candidates.live_rows(marked.counts)
+        live = self._candidates.counted_rows(recorded)
         partly_deleted = {number for number, count in marked.counts.items() if count < live[number]}
-        self._removed |= set(live_rows) - partly_deleted
+        self._removed |= set(recorded) - partly_deleted
         # the protocol requires the number of rows of a file with a vector
         uses_vectors = self._target.uses_vectors
         vectors = {
-            number for number in partly_deleted if uses_vectors and live_rows[number] is not None
+            number for number in partly_deleted if uses_vectors and recorded[number] is not None
         }
         copied = partly_deleted - vectors
         if copied and not with_remaining:
@@ -117,7 +117,7 @@ class Rewrite:
             rows = copies if rows is None else rows.unionByName(copies, allowMissingColumns=True)
         if copied:
             num_deleted = sum(marked.counts[number] for number in copied)
-            self.metrics["copied"] = sum(live[number] for number in copied) - num_deleted
+            self.metrics["copied_rows"] = sum(live[number] for number in copied) - num_deleted
             self._removed |= copied
         if rows is not None:
             self._write(rows)
@@ -135,7 +135,7 @@ class Rewrite:
             files = self._candidates.with_numbers(self._removed)
             self._transaction.read_files(_strings(files["path"]))
             self._transaction.remove_files(files.select(REMOVED))
-            self.metrics["removed"] = files.num_rows
+            self.metrics["removed_files"] = files.num_rows
             self.metrics["removed_bytes"] = pc.sum(files["size"]).as_py()
         if self._candidates.tracks_rows:
             self._transaction.set_tag("delta.rowTracking.preserved", "true")
@@ -151,7 +151,7 @@ class Rewrite:
         self._added = written.adds
         written.stage(self._transaction, self._target)
         self.metrics["change_files"] = len(written.changes)
-        self.metrics["added"] = written.metrics["numFiles"]
+        self.metrics["added_files"] = written.metrics["numFiles"]
         self.metrics["added_bytes"] = written.metrics["numOutputBytes"]
         self.metrics["output_rows"] = written.metrics["numOutputRows"]
 
@@ -159,11 +159,11 @@ class Rewrite:
         """Return the metrics of DELETE and UPDATE, by delta-spark's names."""
         counts = self.metrics
         return others | {
-            "numCopiedRows": counts["copied"],
-            "numAddedFiles": counts["added"],
+            "numCopiedRows": counts["copied_rows"],
+            "numAddedFiles": counts["added_files"],
             "numAddedBytes": counts["added_bytes"],
             "numAddedChangeFiles": counts["change_files"],
-            "numRemovedFiles": counts["removed"],
+            "numRemovedFiles": counts["removed_files"],
             "numRemovedBytes": counts["removed_bytes"],
             "numDeletionVectorsAdded": counts["vectors_added"] + counts["vectors_updated"],
             "numDeletionVectorsUpdated": counts["vectors_updated"],
@@ -200,11 +200,11 @@ def _strings(column: pa.ChunkedArray[Any]) -> list[str]:
     return strings
 
 
-def with_change(rows: DataFrame, kind: str | None) -> DataFrame:
+def with_change(rows: DataFrame, change_type: str | None) -> DataFrame:
     """Add the change type to rows of the feed; it is None for rows of the table."""
     from pyspark.sql import functions as sf
 
-    return rows.withColumn(hidden_columns.CHANGE, sf.lit(kind).cast("string"))
+    return rows.withColumn(hidden_columns.CHANGE, sf.lit(change_type).cast("string"))
 
 
 def with_images(rows: DataFrame, fields: Sequence[Field]) -> DataFrame:

@@ -98,7 +98,7 @@ def _note_layout(writer: Any, *_args: Any, method: str, **_options: Any) -> None
 
 
 def _note_mode(writer: Any, saveMode: str | None) -> None:  # noqa: N803 PySpark's name
-    if saveMode is not None:  # PySpark keeps the mode then
+    if saveMode is not None:  # None leaves the mode unchanged, as in PySpark
         setattr(writer, _MODE, saveMode)
 
 

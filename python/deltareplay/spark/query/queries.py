@@ -269,7 +269,8 @@ def _view(text: str) -> _View | None:
 def references(text: str) -> list[TableReference]:
     """Return the tables that a query reads.
 
-    Functions, and names that ``WITH`` defines, are left out.
+    Functions other than ``table_changes`` and ``table_changes_by_path``, and names that ``WITH``
+    defines, are left out.
 
     >>> [table.name for table in references("SELECT * FROM a JOIN b.c USING (id), range(3)")]
     [('a',), ('b', 'c')]
@@ -329,7 +330,7 @@ def _tables(parser: Parser) -> list[TableReference]:
             if len(levels) > 1:
                 levels.pop()
         elif token.text == ",":
-            may_follow = level.has_tables
+            may_follow = level.in_table_list
         elif token.kind != "word" or before.text == ".":
             may_follow = False
         elif token.is_word("FROM"):
@@ -343,7 +344,7 @@ def _tables(parser: Parser) -> list[TableReference]:
         elif token.is_word(*_AFTER_TABLES):
             if token.is_word("WHERE") and level.is_inner:
                 _add_condition(parser, references, level)
-            may_follow = level.has_tables = False
+            may_follow = level.in_table_list = False
         else:
             may_follow = token.is_word("JOIN") or (may_follow and token.is_word("LATERAL"))
         before = token
@@ -356,14 +357,14 @@ class _Level:
     """One level of parentheses in a query.
 
     Attributes:
-        has_tables: Whether a comma is followed by another table.
+        in_table_list: Whether a comma is followed by another table.
         is_arguments: Whether FROM separates arguments of a function.
         tables: Indexes of the tables in FROM.
         relations: The number of tables, queries and functions in FROM.
         is_inner: Whether rows that do not satisfy WHERE do not affect the result.
     """
 
-    has_tables: bool = False
+    in_table_list: bool = False
     is_arguments: bool = False
     tables: list[int] = field(default_factory=list)
     relations: int = 0
@@ -371,7 +372,7 @@ class _Level:
 
     def begin_from(self) -> None:
         """Begin a FROM clause."""
-        self.has_tables = self.is_inner = True
+        self.in_table_list = self.is_inner = True
         self.tables, self.relations = [], 0
 
     def count(self, token: Token, *, may_follow: bool) -> None:

@@ -16,8 +16,8 @@ pub(super) fn is_void(field: &StructField) -> bool {
     field.data_type == DataType::Primitive(PrimitiveType::Void)
 }
 
-/// Returns the Arrow schema with all columns nullable; columns of `char(n)` and columns with a collation keep
-/// their metadata.
+/// Returns the Arrow schema with all columns nullable; of their metadata, only the declared type (`char(n)`,
+/// `varchar(n)`) and the collations are kept.
 pub(crate) fn nullable(schema: &StructType) -> SchemaRef {
     let fields = schema.arrow_fields();
     let fields = fields.iter().map(|field| {

@@ -34,7 +34,7 @@ pub const ROWS_END: u64 = 0x7FFF_FFFF << 32;
 
 /// Deleted rows of one data file: zero-based positions in file order, before any filter.
 ///
-/// Cheap to clone; shares the bytes that it was decoded from.
+/// A clone shares the bytes that it was decoded from, and copies the index of the containers.
 #[derive(Clone)]
 pub struct DeletionVector {
     /// Sorted by key.

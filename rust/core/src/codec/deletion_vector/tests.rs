@@ -150,7 +150,7 @@ fn the_native_layout_is_read() {
 
 #[test]
 fn runs_stay_runs_when_they_are_combined() {
-    // adjacent runs, a short one first in each of 4,000 containers: 8 KiB each as bitmaps
+    // 4,000 containers of adjacent runs, each beginning with a short run; as bitmaps, they would take 8 KiB each
     let runs = [3, 0, 0, 0, 0, 0, 2, 0, 99, 0, 102, 0, 0x98, 0xFF];
     let bytes = run_containers(4_000, &runs);
     let vector = DeletionVector::decode(&bytes, None).unwrap();

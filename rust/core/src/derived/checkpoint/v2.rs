@@ -150,7 +150,7 @@ impl Sidecars {
         Ok(())
     }
 
-    /// Encodes and writes the pending sidecars.
+    /// Encodes and writes the waiting sidecars.
     fn flush(&mut self) -> Result<()> {
         let waiting = std::mem::take(&mut self.waiting);
         let (storage, schema) = (Arc::clone(&self.source.storage), Arc::clone(&self.schema));
@@ -204,7 +204,11 @@ impl PendingSidecar {
     }
 }
 
-fn encode(schema: &SchemaRef, compression: Compression, rows: SidecarRows) -> Result<Vec<u8>> {
+fn encode(
+    schema: &SchemaRef,
+    compression: Compression,
+    rows: Vec<(usize, StructArray)>,
+) -> Result<Vec<u8>> {
     let mut writer =
         ArrowWriter::try_new_with_options(Vec::new(), Arc::clone(schema), options(compression))
             .map_err(encoding_failed)?;

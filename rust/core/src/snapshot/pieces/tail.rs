@@ -120,7 +120,10 @@ impl ReplayTail {
         }
         let (keys, rest) = hidden.as_chunks();
         if !rest.is_empty() {
-            let message = format!("keys have 16 bytes each, but there are {}", hidden.len());
+            let message = format!(
+                "keys have 16 bytes each, but {} bytes were passed",
+                hidden.len()
+            );
             return Err(Error::invalid("replay.json", message));
         }
         let keys = keys.iter().map(|key| FileActionKey::from_bytes(*key));

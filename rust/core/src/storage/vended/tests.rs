@@ -51,7 +51,7 @@ fn requests(catalog: &Catalog) -> usize {
 }
 
 #[test]
-fn credentials_are_requested_once_at_the_first_access() {
+fn credentials_are_requested_at_the_first_access_of_each_kind() {
     for (name, response) in [
         ("once-none", Response::Nothing),
         ("once", Response::Credentials(3_600_000)),

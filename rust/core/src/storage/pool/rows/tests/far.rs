@@ -8,7 +8,8 @@ use super::*;
 use crate::storage::request::Request;
 use crate::storage::{FileMeta, OnEnd, Storage, runtime};
 
-/// The length of a file: more than one request fetches, so units need requests of their own.
+/// The length of a file, which exceeds `MAX_SINGLE_REQUEST`: only its tail is fetched first, so units need requests
+/// of their own.
 const LENGTH: u64 = 2 << 20;
 const MIB: usize = 1 << 20;
 
@@ -218,7 +219,7 @@ fn slow_requests_overlap() {
     };
     let start = Instant::now();
     assert_eq!(numbers(OrderedRows::new(files, limits)), expected(40));
-    // one after the other they take 8 s; each file waits for three requests at max_in_flight
+    // one after the other they take 8 s; each file waits for at most three requests
     assert!(
         start.elapsed() < Duration::from_millis(2_500),
         "{:?}",
@@ -255,7 +256,7 @@ fn bytes_fetched_ahead_are_limited() {
     let mut rows = OrderedRows::new(files, limits);
     assert!(rows.next().unwrap().is_ok());
     std::thread::sleep(Duration::from_millis(100));
-    // at most half of the limit, and one more file
+    // at most half of the limit, and the tail of one more file
     assert!(rows.shared.meter.bytes() <= 2 * MIB + MIB);
     assert!(store.requests.load(Ordering::SeqCst) < 60);
     assert_eq!(numbers(rows), expected(60)[1..]);
@@ -326,15 +327,15 @@ fn dropping_the_stream_does_not_wait_for_bytes() {
     assert!(start.elapsed() < Duration::from_secs(5));
 }
 
-/// A file of some units, each of which needs three separate ranges of a MiB.
-struct Columns(Arc<Slow>);
+/// A file of five row groups, each with three columns of one MiB that are not adjacent.
+struct RowGroups(Arc<Slow>);
 
-struct Column {
+struct RowGroup {
     number: u64,
     bytes: Arc<FileBytes>,
 }
 
-impl Column {
+impl RowGroup {
     fn ranges(&self) -> Vec<Range<u64>> {
         let mib = MIB as u64;
         let starts = (0..3).map(|column| (self.number * 3 + column) * 3 * mib);
@@ -342,8 +343,8 @@ impl Column {
     }
 }
 
-impl Work for Columns {
-    type Unit = Column;
+impl Work for RowGroups {
+    type Unit = RowGroup;
     type Batch = RecordBatch;
 
     fn files(&self) -> usize {
@@ -359,16 +360,16 @@ impl Work for Columns {
         Some(Arc::new(FileBytes::new(&storage, "a".into(), 48 << 20)))
     }
 
-    fn open(&self, _: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<Column>> {
+    fn open(&self, _: usize, bytes: Option<Arc<FileBytes>>) -> Result<Vec<RowGroup>> {
         let bytes = bytes.unwrap();
-        let column = |number| Column {
+        let row_group = |number| RowGroup {
             number,
             bytes: Arc::clone(&bytes),
         };
-        Ok((0..5).map(column).collect())
+        Ok((0..5).map(row_group).collect())
     }
 
-    fn prefetch(&self, unit: &Column) -> Option<Prefetch> {
+    fn prefetch(&self, unit: &RowGroup) -> Option<Prefetch> {
         Some(Prefetch {
             bytes: Arc::clone(&unit.bytes),
             ranges: unit.ranges(),
@@ -376,7 +377,7 @@ impl Work for Columns {
         })
     }
 
-    fn read(&self, unit: Column, emit: &mut Emit<'_>) -> Result<Option<Column>> {
+    fn read(&self, unit: RowGroup, emit: &mut Emit<'_>) -> Result<Option<RowGroup>> {
         unit.bytes.take(&unit.ranges(), &[])?;
         let column: arrow_array::ArrayRef =
             Arc::new(Int64Array::from(vec![i64::try_from(unit.number).unwrap()]));
@@ -389,7 +390,7 @@ impl Work for Columns {
     }
 }
 
-fn columns(delays: &[u64]) -> (Arc<Slow>, OrderedRows<Columns>) {
+fn row_groups(delays: &[u64]) -> (Arc<Slow>, OrderedRows<RowGroups>) {
     let store = Arc::new(Slow {
         delays: delays.to_vec(),
         max_requests: 64,
@@ -399,13 +400,16 @@ fn columns(delays: &[u64]) -> (Arc<Slow>, OrderedRows<Columns>) {
         bytes: 10 * MIB,
         threads: 2,
     };
-    (Arc::clone(&store), OrderedRows::new(Columns(store), limits))
+    (
+        Arc::clone(&store),
+        OrderedRows::new(RowGroups(store), limits),
+    )
 }
 
 #[test]
 fn the_awaited_unit_does_not_delay_later_ones() {
     // the tail of the file arrives, and then nothing
-    let (_, mut rows) = columns(&[0, 20_000, 20_000, 20_000, 20_000]);
+    let (_, mut rows) = row_groups(&[0, 20_000, 20_000, 20_000, 20_000]);
     rows.started = true;
     rows.start().unwrap();
     let start = Instant::now();
@@ -431,9 +435,9 @@ fn the_awaited_unit_does_not_delay_later_ones() {
 
 #[test]
 fn units_fetched_in_parts_are_read_whole() {
-    let (store, rows) = columns(&[1, 20, 3]);
+    let (store, rows) = row_groups(&[1, 20, 3]);
     let rows: Vec<i64> = rows.map(|batch| number(&batch.unwrap())).collect();
     assert_eq!(rows, [0, 1, 2, 3, 4]);
-    // the tail, and each range at max_in_flight once
+    // the tail, and each range at most once
     assert!(store.requests.load(Ordering::SeqCst) <= 1 + 3 * 5);
 }
