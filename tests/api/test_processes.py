@@ -204,7 +204,7 @@ def test_a_forked_child_reads_what_its_parent_has_read(events: logs.LogBuilder) 
     events.checkpoint(version=1, kind="multipart")
     snapshot = dr.Table(events.uri).snapshot()
     reader = snapshot.file_batches()
-    assert read_all(events.uri) == 4, "the parent's threads are running"
+    assert read_all(events.uri) == 4  # starts the parent's threads
 
     child = os.fork()
     if child == 0:

@@ -1,9 +1,10 @@
 //! Log cleanup: deletes the log files that no version within the retention period needs.
 //!
 //! The newest version before the period must stay, since it was current when the period began; so must the
-//! newest checkpoint at or before it, that checkpoint's own commit, and everything after it. Only files
-//! before such a checkpoint, leftovers of interrupted writers and unreferenced sidecars are deleted, and the
-//! checkpoint is first read in full.
+//! newest checkpoint at or before it, that checkpoint's own commit, and all commits, checkpoints and checksums
+//! after it. Only log files before such a checkpoint, compacted files and staged commits that start at or
+//! before it, leftovers of interrupted writers and unreferenced sidecars are deleted, and the checkpoint is
+//! first read in full.
 //!
 //! Protocol: "Metadata Cleanup", "Checkpoint Protection".
 
@@ -166,6 +167,7 @@ fn plan(source: &Source, snapshot: &Snapshot, now: i64, cutoff: i64) -> Result<L
             Some((version, LogFileKind::Commit | LogFileKind::Checksum)) if version < first => {
                 expired.push((false, version, file));
             }
+            // a replay from the checkpoint only uses compacted files that start after it
             Some((_, LogFileKind::Compacted { start })) if start <= first => {
                 expired.push((false, start, file));
             }

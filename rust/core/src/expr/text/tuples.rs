@@ -15,7 +15,8 @@ impl Predicate {
     ///
     /// A null value is compared null-safe: `("x", "=", None)` is `x IS NULL`, `("x", "!=", None)` is `x IS
     /// NOT NULL`, and likewise for nulls among the values of `in` and `not in`. Otherwise a row whose value
-    /// is null satisfies no operator, not even `!=` and `not in`.
+    /// is null satisfies no operator, not even `!=` and `not in`; only `not in` with an empty list selects all
+    /// rows.
     ///
     /// # Errors
     ///

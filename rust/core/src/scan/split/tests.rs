@@ -25,17 +25,19 @@ fn pieces_keep_the_order_and_cover_each_byte_once() {
             .flatten()
             .collect();
         let mut expected = files.iter();
-        let mut end = 0;
+        let mut end = u64::MAX;
         for part in &parts {
-            let start = part.bytes.as_ref().map_or(0, |bytes| bytes.start);
-            if start == 0 {
+            let bytes = part.bytes.clone().unwrap_or(0..u64::MAX);
+            if bytes.start == 0 {
+                assert_eq!(end, u64::MAX, "the last piece of a file has no end");
                 assert_eq!(part.file.path, expected.next().unwrap().path);
             } else {
-                assert_eq!(start, end);
+                assert_eq!(bytes.start, end);
             }
-            end = part.bytes.as_ref().map_or(0, |bytes| bytes.end);
-            assert!(start < end || part.bytes.is_none());
+            assert!(bytes.start < bytes.end);
+            end = bytes.end;
         }
+        assert_eq!(end, u64::MAX, "the last piece of a file has no end");
         assert!(expected.next().is_none());
     }
 }
