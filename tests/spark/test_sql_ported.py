@@ -268,6 +268,20 @@ def test_changes_are_read_by_functions(spark: Any, tmp_path: Path, name: str) ->
             assert caught.value.code == "sql.changes"
 
 
+def test_subqueries_read_the_changes_of_their_own_versions(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    feed = {"delta.enableChangeDataFeed": "true"}
+    dr_spark.write(spark.createDataFrame([(1,)], ["id"]), path, properties=feed)
+    for number in (2, 3, 4):
+        dr_spark.write(spark.createDataFrame([(number,)], ["id"]), path)
+    first, last = (
+        f"SELECT id FROM table_changes_by_path('{path}', {version}, {version})"
+        for version in (1, 3)
+    )
+    dr_spark.sql(spark, f"DELETE FROM delta.`{path}` WHERE id IN ({first}) OR id IN ({last})")
+    assert sorted(row.id for row in dr_spark.read(spark, path).collect()) == [1, 3]
+
+
 @pytest.mark.skipif(SESSION == "delta-spark", reason="with its jar, Spark reads the time")
 def test_the_time_of_a_version_is_an_expression(spark: Any, tmp_path: Path, target: str) -> None:
     dr_spark.delete(spark, tmp_path / "t", "key = 'a'")

@@ -26,7 +26,8 @@ class TableViews:
 
     Attributes:
         named_queries: Queries that ``WITH`` defines before the statement, by their names.
-        views: The views, by name, version and timestamp of the table.
+        views: The views, by the name, version and timestamp of the table and the arguments of a
+            function of changes.
     """
 
     spark: SparkSession
@@ -57,7 +58,7 @@ class TableViews:
 
     def _view(self, reference: queries.TableReference) -> str | None:
         """Return the view of a table; None if Spark itself can open it."""
-        key = (reference.name, reference.version, reference.timestamp)
+        key = (reference.name, reference.version, reference.timestamp, reference.changes)
         if key not in self.views:
             frame = self._rows(reference)
             if frame is None:
