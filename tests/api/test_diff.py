@@ -86,3 +86,11 @@ def test_snapshots_of_different_tables_are_refused(table: dr.Table, rows: dr.Tab
     with pytest.raises(dr.InvalidArgumentError) as caught:
         table.snapshot().diff(rows.snapshot())
     assert caught.value.code == "diff.table"
+
+
+def test_sums_of_sizes_do_not_overflow(log: logs.LogBuilder) -> None:
+    log.create(logs.schema(id="long"))
+    log.commit(*(logs.add(f"{number}.parquet", size=2**63 - 1) for number in range(3)))
+    table = dr.Table(log.uri)
+    diff = table.snapshot(version=0).diff(table.snapshot())
+    assert diff.size_in_bytes == (0, 2**64 - 1)

@@ -124,8 +124,12 @@ fn files(source: &Source, snapshot: &Snapshot) -> Result<(FilesByKey, Totals)> {
         for (file, live) in ScanFile::of(&rows)?.into_iter().zip(live_rows(&rows)?) {
             let file = file?;
             totals.files += 1;
-            totals.bytes += u64::try_from(file.size).unwrap_or_default();
-            totals.rows = totals.rows.zip(live).map(|(all, live)| all + live);
+            let size = u64::try_from(file.size).unwrap_or_default();
+            totals.bytes = totals.bytes.saturating_add(size);
+            totals.rows = totals
+                .rows
+                .zip(live)
+                .map(|(all, live)| all.saturating_add(live));
             let key = source.keys.key(&file.path, None);
             files.insert(key, LiveFile { file, rows: live });
         }

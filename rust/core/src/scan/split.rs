@@ -159,7 +159,7 @@ impl Split {
             let bytes = part.bytes.clone().unwrap_or(0..size);
             bytes.end.min(size).saturating_sub(bytes.start)
         };
-        self.parts.iter().map(size).sum()
+        self.parts.iter().map(size).fold(0, u64::saturating_add)
     }
 
     /// Returns the schema of its rows.

@@ -90,6 +90,9 @@ fn explained(
         way,
         reason,
         files: files.len() as u64,
-        bytes: files.iter().map(|(_, bytes)| bytes).sum(),
+        bytes: files
+            .iter()
+            .map(|(_, bytes)| *bytes)
+            .fold(0, u64::saturating_add),
     }
 }

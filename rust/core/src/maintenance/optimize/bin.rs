@@ -19,7 +19,7 @@ pub struct Bin {
 impl Bin {
     /// Returns the total size of the files in bytes.
     pub fn bytes(&self) -> u64 {
-        self.files.iter().map(size).sum()
+        self.files.iter().map(size).fold(0, u64::saturating_add)
     }
 }
 

@@ -61,7 +61,7 @@ impl Cubes {
         for file in files.into_iter().filter(|file| self.may_cluster(file)) {
             cubes.entry(tag(&file, CUBE_TAG)).or_default().push(file);
         }
-        let bytes = |files: &[AddFile]| files.iter().map(size).sum::<u64>();
+        let bytes = |files: &[AddFile]| files.iter().map(size).fold(0, u64::saturating_add);
         cubes.retain(|cube, files| cube.is_none() || bytes(files) < LARGE_CUBE);
         if cubes.len() == 1 && !cubes.contains_key(&None) {
             return Vec::new(); // the table is one cube already

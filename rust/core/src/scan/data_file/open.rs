@@ -264,7 +264,8 @@ impl OpenFile {
 
     fn size(&self) -> u64 {
         let groups = 0..self.arrow.metadata().num_row_groups();
-        groups.map(|group| self.size_of(group)).sum()
+        let sizes = groups.map(|group| self.size_of(group));
+        sizes.fold(0, u64::saturating_add)
     }
 
     fn size_of(&self, row_group: usize) -> u64 {
