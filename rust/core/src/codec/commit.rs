@@ -110,7 +110,7 @@ impl ActionBatch {
         self.commit_infos.first().map(|(_, text)| text.as_str())
     }
 
-    /// Returns the first `commitInfo` by its keys; empty if there is none, or if it is not an object.
+    /// Returns the entries of the first `commitInfo`; empty if there is none, or if it is not an object.
     pub fn info(&self) -> Map<String, Value> {
         let info = self.commit_info();
         info.and_then(|text| parse_commit_info(text).ok())

@@ -88,7 +88,7 @@ impl FileColumns {
         self.0.iter()
     }
 
-    /// Returns the typed statistics that suffice for all columns derived from statistics.
+    /// Returns the shape of typed statistics that suffices for all columns derived from statistics.
     pub(super) fn stats_fields(&self) -> Fields {
         let count = Fields::from(vec![Field::new(NUM_RECORDS, DataType::Int64, true)]);
         let shape = self.stats().cloned().unwrap_or_default();

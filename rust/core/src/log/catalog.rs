@@ -20,8 +20,8 @@ pub trait Catalog: Vending {
 
     /// Requests that a staged commit becomes the commit of its version.
     ///
-    /// After any error of the kind Storage it is unknown whether the catalog ratified it: [`Self::load`]
-    /// returns whether it did, and repeating the request with the same version and file is safe.
+    /// After an error of the kind Storage, it is unknown whether the catalog ratified the commit:
+    /// [`Self::load`] shows it, and repeating the request with the same version and file is safe.
     fn commit(&self, staged: &StagedCommit) -> Result<Ratification>;
 
     /// Reports that the commits up to this version are published.
@@ -76,7 +76,7 @@ pub struct StagedCommit {
     pub file_name: String,
     /// Its length in bytes.
     pub size: u64,
-    /// The time of staging in milliseconds since the epoch.
+    /// Its modification time in milliseconds since the epoch: the same as `timestamp`.
     pub modification_time: i64,
     /// Its in-commit timestamp.
     pub timestamp: i64,

@@ -14,7 +14,7 @@ use crate::storage::{FileMeta, Storage};
 /// schema.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The errors for which the hint is ignored. Others are returned, e.g. for a link out of the table.
+/// The errors for which the hint is ignored, with their messages.
 const IGNORED: [&str; 2] = ["storage.file_too_large", "storage.truncated"];
 
 /// Returns the path of the hint, relative to the table root.
@@ -117,7 +117,7 @@ impl Hint {
         Self::Corrupt(LogWarning::new("hint.corrupt", path, None, message))
     }
 
-    /// Returns a warning if the hint is corrupt or contradicts the newest version's segment.
+    /// Returns a warning if the hint is corrupt, or does not name the checkpoint of `newest`.
     pub fn check(&self, newest: &LogSegment) -> Option<LogWarning> {
         if let Self::Corrupt(warning) = self {
             return Some(warning.clone());

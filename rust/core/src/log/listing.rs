@@ -13,7 +13,7 @@ use crate::storage::{FileMeta, Storage};
 /// A log file and the version in its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VersionedFile {
-    /// The version; the last one of a compacted file.
+    /// The version.
     pub version: u64,
     /// Its path and metadata.
     pub file: FileMeta,
@@ -71,7 +71,7 @@ pub struct LogListing {
     pub checkpoints: Vec<CheckpointInstance>,
     /// Version checksums.
     pub checksums: Vec<VersionedFile>,
-    /// Checkpoints that are empty or lack a part.
+    /// Checkpoints and compacted files that are empty, and checkpoints that lack a part.
     pub warnings: Vec<LogWarning>,
 }
 

@@ -94,7 +94,7 @@ fn version_of(digits: &str) -> Option<u64> {
     if digits.len() != 20 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // versions are signed 64-bit numbers in all other implementations
+    // versions are signed 64-bit numbers in delta-spark
     digits.parse::<i64>().ok()?.try_into().ok()
 }
 

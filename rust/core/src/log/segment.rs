@@ -49,7 +49,8 @@ pub struct LogSegment {
     pub last_commit: Option<FileMeta>,
     /// The checksum of exactly this version.
     pub checksum: Option<FileMeta>,
-    /// The commit's timestamp in milliseconds: modification times, adjusted to ascend strictly.
+    /// The modification time of the commit in milliseconds, adjusted so that those of all commits ascend
+    /// strictly; that of the checkpoint if there is no commit.
     pub file_timestamp: i64,
     /// The problems that were skipped.
     pub warnings: Vec<LogWarning>,
@@ -158,7 +159,7 @@ impl LogSegment {
         })
     }
 
-    /// Returns all files of the segment except the checksum, for messages and tests.
+    /// Returns the paths of the checkpoint and the tail, for messages and tests.
     pub fn paths(&self) -> Vec<&str> {
         let checkpoint = self
             .checkpoint

@@ -1,7 +1,7 @@
 //! The bounds of the columns of files: partition values and statistics from the log.
 //!
-//! Columns have physical names; values have the types of the schema. A value that is missing, malformed or
-//! of another type is unknown, and its file is kept.
+//! Columns have physical names; values have the types of the schema. A statistic that is missing, malformed
+//! or of another type is unknown, and its file is kept; a missing partition value is null.
 //!
 //! Protocol: "Partition Value Serialization", "Per-file Statistics".
 
@@ -27,7 +27,7 @@ use crate::spec::schema::{DataType, PrimitiveType, StructField, StructType};
 /// were collected.
 const TIGHT_BOUNDS: &str = "tightBounds";
 
-/// A predicate that skips files by their statistics, before the rest of their columns is decoded.
+/// A predicate that skips files by partition values and statistics, before their other columns are decoded.
 #[derive(Clone, Debug)]
 pub struct FileFilter {
     predicate: BoundPredicate,

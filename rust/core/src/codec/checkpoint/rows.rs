@@ -240,7 +240,7 @@ impl FileRows {
     ///
     /// # Errors
     ///
-    /// Corrupt: `checkpoint.columns`, or as [`FileColumns::of`].
+    /// Corrupt: `checkpoint.columns`. Unsupported: `stats.too_large`. As [`FileColumns::of`].
     pub fn take(
         parts: &[(Self, SelectedRows)],
         columns: &FileColumns,

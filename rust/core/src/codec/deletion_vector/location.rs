@@ -37,8 +37,8 @@ pub fn vector_location(descriptor: &DeletionVectorDescriptor) -> Result<VectorLo
 }
 
 /// Converts the absolute path of a vector's file to a file in the table root: returns its name, and the
-/// `pathOrInlineDv` of a relative descriptor. The UUID of a file with any other name is derived from its
-/// path.
+/// `pathOrInlineDv` of a relative descriptor. If its name is not `deletion_vector_<uuid>.bin`, the UUID is
+/// derived from the path.
 pub fn as_relative(path: &str) -> (String, String) {
     let name = path.rsplit('/').next().unwrap_or_default();
     let id = name.strip_prefix("deletion_vector_");

@@ -23,7 +23,7 @@ const ZONE: &str = "org.apache.spark.timeZone";
 const DATETIME: &str = "org.apache.spark.legacyDateTime";
 const INT96: &str = "org.apache.spark.legacyINT96";
 
-/// The environment variable for the time zone of files that do not name one.
+/// The environment variable for the time zone of files that name none, or an unknown one.
 const DEFAULT_ZONE_VARIABLE: &str = "DELTAREPLAY_LEGACY_TIME_ZONE";
 
 /// The hybrid calendar with the time zone of the timestamps. Cheap to clone.

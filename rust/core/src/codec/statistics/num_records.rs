@@ -15,7 +15,7 @@ use crate::spec::json::Cursor;
 /// or has a value other than an integer.
 ///
 /// The first integer of duplicate top-level `numRecords` keys counts. The text after the number is ignored,
-/// except that it must end like an object; `parse_stats` checks every byte.
+/// except that it must end like an object; `parse_stats` checks more of it.
 pub fn num_records<'a, S: StringArrayType<'a>>(stats: S) -> Int64Array {
     let rows = stats.len();
     let nulls = stats.nulls();

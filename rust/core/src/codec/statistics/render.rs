@@ -1,8 +1,8 @@
 //! Renders typed statistics as JSON, like Spark's `to_json`.
 //!
 //! Checkpoints may hold statistics only as a struct (`delta.checkpoint.writeStatsAsJson=false`), but callers
-//! request `stats` as text. The struct's type is compiled once to a flat list of
-//! steps, which runs for each row.
+//! request `stats` as text. The struct's type is compiled once to a flat list of steps, which runs for each
+//! row.
 //!
 //! Protocol: "Per-file Statistics", "Checkpoint Schema".
 
@@ -23,15 +23,15 @@ use crate::error::{Error, Result};
 /// Returns the JSON text of each row; null if the row is null.
 ///
 /// Null fields are omitted and empty structs are kept (`{}`). Timestamps are truncated to milliseconds; those
-/// with a time zone, and those in nanoseconds (as INT96 is decoded), end in `Z`. Columns without statistics
-/// (lists, maps, intervals) are omitted.
+/// with a time zone, and those in nanoseconds (Arrow's type for INT96), end in `Z`. Columns without
+/// statistics (lists, maps, intervals) are omitted.
 ///
 /// `shape` (see [`super::stats_schema`]) determines which timestamps have a time zone: some writers store instants
 /// without one.
 ///
 /// # Errors
 ///
-/// Unsupported: `stats.too_large` if the texts together exceed 2 GiB: render fewer rows at once.
+/// Unsupported: `stats.too_large` if the texts together have 2 GiB or more: render fewer rows at once.
 pub fn render_stats(stats: &StructArray, shape: Option<&Fields>) -> Result<StringArray> {
     let mut steps = Vec::new();
     compile(stats, shape, 0, &mut steps);

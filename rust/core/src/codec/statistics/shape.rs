@@ -63,7 +63,7 @@ pub fn convert(rows: &StructArray, shape: &Fields) -> Result<StructArray> {
                 Ok(Arc::new(convert(column.as_struct(), fields)?))
             }
             (DataType::Timestamp(..), DataType::Timestamp(unit, Some(_))) => {
-                // Arrow is built without time zone names: it adds only an offset to a timestamp without a zone
+                // Arrow is built without time zone names: the first cast therefore uses an offset
                 let offset = DataType::Timestamp(*unit, Some("+00:00".into()));
                 let instants = cast(column, &offset).map_err(columns_mismatch)?;
                 cast(&instants, field.data_type()).map_err(columns_mismatch)

@@ -1,7 +1,7 @@
 //! Unshredding of variants: merges typed columns back into the binary value.
 //!
-//! Takes a struct of `metadata` and of `value`, `typed_value` or both; returns one of `metadata` and `value`.
-//! Values that were not shredded are copied unchanged: both refer to the same dictionary.
+//! Takes a struct of `metadata` and of `value`, `typed_value` or both; returns a struct of `metadata` and
+//! `value`. Values that were not shredded are copied unchanged, since the dictionary stays the same.
 //!
 //! `parquet-variant-compute` is not used: it converts timestamps with chrono, whose range of years is smaller
 //! than that of 64-bit timestamps.
