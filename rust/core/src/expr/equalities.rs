@@ -20,7 +20,7 @@ pub(crate) struct Equality {
     pub(crate) target: Formula,
     /// An expression over columns of the source.
     pub(crate) source: Formula,
-    /// The column, if the value of one side is a plain column.
+    /// The column of the target, if `target` is a plain column.
     pub(crate) column: Option<String>,
     /// True if nulls are equal.
     pub(crate) null_safe: bool,

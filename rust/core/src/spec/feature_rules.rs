@@ -1,7 +1,7 @@
 //! The rules of each feature for writers: whether this build can commit to tables with it, which metadata
 //! enables it, how adding it affects concurrent writers, whether it can be dropped.
 //!
-//! Protocol: "Table Features"; the lists are those of delta-spark.
+//! Protocol: "Table Features"; the lists other than `WRITABLE` are those of delta-spark.
 
 use crate::spec::actions::Metadata;
 use crate::spec::features::TableFeature;

@@ -46,10 +46,10 @@ pub fn group_by_size<T>(
     groups
 }
 
-/// Groups files, in order, into groups of about `target` bytes each. A larger file is split by bytes, into
-/// pieces of at least `min_piece` bytes, and each piece is a group; the last piece includes any bytes beyond the
-/// size that the log claims. `part` creates a part of a file from its byte range, `None` for the whole
-/// file.
+/// Groups files, in order, into groups of at most `target` bytes each. A larger file is split by bytes, into
+/// equal pieces of at most the larger of `target` and `min_piece` bytes, unless these would be too many; each
+/// piece is a group. The last piece includes any bytes beyond the size that the log claims. `part` creates a
+/// part of a file from its byte range, `None` for the whole file.
 pub fn split_files<F: Clone, P>(
     files: impl IntoIterator<Item = (F, u64)>,
     target: u64,

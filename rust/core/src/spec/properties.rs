@@ -1,6 +1,6 @@
-//! Table properties that affect reading, as typed values.
+//! Table properties as typed values.
 //!
-//! Reading is lenient: a property that does not parse counts as its default, and is reported. Keys are
+//! Parsing is lenient: a property that does not parse counts as its default, and is reported. Keys are
 //! case-insensitive. A property that enables a feature counts only if the protocol supports that feature.
 //!
 //! Protocol: "Table Properties"; defaults as in delta-spark.

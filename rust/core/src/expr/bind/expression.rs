@@ -226,7 +226,7 @@ impl<'a> ExpressionBinder<'a> {
         Typed::compared(op, left, self.value(right)?)
     }
 
-    /// Binds a date or a timestamp plus or minus an interval; `None` if neither side is an interval.
+    /// Binds a date or a timestamp plus or minus an interval; `None` for other operations.
     fn interval_sum(
         &mut self,
         left: &Expr,
@@ -259,7 +259,7 @@ impl<'a> ExpressionBinder<'a> {
         negated_if(Typed::boolean(Node::IsTrue(Box::new(inner))), negated)
     }
 
-    /// Binds `RLIKE`, which searches a pattern in strings.
+    /// Binds `RLIKE`, which searches strings for a pattern.
     fn rlike(&mut self, expr: &Expr, pattern: &Expr) -> Result<Typed> {
         let text = self.value(expr)?;
         text.check_collation()?;

@@ -38,8 +38,8 @@ impl BoundPredicate {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `filter.values` if the batch lacks a column, or has it with another type; for formulas,
-    /// the errors of [`BoundFormula::evaluate`].
+    /// Invalid argument: `filter.values` if the batch lacks a column, or has values that cannot be cast; for
+    /// formulas, the errors of [`BoundFormula::evaluate`].
     ///
     /// [`BoundFormula::evaluate`]: crate::expr::BoundFormula::evaluate
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<BooleanArray> {
@@ -248,8 +248,8 @@ impl<'a> Evaluator<'a> {
         Ok(result)
     }
 
-    /// Evaluates two expressions, the second only where the first is not null. At least one of the results
-    /// is an array.
+    /// Evaluates two expressions; if the second can fail, it is evaluated only where the first is not null.
+    /// At least one of the results is an array.
     fn pair(&mut self, first: &Node, second: &Node) -> Result<(ColumnarValue, ColumnarValue)> {
         let first = match second {
             Node::Constant(_) => ColumnarValue::Array(self.value(first)?),

@@ -61,7 +61,8 @@ pub(super) enum Node {
     Not(Box<Node>),
     And(Vec<Node>),
     Or(Vec<Node>),
-    /// Compares values of one type. The second is not evaluated where the first is null.
+    /// Compares values of one type. Except for `<=>`, a second value that can fail is evaluated only where
+    /// the first is not null.
     Compare(Op, Box<Node>, Box<Node>),
     /// Calculates with numbers of one type.
     Arithmetic(Arithmetic, Box<Node>, Box<Node>),

@@ -35,7 +35,7 @@ impl BoundPredicate {
     /// # Errors
     ///
     /// Invalid argument: `filter.bounds` if the arrays of `bounds` do not have a row for each unit; `filter.values`
-    /// if their type is not the column's; the errors of `bounds`.
+    /// if they cannot be cast to the column's type; the errors of `bounds`.
     pub fn may_match(&self, bounds: &dyn ColumnBounds) -> Result<BooleanBuffer> {
         let mut units = Units {
             bounds,

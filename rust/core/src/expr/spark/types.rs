@@ -28,7 +28,7 @@ pub(super) fn datetime_type(data_type: &DataType) -> Option<&'static str> {
     })
 }
 
-/// Returns the name of a type; `None` if Spark has no such type.
+/// Returns the name of a type; `None` if expressions of a table may not have it.
 pub(super) fn type_name(data_type: &DataType) -> Option<String> {
     let exact = |name: &str, info: &ExactNumberInfo| match info {
         ExactNumberInfo::None => name.to_owned(),

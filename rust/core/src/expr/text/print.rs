@@ -222,8 +222,8 @@ fn is_plain(name: &str) -> bool {
         && !RESERVED.iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// A string literal. Spark before 4.1 ends a string at two consecutive quotes and begins another, and
-/// substitutes `${env:NAME}` by an environment variable before parsing.
+/// A string literal, with quotes and `${` escaped: Spark before 4.1 ends a string at two consecutive quotes
+/// and begins another, and Spark replaces `${env:NAME}` with an environment variable before parsing.
 pub(in crate::expr) struct Quoted<'a>(pub(in crate::expr) &'a str);
 
 impl Display for Quoted<'_> {

@@ -1,4 +1,4 @@
-//! Converts columns to one of few forms, whose natural order is Spark's.
+//! Converts columns to one of a few forms, whose natural order is Spark's.
 //!
 //! Integers, dates, timestamps and booleans become 64-bit integers; floating-point numbers become integers
 //! of the same order, with one zero and one `NaN`, which is greater than all others; strings become their

@@ -35,7 +35,8 @@ pub(in crate::expr) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Parses a decimal number, and rounds it half up to this scale; `None` if it exceeds the precision.
+/// Parses a decimal number, and rounds it to this scale, half away from zero; `None` if it exceeds the
+/// precision.
 pub(in crate::expr) fn decimal(text: &str, precision: u8, scale: u8) -> Option<Decimal> {
     let value = Decimal::with_scale(trimmed(text), scale, ExcessDigits::Round)?;
     let limit = 10_u128.checked_pow(u32::from(precision))?;

@@ -41,7 +41,7 @@ pub(crate) fn split_batch<E>(
     split_batch(batch.slice(half, rows - half), max_rows, max_bytes, emit)
 }
 
-/// Returns an upper bound on the size of a row of the batch, expanded.
+/// Returns an upper bound on the size of the values of a row. The columns must have types of tables.
 pub(crate) fn longest_row(batch: &RecordBatch) -> u64 {
     batch
         .columns()

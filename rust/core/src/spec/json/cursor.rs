@@ -91,8 +91,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Calls `read` with each field of the object at the cursor that is not null. It returns `false` if it did
-    /// not consume the value, which is then skipped.
+    /// Calls `read` with each field of the object at the cursor that is not null. `read` returns `false` if
+    /// it did not consume the value, which is then skipped.
     pub(crate) fn each_field(
         &mut self,
         mut read: impl FnMut(&mut Self, &str) -> Result<bool>,

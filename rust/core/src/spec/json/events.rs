@@ -96,7 +96,7 @@ impl<'a> JsonReader<'a> {
             && self.cursor.peek() == Some(b']')
     }
 
-    /// Returns the byte offset of the next event.
+    /// Returns the byte offset up to which the text is read.
     pub(crate) fn offset(&self) -> usize {
         self.cursor.offset()
     }

@@ -38,7 +38,7 @@ impl fmt::Display for PrimitiveType {
     }
 }
 
-/// Parses an interval type: a range of units of one family, from larger to smaller.
+/// Parses an interval type: a unit, or a range of units of one family, from larger to smaller.
 fn interval(name: &str) -> Option<PrimitiveType> {
     let units = name.strip_prefix("interval ")?;
     let (from, to) = units

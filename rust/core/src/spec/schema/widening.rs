@@ -22,7 +22,8 @@ impl PrimitiveType {
         alike && self.widens_to(to)
     }
 
-    /// Returns `true` if every value of this type is a value of the other type: the protocol's list.
+    /// Returns `true` if the types differ and every value of this type is a value of the other: the
+    /// protocol's list.
     #[must_use]
     pub fn widens_to(&self, to: &Self) -> bool {
         use PrimitiveType as P;

@@ -12,8 +12,8 @@ use crate::expr::value::literal::Literal;
 use crate::spec::interval::MICROS_PER_DAY;
 
 impl Predicate {
-    /// Parses as [`Predicate::parse_sql`], with a fixed time for `now()`, `current_timestamp` and
-    /// `current_date`, which is in UTC: microseconds since the epoch.
+    /// Parses as [`Predicate::parse_sql`]; `now()` and `current_timestamp` are `timestamp`, in microseconds
+    /// since the epoch, and `current_date` and `curdate()` are its date in UTC.
     ///
     /// # Errors
     ///
