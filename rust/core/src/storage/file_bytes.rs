@@ -1,8 +1,8 @@
 //! The bytes of one file while it is being read.
 //!
-//! Local files are read by system calls, and nothing is kept. No byte of a remote file is fetched twice:
-//! fetched bytes and pending requests are shared. A small file is fetched as a whole; of a larger one, the
-//! tail with the footer is fetched first. Ranges that are close to each other are fetched by one request.
+//! Local files are read by system calls, and nothing is kept. Bytes of a remote file that are kept or pending
+//! are shared, and not requested again. A small file is fetched as a whole; of a larger one, the tail with
+//! the footer is fetched first. Ranges that are close to each other are fetched by one request.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -152,9 +152,9 @@ impl FileBytes {
         start..self.length
     }
 
-    /// Keeps everything that is fetched if the meter then counts at most `max_bytes` bytes with the whole file;
-    /// otherwise, for a large file, only what is fetched first. Returns `false` if there is no room for
-    /// either.
+    /// Keeps everything that is fetched if the meter then counts at most `max_bytes` bytes with the whole
+    /// file; otherwise, or if only the footer is read, only the range that is fetched first. Returns `false`
+    /// if there is no room for that.
     pub fn keep(&self, meter: &Arc<Meter>, max_bytes: usize) -> bool {
         let first = self.first();
         let room = u64::try_from(max_bytes.saturating_sub(meter.bytes())).unwrap_or(u64::MAX);
@@ -196,8 +196,8 @@ impl FileBytes {
         ranges.iter().all(ended)
     }
 
-    /// Returns the bytes of these ranges and keeps them; if only the footer is read, keeps only the range that
-    /// was fetched first.
+    /// Returns the bytes of these ranges and keeps them; if only the footer is read, keeps only the range
+    /// that was fetched first.
     ///
     /// # Errors
     ///

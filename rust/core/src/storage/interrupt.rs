@@ -25,8 +25,8 @@ pub fn stop_by(flag: Arc<AtomicBool>) {
     STOP.set(Some(flag));
 }
 
-/// Installs the hook that returns whether to stop. It is called in the thread that called into this crate,
-/// never in a pool's thread. Later hooks are ignored.
+/// Installs the hook that returns whether to stop. It is called in the threads that call into this crate and
+/// in those of streams, never in a pool's thread. Later hooks are ignored.
 pub fn install(hook: fn() -> bool) {
     let _first_hook_is_kept = HOOK.set(hook);
 }

@@ -38,8 +38,8 @@ pub struct LocalStorage {
 }
 
 impl LocalStorage {
-    /// Creates the storage below `directory`, a [`Location::path`](super::Location::path); `root` is its URI, for
-    /// messages. No I/O.
+    /// Creates the storage below `directory`, a [`Location::path`](super::Location::path); `root` is its URI,
+    /// for messages. No I/O.
     pub fn new(root: &str, directory: &str) -> Self {
         Self {
             root: root.into(),

@@ -75,8 +75,9 @@ impl Location {
     ///
     /// Without a scheme, `uri` is a local path in the form of the operating system: nothing is decoded, a
     /// leading `~` is the user's home, and a relative path is resolved against the current working
-    /// directory. With a scheme, the path is percent-decoded once; a query or credentials in the URI are
-    /// refused. A local directory whose name begins like a URI or with `~` must be written as `./name`.
+    /// directory. With a scheme, the path is percent-decoded once; `http:` and `https:` URIs with a query or
+    /// credentials are refused. A local directory whose name begins like a URI or with `~` must be written as
+    /// `./name`.
     ///
     /// # Errors
     ///

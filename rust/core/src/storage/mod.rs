@@ -97,8 +97,8 @@ pub struct UnlistedEntry {
     pub reason: &'static str,
 }
 
-/// The maximum size of a file that is read in parallel with others. Callers request files that were smaller in
-/// a listing, but may have grown since.
+/// The maximum size of a file that is read in parallel with others. Callers request files that were smaller
+/// in a listing, but may have grown since.
 const MAX_WHOLE_FILE_BYTES: u64 = 512 << 20;
 
 /// Storage below one table root.
@@ -138,7 +138,8 @@ pub trait Storage: Debug + Send + Sync {
     }
 
     /// Starts to read byte ranges of one file, each by its own requests; calls `on_end` once all bytes or an
-    /// error have arrived. Does not block if [`Storage::max_requests`] is some, except for files of a cached log.
+    /// error have arrived. Does not block if [`Storage::max_requests`] is some, except for files of the log
+    /// and to request credentials.
     fn begin_read(&self, path: &str, ranges: &[Range<u64>], on_end: OnEnd) -> Request {
         let request = Request::ready(self.read_ranges(path, ranges));
         on_end();
@@ -149,7 +150,7 @@ pub trait Storage: Debug + Send + Sync {
     /// order.
     fn read_many(&self, paths: &[&str]) -> Vec<Result<Bytes>>;
 
-    /// Returns this process's cache of the log, for a remote store with caching enabled.
+    /// Returns this process's cache of the log, for a [`CachedStorage`] with caching enabled.
     fn log_cache(&self) -> Option<&CachedStorage> {
         None
     }
@@ -217,8 +218,9 @@ pub trait Storage: Debug + Send + Sync {
         self.put_if_absent(to, &bytes)
     }
 
-    /// Creates a file from consecutive pieces as [`Storage::put_if_absent`], with at most two of them in
-    /// memory. If the store cannot check the condition, a file created in the meantime is overwritten.
+    /// Creates a file from consecutive pieces as [`Storage::put_if_absent`]. Stores hold at most two of them
+    /// in memory; this default holds all. If the store cannot check the condition, a file created in the
+    /// meantime is overwritten.
     fn put_pieces(
         &self,
         path: &str,
@@ -232,7 +234,7 @@ pub trait Storage: Debug + Send + Sync {
     }
 
     /// Lists all directories below the table root, parents first, without those that `enter` refuses. Empty
-    /// for stores that only have directories as prefixes of file names.
+    /// for remote stores: most have directories only as prefixes of file names.
     fn list_directories(&self, enter: &(dyn Fn(&str) -> bool + Sync)) -> Result<Vec<FileMeta>> {
         let _none = enter;
         Ok(Vec::new())

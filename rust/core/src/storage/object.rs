@@ -353,7 +353,7 @@ impl Storage for ObjectStorage {
         runtime::block_on(async move {
             match store.copy_if_not_exists(&source, &target).await {
                 Err(AlreadyExists { .. }) => Ok(false),
-                // S3 has no conditional copy
+                // not every store has a conditional copy
                 Err(NotImplemented { .. } | NotSupported { .. }) => {
                     store.copy(&source, &target).await.map(|()| true)
                 }

@@ -28,8 +28,8 @@ pub struct FileCopy {
     pub size: Option<u64>,
 }
 
-/// Copies a file, which becomes visible as a whole, and returns its size. An existing file is kept, unless the
-/// store cannot check for it: callers choose names that only copies of this file have.
+/// Copies a file, which becomes visible as a whole, and returns its size. An existing file is kept, unless
+/// the store cannot check for it: callers choose names that only copies of this file have.
 ///
 /// # Errors
 ///

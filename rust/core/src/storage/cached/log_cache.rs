@@ -366,7 +366,7 @@ impl LogCache {
         within.map(file).collect()
     }
 
-    /// Returns the known part of a range of a file.
+    /// Returns the bytes of a range of a file if a single piece, cached or pending, covers it.
     pub(super) fn find(
         &mut self,
         key: &Arc<TableKey>,
@@ -499,7 +499,7 @@ impl LogCache {
                 continue;
             };
             let before = cached.bytes();
-            // the first bytes of a large file go first: the rest may not have been read yet
+            // the oldest pieces of a large file go first: the others may not have been read yet
             let mut over = self.used - target;
             cached.pieces.retain(|(_, piece)| {
                 let bytes = match piece {

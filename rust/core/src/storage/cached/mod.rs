@@ -50,7 +50,7 @@ impl CachedStorage {
     }
 
     /// Starts to fetch log files that will be read, or ranges of them: readers share the response. Skips
-    /// files that no listing has shown, and bytes that would not be cached.
+    /// files that no listing has shown, and bytes beyond the limit of pending ones.
     pub fn prefetch(&self, ranges: &[(String, Option<Range<u64>>)]) {
         self.prefetch_after(ranges, None);
     }

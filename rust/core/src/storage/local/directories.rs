@@ -35,7 +35,7 @@ impl LocalStorage {
                 } else {
                     format!("{directory}/{name}")
                 };
-                // removed in the meantime
+                // an entry without metadata was removed in the meantime
                 if enter(&path)
                     && let Ok(metadata) = entry.metadata()
                 {
@@ -107,8 +107,8 @@ impl LocalStorage {
     }
 }
 
-/// Creates a directory and its parents, and syncs the parent of each new one, without which a power failure
-/// could lose it.
+/// Creates a directory and its parents; with `sync`, syncs the parent of each new one, so that a power
+/// failure does not lose it.
 pub(super) fn make_directory(directory: &str, sync: bool) -> io::Result<()> {
     let above = directory.rsplit_once('/').map(|(above, _)| above);
     let created = match fs::create_dir(&*with_root(directory)) {

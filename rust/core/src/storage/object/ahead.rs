@@ -70,7 +70,8 @@ impl Drop for PendingRange {
 }
 
 impl ObjectStorage {
-    /// Starts to fetch ranges of files; passes each promise to `on_arrival` with the bytes and the file's tag.
+    /// Starts to fetch ranges of files; passes each promise to `on_arrival` with the bytes and the file's
+    /// tag, and drops it if its request fails.
     pub(in crate::storage) fn fetch_ahead<P: Send + 'static>(
         &self,
         ranges: Vec<RangeAhead<P>>,

@@ -43,8 +43,8 @@ const IGNORED_KEYS: [&str; 14] = [
 /// Words in the name of an option whose value is secret.
 const SECRET: [&str; 6] = ["key", "secret", "token", "password", "sas", "credential"];
 
-/// The number of times that the HDFS client tries all name nodes again; it waits longer each time, up to
-/// minutes.
+/// The number of times that the HDFS client tries the next name node; it waits after each round, longer each
+/// time.
 const HDFS_ATTEMPTS: &str = "dfs.client.failover.max.attempts";
 
 /// The default maximum number of pending requests for bytes, and the largest that can be set.
@@ -69,7 +69,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Validates options; keys are case-insensitive, and must be known to the store.
+    /// Validates options; keys are case-insensitive, except Hadoop's, and must be known to the store.
     pub(super) fn new(kind: StoreKind, pairs: &[(String, String)]) -> Result<Self> {
         let mut options = Vec::with_capacity(pairs.len());
         let mut retries = RetryConfig::default();

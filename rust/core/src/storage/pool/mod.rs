@@ -3,10 +3,10 @@
 //! [`ordered`] runs units of work on the pool and returns their results in order; [`unordered`] runs them
 //! on its own threads ([`start`]), which may wait for the consumer, and returns results as they finish;
 //! [`rows`] reads files whose units are known once they are opened, and returns their rows in order;
-//! [`map_concurrently`] runs work that mostly waits for the store; [`spawn`] runs a single unit in the background.
-//! There is one pool for each process id. No thread starts at import. A forked child starts its own pool
-//! and never uses the parent's. `DELTAREPLAY_THREADS` sets the number of threads; the default is the number
-//! of available CPUs, at most [`MAX_THREADS`].
+//! [`map_concurrently`] runs work that mostly waits for the store; [`spawn`] runs a single unit in the
+//! background. There is one pool for each process id. No thread starts at import. A forked child starts its
+//! own pool and never uses the parent's. `DELTAREPLAY_THREADS` sets the number of threads; the default is the
+//! number of available CPUs, at most [`MAX_THREADS`].
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

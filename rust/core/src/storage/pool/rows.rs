@@ -1,12 +1,12 @@
 //! Rows of many data files as one stream: files and row groups are read in parallel, and returned in order.
 //!
 //! A few threads take units of work from the front of one queue. The unit that the caller waits for always
-//! proceeds; the others wait while the bytes held exceed [`ReadAheadLimits::bytes`]. The threads belong to the stream
-//! and end with it.
+//! proceeds; the others wait while the bytes held exceed [`ReadAheadLimits::bytes`]. The threads belong to
+//! the stream and end with it.
 //!
 //! For remote files, fetching is a separate stage: an additional thread adds files to the queue and starts
-//! to fetch the ranges that files and units need; the others take the first task whose bytes have arrived. Fetched
-//! bytes count like decoded ones.
+//! to fetch the ranges that files and units need; the others take the first task whose bytes have arrived.
+//! Fetched bytes count like decoded ones.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -141,8 +141,8 @@ impl<U> Queued<U> {
         self.prefetch.as_ref().is_none_or(has)
     }
 
-    /// Returns the ranges to fetch now, of at most `max_bytes` bytes, but at least one if requested; `None` if
-    /// none are left.
+    /// Returns the ranges to fetch now, of at most `max_bytes` bytes, but at least one if requested; `None`
+    /// if nothing is to be fetched ahead.
     fn begin(&mut self, max_bytes: usize, at_least_one: bool) -> Option<Prefetch> {
         let Some(prefetch) = &self.prefetch else {
             self.is_started = true;
@@ -191,7 +191,7 @@ impl<R> Default for Slot<R> {
 struct State<W: Work> {
     /// The tasks that no thread has taken yet, in the order of files and units.
     queue: VecDeque<Queued<W::Unit>>,
-    /// Units being read, or whose batches wait to be taken.
+    /// Files and units that are queued or being read, or whose results wait to be taken.
     slots: BTreeMap<UnitId, Slot<W::Batch>>,
     next_file: usize,
     waiting_bytes: usize,

@@ -11,13 +11,13 @@ use super::{
 use crate::storage::MAX_GAP_BYTES;
 use crate::storage::file_bytes::{gaps, merge_close, overlap};
 
-/// Pending bytes take at most one part in this many of the budget.
+/// Bytes fetched ahead take at most one part in this many of the budget while they are pending.
 pub(super) const PENDING_SHARE: usize = 2;
 
-/// The approximate maximum size of a prefetching request in bytes.
+/// The approximate maximum size of a prefetching request in bytes, except for whole files.
 pub(super) const MAX_REQUEST: u64 = 4 << 20;
 
-/// The minimum size of a prefetching request in bytes, if the others become a little longer instead.
+/// A remainder of at most this many bytes has no request of its own: the others become a little longer.
 pub(super) const MIN_REQUEST: u64 = 64 << 10;
 
 /// The known and the missing parts of ranges of a file.
@@ -66,8 +66,8 @@ impl LogCache {
         Ranges { pieces, missing }
     }
 
-    /// Creates promises for the missing parts of these files or ranges, as far as the pending bytes of all
-    /// tables may be cached.
+    /// Creates promises for the missing parts of these files or ranges, up to the limit of the pending bytes
+    /// of all tables.
     pub(in crate::storage::cached) fn promise(
         &mut self,
         key: &Arc<TableKey>,
@@ -131,7 +131,7 @@ impl LogCache {
     }
 }
 
-/// Splits a range into parts of at most `longest` bytes plus a few.
+/// Splits a range into parts of at most `longest` + [`MIN_REQUEST`] bytes.
 fn parts(range: Range<u64>, longest: u64) -> impl Iterator<Item = Range<u64>> {
     let length = range.end - range.start;
     let count = length.saturating_sub(MIN_REQUEST).div_ceil(longest).max(1);
