@@ -27,7 +27,7 @@ impl FileColumns {
         Self::named(names, &TableColumns::of(snapshot))
     }
 
-    /// Returns the columns of these names, as [`Self::of_names`], for the files of a table with these columns.
+    /// Returns the columns of these names, as [`Self::of_names`], for the files of `table`.
     pub(super) fn named(names: Option<&[String]>, table: &TableColumns<'_>) -> Result<Self> {
         let Some(names) = names else {
             return Ok(Self::all());

@@ -145,7 +145,7 @@ impl Snapshot {
             .map_err(|error| self.located(error))
     }
 
-    /// Returns the number of live files: from the checksum, from the cache, or by replay.
+    /// Returns the number of live files: from the cache, from the checksum, or by replay.
     pub fn num_files(&self, source: &Source) -> Result<u64> {
         match self.known_num_files() {
             Some(known) => Ok(known),
@@ -153,7 +153,7 @@ impl Snapshot {
         }
     }
 
-    /// Returns the total size of the live files in bytes: from the checksum, from the cache, or by replay.
+    /// Returns the total size of the live files in bytes: from the cache, from the checksum, or by replay.
     pub fn size_in_bytes(&self, source: &Source) -> Result<u64> {
         if let Some(cached) = self.cached_files(&FileColumns::fields_only(&[FileField::Size])) {
             return Ok(cached.batches().iter().filter_map(total_size).sum());

@@ -90,7 +90,7 @@ fn read_hint_and_listing(
     source: &Source,
     target: Option<u64>,
 ) -> Result<(Hint, LogListing, Option<PendingRange>)> {
-    // the listing of a known table begins at its version, while the hint is read
+    // a known table is listed while the hint is read, from where its last listing began
     let begin = source
         .storage
         .log_cache()

@@ -134,8 +134,8 @@ impl Snapshot {
         self.0.in_commit_timestamp
     }
 
-    /// Returns the version and the timestamp from which on commits have in-commit timestamps, if the table has
-    /// them.
+    /// Returns the version and the timestamp from which on commits have in-commit timestamps, if the table
+    /// has them.
     pub fn in_commit_timestamps(&self) -> Option<InCommitTimestamps> {
         let properties = self.properties();
         let enabled = properties.in_commit_timestamp_enablement.as_ref();

@@ -83,8 +83,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// As [`Snapshot::filter_of`] and [`FileColumns::of_names`]. The errors of reading the tail and the control
-    /// actions of the checkpoint.
+    /// As [`Snapshot::filter_of`] and [`FileColumns::of_names`]. The errors of reading the tail and the
+    /// control actions of the checkpoint.
     pub fn replay_plan(&self, source: &Source, options: &PieceOptions) -> Result<ReplayPlan> {
         let filter = options.filter.as_ref();
         let filter = filter.map(|filter| self.filter_of(filter)).transpose()?;
@@ -156,8 +156,8 @@ impl ReplayPiece {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `replay.plan` when the tail is that of another plan. Corrupt, with the file of the log:
-    /// the errors of its decoder; `replay.vanished` if it no longer exists. Storage errors.
+    /// Invalid argument: `replay.plan` when the tail is that of another plan. Corrupt, with the file of the
+    /// log: the errors of its decoder; `replay.vanished` if it no longer exists. Storage errors.
     pub fn rows(
         &self,
         source: &Source,
@@ -178,7 +178,7 @@ impl ReplayPiece {
     ///
     /// # Errors
     ///
-    /// As [`ReplayPiece::rows`]; `replay.plan` as well if the plan selects none.
+    /// As [`ReplayPiece::rows`]; `replay.plan` as well if the plan selects none, or for a piece of commits.
     pub fn tombstones(
         &self,
         source: &Source,
@@ -215,7 +215,8 @@ fn checkpoint_work(source: &Source, segment: &LogSegment, target_size: u64) -> R
     Ok(groups.into_iter().map(work).collect())
 }
 
-/// Groups the files of the tail into pieces of at most `target_size` bytes; a larger file is a piece of its own.
+/// Groups the files of the tail into pieces of at most `target_size` bytes; a larger file is a piece of its
+/// own.
 fn commit_work(segment: &LogSegment, target_size: u64) -> Vec<Work> {
     let files = segment.tail.iter().cloned();
     let groups = group_by_size(files, target_size, |file| file.file.size);

@@ -7,8 +7,8 @@ use crate::log::path::SIDECAR_DIRECTORY;
 use crate::log::{LogListing, LogSegment, LogWarning, UnreadableFiles};
 use crate::replay::Source;
 
-/// Adds the file of the error to the unreadable ones and returns a warning about it, if another segment may do
-/// without the file.
+/// Adds the file of the error to the unreadable ones and returns a warning about it, if another segment may
+/// do without the file.
 pub(super) fn avoid_unreadable(
     error: &Error,
     segment: &LogSegment,

@@ -253,8 +253,8 @@ impl Replay {
         Ok(rows.chain(checkpoint.inline_rows(selection)?).collect())
     }
 
-    /// Streams the selected rows of the checkpoint, in no defined order; those of a JSON manifest are returned
-    /// separately.
+    /// Streams the selected rows of the checkpoint, in no defined order; those of a JSON manifest are
+    /// returned separately.
     pub(super) fn stream_checkpoint(
         &self,
         selection: &Selection,

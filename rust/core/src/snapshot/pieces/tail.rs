@@ -155,9 +155,9 @@ impl ReplayTail {
         Ok(Some(Arc::new(filter)))
     }
 
-    /// Returns the schema of a piece's rows: the requested columns; or `key` (binary), `version` (the
-    /// first version of the piece, -1 for a checkpoint) and `file`, a struct of them that is null if the file was
-    /// removed or skipped.
+    /// Returns the schema of a piece's rows: the requested columns; or, if rows come with their keys, `key`
+    /// (binary), `version` (the first version of the piece, -1 for a checkpoint) and `file`, a struct of the
+    /// requested columns that is null if the file was removed or skipped.
     ///
     /// # Errors
     ///
