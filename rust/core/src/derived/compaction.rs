@@ -41,12 +41,12 @@ pub struct WrittenCompaction {
 }
 
 /// Writes the compacted file of the commits `start..=end`. `start` defaults to the commit after the newest
-/// checkpoint, `end` to the newest commit. An existing file of the same range is kept.
+/// checkpoint before `end`, `end` to the newest commit. An existing file of the same range is kept.
 ///
 /// # Errors
 ///
-/// Invalid argument: `compaction.range` for fewer than two commits. Version not found: `version.range` if the log
-/// does not contain all of them. The errors of reading the commits; storage errors.
+/// Invalid argument: `compaction.range` for fewer than two commits. Version not found: `version.range` if the
+/// log does not contain all of them. The errors of reading the commits; storage errors.
 pub fn compact_log(
     source: &Source,
     start: Option<u64>,

@@ -129,7 +129,8 @@ impl CheckpointPlan {
     ///
     /// # Errors
     ///
-    /// Corrupt: `checkpoint.count` if the sidecars do not have as many live files as the snapshot. Storage errors.
+    /// Corrupt: `checkpoint.count` if the sidecars do not have as many live files as the snapshot, if that
+    /// number is known without a replay. Storage errors.
     pub fn finish(
         &self,
         source: &Source,

@@ -1,9 +1,9 @@
 //! A checkpoint of one version, and the hint that references it: a single Parquet file (V1, classic name), or
 //! a manifest with sidecars (V2).
 //!
-//! Live files are streamed from the log into row groups; only the row group being encoded is held in memory.
-//! A checkpoint that lacks a live file is never published: sidecars are written first, and no reader sees
-//! them before the manifest exists.
+//! Live files are streamed from the log into row groups. In memory are the rows being encoded, and the
+//! encoded bytes of the single file or of a few sidecars. Before a checkpoint is published, its live files
+//! are counted: sidecars are written first, and no reader sees them before the manifest exists.
 //!
 //! Protocol: "Checkpoints", "Checkpoint Schema", "Last Checkpoint File".
 
@@ -94,8 +94,8 @@ pub struct WrittenCheckpoint {
     pub num_sidecars: u64,
 }
 
-/// Writes the checkpoint of a snapshot, then the hint. A complete checkpoint of the same version and layout
-/// is kept.
+/// Writes the checkpoint of a snapshot, then the hint. A complete checkpoint of the same version is kept if
+/// both are classic or both are V2.
 ///
 /// # Errors
 ///
@@ -113,7 +113,7 @@ pub fn write_checkpoint(
     let version = snapshot.version();
     let segment = snapshot.segment();
     let opened = segment.checkpoint.as_ref().map(|opened| opened.version);
-    // on a remote store, the listing that opened the snapshot decides; a checkpoint written since is kept, too
+    // on a remote store, the listing that opened the snapshot decides; a checkpoint written since stays, too
     let is_absent = source.storage.log_cache().is_some() && opened != Some(version);
     let control = ControlActions::of(source, snapshot)?;
     prefetch(source, &segment);
@@ -184,7 +184,8 @@ fn find_existing(
     Ok(listing.checkpoints.into_iter().rev().find(same))
 }
 
-/// Describes an existing checkpoint; only its sizes are read, since its content is that of the snapshot.
+/// Describes an existing checkpoint; only its control actions are read, since its content is that of the
+/// snapshot.
 fn describe_existing(
     source: &Source,
     snapshot: &Snapshot,

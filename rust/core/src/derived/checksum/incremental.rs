@@ -1,8 +1,8 @@
 //! Incremental checksums: from the checksum of the previous version and the actions of one commit.
 //!
-//! If the previous checksum lists the live files, the totals are computed from the new list. Otherwise they are
-//! updated, which is correct only if every `add` adds a file that was not live and every `remove` removes a live
-//! one: this is assumed for operations that write files under new names.
+//! If the previous checksum lists the live files, the totals are computed from the new list. Otherwise they
+//! are updated, which is correct only if every `add` adds a file that was not live and every `remove` removes
+//! a live one: this is assumed for operations that write files under new names.
 
 use std::collections::BTreeMap;
 
@@ -27,9 +27,9 @@ const OPAQUE: [&str; 6] = [
     "Manual Update",
 ];
 
-/// Writes the checksum of `version`, derived from that of the previous version (read unless it is `known`) and
-/// the bytes of the commit. Returns `false` if it cannot be derived, and `true` if it was written or existed
-/// already.
+/// Writes the checksum of `version`, derived from that of the previous version (read unless it is `known`)
+/// and the bytes of the commit. Returns `false` if it cannot be derived, and `true` if it was written or
+/// existed already.
 ///
 /// # Errors
 ///
