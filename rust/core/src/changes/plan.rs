@@ -227,7 +227,8 @@ impl NetPlan {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `changes.identity` where the kind needs to know which row is which.
+    /// Invalid argument: `changes.identity` where the kind needs to know which row is which. As
+    /// [`row_changes`].
     pub(super) fn of(
         commits: &[(Commit, CommitSettings)],
         keys: &Keys,

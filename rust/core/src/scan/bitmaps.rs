@@ -34,8 +34,8 @@ pub struct Bitmaps {
 }
 
 impl Bitmaps {
-    /// Creates the chunks of the vectors of these descriptors, with `2^chunk_bits` rows each: at least one
-    /// word.
+    /// Creates the chunks of the vectors of these descriptors, with `2^chunk_bits` rows each, but at least
+    /// `2^6` (one word) and at most `2^24`.
     pub fn new(
         source: &Source,
         descriptors: Vec<DeletionVectorDescriptor>,

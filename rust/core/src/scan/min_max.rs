@@ -131,7 +131,7 @@ fn exact(files: &RecordBatch, parsed: &RecordBatch) -> Result<Vec<bool>> {
 }
 
 /// Returns the first file with a bound that may have been rounded to a double when it was written: its text
-/// has fewer digits than the scale of the column.
+/// could also be that of a double.
 fn rounded(files: &RecordBatch, known: &FileFilter, bounds: &Bounds) -> Result<Option<usize>> {
     let decimals = |bound: &Option<ArrayRef>| {
         let values = bound.as_ref()?.as_primitive_opt::<Decimal128Type>()?;
@@ -207,7 +207,7 @@ fn is_exact_decimal(text: &str, scale: i8) -> bool {
     scale >= 2 && digits == usize::from(scale.unsigned_abs()) && fraction.ends_with('0')
 }
 
-/// Returns the files that have values; or the first one without them, and the reason.
+/// Returns the files that have values; or the first file whose bounds are not certain, and the reason.
 fn with_values(
     bounds: &Bounds,
     live: &[Option<u64>],

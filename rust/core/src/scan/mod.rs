@@ -51,7 +51,7 @@ pub struct ScanOptions {
     pub extras: Extras,
     /// Skip files that cannot be read, and list them, instead of failing.
     pub skip_errors: bool,
-    /// The maximum number of decoded bytes that wait to be taken; `None` for 64 MiB.
+    /// The maximum number of bytes that are fetched or decoded and not yet taken; `None` for 64 MiB.
     pub look_ahead: Option<usize>,
 }
 
@@ -201,8 +201,8 @@ impl Scan {
         Ok(total.saturating_add(self.read(plan, unknown).count_rows()?))
     }
 
-    /// Returns the number and the size of the files that remain after each step of the filter, without reading
-    /// data files.
+    /// Returns the number and the size of the files that remain after each step of the filter, without
+    /// reading data files.
     pub fn explain(&self) -> Result<Explanation> {
         let mut explanation = Explanation::default();
         let mut fields = vec![FileField::Size];

@@ -127,8 +127,8 @@ impl Split {
         }
     }
 
-    /// Splits files of a snapshot into pieces of about `target_size` bytes, with all columns of the schema and
-    /// the extras.
+    /// Splits files of a snapshot into pieces of about `target_size` bytes, with all columns of the schema
+    /// and the extras.
     pub fn of_files(
         snapshot: &Snapshot,
         files: Vec<ScanFile>,

@@ -313,7 +313,8 @@ impl Follow {
                     .filter(|entry| !is_resumed || entry.index > self.offset.index)
                     .collect();
                 let Some(last) = rest.last() else { continue };
-                // a group of several files must not be split, so an empty batch takes it in spite of the limits
+                // a group of several files must not be split, so an empty batch takes it in spite of the
+                // limits
                 if limits.are_reached()
                     || (rest.len() > 1 && limits.exceeded_by(&rest))
                     || self.is_after_end(version, last.index)
@@ -358,7 +359,7 @@ impl Follow {
         MetadataHistory::new(&snapshot, &self.resolved)
     }
 
-    /// Checks that the commit changes neither the table's id nor its columns.
+    /// Checks that the stream can continue with the protocol, the table id and the columns of the commit.
     fn check(&self, commit: &Commit) -> Result<()> {
         let version = commit.stamp.version;
         if let Some(protocol) = &commit.protocol {

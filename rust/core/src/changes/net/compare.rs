@@ -1,7 +1,7 @@
 //! Compares the rows that a commit removed with those that it added: each row was deleted, inserted, updated
 //! or carried over.
 //!
-//! Rows are represented by hashes: about 64 bytes for each removed row; rows with ids by 32 bytes for each
+//! Rows are represented by hashes: about 100 bytes for each removed row; rows with ids by 32 bytes for each
 //! run of ids, removed and added. If there are too many rows, they are split in halves by hash, and each
 //! half is compared separately.
 

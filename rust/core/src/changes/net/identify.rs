@@ -76,7 +76,8 @@ pub(in crate::changes) struct IdentifiedRow {
     pub row: u64,
     /// The identity of the row.
     pub identity: u128,
-    /// A hash of its values: rows with the same identity and hash were carried over.
+    /// A hash of its values, or its row commit version; 0 if the identity suffices. Rows with the same
+    /// identity and hash were carried over.
     pub value_hash: u128,
     /// The change to the row.
     pub change: ChangeType,
@@ -110,8 +111,8 @@ impl ShareReader<'_> {
         halves.map_or(usize::MAX, |_| self.identity.most_rows)
     }
 
-    /// Returns the events on the rows of the pieces, batch by batch: piece, row, identity, hash of the
-    /// values if requested, change.
+    /// Returns the events on the rows of the pieces, batch by batch: piece, row, identity, value hash,
+    /// change, and with `with_values` a hash of all values.
     pub(super) fn row_events(
         &self,
         pieces: Vec<Piece>,

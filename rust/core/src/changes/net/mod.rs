@@ -1,8 +1,8 @@
 //! The net outcome of a range of commits: at most one change for each row.
 //!
 //! All commits are read, oldest first, as identities and positions of rows; about 100 bytes are held for
-//! each changed row. If there are too many rows, the work is split in halves by identity. Only the values
-//! of reported rows are read, at the end. If rows have ids, [`endpoints`] usually suffices.
+//! each changed row. If there are too many rows, the work is split in halves by identity. Values are
+//! not held: those of reported rows are read at the end. If rows have ids, [`endpoints`] usually suffices.
 
 pub(super) mod compare;
 pub(super) mod endpoints;

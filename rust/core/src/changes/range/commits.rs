@@ -232,8 +232,8 @@ fn assign_to_commits(actions: ActionBatch, starts: &[u32], commits: &mut [Commit
             .partition_point(|start| *start <= position)
             .saturating_sub(1)
     };
-    // files that are added again in the same commit, possibly with other statistics; adds come before removes,
-    // which look them up
+    // files that are added again in the same commit, possibly with other statistics; adds come before
+    // removes, which look them up
     let mut added_again: HashSet<(u64, String)> = HashSet::new();
     for (files, kind) in [
         (actions.cdcs, FileActionKind::Cdc),

@@ -49,7 +49,7 @@ impl PartitionNames {
         snapshot.schema().names_in_files(columns, mode).map(Self)
     }
 
-    /// Returns `true` if an added file of the commit lacks a partition value.
+    /// Returns `true` if an added file or a change data file of the commit lacks a partition value.
     pub(in crate::changes) fn lacks(&self, commit: &Commit) -> bool {
         let files = commit.adds.iter().chain(&commit.unchanged_adds);
         let mut files = files.chain(&commit.change_files);

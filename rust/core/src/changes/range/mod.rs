@@ -24,11 +24,11 @@ pub enum Edge {
 /// The versions of a range, and the table at both ends.
 #[derive(Clone, Debug)]
 pub(super) struct Range {
-    /// First and last version; `None` if there is no commit between two timestamps.
+    /// First and last version; `None` if the range has no commit.
     pub versions: Option<(u64, u64)>,
-    /// The table at the first version, if it exists.
+    /// The table at the first version; `None` if the range has no commit.
     pub start: Option<Snapshot>,
-    /// The table at the last version, or at the newest.
+    /// The table at the last version; at the newest if the range has no commit.
     pub end: Snapshot,
 }
 
@@ -38,7 +38,8 @@ pub(super) struct Range {
 ///
 /// - Invalid argument: `changes.range`, the end is before the start.
 /// - Version not found: `changes.start` for a start after the newest version, `version.timestamp` for a
-///   timestamp after it, `version.not_found` for a start that can no longer be read.
+///   timestamp after it or an end before the oldest version, `version.not_found` for a start that can no
+///   longer be read.
 pub(super) fn resolve(
     source: &Source,
     start: Edge,

@@ -233,7 +233,7 @@ impl ResolvedDefinition {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `columns.unknown`. Unsupported: `expression.collation`.
+    /// Invalid argument: `columns.unknown`, `columns.twice`. Unsupported: `expression.collation`.
     pub(in crate::changes) fn check_key(&self, names: &[String]) -> Result<()> {
         for index in self.indexes(names)? {
             let Some(field) = self.layout.schema.fields().get(index) else {
@@ -250,7 +250,7 @@ impl ResolvedDefinition {
     ///
     /// # Errors
     ///
-    /// Invalid argument: `columns.unknown`.
+    /// Invalid argument: `columns.unknown`, `columns.twice`.
     pub(in crate::changes) fn indexes(&self, names: &[String]) -> Result<Vec<usize>> {
         let plan = ReadPlan::new(self.layout.clone(), Some(names), Extras::default())?;
         let read_schema = plan.schema();
@@ -260,7 +260,8 @@ impl ResolvedDefinition {
         Ok(names.filter_map(index).collect())
     }
 
-    /// Selects the columns of [`Purpose::Rows`] from rows with all columns and positions.
+    /// Selects the columns of [`Purpose::Rows`] from rows with all columns of the table and one more, which is
+    /// kept as the last one, and applies the filter on columns of the table.
     pub(in crate::changes) fn project(&self, all: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = self.indexes(&self.columns)?;
         columns.push(self.layout.schema.fields().len());

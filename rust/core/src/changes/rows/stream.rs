@@ -19,7 +19,7 @@ use crate::changes::range::derive::CommitRows;
 use crate::error::{Error, Result};
 use crate::replay::Source;
 
-/// The maximum number of pieces read as one stream.
+/// A stream gets no more tasks once it has this many pieces.
 const MAX_PIECES: usize = 1024;
 
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;

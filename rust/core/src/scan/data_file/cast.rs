@@ -31,7 +31,7 @@ pub(super) enum Cast {
     Midnight(ArrowType),
     /// Only nulls.
     Nulls(ArrowType),
-    /// The same from a file in the legacy calendar.
+    /// This cast, of values in the legacy calendar.
     Legacy(Box<Cast>, LegacyCalendar),
 }
 

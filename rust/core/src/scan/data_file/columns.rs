@@ -14,7 +14,7 @@ use arrow_select::zip::zip;
 use crate::codec::partition_values::{Unparsable, parse_partition_values};
 use crate::error::{Error, Result};
 
-/// Parses the values of the partition columns to one row.
+/// Parses the values of the partition columns into one row.
 pub(super) fn partition_values(
     values: &[(String, Option<String>)],
     columns: &[(String, FieldRef)],

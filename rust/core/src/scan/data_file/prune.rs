@@ -23,7 +23,7 @@ use crate::expr::{BoundColumn, BoundPredicate, Bounds, ColumnBounds};
 /// The source of the bounds of a predicate's column.
 #[derive(Debug)]
 pub(super) enum BoundsSource {
-    /// The file does not have the column.
+    /// All values are null, for example because the file does not have the column.
     AllNull,
     /// The statistics of a leaf.
     Leaf {

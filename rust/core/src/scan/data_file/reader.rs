@@ -1,4 +1,4 @@
-//! Reads the rows of a unit, or of all units of a file, as batches.
+//! Reads the rows of a unit as batches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::spec::legacy_calendar::ZoneMissing;
 /// Batches of one unit.
 pub struct UnitBatches {
     file: Arc<OpenFile>,
-    /// `None` if no column of the file is needed.
+    /// `None` if no column of the file or no row is needed, and after the end.
     decoder: Option<UnitDecoder>,
     positions: Positions,
     /// The number of remaining rows.

@@ -6,7 +6,7 @@ use arrow_select::take::take;
 
 use crate::spec::arrow::{replace_types, strict_cast};
 
-/// Returns `true` if a part of the values are views.
+/// Returns `true` if the type, or a part of it, is a view.
 pub(super) fn has_views(data_type: &DataType) -> bool {
     match data_type {
         DataType::Utf8View | DataType::BinaryView => true,

@@ -8,8 +8,8 @@ use crate::changes::net::runs::{Joined, Run, join};
 use crate::changes::range::commits::Stamp;
 use crate::changes::rows::piece::{ChangeType, Piece};
 
-/// Consecutive rows that exist before and after the range, and that one of its commits wrote: their values may
-/// be equal. 32 bytes.
+/// Consecutive rows that exist before and after the range, and that one of its commits wrote: their values
+/// may be equal. 32 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
     /// The position of the first row in its file, before and after.

@@ -444,8 +444,8 @@ struct Budget {
     bytes: usize,
 }
 
-/// Takes the rows from the budget; returns `false` from the first ones on that exceed it, so that few
-/// pieces are cached in part.
+/// Takes the rows from the budget. Once rows exceed it, returns `false` for them and all later ones, so that
+/// few pieces are cached in part.
 fn fits(budget: &Mutex<Budget>, rows: &RecordBatch) -> bool {
     let bytes = rows.get_array_memory_size();
     // no operation under this lock can leave the state inconsistent

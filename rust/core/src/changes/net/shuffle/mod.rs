@@ -1,9 +1,9 @@
 //! Net changes by a shuffle, for more rows than a single process can compare.
 //!
-//! Other processes can run each of the three steps. [`Shuffle::row_events`] returns the identity of each row of some
-//! files and the change to it. After a shuffle by row, [`Shuffle::outcomes`] resolves the outcome of each row.
-//! After a shuffle by file, [`Shuffle::rows`] reads the reported rows. A step holds the events of a few
-//! thousand rows, or the outcomes of one file.
+//! Other processes can run each of the three steps. [`Shuffle::row_events`] returns the identity of each row
+//! of some files and the change to it. After a shuffle by row, [`Shuffle::outcomes`] resolves the outcome of
+//! each row. After a shuffle by file, [`Shuffle::rows`] reads the reported rows. A step holds about 130,000
+//! events or a million outcomes, but at least all events of one row or all outcomes of one file.
 
 use std::sync::Arc;
 
