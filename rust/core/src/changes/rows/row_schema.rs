@@ -260,8 +260,8 @@ impl ResolvedDefinition {
         Ok(names.filter_map(index).collect())
     }
 
-    /// Selects the columns of [`Purpose::Rows`] from rows with all columns of the table and one more, which is
-    /// kept as the last one, and applies the filter on columns of the table.
+    /// Selects the columns of [`Purpose::Rows`] from rows with all columns of the table and one more,
+    /// which is kept as the last, and applies the filter on columns of the table.
     pub(in crate::changes) fn project(&self, all: &RecordBatch) -> Result<RecordBatch> {
         let mut columns = self.indexes(&self.columns)?;
         columns.push(self.layout.schema.fields().len());

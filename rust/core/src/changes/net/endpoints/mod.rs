@@ -14,8 +14,8 @@
 //!
 //! This requires that every commit assigns its own version to the rows that it writes, and restores none.
 //! [`RangeBounds::of`] and [`net`] check that; if it is not the case (a RESTORE, a file that is added
-//! again, duplicate ids), `of` returns the reason or `net` returns `None`, and [`crate::changes::net`] follows
-//! the rows through all commits.
+//! again, duplicate ids), `of` returns the reason or `net` returns `None`, and [`crate::changes::net`]
+//! follows the rows through all commits.
 //!
 //! Protocol: "Row Tracking".
 
