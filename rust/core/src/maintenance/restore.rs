@@ -2,8 +2,8 @@
 //!
 //! Files that are live in the older version but not in the newest are added again; files that were added
 //! since are removed. Schema, properties and clustering columns are those of the older version, except for
-//! what must never be reverted: the protocol, the row id high-water mark, column ids, and the version and
-//! timestamp at which in-commit timestamps were enabled. User domains are kept.
+//! what must never be reverted: the protocol, the high-water marks of row ids and column ids, and the
+//! properties of in-commit timestamps and of protected checkpoints. User domains are kept.
 //!
 //! Not part of the protocol; operation and metrics as in delta-spark.
 

@@ -83,7 +83,7 @@ impl Changer {
     ///
     /// # Errors
     ///
-    /// As [`Layout::new`].
+    /// As [`DataWriter::new`].
     pub fn new(
         source: &Source,
         snapshot: &Snapshot,
@@ -432,7 +432,7 @@ impl Changer {
     ///
     /// # Errors
     ///
-    /// As [`RowWriter::finish`], [`AddFile::with_vector`].
+    /// As [`Changer::change`], [`Changer::flush`] and [`AddFile::with_vector`].
     pub fn stage(self, transaction: &mut Transaction) -> Result<(WrittenFiles, Counts)> {
         self.stage_with(transaction, true)
     }

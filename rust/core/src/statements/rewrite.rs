@@ -37,7 +37,7 @@ impl Rewrite {
         Ok(open.has_other_types())
     }
 
-    /// Removes a file and rewrites its live rows, together with those of other files or when it is staged.
+    /// Removes a file and rewrites its live rows: once enough files are collected, or in [`Self::stage`].
     ///
     /// # Errors
     ///
@@ -46,7 +46,7 @@ impl Rewrite {
         self.changer.rewrite(file, OWN_VECTOR)
     }
 
-    /// Returns `true` if no file was written.
+    /// Returns `true` if no file is rewritten.
     pub fn is_empty(&self) -> bool {
         self.changer.is_empty()
     }

@@ -46,7 +46,7 @@ pub struct AddFile {
     /// The default row id of the first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
-    /// The version that first wrote the rows.
+    /// The version that first added the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
     /// The implementation that clustered the file.

@@ -1,7 +1,7 @@
 //! Conversion of values to the table's types, following Spark's store assignment.
 //!
 //! The rules are those of delta-spark's statements in ANSI mode: numbers to numbers, with an error for a
-//! value that does not fit; any type to string, and strings to any type, as by a cast; booleans to and from
+//! value that does not fit; primitive types to string, and strings to them, as by a cast; booleans to and from
 //! numbers; dates and timestamps to each other; arrays, maps and structs by their elements and fields.
 //! Numbers are never converted to dates or timestamps, nor the reverse. Timestamps without a time zone are
 //! taken as UTC.
@@ -34,7 +34,7 @@ use crate::spec::schema::{
 ///
 /// # Errors
 ///
-/// Invalid argument: `rows.type`, `rows.column`.
+/// Invalid argument: `rows.type`, `rows.column`; `rows.missing` for a required nested field.
 pub(crate) fn check(source: &ArrowType, target: &DataType, name: &str) -> Result<()> {
     let refused = || {
         let name = clipped(name);
@@ -173,7 +173,8 @@ fn is_text(data_type: &ArrowType) -> bool {
 ///
 /// # Errors
 ///
-/// Invalid argument: `rows.value` for a value that does not fit.
+/// Invalid argument: `rows.value` for a value that does not fit; `rows.null` for a null in a nested field that
+/// must not be null.
 pub(crate) fn coerce(values: &ArrayRef, target: &DataType, name: &str) -> Result<ArrayRef> {
     let arrow = target.arrow_type();
     if *values.data_type() == arrow && !arrow.is_nested() {

@@ -130,7 +130,7 @@ impl ParquetFile {
         self.writer.bytes_written() + self.in_progress()
     }
 
-    /// Returns the bytes of memory it uses.
+    /// Returns the bytes of memory that the file uses.
     pub(crate) fn memory(&self) -> usize {
         let bytes = ArrowColumnWriter::memory_size;
         self.writer.bytes_written() + self.columns.iter().map(bytes).sum::<usize>()

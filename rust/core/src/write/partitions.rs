@@ -24,7 +24,7 @@ use crate::spec::properties::ColumnMappingMode;
 use crate::spec::schema::{DataType, StructType};
 use crate::write::actions::StringMap;
 
-/// The partition values, as in the log, in the order of the table's columns.
+/// The partition values, as in the log, in the order of the partition columns.
 pub(super) type PartitionValues = Vec<Option<String>>;
 
 impl Layout {
@@ -71,7 +71,7 @@ fn values_of(columns: &[StringArray], group: &[u32]) -> PartitionValues {
 
 /// Groups the rows with equal texts in all columns.
 fn groups(columns: &[StringArray], rows: usize) -> Vec<Vec<u32>> {
-    // the partition of each row so far; each further column refines them
+    // the partition of each row by the columns so far
     let mut parts = vec![0_u32; rows];
     let mut count = 1;
     for column in columns {
@@ -241,8 +241,8 @@ impl Partitions {
         Ok((parsed.columns().to_vec(), strings.len()))
     }
 
-    /// Returns the predicate that is true exactly for the rows of these partitions; `None` if it would be too
-    /// long.
+    /// Returns the predicate that is true exactly for the rows of these partitions; `None` if there are none, or
+    /// if it would be too long.
     pub fn predicate(&self, snapshot: &Snapshot) -> Option<Predicate> {
         if self.columns.is_empty() || self.keys.is_empty() || self.keys.len() > self.values.len() {
             return None;

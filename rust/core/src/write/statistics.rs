@@ -61,7 +61,7 @@ pub(super) enum MeasuredKind {
 enum LeafSelection {
     /// The next ones, up to this number.
     First(usize),
-    /// The leaf columns below these paths of logical names, in lower case.
+    /// The leaf columns at or below these paths of logical names, in lower case.
     Named(Vec<Vec<String>>),
 }
 
@@ -160,7 +160,7 @@ pub(super) enum Accumulator {
 /// The minimum and maximum so far.
 #[derive(Debug)]
 pub(super) enum MeasuredBounds {
-    /// The type has no order, or there is a value that statistics cannot hold: a NaN, a year beyond 9999.
+    /// The type has no order, or there is a value that statistics cannot hold: a NaN, a year before 1 or after 9999.
     Nothing,
     NoValueYet,
     Bounds(ArrayRef, ArrayRef),

@@ -55,7 +55,7 @@ impl Cubes {
         }
     }
 
-    /// Returns the live files to cluster; files of one cube share a bin.
+    /// Returns the live files to cluster, in bins that each become one cube.
     pub(super) fn bins(&self, files: Vec<AddFile>) -> Vec<Bin> {
         let mut cubes: BTreeMap<Option<String>, Vec<AddFile>> = BTreeMap::new();
         for file in files.into_iter().filter(|file| self.may_cluster(file)) {

@@ -1,7 +1,8 @@
 //! Temporary files for ordering rows along a curve.
 //!
-//! Each piece of the data becomes one temporary file with its rows grouped by part, each part a stream in
-//! Arrow IPC format. Reading a part means reading one byte range of each file.
+//! Each piece of the data becomes one temporary file. Its rows are written in runs that fit into memory, each
+//! grouped by part, and each part of a run is a stream in Arrow IPC format. Reading a part means reading one
+//! byte range per run of each file.
 
 use std::ops::Range;
 use std::sync::Arc;

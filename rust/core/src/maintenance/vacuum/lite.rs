@@ -26,8 +26,8 @@ const INFO: &str = "_delta_log/_last_vacuum_info";
 const MAX_INFO_BYTES: u64 = 1 << 20;
 const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 
-/// Returns the commits up to a snapshot, and the last of them before the cutoff: once a vacuum has deleted
-/// the files that they removed, later ones need not check these commits again.
+/// Returns the commits up to a snapshot, and the version of the last of them at or before the cutoff: once a
+/// vacuum has deleted the files that the commits up to this version removed, later vacuums skip these commits.
 fn commits(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<(LogListing, Option<u64>)> {
     let mut listing = LogListing::read(&*source.storage, 0)?;
     listing
@@ -39,12 +39,13 @@ fn commits(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<(LogList
     Ok((listing, end))
 }
 
-/// Returns the last commit before the cutoff, which a full vacuum of this snapshot covers.
+/// Returns the last commit at or before the cutoff, which a full vacuum of this snapshot covers.
 pub(super) fn covered(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<Option<u64>> {
     commits(source, snapshot, cutoff).map(|(_, end)| end)
 }
 
-/// Returns the files that commits before the cutoff removed, and the last of these commits.
+/// Returns the files that commits at or before the cutoff removed, with their change data files, and the last
+/// of these commits. Commits that an earlier vacuum covered are skipped.
 pub(super) fn candidates(
     source: &Source,
     snapshot: &Snapshot,

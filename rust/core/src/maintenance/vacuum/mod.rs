@@ -189,7 +189,8 @@ fn hours(milliseconds: i64) -> i64 {
 }
 
 /// The names that a vacuum lists: those that begin with `_` or `.` are hidden, except for change data files,
-/// directories of partitions, and files left by Spark tasks in a staging directory of this library.
+/// `_delta_index`, directories of partitions, and files left by Spark tasks in a staging directory of this
+/// library.
 #[derive(Clone, Debug)]
 pub(crate) struct VisibleNames {
     partitions: Vec<String>,
@@ -263,7 +264,7 @@ fn is_staged(path: &str) -> bool {
     directory.len() == 32 && directory.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Returns the storage paths of live files, of files removed after the cutoff, and of their deletion vectors.
+/// Returns the storage paths of live files, of files removed at or after the cutoff, and of their deletion vectors.
 fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<String>> {
     let mut paths = HashSet::new();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
