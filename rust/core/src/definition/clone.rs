@@ -2,7 +2,7 @@
 //!
 //! Columns, partitioning and properties are those of the source, except properties that refer to its log. The
 //! table id is new. A target that exists keeps its name, its description, and the names of the columns of
-//! materialized row ids.
+//! materialized row ids and row commit versions.
 //!
 //! Not part of the protocol; rules as in delta-spark.
 

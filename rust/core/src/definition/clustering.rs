@@ -29,7 +29,7 @@ const DEFAULT_INDEXED_COLUMNS: i64 = 32;
 /// # Errors
 ///
 /// Invalid argument: `alter.clustering` for a partitioned table, too many columns, a type without an order,
-/// and a column without statistics; `alter.column` for a column that does not exist.
+/// a column without statistics, and a column named twice; `alter.column` for a column that does not exist.
 pub fn clustering(metadata: &Metadata, columns: &[String]) -> Result<String> {
     let refused = |message: String| Err(Error::invalid("alter.clustering", message));
     if !metadata.partition_columns.is_empty() {
@@ -114,7 +114,7 @@ pub fn ordered_columns(metadata: &Metadata, columns: &[String]) -> Result<Vec<Ve
 ///
 /// # Errors
 ///
-/// Corrupt: `optimize.clustering` if the configuration names no columns of the schema.
+/// Corrupt: `optimize.clustering` if the configuration is malformed, or names a column that the schema lacks.
 pub fn clustering_columns(schema: &StructType, configuration: &str) -> Result<Vec<Vec<String>>> {
     let invalid = || {
         let message = format!(

@@ -241,8 +241,8 @@ fn check_partial(source: &ArrowType, target: &DataType, name: &str) -> Result<()
     Ok(())
 }
 
-/// Sets new values of a column; fields that they lack are kept, and a struct is null if both are, as in the
-/// reference.
+/// Sets new values of a column; fields that they lack are kept, and a struct is null if both are, as in
+/// delta-spark.
 fn overlaid(old: &ArrayRef, new: &ArrayRef, target: &DataType, name: &str) -> Result<ArrayRef> {
     let (DataType::Struct(parts), Some(before), Some(after)) =
         (target, old.as_struct_opt(), new.as_struct_opt())

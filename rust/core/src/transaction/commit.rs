@@ -57,9 +57,9 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Invalid argument: the commit would break the table. Unsupported: `catalog.take_over`, and
-    /// `protocol.writer_features` of a winning commit. Conflict: a winning commit conflicts with this one, or
-    /// `conflict.deadline` if other writers kept winning until the timeout.
+    /// Invalid argument: the commit would break the table. Unsupported: `catalog.take_over`,
+    /// `catalog.required`, and `protocol.writer_features` of a winning commit. Conflict: a winning commit
+    /// conflicts with this one, or `conflict.deadline` if other writers kept winning until the timeout.
     /// Storage: `commit.unknown` if the store did not confirm the commit, `rows.vacuumed`, and those of the
     /// store. Nothing is committed, except perhaps after `commit.unknown`.
     pub fn commit(mut self) -> Result<Commit> {

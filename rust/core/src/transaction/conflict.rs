@@ -31,7 +31,7 @@ const HARMLESS_PROPERTIES: [(&str, Option<&str>); 8] = [
 pub(super) enum Verdict {
     /// The transaction can continue after this commit.
     Passed,
-    /// The winner is the same batch of the same application: there is nothing left to do.
+    /// The winner is the same or a later batch of the same application: there is nothing left to do.
     DoneBefore,
 }
 

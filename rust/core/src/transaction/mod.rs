@@ -162,7 +162,7 @@ pub struct Transaction {
     protocol: Option<Protocol>,
     transactions: BTreeMap<String, SetTransaction>,
     domains: BTreeMap<String, DomainMetadata>,
-    /// True if the application has already committed its version or a later one.
+    /// True if an application has already committed its staged version or a later one.
     done_before: bool,
     /// True if the commit replaces the table: of the old one, only the history is kept.
     replaces_table: bool,
@@ -505,8 +505,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Stages the version of an application, which counts as read. Returns `true` if the application has
-    /// committed it already: then nothing will be committed.
+    /// Stages the version of an application, which counts as read. Returns `true` if this application, or one
+    /// staged before, has already committed its version or a later one: then nothing will be committed.
     ///
     /// # Errors
     ///

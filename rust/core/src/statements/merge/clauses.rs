@@ -21,7 +21,7 @@ pub enum Then {
     Update(Option<Vec<(String, String)>>),
     /// Deletes the target row.
     Delete,
-    /// Inserts a row with these columns; `None` inserts all columns of the source.
+    /// Inserts a row with these columns; `None` inserts the columns of the source that the table has.
     Insert(Option<Vec<(String, String)>>),
 }
 
@@ -36,7 +36,7 @@ pub struct Clause {
     pub then: Then,
 }
 
-/// The definition of a merge: clauses and options.
+/// The definition of a merge: the join condition, the aliases and the clauses.
 #[derive(Clone, Debug)]
 pub struct MergeDefinition {
     /// The join condition: an expression.

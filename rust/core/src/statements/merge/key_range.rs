@@ -18,7 +18,7 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// Creates an empty range; `None` for types whose literals do not have this order.
+    /// Creates an empty range; `None` for types whose literals may have another order.
     pub(super) fn new(column: String, data_type: &DataType, null_safe: bool) -> Option<Self> {
         let ordered = matches!(
             data_type,

@@ -23,7 +23,7 @@ use crate::write::coerce::coerce;
 use crate::write::columns::{batch, nullable};
 use crate::write::each_step;
 
-/// Small batches are combined to batches of at most this many rows, and of this fraction of the memory
+/// Small batches are combined into batches of at most this many rows, and of this fraction of the memory
 /// limit.
 const BATCH_ROWS: usize = 64 << 10;
 const BATCH_PART: usize = 16;
