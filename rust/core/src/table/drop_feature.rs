@@ -1,4 +1,4 @@
-//! Drops table features with their traces, and assigns row ids to files without them.
+//! Drops table features with their traces, and assigns row ids to files that have none.
 //!
 //! The traces of a feature in the newest version are removed first, by commits that change no row. Older
 //! versions still have it: they are followed by checkpoints, so that clients without the feature never have

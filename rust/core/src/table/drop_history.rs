@@ -1,9 +1,9 @@
 //! Drops table features together with the history that needs them.
 //!
 //! The traces of a feature in the newest version are removed first, then a checkpoint is written. Once that
-//! is older than a day, the earlier log is deleted, and the feature is dropped: no client has to support
-//! it, and nothing has to be protected. Until then the feature stays, and an error states when it can be
-//! dropped.
+//! is older than `delta.dropFeatureTruncateHistory.retentionDuration`, a day by default, the earlier log is
+//! deleted, and the feature is dropped: no client has to support it, and nothing has to be protected. Until
+//! then the feature stays, and an error states when it can be dropped.
 //!
 //! Protocol: "Table Features", "Checkpoint Protection"; steps as in delta-spark.
 

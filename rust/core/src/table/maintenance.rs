@@ -33,7 +33,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`], [`vacuum::plan`] and [`vacuum::delete`].
+    /// As [`Table::snapshot`], [`vacuum::plan`] and [`vacuum::delete`]; with `log`, as [`Table::commit`].
     pub fn vacuum(&self, options: VacuumOptions, log: bool) -> Result<Vacuum> {
         let snapshot = self.snapshot(At::Latest, None)?;
         let now = self.now(options.dry_run)?;

@@ -1,8 +1,8 @@
 //! Conversion of values to the table's types, following Spark's store assignment.
 //!
 //! The rules are those of delta-spark's statements in ANSI mode: numbers to numbers, with an error for a
-//! value that does not fit; primitive types to string, and strings to them, as by a cast; booleans to and from
-//! numbers; dates and timestamps to each other; arrays, maps and structs by their elements and fields.
+//! value that does not fit; primitive types to string, and strings to them, as by a cast; booleans to and
+//! from numbers; dates and timestamps to each other; arrays, maps and structs by their elements and fields.
 //! Numbers are never converted to dates or timestamps, nor the reverse. Timestamps without a time zone are
 //! taken as UTC.
 
@@ -173,8 +173,8 @@ fn is_text(data_type: &ArrowType) -> bool {
 ///
 /// # Errors
 ///
-/// Invalid argument: `rows.value` for a value that does not fit; `rows.null` for a null in a nested field that
-/// must not be null.
+/// Invalid argument: `rows.value` for a value that does not fit; `rows.null` for a null in a nested field
+/// that must not be null.
 pub(crate) fn coerce(values: &ArrayRef, target: &DataType, name: &str) -> Result<ArrayRef> {
     let arrow = target.arrow_type();
     if *values.data_type() == arrow && !arrow.is_nested() {

@@ -241,8 +241,8 @@ impl Partitions {
         Ok((parsed.columns().to_vec(), strings.len()))
     }
 
-    /// Returns the predicate that is true exactly for the rows of these partitions; `None` if there are none, or
-    /// if it would be too long.
+    /// Returns the predicate that is true exactly for the rows of these partitions; `None` if there are none,
+    /// or if it would be too long.
     pub fn predicate(&self, snapshot: &Snapshot) -> Option<Predicate> {
         if self.columns.is_empty() || self.keys.is_empty() || self.keys.len() > self.values.len() {
             return None;

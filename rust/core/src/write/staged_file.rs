@@ -1,4 +1,4 @@
-//! Files that a commit will reference, or that a vacuum deletes.
+//! Files that a commit will reference.
 
 use crate::error::Result;
 use crate::replay::Source;

@@ -160,7 +160,8 @@ pub(super) enum Accumulator {
 /// The minimum and maximum so far.
 #[derive(Debug)]
 pub(super) enum MeasuredBounds {
-    /// The type has no order, or there is a value that statistics cannot hold: a NaN, a year before 1 or after 9999.
+    /// The type has no order, or there is a value that statistics cannot hold: a NaN, a year before 1 or
+    /// after 9999.
     Nothing,
     NoValueYet,
     Bounds(ArrayRef, ArrayRef),

@@ -184,7 +184,7 @@ pub(super) fn even_cuts(positions: &[u64], parts: usize, from: u64) -> Vec<u64> 
 
 /// Divides the positions into files of `parts` parts each. Files begin at positions with many trailing zeros:
 /// rows up to such a position fill whole cells of the grid, and a few rows of another cell would double the
-/// bounds of a file. So some files are larger than others, by less than a factor of two.
+/// bounds of a file. So some files are larger than others; the largest has less than three times the average.
 fn divide(positions: &[u64], files: usize, parts: usize, cuts: &mut Vec<u64>) {
     if files < 2 {
         let from = cuts.last().copied().unwrap_or(0);

@@ -27,7 +27,7 @@ const MAX_INFO_BYTES: u64 = 1 << 20;
 const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 
 /// Returns the commits up to a snapshot, and the version of the last of them at or before the cutoff: once a
-/// vacuum has deleted the files that the commits up to this version removed, later vacuums skip these commits.
+/// vacuum has deleted the files that the commits up to this version removed, later ones skip these commits.
 fn commits(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<(LogListing, Option<u64>)> {
     let mut listing = LogListing::read(&*source.storage, 0)?;
     listing

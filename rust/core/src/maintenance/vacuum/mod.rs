@@ -264,7 +264,8 @@ fn is_staged(path: &str) -> bool {
     directory.len() == 32 && directory.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 
-/// Returns the storage paths of live files, of files removed at or after the cutoff, and of their deletion vectors.
+/// Returns the storage paths of live files, of files removed at or after the cutoff, and of their deletion
+/// vectors.
 fn protected(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<HashSet<String>> {
     let mut paths = HashSet::new();
     let columns = FileColumns::fields_only(&[FileField::Path, FileField::DeletionVector]);
