@@ -53,7 +53,7 @@ pub fn replaced_metadata(
     with_column_mapping(new, true)
 }
 
-/// Returns the metadata of a table whose rows, columns and partitioning are replaced. Everything else is kept.
+/// Returns the metadata of a table whose rows, columns and partitioning are replaced; all else is kept.
 ///
 /// # Errors
 ///

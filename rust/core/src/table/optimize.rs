@@ -27,7 +27,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Table::snapshot`], [`Plan::new`] and [`Table::commit`].
+    /// As [`Table::snapshot`], [`Table::optimize_plan`] and [`Table::commit`].
     pub fn optimize(&self, request: &Request, options: RowsOptions) -> Result<RowsWritten> {
         // footers and samples are read before the rows
         let table = Self {
@@ -44,7 +44,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// As [`Plan::new`]; Unsupported: `protocol.writer_features`.
+    /// As [`Plan::new`]; Unsupported: `protocol.writer_features`, `catalog.maintenance`.
     pub fn optimize_plan(&self, snapshot: &Snapshot, request: &Request) -> Result<Plan> {
         snapshot.protocol().check_writable()?;
         self.source.check_allowed(Permission::Optimize)?;
