@@ -2,9 +2,9 @@
 //!
 //! The newest version before the period must stay, since it was current when the period began; so must the
 //! newest checkpoint at or before it, that checkpoint's own commit, and all commits, checkpoints and checksums
-//! after it. Only log files before that checkpoint, compacted files that start at or before it, staged commits
-//! of versions up to it, leftovers of interrupted writers and unreferenced sidecars are deleted, and the
-//! checkpoint is first read in full.
+//! after it. Only log files before that checkpoint, compacted files that start at or before it, staged
+//! commits of versions up to it, leftovers of interrupted writers and unreferenced sidecars are deleted, and
+//! the checkpoint is first read in full.
 //!
 //! Protocol: "Metadata Cleanup", "Checkpoint Protection".
 

@@ -37,7 +37,8 @@ pub struct Request {
     pub z_order_by: Vec<String>,
     /// Target file size in bytes.
     pub target_file_size: Option<u64>,
-    /// Compaction rewrites files below this size, and files with many deleted rows; defaults to the target size.
+    /// Compaction rewrites files below this size, and files with many deleted rows; defaults to the target
+    /// size.
     pub min_file_size: Option<u64>,
     /// Rewrite only files with deleted rows or dropped columns.
     pub purge: bool,
