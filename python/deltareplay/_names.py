@@ -13,7 +13,7 @@ INVISIBLE = (
 
 #: Control characters, line breaks and invisible characters.
 _CONTROL = re.compile(f"[\x00-\x1f{INVISIBLE}]")
-#: The same, except line breaks before two blanks, as in messages that quote the caller's text.
+#: The same, except line breaks before two spaces, as in messages that quote the caller's text.
 _IN_MESSAGES = re.compile(f"(?!\n  )[\x00-\x1f{INVISIBLE}]")
 #: More names are only counted.
 _MAX_NAMES = 8

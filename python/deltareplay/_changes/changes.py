@@ -152,7 +152,7 @@ class Changes(Frames, NotebookCard):
         return pa.table(columns, names=names)
 
     def shuffle(self) -> ChangeShuffle | None:
-        """Internal: return the steps that compare rows in a shuffle; None if none are compared."""
+        """Internal: return the steps of net changes, for a shuffle; None for full changes."""
         return self._native.shuffle()
 
     def splits(self, target_size: int = TARGET_SIZE) -> list[ChangeSplit]:

@@ -129,7 +129,7 @@ def _literal(column: Column, value: Any) -> str | None:
         return None
     constant = value.as_py()
     if isinstance(constant, float) and not math.isfinite(constant):
-        return None  # Arrow orders NaN otherwise
+        return None  # Arrow orders NaN differently
     return lit(constant)
 
 

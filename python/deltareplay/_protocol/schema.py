@@ -193,7 +193,7 @@ def field_of_json(body: Any) -> Field:
 def type_of_json(body: Any) -> Type:
     """Read a type from JSON; a user-defined type is replaced by the type that stores it.
 
-    For a user-defined type, PySpark imports a module and unpickles a class that the JSON names.
+    PySpark's parser is not used: it imports a module and unpickles a class that the JSON names.
 
     >>> type_of_json({"type": "udt", "pyClass": "x.Y", "serializedClass": "...", "sqlType": "long"})
     'long'

@@ -267,8 +267,9 @@ class Snapshot(SnapshotFiles, Frames, NotebookCard):
         Returns:
             Two Python values, ``(None, None)`` if all are null; or None if the log has no exact
             values: ``warnings`` says why. Values are exact for partition columns, and for
-            integers, decimals and dates if no deletion vector deletes rows. Statistics of strings,
-            timestamps and floating-point numbers are only bounds.
+            integers, booleans, dates, and decimals that cannot have been rounded, if no deletion
+            vector deletes rows. Statistics of strings, timestamps and floating-point numbers are
+            only bounds.
 
         Raises:
             InvalidArgumentError: There is no such column.

@@ -30,8 +30,8 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
     Raises:
         InvalidArgumentError: ``argument.type``, with the name of the argument;
-            ``argument.timestamp``: a ``datetime`` has no time; ``argument.text``: a string has half
-            of a surrogate pair.
+            ``argument.range``: an integer has 128 bits or more; ``argument.timestamp``: a
+            ``datetime`` has no time; ``argument.text``: a string has half of a surrogate pair.
     """
 
     @functools.cache

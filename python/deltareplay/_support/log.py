@@ -39,13 +39,13 @@ def debug(message: str, *values: object) -> None:
 
 
 def info(message: str, *values: object) -> None:
-    """Log a change of a table."""
+    """Log an opened version, a change of a table, or the progress of a call."""
     if (log := logger()) is not None:
         log.info(message, *map(_safe, values), stacklevel=2)
 
 
 def warning(message: str, *values: object) -> None:
-    """Log a repair or a retry."""
+    """Log a repair, a retry or another warning."""
     if (log := logger()) is not None:
         log.warning(message, *map(_safe, values), stacklevel=2)
 

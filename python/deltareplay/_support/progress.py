@@ -105,7 +105,7 @@ def show(seconds: float, listed: int, read: int, parts: tuple[int, int] | None) 
 
 
 def clear() -> None:
-    """Remove the line, when the call is over."""
+    """Remove the line, or report the end to the callback, when the call is over."""
     last, _reported.last = _reported.last, None
     callback = _CALLBACK.get()
     if callback is not None:

@@ -37,7 +37,7 @@ def short(number: float) -> str:
 
 
 def size(number: float, between: str = SPACE) -> str:
-    r"""Format a number of bytes, with three digits.
+    r"""Format a number of bytes, rounded to three digits; 1,000 to 1,023 have four.
 
     >>> size(0), size(1536), size(1 << 30)
     ('0\xa0B', '1.5\xa0KiB', '1\xa0GiB')

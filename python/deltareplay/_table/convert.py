@@ -29,9 +29,9 @@ def convert(
     """Convert a directory of Parquet files to a Delta table, in one commit.
 
     The files stay where they are, and belong to the table from now on. All files below the
-    directory are converted, except names that begin with ``_`` or ``.``. The columns are those of
-    the footers of all files: a column that a file lacks is null in its rows. An existing Delta
-    table is left unchanged.
+    directory are converted, except names that begin with ``_`` or ``.``, other than partition
+    directories. The columns are those of the footers of all files: a column that a file lacks is
+    null in its rows. An existing Delta table is left unchanged.
 
     Args:
         uri: The directory, as for ``Table``.

@@ -144,7 +144,7 @@ class MaintainingLog(TableLocation):
     ) -> Checkpoint:
         """Write a checkpoint of the latest version, and the hint that names it.
 
-        Row groups have at most 50,000 files. Statistics are written by
+        Row groups have at most 50,000 files. Statistics are written according to
         ``delta.checkpoint.writeStatsAsJson`` (by default true) and
         ``delta.checkpoint.writeStatsAsStruct`` (by default false). An existing checkpoint stays.
         Then the log is cleaned as by ``cleanup_log(dry_run=False)``. If that fails, the checkpoint

@@ -89,7 +89,7 @@ def _with_new_names(
 
 
 class WrittenVersion(Written):
-    """A result of a write that also works as its version, which was the result before."""
+    """A result of a write that also works as its version, which earlier releases returned."""
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int):

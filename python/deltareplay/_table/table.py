@@ -262,7 +262,8 @@ class Table(
             require_feed: Whether versions at which the change data feed was off are an error, as in
                 Spark, instead of deriving their changes from files.
             allow_out_of_range: Whether a range that starts after the latest version has no rows,
-                and an end after its time is that version, instead of being an error.
+                and an end time after the latest commit means the latest version; otherwise both
+                are errors.
 
         Raises:
             VersionNotFoundError: The range starts after the latest version, its end is a time

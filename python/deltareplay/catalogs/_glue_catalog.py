@@ -204,7 +204,7 @@ def _with_errors(
         failure: Exception = error  # ValueError: an invalid address
     except (AttributeError, KeyError, RecursionError, TypeError) as error:
         raise _invalid(name, str(error)) from None  # botocore parses a response without checks
-    # without the original as context: its text may have been signed with a token, or repeats it
+    # without the original as context: its text may contain the signed request or the token
     raise to_exception(failure, name, secrets() if isinstance(failure, ClientError) else ())
 
 

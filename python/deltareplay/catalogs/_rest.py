@@ -53,7 +53,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def check_address(address: str, advice: str) -> None:
-    """Check the address of a catalog, which has no secrets in it.
+    """Check the address of a catalog, which must not contain secrets.
 
     Args:
         address: The address.
@@ -66,7 +66,7 @@ def check_address(address: str, advice: str) -> None:
         parts = urlsplit(address)
         host, _ = parts.hostname, parts.port
         (host or "").encode("idna")
-    except ValueError:  # no port, or a host that has no name
+    except ValueError:  # an invalid port or host
         host = None
     is_bare = host and "@" not in address and not parts.query and not parts.fragment
     is_sendable = address.isprintable() and " " not in address and parts.path.isascii()
@@ -100,7 +100,7 @@ class RestClient:
         """Return the bearer token of the next request, without a line break at its end.
 
         Raises:
-            InvalidArgumentError: ``catalog.denied``: no header can have it.
+            InvalidArgumentError: ``catalog.denied``: the token cannot be sent in a header.
         """
         token = str((self._token() if callable(self._token) else self._token) or "").strip()
         if not (token.isascii() and token.isprintable()):
@@ -204,7 +204,7 @@ def _decoded(content: bytes, path: str) -> Json:
         problem = "is nested too deeply"
     except ValueError as error:
         problem = f"is invalid: {error}"
-    # without an error of JSON as its context, which has the content, and that may repeat the token
+    # without the JSON error as its context: that has the content, which may repeat the token
     raise StorageError(f"the catalog's response to {path} {problem}", code="catalog.response")
 
 

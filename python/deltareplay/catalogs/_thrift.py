@@ -1,9 +1,9 @@
 """Thrift's binary protocol: encoding of a call, and decoding of its reply.
 
-It is implemented here because only one call is needed: packages with Hive's generated classes have
-thousands of them, and limit neither the time nor the size of a reply. A struct is a dict by field
-number, a list or a set is a tuple. The bytes of a reply are untrusted: depth and number of values
-are limited here, their length by the reader.
+It is implemented here because only two calls are needed: packages with Hive's generated classes
+have thousands of them, and limit neither the time nor the size of a reply. A struct is a dict by
+field number, a list or a set is a tuple. The bytes of a reply are untrusted: depth and number of
+values are limited here, their length by ``ThriftClient``.
 
 Source: Apache Thrift, ``thrift-binary-protocol.md``.
 """

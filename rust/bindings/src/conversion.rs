@@ -83,7 +83,8 @@ impl Conversion {
         })
     }
 
-    /// Returns metadata and protocol of the table, from the path of the first file and the schema of each part.
+    /// Returns metadata and protocol of the table, from the path of the first file and the schema of each
+    /// part.
     fn definition(
         &self,
         py: Python<'_>,

@@ -17,7 +17,7 @@ use crate::table::Table;
 /// The default number of files per batch of Delta's own streaming source.
 const MAX_FILES: u64 = 1000;
 
-/// A stream of a table's changes.
+/// A stream of a table's rows or changes.
 #[pyclass(module = "deltareplay._native", frozen)]
 pub(crate) struct Follow {
     schema: ArrowSchema,

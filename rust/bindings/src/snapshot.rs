@@ -239,10 +239,9 @@ impl Snapshot {
         .map(Scan)
     }
 
-    /// Returns for each file whether it is in a partition of another one.
+    /// Returns for each of `files` whether any of `others` is in the same partition.
     ///
-    /// `files` has their typed partition values by physical name; `others` the partition values of the
-    /// others, as in the log.
+    /// `files` has typed partition values by physical name; `others` has partition values as in the log.
     fn in_partitions(
         &self,
         py: Python<'_>,

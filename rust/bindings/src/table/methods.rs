@@ -101,8 +101,8 @@ impl Table {
         detached(py, || self.0.history_of(version)).map(ArrowTable::from)
     }
 
-    /// Returns the decoded paths of files in the log: relative to the root or, for files below an allowed root,
-    /// absolute within the store, with a leading slash.
+    /// Returns the decoded paths of files in the log: relative to the root or, for files below an allowed
+    /// root, absolute within the store, with a leading slash.
     fn locate(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<Vec<String>> {
         let source = self.0.source();
         let locate = |path: &String| {
@@ -249,7 +249,7 @@ impl Table {
         self.alter(py, Alteration::UnsetProperties(keys, if_exists))
     }
 
-    /// Adds columns: the struct of each, a schema with just the column, and its position; returns the
+    /// Adds columns: for each struct its path, a schema of its new columns, and their position; returns the
     /// version.
     fn add_columns(&self, py: Python<'_>, columns: Vec<Added>) -> PyResult<Option<u64>> {
         let change = detached(py, || columns::added_columns(columns))?;
