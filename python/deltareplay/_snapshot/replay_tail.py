@@ -76,9 +76,9 @@ class ReplayTail:
         """The schema of a piece's rows.
 
         It has the columns of the plan. With ``keyed``: ``key`` (binary, the same for all rows about
-        a file), ``version`` (int64; -1 in a checkpoint) and ``file`` (a struct of the columns; null
-        if that version removed the file or the filter excludes it). For each key, the row with the
-        greatest version is valid.
+        a file), ``version`` (int64; the first version of the piece, -1 for a checkpoint) and
+        ``file`` (a struct of the columns; null if the file was removed or the filter excludes it).
+        For each key, the row with the greatest version is valid.
 
         >>> table.snapshot().replay_plan(columns=["path"]).tail.schema.names
         ['path']

@@ -333,8 +333,8 @@ class Altering(TableLocation):
         default), the second call deletes the log before it and drops the feature.
 
         Args:
-            name: The feature: ``checkConstraints``, ``checkpointProtection``, ``columnMapping``,
-                ``deletionVectors``, ``domainMetadata``, ``inCommitTimestamp``,
+            name: The feature: ``catalogManaged``, ``checkConstraints``, ``checkpointProtection``,
+                ``columnMapping``, ``deletionVectors``, ``domainMetadata``, ``inCommitTimestamp``,
                 ``materializePartitionColumns``, ``rowTracking``, ``typeWidening``,
                 ``v2Checkpoint`` or ``vacuumProtocolCheck``.
             truncate_history: Delete older versions instead of protecting them: for features that
