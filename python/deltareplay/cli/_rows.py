@@ -168,7 +168,7 @@ def by_partition(files: pa.Table) -> pa.Table:
 
 
 def _partition_name(partition: Mapping[str, Any]) -> str:
-    """Return the values of a partition, as its directory usually shows them."""
+    """Return the names and values of a partition, such as ``day=2026-01-01, hour=7``."""
     parts = (
         f"{plain(name)}={'null' if value is None else plain(value)}"
         for name, value in partition.items()

@@ -47,7 +47,7 @@ def show(request: Request, *, version: Version = None, timestamp: Timestamp = No
 
 def _facts(request: Request, table: Table, snapshot: Snapshot) -> dict[str, Any]:
     metadata, protocol = snapshot.metadata, snapshot.protocol
-    rows = snapshot.num_rows  # first, because it reads what the other two need
+    rows = snapshot.num_rows  # first: it also reads the number of files and bytes
     commit = _commit(table, snapshot.version)
     segment = snapshot.log_segment
     facts: dict[str, Any] = {

@@ -233,12 +233,12 @@ class Tile:
     detail: str
 
 
-#: The height of a treemap in pixels, and its width by its height.
+#: The height of a treemap in pixels, and its width divided by its height.
 _TREEMAP_HEIGHT, _TREEMAP_ASPECT = 300, 3.2
 
 
 def treemap(tiles: Sequence[Tile], label: str) -> Html:
-    """Return tiles with areas by their weights, as square as possible."""
+    """Return tiles with areas in proportion to their weights, as square as possible."""
     order = sorted((tile for tile in tiles if tile.weight > 0), key=lambda tile: -tile.weight)
     drawn = []
     for tile, (x, y, width, height) in zip(
@@ -278,7 +278,7 @@ def squarified(weights: Sequence[float], aspect: float) -> list[tuple[float, flo
 
     Args:
         weights: Positive weights, in descending order.
-        aspect: The width of the picture by its height.
+        aspect: The width of the picture divided by its height.
 
     >>> squarified([3, 1], aspect=2)
     [(0.0, 0.0, 0.75, 1.0), (0.75, 0.0, 0.25, 1.0)]

@@ -76,9 +76,9 @@ class History:
         num_read: The number of newest commits whose actions were read.
         error: The error that ended the reading; None if all required actions were read.
         has_older: Whether there are older commits.
-        removed_unknown: The number of removed files without a row count.
-        removed_files: The number of removed files whose rows changed.
-        tombstones: The number of files that were removed before a time, and their bytes.
+        removed_unknown: The number of those in ``removed_files`` without a row count.
+        removed_files: The number of files that were removed by changes of data.
+        tombstones: The number of files that were removed before the cutoff, and their bytes.
         changes: Changes of the definition, oldest first.
         more_changes: The number of older changes that are not listed.
     """

@@ -208,7 +208,7 @@ class LiveFiles:
         to_purge: Files with more than 5 % deleted rows; their bytes and deleted rows.
         shares: Files with a vector by their share of deleted rows, in tenths.
         worst: The files with the most deleted rows: path, deleted rows, rows or None, bytes.
-        columns: Statistics by column; None if the table has too many.
+        columns: Statistics by column; None if there are too many columns, or none with data.
     """
 
     num_files: int = 0

@@ -68,7 +68,7 @@ def tag(kind: str, /, *content: Content, **attributes: str | int | float | bool 
 
 
 def _attribute(key: str) -> str:
-    # the only names with capitals, of SVG
+    # names of SVG: no others have capitals
     if key in ("viewBox", "preserveAspectRatio"):
         return key
     return key.rstrip("_").replace("_", "-")
@@ -122,7 +122,7 @@ def table(
         heads: The column headings.
         rows: The rows; those beyond the budget are left out and counted.
         numbers: Columns that are right-aligned.
-        name: The id; with an id, the table can be searched if it has several rows.
+        name: The id; with an id, a table of ``MIN_SEARCHED_ROWS`` or more can be searched.
         budget: The maximum number of characters in rows.
         total: The number of all rows, if ``rows`` are not complete.
     """

@@ -1,4 +1,4 @@
-"""The first sections of the report: the definition of the table, advice, and history."""
+"""The first sections of the report: advice, findings, the table as a whole, and its history."""
 
 from __future__ import annotations
 

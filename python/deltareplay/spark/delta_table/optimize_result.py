@@ -114,7 +114,7 @@ def run(
         table: The table.
         where: An SQL condition on partition columns; None selects all files.
         z_order_by: Columns of a Z-order; None compacts files, or clusters a clustered table.
-        purge: Whether only files with deletion vectors are rewritten.
+        purge: Whether only files with deleted rows or dropped columns are rewritten.
     """
     started = _now()
     before = table.snapshot()

@@ -64,9 +64,9 @@ def write(
     computed.
 
     ``delta.autoOptimize.optimizeWrite`` adds a shuffle, which collects the rows of a partition in
-    files of up to 512 MiB. With ``delta.autoOptimize.autoCompact``, a separate commit
-    (``optimize``) packs the small files of the written partitions once there are 50; if it fails,
-    that is a warning.
+    files of up to 512 MiB of shuffled data. With ``delta.autoOptimize.autoCompact``, a separate
+    commit (``optimize``) packs the small files of the written partitions once there are 50; if it
+    fails, that is a warning.
 
     Args:
         df: The rows. Columns are matched by name, ignoring case; they have the table's types, or

@@ -80,7 +80,7 @@ def files(
             replays up to 256 MiB of commits.
 
     Returns:
-        One row for each file, in no order; columns as of ``Snapshot.files``. The version is fixed
+        One row for each file, in no order; columns as in ``Snapshot.files``. The version is fixed
         when this is called.
 
     Raises:

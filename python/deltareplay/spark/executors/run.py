@@ -40,7 +40,7 @@ def over(rows: DataFrame, task: Task, schema: Any) -> DataFrame:
     spark = rows.sparkSession
     classic = capabilities.is_classic(spark)
     pickled = pickle.dumps(task)
-    # a broadcast is sent once to each executor; Connect has none, and sends it with each task
+    # a broadcast is sent once to each executor; Connect has none, so each task gets the pickle
     shared = spark.sparkContext.broadcast(pickled) if classic else None
     return rows.mapInArrow(task_function(shared, None if classic else pickled), schema)
 
@@ -78,7 +78,7 @@ class ImportCheck:
         yield from ()
 
 
-#: The sessions whose executors have the package, as checked by a task.
+#: Applications, and sessions of Connect, whose executors have the package, as a task checked.
 _checked: set[str] = set()
 
 _IMPORT_ERROR = "deltareplay cannot be imported where Spark runs its tasks: "

@@ -3,8 +3,8 @@
 Spark looks up Python formats in the session that is active in a thread of the JVM: other threads of
 Python have none, and sessions of ``newSession()`` know no formats. Formats of the JVM are looked up
 in the class path, so a class there, ``RegisteredSource.java``, represents the Python format; it is
-compiled by the compiler that Spark uses for generated code. On Spark Connect, each call runs in its
-own session.
+compiled by the compiler that Spark uses for generated code. Spark Connect does not need this: the
+server runs each call in the session of its client.
 """
 
 from __future__ import annotations

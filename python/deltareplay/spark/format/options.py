@@ -310,7 +310,7 @@ class ReadOptions:
         split_size: The number of bytes of data files per split.
         rows: The rows to return, as arguments of ``Table.follow``.
         gives_changes: Whether the rows are changes.
-        has_end: Whether the changes end before the latest version.
+        has_end: Whether the rows are changes, and the options set their end.
         columns: The columns to add, as arguments of ``Snapshot.scan``.
         limits: The limits of a batch of a stream, as arguments of ``Table.follow``.
         start: The start of a new stream, as arguments of ``Table.follow``.

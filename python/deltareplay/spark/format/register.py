@@ -35,8 +35,8 @@ def register(spark: SparkSession, name: Literal["deltareplay", "delta"] = "delta
     Filters are pushed if ``spark.sql.python.filterPushdown.enabled`` was set before this call
     (Spark 4.1).
 
-    On classic Spark, all threads and sessions of the program know the format. Another call uses the
-    session's current time zone. On Spark Connect, each session must register the format.
+    On classic Spark, all threads and sessions of the program know the format. On Spark Connect,
+    each session must register the format. Call this again if the session's time zone changes.
 
     Rows are read in Python workers: prefer ``read`` where possible.
 

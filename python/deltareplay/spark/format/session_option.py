@@ -4,7 +4,7 @@ Spark drops ``partitionBy`` of a stream, and a Python worker sees no settings of
 ``register`` extends PySpark's writers: if the format is ours, they add an option. Spark does not
 pass on the path of a named table either, so writes by name call ``write``. So do writes that
 replace matching rows, which run Spark jobs before they commit. Streams by name get the path of the
-table. Verbs of ``writeTo`` that create or replace a table raise an error with an alternative.
+table. Verbs of ``writeTo`` that are not supported raise an error with an alternative.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class StreamPlanner:
     def _limited(self, current: Offset) -> Offset:
         ends = [] if self._target is None else [self._target]
         if current["isStartingVersion"]:
-            # a batch of the rows at the start has no later commits: its end has their version
+            # a batch of the rows at the start has no later commits, so its end gives their version
             version = current["reservoirVersion"] + 1
             ends.append(
                 {**current, "reservoirVersion": version, "index": -1, "isStartingVersion": False}

@@ -37,8 +37,8 @@ def optimize(
 
     With ``z_order_by``, and for clustered tables, the driver reads a sample of the rows; tasks
     write the rows in pieces of their order into temporary files, in a separate directory in the
-    table; others read the pieces of a file and write it. The directory is deleted at the end. If
-    the driver is killed, ``VACUUM`` deletes it, and the files that no commit names.
+    table; other tasks read the pieces of a file and write it. The directory is deleted at the end.
+    If the driver is killed, ``VACUUM`` deletes it, and the files that no commit names.
 
     Args:
         spark: As in ``read``.

@@ -32,7 +32,7 @@ def merge(
     """Create a merge of rows into a table; its method ``execute`` runs it.
 
     To find the rows that change, Spark joins the source with the files that partition values and
-    statistics do not exclude; a second join reads all columns, but only of the rows that change. A
+    statistics do not exclude; a second join reads all columns, but only of the rows that match. A
     source that may not return the same rows twice is first written to the table's storage.
 
     Args:

@@ -178,7 +178,7 @@ class JoinedColumns:
     def visible(self, rows: DataFrame, when: When) -> DataFrame:
         """Drop the columns that a kind of clause cannot refer to; keep copies and hidden columns.
 
-        Evaluate kinds in the order of ``KINDS``.
+        Callers evaluate the kinds in the order of ``KINDS``.
         """
         from pyspark.sql import functions as sf
 
