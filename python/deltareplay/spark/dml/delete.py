@@ -48,7 +48,8 @@ def delete(
         root: As in ``read``.
 
     Returns:
-        The version, None if no row satisfies the condition; the metrics of ``Table.delete``.
+        The version, None if no row satisfies the condition and ``txn`` is not passed, or if ``txn``
+        is already in the table; the metrics of ``Table.delete``.
 
     Raises:
         InvalidArgumentError: The condition does not fit the table; the table is append-only.

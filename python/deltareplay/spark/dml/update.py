@@ -63,7 +63,8 @@ def update(
         root: As in ``read``.
 
     Returns:
-        The version, None if no row satisfies the condition; the metrics of ``Table.update``.
+        The version, None if no row satisfies the condition and there is no ``txn``, or if ``txn``
+        is already in the table; the metrics of ``Table.update``.
 
     Raises:
         InvalidArgumentError: The condition, a column or a value does not fit the table; or a row

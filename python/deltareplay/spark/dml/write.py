@@ -104,7 +104,7 @@ def write(
     Returns:
         The version and metrics, as from ``Table.append`` and ``Table.overwrite``. The version is
         None if ``txn`` is already in the table, if the table exists and ``mode`` is ``ignore``, or
-        if there were no rows to write or to replace.
+        if there was nothing to commit: no rows to write or to replace, no new columns, no ``txn``.
 
     Raises:
         InvalidArgumentError: Rows do not fit the table (``write.columns``), or break a constraint
