@@ -138,7 +138,7 @@ def execute(spark: SparkSession, definition: Definition) -> tuple[Table, str | N
         TableNotFoundError: There is no table to replace (``name.not_delta``, or
             ``table.not_found`` at a path); or, for a new name, there is no such schema, or it has
             no location (``name.schema``).
-        UnsupportedFeatureError: ``spark.no_delta``, for a new name.
+        UnsupportedFeatureError: ``spark.no_delta`` or ``sql.string``, for a new name.
     """
     name = definition.name
     if name is None:
