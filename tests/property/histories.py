@@ -189,7 +189,7 @@ CORRECT_HINTS = {"newest", "checksum"}
 
 @st.composite
 def histories(draw: st.DrawFn) -> History:
-    """Generate histories of up to a dozen commits."""
+    """Generate histories of at most 11 commits."""
     partitioned = draw(st.booleans())
     count = draw(st.integers(0, 10))
     live: dict[Key, Body] = {}

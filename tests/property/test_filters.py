@@ -118,7 +118,7 @@ def remainder(value: int, by: int) -> int:
 
 @st.composite
 def computed(draw: st.DrawFn) -> Condition:
-    """Generate expressions of a row's values for comparison."""
+    """Generate comparisons of computed values with a number."""
     name = draw(st.sampled_from([*OPERATORS]))
     compare, bound = OPERATORS[name], draw(st.integers(-4, 8))
     created: dict[str, tuple[str, Callable[[Any], Any]]] = {

@@ -76,7 +76,7 @@ def _file(body: dict[str, Any]) -> list[Any]:
 
 
 def _sorted(values: Any) -> str:
-    """Return a map from Arrow or JSON; an absent one equals an empty one."""
+    """Return a map from Arrow or JSON as text; an absent one equals an empty one."""
     return json.dumps(dict(values or {}), sort_keys=True)
 
 

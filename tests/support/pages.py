@@ -24,8 +24,8 @@ OTHERS = {
     "docs/guide/cli.md": 5,
     "docs/guide/errors.md": 1,
 }
-#: Packages that `make demo` does not install: blocks that import one only depend on the first
-#: block of their page, and tests/peers/test_engines.py runs them if the package is installed.
+#: Packages that `make demo` does not install. A block that imports one depends only on the first
+#: block of its page, and tests/peers/test_engines.py runs it if the package is installed.
 OPTIONAL = {"dask", "datafusion", "ray"}
 IMPORT = re.compile(r"^(?:import|from) (\w+)", re.MULTILINE)
 #: Conditions that hold after a page was pasted from top to bottom.

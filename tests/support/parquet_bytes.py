@@ -95,7 +95,8 @@ class Column:
         codec: One of ``CODECS``.
         dictionary: The length of the first page, if it is a dictionary.
         length: The length of the values of the type ``fixed``.
-        annotation: The number of the ``ConvertedType``; ``UTF8`` for strings, otherwise none.
+        annotation: The number of the ``ConvertedType``; by default ``UTF8`` for strings, otherwise
+            none.
     """
 
     kind: str

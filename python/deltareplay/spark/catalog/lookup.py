@@ -46,7 +46,7 @@ class CatalogEntry:
         provider: The format, such as ``delta``; None for views.
         location: The Hadoop path.
         allowed_roots: Other roots of data files, for shallow clones.
-        owns_files: Whether the table was created with this name, at the catalog's default location.
+        owns_files: Whether the table was created by name, at the catalog's default location.
     """
 
     parts: tuple[str, ...]

@@ -30,7 +30,9 @@ _warned: WeakSet[Any] = WeakSet()
 
 
 def frame(spark: SparkSession, files: Files, fields: list[Field]) -> DataFrame | None:
-    """Return a DataFrame as ``relation.relation``; None if this Spark does not allow it.
+    """Return the DataFrame that ``relation.relation`` describes, without numbers of rows.
+
+    The result is None if this Spark does not allow it.
 
     The first failure in a session is reported as a warning.
     """

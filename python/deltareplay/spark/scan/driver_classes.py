@@ -14,7 +14,7 @@ from deltareplay.spark.session import internals
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: The classes by the gateway to the JVM and their names.
+#: The classes, by the gateway to the JVM and by name.
 _compiled: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 
 

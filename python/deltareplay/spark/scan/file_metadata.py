@@ -56,7 +56,7 @@ def union(
     """
     left, right = left.select(*columns), right.select(*columns)
     if capabilities.is_classic(spark) and capabilities.version(spark) >= (4, 0):
-        with contextlib.suppress(Exception):  # as in ``by_file_index``; the column is not there
+        with contextlib.suppress(Exception):  # as in ``by_file_index``; the result lacks the column
             return _union_with_metadata(spark, left, right)
     return left.union(right)
 

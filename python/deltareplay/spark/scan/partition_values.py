@@ -12,7 +12,7 @@ from deltareplay.spark.scan.files import Constant
 from deltareplay.spark.schema.fields import Column
 from deltareplay.spark.session.capabilities import is_utc
 
-#: The end of a timestamp in the log that has a time zone: a date alone ends with digits, too.
+#: The end of a timestamp with a time zone. An offset must follow a time: ``2026-01-31`` has none.
 _ZONED = r"(Z|z|UTC|GMT|:\d.*[+-]\d\d?(:?\d\d)?)\s*$"
 
 

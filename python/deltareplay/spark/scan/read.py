@@ -124,7 +124,7 @@ def count(
 
     Args:
         spark: As in ``read``.
-        table: As in ``read``.
+        table: As in ``read``, but a path cannot end with ``@`` and a version or time.
         version: As in ``read``.
         timestamp: As in ``read``.
         filter: As in ``read``; with a filter, Spark counts.

@@ -45,7 +45,7 @@ def literal(spark: SparkSession, text: str) -> str:
 def printed(spark: SparkSession, sql: str) -> str:
     """Rewrite the string literals of an expression, escaped by backslashes, for this session.
 
-    ``$`` is escaped, since Spark substitutes settings for ``${name}`` in strings.
+    Strings with ``${`` are rewritten too, since Spark substitutes settings for ``${name}``.
     """
     has_escapes = "${" in sql or ("\\" in sql and are_raw(spark))
     return without_escapes(sql) if has_escapes else sql

@@ -68,8 +68,8 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
     Queries, also those of other statements, read Delta tables by path, by name and by version
     (``VERSION AS OF``, ``TIMESTAMP AS OF``), as ``read`` does: the result stays at the versions
     that the tables have now, and so does a temporary view. ``WHERE`` skips files by statistics,
-    except in queries with outer, semi and anti joins. A view in the catalog is an error, because
-    Spark stores only its text.
+    except in queries with an outer, semi or anti join, or with ``PIVOT``. A view in the catalog is
+    an error, because Spark stores only its text.
 
     ``ALTER TABLE`` takes these clauses, each in one commit, as the methods of ``Table`` do
     (``DROP FEATURE`` and ``delta.enableRowTracking`` may make more):
@@ -128,7 +128,7 @@ def sql(spark: SparkSession, text: str, args: arguments.Arguments | None = None)
             (``sql.catalog``); a script (``sql.script``); the statement creates a view in the
             catalog (``sql.view``), changes a view (``sql.target``), or inserts into Delta tables
             and others (``sql.inserts``); a query with ``_metadata`` uses all columns of a table in
-            another way than by ``*`` (``sql.metadata``); a parameter has no literal
+            a way other than ``*`` (``sql.metadata``); a parameter has no literal
             (``sql.arguments``).
         TableNotFoundError: There is no Delta table of that name or at that path.
         VersionNotFoundError: A query names a version that the table does not have.
@@ -201,7 +201,7 @@ def read(parser: Parser) -> Statement | None:
     """Parse a statement up to the name of its table; return None if Spark runs it.
 
     Raises:
-        InvalidArgumentError: ``sql.syntax``: the text begins as such a statement and is invalid;
+        InvalidArgumentError: ``sql.syntax``: the statement is invalid up to the name of its table;
             the message has the position.
 
     >>> read(Parser("DELETE FROM a.t WHERE id = 7")).table

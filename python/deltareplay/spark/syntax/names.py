@@ -19,7 +19,7 @@ def table_parts(name: str) -> tuple[str, ...]:
     """Split the name of a table into its parts.
 
     Raises:
-        InvalidArgumentError: ``name.syntax``: the text is not such a name.
+        InvalidArgumentError: ``name.syntax``: the text is not the name of a table.
 
     >>> table_parts("delta.`/tmp/orders`")
     ('delta', '/tmp/orders')

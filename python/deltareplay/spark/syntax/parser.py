@@ -130,7 +130,7 @@ class Parser:
         return name
 
     def optional_name(self) -> Name:
-        """Parse a name into its parts; return none if something else comes next."""
+        """Parse a name into its parts; return an empty tuple if something else comes next."""
         parts: Name = ()
         while self.token.kind in _NAMES:
             parts += (self.token.name,)

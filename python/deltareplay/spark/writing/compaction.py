@@ -175,13 +175,16 @@ class Compaction:
 def after_write(spark: SparkSession, target: TargetTable, version: int, added: pa.Table) -> None:
     """Compact small files after a write, if the session or the table enables it.
 
-    A failure is a warning, because the write is committed.
+    Any other failure is a warning, because the write is committed.
 
     Args:
         spark: The session.
         target: The table that was written to.
         version: The version that the write committed.
         added: The columns of ``add`` of the files that it added.
+
+    Raises:
+        CommitStateUnknownError: It is not known whether the compaction was committed.
     """
     properties = {key.lower(): value.lower() for key, value in target.properties.items()}
     compacts = settings.compacts(spark)

@@ -26,7 +26,7 @@ _MARK = "delta.identity.highWaterMark"
 
 #: ``monotonically_increasing_id`` has the row's number in these low bits, the task's above them.
 _ROW_BITS = 33
-#: The number of tasks whose values interleave; later tasks start above them.
+#: The number of tasks whose values interleave, as a power of two; later tasks start above them.
 _TASK_BITS = 8
 
 

@@ -46,7 +46,10 @@ def sql(spark: SparkSession, text: str, source: str, columns: Sequence[str]) -> 
 
 
 def _check_functions(spark: SparkSession, functions: Sequence[str], source: str) -> None:
-    """Check that the session has not replaced these functions, which older Spark would call."""
+    """Check that the session has not replaced these functions by its own.
+
+    Spark before 4.2 would call those.
+    """
     from pyspark.errors import AnalysisException
 
     for name in functions:

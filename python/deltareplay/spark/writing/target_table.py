@@ -168,7 +168,7 @@ class TargetTable:
 
     @property
     def definition(self) -> tuple[Metadata, Protocol]:
-        """The table's state on which data files depend, for ``_native.stage_rows``."""
+        """The table's state on which data files depend, as the functions of the core take it."""
         return self.metadata, self.protocol
 
     def refuse_void(self) -> None:
