@@ -34,8 +34,8 @@ def substitute(spark: SparkSession, text: str, arguments: Arguments | None) -> S
         arguments: Values by name, or in order, as ``SparkSession.sql`` takes them.
 
     Raises:
-        InvalidArgumentError: ``sql.arguments``: a parameter has no value, or there are more values
-            than parameters; ``name.syntax``: the value of ``IDENTIFIER`` is not a name; or
+        InvalidArgumentError: ``sql.arguments``: a ``?`` has no value, or there are more values in
+            order than ``?``; ``name.syntax``: the value of ``IDENTIFIER`` is not a name; or
             ``sql.token``.
         UnsupportedFeatureError: ``sql.arguments``: there is no literal for the type of a value.
     """

@@ -6,7 +6,7 @@ from deltareplay.spark.syntax.tokens import Sql
 
 
 def is_plain(text: str) -> bool:
-    """Return whether a string reads the same with and without backslash escapes.
+    """Return whether a text needs no escapes in the string literals of any session.
 
     >>> is_plain("a"), is_plain("it's")
     (True, False)
