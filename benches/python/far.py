@@ -25,6 +25,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import engines
 import far_page
 import generate
 import pyarrow as pa
@@ -183,16 +184,6 @@ def fill(store: Store) -> None:
         dr.write(f"{store.root}/many", rows, mode="append", storage_options=store.options)
 
 
-def parse_engines(text: str) -> list[str]:
-    names = text.split(",")
-    unknown = set(names) - set(ENGINES)
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"unknown: {', '.join(unknown)}; choose from {', '.join(ENGINES)}"
-        )
-    return names
-
-
 def measure(names: list[str], latency: float) -> dict[str, Any]:
     """Return what the page shows, printing each figure."""
     start = datetime.now(timezone.utc)
@@ -227,7 +218,7 @@ def main() -> None:
     parser.add_argument("--latency", type=float, default=0.25, help="seconds before each response")
     parser.add_argument(
         "--engines",
-        type=parse_engines,
+        type=lambda text: engines.parse_names(text, ENGINES),
         default=list(ENGINES),
         help="names, separated by commas; default: all",
     )

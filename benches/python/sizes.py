@@ -167,16 +167,6 @@ def parse_sizes(text: str) -> list[int]:
     return sorted({int(part.replace("_", "")) for part in text.split(",")})
 
 
-def parse_engines(text: str) -> list[str]:
-    selected = text.split(",")
-    unknown = set(selected) - set(engines.names())
-    if unknown:
-        raise argparse.ArgumentTypeError(
-            f"unknown: {', '.join(unknown)}; choose from {', '.join(engines.names())}"
-        )
-    return selected
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=ROOT / "benches" / "data")
@@ -189,7 +179,7 @@ def main() -> None:
     )
     parser.add_argument(
         "--engines",
-        type=parse_engines,
+        type=lambda text: engines.parse_names(text, engines.names()),
         default=engines.names(),
         help="names, separated by commas; default: all",
     )

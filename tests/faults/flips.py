@@ -117,7 +117,7 @@ def _checksum_fields(log: logs.LogBuilder) -> dict[str, Any]:
     adds = list(log.state().adds.values())
     sizes = [add["size"] for add in adds]
     deleted = [add.get("deletionVector", {}).get("cardinality", 0) for add in adds]
-    vectors_ = [add for add in adds if "deletionVector" in add]
+    with_vector = [add for add in adds if "deletionVector" in add]
     bins = [0] * 10
     for rows in deleted:
         bins[0 if rows == 0 else len(str(rows))] += 1
@@ -130,7 +130,7 @@ def _checksum_fields(log: logs.LogBuilder) -> dict[str, Any]:
             "totalBytes": [sum(sizes), 0],
         },
         "numDeletedRecordsOpt": sum(deleted),
-        "numDeletionVectorsOpt": len(vectors_),
+        "numDeletionVectorsOpt": len(with_vector),
         "deletedRecordCountsHistogramOpt": {"deletedRecordCounts": bins},
         "allFiles": json.loads(json.dumps(adds)),
     }

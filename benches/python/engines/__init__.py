@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import importlib.metadata
 import pkgutil
+from collections.abc import Iterable
 
 #: The columns of every listing: enough to read the files.
 LEAN = ("path", "size", "partitionValues", "deletionVector")
@@ -59,6 +61,21 @@ def names() -> list[str]:
     """Return the names of the engines, ours first."""
     modules = [module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"]
     return sorted(modules, key=lambda name: (name != "deltareplay", name))
+
+
+def parse_names(text: str, known: Iterable[str]) -> list[str]:
+    """Parse the value of ``--engines``: known names, separated by commas.
+
+    Raises:
+        ArgumentTypeError: A name is unknown.
+    """
+    selected, known = text.split(","), list(known)
+    unknown = [name for name in selected if name not in known]
+    if unknown:
+        raise argparse.ArgumentTypeError(
+            f"unknown: {', '.join(unknown)}; choose from {', '.join(known)}"
+        )
+    return selected
 
 
 def load(name: str) -> type[Adapter]:
