@@ -6,7 +6,7 @@ import pickle
 from collections import Counter
 from typing import Any
 
-from hypothesis import given, seed
+from hypothesis import given
 from hypothesis import strategies as st
 from property.histories import CHECKPOINTS, History, histories
 from property.test_replay import (
@@ -14,6 +14,7 @@ from property.test_replay import (
     found_files,
     modelled_files,
     of_all_examples,
+    repeat_until,
     thorough,
     written,
 )
@@ -100,10 +101,5 @@ def test_the_pieces_agree_with_the_model(history: History, size: int) -> None:
 @of_all_examples
 def test_the_plans_were_of_every_kind() -> None:
     """Runs after the properties and checks their coverage."""
-    kinds = ("both", "hidden", "left out")
-    for number in range(20):  # the run may have missed one, and in CI every run is the same
-        if not all(seen[kind] for kind in kinds):
-            seed(number)(test_the_pieces_of_a_plan_are_the_files)()
-    assert all(seen[kind] for kind in kinds), seen
-    missing = [kind for kind in CHECKPOINTS if not seen[kind]]
-    assert len(missing) < len(CHECKPOINTS) / 2, f"never tried: {missing}"
+    kinds = [*CHECKPOINTS, "both", "hidden", "left out"]
+    repeat_until(lambda: all(seen[kind] for kind in kinds), test_the_pieces_of_a_plan_are_the_files)
