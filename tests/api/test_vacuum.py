@@ -173,6 +173,24 @@ def test_a_lite_vacuum(tmp_path: Path) -> None:
     assert table.vacuum(lite=True).files == (), "it continues after the last vacuum"
 
 
+@pytest.mark.parametrize("lite", [True, False])
+def test_a_lite_vacuum_deletes_files_that_a_fast_clock_removed_late(
+    tmp_path: Path, lite: bool
+) -> None:
+    """The deletion timestamp is of the writer's clock, the time of the commit of the store's."""
+    root = tmp_path / "t"
+    log = files_of_every_kind(root)
+    write_files(root, "late")
+    log.commit(
+        logs.remove("late", deletion_timestamp=OLD + HOUR * 5 // 6, **NO_DAY), modified=OLD + 1
+    )
+    table = dr.Table(log.uri)
+    before_the_deletion = timedelta(days=20, minutes=-10)
+    table.vacuum(before_the_deletion, lite=lite, dry_run=False)
+    assert (root / "late").exists()
+    assert table.vacuum(timedelta(days=19), lite=True).files == ("late",)
+
+
 def test_a_lite_vacuum_needs_the_log(tmp_path: Path) -> None:
     root = tmp_path / "t"
     log = files_of_every_kind(root)

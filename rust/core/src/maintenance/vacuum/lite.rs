@@ -26,32 +26,45 @@ const INFO: &str = "_delta_log/_last_vacuum_info";
 const MAX_INFO_BYTES: u64 = 1 << 20;
 const LATEST: &str = "latestCommitVersionOutsideOfRetentionWindow";
 
-/// Returns the commits up to a snapshot, and the version of the last of them at or before the cutoff: once a
-/// vacuum has deleted the files that the commits up to this version removed, later ones skip these commits.
-fn commits(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<(LogListing, Option<u64>)> {
+/// How much the clock of a writer, which sets deletion timestamps, may be ahead of the store's, which sets the
+/// times of commits, in milliseconds. Some stores also cut these times to seconds.
+const CLOCK_SKEW: i64 = 60 * 60 * 1000;
+
+/// Returns the commits up to a snapshot.
+fn commits(source: &Source, snapshot: &Snapshot) -> Result<LogListing> {
     let mut listing = LogListing::read(&*source.storage, 0)?;
     listing
         .commits
         .retain(|commit| commit.version <= snapshot.version());
+    Ok(listing)
+}
+
+/// Returns the version of the last commit at or before a time.
+fn last_version(listing: &LogListing, time: i64) -> Option<u64> {
     let times = file_timestamps(&listing.commits);
-    let old = times.iter().rfind(|(_, time)| *time <= cutoff);
-    let end = old.map(|(commit, _)| commit.version);
-    Ok((listing, end))
+    let last = times.iter().rfind(|(_, committed)| *committed <= time);
+    last.map(|(commit, _)| commit.version)
 }
 
-/// Returns the last commit at or before the cutoff, which a full vacuum of this snapshot covers.
+/// Returns the version up to which all removed files were deleted before the cutoff: later vacuums skip the
+/// commits up to it.
+fn covered_version(listing: &LogListing, cutoff: i64) -> Option<u64> {
+    last_version(listing, cutoff.saturating_sub(CLOCK_SKEW))
+}
+
+/// Returns the version up to which a full vacuum of this snapshot deletes all removed files.
 pub(super) fn covered(source: &Source, snapshot: &Snapshot, cutoff: i64) -> Result<Option<u64>> {
-    commits(source, snapshot, cutoff).map(|(_, end)| end)
+    Ok(covered_version(&commits(source, snapshot)?, cutoff))
 }
 
-/// Returns the files that commits at or before the cutoff removed, with their change data files, and the last
-/// of these commits. Commits that an earlier vacuum covered are skipped.
+/// Returns the files that commits at or before the cutoff removed, with their change data files, and the
+/// version up to which these are all. Commits that an earlier vacuum covered are skipped.
 pub(super) fn candidates(
     source: &Source,
     snapshot: &Snapshot,
     cutoff: i64,
 ) -> Result<(BTreeSet<String>, Option<u64>)> {
-    let (listing, end) = commits(source, snapshot, cutoff)?;
+    let listing = commits(source, snapshot)?;
     let earliest = listing.commits.first().map_or(0, |commit| commit.version);
     let done = recorded_version(source)?;
     let reached = done.is_some_and(|done| done.saturating_add(1) >= earliest);
@@ -62,9 +75,10 @@ pub(super) fn candidates(
         );
         return Err(Error::invalid("vacuum.lite", message));
     }
-    let Some(end) = end else {
+    let Some(end) = last_version(&listing, cutoff) else {
         return Ok((BTreeSet::new(), done));
     };
+    let covered = covered_version(&listing, cutoff).max(done);
     let begin = done.map_or(earliest, |done| done.saturating_add(1).max(earliest));
     let commits: Vec<TailFile> = listing
         .commits
@@ -96,7 +110,7 @@ pub(super) fn candidates(
             collect(source, &cdcs, |_| true, false, &mut candidates)?;
         }
     }
-    Ok((candidates, Some(end)))
+    Ok((candidates, covered))
 }
 
 /// Returns the candidates that a full vacuum would list as well: files that exist, are visible, are older
