@@ -19,5 +19,5 @@ pub use schema::stats_schema;
 pub use shape::{contains_leaves, convert, has_values_for, union};
 pub use widen::{Side, max_rounding_error, widen_bounds};
 
-/// Columns nested deeper than this have no statistics.
+/// Columns in more structs than this have no statistics; `minValues` and the like do not count.
 const MAX_SCHEMA_DEPTH: usize = 100;

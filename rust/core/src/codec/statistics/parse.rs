@@ -37,8 +37,8 @@ use crate::spec::json::{Cursor, RawString};
 ///
 /// # Errors
 ///
-/// Invalid argument: `stats.shape` if a leaf of `shape` has a type that statistics do not have, or structs are nested
-/// more than 100 deep.
+/// Invalid argument: `stats.shape` if a leaf of `shape` has a type that statistics do not have, or a column is in
+/// more than 100 structs, apart from `minValues` and the like.
 pub fn parse_stats<'a, S: StringArrayType<'a>>(stats: S, shape: &Fields) -> Result<StructArray> {
     let rows = stats.len();
     let nulls = stats.nulls();
@@ -293,7 +293,7 @@ fn add_struct(shape: &Fields, rows: usize, depth: usize, nodes: &mut Vec<Node>) 
     for field in shape {
         let node = nodes.len();
         let data_type = match field.data_type() {
-            DataType::Struct(_) if depth >= MAX_SCHEMA_DEPTH => return Err(refuse(field)),
+            DataType::Struct(_) if depth > MAX_SCHEMA_DEPTH => return Err(refuse(field)),
             DataType::Struct(inner) => DataType::Struct(add_struct(inner, rows, depth + 1, nodes)?),
             leaf => {
                 nodes.push(Node::Leaf(

@@ -119,7 +119,7 @@ fn compile<'a>(
             .map(|(_, field)| field);
         let data_type = declared.map(|field| field.data_type());
         if let Some(child) = array.as_struct_opt() {
-            if depth >= MAX_SCHEMA_DEPTH {
+            if depth > MAX_SCHEMA_DEPTH {
                 continue;
             }
             let shape = match data_type {

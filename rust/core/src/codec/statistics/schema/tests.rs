@@ -1,4 +1,6 @@
+use super::super::{parse_stats, render_stats};
 use super::*;
+use arrow_array::StringArray;
 use arrow_schema::TimeUnit;
 
 fn field(name: &str, data_type: DataType) -> Field {
@@ -71,7 +73,7 @@ fn statistics_of_a_table_without_columns() {
 #[test]
 fn columns_that_are_nested_too_deep_are_omitted() {
     let mut deep = DataType::Int64;
-    for _ in 0..MAX_SCHEMA_DEPTH + 1 {
+    for _ in 0..=MAX_SCHEMA_DEPTH {
         deep = structure(vec![field("a", deep)]);
     }
     let data = Fields::from(vec![field("deep", deep), field("id", DataType::Int64)]);
@@ -81,4 +83,18 @@ fn columns_that_are_nested_too_deep_are_omitted() {
         counts.data_type(),
         &structure(vec![Field::new("id", DataType::Int64, true)])
     );
+}
+
+#[test]
+fn statistics_of_columns_that_are_nested_as_deep_as_possible_are_parsed_and_rendered() {
+    let mut deep = field("a", DataType::Int64);
+    let mut json = "1".to_owned();
+    for _ in 0..MAX_SCHEMA_DEPTH {
+        deep = field("a", structure(vec![deep]));
+        json = format!("{{\"a\":{json}}}");
+    }
+    let shape = stats_schema(&Fields::from(vec![deep]));
+    let json = format!("{{\"minValues\":{{\"a\":{json}}}}}");
+    let stats = parse_stats(&StringArray::from(vec![json.as_str()]), &shape).unwrap();
+    assert_eq!(render_stats(&stats, None).unwrap().value(0), json);
 }
