@@ -15,7 +15,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use super::columns::{TypedColumns, columns_mismatch, missing};
 use super::file_actions::{ADD_FIELDS, FileField};
-use super::partition_values::{Unparsable, parse_partition_values};
+use super::partition_values::parse_partition_values;
 use super::statistics::{contains_leaves, convert, num_records, parse_stats, union};
 use crate::error::{Error, Result};
 
@@ -277,7 +277,7 @@ impl FileColumn {
             FileColumn::PartitionValuesParsed(values) => {
                 let name = FileField::PartitionValues.name();
                 let map = source.as_map_opt().ok_or_else(|| missing(name))?;
-                Arc::new(parse_partition_values(map, values, Unparsable::Refuse)?)
+                Arc::new(parse_partition_values(map, values)?)
             }
         })
     }

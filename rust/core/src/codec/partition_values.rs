@@ -19,7 +19,6 @@ use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, BooleanArray, MapArray, PrimitiveArray, StringViewArray,
     StructArray, UInt32Array, new_null_array,
 };
-use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, TimeUnit};
 use arrow_select::take::take;
@@ -27,16 +26,6 @@ use arrow_select::take::take;
 use crate::error::{Error, Result};
 use crate::spec::schema::{DataType as DeltaType, PrimitiveType, StructField};
 use crate::spec::values::{self, ExcessDigits};
-
-/// The treatment of a string that does not parse as its column's type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unparsable {
-    /// Return an error: a wrong partition value would assign rows to the wrong partition.
-    #[default]
-    Refuse,
-    /// Return null, for callers that tolerate invalid values.
-    Null,
-}
 
 /// Parses the partition values of each row into a struct: one nullable field for each of `columns` (the key
 /// in the map, and the field to return), in order.
@@ -49,12 +38,12 @@ pub enum Unparsable {
 /// # Errors
 ///
 /// - Corrupt: `partition_value.map` if keys or values cannot be converted to strings.
-/// - For [`Unparsable::Refuse`], Corrupt: `partition_value.parse`, with column and value; Unsupported:
-///   `partition_value.type` for a column of a type that cannot partition a table.
+/// - Corrupt: `partition_value.parse`, with column and value, for a string that is not of the column's type:
+///   null would assign the rows to another partition.
+/// - Unsupported: `partition_value.type` for a column of a type that cannot partition a table.
 pub fn parse_partition_values(
     map: &MapArray,
     columns: &[(String, FieldRef)],
-    unparsable: Unparsable,
 ) -> Result<StructArray> {
     let keys = cast(map.keys(), &DataType::Utf8View).map_err(not_a_string_map)?;
     let values = cast(map.values(), &DataType::Utf8View).map_err(not_a_string_map)?;
@@ -69,7 +58,7 @@ pub fn parse_partition_values(
     let mut arrays = Vec::with_capacity(columns.len());
     for ((_, field), column) in columns.iter().zip(partition_columns) {
         let distinct: ArrayRef = match &column.distinct {
-            Some(distinct) => parse_distinct(&distinct.values, field, unparsable)?,
+            Some(distinct) => parse_distinct(&distinct.values, field)?,
             None => Arc::new(values.clone()),
         };
         let rows = take(&distinct, &UInt32Array::from(column.indexes), None)
@@ -213,12 +202,8 @@ fn collect<'a>(
 }
 
 /// Parses the distinct strings of one column.
-fn parse_distinct(strings: &[&str], field: &FieldRef, unparsable: Unparsable) -> Result<ArrayRef> {
-    let column = DistinctStrings {
-        strings,
-        field,
-        unparsable,
-    };
+fn parse_distinct(strings: &[&str], field: &FieldRef) -> Result<ArrayRef> {
+    let column = DistinctStrings { strings, field };
     match field.data_type() {
         DataType::Null => Ok(new_null_array(&DataType::Null, strings.len())),
         DataType::Boolean => Ok(Arc::new(BooleanArray::from(column.values(boolean)?))),
@@ -241,7 +226,6 @@ fn parse_distinct(strings: &[&str], field: &FieldRef, unparsable: Unparsable) ->
                 TimeUnit::Nanosecond => column.primitive::<TimestampNanosecondType>(parse),
             }
         }
-        _ if unparsable == Unparsable::Null => Ok(new_null_array(field.data_type(), strings.len())),
         _ => Err(unsupported(field)),
     }
 }
@@ -250,7 +234,6 @@ fn parse_distinct(strings: &[&str], field: &FieldRef, unparsable: Unparsable) ->
 struct DistinctStrings<'a> {
     strings: &'a [&'a str],
     field: &'a FieldRef,
-    unparsable: Unparsable,
 }
 
 impl DistinctStrings<'_> {
@@ -258,21 +241,15 @@ impl DistinctStrings<'_> {
         &self,
         parse: impl Fn(&str) -> Option<T::Native>,
     ) -> Result<ArrayRef> {
-        let values = self.values(parse)?;
-        let nulls: NullBuffer = values.iter().map(Option::is_some).collect();
-        let values = values.into_iter().map(Option::unwrap_or_default).collect();
         // The column's own type: it carries precision, scale and time zone.
-        let array = PrimitiveArray::<T>::new(values, Some(nulls));
+        let array = PrimitiveArray::<T>::from_iter_values(self.values(parse)?);
         Ok(Arc::new(
             array.with_data_type(self.field.data_type().clone()),
         ))
     }
 
-    fn values<V>(&self, parse: impl Fn(&str) -> Option<V>) -> Result<Vec<Option<V>>> {
-        let parsed = |text: &&str| match (parse(text), self.unparsable) {
-            (None, Unparsable::Refuse) => Err(self.parse_error(text)),
-            (value, _) => Ok(value),
-        };
+    fn values<V>(&self, parse: impl Fn(&str) -> Option<V>) -> Result<Vec<V>> {
+        let parsed = |text: &&str| parse(text).ok_or_else(|| self.parse_error(text));
         self.strings.iter().map(parsed).collect()
     }
 

@@ -15,7 +15,7 @@ use super::columns::columns_mismatch;
 use super::layout::Layout;
 use super::partition_values::serialized;
 use crate::codec::file_actions::string_map_builder;
-use crate::codec::partition_values::{Unparsable, check_partition_column, parse_partition_values};
+use crate::codec::partition_values::{check_partition_column, parse_partition_values};
 use crate::codec::row_bytes::each_row;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
@@ -237,7 +237,7 @@ impl Partitions {
             .iter()
             .map(|(_, typed)| typed.clone())
             .collect();
-        let parsed = parse_partition_values(&strings, &columns, Unparsable::Refuse)?;
+        let parsed = parse_partition_values(&strings, &columns)?;
         Ok((parsed.columns().to_vec(), strings.len()))
     }
 

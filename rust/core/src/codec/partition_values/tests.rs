@@ -32,16 +32,12 @@ fn columns(columns: &[(&str, DataType)]) -> Vec<(String, FieldRef)> {
 }
 
 /// Parses the values of one column.
-fn parse(data_type: &DataType, values: &[&str], unparsable: Unparsable) -> Result<ArrayRef> {
+fn parse(data_type: &DataType, values: &[&str]) -> Result<ArrayRef> {
     let rows: Vec<_> = values
         .iter()
         .map(|value| Some(vec![("physical-p", Some(*value))]))
         .collect();
-    let parsed = parse_partition_values(
-        &map(&rows),
-        &columns(&[("p", data_type.clone())]),
-        unparsable,
-    )?;
+    let parsed = parse_partition_values(&map(&rows), &columns(&[("p", data_type.clone())]))?;
     Ok(parsed.column(0).clone())
 }
 
@@ -56,7 +52,7 @@ fn ntz() -> DataType {
 #[track_caller]
 fn assert_parses<T: ArrowPrimitiveType>(data_type: DataType, cases: &[(&str, T::Native)]) {
     let texts: Vec<_> = cases.iter().map(|(text, _)| *text).collect();
-    let parsed = parse(&data_type, &texts, Unparsable::Refuse).unwrap();
+    let parsed = parse(&data_type, &texts).unwrap();
     assert_eq!(parsed.data_type(), &data_type);
     let expected: Vec<_> = cases.iter().map(|(_, value)| *value).collect();
     assert_eq!(parsed.as_primitive::<T>().values().to_vec(), expected);
@@ -66,18 +62,12 @@ fn assert_parses<T: ArrowPrimitiveType>(data_type: DataType, cases: &[(&str, T::
 #[track_caller]
 fn assert_refuses(data_type: DataType, texts: &[&str]) {
     for text in texts {
-        let error = parse(&data_type, &["", text], Unparsable::Refuse).unwrap_err();
+        let error = parse(&data_type, &["", text]).unwrap_err();
         assert_eq!(error.code(), "partition_value.parse", "{text}");
         assert!(error.message().contains("`p`"), "{error}");
         assert!(
             error.message().contains(&text.escape_debug().to_string()),
             "{error}"
-        );
-        let lenient = parse(&data_type, &["", text], Unparsable::Null).unwrap();
-        assert_eq!(
-            (lenient.null_count(), lenient.data_type()),
-            (2, &data_type),
-            "{text}"
         );
     }
 }
@@ -113,7 +103,6 @@ fn floating_point() {
             "inf",
             "4.9E-324",
         ],
-        Unparsable::Refuse,
     )
     .unwrap();
     let bits: Vec<_> = parsed
@@ -204,11 +193,7 @@ fn dates_and_timestamps() {
 
 #[test]
 fn booleans_in_any_case() {
-    let parsed = parse(
-        &DataType::Boolean,
-        &["true", "FALSE", "True", "", "0"],
-        Unparsable::Refuse,
-    );
+    let parsed = parse(&DataType::Boolean, &["true", "FALSE", "True", "", "0"]);
     let expected = BooleanArray::from(vec![Some(true), Some(false), Some(true), None, Some(false)]);
     assert_eq!(parsed.unwrap().as_boolean(), &expected);
     assert_refuses(DataType::Boolean, &["maybe", "2"]);
@@ -218,16 +203,16 @@ fn booleans_in_any_case() {
 fn strings_and_bytes_verbatim() {
     let texts = ["a", " b ", "", "ü\u{1}", "a"];
     let strings: Vec<Option<&str>> = texts.into_iter().map(Some).collect();
-    let parsed = parse(&DataType::Utf8, &texts, Unparsable::Refuse).unwrap();
+    let parsed = parse(&DataType::Utf8, &texts).unwrap();
     assert_eq!(
         parsed.as_string::<i32>(),
         &StringArray::from(strings.clone())
     );
-    let parsed = parse(&DataType::Binary, &texts, Unparsable::Refuse).unwrap();
+    let parsed = parse(&DataType::Binary, &texts).unwrap();
     let bytes = texts.map(|text| (!text.is_empty()).then_some(text.as_bytes()));
     let bytes = BinaryArray::from(bytes.to_vec());
     assert_eq!(parsed.as_binary::<i32>(), &bytes);
-    let parsed = parse(&DataType::Utf8View, &texts, Unparsable::Refuse).unwrap();
+    let parsed = parse(&DataType::Utf8View, &texts).unwrap();
     assert_eq!(parsed.as_string_view(), &StringViewArray::from(strings));
 }
 
@@ -247,7 +232,7 @@ fn keys_may_be_reordered_missing_repeated_or_unknown() {
     ];
     let columns = columns(&[("a", DataType::Int32), ("b", DataType::Utf8)]);
     let map = map(&rows);
-    let parsed = parse_partition_values(&map, &columns, Unparsable::Refuse).unwrap();
+    let parsed = parse_partition_values(&map, &columns).unwrap();
     let numbers = Int32Array::from(vec![Some(1), Some(2), None, None, None, Some(3)]);
     let strings = StringArray::from(vec![Some("x"), Some("y"), None, None, None, None]);
     assert_eq!(
@@ -263,44 +248,28 @@ fn keys_may_be_reordered_missing_repeated_or_unknown() {
     );
     assert!(parsed.is_null(3) && parsed.is_valid(4));
     assert!(parsed.fields().iter().all(|field| field.is_nullable()));
-    let sliced = parse_partition_values(&map.slice(1, 3), &columns, Unparsable::Refuse).unwrap();
+    let sliced = parse_partition_values(&map.slice(1, 3), &columns).unwrap();
     assert_eq!(sliced, parsed.slice(1, 3));
 }
 
 #[test]
 fn a_table_without_partition_columns() {
-    let parsed =
-        parse_partition_values(&map(&[Some(vec![]), None]), &[], Unparsable::Refuse).unwrap();
+    let parsed = parse_partition_values(&map(&[Some(vec![]), None]), &[]).unwrap();
     assert_eq!((parsed.len(), parsed.num_columns()), (2, 0));
 }
 
 #[test]
-fn types_that_cannot_partition_are_refused_or_null() {
+fn types_that_cannot_partition_are_refused() {
     let list = DataType::new_list(DataType::Int8, true);
-    let error = parse(&list, &["[1]"], Unparsable::Refuse).unwrap_err();
+    let error = parse(&list, &["[1]"]).unwrap_err();
     assert_eq!(error.code(), "partition_value.type");
-    assert_eq!(
-        parse(&list, &["[1]"], Unparsable::Null)
-            .unwrap()
-            .null_count(),
-        1
-    );
-    assert_eq!(
-        parse(&DataType::Null, &["x"], Unparsable::Refuse)
-            .unwrap()
-            .len(),
-        1
-    );
+    let null = parse(&DataType::Null, &["x"]).unwrap();
+    assert_eq!(null.logical_null_count(), 1);
 }
 
 #[test]
 fn long_values_are_truncated_in_messages() {
-    let error = parse(
-        &DataType::Int8,
-        &["9".repeat(1000).as_str()],
-        Unparsable::Refuse,
-    )
-    .unwrap_err();
+    let error = parse(&DataType::Int8, &["9".repeat(1000).as_str()]).unwrap_err();
     assert!(error.message().len() < 400, "{error}");
 }
 
@@ -309,7 +278,7 @@ proptest! {
     fn each_row_gets_its_own_value(values in proptest::collection::vec(proptest::option::of(-3i64..3), 0..50)) {
         let texts: Vec<_> = values.iter().map(|value| value.map(|value| value.to_string())).collect();
         let rows: Vec<_> = texts.iter().map(|text| Some(vec![("physical-p", text.as_deref())])).collect();
-        let parsed = parse_partition_values(&map(&rows), &columns(&[("p", DataType::Int64)]), Unparsable::Refuse);
+        let parsed = parse_partition_values(&map(&rows), &columns(&[("p", DataType::Int64)]));
         let parsed = parsed.unwrap();
         prop_assert_eq!(parsed.column(0).as_primitive::<Int64Type>(), &Int64Array::from(values));
     }
@@ -320,7 +289,9 @@ proptest! {
             DataType::Boolean, DataType::Int8, DataType::Float32, DataType::Decimal128(38, 38),
             DataType::Date32, utc(), ntz(), DataType::Binary,
         ];
-        let parsed = parse(&types[kind], &[&text], Unparsable::Null).unwrap();
-        prop_assert_eq!(parsed.data_type(), &types[kind]);
+        match parse(&types[kind], &[&text]) {
+            Ok(parsed) => prop_assert_eq!(parsed.data_type(), &types[kind]),
+            Err(error) => prop_assert_eq!(error.code(), "partition_value.parse"),
+        }
     }
 }

@@ -11,7 +11,7 @@ use arrow_schema::{ArrowError, DataType as ArrowType, FieldRef};
 use arrow_select::take::take;
 use arrow_select::zip::zip;
 
-use crate::codec::partition_values::{Unparsable, parse_partition_values};
+use crate::codec::partition_values::parse_partition_values;
 use crate::error::{Error, Result};
 
 /// Parses the values of the partition columns into one row.
@@ -33,7 +33,7 @@ pub(super) fn partition_values(
     };
     map.append(true).map_err(not_a_map)?;
     let map: MapArray = map.finish();
-    parse_partition_values(&map, columns, Unparsable::Refuse)
+    parse_partition_values(&map, columns)
 }
 
 /// A repeated value; allocated once for the longest batch so far, and sliced.
