@@ -381,6 +381,20 @@ def test_reports_each_injected_fault(fault: str, tmp_path: Path) -> None:
     assert parsed["findings"][0]["code"] == result.findings[0].code
 
 
+def test_an_invalid_property_is_reported_once_with_the_commit_that_set_it(tmp_path: Path) -> None:
+    log = logs.LogBuilder(tmp_path / "t")
+    log.create(
+        logs.schema(id="long"),
+        protocol_action=logs.features("columnMapping"),
+        configuration={"delta.columnMapping.mode": "names"},
+    )
+    log.commit(logs.add("a"))
+    log.commit(logs.remove("a", deletion_timestamp=1))
+    (reported,) = findings(log)
+    assert reported.code == "properties.column_mapping_mode"
+    assert (reported.path, reported.version) == (f"_delta_log/{0:020}.json", 0)
+
+
 def test_orphaned_and_missing_sidecars_are_found(tmp_path: Path) -> None:
     log = valid(tmp_path / "t", v2=True)
     side = logs.log_dir(log.table) / "_sidecars"

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::findings::{Findings, Location, Severity};
 use super::mapping;
 use super::state::{LiveFile, State};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::VersionedFile;
 use crate::replay::{FileActionKey, Source};
 use crate::spec::features::TABLE_FEATURES;
@@ -44,10 +44,15 @@ pub(super) fn apply(
         !commit.actions.protocols.is_empty() || !commit.actions.metadatas.is_empty();
     if let (Some(protocol), Some(metadata)) = (&state.log.protocol, &state.log.metadata) {
         if changes_definition {
-            check_definition(protocol, metadata, location, findings)?;
+            let checked = check_definition(protocol, metadata, location, findings);
+            let located = |error: Error| error.at_path(&file.file.path).at_version(file.version);
+            findings.unless_interrupted(checked.map_err(located))?;
         }
-        check_files(commit, metadata, protocol, location, findings)?;
-        check_timestamp(commit, metadata, protocol, timestamp, location, findings)?;
+        // invalid properties are reported once, for the commit that set them
+        if let Ok((properties, _)) = TableProperties::new(metadata, protocol) {
+            check_files(commit, metadata, protocol, &properties, location, findings);
+            check_timestamp(commit, &properties, timestamp, location, findings);
+        }
     }
     replay(source, commit, state, location, findings);
     Ok(())
@@ -163,15 +168,15 @@ fn check_files(
     commit: &WholeCommit,
     metadata: &Metadata,
     protocol: &Protocol,
+    properties: &TableProperties,
     location: Location<'_>,
     findings: &mut Findings,
-) -> Result<()> {
-    let Ok(schema) = StructType::parse(&metadata.schema_string) else {
-        return Ok(());
-    };
-    let (properties, _) = TableProperties::new(metadata, protocol)?;
-    let names =
-        schema.names_in_files(&metadata.partition_columns, properties.column_mapping_mode)?;
+) {
+    let mode = properties.column_mapping_mode;
+    let names = StructType::parse(&metadata.schema_string)
+        .and_then(|schema| schema.names_in_files(&metadata.partition_columns, mode));
+    // an invalid schema is reported once, for the commit that set it
+    let Ok(names) = names else { return };
     let names: BTreeSet<String> = names.into_iter().collect();
     for file in &commit.adds {
         let keys = || file.partition_values.keys();
@@ -204,19 +209,16 @@ fn check_files(
             findings.add(Severity::Error, "commit.vector", location, message);
         }
     }
-    Ok(())
 }
 
 /// Checks the in-commit timestamp.
 fn check_timestamp(
     commit: &WholeCommit,
-    metadata: &Metadata,
-    protocol: &Protocol,
+    properties: &TableProperties,
     before: &mut Option<i64>,
     location: Location<'_>,
     findings: &mut Findings,
-) -> Result<()> {
-    let (properties, _) = TableProperties::new(metadata, protocol)?;
+) {
     let enablement = properties.in_commit_timestamp_enablement.as_ref();
     let is_required = properties.in_commit_timestamps
         && enablement.is_none_or(|enablement| location.1 >= Some(enablement.version));
@@ -248,7 +250,6 @@ fn check_timestamp(
         );
     }
     *before = timestamp_of_commit.filter(|_| is_required);
-    Ok(())
 }
 
 /// Applies added and removed files; each may occur once in a commit.

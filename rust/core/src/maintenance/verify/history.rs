@@ -8,7 +8,7 @@ use super::commit::apply;
 use super::findings::{Findings, Severity};
 use super::state::{State, same_metadata, transactions_expire};
 use crate::codec::version_checksum::{MAX_CHECKSUM_BYTES, VersionChecksum};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::CheckpointInstance;
 use crate::log::path::commit_path;
 use crate::log::{LogListing, VersionedFile};
@@ -161,7 +161,8 @@ impl<'a> History<'a> {
             return Ok(());
         };
         let collected = self.collect_referenced(&read);
-        findings.unless_interrupted(collected)?;
+        let located = |error: Error| error.at_path(&commit.file.path).at_version(commit.version);
+        findings.unless_interrupted(collected.map_err(located))?;
         if let Some(state) = &mut self.state {
             let applied = apply(
                 self.source,
