@@ -62,7 +62,7 @@ pub fn split_files<F: Clone, P>(
             parts.push((part(file, None), size));
             continue;
         }
-        let pieces = size.div_ceil(target.max(min_piece).max(size / MAX_PIECES).max(1));
+        let pieces = size.div_ceil(target.max(min_piece).max(size.div_ceil(MAX_PIECES)));
         let length = size.div_ceil(pieces);
         for number in 0..pieces {
             let start = number.saturating_mul(length);

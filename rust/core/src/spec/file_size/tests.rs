@@ -1,4 +1,4 @@
-use super::{group_by_size, parse_file_size};
+use super::{MAX_PIECES, group_by_size, parse_file_size, split_files};
 
 #[test]
 fn groups_have_at_most_the_maximum_size() {
@@ -30,5 +30,22 @@ fn parses_sizes_with_units() {
         ("99999999999t", None),
     ] {
         assert_eq!(parse_file_size(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_file_is_split_into_a_bounded_number_of_pieces() {
+    for size in [2 * MAX_PIECES - 1, 2 * MAX_PIECES, u64::MAX] {
+        let groups = split_files([((), size)], 1, 1, |(), range| range.unwrap());
+        assert!(groups.len() as u64 <= MAX_PIECES, "{size}");
+        let pieces = groups.concat();
+        assert!(
+            pieces.windows(2).all(|pair| pair[0].end == pair[1].start),
+            "{size}"
+        );
+        assert_eq!(
+            (pieces[0].start, pieces[pieces.len() - 1].end),
+            (0, u64::MAX)
+        );
     }
 }
