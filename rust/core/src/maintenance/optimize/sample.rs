@@ -100,14 +100,14 @@ fn rows(
             let rows = unit.rows.end - unit.rows.start;
             let every = (rows * units_read / num_rows.max(1)).max(1);
             let mut next = every / 2;
-            let max_rows = BYTES / (files as u64 * units_read);
+            let max_bytes = BYTES / (files as u64 * units_read);
             for batch in open.read(unit)? {
                 let batch = batch?;
                 let columns = batch.columns().iter();
                 let bytes: u64 = columns.map(|column| plain_bytes(&**column)).sum();
                 // at most the unit's share of the byte limit
                 let all = bytes.saturating_mul(rows) / (batch.num_rows() as u64).max(1);
-                let every = every.max(all / max_rows.max(1));
+                let every = every.max(all / max_bytes.max(1));
                 columns_of_batches.push(every_nth(&batch, &paths, every, &mut next)?);
             }
         }
