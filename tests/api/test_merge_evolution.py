@@ -101,9 +101,11 @@ def test_clauses_without_source_rows_add_no_columns(tmp_path: Path) -> None:
 
 def test_columns_are_not_added_by_default(tmp_path: Path) -> None:
     table = create(tmp_path)
+    source = SOURCE.append_column("v", pa.array([2, 3], pa.int32()))
     for clause in ("when_matched_update_all", "when_not_matched_insert_all"):
-        with pytest.raises(dr.InvalidArgumentError):
-            getattr(table.merge(SOURCE, "id"), clause)().execute()
+        with pytest.raises(dr.InvalidArgumentError, match=r"s\.c") as caught:
+            getattr(table.merge(source, "id"), clause)().execute()
+        assert caught.value.code == "rows.column"
     with pytest.raises(dr.InvalidArgumentError, match="did you mean"):
         table.merge(SOURCE, "id").when_matched_update({"note": "source.note"}).execute()
     with pytest.raises(dr.InvalidArgumentError) as caught:
