@@ -111,16 +111,17 @@ def test_a_broken_checksum_is_ignored(log: logs.LogBuilder, content: bytes) -> N
     assert paths(snapshot) == names(3)
 
 
-WRONG_VALUES: dict[str, dict[str, Any]] = {
-    "numFiles": {"numFiles": 7},
-    "tableSizeBytes": {"tableSizeBytes": 1},
-    "negative": {"numFiles": -1},
-}
-
-
-@pytest.mark.parametrize("wrong", WRONG_VALUES.values(), ids=WRONG_VALUES.keys())
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"numFiles": 7}, "checksum.mismatch"),
+        ({"tableSizeBytes": 1}, "checksum.mismatch"),
+        ({"numFiles": -1}, "checksum.unreadable"),
+    ],
+    ids=["numFiles", "tableSizeBytes", "negative"],
+)
 def test_a_wrong_checksum_is_detected_by_replay(
-    log: logs.LogBuilder, wrong: dict[str, Any]
+    log: logs.LogBuilder, wrong: dict[str, Any], code: str
 ) -> None:
     """A warning, and the files are those of the log; an error in strict mode."""
     commits(log, 3)
@@ -131,8 +132,9 @@ def test_a_wrong_checksum_is_detected_by_replay(
     assert paths(snapshot) == names(3)
     assert any(logs.checksum_name(3) in (w.path or "") + w.message for w in snapshot.warnings)
     assert (snapshot.num_files, snapshot.size_in_bytes) == (3, 300)
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         opened(log, strict=True).files()
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize("action", ["metadata", "protocol"])
@@ -147,8 +149,9 @@ def test_a_checksum_that_contradicts_its_commit_is_an_error_in_strict_mode(
     )
     log.checksum(0, **other)
 
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         opened(log, strict=True).files()
+    assert caught.value.code == "checksum.mismatch"
 
 
 def test_an_empty_commit_that_a_checksum_contradicts_is_an_error(log: logs.LogBuilder) -> None:
@@ -170,8 +173,9 @@ def test_an_empty_commit_before_the_version_of_the_checksum_is_an_error(
     log.checksum(4)
     file(log, logs.commit_name(3)).write_bytes(b"")
 
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         opened(log).files()
+    assert caught.value.code == "checksum.mismatch"
 
 
 def test_an_empty_commit_with_a_matching_checksum_is_an_empty_version(

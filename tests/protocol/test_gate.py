@@ -188,24 +188,30 @@ def test_every_obstacle_to_writing_is_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    "protocol",
+    ("protocol", "code"),
     [
-        logs.protocol(3, 7),
-        logs.protocol(3, 7, reader_features=["deletionVectors"]),
-        logs.protocol(3, 6, reader_features=[]),
-        logs.protocol(0, 0),
-        logs.protocol(-1, 2),
-        {"protocol": {"minReaderVersion": 1}},
-        {"protocol": {"minReaderVersion": "1", "minWriterVersion": "2"}},
+        (logs.protocol(3, 7), "protocol.malformed"),
+        (logs.protocol(3, 7, reader_features=["deletionVectors"]), "protocol.malformed"),
+        (logs.protocol(3, 6, reader_features=[]), "protocol.malformed"),
+        (logs.protocol(0, 0), "protocol.malformed"),
+        (logs.protocol(-1, 2), "protocol.malformed"),
+        ({"protocol": {"minReaderVersion": 1}}, "commit.action"),
+        ({"protocol": {"minReaderVersion": "1", "minWriterVersion": "2"}}, "commit.action"),
         # as in two examples of the protocol's text, but in no log
-        {"protocol": {"readerVersion": 2, "writerVersion": 7, "writerFeatures": []}},
-        {"protocol": {}},
+        (
+            {"protocol": {"readerVersion": 2, "writerVersion": 7, "writerFeatures": []}},
+            "commit.action",
+        ),
+        ({"protocol": {}}, "commit.action"),
     ],
     ids=str,
 )
-def test_malformed_protocols_are_refused(log: logs.LogBuilder, protocol: logs.Action) -> None:
-    with pytest.raises(dr.CorruptTableError):
+def test_malformed_protocols_are_refused(
+    log: logs.LogBuilder, protocol: logs.Action, code: str
+) -> None:
+    with pytest.raises(dr.CorruptTableError) as caught:
         opened(table(log, protocol))
+    assert caught.value.code == code
 
 
 # -- each version by its own protocol
@@ -221,8 +227,9 @@ def test_each_version_is_checked_by_its_own_protocol(log: logs.LogBuilder) -> No
     assert paths(opened(log)) == ["f0", "f1", "f2", "f3"]
     assert paths(opened(log, 0)) == ["f0"]
     for version in (1, 2):
-        with pytest.raises(dr.UnsupportedFeatureError):
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
             opened(log, version)
+        assert caught.value.code == "protocol.reader_features"
 
 
 def test_an_update_into_an_unreadable_version_is_refused(log: logs.LogBuilder) -> None:
@@ -240,8 +247,9 @@ def test_an_unreadable_protocol_inside_a_checkpoint_is_refused(log: logs.LogBuil
     log.create(SCHEMA, protocol_action=logs.features("fancy"))
     for kind in ("classic", "multipart", "v2-json", "v2-parquet"):
         log.checkpoint(kind=kind)
-        with pytest.raises(dr.UnsupportedFeatureError):
+        with pytest.raises(dr.UnsupportedFeatureError) as caught:
             opened(log)
+        assert caught.value.code == "protocol.reader_features"
 
 
 def test_vectors_apply_even_if_the_property_is_false(log: logs.LogBuilder) -> None:

@@ -125,8 +125,9 @@ def test_a_hint_of_a_recreated_table_changes_nothing(log: logs.LogBuilder) -> No
 def test_a_log_with_only_a_hint_is_not_a_table(log: logs.LogBuilder) -> None:
     logs.write_hint(log.table, 3)
 
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         opened(log)
+    assert caught.value.code == "table.not_found"
 
 
 # The canonical form omits only the top-level checksum, encodes a space as %20 and keeps numbers

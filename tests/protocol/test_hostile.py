@@ -260,5 +260,5 @@ def run(code: str, limit_mib: int = 1024) -> str:
 
 
 def test_the_memory_limit_is_enforced() -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=r"< \(150 \* 1024\)"):
         run("x = bytearray(200 << 20); print(len(x))", limit_mib=150)

@@ -192,8 +192,9 @@ def test_older_checkpoints_are_used_for_older_versions(log: logs.LogBuilder) -> 
 
     for version in range(3, 10):
         assert paths(opened(log, version)) == names(version)
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         opened(log, 2)
+    assert caught.value.code == "version.not_found"
 
 
 def test_a_log_with_only_a_checkpoint_is_read_with_a_warning(log: logs.LogBuilder) -> None:
@@ -338,8 +339,9 @@ def test_missing_first_commits_are_an_error(log: logs.LogBuilder) -> None:
 
 def test_an_empty_log_is_not_a_table(log: logs.LogBuilder) -> None:
     assert not dr.is_table(log.uri)
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         opened(log)
+    assert caught.value.code == "table.not_found"
 
 
 def test_a_directory_without_a_log_is_not_a_table(tmp_path: Path) -> None:
@@ -352,15 +354,17 @@ def test_a_directory_without_a_log_is_not_a_table(tmp_path: Path) -> None:
 def test_a_path_that_does_not_exist_is_not_a_table(tmp_path: Path) -> None:
     missing = tmp_path / "not" / "here"
     assert not dr.is_table(missing)
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         dr.Table(missing).snapshot()
+    assert caught.value.code == "table.not_found"
 
 
 def test_a_log_with_only_other_files_is_not_a_table(log: logs.LogBuilder) -> None:
     logs.write_file(log.table, "notes.txt", b"x")
 
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         opened(log)
+    assert caught.value.code == "table.not_found"
 
 
 @pytest.mark.parametrize("version", [6, 100, 2**40])

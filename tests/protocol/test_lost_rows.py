@@ -72,8 +72,9 @@ def assert_refused(log: logs.LogBuilder, file: Path, *, code: str, words: tuple[
         dr.Table(log.uri).snapshot().files(["path"])
     assert (caught.value.code, caught.value.path) == (code, name)
     assert all(word in str(caught.value) for word in words), caught.value
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         list(dr.Table(log.uri).snapshot().file_batches(columns=["path"]))
+    assert (caught.value.code, caught.value.path) == (code, name)
 
 
 @pytest.mark.parametrize("kind", KINDS)

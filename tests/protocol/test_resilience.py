@@ -251,7 +251,7 @@ def test_a_warning_is_a_value_and_is_issued_once(log: logs.LogBuilder) -> None:
     assert warning.message
     assert path.name in (warning.path or "")
     assert pickle.loads(pickle.dumps(warning)) == warning
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="cannot assign"):
         warning.code = "other"
 
 
@@ -274,8 +274,9 @@ def test_strict_may_be_set_on_the_table_and_overridden(log: logs.LogBuilder) -> 
     damage(path, "text")
     strict = dr.Table(log.uri, strict=True)
 
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         strict.snapshot().files()
+    assert caught.value.code == "checkpoint.parquet"
     assert paths(strict.snapshot(strict=False)) == names(5)
 
 
@@ -318,8 +319,9 @@ def test_an_empty_first_commit_has_no_protocol(log: logs.LogBuilder) -> None:
     commits(log, 2)
     empty_commit(log, 0)
 
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         opened(log)
+    assert caught.value.code == "log.no_protocol"
 
 
 def test_an_empty_commit_before_a_checkpoint_does_not_matter(log: logs.LogBuilder) -> None:
@@ -459,8 +461,9 @@ def test_an_update_after_the_log_was_deleted(log: logs.LogBuilder) -> None:
     snapshot = opened(log)
     shutil.rmtree(logs.log_dir(log.table))
 
-    with pytest.raises(dr.TableNotFoundError):
+    with pytest.raises(dr.TableNotFoundError) as caught:
         snapshot.update()
+    assert caught.value.code == "table.not_found"
 
 
 def test_an_update_after_the_table_was_recreated(log: logs.LogBuilder) -> None:

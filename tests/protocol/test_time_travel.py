@@ -57,8 +57,9 @@ def test_a_time_before_the_first_version(log: logs.LogBuilder, ms: int) -> None:
 def test_a_time_after_the_last_version(log: logs.LogBuilder) -> None:
     by_file_times(log, [T, T + 1000])
 
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         at(log, T + 1001)
+    assert caught.value.code == "version.timestamp"
 
 
 def test_times_of_files_are_made_strictly_increasing(log: logs.LogBuilder) -> None:
@@ -95,8 +96,9 @@ def test_cleaned_up_versions_are_not_found(log: logs.LogBuilder) -> None:
     log.delete_commits(4)
 
     assert at(log, T + 4500) == 4
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         at(log, T + 3500)
+    assert caught.value.code == "version.timestamp"
 
 
 @pytest.mark.parametrize(
@@ -131,15 +133,17 @@ def test_times_without_a_zone_are_utc(log: logs.LogBuilder) -> None:
 def test_invalid_texts_are_refused(log: logs.LogBuilder, text: str) -> None:
     by_file_times(log, [T])
 
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.Table(log.uri).snapshot(timestamp=text)
+    assert caught.value.code == "argument.timestamp"
 
 
 def test_version_and_timestamp_together_are_refused(log: logs.LogBuilder) -> None:
     by_file_times(log, [T])
 
-    with pytest.raises(dr.InvalidArgumentError):
+    with pytest.raises(dr.InvalidArgumentError) as caught:
         dr.Table(log.uri).snapshot(version=0, timestamp=utc_datetime(T))
+    assert caught.value.code == "argument.version_and_timestamp"
 
 
 # -- in-commit timestamps
@@ -161,10 +165,12 @@ def test_in_commit_timestamps_precede_the_times_of_files(log: logs.LogBuilder) -
     assert times(log, 3) == [T, T + 100, T + 200]
     assert [opened(log, v).in_commit_timestamp for v in range(3)] == [T, T + 100, T + 200]
     assert [at(log, T + ms) for ms in (0, 99, 100, 199, 200)] == [0, 0, 1, 1, 2]
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         at(log, T - 1)
-    with pytest.raises(dr.VersionNotFoundError):
+    assert caught.value.code == "version.timestamp"
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         at(log, T + 201)
+    assert caught.value.code == "version.timestamp"
 
 
 def test_in_commit_timestamps_are_ignored_unless_enabled(log: logs.LogBuilder) -> None:
@@ -215,8 +221,9 @@ def test_time_travel_across_the_enablement_version(
 
     requested = [0, 999, 1000, 2000, 2999, 3000, 3999, 4000, 5000]
     assert [at(log, T + ms) for ms in requested] == [0, 0, 1, 2, 2, 3, 3, 4, 5]
-    with pytest.raises(dr.VersionNotFoundError):
+    with pytest.raises(dr.VersionNotFoundError) as caught:
         at(log, T + 5001)
+    assert caught.value.code == "version.timestamp"
 
 
 def test_history_of_a_mixed_table(log: logs.LogBuilder) -> None:
@@ -271,8 +278,9 @@ def test_one_enablement_property_without_the_other_is_corrupt(
         logs.metadata(SCHEMA, configuration=configuration),
     )
 
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         dr.Table(log.uri).snapshot(timestamp=utc_datetime(T))
+    assert caught.value.code == "commit.in_commit_timestamp"
 
 
 def test_in_commit_timestamps_with_checkpoints_and_compacted_files(
@@ -302,8 +310,9 @@ def test_dropped_in_commit_timestamps_are_not_used(log: logs.LogBuilder) -> None
 def test_a_timestamp_beyond_the_calendar_is_an_error(log: logs.LogBuilder) -> None:
     with_ict(log, [T, 2**63 - 1], [T, T])
 
-    with pytest.raises(dr.CorruptTableError):
+    with pytest.raises(dr.CorruptTableError) as caught:
         assert opened(log).timestamp
+    assert caught.value.code == "timestamp.range"
     assert paths(opened(log)) == ["f1"]
 
 
